@@ -1,0 +1,22 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+
+/** A line of the activity log about something other than a read: who did what. `personId` null: an operator. `detail` holds ids and hints, never a key. */
+export interface ActivityLine {
+  organizationId: string;
+  personId: string | null;
+  keyId?: string | null;
+  action: string;
+  detail?: Record<string, unknown>;
+}
+
+/** Records a line in the transaction of the change it tells of. */
+export async function recordActivity(tx: EntityManager, line: ActivityLine): Promise<void> {
+  const { organizationId, personId, keyId = null, action, detail = null } = line;
+  await sql`
+    insert into activity (id, organization_id, person_id, key_id, action, detail)
+    values (${randomUUIDv7()}, ${organizationId}, ${personId}, ${keyId}, ${action}, ${detail === null ? null : JSON.stringify(detail)}::jsonb)`.execute(
+    tx.getKysely(),
+  );
+}

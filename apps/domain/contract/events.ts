@@ -1,0 +1,48 @@
+import { z } from 'zod';
+
+/** The envelope and payloads of webhook events. Source: API document, section 6; `seat.ended` data: design, section 3. */
+
+const uuid = z.uuid();
+const grantKind = z.enum(['attorney', 'neutral']).describe('How the professional works with the family.');
+
+export const seatEndReasons = ['ended_by_organization', 'access_ended', 'subscription_ended'] as const;
+
+/** What `data` holds, per event type. */
+export const eventData = {
+  'client.started': z.object({
+    grantId: uuid.describe('The consent grant, as in the roster.'),
+    kind: grantKind,
+  }),
+  'client.ended': z.object({
+    grantId: uuid.describe('The consent grant, as in the roster.'),
+    kind: grantKind,
+    reason: z.enum(['ended', 'moved']).describe('`ended`: access ended; `moved`: the professional moved the work out.'),
+  }),
+  'seat.given': z.object({ seatId: uuid, grantId: uuid }),
+  'seat.ended': z.object({ seatId: uuid, grantId: uuid, reason: z.enum(seatEndReasons) }),
+} as const;
+
+export type EventType = keyof typeof eventData;
+
+/** Every event type, in the order of the API document. */
+export const eventTypes = Object.keys(eventData) as EventType[];
+
+/** When each event is sent, in a sentence for people. */
+export const eventMeaning: Record<EventType, string> = {
+  'client.started': 'One of the organization’s professionals was given access to a family under the organization.',
+  'client.ended':
+    'A family stopped working with the organization: access ended, or the professional moved the work out.',
+  'seat.given': 'The organization gave a client family a seat.',
+  'seat.ended': 'A seat ended, with the reason.',
+};
+
+/** The body posted for one event type: all fields required, `id` the same on every retry. */
+export function eventEnvelope(type: EventType) {
+  return z.object({
+    id: uuid.describe('Identical on every retry, so that a repeat can be ignored.'),
+    type: z.literal(type),
+    createdAt: z.iso.datetime().describe('When the change happened, in UTC.'),
+    organization: z.object({ id: uuid }),
+    data: eventData[type],
+  });
+}

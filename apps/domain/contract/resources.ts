@@ -1,0 +1,162 @@
+import { z } from 'zod';
+import { seatEndReasons } from './events.ts';
+import { outcomesMinimumFamilies, outcomesWindowDays } from './limits.ts';
+
+/**
+ * The nine answers, field by field. Source: API document, section 2; formats it leaves open: design, sections 3 and 9.
+ * These schemas make the OpenAPI document and check answers in tests; in production PostgreSQL's JSON passes through.
+ */
+
+const uuid = z.uuid();
+const dateTime = z.iso.datetime().describe('ISO 8601, UTC, milliseconds, ending in Z.');
+const count = z.int().min(0);
+const grantKind = z.enum(['attorney', 'neutral']);
+
+export const Organization = z.object({
+  id: uuid,
+  name: z.string(),
+  slug: z.string(),
+  kind: z.enum(['direct', 'law_firm', 'mediation', 'legal_aid', 'court', 'nonprofit', 'other']),
+  status: z.string().describe('Never changes what the organization’s keys may read.'),
+  createdAt: dateTime,
+});
+
+const Client = z.object({
+  grantId: uuid.describe('The consent grant.'),
+  kind: grantKind,
+  professional: z.string().describe('Name of the professional.'),
+  family: z.string().describe('Name of the family.'),
+  since: dateTime.describe('When access began.'),
+  endsAt: dateTime.nullable().describe('When access ends or ended; may lie ahead of an active grant.'),
+  status: z.enum(['active', 'ended']),
+});
+
+export const Roster = z.object({
+  clients: z.array(Client).describe('All grants, ordered by `since`, then `grantId`.'),
+  seats: z.object({
+    members: count.describe('Active members.'),
+    professionalsWithClients: count.describe('Professionals with an active grant.'),
+    activeFamilies: count.describe('Families with an active grant.'),
+  }),
+});
+
+const RoleReference = z.object({ id: uuid, key: z.string(), name: z.string() });
+
+export const Member = z.object({
+  userId: z.string(),
+  name: z.string(),
+  email: z.string(),
+  title: z.string().nullable(),
+  status: z.enum(['invited', 'active', 'suspended']).describe('Members who left are not listed.'),
+  roles: z.array(RoleReference).describe('Ordered by key.'),
+});
+
+export const Members = z.array(Member).describe('Ordered by name, then `userId`.');
+
+const Metric = z.object({
+  count,
+  of: count,
+  percent: z.number().min(0).max(100).nullable().describe('100·count/of, one decimal, half up; null when `of` is 0.'),
+});
+
+const withheldMetric = Metric.nullable().describe(
+  `Null unless results are shown and at least ${outcomesMinimumFamilies} families contributed to \`of\`.`,
+);
+
+export const Outcomes = z.object({
+  windowDays: z.literal(outcomesWindowDays).describe('The whole UTC days before today.'),
+  families: count.describe('Client families counted.'),
+  minimumFamilies: z.literal(outcomesMinimumFamilies).describe('The floor below which results are withheld.'),
+  shown: z.boolean(),
+  calmMessages: withheldMetric,
+  exchangesOnTime: withheldMetric,
+  expensesAnsweredIn14Days: withheldMetric,
+});
+
+export const ReferralCode = z.object({
+  id: uuid,
+  code: z.string(),
+  link: z.string(),
+  label: z.string().nullable(),
+  active: z.boolean(),
+  counts: z.object({
+    signedUp: count.describe('All referrals of the code.'),
+    qualified: count,
+    notCounted: count,
+  }),
+});
+
+export const ReferralCodes = z.array(ReferralCode).describe('Ordered by code.');
+
+export const ReferralEarnings = z.object({
+  months: z
+    .array(
+      z.object({
+        month: z
+          .string()
+          .regex(/^\d{4}-\d{2}$/)
+          .describe('For example `2026-09`.'),
+        currency: z.string(),
+        invoices: count,
+        shareCents: z.int().describe('The organization’s share, in minor currency units.'),
+      }),
+    )
+    .describe('Sums only, ordered by month, then currency.'),
+});
+
+export const Role = z.object({
+  id: uuid,
+  key: z.string(),
+  name: z.string(),
+  description: z.string(),
+  isSystem: z.boolean().describe('True for the roles every organization has.'),
+  permissions: z.array(z.string()),
+});
+
+export const Roles = z.array(Role).describe('System roles in a fixed order, then own roles by name, then id.');
+
+export const SeatCounts = z.object({
+  total: count.describe('Seats the organization has: paid and invoiced.'),
+  used: count.describe('Seats that client families hold.'),
+  paid: count.describe('Seats of subscriptions that are active, trialing or past_due.'),
+  invoiced: count,
+  pricePerSeat: z.object({ currency: z.string(), cents: z.int() }).nullable(),
+  subscriptions: z
+    .array(
+      z.object({
+        status: z.string(),
+        quantity: count,
+        renewsAt: dateTime.nullable(),
+        cancelAtPeriodEnd: z.boolean(),
+      }),
+    )
+    .describe('Ordered by `renewsAt` (null last), then by id.'),
+});
+
+export const SeatFamilies = z.object({
+  seats: z
+    .array(
+      z.object({
+        id: uuid,
+        grantId: uuid,
+        family: z.string(),
+        professional: z.string(),
+        kind: grantKind,
+        givenAt: dateTime,
+      }),
+    )
+    .describe('Families that hold a seat, ordered by `givenAt`, then id.'),
+  eligible: z
+    .array(z.object({ grantId: uuid, family: z.string(), professional: z.string(), kind: grantKind }))
+    .describe('Active grants whose family holds no seat, ordered by family, professional, `grantId`.'),
+  ended: z
+    .array(z.object({ id: uuid, family: z.string(), endedAt: dateTime, reason: z.enum(seatEndReasons) }))
+    .describe('Seats that ended, newest first, then by id.'),
+});
+
+/** The body of every refusal and fault. Source: API document, section 2, "Error body". */
+export const ErrorBody = z.object({
+  error: z.string().describe('A code; see the description of each status.'),
+  message: z.string().optional(),
+  requestId: z.string().optional().describe('Present on 500 and 503: quote it when asking for help.'),
+});

@@ -1,0 +1,24 @@
+import { ClientGrant, Family, FamilyDay, Seat, SeatPlan, Subscription } from './client.ts';
+import { Activity, ApiKey } from './key.ts';
+import { Membership, MembershipRole, Organization, Person, Role } from './organization.ts';
+import { Referral, ReferralCode, ReferralInvoice } from './referral.ts';
+
+/** Every entity; a test compares each with its table. */
+export const entities = [
+  Organization,
+  Person,
+  Membership,
+  Role,
+  MembershipRole,
+  Family,
+  ClientGrant,
+  SeatPlan,
+  Subscription,
+  Seat,
+  FamilyDay,
+  ReferralCode,
+  Referral,
+  ReferralInvoice,
+  ApiKey,
+  Activity,
+];

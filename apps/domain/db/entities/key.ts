@@ -1,0 +1,44 @@
+import { defineEntity, p } from '@mikro-orm/core';
+
+/**
+ * An API key: its fingerprint, never the key. `expiresAt` null: until revoked. `slot` is its place among the organization's
+ * 25 live keys, null once it has none. `hint` is what may be shown: the first and last four characters.
+ */
+export const ApiKey = defineEntity({
+  name: 'ApiKey',
+  tableName: 'api_key',
+  properties: {
+    id: p.uuid().primary(),
+    organizationId: p.uuid(),
+    makerId: p.text(),
+    label: p.text(),
+    fingerprint: p.blob(),
+    pepperVersion: p.smallint(),
+    hint: p.text(),
+    scopes: p.array(),
+    createdAt: p.datetime(),
+    expiresAt: p.datetime().strictNullable(),
+    revokedAt: p.datetime().strictNullable(),
+    slot: p.smallint().strictNullable(),
+    predecessorId: p.uuid().strictNullable(),
+  },
+});
+
+/** One line of the activity log. `count` is above 1 only for refused calls, which share a line per key and minute. */
+export const Activity = defineEntity({
+  name: 'Activity',
+  tableName: 'activity',
+  properties: {
+    id: p.uuid().primary(),
+    at: p.datetime().primary(),
+    organizationId: p.uuid(),
+    personId: p.text().strictNullable(),
+    keyId: p.uuid().strictNullable(),
+    action: p.text(),
+    status: p.smallint().strictNullable(),
+    code: p.text().strictNullable(),
+    address: p.text().columnType('inet').strictNullable(),
+    count: p.integer().default(1),
+    detail: p.json().strictNullable(),
+  },
+});

@@ -1,0 +1,77 @@
+import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
+import pg from 'pg';
+
+/** The group role of each app. What it may do is in migration 0006. */
+const groupRoles = {
+  api: 'org_api_read',
+  worker: 'org_api_worker',
+  console: 'org_api_console',
+  platform: 'org_api_platform',
+} as const;
+
+export type LoginRole = keyof typeof groupRoles;
+
+/** One app's login: user and password are taken from the URL that the app itself connects with. */
+export interface Login {
+  role: LoginRole;
+  url: string;
+}
+
+/** SQLSTATEs seen when another database of the same server touches the same role at the same moment; a second try settles it. */
+const concurrentRoleChange = new Set(['XX000', '42710', '23505']);
+
+/**
+ * Makes a login, or brings its password and rights up to date, over the owner's connection.
+ *
+ * Roles belong to the server, so CONNECT is taken from everybody and given to each login for its own database: a login of
+ * one region cannot enter another region's database on the same server. TEMPORARY is the platform's alone, whose imports stage in such tables.
+ *
+ * @throws when the URL names no user or password, or the user is the owner itself.
+ */
+export async function ensureLogin(owner: pg.Client, login: Login): Promise<void> {
+  const { username, password } = new URL(login.url);
+  const user = decodeURIComponent(username);
+  if (user === '' || password === '')
+    throw new Error(`the database URL of the ${login.role} names no user or no password; give it both`);
+  if (user === owner.user)
+    throw new Error(`the ${login.role} would connect as the database's owner; give it a login of its own`);
+  const name = pg.escapeIdentifier(user);
+  const group = pg.escapeIdentifier(groupRoles[login.role]);
+  const database = pg.escapeIdentifier(owner.database ?? '');
+  const verifier = pg.escapeLiteral(scramVerifier(decodeURIComponent(password)));
+  await retried(() =>
+    owner.query(`do $$ begin
+      if not exists (select from pg_roles where rolname = ${pg.escapeLiteral(user)}) then create role ${name} login; end if;
+    end $$`),
+  );
+  await retried(() => owner.query(`alter role ${name} login password ${verifier}`));
+  await retried(() => owner.query(`grant ${group} to ${name}`));
+  await retried(() => owner.query(`revoke connect, temporary on database ${database} from public`));
+  const rights = login.role === 'platform' ? 'connect, temporary' : 'connect';
+  await retried(() => owner.query(`grant ${rights} on database ${database} to ${name}`));
+}
+
+async function retried(step: () => Promise<unknown>): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await step();
+      return;
+    } catch (error) {
+      if (attempt === 10 || !(error instanceof pg.DatabaseError) || !concurrentRoleChange.has(error.code ?? ''))
+        throw error;
+      await new Promise((resolve) => setTimeout(resolve, 20 * attempt));
+    }
+  }
+}
+
+/** The SCRAM-SHA-256 verifier of a password (RFC 5803): sent instead of it, so that a server logging its statements never holds the password. */
+function scramVerifier(password: string): string {
+  const iterations = 4096;
+  const salt = randomBytes(16);
+  const salted = pbkdf2Sync(password.normalize('NFKC'), salt, iterations, 32, 'sha256');
+  const storedKey = createHash('sha256')
+    .update(createHmac('sha256', salted).update('Client Key').digest())
+    .digest('base64');
+  const serverKey = createHmac('sha256', salted).update('Server Key').digest('base64');
+  return `SCRAM-SHA-256$${iterations}:${salt.toString('base64')}$${storedKey}:${serverKey}`;
+}

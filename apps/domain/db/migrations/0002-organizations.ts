@@ -1,0 +1,97 @@
+import { Migration } from '@mikro-orm/migrations';
+
+/**
+ * Organizations, their people and roles. Text that lists are ordered by is `collate "C"`, so order is by code point whatever
+ * the database's locale. Running pods: none before it.
+ */
+export class Organizations extends Migration {
+  override up(): void {
+    this.addSql(/* sql */ `
+      create table organization (
+        id uuid primary key default new_id(),
+        name text not null constraint organization_name_not_empty check (name <> ''),
+        slug text not null constraint organization_slug_unique unique constraint organization_slug_not_empty check (slug <> ''),
+        kind text not null constraint organization_kind_known
+          check (kind in ('direct', 'law_firm', 'mediation', 'legal_aid', 'court', 'nonprofit', 'other')),
+        status text not null constraint organization_status_not_empty check (status <> ''),
+        created_at timestamptz not null default now()
+      );
+
+      -- Who signs in. One person may be a member of several organizations; what an organization calls them is the membership's.
+      create table person (
+        id text collate "C" primary key constraint person_id_not_empty check (id <> ''),
+        created_at timestamptz not null default now()
+      );
+
+      create table membership (
+        organization_id uuid not null constraint membership_organization references organization,
+        person_id text collate "C" not null constraint membership_person references person,
+        name text collate "C" not null constraint membership_name_not_empty check (name <> ''),
+        email text not null constraint membership_email_not_empty check (email <> ''),
+        title text,
+        status text not null constraint membership_status_known check (status in ('invited', 'active', 'suspended', 'left')),
+        primary key (organization_id, person_id)
+      );
+
+      -- System roles have no organization; every organization has them. Own roles may not take a system role's key.
+      create table role (
+        id uuid primary key default new_id(),
+        organization_id uuid constraint role_organization references organization,
+        key text collate "C" not null constraint role_key_not_empty check (key <> ''),
+        name text collate "C" not null,
+        description text not null,
+        permissions text[] not null constraint role_permissions_known check (permissions <@ array[
+          'org.read', 'org.clients.read', 'org.members.read', 'org.analytics.read', 'org.referrals.manage', 'org.roles.read',
+          'org.billing.manage', 'org.keys.manage', 'org.webhooks.manage', 'org.members.manage', 'org.roles.manage',
+          'org.seats.manage', 'org.activity.read']),
+        position smallint,
+        constraint role_key_unique unique nulls not distinct (organization_id, key),
+        constraint role_system_has_position check ((organization_id is null) = (position is not null)),
+        constraint role_system_key_reserved check ((organization_id is null) = (key in ('owner', 'admin', 'billing', 'analyst', 'member')))
+      );
+
+      create table membership_role (
+        organization_id uuid not null,
+        person_id text collate "C" not null,
+        role_id uuid not null constraint membership_role_role references role,
+        primary key (organization_id, person_id, role_id),
+        constraint membership_role_membership foreign key (organization_id, person_id) references membership on delete cascade
+      );
+      create index membership_role_by_role on membership_role (role_id);
+    `);
+
+    // A foreign key cannot say "of this organization or of none", so a trigger does.
+    this.addSql(/* sql */ `
+      create function membership_role_same_organization() returns trigger language plpgsql as $$
+      begin
+        if not exists (select from role r where r.id = new.role_id and coalesce(r.organization_id, new.organization_id) = new.organization_id) then
+          raise exception 'the role is neither a system role nor one of this organization'
+            using errcode = 'check_violation', constraint = 'membership_role_same_organization';
+        end if;
+        return null;
+      end $$;
+      create constraint trigger membership_role_same_organization after insert or update on membership_role
+        for each row execute function membership_role_same_organization();
+    `);
+
+    // owner and admin hold every permission; that an admin may not touch owners is a rule of the console, not a permission.
+    this.addSql(/* sql */ `
+      insert into role (id, organization_id, key, name, description, permissions, position)
+      select s.id::uuid, null, s.key, s.name, s.description, s.permissions, s.position
+      from (values
+        ('0a1f0000-0000-7000-8000-000000000001', 'owner', 'Owner', 'Everything, owners included.', array[
+          'org.read', 'org.clients.read', 'org.members.read', 'org.analytics.read', 'org.referrals.manage', 'org.roles.read', 'org.billing.manage',
+          'org.keys.manage', 'org.webhooks.manage', 'org.members.manage', 'org.roles.manage', 'org.seats.manage', 'org.activity.read'], 1),
+        ('0a1f0000-0000-7000-8000-000000000002', 'admin', 'Administrator', 'Everything but owners.', array[
+          'org.read', 'org.clients.read', 'org.members.read', 'org.analytics.read', 'org.referrals.manage', 'org.roles.read', 'org.billing.manage',
+          'org.keys.manage', 'org.webhooks.manage', 'org.members.manage', 'org.roles.manage', 'org.seats.manage', 'org.activity.read'], 2),
+        ('0a1f0000-0000-7000-8000-000000000003', 'billing', 'Billing', 'Seats, subscriptions and invoices.', array[
+          'org.read', 'org.billing.manage', 'org.seats.manage'], 3),
+        ('0a1f0000-0000-7000-8000-000000000004', 'analyst', 'Analyst', 'De-identified outcomes.', array[
+          'org.read', 'org.analytics.read'], 4),
+        ('0a1f0000-0000-7000-8000-000000000005', 'member', 'Member', 'The organization, its people and its roster.', array[
+          'org.read', 'org.clients.read', 'org.members.read', 'org.roles.read'], 5)
+      ) as s (id, key, name, description, permissions, position);
+    `);
+  }
+}

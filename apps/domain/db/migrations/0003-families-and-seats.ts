@@ -1,0 +1,145 @@
+import { Migration } from '@mikro-orm/migrations';
+
+/**
+ * Families as an organization sees them (a name), the consent grants that make them its clients, and the seats they hold.
+ * Only the organization's own side is kept: no message, document, money or record of a family has a table.
+ * Running pods: none before it.
+ */
+export class FamiliesAndSeats extends Migration {
+  override up(): void {
+    this.addSql(/* sql */ `
+      create table family (
+        organization_id uuid not null constraint family_organization references organization,
+        id uuid not null,
+        name text collate "C" not null constraint family_name_not_empty check (name <> ''),
+        primary key (organization_id, id)
+      );
+
+      create table client_grant (
+        organization_id uuid not null,
+        id uuid not null default new_id() constraint client_grant_id_unique unique,
+        kind text not null constraint client_grant_kind_known check (kind in ('attorney', 'neutral')),
+        professional_id text collate "C" not null,
+        family_id uuid not null,
+        since timestamptz not null,
+        ends_at timestamptz,
+        status text not null default 'active' constraint client_grant_status_known check (status in ('active', 'ended')),
+        end_reason text constraint client_grant_end_reason_known check (end_reason in ('ended', 'moved')),
+        primary key (organization_id, id),
+        constraint client_grant_professional foreign key (organization_id, professional_id) references membership,
+        constraint client_grant_family foreign key (organization_id, family_id) references family,
+        constraint client_grant_ended_has_reason check ((status = 'ended') = (end_reason is not null)),
+        constraint client_grant_ended_has_end check (status = 'active' or ends_at is not null),
+        constraint client_grant_ends_after_it_began check (ends_at >= since),
+        -- lets a seat name its grant and that grant's family in one foreign key
+        constraint client_grant_with_family_unique unique (organization_id, id, family_id)
+      );
+      create index client_grant_roster on client_grant (organization_id, since, id);
+      create index client_grant_by_family on client_grant (organization_id, family_id);
+      create index client_grant_by_professional on client_grant (organization_id, professional_id);
+      -- what the maintenance loop looks for each second: access that is still open and has an end
+      create index client_grant_due on client_grant (ends_at) where status = 'active' and ends_at is not null;
+
+      create table seat_plan (
+        organization_id uuid primary key constraint seat_plan_organization references organization,
+        invoiced integer not null default 0 constraint seat_plan_invoiced_not_negative check (invoiced >= 0),
+        price_currency text,
+        price_cents integer constraint seat_plan_price_not_negative check (price_cents >= 0),
+        constraint seat_plan_price_whole check ((price_currency is null) = (price_cents is null))
+      );
+
+      create table subscription (
+        organization_id uuid not null constraint subscription_organization references organization,
+        id uuid not null default new_id() constraint subscription_id_unique unique,
+        status text not null constraint subscription_status_known check (status in
+          ('incomplete', 'incomplete_expired', 'trialing', 'active', 'past_due', 'canceled', 'unpaid', 'paused')),
+        quantity integer not null constraint subscription_quantity_not_negative check (quantity >= 0),
+        renews_at timestamptz,
+        cancel_at_period_end boolean not null default false,
+        primary key (organization_id, id)
+      );
+
+      create table seat (
+        organization_id uuid not null constraint seat_plan_of_seat references seat_plan,
+        id uuid not null default new_id() constraint seat_id_unique unique,
+        grant_id uuid not null,
+        family_id uuid not null,
+        given_at timestamptz not null default now(),
+        ended_at timestamptz,
+        end_reason text constraint seat_end_reason_known check (end_reason in ('ended_by_organization', 'access_ended', 'subscription_ended')),
+        primary key (organization_id, id),
+        constraint seat_grant_of_family foreign key (organization_id, grant_id, family_id) references client_grant (organization_id, id, family_id),
+        constraint seat_ended_has_reason check ((ended_at is null) = (end_reason is null)),
+        constraint seat_ends_after_it_was_given check (ended_at >= given_at)
+      );
+      create unique index seat_one_per_family on seat (organization_id, family_id) where ended_at is null;
+      create index seat_by_grant on seat (organization_id, grant_id);
+    `);
+
+    // Places are counted once per statement, under the lock of the plan's row, so that two givers at once cannot both take the last one.
+    // (Counting per row would make an import of many seats quadratic.) Lock order for everybody: plan, then grant, then seat.
+    // They run with the owner's rights: whoever may give a seat or end a grant needs no right on what the rule looks at.
+    this.addSql(/* sql */ `
+      create function seat_places(org uuid) returns bigint language sql stable
+      begin atomic
+        select coalesce((select p.invoiced from seat_plan p where p.organization_id = org), 0)
+             + coalesce((select sum(s.quantity) from subscription s
+                         where s.organization_id = org and s.status in ('active', 'trialing', 'past_due')), 0);
+      end;
+
+      create function seat_held_rules() returns trigger language plpgsql security definer set search_path = pg_catalog, public as $$
+      declare
+        org uuid;
+      begin
+        for org in select distinct n.organization_id from new_seat n where n.ended_at is null order by 1 loop
+          -- Not "for update": the seat's reference already holds a key share on the row, and two givers would wait for each other's.
+          perform from seat_plan p where p.organization_id = org for no key update;
+          perform from client_grant g
+            where g.organization_id = org and g.id in (select n.grant_id from new_seat n where n.organization_id = org and n.ended_at is null)
+            order by g.id for share;
+          if exists (
+            select from new_seat n join client_grant g on g.organization_id = n.organization_id and g.id = n.grant_id
+            where n.organization_id = org and n.ended_at is null and (g.status = 'ended' or g.ends_at <= now())
+          ) then
+            raise exception 'a held seat needs an active grant'
+              using errcode = 'check_violation', constraint = 'seat_needs_active_grant';
+          end if;
+          if (select count(*) from seat s where s.organization_id = org and s.ended_at is null) > seat_places(org) then
+            raise exception 'the organization has no free place for another seat'
+              using errcode = 'check_violation', constraint = 'seat_needs_free_place';
+          end if;
+        end loop;
+        return null;
+      end $$;
+      create trigger seat_given after insert on seat
+        referencing new table as new_seat for each statement execute function seat_held_rules();
+
+      create function seat_stays_ended() returns trigger language plpgsql as $$
+      begin
+        raise exception 'an ended seat cannot be held again; give a new one'
+          using errcode = 'check_violation', constraint = 'seat_stays_ended';
+      end $$;
+      create trigger seat_stays_ended before update on seat
+        for each row when (old.ended_at is not null and new.ended_at is null) execute function seat_stays_ended();
+    `);
+
+    this.addSql(/* sql */ `
+      create function client_grant_stays_ended() returns trigger language plpgsql as $$
+      begin
+        raise exception 'ended access cannot become active again; it needs a new grant'
+          using errcode = 'check_violation', constraint = 'client_grant_stays_ended';
+      end $$;
+      create trigger client_grant_stays_ended before update on client_grant
+        for each row when (old.status = 'ended' and new.status = 'active') execute function client_grant_stays_ended();
+
+      create function client_grant_end_ends_seat() returns trigger language plpgsql security definer set search_path = pg_catalog, public as $$
+      begin
+        update seat s set ended_at = greatest(s.given_at, least(new.ends_at, now())), end_reason = 'access_ended'
+          where s.organization_id = new.organization_id and s.grant_id = new.id and s.ended_at is null;
+        return null;
+      end $$;
+      create trigger client_grant_ended after update on client_grant
+        for each row when (old.status = 'active' and new.status = 'ended') execute function client_grant_end_ends_seat();
+    `);
+  }
+}

@@ -1,0 +1,58 @@
+import { Migration } from '@mikro-orm/migrations';
+
+/** Referral codes with their referrals and invoices, and the daily counts that outcomes are made of. Running pods: none before it. */
+export class ReferralsAndOutcomes extends Migration {
+  override up(): void {
+    this.addSql(/* sql */ `
+      create table referral_code (
+        organization_id uuid not null constraint referral_code_organization references organization,
+        id uuid not null default new_id() constraint referral_code_id_unique unique,
+        code text collate "C" not null constraint referral_code_not_empty check (code <> ''),
+        link text not null,
+        label text,
+        active boolean not null default true,
+        primary key (organization_id, id),
+        constraint referral_code_unique unique (organization_id, code)
+      );
+
+      create table referral (
+        organization_id uuid not null,
+        id uuid not null default new_id() constraint referral_id_unique unique,
+        code_id uuid not null,
+        state text not null constraint referral_state_known check (state in ('signed_up', 'qualified', 'not_counted')),
+        primary key (organization_id, id),
+        constraint referral_of_code foreign key (organization_id, code_id) references referral_code
+      );
+      create index referral_by_code on referral (organization_id, code_id, state);
+
+      create table referral_invoice (
+        organization_id uuid not null constraint referral_invoice_organization references organization,
+        id uuid not null default new_id() constraint referral_invoice_id_unique unique,
+        month text collate "C" not null constraint referral_invoice_month_form check (month ~ '^\\d{4}-(0[1-9]|1[0-2])$'),
+        currency text collate "C" not null constraint referral_invoice_currency_not_empty check (currency <> ''),
+        share_cents bigint not null,
+        primary key (organization_id, id)
+      );
+      create index referral_invoice_by_month on referral_invoice (organization_id, month, currency);
+
+      -- Counts of one family on one UTC day, made by the platform. No read reaches a row of it: 0006 gives out sums over five families or more.
+      create table family_day (
+        organization_id uuid not null,
+        family_id uuid not null,
+        day date not null,
+        messages integer not null,
+        calm_messages integer not null,
+        exchanges integer not null,
+        exchanges_on_time integer not null,
+        expenses_due integer not null,
+        expenses_answered_in_14_days integer not null,
+        primary key (organization_id, family_id, day),
+        constraint family_day_family foreign key (organization_id, family_id) references family,
+        constraint family_day_calm_within_messages check (calm_messages between 0 and messages),
+        constraint family_day_on_time_within_exchanges check (exchanges_on_time between 0 and exchanges),
+        constraint family_day_answered_within_due check (expenses_answered_in_14_days between 0 and expenses_due)
+      );
+      create index family_day_window on family_day (organization_id, day);
+    `);
+  }
+}

@@ -1,0 +1,101 @@
+import { Migration } from '@mikro-orm/migrations';
+
+/** API keys (their fingerprints only) and the activity log, partitioned by month. Running pods: none before it. */
+export class KeysAndActivity extends Migration {
+  override up(): void {
+    this.addSql(/* sql */ `
+      create table api_key (
+        id uuid primary key default new_id(),
+        organization_id uuid not null constraint api_key_organization references organization,
+        maker_id text collate "C" not null constraint api_key_maker references person,
+        label text not null default '',
+        fingerprint bytea not null constraint api_key_fingerprint_unique unique
+          constraint api_key_fingerprint_length check (length(fingerprint) = 32),
+        pepper_version smallint not null,
+        hint text not null,
+        scopes text[] not null
+          constraint api_key_scopes_not_empty check (cardinality(scopes) > 0)
+          constraint api_key_scopes_known check (scopes <@ array['org.read', 'org.clients.read', 'org.members.read', 'org.analytics.read',
+            'org.referrals.manage', 'org.roles.read', 'org.billing.manage']),
+        created_at timestamptz not null default now(),
+        expires_at timestamptz constraint api_key_expires_after_it_was_made check (expires_at > created_at),
+        revoked_at timestamptz,
+        -- One of the organization's 25 places. A live key always has one; an expired key keeps its until the next key is made.
+        slot smallint constraint api_key_slot_of_25 check (slot between 1 and 25),
+        predecessor_id uuid constraint api_key_predecessor references api_key,
+        constraint api_key_live_has_slot check (slot is not null or revoked_at is not null or expires_at is not null),
+        constraint api_key_revoked_has_no_slot check (revoked_at is null or slot is null)
+      );
+      -- At most 25 live keys, whoever writes: the index is the proof, not the code that picks a free slot.
+      create unique index api_key_slot_unique on api_key (organization_id, slot) where slot is not null;
+      create index api_key_by_organization on api_key (organization_id, created_at, id);
+    `);
+
+    // No foreign keys: a line outlives what it names, and a lock on the key's row for each read would cost the hot path.
+    this.addSql(/* sql */ `
+      create table activity (
+        id uuid not null default new_id(),
+        at timestamptz not null default now(),
+        organization_id uuid not null,
+        person_id text,
+        key_id uuid,
+        action text not null constraint activity_action_not_empty check (action <> ''),
+        status smallint,
+        code text,
+        address inet,
+        count integer not null default 1 constraint activity_count_positive check (count > 0),
+        detail jsonb,
+        primary key (id, at)
+      ) partition by range (at);
+      create index activity_by_organization on activity (organization_id, at desc, id desc);
+      create unique index activity_refusals_of_minute on activity (key_id, at) where action = 'api.rate_limited';
+      create table activity_default partition of activity default;
+    `);
+
+    this.addSql(/* sql */ `
+      -- Makes the partition of each month from this one to three ahead. A month whose lines already went to the default partition
+      -- is left there (attaching would fail); the alert on activity_default tells. Returns how many were made.
+      create function keep_activity_partitions() returns integer language plpgsql security definer set search_path = pg_catalog, public as $$
+      declare
+        first timestamp;
+        made integer := 0;
+      begin
+        perform pg_advisory_xact_lock(hashtextextended('org_api.activity_partitions', 0));
+        for first in select generate_series(m, m + interval '3 months', interval '1 month') from date_trunc('month', now() at time zone 'UTC') m loop
+          continue when to_regclass(format('public.activity_%s', to_char(first, 'YYYY_MM'))) is not null;
+          continue when exists (select from activity_default d where d.at >= first at time zone 'UTC' and d.at < (first + interval '1 month') at time zone 'UTC');
+          execute format('create table public.activity_%s partition of public.activity for values from (%L) to (%L)',
+            to_char(first, 'YYYY_MM'), first at time zone 'UTC', (first + interval '1 month') at time zone 'UTC');
+          made := made + 1;
+        end loop;
+        return made;
+      end $$;
+
+      -- Drops the partitions whose every line is older than the retention, and such lines of the default partition. Returns the dropped months.
+      create function drop_old_activity(retention interval) returns text[] language plpgsql security definer set search_path = pg_catalog, public as $$
+      declare
+        partition text;
+        dropped text[] := '{}';
+      begin
+        if retention < interval '1 day' then
+          raise exception 'activity is kept for a day at least' using errcode = 'invalid_parameter_value';
+        end if;
+        perform pg_advisory_xact_lock(hashtextextended('org_api.activity_partitions', 0));
+        for partition in
+          select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+          where i.inhparent = 'public.activity'::regclass and c.relname ~ '^activity_\\d{4}_\\d{2}$'
+            and (to_date(substr(c.relname, 10), 'YYYY_MM') + interval '1 month') at time zone 'UTC' <= now() - retention
+          order by c.relname
+        loop
+          execute format('drop table public.%I', partition);
+          dropped := dropped || substr(partition, 10);
+        end loop;
+        delete from activity_default where at < now() - retention;
+        return dropped;
+      end $$;
+
+      revoke execute on function keep_activity_partitions, drop_old_activity from public;
+      select keep_activity_partitions();
+    `);
+  }
+}

@@ -1,0 +1,151 @@
+import { Migration } from '@mikro-orm/migrations';
+
+/**
+ * What each group role may do. org_api_read sees the views of schema `api` and nothing else: of a family, names and dates.
+ * Views run with their owner's rights, so no right on a table is needed below them. Running pods: none before it.
+ */
+export class Rights extends Migration {
+  override up(): void {
+    this.addSql(/* sql */ `
+      create view api.key as
+        select id, organization_id, maker_id, fingerprint, scopes, expires_at, revoked_at from public.api_key;
+      create view api.organization as
+        select id, name, slug, kind, status, created_at from public.organization;
+      create view api.member as
+        select organization_id, person_id, name, email, title, status from public.membership;
+      create view api.member_role as
+        select organization_id, person_id, role_id from public.membership_role;
+      create view api.role as
+        select id, organization_id, key, name, description, permissions, position from public.role;
+      create view api.family as
+        select organization_id, id, name from public.family;
+      -- The clock decides at once, here and for seats, what the maintenance loop writes a second later.
+      create view api.client_grant as
+        select organization_id, id, kind, professional_id, family_id, since, ends_at,
+          case when status = 'ended' or ends_at <= now() then 'ended' else 'active' end as status
+        from public.client_grant;
+      create view api.seat as
+        select s.organization_id, s.id, s.grant_id, s.family_id, s.given_at,
+          coalesce(s.ended_at, case when g.ends_at <= now() then greatest(g.ends_at, s.given_at) end) as ended_at,
+          coalesce(s.end_reason, case when g.ends_at <= now() then 'access_ended' end) as end_reason
+        from public.seat s join public.client_grant g on g.organization_id = s.organization_id and g.id = s.grant_id;
+      create view api.seat_plan as
+        select organization_id, invoiced, price_currency, price_cents from public.seat_plan;
+      create view api.subscription as
+        select organization_id, id, status, quantity, renews_at, cancel_at_period_end from public.subscription;
+      create view api.referral_code as
+        select c.organization_id, c.id, c.code, c.link, c.label, c.active,
+          (select count(*) from public.referral r where r.organization_id = c.organization_id and r.code_id = c.id) as signed_up,
+          (select count(*) from public.referral r where r.organization_id = c.organization_id and r.code_id = c.id and r.state = 'qualified') as qualified,
+          (select count(*) from public.referral r where r.organization_id = c.organization_id and r.code_id = c.id and r.state = 'not_counted') as not_counted
+        from public.referral_code c;
+      create view api.referral_earning as
+        select organization_id, month, currency, count(*) as invoices, sum(share_cents) as share_cents
+        from public.referral_invoice group by organization_id, month, currency;
+      create view api.schema_version as
+        select name from public.schema_migration;
+      create view api.activity as
+        select id, at, organization_id, person_id, key_id, action, status, code, address from public.activity;
+    `);
+
+    // De-identified sums across families, as a function, because a view of the daily counts would let the read role see one family's.
+    // It takes no date: the difference of two windows a day apart could be one family's day.
+    this.addSql(/* sql */ `
+      create function api.outcomes(org uuid) returns table (
+        families bigint,
+        messages_families bigint, calm_messages bigint, messages bigint,
+        exchanges_families bigint, exchanges_on_time bigint, exchanges bigint,
+        expenses_families bigint, expenses_answered bigint, expenses_due bigint
+      ) language sql stable security definer set search_path = pg_catalog, public
+      begin atomic
+        with today as (
+          select (now() at time zone 'UTC')::date as today
+        ), counted as (
+          select distinct g.family_id
+          from public.client_grant g, today
+          where g.organization_id = org
+            and g.since < today::timestamp at time zone 'UTC'
+            and (g.ends_at is null or (g.ends_at > (today - 90)::timestamp at time zone 'UTC' and g.ends_at > g.since))
+        ), per_family as (
+          select d.family_id, sum(d.messages) as messages, sum(d.calm_messages) as calm_messages,
+            sum(d.exchanges) as exchanges, sum(d.exchanges_on_time) as exchanges_on_time,
+            sum(d.expenses_due) as expenses_due, sum(d.expenses_answered_in_14_days) as expenses_answered
+          from public.family_day d, today
+          where d.organization_id = org and d.day >= today - 90 and d.day < today
+            and exists (
+              select from public.client_grant g
+              where g.organization_id = org and g.family_id = d.family_id
+                and g.since < (d.day + 1)::timestamp at time zone 'UTC'
+                and (g.ends_at is null or (g.ends_at > d.day::timestamp at time zone 'UTC' and g.ends_at > g.since)))
+          group by d.family_id
+        ), sums as (
+          select
+            count(*) filter (where messages > 0) as messages_families, sum(calm_messages) as calm_messages, sum(messages) as messages,
+            count(*) filter (where exchanges > 0) as exchanges_families, sum(exchanges_on_time) as exchanges_on_time, sum(exchanges) as exchanges,
+            count(*) filter (where expenses_due > 0) as expenses_families, sum(expenses_answered) as expenses_answered, sum(expenses_due) as expenses_due
+          from per_family
+        ), total as (
+          select count(*) as families from counted
+        )
+        -- Withheld here, below the read role, so that no statement of it can see a sum over fewer than five families.
+        select t.families,
+          s.messages_families,
+          case when t.families >= 5 and s.messages_families >= 5 then s.calm_messages end,
+          case when t.families >= 5 and s.messages_families >= 5 then s.messages end,
+          s.exchanges_families,
+          case when t.families >= 5 and s.exchanges_families >= 5 then s.exchanges_on_time end,
+          case when t.families >= 5 and s.exchanges_families >= 5 then s.exchanges end,
+          s.expenses_families,
+          case when t.families >= 5 and s.expenses_families >= 5 then s.expenses_answered end,
+          case when t.families >= 5 and s.expenses_families >= 5 then s.expenses_due end
+        from total t, sums s;
+      end;
+      revoke execute on function api.outcomes from public;
+    `);
+
+    // Refused calls (429) arrive as counts by fingerprint; one line per key and minute grows. The read role may add to it, not read or change it.
+    this.addSql(/* sql */ `
+      create function api.record_refusals(fingerprints bytea[], minutes timestamptz[], counts integer[]) returns void
+      language sql volatile security definer set search_path = pg_catalog, public
+      begin atomic
+        insert into public.activity (at, organization_id, person_id, key_id, action, status, code, count)
+        select r.minute, k.organization_id, k.maker_id, k.id, 'api.rate_limited', 429, 'rate_limited', sum(r.refused)::integer
+        from unnest(fingerprints, minutes, counts) as r (fingerprint, minute, refused)
+        join public.api_key k on k.fingerprint = r.fingerprint
+        group by r.minute, k.id
+        order by k.id, r.minute
+        on conflict (key_id, at) where action = 'api.rate_limited' do update set count = activity.count + excluded.count;
+      end;
+      revoke execute on function api.record_refusals from public;
+
+      grant select on api.key, api.organization, api.member, api.member_role, api.role, api.family, api.client_grant, api.seat, api.seat_plan,
+        api.subscription, api.referral_code, api.referral_earning, api.schema_version to org_api_read;
+      grant insert on api.activity to org_api_read;
+      grant execute on function api.outcomes, api.record_refusals to org_api_read;
+    `);
+
+    this.addSql(/* sql */ `
+      grant usage on schema api to org_api_worker, org_api_console, org_api_platform, org_api_backfill;
+      grant select on api.schema_version to org_api_worker, org_api_console, org_api_platform;
+
+      -- The platform's own application writes what the organization has; it neither makes keys nor reads or changes the log.
+      grant select, insert, update on organization, person, membership, role, family, client_grant, seat_plan, subscription, seat,
+        referral_code, referral, referral_invoice to org_api_platform;
+      grant select, insert, update, delete on membership_role, family_day to org_api_platform;
+      grant insert on activity to org_api_platform;
+
+      -- The console makes keys, changes members and roles, gives and ends seats, and shows the log.
+      grant select on organization, person, membership, membership_role, role, family, client_grant, seat_plan, subscription, seat, api_key, activity
+        to org_api_console;
+      grant insert, update on person, membership, role, api_key, seat to org_api_console;
+      grant insert, delete on membership_role to org_api_console;
+      grant insert on activity to org_api_console;
+
+      -- The worker ends grants that are due, keeps the log's partitions and applies its retention.
+      grant select on client_grant, organization to org_api_worker;
+      grant update (status, end_reason) on client_grant to org_api_worker;
+      grant insert on activity to org_api_worker;
+      grant execute on function keep_activity_partitions, drop_old_activity to org_api_worker;
+    `);
+  }
+}

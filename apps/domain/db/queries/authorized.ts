@@ -1,0 +1,69 @@
+import type { Scope } from '../../contract/scopes.ts';
+
+/**
+ * What the one statement of a read says about its key. `malformed` means that `$2` was null: the request named no organization
+ * that could exist. The order is that of the design, section 5, step 4: the first that holds is the verdict.
+ */
+export type Verdict =
+  | 'ok'
+  | 'revoked'
+  | 'expired'
+  | 'malformed'
+  | 'scope_missing'
+  | 'no_organization'
+  | 'other_organization'
+  | 'maker_inactive'
+  | 'maker_not_permitted';
+
+/** The row of a read's statement; there is none when no key has the fingerprint. `expiresAt` is ISO 8601 or null; `body` is null unless the verdict is `ok`. */
+export interface AuthorizedRow {
+  keyId: string;
+  organizationId: string;
+  makerId: string;
+  expiresAt: string | null;
+  verdict: Verdict;
+  body: string | null;
+}
+
+/**
+ * Wraps the SQL of one answer with everything that must hold for it, in one statement and so one snapshot: what a revocation,
+ * a role change or a removal has committed is seen by every request that starts afterwards, and nothing is cached.
+ *
+ * `$1` is the key's fingerprints (bytea[], one per pepper in use), `$2` the organization of the path (uuid or null). `body` is a
+ * select of one JSON value that may use `$2`; `case` keeps it from running for a refused key. `offset 0` keeps the verdict from
+ * being computed twice. Every step is a look-up by primary key or unique index, so the cost does not grow with the region.
+ */
+export function authorized(scope: Scope, body: string): string {
+  return /* sql */ `
+    select k.id as "keyId", k.organization_id as "organizationId", k.maker_id as "makerId", api.utc(k.expires_at) as "expiresAt", v.verdict,
+      case when v.verdict = 'ok' then (${body})::text end as body
+    from api.key k, lateral (
+      select case
+        when k.revoked_at is not null then 'revoked'
+        when k.expires_at <= now() then 'expired'
+        when $2::uuid is null then 'malformed'
+        when '${scope}' <> all (k.scopes) then 'scope_missing'
+        when k.organization_id <> $2 and not exists (select from api.organization o where o.id = $2) then 'no_organization'
+        when k.organization_id <> $2 then 'other_organization'
+        when not exists (
+          select from api.member m where m.organization_id = $2 and m.person_id = k.maker_id and m.status = 'active') then 'maker_inactive'
+        when not exists (
+          select from api.member_role mr join api.role r on r.id = mr.role_id
+          where mr.organization_id = $2 and mr.person_id = k.maker_id and '${scope}' = any (r.permissions)) then 'maker_not_permitted'
+        else 'ok'
+      end as verdict
+      offset 0
+    ) v
+    where k.fingerprint = any ($1)`;
+}
+
+/**
+ * Who a key is, for a request that reaches no read (another method, an unknown path): its use is recorded all the same.
+ * Same columns as a read; `$1` as there; the verdict is `revoked`, `expired` or `ok`, and `body` always null.
+ */
+export const identifiedKeySql = /* sql */ `
+  select k.id as "keyId", k.organization_id as "organizationId", k.maker_id as "makerId", api.utc(k.expires_at) as "expiresAt",
+    case when k.revoked_at is not null then 'revoked' when k.expires_at <= now() then 'expired' else 'ok' end as verdict,
+    null as body
+  from api.key k
+  where k.fingerprint = any ($1)`;

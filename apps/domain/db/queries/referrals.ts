@@ -1,0 +1,16 @@
+/** Referral codes of an organization with their counts, by code, then id. `$2` is the organization; one JSON array. */
+export const referralCodesSql = /* sql */ `
+  select coalesce(json_agg(json_build_object(
+    'id', c.id, 'code', c.code, 'link', c.link, 'label', c.label, 'active', c.active,
+    'counts', json_build_object('signedUp', c.signed_up, 'qualified', c.qualified, 'notCounted', c.not_counted)
+  ) order by c.code, c.id), '[]')
+  from api.referral_code c
+  where c.organization_id = $2`;
+
+/** The organization's share of referred invoices, summed per month and currency, in that order. `$2` is the organization; one JSON object. */
+export const referralEarningsSql = /* sql */ `
+  select json_build_object('months', coalesce(json_agg(json_build_object(
+    'month', e.month, 'currency', e.currency, 'invoices', e.invoices, 'shareCents', e.share_cents
+  ) order by e.month, e.currency), '[]'))
+  from api.referral_earning e
+  where e.organization_id = $2`;

@@ -1,0 +1,28 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import type { Permission } from '../contract/scopes.ts';
+
+/**
+ * Who asks for a change: a person, who needs the permission for it; or an operator at the command line of the installation,
+ * who has the database itself and needs none.
+ */
+export type Authority = { personId: string } | 'operator';
+
+/** What a person may do in an organization now: every permission of the roles they hold, or null when they are no active member. */
+export async function findPermissions(
+  em: EntityManager,
+  organizationId: string,
+  personId: string,
+): Promise<Set<Permission> | null> {
+  const { rows } = await sql<{ permissions: Permission[] | null }>`
+    select (
+      select array_agg(distinct p) from membership_role mr join role r on r.id = mr.role_id, unnest(r.permissions) as p
+      where mr.organization_id = m.organization_id and mr.person_id = m.person_id
+    ) as permissions
+    from membership m
+    where m.organization_id = ${organizationId} and m.person_id = ${personId} and m.status = 'active'`.execute(
+    em.getKysely(),
+  );
+  const member = rows[0];
+  return member === undefined ? null : new Set(member.permissions ?? []);
+}

@@ -1,0 +1,108 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { recordActivity } from '../activity/record.ts';
+import { liveKeysPerOrganization } from '../contract/limits.ts';
+import type { Scope } from '../contract/scopes.ts';
+import { ApiKey } from '../db/entities/key.ts';
+import { findPermissions } from './authority.ts';
+import { fingerprint, type KeySecrets } from './fingerprint.ts';
+import { keyHint, makeKey } from './format.ts';
+import { findFreeSlot, lockKeys } from './places.ts';
+import { KeyRefused } from './refused.ts';
+
+export interface CreateKey {
+  organizationId: string;
+  /** The person the key acts for; it can never do more than they can now. */
+  makerId: string;
+  scopes: readonly Scope[];
+  /** What the maker calls it. */
+  label: string;
+  /** Null: valid until revoked. */
+  expiresAt: Date | null;
+  /** True when an operator makes it for `makerId`, who then need not be allowed to manage keys. The scopes must be theirs all the same. */
+  byOperator?: boolean;
+}
+
+/** A key just made. `key` is its value: show it once, store it nowhere. */
+export interface CreatedKey {
+  id: string;
+  key: string;
+  hint: string;
+  expiresAt: Date | null;
+}
+
+/**
+ * Makes an API key, in one transaction with its line in the activity log.
+ *
+ * @param now the clock, for expiry and creation time.
+ * @throws KeyRefused when the maker is no active member, may not manage keys or lacks a scope, when no scope is asked for, when the
+ *   expiry has passed, or when 25 keys are live.
+ */
+export async function createKey(
+  em: EntityManager,
+  input: CreateKey,
+  secrets: KeySecrets,
+  now: () => Date = () => new Date(),
+): Promise<CreatedKey> {
+  return em.fork().transactional(async (tx) => {
+    await lockKeys(tx, input.organizationId);
+    const createdAt = now();
+    await assertMayMake(tx, input, createdAt);
+    const slot = await findFreeSlot(tx, input.organizationId, createdAt);
+    if (slot === null) {
+      throw new KeyRefused(
+        'too_many_keys',
+        `The organization has ${liveKeysPerOrganization} live keys, the most there can be. Revoke one first.`,
+      );
+    }
+    return insertKey(tx, { ...input, slot, predecessorId: null, createdAt }, secrets, 'key.create');
+  });
+}
+
+/** The checks that making a key and making its successor share. */
+export async function assertMayMake(tx: EntityManager, input: CreateKey, now: Date): Promise<void> {
+  if (input.scopes.length === 0) throw new KeyRefused('no_scopes', 'A key needs at least one scope.');
+  if (input.expiresAt !== null && input.expiresAt <= now)
+    throw new KeyRefused('expiry_in_the_past', 'The expiry lies in the past.');
+  const held = await findPermissions(tx, input.organizationId, input.makerId);
+  if (held === null)
+    throw new KeyRefused('not_an_active_member', 'The maker is not an active member of the organization.');
+  if (!input.byOperator && !held.has('org.keys.manage')) {
+    throw new KeyRefused('may_not_manage_keys', 'The maker holds no role that may manage keys (org.keys.manage).');
+  }
+  const missing = input.scopes.filter((scope) => !held.has(scope));
+  if (missing.length > 0)
+    throw new KeyRefused(
+      'scope_not_held',
+      `The maker does not hold ${missing.join(', ')}; a key can carry only what they hold.`,
+    );
+}
+
+/** Writes the row and its activity line. The slot must have been found under `lockKeys`. */
+export async function insertKey(
+  tx: EntityManager,
+  input: CreateKey & { slot: number; predecessorId: string | null; createdAt: Date },
+  secrets: KeySecrets,
+  action: 'key.create' | 'key.rotate',
+): Promise<CreatedKey> {
+  const key = makeKey(secrets.region, secrets.tagSecrets[0]);
+  const pepper = secrets.peppers[0];
+  const id = randomUUIDv7();
+  const hint = keyHint(key);
+  const scopes = [...new Set(input.scopes)];
+  const { organizationId, makerId, label, expiresAt, slot, predecessorId, createdAt } = input;
+  const print = fingerprint(key, pepper);
+  tx.create(ApiKey, {
+    ...{ id, organizationId, makerId, label, fingerprint: print, pepperVersion: pepper.version, hint, scopes },
+    ...{ createdAt, expiresAt, revokedAt: null, slot, predecessorId },
+  });
+  await tx.flush();
+  await recordActivity(tx, {
+    organizationId,
+    personId: input.byOperator ? null : makerId,
+    keyId: id,
+    action,
+    detail: { hint, scopes, predecessorId },
+  });
+  return { id, key, hint, expiresAt };
+}

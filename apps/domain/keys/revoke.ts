@@ -1,0 +1,44 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { recordActivity } from '../activity/record.ts';
+import { ApiKey } from '../db/entities/key.ts';
+import { type Authority, findPermissions } from './authority.ts';
+import { lockKeys } from './places.ts';
+import { KeyRefused } from './refused.ts';
+
+/**
+ * Revokes a key for good, at once: every request that starts after this has committed is refused. Revoking a revoked key
+ * changes nothing and writes no second line.
+ *
+ * @throws KeyRefused when the person may not manage keys, or the organization has no such key.
+ */
+export async function revokeKey(
+  em: EntityManager,
+  input: { organizationId: string; keyId: string; by: Authority },
+  now: () => Date = () => new Date(),
+): Promise<void> {
+  const { organizationId, keyId, by } = input;
+  await em.fork().transactional(async (tx) => {
+    await lockKeys(tx, organizationId);
+    await assertMayManageKeys(tx, organizationId, by);
+    const key = await tx.findOne(ApiKey, { id: keyId, organizationId });
+    if (key === null) throw new KeyRefused('no_such_key', 'The organization has no such key.');
+    if (key.revokedAt !== null) return;
+    key.revokedAt = now();
+    key.slot = null;
+    await tx.flush();
+    const personId = by === 'operator' ? null : by.personId;
+    await recordActivity(tx, { organizationId, personId, keyId, action: 'key.revoke', detail: { hint: key.hint } });
+  });
+}
+
+/** @throws KeyRefused unless an operator asks, or an active member who holds `org.keys.manage`. */
+export async function assertMayManageKeys(tx: EntityManager, organizationId: string, by: Authority): Promise<void> {
+  if (by === 'operator') return;
+  const held = await findPermissions(tx, organizationId, by.personId);
+  if (!held?.has('org.keys.manage')) {
+    throw new KeyRefused(
+      'may_not_manage_keys',
+      'Only an active member with a role that may manage keys (org.keys.manage) can do this.',
+    );
+  }
+}

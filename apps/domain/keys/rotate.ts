@@ -1,0 +1,78 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { keyRotationOverlapMaxDays } from '../contract/limits.ts';
+import type { Scope } from '../contract/scopes.ts';
+import { ApiKey } from '../db/entities/key.ts';
+import { assertMayMake, type CreatedKey, insertKey } from './create.ts';
+import type { KeySecrets } from './fingerprint.ts';
+import { findFreeSlot, lockKeys } from './places.ts';
+import { KeyRefused } from './refused.ts';
+
+export interface RotateKey {
+  organizationId: string;
+  keyId: string;
+  /** Who rotates: the successor acts for this person, who must hold all the key's scopes. */
+  makerId: string;
+  /** How long both keys work, 0 to 7 days. */
+  overlapSeconds: number;
+  /** When the successor expires; null: until revoked. */
+  expiresAt: Date | null;
+}
+
+/** The successor, and when its predecessor stops (`predecessorEndsAt`: now when there was no overlap). */
+export interface RotatedKey extends CreatedKey {
+  predecessorEndsAt: Date;
+}
+
+/**
+ * Replaces a live key by a successor with the same scopes and label. During the overlap both work and each takes a slot; when 25 keys
+ * are live there is no room for that, so the old key leaves as the new one comes and `predecessorEndsAt` says so.
+ *
+ * @throws KeyRefused as `createKey` does, and when the key is not live or the overlap is longer than 7 days.
+ */
+export async function rotateKey(
+  em: EntityManager,
+  input: RotateKey,
+  secrets: KeySecrets,
+  now: () => Date = () => new Date(),
+): Promise<RotatedKey> {
+  const { organizationId, keyId, makerId, overlapSeconds, expiresAt } = input;
+  if (!(overlapSeconds >= 0 && overlapSeconds <= keyRotationOverlapMaxDays * 86_400)) {
+    throw new KeyRefused('overlap_too_long', `Both keys can work for 0 to ${keyRotationOverlapMaxDays} days.`);
+  }
+  return em.fork().transactional(async (tx) => {
+    await lockKeys(tx, organizationId);
+    const at = now();
+    const { key: old, slot: oldSlot } = await getLiveKey(tx, organizationId, keyId, at);
+    const successor = { organizationId, makerId, scopes: old.scopes as Scope[], label: old.label, expiresAt };
+    await assertMayMake(tx, successor, at);
+    const freeSlot = overlapSeconds > 0 ? await findFreeSlot(tx, organizationId, at) : null;
+    if (freeSlot === null) {
+      old.revokedAt = at;
+      old.slot = null;
+    } else {
+      old.expiresAt = earlier(old.expiresAt, new Date(at.getTime() + overlapSeconds * 1000));
+    }
+    await tx.flush();
+    const created = await insertKey(
+      tx,
+      { ...successor, slot: freeSlot ?? oldSlot, predecessorId: keyId, createdAt: at },
+      secrets,
+      'key.rotate',
+    );
+    return { ...created, predecessorEndsAt: freeSlot === null ? at : (old.expiresAt ?? at) };
+  });
+}
+
+async function getLiveKey(tx: EntityManager, organizationId: string, keyId: string, at: Date) {
+  const key = await tx.findOne(ApiKey, { id: keyId, organizationId });
+  if (key === null) throw new KeyRefused('no_such_key', 'The organization has no such key.');
+  const { revokedAt, expiresAt, slot } = key;
+  if (revokedAt !== null || slot === null || (expiresAt !== null && expiresAt <= at)) {
+    throw new KeyRefused('key_not_live', 'The key is revoked or expired; make a new one instead.');
+  }
+  return { key, slot };
+}
+
+function earlier(a: Date | null, b: Date): Date {
+  return a !== null && a < b ? a : b;
+}

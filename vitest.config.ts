@@ -1,0 +1,19 @@
+/**
+ * `npm test`: everything, against real servers that test/support/global-setup.ts brings up once.
+ *
+ * Decision (2026-11-20): two workers, each a process. A file may stop Redis or send itself signals without reaching its neighbours, and
+ * beside PostgreSQL two cores carry no more. The aliases `#domain/*` and `#test/*` come from package.json, which Vite reads itself.
+ */
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    exclude: ['test/bench/**'],
+    globalSetup: ['test/support/global-setup.ts'],
+    pool: 'forks',
+    maxWorkers: 2,
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+  },
+});
