@@ -1,0 +1,66 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { Middleware, ParameterizedContext } from 'koa';
+import { ApiError, errorStatus } from '#domain/contract/errors.ts';
+import { describeError, type Logger } from '#runtime/log.ts';
+import type { Tracing } from '#runtime/tracing.ts';
+import type { Metrics } from './metrics.ts';
+import type { ReadState } from './mount.ts';
+
+/**
+ * Around every request: gives it an id, turns a refusal into `{error, message}` and a fault into a 500 with constant text, and tells
+ * logs, metrics and traces about it once. Nothing else in the app does any of these.
+ */
+export function answers(deps: {
+  log: Logger;
+  metrics: Metrics;
+  tracing: Tracing;
+  isDraining: () => boolean;
+}): Middleware<ReadState> {
+  const { log, metrics, tracing, isDraining } = deps;
+
+  return async (ctx, next) => {
+    const startedAt = performance.now();
+    const state = ctx.state;
+    state.requestId = randomUUIDv7();
+    state.operation = 'none';
+    ctx.set('Request-Id', state.requestId);
+    if (isDraining()) ctx.set('Connection', 'close');
+    await tracing.request('request', async (span) => {
+      await next().catch((error: unknown) => refuse(ctx, error, log));
+      span?.setAttributes({
+        'org_api.operation': state.operation,
+        'org_api.request_id': state.requestId,
+        'http.response.status_code': ctx.status,
+      });
+    });
+    const durationMs = performance.now() - startedAt;
+    metrics.observeRequest(state.operation, ctx.status, durationMs / 1000);
+    if (ctx.status === 401) metrics.failedAuthentications.inc();
+    const { requestId, operation, organizationId, keyId, code, limitLeft } = state;
+    const line = {
+      requestId,
+      method: ctx.method,
+      operation,
+      status: ctx.status,
+      code,
+      organizationId,
+      keyId,
+      limitLeft,
+    };
+    log.info({ ...line, durationMs: Math.round(durationMs * 100) / 100 }, 'request');
+  };
+}
+
+/** The one place where a refusal or a fault becomes an answer. A fault's cause goes to the log, under the id that the client is shown. */
+function refuse(ctx: ParameterizedContext<ReadState>, error: unknown, log: Logger): void {
+  const refusal =
+    error instanceof ApiError ? error : new ApiError('internal', 'Something went wrong on our side.', { cause: error });
+  const { requestId, operation } = ctx.state;
+  const isFault = errorStatus[refusal.code] >= 500;
+  if (isFault) log.error({ requestId, operation, code: refusal.code, error: describeError(refusal.cause) }, 'fault');
+  if (refusal.code === 'unavailable') ctx.set('Retry-After', '1');
+  ctx.state.code = refusal.code;
+  ctx.status = refusal.status;
+  ctx.set('Content-Type', 'application/json');
+  ctx.body = JSON.stringify({ error: refusal.code, message: refusal.message, ...(isFault ? { requestId } : {}) });
+}

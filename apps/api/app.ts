@@ -1,0 +1,121 @@
+import Koa from 'koa';
+import { failedAuthenticationsPerMinute, requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
+import { openDatabase } from '#domain/db/connect.ts';
+import { currentMigration } from '#domain/db/migrations/index.ts';
+import { startServer } from '#runtime/http-server.ts';
+import { describeError, type Logger } from '#runtime/log.ts';
+import { serveMetrics } from '#runtime/metrics-page.ts';
+import { openTracing } from '#runtime/tracing.ts';
+import { createActivityWriter } from './activity-writer.ts';
+import { answers } from './answers.ts';
+import type { ApiConfig } from './config.ts';
+import { endpoints } from './endpoints/index.ts';
+import { createFailedAuthentications } from './failed-authentications.ts';
+import { health } from './health.ts';
+import { createLimiter } from './limiter/limiter.ts';
+import { createMetrics } from './metrics.ts';
+import { mountReads } from './mount.ts';
+import { servePublicPages } from './public-pages.ts';
+import { createRefusalCounter } from './refusal-counter.ts';
+
+/** A running API: where it answers, and how to stop it without losing a request. */
+export interface RunningApi {
+  url: string;
+  metricsUrl: string;
+  stop(): Promise<void>;
+}
+
+/** Opens everything the API needs, top to bottom, and serves. `stop` closes in reverse order; it may be called twice. */
+export async function startApi(config: ApiConfig, log: Logger): Promise<RunningApi> {
+  let draining = false;
+  const isDraining = () => draining;
+
+  const tracing = await openTracing({ otlpEndpoint: config.otlpEndpoint, app: 'api', region: config.region });
+  const database = await openDatabase({
+    url: config.databaseUrl,
+    applicationName: 'org-api',
+    poolMax: config.databasePoolMax,
+  });
+  const { pool } = database;
+  const metrics = createMetrics(pool);
+  const limiter = createLimiter({
+    redisUrl: config.redisUrl,
+    limit: requestsPerWindow,
+    windowSeconds: requestWindowSeconds,
+    keyPrefix: `limit:${config.region}:`,
+    onModeChange: (mode, reason) => {
+      metrics.limiterMode.set(mode === 'pod' ? 1 : 0);
+      metrics.limiterSwitches.inc({ mode });
+      log.warn(
+        { mode, reason },
+        mode === 'pod' ? 'limiter: Redis is away; this pod limits by itself' : 'limiter: Redis decides',
+      );
+    },
+  });
+  await limiter.start();
+  const activity = createActivityWriter({ pool, onInsert: (lines) => metrics.activityLines.observe(lines) });
+  const refusals = createRefusalCounter({
+    pool,
+    onError: (cause) =>
+      log.error(
+        { error: describeError(cause) },
+        'the counts of refused calls could not be written; they are kept for the next try',
+      ),
+  });
+  refusals.start();
+
+  const app = new Koa();
+  app.silent = true;
+  app.on('error', (error) => log.error({ error: describeError(error) }, 'an answer could not be sent'));
+  app.use(answers({ log, metrics, tracing, isDraining }));
+  app.use(health({ pool, migration: currentMigration, isDraining }));
+  app.use(servePublicPages(config.baseUrls));
+  app.use(
+    mountReads({
+      endpoints,
+      pool,
+      limiter,
+      activity,
+      refusals,
+      failedAuthentications: createFailedAuthentications({ perMinute: failedAuthenticationsPerMinute }),
+      keys: config.keys,
+      baseUrls: config.baseUrls,
+      trustedProxies: config.trustedProxies,
+      tracing,
+    }),
+  );
+
+  const metricsServer = await startServer({
+    handler: serveMetrics(metrics.registry),
+    host: config.host,
+    port: config.metricsPort,
+  });
+  const server = await startServer({
+    handler: app.callback(),
+    host: config.host,
+    port: config.port,
+    drainDelayMs: config.drainDelayMs,
+    onDraining: () => {
+      draining = true;
+    },
+  });
+
+  async function close(): Promise<void> {
+    await server.stop();
+    await refusals.stop().catch(() => {});
+    await limiter.stop();
+    await metricsServer.stop();
+    await database.close();
+    await tracing.stop();
+  }
+  log.info({ url: server.url, metricsUrl: metricsServer.url }, 'the API is listening');
+  let stopping: Promise<void> | undefined;
+  return {
+    url: server.url,
+    metricsUrl: metricsServer.url,
+    stop: () => {
+      stopping ??= close();
+      return stopping;
+    },
+  };
+}

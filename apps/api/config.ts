@@ -1,0 +1,78 @@
+import { BlockList, isIP } from 'node:net';
+import { z } from 'zod';
+import { readSettings } from '#runtime/settings/read.ts';
+import {
+  databaseUrl,
+  httpUrl,
+  keyPeppers,
+  keyTagSecrets,
+  logLevel,
+  port,
+  redisUrl,
+  region,
+  wholeNumber,
+} from '#runtime/settings/types.ts';
+
+/** The read API's settings. README lists each with its unit and default. */
+const Settings = z.object({
+  REGION: region.describe('us or ca'),
+  API_DATABASE_URL: databaseUrl.describe('the PostgreSQL URL of the API’s own login'),
+  REDIS_URL: redisUrl.optional(),
+  KEY_PEPPERS: keyPeppers.describe('the peppers of key fingerprints, version:base64, newest first'),
+  KEY_TAG_SECRETS: keyTagSecrets.describe('the secrets of key tags, base64, newest first'),
+  BASE_URL_US: httpUrl.default('https://us.api.example.com'),
+  BASE_URL_CA: httpUrl.default('https://ca.api.example.com'),
+  HOST: z.string().default('0.0.0.0'),
+  PORT: port.default(8080),
+  METRICS_PORT: port.default(9090),
+  TRUSTED_PROXIES: z
+    .string()
+    .default('')
+    .transform((text, context) =>
+      proxyList(text, () =>
+        context.addIssue({ code: 'custom', message: 'must be addresses or CIDR blocks separated by commas' }),
+      ),
+    ),
+  DATABASE_POOL_MAX: wholeNumber(2, 100).default(10),
+  DRAIN_DELAY_MS: wholeNumber(0, 60_000).default(500),
+  LOG_LEVEL: logLevel,
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
+});
+
+export type ApiConfig = ReturnType<typeof readConfig>;
+
+/** @throws SettingsRefused with every problem at once. */
+export function readConfig(environment: Record<string, string | undefined> = process.env) {
+  const s = readSettings(Settings, environment);
+  return Object.freeze({
+    keys: { region: s.REGION, peppers: s.KEY_PEPPERS, tagSecrets: s.KEY_TAG_SECRETS },
+    region: s.REGION,
+    baseUrls: { us: s.BASE_URL_US, ca: s.BASE_URL_CA },
+    databaseUrl: s.API_DATABASE_URL,
+    databasePoolMax: s.DATABASE_POOL_MAX,
+    redisUrl: s.REDIS_URL ?? null,
+    host: s.HOST,
+    port: s.PORT,
+    metricsPort: s.METRICS_PORT,
+    trustedProxies: s.TRUSTED_PROXIES,
+    drainDelayMs: s.DRAIN_DELAY_MS,
+    logLevel: s.LOG_LEVEL,
+    otlpEndpoint: s.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
+  });
+}
+
+function proxyList(text: string, refuse: () => void): BlockList {
+  const list = new BlockList();
+  for (const entry of text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean)) {
+    const [address = '', prefix] = entry.split('/');
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+    const widest = family === 'ipv6' ? 128 : 32;
+    const bits = prefix === undefined ? widest : Number(prefix);
+    if (isIP(address) === 0 || !Number.isInteger(bits) || bits < 0 || bits > widest) refuse();
+    else list.addSubnet(address, bits, family);
+  }
+  return list;
+}

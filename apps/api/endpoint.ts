@@ -1,0 +1,33 @@
+import type { z } from 'zod';
+import type { Scope } from '#domain/contract/scopes.ts';
+import { authorized } from '#domain/db/queries/authorized.ts';
+
+/** One read, as declared: the route, the OpenAPI operation and the one statement all come from it. */
+export interface EndpointDeclaration {
+  /** As the API document names it; also the statement's name and, behind `api.`, the activity log's action. */
+  operationId: string;
+  /** What follows `/v1/orgs/:orgId`: empty or `/…`. */
+  resource: string;
+  scope: Scope;
+  /** One line for the list of operations. */
+  summary: string;
+  /** What the answer holds and leaves out. */
+  description: string;
+  /** The 200 answer. Feeds the OpenAPI document and checks answers in tests; in production PostgreSQL's JSON passes through. */
+  response: z.ZodType;
+  /** SQL of the answer's JSON; `$2` is the organization. */
+  body: string;
+}
+
+export interface Endpoint extends EndpointDeclaration {
+  /** The whole statement: key, maker, scope and answer. Values: fingerprints, organization. */
+  statement: { name: string; text: string };
+}
+
+/** Declares a read. */
+export function endpoint(declaration: EndpointDeclaration): Endpoint {
+  return {
+    ...declaration,
+    statement: { name: declaration.operationId, text: authorized(declaration.scope, declaration.body) },
+  };
+}

@@ -1,0 +1,15 @@
+import { Roster } from '#domain/contract/resources.ts';
+import { rosterSql } from '#domain/db/queries/roster.ts';
+import { endpoint } from '../endpoint.ts';
+
+/** The roster of client families. Source: API document, "Roster". */
+export const getFirmRoster = endpoint({
+  operationId: 'getFirmRoster',
+  resource: '/clients',
+  scope: 'org.clients.read',
+  summary: 'The roster of client families',
+  description:
+    'Which families gave the organization’s professionals access and since when: names and dates only, never what a family writes, files, pays or records. The list is complete.',
+  response: Roster,
+  body: rosterSql,
+});

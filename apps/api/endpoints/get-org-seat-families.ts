@@ -1,0 +1,15 @@
+import { SeatFamilies } from '#domain/contract/resources.ts';
+import { seatFamiliesSql } from '#domain/db/queries/seats.ts';
+import { endpoint } from '../endpoint.ts';
+
+/** Client families and seats. Source: API document, "Seat families". */
+export const getOrgSeatFamilies = endpoint({
+  operationId: 'getOrgSeatFamilies',
+  resource: '/seats/families',
+  scope: 'org.clients.read',
+  summary: 'Client families and seats',
+  description:
+    'Which client families have a seat, which could have one and which had one; names only. The lists are complete.',
+  response: SeatFamilies,
+  body: seatFamiliesSql,
+});

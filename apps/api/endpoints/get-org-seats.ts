@@ -1,0 +1,14 @@
+import { SeatCounts } from '#domain/contract/resources.ts';
+import { seatCountsSql } from '#domain/db/queries/seats.ts';
+import { endpoint } from '../endpoint.ts';
+
+/** Seat counts and subscriptions. Source: API document, "Seat counts". */
+export const getOrgSeats = endpoint({
+  operationId: 'getOrgSeats',
+  resource: '/seats',
+  scope: 'org.billing.manage',
+  summary: 'Seat counts and subscriptions',
+  description: 'How many seats the organization has and uses, what one costs, and the subscriptions that pay for them.',
+  response: SeatCounts,
+  body: seatCountsSql,
+});

@@ -1,0 +1,14 @@
+import { Roles } from '#domain/contract/resources.ts';
+import { rolesSql } from '#domain/db/queries/roles.ts';
+import { endpoint } from '../endpoint.ts';
+
+/** System roles and own roles. Source: API document, "Role". */
+export const listRoles = endpoint({
+  operationId: 'listRoles',
+  resource: '/roles',
+  scope: 'org.roles.read',
+  summary: 'System roles and own roles',
+  description: 'The roles every organization has, and the organization’s own, with the permissions each gives.',
+  response: Roles,
+  body: rolesSql,
+});

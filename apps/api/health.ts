@@ -1,0 +1,46 @@
+import type { Middleware } from 'koa';
+import type { Pool } from 'pg';
+import { schemaIsCurrentSql } from '#domain/db/queries/schema-version.ts';
+
+export interface HealthDependencies {
+  pool: Pool;
+  /** The migration this code needs. */
+  migration: string;
+  isDraining: () => boolean;
+}
+
+/**
+ * `/livez`: the process turns its event loop; it never asks another server, so that a database's fault restarts no pod.
+ * `/readyz`: this pod may get traffic: its schema is there and it is not draining. Both ignore any key (design, sections 5 and 8).
+ *
+ * Readiness asks the database until it has said yes once: after that every pod would leave the load balancer together when the database
+ * is away, and clients would lose the 503 that tells them to try again.
+ */
+export function health(deps: HealthDependencies): Middleware {
+  let schemaSeen = false;
+
+  async function findUnreadiness(): Promise<string | null> {
+    if (deps.isDraining()) return 'draining';
+    if (schemaSeen) return null;
+    try {
+      const { rows } = await deps.pool.query<{ current: boolean }>({
+        name: 'schemaIsCurrent',
+        text: schemaIsCurrentSql,
+        values: [deps.migration],
+      });
+      schemaSeen = rows[0]?.current === true;
+      return schemaSeen ? null : 'the database’s schema is older than this version; run the migrations';
+    } catch {
+      return 'the database cannot be asked for its schema';
+    }
+  }
+
+  return async (ctx, next) => {
+    if (ctx.path !== '/livez' && ctx.path !== '/readyz') return next();
+    ctx.state.operation = ctx.path.slice(1);
+    ctx.set('Cache-Control', 'no-store');
+    const problem = ctx.path === '/livez' ? null : await findUnreadiness();
+    ctx.status = problem === null ? 200 : 503;
+    ctx.body = problem === null ? { status: 'ok' } : { status: 'unready', reason: problem };
+  };
+}

@@ -1,0 +1,234 @@
+import { type PodRing, PodRings } from './pod-ring.ts';
+import { createRedisWindow, reasonOf } from './redis-window.ts';
+
+/** Redis is asked this often (ms) whether it is there, in both modes: it notices a loss without calls, and it finds the way back. */
+const PROBE_INTERVAL_MS = 500;
+/** Most calls that share one script run, so that no run blocks Redis for more than about a millisecond. */
+const BATCH_CALLS = 128;
+
+/** Who decides: Redis for all pods together, or this pod by itself because Redis is away or not configured. */
+export type LimiterMode = 'redis' | 'pod';
+
+/** What the limiter says of one call. Source: API document, section 8; design, section 5. */
+export interface LimitVerdict {
+  admitted: boolean;
+  /** Calls still free in the window now, after this one. */
+  left: number;
+  /**
+   * Whole seconds until one more call is free. Of a refused call it is the `Retry-After`, and a promise: a caller alone with its
+   * key who waits that long is admitted.
+   */
+  resetSeconds: number;
+  /** `redis`; `pod`: by this pod's own count; `memory`: refused here until the time that Redis named in an earlier refusal. */
+  decidedBy: 'redis' | 'pod' | 'memory';
+}
+
+/** Limits calls per key: at most so many in any window, as design section 5 settles it. */
+export interface Limiter {
+  /** Connects to Redis; resolves within about a second also when there is none, in `pod` mode, and goes on trying. Never rejects. */
+  start(): Promise<void>;
+  /** Lets go of Redis; calls still waiting for it are decided here, and so are later ones. May be called twice and before `start`. */
+  stop(): Promise<void>;
+  /** Decides one call of the key with this fingerprint (bytes, or their text as it shall appear in Redis). Never rejects, never hangs. */
+  take(fingerprint: string | Buffer): Promise<LimitVerdict>;
+  mode(): LimiterMode;
+}
+
+export interface LimiterOptions {
+  /** `redis:` or `rediss:` (TLS); null: no Redis, this process counts alone. */
+  redisUrl: string | null;
+  /** Calls admitted in any window. */
+  limit: number;
+  windowSeconds: number;
+  /** Precedes the fingerprint in Redis's key names, e.g. `limit:us:`. */
+  keyPrefix: string;
+  /** An answer of Redis that takes longer (ms) counts as none. */
+  commandTimeoutMs?: number;
+  /** Monotonic clock (ms). */
+  now?: () => number;
+  /** Told by `start` what the first mode is, and then of each change, with the reason in words (no secrets). */
+  onModeChange?: (mode: LimiterMode, reason: string) => void;
+}
+
+/** A call that waits for Redis. */
+interface Call {
+  readonly fingerprint: string;
+  readonly ring: PodRing;
+  /** When it was taken (ms): the time by which this pod counts it. */
+  readonly atMs: number;
+  /** Counted in the ring already, because both have to admit it. */
+  readonly reserved: boolean;
+  readonly settle: (verdict: LimitVerdict) => void;
+}
+
+/**
+ * Makes the limiter of one process, without connecting.
+ *
+ * Redis decides. Calls of one turn of the event loop go to it as one run of sliding-window.lua. Measured with 64 callers on two cores, the
+ * script calls alone: 1.1 µs of this process and 250,000 a second, against 4.6 µs and 91,000 with a command for each through ioredis's auto-pipelining.
+ *
+ * Beside that, each pod counts what it admits. After the first failure (timeout, closed connection, any error) everything that waits and
+ * everything that follows is decided by this count alone, until a probe finds that Redis runs the script again. For one window from then on
+ * both have to admit, since Redis may not know of the calls before; afterwards only Redis decides. So a pod never admits more than `limit`
+ * calls in a window across such changes, and many pods without Redis at most that many each.
+ *
+ * Why a caller can rely on `resetSeconds` across changes as well: the pod counts a call from when it was taken, which is never after Redis
+ * counts it, so the pod is free no later than Redis said. The other way round, Redis counts nothing after this pod stopped waiting for it
+ * (see `ask`), so it is free at most that wait after the pod, which the pod adds to what it tells.
+ */
+export function createLimiter(options: LimiterOptions): Limiter {
+  const { redisUrl, limit, windowSeconds, keyPrefix, commandTimeoutMs = 250, onModeChange } = options;
+  const now = options.now ?? (() => performance.now());
+  const windowMs = windowSeconds * 1_000;
+  const longestSeconds = Math.ceil(windowSeconds);
+  const redisLagMs = redisUrl === null ? 0 : commandTimeoutMs;
+  const rings = new PodRings(limit, windowMs, now());
+  const redis =
+    redisUrl === null
+      ? null
+      : createRedisWindow({
+          redisUrl,
+          limit,
+          windowUs: Math.round(windowMs * 1_000),
+          keyPrefix,
+          timeoutMs: commandTimeoutMs,
+          now,
+          onReady: () => void probe(),
+          onLost: leaveRedis,
+        });
+
+  let mode: LimiterMode = 'pod';
+  let bothUntilMs = Number.NEGATIVE_INFINITY;
+  let gathered: Call[] = [];
+  const asked = new Set<Call[]>();
+  let probing: Promise<void> | null = null;
+  let awayReason = 'no Redis is configured';
+  let timer: NodeJS.Timeout | undefined;
+  let stopped = false;
+
+  function take(fingerprint: string | Buffer): Promise<LimitVerdict> {
+    const name = typeof fingerprint === 'string' ? fingerprint : fingerprint.toString('base64url');
+    const atMs = now();
+    const ring = rings.get(name, atMs);
+    if (atMs <= ring.refusedUntilMs) return Promise.resolve(refusal(ring.freeAtMs - atMs, 'memory'));
+    const counted = mode === 'pod' || atMs <= bothUntilMs;
+    if (counted && !ring.admit(atMs)) return Promise.resolve(refusal(ring.waitMs(atMs) + redisLagMs, 'pod'));
+    if (mode === 'pod') return Promise.resolve(admission(ring.left(atMs), ring.waitMs(atMs), 'pod'));
+    return new Promise((settle) => {
+      if (gathered.length === 0) setImmediate(askRedis);
+      gathered.push({ fingerprint: name, ring, atMs, reserved: counted, settle });
+    });
+  }
+
+  function askRedis(): void {
+    const calls = gathered;
+    gathered = [];
+    for (let first = 0; first < calls.length; first += BATCH_CALLS) {
+      void askFor(calls.length <= BATCH_CALLS ? calls : calls.slice(first, first + BATCH_CALLS));
+    }
+  }
+
+  async function askFor(batch: Call[]): Promise<void> {
+    if (redis === null) return;
+    asked.add(batch);
+    try {
+      const reply = await redis.ask(batch.map((call) => call.fingerprint));
+      if (!asked.delete(batch)) return; // decided here meanwhile
+      const answeredMs = now();
+      batch.forEach((call, index) => {
+        settleAsRedisSays(call, Number(reply[2 * index]), Number(reply[2 * index + 1]) / 1_000, answeredMs);
+      });
+    } catch (error) {
+      if (asked.has(batch)) leaveRedis(reasonOf(error));
+    }
+  }
+
+  function settleAsRedisSays(call: Call, left: number, waitMs: number, answeredMs: number): void {
+    const { ring, atMs, reserved, settle } = call;
+    if (left >= 0) {
+      if (!reserved) ring.record(atMs);
+      const leftHere = reserved ? ring.left(answeredMs) : left;
+      settle(admission(Math.min(left, leftHere), leftHere < left ? ring.waitMs(answeredMs) : waitMs, 'redis'));
+      return;
+    }
+    if (reserved) ring.release(atMs);
+    // The window is full until its oldest call leaves, and refused calls do not count: until then nobody needs to ask. Redis decided
+    // between `atMs` and `answeredMs`; to refuse no call that it would admit, count from the first; to keep the promise, from the last.
+    ring.refusedUntilMs = atMs + waitMs;
+    ring.freeAtMs = answeredMs + waitMs;
+    settle(refusal(waitMs, 'redis'));
+  }
+
+  /** Decides a call that waited for Redis in vain, as of the time it was taken: so the order and the number are those Redis would have kept. */
+  function settleHere({ ring, atMs, reserved, settle }: Call): void {
+    const admitted = reserved || ring.admit(atMs);
+    const nowMs = now();
+    if (admitted) settle(admission(ring.left(nowMs), ring.waitMs(nowMs), 'pod'));
+    else settle(refusal(ring.waitMs(nowMs) + redisLagMs, 'pod'));
+  }
+
+  function leaveRedis(reason: string): void {
+    awayReason = reason;
+    if (mode === 'pod') return;
+    mode = 'pod';
+    for (const batch of asked) batch.forEach(settleHere);
+    asked.clear();
+    gathered.forEach(settleHere);
+    gathered = [];
+    if (!stopped) onModeChange?.('pod', reason);
+  }
+
+  function returnToRedis(): void {
+    if (mode === 'redis' || stopped) return;
+    mode = 'redis';
+    if (rings.size > 0) bothUntilMs = now() + windowMs;
+    onModeChange?.('redis', 'Redis answers');
+  }
+
+  function probe(): Promise<void> {
+    if (redis === null) return Promise.resolve();
+    probing ??= redis
+      .probe()
+      .then(returnToRedis, (error: unknown) => leaveRedis(reasonOf(error)))
+      .finally(() => {
+        probing = null;
+      });
+    return probing;
+  }
+
+  async function start(): Promise<void> {
+    if (redis !== null) {
+      try {
+        await redis.open();
+        await probe();
+      } catch (error) {
+        awayReason = reasonOf(error);
+      }
+      if (!stopped) timer = setInterval(probe, PROBE_INTERVAL_MS).unref();
+    }
+    if (mode === 'pod' && !stopped) onModeChange?.('pod', awayReason);
+  }
+
+  async function stop(): Promise<void> {
+    if (stopped) return;
+    stopped = true;
+    clearInterval(timer);
+    leaveRedis('the limiter was stopped');
+    redis?.close();
+  }
+
+  function admission(left: number, waitMs: number, decidedBy: LimitVerdict['decidedBy']): LimitVerdict {
+    return { admitted: true, left, resetSeconds: wholeSeconds(waitMs), decidedBy };
+  }
+
+  function refusal(waitMs: number, decidedBy: LimitVerdict['decidedBy']): LimitVerdict {
+    return { admitted: false, left: 0, resetSeconds: wholeSeconds(waitMs), decidedBy };
+  }
+
+  /** At least 1. A call exactly a window old still counts, for one more microsecond: the answer's way to the caller takes longer. */
+  function wholeSeconds(waitMs: number): number {
+    return Math.min(longestSeconds, Math.max(1, Math.ceil(waitMs / 1_000)));
+  }
+
+  return { start, stop, take, mode: () => mode };
+}

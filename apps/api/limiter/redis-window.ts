@@ -1,0 +1,120 @@
+import { readFileSync } from 'node:fs';
+import { Redis } from 'ioredis';
+
+declare module 'ioredis' {
+  interface Redis {
+    /** sliding-window.lua: the number of keys, the keys, and its three arguments. */
+    slidingWindow(args: (string | number)[]): Promise<number[]>;
+  }
+}
+
+const script = readFileSync(new URL('./sliding-window.lua', import.meta.url), 'utf8');
+
+/** Waits this long (ms) for a connection, between attempts to get one, and for Redis to close it with us. */
+const CONNECT_TIMEOUT_MS = 1_000;
+const RECONNECT_DELAY_MS = 500;
+const DISCONNECT_TIMEOUT_MS = 500;
+/** A connection on which Redis says nothing for so long (ms) is given up: a lost route sends no reset. The probe talks more often. */
+const SILENCE_MS = 2_000;
+/** The probe writes a key of its own, always admitted and gone within seconds: what it needs is what a call needs. */
+const PROBE = { limit: Number.MAX_SAFE_INTEGER, windowUs: 1 };
+
+export interface RedisWindowOptions {
+  redisUrl: string;
+  limit: number;
+  windowUs: number;
+  keyPrefix: string;
+  /** An answer that takes longer (ms) is a failure. */
+  timeoutMs: number;
+  /** Monotonic clock (ms). */
+  now: () => number;
+  /** The connection has become usable; also after each reconnect. */
+  onReady: () => void;
+  /** The connection is gone, with the reason in words. */
+  onLost: (reason: string) => void;
+}
+
+/** Redis's half of the limiter: one connection, one script, every answer within the timeout (design, section 5). */
+export interface RedisWindow {
+  /** Connects; resolves when Redis is ready, rejects when it is not within a second (it goes on trying). */
+  open(): Promise<void>;
+  /** Asks for one call per fingerprint, in order, in one round trip: `[left, waitUs, left, waitUs, …]` as sliding-window.lua says. */
+  ask(fingerprints: string[]): Promise<number[]>;
+  /** Resolves when Redis runs the script and takes its writes; sets the clock that `ask` needs. */
+  probe(): Promise<void>;
+  close(): void;
+}
+
+/** Prepares Redis's half of the limiter without connecting. Nothing is retried or queued: who asks decides by itself after a failure. */
+export function createRedisWindow(options: RedisWindowOptions): RedisWindow {
+  const { limit, windowUs, keyPrefix, timeoutMs, now } = options;
+  const redis = new Redis(options.redisUrl, {
+    lazyConnect: true,
+    scripts: { slidingWindow: { lua: script } },
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    disconnectTimeout: DISCONNECT_TIMEOUT_MS,
+    socketTimeout: SILENCE_MS,
+    retryStrategy: () => RECONNECT_DELAY_MS,
+  });
+  /** Redis's clock minus ours (ms), or a little more: read between sending and receiving, and taken as read at the sending. */
+  let clockAheadMs = 0;
+  /** What ioredis reported since the connection was last usable: its `close` and its rejections only say that it is closed. */
+  let lastError: string | null = null;
+
+  redis.on('error', (error: unknown) => {
+    lastError = reasonOf(error);
+  });
+  redis.on('ready', () => {
+    lastError = null;
+    options.onReady();
+  });
+  redis.on('close', () => options.onLost(lastError ?? 'Redis closed the connection'));
+
+  function run(keys: string[], args: { limit: number; windowUs: number }, answerByUs: number): Promise<number[]> {
+    return within(timeoutMs, redis.slidingWindow([keys.length, ...keys, args.limit, args.windowUs, answerByUs]));
+  }
+
+  return {
+    async open() {
+      try {
+        await within(CONNECT_TIMEOUT_MS, redis.connect());
+      } catch (error) {
+        throw new Error(lastError ?? reasonOf(error), { cause: error });
+      }
+    },
+    ask(fingerprints) {
+      // A paused Redis runs what it was sent once it wakes up; the deadline keeps it from counting calls that were decided here meanwhile.
+      const answerByUs = Math.ceil((now() + timeoutMs + clockAheadMs) * 1_000);
+      const keys = fingerprints.map((fingerprint) => keyPrefix + fingerprint);
+      return run(keys, { limit, windowUs }, answerByUs);
+    },
+    async probe() {
+      const sentMs = now();
+      const [time] = await Promise.all([
+        within(timeoutMs, redis.time()),
+        run([`${keyPrefix}probe`], PROBE, Number.MAX_SAFE_INTEGER),
+      ]);
+      clockAheadMs = Number(time[0]) * 1_000 + Number(time[1]) / 1_000 - sentMs;
+    },
+    close: () => redis.disconnect(),
+  };
+}
+
+/** What an error says, in one short line: for the log, so without the stack and the command's arguments. */
+export function reasonOf(error: unknown): string {
+  const text = error instanceof Error ? error.message || error.name : String(error);
+  return (text.split('\n', 1)[0] ?? '').slice(0, 200);
+}
+
+/** The promise's outcome, or a rejection after `timeoutMs`. */
+function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const expire = () => reject(new Error(`Redis did not answer within ${timeoutMs} ms`));
+    // A busy process runs overdue timers before it reads its sockets: setImmediate lets an answer that has already arrived win.
+    const timer = setTimeout(() => setImmediate(expire), timeoutMs);
+    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}

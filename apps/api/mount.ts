@@ -1,0 +1,144 @@
+import { hash } from 'node:crypto';
+import type { Middleware, ParameterizedContext } from 'koa';
+import type { Pool } from 'pg';
+import { ApiError } from '#domain/contract/errors.ts';
+import { type AuthorizedRow, identifiedKeySql } from '#domain/db/queries/authorized.ts';
+import type { ActivityWriter } from './activity-writer.ts';
+import { clientAddress } from './address.ts';
+import { databaseFault } from './database-fault.ts';
+import type { Endpoint } from './endpoint.ts';
+import { createGate, type GateDependencies } from './gate.ts';
+import { matchesEtag } from './if-none-match.ts';
+import { setPrivate } from './keyed-headers.ts';
+import { createRouter, type Route } from './routes.ts';
+import { refusalOf } from './verdicts.ts';
+
+/** What the reads need; `app.ts` opens it all. */
+export interface ReadDependencies extends GateDependencies {
+  endpoints: readonly Endpoint[];
+  pool: Pool;
+  activity: ActivityWriter;
+}
+
+/** What is known of a request beside Koa's own; the request's log line shows it. `requestId` is also the id of its activity line. */
+export interface ReadState {
+  requestId: string;
+  operation: string;
+  organizationId?: string;
+  keyId?: string;
+  code?: string;
+  limitLeft?: number;
+}
+
+type Ctx = ParameterizedContext<ReadState>;
+
+const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/**
+ * The nine reads, and every path that is none of ours. The only place that knows both Koa's context and the domain.
+ *
+ * A read, in order (design, section 5): bearer, limiter (one round trip to Redis), the one statement (one to PostgreSQL), verdict, the line in
+ * the activity log (a share of one insert), answer. No line, no answer.
+ */
+export function mountReads(deps: ReadDependencies): Middleware<ReadState> {
+  const { pool, activity, tracing, trustedProxies } = deps;
+  const findRoute = createRouter(deps.endpoints);
+  const gate = createGate(deps);
+
+  async function answerRead(ctx: Ctx, { endpoint, orgIdText }: Route): Promise<void> {
+    const prints = await gate.admit(ctx);
+    const malformed = findShapeProblem(orgIdText, ctx.querystring);
+    const row = await findKey(ctx, endpoint.statement, [prints, malformed === null ? orgIdText : null]);
+    if (row === null)
+      throw gate.refuseAuthentication(ctx, new ApiError('invalid_api_key', 'This API key is not known here.'));
+    const body = row.verdict === 'ok' ? row.body : null;
+    if (body === null) throw await refuseKey(ctx, endpoint, row, malformed);
+    const etag = `"${hash('sha256', body, 'base64url').slice(0, 22)}"`;
+    const status = matchesEtag(ctx.get('If-None-Match'), etag) ? 304 : 200;
+    await record(ctx, row, status, null);
+    ctx.set('ETag', etag);
+    ctx.status = status;
+    if (status === 304) return;
+    ctx.set('Content-Type', 'application/json');
+    ctx.body = body;
+  }
+
+  /** The recorded refusal of a known key. */
+  async function refuseKey(
+    ctx: Ctx,
+    endpoint: Endpoint,
+    row: AuthorizedRow,
+    malformed: string | null,
+  ): Promise<ApiError> {
+    // A null body with a good verdict: the organization went between two look-ups of one snapshot, which cannot happen.
+    const verdict = row.verdict === 'ok' ? 'no_organization' : row.verdict;
+    const refusal = refusalOf(verdict, endpoint.scope, malformed ?? '');
+    await record(ctx, row, refusal.status, refusal.code);
+    return refusal.code === 'invalid_api_key' ? gate.refuseAuthentication(ctx, refusal) : refusal;
+  }
+
+  /** Another method, or a path that is none of ours. A key opens nothing here, but its use is recorded like any other. */
+  async function refuseOther(ctx: Ctx, route: Route | null): Promise<never> {
+    const bearer = gate.bearerKind(ctx);
+    const refusal = refusalOfOther(route, bearer !== 'none');
+    if (bearer === 'genuine') {
+      const row = await findKey(ctx, { name: 'identifyKey', text: identifiedKeySql }, [await gate.admit(ctx)]);
+      if (row !== null) await record(ctx, row, refusal.status, refusal.code);
+    }
+    if (route !== null) ctx.set('Allow', 'GET');
+    throw refusal;
+  }
+
+  async function findKey(ctx: Ctx, statement: Endpoint['statement'], values: unknown[]): Promise<AuthorizedRow | null> {
+    const { rows } = await tracing
+      .span('statement', () => pool.query<AuthorizedRow>({ ...statement, values }))
+      .catch((cause: unknown) => {
+        throw databaseFault(cause);
+      });
+    const row = rows[0];
+    if (row === undefined) return null;
+    ctx.state.keyId = row.keyId;
+    ctx.state.organizationId = row.organizationId;
+    if (row.expiresAt !== null) ctx.set('Key-Expires', row.expiresAt);
+    return row;
+  }
+
+  async function record(ctx: Ctx, row: AuthorizedRow, status: number, code: string | null): Promise<void> {
+    const { requestId: id, operation } = ctx.state;
+    const { keyId, organizationId, makerId: personId } = row;
+    const address = clientAddress(ctx.req, trustedProxies);
+    const use = { id, organizationId, personId, keyId, action: `api.${operation}`, status, code, address };
+    await tracing
+      .span('activity', () => activity.record(use))
+      .catch((cause: unknown) => {
+        throw databaseFault(cause);
+      });
+  }
+
+  return async (ctx) => {
+    const route = findRoute(ctx.path);
+    ctx.state.operation = route?.endpoint.operationId ?? 'none';
+    setPrivate(ctx);
+    if (route !== null && ctx.method === 'GET') await answerRead(ctx, route);
+    else await refuseOther(ctx, route);
+  };
+}
+
+/**
+ * What is wrong with the shape of a read's request, in a sentence, or null. The reads take no query parameters, and one that a partner
+ * believes in (`?status=active`) and the server ignores would give an answer to another question; so there is none that passes.
+ */
+function findShapeProblem(orgIdText: string, query: string): string | null {
+  if (!uuidForm.test(orgIdText)) return 'The organization’s id in the path is not a UUID.';
+  return query === '' ? null : 'This read takes no query parameters.';
+}
+
+function refusalOfOther(route: Route | null, isKey: boolean): ApiError {
+  if (route === null) return new ApiError('not_found', 'There is nothing at this path.');
+  if (isKey)
+    return new ApiError(
+      'api_key_not_accepted',
+      'API keys open the GET requests of the organization API and nothing else.',
+    );
+  return new ApiError('method_not_allowed', 'Only GET is possible here.');
+}

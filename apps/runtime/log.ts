@@ -1,0 +1,46 @@
+import pino, { type DestinationStream, type Logger } from 'pino';
+
+export type { Logger };
+
+/**
+ * JSON logs, one line per request or event, on standard output. Written in batches off the request's path; whoever ends the process
+ * calls `flush` first. A line holds ids, never a key, a body or a family's name: errors are logged by class, code and stack of ours
+ * (`describeError`), because a database's error text can quote a value.
+ */
+export function createLog(options: {
+  level: string;
+  name: string;
+  region: string;
+  destination?: DestinationStream;
+}): Logger {
+  const destination =
+    options.destination ?? pino.destination({ fd: 1, sync: false, minLength: 4096, periodicFlush: 250 });
+  return pino(
+    {
+      level: options.level,
+      base: { app: options.name, region: options.region },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    destination,
+  );
+}
+
+/** What may be logged of an error: class, code, constraint and the lines of its stack, but not its message or detail. */
+export function describeError(error: unknown): Record<string, unknown> {
+  if (!(error instanceof Error)) return { type: typeof error };
+  const { code, constraint, routine } = error as { code?: unknown; constraint?: unknown; routine?: unknown };
+  const stack = error.stack
+    ?.split('\n')
+    .filter((line) => /^\s+at /.test(line))
+    .slice(0, 8)
+    .map((line) => line.trim());
+  return {
+    type: error.name,
+    code,
+    constraint,
+    routine,
+    stack,
+    ...(error.cause === undefined ? {} : { cause: describeError(error.cause) }),
+  };
+}

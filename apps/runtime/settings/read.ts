@@ -1,0 +1,60 @@
+import { readFileSync } from 'node:fs';
+import type { z } from 'zod';
+
+/** Every problem of an app's settings, one sentence each; its message lists them all. Values of settings are never part of it. */
+export class SettingsRefused extends Error {
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(
+      `The settings have ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}:\n${problems.map((p) => `  - ${p}`).join('\n')}`,
+    );
+    this.name = 'SettingsRefused';
+    this.problems = problems;
+  }
+}
+
+/**
+ * Reads an app's settings from its environment through its schema, once, and freezes them.
+ *
+ * Any setting may come from a file instead: `NAME_FILE` names it, and a trailing newline is dropped. That is how Kubernetes
+ * hands over secrets. An empty value counts as absent.
+ *
+ * @throws SettingsRefused with all problems at once.
+ */
+export function readSettings<S extends z.ZodObject>(
+  schema: S,
+  environment: Record<string, string | undefined>,
+): Readonly<z.output<S>> {
+  const problems: string[] = [];
+  const values: Record<string, string> = {};
+  for (const name of Object.keys(schema.shape)) {
+    const value = environment[name] || readNamedFile(name, environment[`${name}_FILE`], problems);
+    if (value) values[name] = value;
+  }
+  const parsed = schema.safeParse(values, { reportInput: false });
+  if (!parsed.success) {
+    for (const issue of parsed.error.issues) {
+      const name = String(issue.path[0] ?? '');
+      problems.push(
+        name in values || name === ''
+          ? `${name}: ${issue.message}`
+          : `${name} is missing: ${schema.shape[name]?.description ?? 'it is required'}`,
+      );
+    }
+  }
+  if (!parsed.success || problems.length > 0) throw new SettingsRefused(problems);
+  return Object.freeze(parsed.data);
+}
+
+function readNamedFile(name: string, path: string | undefined, problems: string[]): string | undefined {
+  if (!path) return undefined;
+  try {
+    return readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+  } catch (error) {
+    problems.push(
+      `${name}_FILE: the file cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'})`,
+    );
+    return undefined;
+  }
+}

@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import { regionCodes } from '#domain/contract/regions.ts';
+import type { Pepper } from '#domain/keys/fingerprint.ts';
+
+/** Kinds of settings that several apps have. Messages say what is wrong without repeating a value, which may be a secret. */
+
+export const region = z.enum(regionCodes as ['us', 'ca'], { error: 'must be us or ca' });
+
+export const port = z.coerce
+  .number({ error: 'must be a port number' })
+  .int('must be a whole number')
+  .min(0, 'must be 0 or more')
+  .max(65_535, 'must be 65535 or less');
+
+export const databaseUrl = z
+  .string()
+  .regex(/^postgres(ql)?:\/\/[^/]+\/[^/]+/, 'must be a postgresql:// URL that names a host and a database');
+
+export const redisUrl = z.string().regex(/^rediss?:\/\/./, 'must be a redis:// or rediss:// URL');
+
+export const httpUrl = z
+  .string()
+  .regex(/^https?:\/\/[^/]/, 'must be an http:// or https:// URL')
+  .transform((url) => url.replace(/\/+$/, ''));
+
+/** A whole number from `min` to `max`. */
+export const wholeNumber = (min: number, max: number) =>
+  z.coerce
+    .number({ error: 'must be a number' })
+    .int('must be a whole number')
+    .min(min, `must be ${min} or more`)
+    .max(max, `must be ${max} or less`);
+
+/** Whole days, written `730d`. */
+export const days = z
+  .string()
+  .regex(/^[1-9]\d{0,4}d$/, 'must be a number of days, for example 730d')
+  .transform((text) => Number(text.slice(0, -1)));
+
+export const logLevel = z
+  .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], {
+    error: 'must be trace, debug, info, warn, error or silent',
+  })
+  .default('info');
+
+const base64Secret = z
+  .string()
+  .regex(/^[A-Za-z0-9+/]{22,}={0,2}$/, 'must be base64 of at least 16 random bytes')
+  .transform((text) => Buffer.from(text, 'base64'));
+
+/** `version:base64` separated by commas, newest first, for example `2:…,1:…`. */
+export const keyPeppers = z.string().transform((text, context): [Pepper, ...Pepper[]] => {
+  const peppers: Pepper[] = [];
+  for (const part of text.split(',')) {
+    const [version = '', secret = ''] = part.trim().split(':');
+    const parsed = base64Secret.safeParse(secret);
+    if (!/^\d{1,4}$/.test(version) || !parsed.success) {
+      context.addIssue({
+        code: 'custom',
+        message: 'must be version:base64 parts separated by commas, each of at least 16 random bytes, newest first',
+      });
+      return z.NEVER;
+    }
+    peppers.push({ version: Number(version), secret: parsed.data });
+  }
+  return peppers as [Pepper, ...Pepper[]];
+});
+
+/** base64 secrets separated by commas, newest first. */
+export const keyTagSecrets = z.string().transform((text, context): [Buffer, ...Buffer[]] => {
+  const parsed = text.split(',').map((part) => base64Secret.safeParse(part.trim()));
+  if (!parsed.every((part) => part.success)) {
+    context.addIssue({
+      code: 'custom',
+      message: 'must be base64 of at least 16 random bytes; several are separated by commas, newest first',
+    });
+    return z.NEVER;
+  }
+  return parsed.map((part) => part.data) as [Buffer, ...Buffer[]];
+});

@@ -1,0 +1,232 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  createLimiter,
+  type Limiter,
+  type LimiterOptions,
+  type LimitVerdict,
+} from '../../../apps/api/limiter/limiter.ts';
+import { freePort, type RedisServer, startRedis } from './redis-server.ts';
+import { until } from './until.ts';
+
+/** Longer than in production: the machine of a test run is busy, and only the Redis that the test takes away shall be missed. */
+const TIMEOUT_MS = 500;
+/** What a call may take when Redis is away; far above the timeout, for a busy machine, and far below a hang. */
+const SETTLED_WITHIN_MS = 3_000;
+
+let server: RedisServer;
+let limiter: Limiter | undefined;
+let told: string[] = [];
+
+beforeEach(async () => {
+  server = await startRedis();
+  told = [];
+}, 20_000);
+afterEach(async () => {
+  await limiter?.stop();
+  await server.stop();
+});
+
+async function started(options: Partial<LimiterOptions> = {}): Promise<Limiter> {
+  limiter = createLimiter({
+    redisUrl: server.url,
+    limit: 120,
+    windowSeconds: 60,
+    keyPrefix: 'limit:us:',
+    commandTimeoutMs: TIMEOUT_MS,
+    onModeChange: (mode, reason) => told.push(`${mode}: ${reason}`),
+    ...options,
+  });
+  await limiter.start();
+  return limiter;
+}
+
+/** So many calls at once; throws when they are not all answered in time. */
+async function burst(limiter: Limiter, calls: number, key = 'key'): Promise<LimitVerdict[]> {
+  const verdicts = Promise.all(Array.from({ length: calls }, () => limiter.take(key)));
+  const hung = wait(SETTLED_WITHIN_MS, null, { ref: false });
+  const settled = await Promise.race([verdicts, hung]);
+  if (settled === null) throw new Error(`A call hung: not all were answered within ${SETTLED_WITHIN_MS} ms`);
+  return settled;
+}
+const admitted = (verdicts: LimitVerdict[]) => verdicts.filter((verdict) => verdict.admitted).length;
+const mode = (limiter: Limiter, wanted: string) => until(`the mode is ${wanted}`, () => limiter.mode() === wanted);
+
+describe('the limiter while Redis is away', () => {
+  it('admits 120 and no more through a pause of Redis (SIGSTOP), and Redis decides again afterwards', async () => {
+    const limiter = await started();
+    expect(admitted(await burst(limiter, 50))).toBe(50);
+    server.pause();
+    expect(admitted(await burst(limiter, 200))).toBe(70);
+    expect(limiter.mode()).toBe('pod');
+    expect((await burst(limiter, 1, 'other'))[0]).toMatchObject({ admitted: true, left: 119, decidedBy: 'pod' });
+    server.resume();
+    await mode(limiter, 'redis');
+    expect(admitted(await burst(limiter, 200))).toBe(0);
+    expect(admitted(await burst(limiter, 200, 'other'))).toBe(119);
+    expect((await burst(limiter, 1, 'third'))[0]).toMatchObject({ admitted: true, left: 119, decidedBy: 'redis' });
+    expect(told).toEqual([
+      'redis: Redis answers',
+      expect.stringMatching(/^pod: Redis did not answer within/),
+      'redis: Redis answers',
+    ]);
+  }, 30_000);
+
+  it('waits for no answer any more once one was missed', async () => {
+    const limiter = await started();
+    server.pause();
+    await burst(limiter, 1);
+    expect(limiter.mode()).toBe('pod');
+    let settled = false;
+    void limiter.take('key').then(() => {
+      settled = true;
+    });
+    await Promise.resolve(); // decided without any timer or socket
+    await Promise.resolve();
+    expect(settled).toBe(true);
+    server.resume();
+  }, 30_000);
+
+  it('does not let Redis count, when it wakes up, the calls that were decided without it', async () => {
+    const limiter = await started();
+    await burst(limiter, 1);
+    server.pause();
+    await burst(limiter, 100, 'unheard');
+    await wait(50); // the deadline is over here; by the clock of Redis it may be a round trip later
+    server.resume();
+    await mode(limiter, 'redis');
+    expect(await server.look.exists('limit:us:unheard')).toBe(0);
+  }, 30_000);
+
+  it('keeps its promise through a pause: refused while Redis was away, admitted by both after the time told', async () => {
+    const limiter = await started({ limit: 4, windowSeconds: 2 });
+    server.pause();
+    const verdicts = await burst(limiter, 6);
+    expect(admitted(verdicts)).toBe(4);
+    const told = verdicts.at(-1) as LimitVerdict;
+    const waited = wait(told.resetSeconds * 1_000);
+    server.resume();
+    await mode(limiter, 'redis');
+    await waited;
+    expect((await burst(limiter, 1))[0]).toMatchObject({ admitted: true, decidedBy: 'redis' });
+  }, 30_000);
+
+  it('admits 120 and no more when Redis is killed and comes back empty', async () => {
+    const limiter = await started();
+    expect(admitted(await burst(limiter, 50))).toBe(50);
+    await server.kill();
+    await mode(limiter, 'pod');
+    expect(admitted(await burst(limiter, 30))).toBe(30);
+    await server.start();
+    await mode(limiter, 'redis');
+    expect(await server.look.exists('limit:us:key')).toBe(0);
+    expect((await burst(limiter, 1))[0]).toMatchObject({ admitted: true, left: 39, decidedBy: 'redis' });
+    expect(admitted(await burst(limiter, 200))).toBe(39);
+  }, 30_000);
+
+  it('settles what waits at the moment Redis is killed, and never admits more than the limit', async () => {
+    const limit = 5_000;
+    const limiter = await started({ limit });
+    let count = 0;
+    const loop = async () => {
+      while (count < limit) {
+        if ((await limiter.take('key')).admitted) count++;
+        await wait(1);
+      }
+    };
+    const loops = Promise.all(Array.from({ length: 32 }, loop));
+    await until('some calls have been admitted', () => count > 100);
+    await server.kill();
+    await loops;
+    expect(limiter.mode()).toBe('pod');
+    expect(count).toBe(limit);
+    expect(admitted(await burst(limiter, 200))).toBe(0);
+  }, 30_000);
+
+  it('only asks both for one window after Redis is back, then Redis alone', async () => {
+    const limiter = await started({ limit: 3, windowSeconds: 1 });
+    server.pause();
+    await burst(limiter, 3);
+    server.resume();
+    await mode(limiter, 'redis');
+    const back = performance.now();
+    await until('a window has passed', () => performance.now() - back > 1_000);
+    expect((await burst(limiter, 1))[0]).toMatchObject({ admitted: true, decidedBy: 'redis', left: 2 });
+    await server.look.del('limit:us:key');
+    expect((await burst(limiter, 4)).map((verdict) => verdict.admitted)).toEqual([true, true, true, false]);
+  }, 30_000);
+
+  it('counts nowhere a call that Redis refused while both are asked', async () => {
+    const limiter = await started({ limit: 3, windowSeconds: 2 });
+    server.pause();
+    await burst(limiter, 1, 'other');
+    server.resume();
+    await mode(limiter, 'redis');
+    const otherPod = createLimiter({ redisUrl: server.url, limit: 3, windowSeconds: 2, keyPrefix: 'limit:us:' });
+    await otherPod.start();
+    expect(admitted(await burst(otherPod, 3))).toBe(3);
+    await otherPod.stop();
+    await wait(1_100); // so that the time told ends long before calls of now would leave a window
+    const refused = await burst(limiter, 3);
+    expect(refused[0]).toEqual({ admitted: false, left: 0, resetSeconds: 1, decidedBy: 'redis' });
+    await server.kill();
+    await mode(limiter, 'pod');
+    await wait(1_001);
+    expect((await burst(limiter, 1))[0]).toMatchObject({ admitted: true, left: 2, decidedBy: 'pod' });
+  }, 30_000);
+
+  it('starts without Redis, says why, and finds it later', async () => {
+    await server.kill();
+    const limiter = await started();
+    expect(limiter.mode()).toBe('pod');
+    expect(told).toEqual([expect.stringMatching(/^pod: connect ECONNREFUSED/)]);
+    expect(admitted(await burst(limiter, 200))).toBe(120);
+    await server.start();
+    await mode(limiter, 'redis');
+    expect(admitted(await burst(limiter, 200))).toBe(0);
+  }, 30_000);
+
+  it('starts beside a paused Redis within its deadline, and finds it when it wakes up', async () => {
+    server.pause();
+    const limiter = await started();
+    expect(limiter.mode()).toBe('pod');
+    expect(admitted(await burst(limiter, 200))).toBe(120);
+    server.resume();
+    await mode(limiter, 'redis');
+  }, 30_000);
+
+  it('counts by itself while Redis refuses writes for want of memory, and while it is a replica', async () => {
+    const limiter = await started();
+    await burst(limiter, 20);
+    await server.look.config('SET', 'maxmemory', '1');
+    await mode(limiter, 'pod');
+    expect(told.at(-1)).toMatch(/^pod: OOM /);
+    expect(admitted(await burst(limiter, 30))).toBe(30);
+    await server.look.config('SET', 'maxmemory', '0');
+    await mode(limiter, 'redis');
+
+    await server.look.replicaof('127.0.0.1', await freePort());
+    await mode(limiter, 'pod');
+    expect(told.at(-1)).toMatch(/^pod: (READONLY|MASTERDOWN) /);
+    expect(admitted(await burst(limiter, 30))).toBe(30);
+    await server.look.replicaof('NO', 'ONE');
+    await mode(limiter, 'redis');
+    expect(admitted(await burst(limiter, 200))).toBe(40);
+  }, 30_000);
+
+  it('goes on with Redis when Redis has forgotten the script', async () => {
+    const limiter = await started();
+    await burst(limiter, 20);
+    await server.look.script('FLUSH');
+    expect((await burst(limiter, 1))[0]).toMatchObject({ admitted: true, left: 99, decidedBy: 'redis' });
+    expect(limiter.mode()).toBe('redis');
+  }, 30_000);
+
+  it('is stopped while Redis is paused, and answers what waits', async () => {
+    const limiter = await started();
+    server.pause();
+    const waiting = burst(limiter, 10);
+    await limiter.stop();
+    expect(admitted(await waiting)).toBe(10);
+  }, 30_000);
+});

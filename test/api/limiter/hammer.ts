@@ -1,0 +1,29 @@
+/**
+ * One of several processes that hammer one key: `node hammer.ts <redisUrl> <keyPrefix> <limit> <windowSeconds> <durationMs>`.
+ * Calls from eight loops until the duration is over, then prints `{"admitted", "refused", "byPod"}`: numbers of calls.
+ */
+import { createLimiter } from '../../../apps/api/limiter/limiter.ts';
+
+const [redisUrl = '', keyPrefix = '', limit, windowSeconds, durationMs] = process.argv.slice(2);
+const limiter = createLimiter({
+  redisUrl,
+  keyPrefix,
+  limit: Number(limit),
+  windowSeconds: Number(windowSeconds),
+  commandTimeoutMs: 10_000, // eight processes on a small machine: only Redis shall decide here
+});
+await limiter.start();
+
+const counts = { admitted: 0, refused: 0, byPod: 0 };
+const endMs = performance.now() + Number(durationMs);
+async function loop(): Promise<void> {
+  while (performance.now() < endMs) {
+    const verdict = await limiter.take('key');
+    counts[verdict.admitted ? 'admitted' : 'refused']++;
+    if (verdict.decidedBy === 'pod') counts.byPod++;
+    if (!verdict.admitted) await new Promise((resolve) => setTimeout(resolve, 1)); // refusals from memory never leave the process
+  }
+}
+await Promise.all(Array.from({ length: 8 }, loop));
+await limiter.stop();
+console.log(JSON.stringify(counts));

@@ -1,0 +1,179 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import {
+  createLimiter,
+  type Limiter,
+  type LimiterOptions,
+  type LimitVerdict,
+} from '../../../apps/api/limiter/limiter.ts';
+import { type RedisServer, startRedis } from './redis-server.ts';
+
+let server: RedisServer;
+let prefixes = 0;
+const open: Limiter[] = [];
+
+beforeAll(async () => {
+  server = await startRedis();
+}, 20_000);
+afterAll(() => server.stop());
+afterEach(async () => {
+  for (const limiter of open.splice(0)) await limiter.stop();
+});
+
+/** A started limiter with names of its own in Redis; the long timeout keeps a busy machine from looking like a lost Redis. */
+async function limiterOf(
+  options: Partial<LimiterOptions> & { limit: number; windowSeconds: number },
+): Promise<Limiter> {
+  const limiter = createLimiter({
+    redisUrl: server.url,
+    keyPrefix: `test:${prefixes++}:`,
+    commandTimeoutMs: 5_000,
+    ...options,
+  });
+  open.push(limiter);
+  await limiter.start();
+  return limiter;
+}
+
+/** A call with the time before it was made and after it was answered (ms): Redis counted it somewhere between. */
+interface Timed {
+  verdict: LimitVerdict;
+  fromMs: number;
+  toMs: number;
+}
+async function timed(limiter: Limiter, fingerprint = 'key'): Promise<Timed> {
+  const fromMs = performance.now();
+  const verdict = await limiter.take(fingerprint);
+  return { verdict, fromMs, toMs: performance.now() };
+}
+
+async function untilRefused(limiter: Limiter, pauseMs: number): Promise<LimitVerdict> {
+  for (;;) {
+    const verdict = await limiter.take('key');
+    if (!verdict.admitted) return verdict;
+    await wait(pauseMs);
+  }
+}
+
+/**
+ * What must hold whatever the times between `fromMs` and `toMs` were: no window surely holds more than `limit` admitted calls, and
+ * no call was refused when fewer than `limit` calls can have been in its window.
+ */
+function expectExact(calls: Timed[], limit: number, windowMs: number): void {
+  const admitted = calls.filter((call) => call.verdict.admitted);
+  for (const call of calls) {
+    const surely = admitted.filter((other) => other.fromMs >= call.toMs - windowMs && other.toMs <= call.fromMs);
+    const perhaps = admitted.filter(
+      (other) => other !== call && other.toMs >= call.fromMs - windowMs && other.fromMs <= call.toMs,
+    );
+    if (call.verdict.admitted) expect(surely.length).toBeLessThan(limit);
+    else expect(perhaps.length).toBeGreaterThanOrEqual(limit);
+  }
+}
+
+describe('the limiter with Redis', () => {
+  it('admits 120 of 200 calls at once, counting down, and refuses the rest within the minute', async () => {
+    const limiter = await limiterOf({ limit: 120, windowSeconds: 60 });
+    expect(limiter.mode()).toBe('redis');
+    const verdicts = await Promise.all(Array.from({ length: 200 }, () => limiter.take('key')));
+    const admitted = verdicts.filter((verdict) => verdict.admitted);
+    expect(admitted.map((verdict) => verdict.left)).toEqual(Array.from({ length: 120 }, (_, call) => 119 - call));
+    for (const verdict of verdicts) expect(verdict).toMatchObject({ decidedBy: 'redis', resetSeconds: 60 });
+    expect(verdicts.slice(120).every((verdict) => !verdict.admitted && verdict.left === 0)).toBe(true);
+  });
+
+  it('asks Redis no more after a refusal, and counts each key by itself', async () => {
+    const limiter = await limiterOf({ limit: 3, windowSeconds: 60 });
+    for (let call = 0; call < 4; call++) await limiter.take('key');
+    expect(await limiter.take('key')).toEqual({ admitted: false, left: 0, resetSeconds: 60, decidedBy: 'memory' });
+    expect(await limiter.take('other')).toEqual({ admitted: true, left: 2, resetSeconds: 60, decidedBy: 'redis' });
+  });
+
+  it('writes the fingerprint compactly, and the same for its bytes and their text', async () => {
+    const limiter = await limiterOf({ limit: 3, windowSeconds: 60, keyPrefix: 'limit:us:' });
+    const fingerprint = Buffer.alloc(32, 255);
+    await limiter.take(fingerprint);
+    expect((await limiter.take(fingerprint.toString('base64url'))).left).toBe(1);
+    expect(await server.look.exists(`limit:us:${fingerprint.toString('base64url')}`)).toBe(1);
+  });
+
+  it('is exact for random real arrivals at two pods that share a key', async () => {
+    const [limit, windowMs] = [5, 200];
+    const gaps = fc.array(fc.oneof(fc.constant(0), fc.nat(8), fc.nat(60), fc.integer({ min: 195, max: 206 })), {
+      minLength: 20,
+      maxLength: 60,
+    });
+    await fc.assert(
+      fc.asyncProperty(gaps, async (gapsMs) => {
+        const shared = { limit, windowSeconds: windowMs / 1_000, keyPrefix: `arrivals:${prefixes++}:` };
+        const limiters = [await limiterOf(shared), await limiterOf(shared)];
+        const calls: Promise<Timed>[] = [];
+        for (const [index, gapMs] of gapsMs.entries()) {
+          if (gapMs > 0) await wait(gapMs);
+          calls.push(timed(limiters[index % 2] as Limiter));
+        }
+        expectExact(await Promise.all(calls), limit, windowMs);
+      }),
+      { numRuns: 5, endOnFailure: true },
+    );
+  }, 30_000);
+
+  it('refuses by itself no longer than Redis would', async () => {
+    const [limit, windowMs] = [2, 200];
+    const limiter = await limiterOf({ limit, windowSeconds: windowMs / 1_000 });
+    const calls: Timed[] = [];
+    const endMs = performance.now() + 4 * windowMs;
+    while (performance.now() < endMs) {
+      calls.push(await timed(limiter));
+      await wait(1);
+    }
+    expectExact(calls, limit, windowMs);
+    expect(calls.filter((call) => call.verdict.decidedBy === 'memory').length).toBeGreaterThan(0);
+  }, 30_000);
+
+  it('keeps its promise: a lone caller who waits for resetSeconds after a refusal is admitted', async () => {
+    const lone = async (windowSeconds: number, pauseMs: number) => {
+      const limiter = await limiterOf({ limit: 4, windowSeconds });
+      for (const asksAgain of [false, true, false]) {
+        const first = await untilRefused(limiter, pauseMs);
+        const refused = asksAgain ? await limiter.take('key') : first; // asking in vain meanwhile changes nothing
+        expect(refused).toMatchObject({ admitted: false, decidedBy: asksAgain ? 'memory' : 'redis' });
+        await wait(refused.resetSeconds * 1_000 + 1); // Node's timers may fire a fraction of a millisecond early
+        expect(await limiter.take('key')).toMatchObject({ admitted: true });
+      }
+    };
+    await Promise.all([lone(1, 0), lone(1, 30), lone(1.01, 5), lone(0.5, 40), lone(0.999, 1), lone(1.5, 200)]);
+  }, 30_000);
+});
+
+describe('the limiter without Redis', () => {
+  it('counts alone, says so once, and keeps the same promise on its own clock', async () => {
+    const told: string[] = [];
+    let nowMs = 0;
+    const limiter = await limiterOf({
+      redisUrl: null,
+      limit: 120,
+      windowSeconds: 60,
+      now: () => nowMs,
+      onModeChange: (mode, reason) => told.push(`${mode}: ${reason}`),
+    });
+    expect(told).toEqual(['pod: no Redis is configured']);
+    for (let call = 0; call < 120; call++) {
+      expect(await limiter.take('key')).toMatchObject({ admitted: true, left: 119 - call, decidedBy: 'pod' });
+      nowMs += 10;
+    }
+    const refused = await limiter.take('key');
+    expect(refused).toEqual({ admitted: false, left: 0, resetSeconds: 59, decidedBy: 'pod' });
+    nowMs += refused.resetSeconds * 1_000;
+    expect(await limiter.take('key')).toMatchObject({ admitted: true });
+  });
+
+  it('may be stopped before it is started, and twice', async () => {
+    const limiter = createLimiter({ redisUrl: server.url, limit: 1, windowSeconds: 60, keyPrefix: 'stop:' });
+    await limiter.stop();
+    await limiter.stop();
+    expect(await limiter.take('key')).toMatchObject({ admitted: true, decidedBy: 'pod' });
+    expect(await limiter.take('key')).toMatchObject({ admitted: false, decidedBy: 'pod' });
+  });
+});
