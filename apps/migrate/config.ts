@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import type { Login, LoginRole } from '#domain/db/logins.ts';
+import { readSettings } from '#runtime/settings/read.ts';
+import { databaseUrl } from '#runtime/settings/types.ts';
+
+const Settings = z.object({
+  DATABASE_URL: databaseUrl.describe('the PostgreSQL URL of the database’s owner'),
+  API_DATABASE_URL: databaseUrl.optional(),
+  WORKER_DATABASE_URL: databaseUrl.optional(),
+  CONSOLE_DATABASE_URL: databaseUrl.optional(),
+  PLATFORM_DATABASE_URL: databaseUrl.optional(),
+});
+
+/** The migrator's settings: the owner's URL, and the login of each app whose URL is given. @throws SettingsRefused */
+export function readConfig(environment: Record<string, string | undefined> = process.env): {
+  ownerUrl: string;
+  logins: Login[];
+} {
+  const s = readSettings(Settings, environment);
+  const urls: Record<LoginRole, string | undefined> = {
+    api: s.API_DATABASE_URL,
+    worker: s.WORKER_DATABASE_URL,
+    console: s.CONSOLE_DATABASE_URL,
+    platform: s.PLATFORM_DATABASE_URL,
+  };
+  const logins = (Object.keys(urls) as LoginRole[]).flatMap((role) => {
+    const url = urls[role];
+    return url === undefined ? [] : [{ role, url }];
+  });
+  return { ownerUrl: s.DATABASE_URL, logins };
+}

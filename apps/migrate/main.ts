@@ -1,0 +1,32 @@
+import { migrate } from '#domain/db/migrate.ts';
+import { describeError } from '#runtime/log.ts';
+import { SettingsRefused } from '#runtime/settings/read.ts';
+import { readConfig } from './config.ts';
+
+/**
+ * `npm run migrate`: brings the database to the current schema and its logins up to date; safe to run twice, and at once.
+ * Exit code 0 when the schema is current, 1 when it is not.
+ */
+try {
+  const config = readConfig();
+  const { applied, current } = await migrate({ ...config, report: (line) => process.stderr.write(`${line}\n`) });
+  const logins = config.logins.map((login) => login.role).join(', ') || 'none';
+  process.stdout.write(
+    `${applied.length === 0 ? 'Nothing to apply' : `Applied ${applied.length}`}; the schema is ${current}. Logins brought up to date: ${logins}.\n`,
+  );
+} catch (error) {
+  const told =
+    error instanceof SettingsRefused
+      ? error.message
+      : `${reasonOf(error)} Nothing was changed; mend that and run it again.`;
+  process.stderr.write(`The migration did not run: ${told}\n`);
+  process.exitCode = 1;
+}
+
+function reasonOf(error: unknown): string {
+  const { type, code } = describeError(error);
+  if (code === 'ECONNREFUSED' || code === 'ENOTFOUND') return `no PostgreSQL answers at DATABASE_URL (${code}).`;
+  if (code === '28P01' || code === '28000') return 'PostgreSQL refuses the user or password of DATABASE_URL.';
+  if (code === '3D000') return 'the database named by DATABASE_URL does not exist.';
+  return `PostgreSQL answered ${code ?? type}${error instanceof Error ? ` (${error.message.split('\n')[0]})` : ''}.`;
+}
