@@ -1,0 +1,21 @@
+import type { Client } from 'pg';
+import { clientChecks } from './check-clients.ts';
+import { identityChecks } from './check-identity.ts';
+import { listedProblemsMax, type Problem, type ProblemList } from './problems.ts';
+import type { DocumentClock } from './resolve.ts';
+
+/** Adds every problem that shows only across the objects of the document, or against the database. Writes nothing but a temporary table. */
+export async function checkStaged(client: Client, clock: DocumentClock, problems: ProblemList): Promise<void> {
+  await client.query('create temp table import_problem (path text, problem text) on commit drop');
+  for (const check of [...identityChecks, ...clientChecks(clock)]) {
+    await client.query(`insert into import_problem ${check}`);
+  }
+  const { rows } = await client.query<Problem>('select distinct path, problem from import_problem limit $1', [
+    listedProblemsMax,
+  ]);
+  for (const { path, problem } of rows) problems.add(path, problem);
+  const { rows: totals } = await client.query<{ total: string }>(
+    'select count(*) as total from (select distinct path, problem from import_problem) as p',
+  );
+  problems.countMore(Number(totals[0]?.total ?? 0) - rows.length);
+}

@@ -1,0 +1,188 @@
+import type { Token } from 'stream-json/core/parser.js';
+import { itemSizeMax } from './json-tokens.ts';
+import { keyPath, UnreadableDocument } from './problems.ts';
+
+/**
+ * Which parts of a document leave the reader one by one, instead of being kept until the whole is read: the items of `lists`
+ * and the objects of `parts`, each again with lists of its own. What is named nowhere stays with the object that has it.
+ */
+export interface Layout<Kind extends string = string> {
+  kind: Kind;
+  lists?: Record<string, Layout<Kind>>;
+  parts?: Record<string, Layout<Kind>>;
+}
+
+/** One object that left the reader. `at` holds its index in each list around it, outermost first. */
+export interface Item<Kind extends string = string> {
+  kind: Kind;
+  at: readonly number[];
+  path: string;
+  value: unknown;
+}
+
+export interface DocumentReader {
+  accept(token: Token): void;
+  /** Whether the outermost value has ended. */
+  readonly complete: boolean;
+  readonly started: boolean;
+}
+
+/** Deeper than any document of ours (7), low enough that a file of brackets is refused at once. */
+const depthMax = 16;
+
+interface Frame<Kind extends string> {
+  container: unknown[] | Record<string, unknown>;
+  /** What the object in this frame is, when it leaves by itself. */
+  layout?: Layout<Kind> | undefined;
+  /** What the items of the list in this frame are, when they leave one by one. */
+  items?: Layout<Kind> | undefined;
+  key: string | null;
+  index: number;
+  /** Below a key that was already given: read, never handed on. */
+  muted: boolean;
+  keyTwice: boolean;
+  /** The frame that this one's size counts for. */
+  owner: Frame<Kind> | null;
+  size: number;
+}
+
+/**
+ * Assembles objects from tokens and hands each on as soon as it is whole: an item of a list before the object that has the
+ * list, and that object with an empty list in its place. Keys may come in any order.
+ *
+ * A key given twice is a problem, told through `onProblem`; its second value is ignored.
+ * @throws {UnreadableDocument} on nesting deeper than 16 or an item larger than 1 MiB.
+ */
+export function documentReader<Kind extends string>(
+  layout: Layout<Kind>,
+  onItem: (item: Item<Kind>) => void,
+  onProblem: (path: string, problem: string) => void,
+): DocumentReader {
+  const stack: Frame<Kind>[] = [];
+  let started = false;
+  let complete = false;
+
+  const top = () => stack.at(-1);
+  const path = () =>
+    stack.reduce(
+      (text, frame) =>
+        Array.isArray(frame.container)
+          ? `${text}[${frame.index}]`
+          : frame.key === null
+            ? text
+            : keyPath(text, frame.key),
+      '$',
+    );
+  const positions = () => stack.filter((frame) => frame.items !== undefined).map((frame) => frame.index);
+
+  function count(frame: Frame<Kind> | null | undefined, size: number): void {
+    if (frame === null || frame === undefined) return;
+    frame.size += size;
+    if (frame.size > itemSizeMax) throw new UnreadableDocument(path(), `is larger than ${itemSizeMax} characters`);
+  }
+
+  /** The layout of the object or list that is about to begin under the innermost frame. */
+  function inherited(isList: boolean): Layout<Kind> | undefined {
+    const parent = top();
+    if (parent === undefined) return isList ? undefined : layout;
+    if (parent.items !== undefined) return isList ? undefined : parent.items;
+    const named = isList ? parent.layout?.lists : parent.layout?.parts;
+    return named !== undefined && parent.key !== null && Object.hasOwn(named, parent.key)
+      ? named[parent.key]
+      : undefined;
+  }
+
+  function open(container: Frame<Kind>['container']): void {
+    const isList = Array.isArray(container);
+    const parent = top();
+    const known = inherited(isList);
+    if (stack.length === depthMax) throw new UnreadableDocument(path(), `is nested deeper than ${depthMax} levels`);
+    const frame: Frame<Kind> = {
+      container,
+      layout: isList ? undefined : known,
+      items: isList ? known : undefined,
+      key: null,
+      index: 0,
+      muted: parent !== undefined && (parent.muted || parent.keyTwice),
+      keyTwice: false,
+      owner: null,
+      size: 0,
+    };
+    frame.owner = known === undefined && parent !== undefined ? parent.owner : frame;
+    count(frame.owner, 8);
+    stack.push(frame);
+  }
+
+  function close(): void {
+    const frame = stack.pop();
+    if (frame === undefined) return;
+    value(frame.container, frame.layout, frame.items !== undefined);
+  }
+
+  /** A whole value: handed on by itself, or given to the list or object around it. */
+  function value(whole: unknown, own?: Layout<Kind>, streamed = false): void {
+    const parent = top();
+    if (parent === undefined) {
+      complete = true;
+      onItem({ kind: layout.kind, at: [], path: '$', value: whole });
+    } else if (parent.items !== undefined) {
+      if (!parent.muted) onItem({ kind: parent.items.kind, at: positions(), path: path(), value: whole });
+      parent.index += 1;
+    } else if (Array.isArray(parent.container)) {
+      parent.container.push(whole);
+      parent.index += 1;
+    } else {
+      property(parent, streamed ? [] : whole, own);
+    }
+  }
+
+  function property(parent: Frame<Kind>, whole: unknown, own?: Layout<Kind>): void {
+    const { key, container } = parent;
+    if (key !== null && !parent.keyTwice && !Array.isArray(container)) {
+      if (own !== undefined && !parent.muted) onItem({ kind: own.kind, at: positions(), path: path(), value: whole });
+      container[key] = own === undefined ? whole : {};
+    }
+    parent.key = null;
+    parent.keyTwice = false;
+  }
+
+  function key(name: string): void {
+    const parent = top();
+    if (parent === undefined || Array.isArray(parent.container)) return;
+    parent.key = name;
+    parent.keyTwice = Object.hasOwn(parent.container, name);
+    count(parent.owner, name.length + 4);
+    if (parent.keyTwice && !parent.muted) onProblem(path(), 'is given twice');
+  }
+
+  function scalar(whole: string | number | boolean | null, size: number): void {
+    count(top()?.owner, size);
+    value(whole);
+  }
+
+  const steps: Partial<Record<Token['name'], (text: string) => void>> = {
+    startObject: () => open(Object.create(null)),
+    startArray: () => open([]),
+    endObject: close,
+    endArray: close,
+    keyValue: key,
+    stringValue: (text) => scalar(text, text.length + 4),
+    numberValue: (text) => scalar(Number(text), text.length),
+    nullValue: () => scalar(null, 4),
+    trueValue: () => scalar(true, 4),
+    falseValue: () => scalar(false, 5),
+  };
+
+  return {
+    accept(token) {
+      started = true;
+      steps[token.name]?.('value' in token ? (token.value as string) : '');
+    },
+    get complete() {
+      return complete;
+    },
+    get started() {
+      return started;
+    },
+  };
+}

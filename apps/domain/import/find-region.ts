@@ -1,0 +1,29 @@
+import type { Token } from 'stream-json/core/parser.js';
+import { type Bytes, readTokens } from './json-tokens.ts';
+import { UnreadableDocument } from './problems.ts';
+
+const depthChange: Partial<Record<Token['name'], number>> = {
+  startObject: 1,
+  startArray: 1,
+  endObject: -1,
+  endArray: -1,
+};
+
+/** Finds the region that a document is for, reading no further than it must. Null when it names none, or is no JSON up to there. */
+export async function findRegion(source: Bytes): Promise<string | null> {
+  let depth = 0;
+  let key = '';
+  try {
+    for await (const { tokens } of readTokens(source)) {
+      for (const token of tokens) {
+        depth += depthChange[token.name] ?? 0;
+        if (depth !== 1) continue;
+        if (token.name === 'keyValue') key = token.value;
+        else if (token.name === 'stringValue' && key === 'region') return token.value;
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof UnreadableDocument)) throw error;
+  }
+  return null;
+}

@@ -1,0 +1,44 @@
+import { hash } from 'node:crypto';
+
+/** Chance that repeats: the same path gives the same draws, in any order of asking, so nothing need be remembered between the lists of a document. */
+export interface Dice {
+  /** A whole number from `min` to `max`, both possible. */
+  whole(min: number, max: number): number;
+  /** True in `share` of all cases, 0 to 1. */
+  chance(share: number): boolean;
+  pick<T>(list: readonly [T, ...T[]]): T;
+}
+
+export type Path = readonly (string | number)[];
+
+/** Draws from SHA-256 of the path: 32 bits alone would repeat ids among a million. */
+export function dice(...path: Path): Dice {
+  const name = path.join('/');
+  let block = 0;
+  let bytes = hash('sha256', name, 'buffer');
+  let offset = 0;
+  const next = (): number => {
+    if (offset === bytes.length) {
+      block += 1;
+      bytes = hash('sha256', `${name}#${block}`, 'buffer');
+      offset = 0;
+    }
+    offset += 4;
+    return bytes.readUInt32BE(offset - 4) / 2 ** 32;
+  };
+  const whole = (min: number, max: number) => min + Math.floor(next() * (max - min + 1));
+  return {
+    whole,
+    chance: (share) => next() < share,
+    pick: (list) => list[whole(0, list.length - 1)] ?? list[0],
+  };
+}
+
+/** A UUID that belongs to the path, of version 4's form. */
+export function uuidOf(...path: Path): string {
+  const bytes = hash('sha256', `id:${path.join('/')}`, 'buffer').subarray(0, 16);
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6);
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+  const hex = bytes.toString('hex');
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+}

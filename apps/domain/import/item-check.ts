@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { documentFields, formats, type Kind, type KindFormat } from './format.ts';
+import { keyPath } from './problems.ts';
+
+/** What checking one object found: its fields that are right (a wrong one is absent), and its problems by path below the object. */
+export interface CheckedItem {
+  value: Record<string, unknown>;
+  problems: { path: string; problem: string }[];
+}
+
+type Check = (path: string, value: unknown) => CheckedItem;
+
+/** The check of each kind, its schema built once. Unknown keys are refused: a misspelt one would lose data in silence. */
+export const checks: Record<Kind | 'document', Check> = {
+  ...(Object.fromEntries(
+    Object.entries(formats).map(([kind, format]) => [kind, checkOf(format.fields, format.rules)]),
+  ) as Record<Kind, Check>),
+  document: checkOf(documentFields),
+};
+
+function checkOf(fields: KindFormat['fields'], rules?: KindFormat['rules']): Check {
+  const shape = Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, field.type]));
+  const schema = z.strictObject(shape, { error: () => 'must be an object' });
+  return (path, raw) => {
+    const parsed = schema.safeParse(raw);
+    const value = parsed.success ? parsed.data : rightFields(raw, parsed.error.issues);
+    const problems = parsed.success ? [] : parsed.error.issues.flatMap((issue) => problemsOf(path, issue));
+    for (const [field, problem] of rules?.(value) ?? []) problems.push({ path: keyPath(path, field), problem });
+    return { value, problems };
+  };
+}
+
+/** Cross-checks go on with what is right, so that one wrong field does not hide the problems of others. */
+function rightFields(raw: unknown, issues: z.core.$ZodIssue[]): Record<string, unknown> {
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return {};
+  const value: Record<string, unknown> = { ...raw };
+  for (const issue of issues) delete value[String(issue.path[0])];
+  return value;
+}
+
+function problemsOf(parent: string, issue: z.core.$ZodIssue): { path: string; problem: string }[] {
+  const path = issue.path.reduce<string>(
+    (text, key) => (typeof key === 'number' ? `${text}[${key}]` : keyPath(text, String(key))),
+    parent,
+  );
+  if (issue.code !== 'unrecognized_keys') return [{ path, problem: issue.message }];
+  return issue.keys.map((key) => ({ path: keyPath(path, key), problem: 'is not a key of the format' }));
+}

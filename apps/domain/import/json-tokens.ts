@@ -1,0 +1,82 @@
+import type { Token } from 'stream-json/core/parser.js';
+import { jsonParser } from 'stream-json/core/parser.js';
+import { jsonVerifier } from 'stream-json/core/utils/verifier.js';
+import { UnreadableDocument } from './problems.ts';
+
+/** Bytes of a file, in pieces of any size. */
+export type Bytes = AsyncIterable<Uint8Array | string>;
+
+/** How much text is turned into tokens at a time. */
+const pieceBytes = 64 * 1024;
+
+/** A value, or a gap between values, that goes on for longer than this is refused: no row of ours comes near it. */
+export const itemSizeMax = 1024 * 1024;
+
+/**
+ * Reads JSON as lists of tokens, one list per piece of the file, in flat memory.
+ *
+ * stream-json's parser says what is wrong but not where, so its verifier, which says where, runs ahead of it on each piece
+ * (measured: 60 MB/s beside the parser's 38 MB/s).
+ *
+ * @throws {UnreadableDocument} on text that is not UTF-8 or not JSON. A file that ends too early is the reader's to tell.
+ */
+export async function* readTokens(source: Bytes): AsyncGenerator<{ tokens: Token[]; bytes: number }> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  const verify = jsonVerifier();
+  const parse = jsonParser({ streamValues: false });
+  let withoutToken = 0;
+
+  const tokensOf = (text: string): Token[] => {
+    positioned(() => verify(text));
+    const answer: unknown = parse(text);
+    const tokens = typeof answer === 'object' && answer !== null ? (answer as { values: Token[] }).values : [];
+    withoutToken = tokens.length === 0 ? withoutToken + text.length : 0;
+    if (withoutToken > itemSizeMax)
+      throw new UnreadableDocument('$', `one value is longer than ${itemSizeMax} characters`);
+    return tokens;
+  };
+
+  for await (const piece of pieces(source)) {
+    yield { tokens: tokensOf(decoded(decoder, piece)), bytes: piece.length };
+  }
+  // A last line break ends a number or a word that stands at the very end of the file.
+  yield { tokens: tokensOf(`${decoded(decoder)}\n`), bytes: 0 };
+}
+
+async function* pieces(source: Bytes): AsyncGenerator<Uint8Array> {
+  for await (const chunk of source) {
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+    for (let start = 0; start < bytes.length; start += pieceBytes) yield bytes.subarray(start, start + pieceBytes);
+  }
+}
+
+function decoded(decoder: TextDecoder, piece?: Uint8Array): string {
+  try {
+    return piece === undefined ? decoder.decode() : decoder.decode(piece, { stream: true });
+  } catch (error) {
+    throw unreadable('$', 'is not UTF-8 text: save the file as UTF-8', error);
+  }
+}
+
+function positioned(step: () => unknown): void {
+  try {
+    step();
+  } catch (error) {
+    const { line, pos } = error as { line?: number; pos?: number };
+    const reason = error instanceof Error ? error.message.replace(/^ERROR at .*?: (Verifier )?/, '') : '';
+    throw unreadable('$', `is not JSON at line ${line}, column ${pos}: ${sentence(reason)}`, error);
+  }
+}
+
+/** stream-json's own words, made to fit our sentence. */
+function sentence(reason: string): string {
+  if (reason.endsWith('escaped characters'))
+    return 'a text holds a control character or an escape that JSON does not have';
+  return reason.replace(/^(cannot parse input:|has) /, '');
+}
+
+function unreadable(path: string, problem: string, cause: unknown): UnreadableDocument {
+  const error = new UnreadableDocument(path, problem);
+  error.cause = cause;
+  return error;
+}

@@ -1,0 +1,249 @@
+import type { Client } from 'pg';
+
+/** What an import did to the rows of one kind. `removed` is never more than what a whole replacement leaves out. */
+export interface Changes {
+  inserted: number;
+  updated: number;
+  removed: number;
+}
+
+/** One table and the staged rows that match its rows by key. Only rows that differ are touched, so the same file twice writes nothing. */
+interface Merge {
+  kind: string;
+  table: string;
+  source: string;
+  key: readonly string[];
+  /** Columns that may change. */
+  columns: readonly string[];
+  /** Columns given once, when the row is made. */
+  fixed?: readonly string[];
+  /** Staged rows (`s`) that may change a row of the table (`t`). */
+  updatable?: string;
+}
+
+const byId = ['organization_id', 'id'] as const;
+
+const organizations: Merge = {
+  kind: 'organizations',
+  table: 'organization',
+  source: 'staged_organization',
+  key: ['id'],
+  columns: ['name', 'slug', 'kind', 'status', 'created_at'],
+};
+const roles: Merge = {
+  kind: 'roles',
+  table: 'role',
+  source: 'staged_role',
+  key: byId,
+  columns: ['key', 'name', 'description', 'permissions'],
+};
+const members: Merge = {
+  kind: 'members',
+  table: 'membership',
+  source: '(select organization_id, position, user_id as person_id, name, email, title, status from staged_member)',
+  key: ['organization_id', 'person_id'],
+  columns: ['name', 'email', 'title', 'status'],
+};
+const families: Merge = { kind: 'families', table: 'family', source: 'staged_family', key: byId, columns: ['name'] };
+/** A seat needs its organization's plan, so every organization has one, if only of no places. */
+const seatPlans: Merge = {
+  kind: 'seatPlans',
+  table: 'seat_plan',
+  source: `(
+    select organization_id, invoiced, price_currency, price_cents from staged_seat_plan
+    union all
+    select o.id, 0, null, null from staged_organization o
+    where not exists (select from staged_seat_plan s where s.organization_id = o.id)
+      and not exists (select from seat_plan p where p.organization_id = o.id))`,
+  key: ['organization_id'],
+  columns: ['invoiced', 'price_currency', 'price_cents'],
+};
+const subscriptions: Merge = {
+  kind: 'subscriptions',
+  table: 'subscription',
+  source: 'staged_subscription',
+  key: byId,
+  columns: ['status', 'quantity', 'renews_at', 'cancel_at_period_end'],
+};
+// The maintenance loop may end a grant, and with it a seat, between our check and our write; the last condition is judged anew then.
+const seats: Merge = {
+  kind: 'seats',
+  table: 'seat',
+  source: 'staged_seat',
+  key: byId,
+  columns: ['given_at', 'ended_at', 'end_reason'],
+  fixed: ['grant_id', 'family_id'],
+  updatable: 'not s.left_alone and not (t.ended_at is not null and s.ended_at is null)',
+};
+const grants: Merge = {
+  kind: 'grants',
+  table: 'client_grant',
+  source: 'staged_grant',
+  key: byId,
+  columns: ['kind', 'professional_id', 'since', 'ends_at', 'status', 'end_reason'],
+  fixed: ['family_id'],
+  updatable: `not s.left_alone and not (t.status = 'ended' and s.status = 'active')`,
+};
+const referralCodes: Merge = {
+  kind: 'referralCodes',
+  table: 'referral_code',
+  source: 'staged_referral_code',
+  key: byId,
+  columns: ['code', 'link', 'label', 'active'],
+};
+const referrals: Merge = {
+  kind: 'referrals',
+  table: 'referral',
+  source: 'staged_referral',
+  key: byId,
+  columns: ['code_id', 'state'],
+};
+const referralInvoices: Merge = {
+  kind: 'referralInvoices',
+  table: 'referral_invoice',
+  source: 'staged_referral_invoice',
+  key: byId,
+  columns: ['month', 'currency', 'share_cents'],
+};
+const familyDays: Merge = {
+  kind: 'familyDays',
+  table: 'family_day',
+  source: 'staged_family_day',
+  key: ['organization_id', 'family_id', 'day'],
+  columns: [
+    'messages',
+    'calm_messages',
+    'exchanges',
+    'exchanges_on_time',
+    'expenses_due',
+    'expenses_answered_in_14_days',
+  ],
+};
+
+const people = `
+  insert into person (id) select distinct user_id from staged_member
+  where not exists (select from person p where p.id = user_id)
+  on conflict do nothing`;
+
+/** The roles a mentioned member has after the import, and no others. */
+const memberRoles = `
+  select distinct m.organization_id, m.user_id as person_id, r.id as role_id
+  from staged_member m join role r on r.key = any (m.role_keys) and (r.organization_id is null or r.organization_id = m.organization_id)`;
+
+const removedMemberRoles = `
+  delete from membership_role t using staged_member m
+  where t.organization_id = m.organization_id and t.person_id = m.user_id
+    and not exists (select from (${memberRoles}) as s where s.organization_id = t.organization_id and s.person_id = t.person_id and s.role_id = t.role_id)
+  returning t.organization_id`;
+
+const addedMemberRoles = `
+  insert into membership_role (organization_id, person_id, role_id)
+  select s.organization_id, s.person_id, s.role_id from (${memberRoles}) as s
+  where not exists (select from membership_role t where t.organization_id = s.organization_id and t.person_id = s.person_id and t.role_id = s.role_id)
+  returning organization_id`;
+
+/** Days of a mentioned family that the file does not have. Only where the organization gives `familyDays` at all. */
+const removedFamilyDays = `
+  delete from family_day t
+  using (
+    select f.organization_id, f.id as family_id from staged_family f
+    join staged_organization o on o.position = f.organization where o.has_family_days
+    union
+    select d.organization_id, d.family_id from staged_family_day d
+  ) as m
+  where t.organization_id = m.organization_id and t.family_id = m.family_id
+    and not exists (select from staged_family_day s where s.organization_id = t.organization_id and s.family_id = t.family_id and s.day = t.day)
+  returning t.organization_id`;
+
+/** Unique names that change hands within one file: the old holder gives its name up first, for one nobody else has. */
+const parked = [
+  `update organization t set slug = t.id::text from staged_organization s
+   where s.id = t.id and s.slug <> t.slug and exists (select from staged_organization o where o.slug = t.slug and o.id <> t.id)`,
+  `update role t set key = t.id::text from staged_role s
+   where s.organization_id = t.organization_id and s.id = t.id and s.key <> t.key
+     and exists (select from staged_role o where o.organization_id = t.organization_id and o.key = t.key and o.id <> t.id)`,
+  `update referral_code t set code = t.id::text from staged_referral_code s
+   where s.organization_id = t.organization_id and s.id = t.id and s.code <> t.code
+     and exists (select from staged_referral_code o where o.organization_id = t.organization_id and o.code = t.code and o.id <> t.id)`,
+];
+
+/** Everybody locks plan, then grant, then seat (migration 0003). Only what this import will change is locked. */
+const locks = [
+  `select from seat_plan p where p.organization_id in (select id from staged_organization) order by p.organization_id for update`,
+  `select from client_grant t
+   where t.id in (
+     select g.id from staged_grant g join client_grant c on c.organization_id = g.organization_id and c.id = g.id
+     where not g.left_alone and (c.kind, c.professional_id, c.since, c.ends_at, c.status, c.end_reason)
+       is distinct from (g.kind, g.professional_id, g.since, g.ends_at, g.status, g.end_reason)
+     union all
+     select s.grant_id from staged_seat s where s.stored and s.stored_ended_at is null and not s.held_in_file)
+   order by t.id for update`,
+];
+
+/**
+ * Writes what is staged, once nothing is wrong with it: parents before children, ends of seats before ends of access, and
+ * both before new access and new seats, so that no rule of the database is broken on the way.
+ *
+ * `import_change` tells afterwards how many rows of each kind changed in each organization.
+ */
+export async function mergeStaged(client: Client, report: (stage: string) => void): Promise<void> {
+  for (const lock of locks) await client.query(lock);
+  for (const park of parked) await client.query(park);
+  report('writing organizations, roles and members');
+  await merge(client, organizations);
+  await merge(client, roles);
+  await client.query(people);
+  await merge(client, members);
+  await write(client, 'memberRoles', 'removed', removedMemberRoles);
+  await write(client, 'memberRoles', 'inserted', addedMemberRoles);
+  report('writing families, grants and seats');
+  await merge(client, families);
+  await merge(client, seatPlans);
+  await merge(client, subscriptions);
+  await write(client, seats.kind, 'updated', updateOf(seats));
+  await merge(client, grants);
+  await write(client, seats.kind, 'inserted', insertOf(seats));
+  report('writing referrals and family days');
+  await merge(client, referralCodes);
+  await merge(client, referrals);
+  await merge(client, referralInvoices);
+  await write(client, familyDays.kind, 'removed', removedFamilyDays);
+  await merge(client, familyDays);
+}
+
+/** Where `write` counts. Made by the login, which lets the writing role in. */
+export const changeTableSql = `
+  create temp table import_change (kind text, change text, organization_id uuid, rows bigint) on commit drop`;
+
+async function merge(client: Client, step: Merge): Promise<void> {
+  await write(client, step.kind, 'updated', updateOf(step));
+  await write(client, step.kind, 'inserted', insertOf(step));
+}
+
+async function write(client: Client, kind: string, change: keyof Changes, statement: string): Promise<void> {
+  await client.query(`
+    with done as (${statement})
+    insert into import_change select '${kind}', '${change}', organization_id, count(*) from done group by organization_id`);
+}
+
+const organizationOf = (merge: Merge) => (merge.table === 'organization' ? 'id' : 'organization_id');
+
+const sameKey = (merge: Merge) => merge.key.map((column) => `t.${column} = s.${column}`).join(' and ');
+
+function updateOf(merge: Merge): string {
+  const of = (alias: string) => `row(${merge.columns.map((column) => `${alias}.${column}`).join(', ')})`;
+  return `
+    update ${merge.table} t set ${merge.columns.map((column) => `${column} = s.${column}`).join(', ')}
+    from ${merge.source} s
+    where ${sameKey(merge)} and ${of('t')} is distinct from ${of('s')} and ${merge.updatable ?? 'true'}
+    returning t.${organizationOf(merge)} as organization_id`;
+}
+
+function insertOf(merge: Merge): string {
+  const columns = [...merge.key, ...(merge.fixed ?? []), ...merge.columns];
+  return `
+    insert into ${merge.table} (${columns.join(', ')})
+    select ${columns.map((column) => `s.${column}`).join(', ')} from ${merge.source} s
+    where not exists (select from ${merge.table} t where ${sameKey(merge)})
+    returning ${organizationOf(merge)} as organization_id`;
+}

@@ -1,0 +1,67 @@
+/** One thing wrong with a document. `path` is a JSON path into it, such as `$.organizations[0].grants[3].familyId`; no value of the file is ever repeated. */
+export interface Problem {
+  path: string;
+  problem: string;
+}
+
+/** How many problems are kept and shown; the rest are only counted, so a file that is wrong throughout cannot fill the memory. */
+export const listedProblemsMax = 200;
+
+/** A document that may not be imported. Nothing of it was written. `problems` holds the first {@link listedProblemsMax} of `total`. */
+export class ImportRefused extends Error {
+  readonly fileName: string;
+  readonly problems: readonly Problem[];
+  readonly total: number;
+
+  constructor(fileName: string, problems: readonly Problem[], total: number) {
+    super(`${fileName} was refused with ${total} problem${total === 1 ? '' : 's'}; nothing of it was imported`);
+    this.name = 'ImportRefused';
+    this.fileName = fileName;
+    this.problems = problems;
+    this.total = total;
+  }
+}
+
+/** Why reading cannot go on: what follows in the file has no meaning any more. Becomes the last problem of an {@link ImportRefused}. */
+export class UnreadableDocument extends Error {
+  readonly problem: Problem;
+
+  constructor(path: string, problem: string) {
+    super(`${path}: ${problem}`);
+    this.name = 'UnreadableDocument';
+    this.problem = { path, problem };
+  }
+}
+
+/** Problems found so far, bounded. */
+export interface ProblemList {
+  add(path: string, problem: string): void;
+  /** Counts problems that are not listed. */
+  countMore(problems: number): void;
+  readonly listed: Problem[];
+  readonly total: number;
+}
+
+export function problemList(): ProblemList {
+  const listed: Problem[] = [];
+  let total = 0;
+  return {
+    listed,
+    get total() {
+      return total;
+    },
+    add(path, problem) {
+      total += 1;
+      if (listed.length < listedProblemsMax) listed.push({ path, problem });
+    },
+    countMore(problems) {
+      total += problems;
+    },
+  };
+}
+
+/** A path one key deeper: `.key` for a plain word, `["…"]` for anything else, cut when it is long. */
+export function keyPath(parent: string, key: string): string {
+  if (/^[A-Za-z_$][\w$]{0,63}$/.test(key)) return `${parent}.${key}`;
+  return `${parent}[${JSON.stringify(key.length > 64 ? `${key.slice(0, 64)}…` : key)}]`;
+}

@@ -1,0 +1,61 @@
+import type { Region } from '../contract/regions.ts';
+import { documentReader } from './document-reader.ts';
+import { documentLayout, type Kind } from './format.ts';
+import { checks } from './item-check.ts';
+import { type Bytes, itemSizeMax, readTokens } from './json-tokens.ts';
+import { type ProblemList, UnreadableDocument } from './problems.ts';
+import { type Progress, readingProgress } from './progress.ts';
+import type { Staging } from './staging.ts';
+
+/** What stands beside the organizations; a field is absent when it is wrong, which is then among the problems. */
+export interface DocumentHead {
+  region?: Region;
+  asOf?: string;
+}
+
+export interface ReadOptions {
+  source: Bytes;
+  staging: Staging;
+  problems: ProblemList;
+  progress: Progress;
+}
+
+/**
+ * Reads a document to its end, checks each object by itself and stages it.
+ *
+ * @returns null when reading had to stop, so that checks across objects would mislead; `problems` then says where.
+ */
+export async function readDocument({ source, staging, problems, progress }: ReadOptions): Promise<DocumentHead | null> {
+  let head: DocumentHead = {};
+  const reader = documentReader(
+    documentLayout,
+    (item) => {
+      const checked = checks[item.kind](item.path, item.value);
+      for (const { path, problem } of checked.problems) problems.add(path, problem);
+      if (item.kind === 'document') head = checked.value;
+      else staging.add({ ...item, kind: item.kind }, checked.value);
+    },
+    problems.add,
+  );
+  const readOn = readingProgress(staging.counts, progress);
+  let unsentBytes = 0;
+  try {
+    for await (const { tokens, bytes } of readTokens(source)) {
+      for (const token of tokens) reader.accept(token);
+      unsentBytes += bytes;
+      if (unsentBytes >= itemSizeMax) {
+        await staging.flush();
+        unsentBytes = 0;
+      }
+      readOn(bytes);
+    }
+    await staging.flush();
+    if (!reader.started) throw new UnreadableDocument('$', 'is empty: no JSON document in the file');
+    if (!reader.complete) throw new UnreadableDocument('$', 'ends before the document does: the file is cut off');
+  } catch (error) {
+    if (!(error instanceof UnreadableDocument)) throw error;
+    problems.add(error.problem.path, error.problem.problem);
+    return null;
+  }
+  return head;
+}

@@ -1,0 +1,117 @@
+import { type Client, escapeLiteral } from 'pg';
+import { formats } from './format.ts';
+
+/** What moves and judges the dates of one document. */
+export interface DocumentClock {
+  /** The moment of the import: access whose end lies before it has ended. */
+  now: Date;
+  /** Whole days that every date-time and day moves by; negative when `asOf` lies ahead. */
+  shiftDays: number;
+  /** The day the document describes, before any shift. */
+  asOf: string;
+}
+
+/**
+ * Makes of the staged objects what the checks and merges read: `staged_*` relations with the organization's id, shifted
+ * dates, and beside each grant and seat what the database has of it now.
+ *
+ * `staged_grant.clock_ended`: the file shows access as active, yet its end has passed: time ended it, or will within a second.
+ * Such a grant and its seat, once ended in the database, are left as they are (`left_alone`), so the same file fits again later.
+ * A seat that is new, and held in the file on such a grant, comes in as ended by that end.
+ */
+export async function resolveStaged(client: Client, clock: DocumentClock): Promise<void> {
+  for (const { table } of Object.values(formats)) await client.query(`analyze ${table}`);
+  // Hours, because a day of PostgreSQL's follows the session's time zone.
+  const shift = `interval '${clock.shiftDays * 24} hours'`;
+  const now = `${escapeLiteral(clock.now.toISOString())}::timestamptz`;
+  const views: [name: string, table: string, columns: string][] = [
+    ['staged_role', 'import_role', 'id, key, name, description, permissions'],
+    ['staged_member', 'import_member', 'user_id, name, email, title, status, role_keys'],
+    ['staged_family', 'import_family', 'id, name'],
+    [
+      'staged_subscription',
+      'import_subscription',
+      `id, status, quantity, renews_at + ${shift} as renews_at, cancel_at_period_end`,
+    ],
+    ['staged_referral_code', 'import_referral_code', 'id, code, link, label, active'],
+    ['staged_referral_invoice', 'import_referral_invoice', 'id, month, currency, share_cents'],
+    [
+      'staged_family_day',
+      'import_family_day',
+      `family_id, day + ${clock.shiftDays} as day, messages, calm_messages, exchanges, exchanges_on_time, expenses_due, expenses_answered_in_14_days`,
+    ],
+  ];
+  await client.query(`
+    create temp view staged_organization as
+      select position, id, name, slug, kind, status, created_at + ${shift} as created_at, has_family_days from import_organization`);
+  for (const [name, table, columns] of views) {
+    await client.query(`
+      create temp view ${name} as
+        select o.id as organization_id, r.organization, r.position, ${columns
+          .split(', ')
+          .map((column) => `r.${column}`)
+          .join(', ')}
+        from import_organization o join ${table} r on r.organization = o.position`);
+  }
+  await client.query(`
+    create temp view staged_seat_plan as
+      select o.id as organization_id, r.organization, r.invoiced, r.price ->> 'currency' as price_currency, (r.price ->> 'cents')::integer as price_cents
+      from import_organization o join import_seat_plan r on r.organization = o.position`);
+  await client.query(`
+    create temp view staged_referral as
+      select o.id as organization_id, r.organization, r.code_position, r.position, r.id, c.id as code_id, r.state
+      from import_organization o
+      join import_referral r on r.organization = o.position
+      join import_referral_code c on c.organization = r.organization and c.position = r.code_position`);
+  await client.query(grantSql(shift, now));
+  await client.query(`analyze staged_grant`);
+  await client.query(seatSql(shift));
+  await client.query(`analyze staged_seat`);
+}
+
+function grantSql(shift: string, now: string): string {
+  return `
+    create temp table staged_grant on commit drop as
+      select o.id as organization_id, g.organization, g.position, g.id, g.kind, g.professional_id, g.family_id,
+        g.since + ${shift} as since, g.ends_at + ${shift} as ends_at, g.end_reason,
+        case when g.end_reason is null then 'active' else 'ended' end as status,
+        coalesce(g.end_reason is null and g.ends_at + ${shift} <= ${now}, false) as clock_ended,
+        e.status as stored_status, e.family_id as stored_family_id,
+        coalesce(e.status = 'ended' and g.end_reason is null and g.ends_at + ${shift} <= ${now}, false) as left_alone,
+        row_number() over (partition by g.id order by g.organization, g.position) > 1 as repeated
+      from import_organization o
+      join import_grant g on g.organization = o.position
+      left join client_grant e on e.organization_id = o.id and e.id = g.id`;
+}
+
+function seatSql(shift: string): string {
+  return `
+    create temp table staged_seat on commit drop as
+      select s.organization_id, s.organization, s.position, s.id, s.grant_id, s.family_id, s.given_at, s.grant_found, s.grant_ended,
+        s.held_in_file, s.stored_grant_id, s.stored, s.stored_ended_at,
+        s.held_in_file and s.grant_clock_ended and s.stored as left_alone,
+        case when s.held_in_file and s.grant_clock_ended then greatest(s.given_at, s.grant_ends_at) else s.ended_at end as ended_at,
+        case when s.held_in_file and s.grant_clock_ended then 'access_ended' else s.end_reason end as end_reason,
+        s.held_in_file and not s.grant_ended and case when s.grant_clock_ended then s.stored and s.stored_ended_at is null else true end as held_after
+      from (
+        select o.id as organization_id, r.organization, r.position, r.id, r.grant_id, r.given_at + ${shift} as given_at, r.ended_at + ${shift} as ended_at,
+          r.end_reason, r.ended_at is null and r.end_reason is null as held_in_file,
+          coalesce(g.family_id, d.family_id) as family_id,
+          g.position is not null or d.id is not null as grant_found,
+          coalesce(coalesce(g.status, d.status) = 'ended', false) as grant_ended,
+          coalesce(g.clock_ended, d.status = 'active' and d.ends_at <= now(), false) as grant_clock_ended,
+          coalesce(g.ends_at, d.ends_at) as grant_ends_at,
+          e.id is not null as stored, e.grant_id as stored_grant_id, e.ended_at as stored_ended_at
+        from import_organization o
+        join import_seat r on r.organization = o.position
+        left join staged_grant g on g.organization = r.organization and g.id = r.grant_id and not g.repeated
+        left join client_grant d on d.organization_id = o.id and d.id = r.grant_id
+        left join seat e on e.organization_id = o.id and e.id = r.id
+      ) as s`;
+}
+
+/** The relations above, for the role that merges to be let in. */
+export const stagedRelations: readonly string[] = [
+  ...['organization', 'role', 'member', 'family', 'seat_plan', 'subscription', 'grant', 'seat'],
+  ...['referral_code', 'referral', 'referral_invoice', 'family_day'],
+].map((name) => `staged_${name}`);

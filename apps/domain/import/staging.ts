@@ -1,0 +1,63 @@
+import type { Client } from 'pg';
+import type { Item } from './document-reader.ts';
+import { formats, type Kind, type KindFormat } from './format.ts';
+
+/** Where the checked objects of one document wait until all of it is read: one temporary table per kind. */
+export interface Staging {
+  add(item: Item<Kind>, value: Record<string, unknown>): void;
+  /** Sends what was added since the last time, one statement per kind. */
+  flush(): Promise<void>;
+  /** Objects added so far, by kind. */
+  readonly counts: ReadonlyMap<Kind, number>;
+}
+
+/**
+ * Makes the temporary tables, which go with the transaction, and answers the way into them.
+ * A row carries its positions in the document, so that a check made in SQL can name the path of what it finds.
+ */
+export async function openStaging(client: Client): Promise<Staging> {
+  const kinds = Object.entries(formats) as [Kind, KindFormat][];
+  for (const [, format] of kinds) {
+    await client.query(`create temp table ${format.table} (${columnsOf(format).join(', ')}) on commit drop`);
+  }
+  const batches = new Map<Kind, Record<string, unknown>[]>(kinds.map(([kind]) => [kind, []]));
+  const inserts = new Map<Kind, string>(kinds.map(([kind, format]) => [kind, insertOf(format)]));
+  const counts = new Map<Kind, number>();
+
+  return {
+    counts,
+    add(item, value) {
+      const format = formats[item.kind];
+      const row: Record<string, unknown> = {};
+      for (const [index, name] of format.positions.entries()) row[name] = item.at[index];
+      for (const [name, field] of Object.entries(format.fields)) {
+        if (field.column === undefined) continue;
+        row[columnName(field.column)] = field.staged === undefined ? value[name] : field.staged(value[name]);
+      }
+      batches.get(item.kind)?.push(row);
+      counts.set(item.kind, (counts.get(item.kind) ?? 0) + 1);
+    },
+    async flush() {
+      for (const [kind, rows] of batches) {
+        if (rows.length === 0) continue;
+        await client.query(inserts.get(kind) ?? '', [JSON.stringify(rows)]);
+        rows.length = 0;
+      }
+    },
+  };
+}
+
+function columnsOf(format: KindFormat): string[] {
+  const fields = Object.values(format.fields).flatMap(({ column }) => column ?? []);
+  return [...format.positions.map((name) => `${name} integer`), ...fields];
+}
+
+function insertOf(format: KindFormat): string {
+  const columns = columnsOf(format);
+  const names = columns.map(columnName).join(', ');
+  return `insert into ${format.table} (${names}) select ${names} from json_to_recordset($1::json) as r (${columns.join(', ')})`;
+}
+
+function columnName(definition: string): string {
+  return definition.split(' ', 1)[0] ?? definition;
+}

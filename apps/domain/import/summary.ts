@@ -1,0 +1,37 @@
+import type { Client } from 'pg';
+
+/** One line in the activity log for each organization that the import changed. Counts by kind and the file's name, nothing of a family. */
+export async function recordActivity(client: Client, line: { action: string; fileName: string }): Promise<void> {
+  await client.query(
+    `insert into activity (organization_id, action, detail)
+     select c.organization_id, $1, json_build_object('file', $2::text, 'changes', json_object_agg(c.kind, c.changes order by c.kind))
+     from (
+       select organization_id, kind, json_object_agg(change, rows order by change) as changes
+       from import_change group by organization_id, kind
+     ) as c
+     group by c.organization_id
+     order by c.organization_id`,
+    [line.action, line.fileName],
+  );
+}
+
+/** The organizations of the document, in its order, each with its first active owner as the document lists them (else by id). */
+export async function listImportedOrganizations(
+  client: Client,
+): Promise<{ id: string; name: string; ownerUserId: string | null }[]> {
+  const { rows } = await client.query(
+    `select o.id, o.name, (
+       select m.person_id
+       from membership m
+       join membership_role mr on mr.organization_id = m.organization_id and mr.person_id = m.person_id
+       join role r on r.id = mr.role_id and r.organization_id is null and r.key = 'owner'
+       left join staged_member s on s.organization_id = m.organization_id and s.user_id = m.person_id
+       where m.organization_id = o.id and m.status = 'active'
+       order by s.position nulls last, m.person_id
+       limit 1
+     ) as "ownerUserId"
+     from staged_organization o
+     order by o.position`,
+  );
+  return rows;
+}
