@@ -1,0 +1,72 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import {
+  becomesTrue,
+  fileSize,
+  readLastComplaint,
+  ServerUnavailableError,
+  spawnDetached,
+  stopServer,
+} from './servers/process.ts';
+
+const appsFolder = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
+const stopSignals = [
+  ['SIGTERM', 30_000],
+  ['SIGKILL', 5_000],
+] as const;
+
+/** One of our apps, running as a process of its own, as it does in production. */
+export interface AppProcess {
+  name: string;
+  /** Resolves with how it ended, in words, when it ends. */
+  exited: Promise<string>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts an app and resolves once `isReady` says so. Its folder holds its log and pid and stands on its command line, which is how an app that a
+ * killed `npm start` left behind is found and ended first.
+ *
+ * @throws ServerUnavailableError when it ends or is not ready within a minute, with the last complaint of its log.
+ */
+export async function startApp(options: {
+  name: string;
+  folder: string;
+  env: Record<string, string>;
+  isReady: () => Promise<boolean>;
+}): Promise<AppProcess> {
+  const { name, folder, env, isReady } = options;
+  mkdirSync(folder, { recursive: true });
+  const pidFile = path.join(folder, 'pid');
+  const logFile = path.join(folder, 'log');
+  if (existsSync(pidFile)) await stopServer(Number(readFileSync(pidFile, 'utf8')), folder, stopSignals);
+  const logStart = fileSize(logFile);
+  const main = path.join(appsFolder, name, 'main.ts');
+  const child = await spawnDetached({
+    command: process.execPath,
+    args: [main, folder],
+    cwd: folder,
+    env: { PATH: '/usr/bin:/bin', ...env },
+    logFile,
+    account: null,
+  });
+  writeFileSync(pidFile, String(child.pid));
+  const stop = () => stopServer(child.pid, folder, stopSignals);
+  const ready = await becomesTrue(async () => child.hasExited() || (await isReady()), 60_000, 50);
+  if (ready && !child.hasExited()) return { name, exited: child.exited, stop };
+  await stop();
+  const complaint = readLastComplaint(logFile, logStart);
+  throw new ServerUnavailableError(
+    `The ${name} did not become ready (${complaint || 'it said nothing'}): see ${logFile}, mend that and start again.`,
+  );
+}
+
+/** Whether an HTTP address answers 200. */
+export async function answersOk(url: string): Promise<boolean> {
+  try {
+    return (await fetch(url, { signal: AbortSignal.timeout(2_000) })).ok;
+  } catch {
+    return false;
+  }
+}

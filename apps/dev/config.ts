@@ -1,0 +1,90 @@
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { z } from 'zod';
+import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts';
+import { readSettings, SettingsRefused } from '#runtime/settings/read.ts';
+import { databaseUrl, port, redisUrl } from '#runtime/settings/types.ts';
+
+const Settings = z.object({
+  ORG_API_STATE: z.string().default('.org-api'),
+  ORG_API_PORT: port.default(8080),
+  DATABASE_URL: databaseUrl.optional(),
+  REDIS_URL: redisUrl.optional(),
+  KEY_PEPPERS: z.string().optional(),
+  KEY_TAG_SECRETS: z.string().optional(),
+});
+
+/** What `npm start` is asked to bring up. */
+export interface DevConfig {
+  regions: Region[];
+  /** Files to import beside the samples, absolute. */
+  dataFiles: string[];
+  samples: boolean;
+  /** Absolute; everything the stack keeps lies in it. */
+  stateFolder: string;
+  /** The first region's API; each region takes ten ports from here on. */
+  firstPort: number;
+  databaseUrl: string | null;
+  redisUrl: string | null;
+}
+
+export const usage = `Usage: npm start -- [--regions us,ca] [--data FILE]... [--no-samples]
+
+  --regions us,ca   which regions to bring up (us)
+  --data FILE       an organizations file to import as well; may be repeated
+  --no-samples      import no sample organizations
+
+Environment: ORG_API_STATE (.org-api) folder of the stack's state; ORG_API_PORT (8080) first of ten ports a region;
+DATABASE_URL and REDIS_URL use servers that run already.`;
+
+/** Where the stack's state lies and which servers it is told to use; also for the commands beside `npm start`. @throws SettingsRefused */
+export function readStackSettings(environment: Record<string, string | undefined> = process.env) {
+  const s = readSettings(Settings, environment);
+  return {
+    stateFolder: path.resolve(s.ORG_API_STATE),
+    firstPort: s.ORG_API_PORT,
+    databaseUrl: s.DATABASE_URL ?? null,
+    redisUrl: s.REDIS_URL ?? null,
+    keyPeppers: s.KEY_PEPPERS ?? null,
+    keyTagSecrets: s.KEY_TAG_SECRETS ?? null,
+  };
+}
+
+/** @throws SettingsRefused when a flag or setting is wrong. `null` asks for the usage. */
+export function readConfig(
+  args: string[],
+  environment: Record<string, string | undefined> = process.env,
+): DevConfig | null {
+  const flags = parseFlags(args);
+  if (flags.help) return null;
+  const regions = [...new Set((flags.regions ?? 'us').split(',').map((text) => text.trim()))];
+  const unknown = regions.filter((text) => !isRegion(text));
+  if (unknown.length > 0)
+    throw new SettingsRefused([
+      `--regions: ${unknown.join(', ')} is no region; there are ${regionCodes.join(' and ')}`,
+    ]);
+  const dataFiles = (flags.data ?? []).map((file) => path.resolve(file));
+  return { regions: regions as Region[], dataFiles, samples: !flags['no-samples'], ...readStackSettings(environment) };
+}
+
+function parseFlags(args: string[]) {
+  try {
+    const { values, positionals } = parseArgs({
+      args,
+      allowPositionals: true,
+      options: {
+        regions: { type: 'string' },
+        data: { type: 'string', multiple: true },
+        'no-samples': { type: 'boolean' },
+        help: { type: 'boolean', short: 'h' },
+      },
+    });
+    // `--data A B` reads naturally, so what follows the flags counts as data too; without --data it is a mistake.
+    if (positionals.length > 0 && values.data === undefined)
+      throw new SettingsRefused([`${positionals[0]} is no option; see npm start -- --help`]);
+    return { ...values, data: [...(values.data ?? []), ...positionals] };
+  } catch (error) {
+    if (error instanceof SettingsRefused) throw error;
+    throw new SettingsRefused([`${(error as Error).message.split('\n')[0]} See npm start -- --help`]);
+  }
+}

@@ -1,0 +1,135 @@
+import { parseArgs } from 'node:util';
+import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts';
+import { scopes as allScopes, isScope, type Scope } from '#domain/contract/scopes.ts';
+import { type Database, openDatabase } from '#domain/db/connect.ts';
+import { createKey } from '#domain/keys/create.ts';
+import { fingerprints, type KeySecrets } from '#domain/keys/fingerprint.ts';
+import { KeyRefused } from '#domain/keys/refused.ts';
+import { revokeKey } from '#domain/keys/revoke.ts';
+import { SettingsRefused } from '#runtime/settings/read.ts';
+import { readStackSettings } from './config.ts';
+import { developmentMark } from './databases.ts';
+import { keySecretsOf, openState } from './state.ts';
+
+const usage = `Usage: npm run dev:key -- --region us --org ID --maker USERID --scopes a,b [--expires ISO]
+       npm run dev:key -- --region us --revoke KEY
+
+Prints one more API key on a stack that npm start made, or revokes one. Real keys are made in the console.
+Scopes: ${allScopes.join(', ')}`;
+
+/**
+ * `npm run dev:key`: the maker need not be allowed to manage keys (this is the operator's own machine), but the key can carry only what they hold.
+ * Exit code 0, 1 when refused, 2 for a wrong call.
+ */
+try {
+  await main(process.argv.slice(2));
+} catch (error) {
+  const told = error instanceof KeyRefused || error instanceof SettingsRefused;
+  console.error(
+    told
+      ? error.message
+      : `dev:key failed: ${error instanceof Error ? error.message.split('\n')[0] : error}. Is npm start running?`,
+  );
+  process.exitCode = 1;
+}
+
+async function main(args: string[]): Promise<void> {
+  const flags = parse(args);
+  if (flags === null) {
+    console.error(usage);
+    process.exitCode = args.includes('--help') ? 0 : 2;
+    return;
+  }
+  const { databaseUrl, secrets } = findStack(flags.region);
+  const database = await openDatabase({ url: databaseUrl, applicationName: 'org-api-dev-key', poolMax: 1 });
+  try {
+    await assertDevelopment(database);
+    if (flags.revoke !== undefined) await revoke(database, secrets, flags.revoke);
+    else console.log(await create(database, secrets, flags));
+  } finally {
+    await database.close();
+  }
+}
+
+function parse(args: string[]) {
+  const { values } = parseArgs({
+    args,
+    strict: false,
+    options: Object.fromEntries(
+      ['region', 'org', 'maker', 'scopes', 'expires', 'revoke'].map((name) => [name, { type: 'string' as const }]),
+    ),
+  });
+  const { region = 'us', org, maker, scopes, expires, revoke } = values as Record<string, string | undefined>;
+  if (!isRegion(region)) throw new SettingsRefused([`--region: there are ${regionCodes.join(' and ')}`]);
+  if (revoke !== undefined) return { region, revoke };
+  return org === undefined || maker === undefined || scopes === undefined
+    ? null
+    : { region, revoke, org, maker, scopes, expires };
+}
+
+/** The stack's owner URL and secrets; the environment may name others (DATABASE_URL, KEY_PEPPERS, KEY_TAG_SECRETS). */
+function findStack(region: Region): { databaseUrl: string; secrets: KeySecrets } {
+  const settings = readStackSettings();
+  const state = openState(settings.stateFolder);
+  const databaseUrl =
+    settings.databaseUrl ?? state.findStack()?.regions.find((entry) => entry.region === region)?.databaseUrl;
+  const kept = state.findSecrets(region);
+  const peppers = settings.keyPeppers ?? kept?.keyPeppers;
+  const tagSecrets = settings.keyTagSecrets ?? kept?.keyTagSecrets;
+  if (databaseUrl === undefined || peppers === undefined || tagSecrets === undefined) {
+    throw new SettingsRefused([
+      `there is no development stack with the region ${region}; run npm start -- --regions ${region} first`,
+    ]);
+  }
+  return { databaseUrl, secrets: keySecretsOf(region, { keyPeppers: peppers, keyTagSecrets: tagSecrets }) };
+}
+
+async function assertDevelopment(database: Database): Promise<void> {
+  const { rows } = await database.pool.query<{ mark: string | null }>(
+    `select current_setting('${developmentMark}', true) as mark`,
+  );
+  if (rows[0]?.mark !== 'on') {
+    throw new SettingsRefused([
+      'this database is not a development stack’s; real keys are made in the console, by their owners, with a second factor',
+    ]);
+  }
+}
+
+async function create(
+  database: Database,
+  secrets: KeySecrets,
+  flags: { org: string; maker: string; scopes: string; expires: string | undefined },
+): Promise<string> {
+  const asked = flags.scopes.split(',').map((text) => text.trim());
+  const unknown = asked.filter((text) => !isScope(text));
+  if (unknown.length > 0)
+    throw new SettingsRefused([`--scopes: ${unknown.join(', ')} is no scope; there are ${allScopes.join(', ')}`]);
+  const expiresAt = flags.expires === undefined ? null : new Date(flags.expires);
+  if (expiresAt !== null && Number.isNaN(expiresAt.getTime()))
+    throw new SettingsRefused(['--expires: give an ISO 8601 date-time, for example 2027-01-31T00:00:00Z']);
+  if (!/^[0-9a-f-]{36}$/i.test(flags.org)) throw new SettingsRefused(['--org: give the organization’s id, a UUID']);
+  const input = {
+    organizationId: flags.org,
+    makerId: flags.maker,
+    scopes: asked as Scope[],
+    label: 'dev:key',
+    expiresAt,
+    byOperator: true,
+  };
+  return (await createKey(database.orm.em, input, secrets)).key;
+}
+
+async function revoke(database: Database, secrets: KeySecrets, key: string): Promise<void> {
+  const { rows } = await database.pool.query<{ id: string; organization_id: string }>(
+    'select k.id, k.organization_id from api_key k where k.fingerprint = any ($1)',
+    [fingerprints(key, secrets.peppers)],
+  );
+  const found = rows[0];
+  if (found === undefined)
+    throw new KeyRefused(
+      'no_such_key',
+      'This stack has no such key; give the whole key, and the region it belongs to.',
+    );
+  await revokeKey(database.orm.em, { organizationId: found.organization_id, keyId: found.id, by: 'operator' });
+  console.error('Revoked; every request from now on is refused.');
+}

@@ -1,0 +1,43 @@
+import { scopes } from '#domain/contract/scopes.ts';
+import { openDatabase } from '#domain/db/connect.ts';
+import { createKey } from '#domain/keys/create.ts';
+import type { KeySecrets } from '#domain/keys/fingerprint.ts';
+import { fingerprint } from '#domain/keys/fingerprint.ts';
+import type { StackOrganization } from './state.ts';
+
+/**
+ * Gives each organization a sample key with all seven scopes, made by its owner: the one it had when that still works, else a new one.
+ * An organization without an active owner gets none (null).
+ */
+export async function ensureSampleKeys(
+  ownerUrl: string,
+  secrets: KeySecrets,
+  organizations: StackOrganization[],
+): Promise<StackOrganization[]> {
+  const database = await openDatabase({ url: ownerUrl, applicationName: 'org-api-dev', poolMax: 2 });
+  try {
+    const withKeys: StackOrganization[] = [];
+    for (const organization of organizations) {
+      const kept = organization.sampleKey !== null && (await isLive(organization.sampleKey));
+      const sampleKey = kept ? organization.sampleKey : await makeSampleKey(organization);
+      withKeys.push({ ...organization, sampleKey });
+    }
+    return withKeys;
+  } finally {
+    await database.close();
+  }
+
+  async function isLive(key: string): Promise<boolean> {
+    const { rows } = await database.pool.query(
+      'select from api_key k where k.fingerprint = any ($1) and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())',
+      [secrets.peppers.map((pepper) => fingerprint(key, pepper))],
+    );
+    return rows.length > 0;
+  }
+
+  async function makeSampleKey({ id, ownerUserId }: StackOrganization): Promise<string | null> {
+    if (ownerUserId === null) return null;
+    const input = { organizationId: id, makerId: ownerUserId, scopes, label: 'npm start', expiresAt: null };
+    return (await createKey(database.orm.em, input, secrets)).key;
+  }
+}

@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import path from 'node:path';
+import type { Region } from '#domain/contract/regions.ts';
+import { generateSample, sampleDefaults } from '#domain/import/generate/sample.ts';
+import { importFile } from '#domain/import/import-file.ts';
+import type { DevConfig } from './config.ts';
+import type { RegionMemory, StackOrganization } from './state.ts';
+
+/** A document to import at the start: a file of `--data`, or generated samples. `hash` tells whether this stack has had it already. */
+export interface ImportSource {
+  region: Region;
+  name: string;
+  hash: string;
+  open: () => AsyncIterable<Uint8Array | string>;
+}
+
+/** A document that was not imported: a sentence, with every problem. */
+export class SourceRefused extends Error {}
+
+/** What this start imports, samples first. @throws SourceRefused for a file whose region is not brought up. */
+export async function listSources(config: DevConfig): Promise<ImportSource[]> {
+  const asOf = new Date().toISOString().slice(0, 10);
+  const samples = config.samples
+    ? config.regions.map((region) => ({
+        ...{ region, name: `sample organizations (${region})`, hash: `sample ${JSON.stringify(sampleDefaults)}` },
+        open: () => generateSample({ region, asOf, ...sampleDefaults }),
+      }))
+    : [];
+  const files: ImportSource[] = [];
+  for (const file of config.dataFiles) files.push(await fileSource(file, config.regions));
+  return [...samples, ...files];
+}
+
+/**
+ * Imports what this stack has not had yet, each whole or not at all, moved to today and in silence (no events for history).
+ *
+ * A source is imported once: the next start goes on with the data as people have changed it since, rather than setting it back.
+ */
+export async function importSources(options: {
+  region: Region;
+  ownerUrl: string;
+  sources: ImportSource[];
+  memory: RegionMemory;
+  report: (line: string) => void;
+}): Promise<RegionMemory> {
+  const { region, ownerUrl, sources, report } = options;
+  const imported = [...options.memory.imported];
+  const organizations = new Map(options.memory.organizations.map((organization) => [organization.id, organization]));
+  for (const source of sources) {
+    if (imported.includes(source.hash)) {
+      report(`${region}: ${source.name} was imported before; going on with its data`);
+      continue;
+    }
+    for (const organization of await importOne(ownerUrl, source, report)) {
+      organizations.set(organization.id, { sampleKey: null, ...organizations.get(organization.id), ...organization });
+    }
+    imported.push(source.hash);
+  }
+  return { imported, organizations: [...organizations.values()] };
+}
+
+async function importOne(
+  databaseUrl: string,
+  source: ImportSource,
+  report: (line: string) => void,
+): Promise<Omit<StackOrganization, 'sampleKey'>[]> {
+  const { region, name: fileName, open } = source;
+  const progress = (line: string) => report(`${region}: ${line}`);
+  try {
+    const { organizations } = await importFile({
+      databaseUrl,
+      source: open(),
+      fileName,
+      region,
+      today: true,
+      backfill: true,
+      report: progress,
+    });
+    return organizations;
+  } catch (error) {
+    throw new SourceRefused(`${fileName}: ${error instanceof Error ? error.message : error}`, { cause: error });
+  }
+}
+
+async function fileSource(file: string, regions: readonly Region[]): Promise<ImportSource> {
+  const hash = createHash('sha256');
+  let region: string | undefined;
+  let seen = '';
+  for await (const chunk of createReadStream(file)) {
+    hash.update(chunk);
+    if (region !== undefined) continue;
+    seen = seen.slice(-64) + chunk.toString('latin1');
+    region = /"region"\s*:\s*"([^"]*)"/.exec(seen)?.[1];
+  }
+  const found = regions.find((code) => code === region);
+  if (found === undefined) {
+    const why =
+      region === undefined
+        ? 'it names no region'
+        : `it is for the region ${region}, which is not brought up (--regions ${[...regions, region].join(',')})`;
+    throw new SourceRefused(`--data ${file}: ${why}.`);
+  }
+  return { region: found, name: path.basename(file), hash: hash.digest('hex'), open: () => createReadStream(file) };
+}

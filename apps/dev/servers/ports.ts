@@ -1,0 +1,39 @@
+/** TCP ports of the embedded stack. Everything listens on 127.0.0.1 only, so only that address is tried. Design section 2. */
+import { createServer } from 'node:net';
+
+/** Whether a server could listen on this port of 127.0.0.1 now. Another program may still take it first: callers retry. */
+export async function isPortFree(port: number): Promise<boolean> {
+  return (await tryPort(port)) !== null;
+}
+
+/** A port of 127.0.0.1 that is free now, chosen by the system. */
+export async function getFreePort(): Promise<number> {
+  const port = await tryPort(0);
+  if (port === null)
+    throw new Error('The system has no free port on 127.0.0.1: end some of the programs that listen there.');
+  return port;
+}
+
+/** The preferred port when it is free, else any free one with a line saying so; null prefers none. */
+export async function choosePort(
+  preferred: number | null,
+  server: string,
+  report: (line: string) => void,
+): Promise<number> {
+  if (preferred !== null && (await isPortFree(preferred))) return preferred;
+  const port = await getFreePort();
+  if (preferred !== null) report(`${server}: port ${preferred} is taken by another program, using ${port} instead`);
+  return port;
+}
+
+/** Listens for a moment; the port that was had, or null when it is taken or not allowed. */
+function tryPort(port: number): Promise<number | null> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(null));
+    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : null));
+    });
+  });
+}

@@ -1,0 +1,217 @@
+/**
+ * The data of the embedded PostgreSQL: where it lies, its password, and its making.
+ *
+ * Decisions (2026-11-20):
+ * - Data lies in the state folder. Only when root's borrowed account cannot enter that folder (a clone under 0700) does it lie in
+ *   `/var/lib/org-api/<hash of the state folder's path>`. The password stays in the state folder, so whoever deletes `.org-api` to begin anew gets
+ *   just that: data whose password is gone is discarded there.
+ * - initdb works in a folder of its own that is renamed when finished, so a start that is killed half-way, or two at once, leave whole data or none.
+ */
+import { execFile } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import {
+  chownSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { canEnter, chooseAccount } from './postgres-account.ts';
+import { getPostgresBinaries, type PostgresBinaries, SHARED_FOLDER } from './postgres-binaries.ts';
+import { type Account, isAlive, makeFolder, ServerUnavailableError, secondsSince, stopServer } from './process.ts';
+
+/** How a postmaster is stopped: fast shutdown, then immediate (recovers on the next start), then the hard way. */
+export const STOP_SIGNALS = [
+  ['SIGINT', 30_000],
+  ['SIGQUIT', 5_000],
+  ['SIGKILL', 5_000],
+] as const;
+
+/** An initialised cluster. `folder` holds `data` and nothing else; `account` null means ourselves. */
+export interface Cluster {
+  folder: string;
+  data: string;
+  logFile: string;
+  password: string;
+  account: Account | null;
+  binaries: PostgresBinaries;
+}
+
+/**
+ * Finds or makes the cluster of a state folder. `durable` false skips the flush to disk after initdb.
+ * Throws {@link ServerUnavailableError} with the remedy when data of another version, another user or another password is in the way.
+ */
+export async function prepareCluster(options: {
+  stateFolder: string;
+  durable: boolean;
+  report: (line: string) => void;
+}): Promise<Cluster> {
+  const { durable, report } = options;
+  makeFolder(options.stateFolder);
+  const stateFolder = realpathSync(options.stateFolder);
+  const passwordFile = path.join(stateFolder, 'postgres.password');
+  const { inState, elsewhere } = placesOf(stateFolder);
+
+  const account = chooseAccount(path.join(existsSync(inState) ? inState : elsewhere, 'data'), report);
+  const folder = !account || canEnter(account, stateFolder) ? inState : elsewhere;
+  const data = path.join(folder, 'data');
+  if (!existsSync(passwordFile) && existsSync(data)) await discardOrRefuse(folder, folder === elsewhere);
+  const binaries = getPostgresBinaries(account, report);
+  const cluster = {
+    folder,
+    data,
+    account,
+    binaries,
+    logFile: path.join(stateFolder, 'postgres.log'),
+    password: keepPassword(passwordFile),
+  };
+
+  if (existsSync(data)) checkData(cluster);
+  else await initialise(cluster, durable, report);
+  return cluster;
+}
+
+/** The password of the superuser, made on the first start; two starts at once agree on one, as the link succeeds only once. */
+function keepPassword(file: string): string {
+  if (!existsSync(file)) {
+    const draft = `${file}.${process.pid}-${randomBytes(3).toString('hex')}`;
+    writeFileSync(draft, randomBytes(24).toString('base64url'), { mode: 0o600 });
+    try {
+      linkSync(draft, file);
+    } catch (error) {
+      if (!existsSync(file)) throw error;
+    } finally {
+      rmSync(draft);
+    }
+  }
+  return readFileSync(file, 'utf8');
+}
+
+/** Where the data of a state folder (its real path) may lie: in it, or where root's borrowed account can reach it. */
+function placesOf(stateFolder: string): { inState: string; elsewhere: string } {
+  const name = createHash('sha256').update(stateFolder).digest('hex').slice(0, 12);
+  return { inState: path.join(stateFolder, 'postgres'), elsewhere: path.join(SHARED_FOLDER, name) };
+}
+
+async function discardOrRefuse(folder: string, stateWasDeleted: boolean): Promise<void> {
+  if (stateWasDeleted) return discardFolder(folder);
+  throw new ServerUnavailableError(
+    `The password of the PostgreSQL data in ${folder} is gone (postgres.password): put it back, or delete ${folder} to begin anew.`,
+  );
+}
+
+async function discardFolder(folder: string): Promise<void> {
+  const data = path.join(folder, 'data');
+  const pid = readPostmasterPid(data);
+  if (pid !== null) await stopServer(pid, data, STOP_SIGNALS);
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** Stops the PostgreSQL of a state folder, whoever started it, and deletes its data. For tests, whose data nobody needs afterwards. */
+export async function discardCluster(stateFolder: string): Promise<void> {
+  if (!existsSync(stateFolder)) return;
+  const { inState, elsewhere } = placesOf(realpathSync(stateFolder));
+  await discardFolder(inState);
+  await discardFolder(elsewhere);
+}
+
+/** The pid in `postmaster.pid`, null when there is none; whether it lives, and is a postmaster, is another question. */
+export function readPostmasterPid(data: string): number | null {
+  try {
+    const pid = Number.parseInt(readFileSync(path.join(data, 'postmaster.pid'), 'utf8'), 10);
+    return pid > 0 ? pid : null;
+  } catch {
+    return null;
+  }
+}
+
+function checkData({ folder, data, account, binaries }: Cluster): void {
+  const owner = statSync(data).uid;
+  const self = account?.uid ?? process.getuid?.() ?? owner;
+  if (owner !== self) {
+    throw new ServerUnavailableError(
+      `The PostgreSQL data in ${folder} belongs to user ${owner} and not to user ${self}: start as that user, or delete ${folder} to begin anew.`,
+    );
+  }
+  const made = readFileSync(path.join(data, 'PG_VERSION'), 'utf8').trim();
+  if (made !== binaries.version.split('.')[0]) {
+    throw new ServerUnavailableError(
+      `The PostgreSQL data in ${folder} is of version ${made} and the programs are ${binaries.version}: delete ${folder} to begin anew, or set DATABASE_URL to a PostgreSQL that has your data.`,
+    );
+  }
+}
+
+async function initialise(cluster: Cluster, durable: boolean, report: (line: string) => void): Promise<void> {
+  const { folder, data, account, binaries, password } = cluster;
+  const startedAt = performance.now();
+  report(`PostgreSQL ${binaries.version}: making its data folder ${data}${account ? ` as ${account.name}` : ''}`);
+  const own = (file: string) => account && chownSync(file, account.uid, account.gid);
+  mkdirSync(path.dirname(folder), { recursive: true, mode: 0o755 }); // for the account to pass through
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  own(folder);
+  removeUnfinished(folder);
+  const unfinished = `${data}.unfinished-${process.pid}-${randomBytes(3).toString('hex')}`;
+  const passwordFile = `${unfinished}.password`;
+  writeFileSync(passwordFile, password, { mode: 0o600 });
+  own(passwordFile);
+  try {
+    await runInitdb(cluster, [
+      '-D',
+      unfinished,
+      `--pwfile=${passwordFile}`,
+      '--username=postgres',
+      '--auth=scram-sha-256',
+      '--no-instructions',
+      ...(durable ? [] : ['--no-sync']),
+    ]);
+    renameSync(unfinished, data);
+    report(`PostgreSQL: data folder made (${secondsSince(startedAt)})`);
+  } catch (error) {
+    if (!existsSync(path.join(data, 'PG_VERSION'))) throw error; // else another start was first, with the same password
+  } finally {
+    rmSync(passwordFile, { force: true });
+    rmSync(unfinished, { recursive: true, force: true });
+  }
+}
+
+/** What starts that were killed half-way left; the pid at the end of the name tells whether its maker still works on it. */
+function removeUnfinished(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const maker = /^data\.unfinished-(\d+)/.exec(name)?.[1];
+    if (maker && !isAlive(Number(maker))) rmSync(path.join(folder, name), { recursive: true, force: true });
+  }
+}
+
+/** A system without the locale C.UTF-8 (older macOS) gets PostgreSQL's own, which sorts and folds the same. */
+async function runInitdb({ folder, account, binaries }: Cluster, args: string[]): Promise<void> {
+  const run = (locale: string[]) =>
+    promisify(execFile)(binaries.initdb, [...args, '--encoding=UTF8', ...locale], {
+      cwd: folder,
+      env: SERVER_ENVIRONMENT,
+      ...(account && { uid: account.uid, gid: account.gid }),
+    });
+  try {
+    await run(['--locale=C.UTF-8']).catch((error: Error & { stderr?: string }) => {
+      if (!error.stderr?.includes('invalid locale name')) throw error;
+      return run(['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']);
+    });
+  } catch (cause) {
+    const { stderr, message } = cause as Error & { stderr?: string };
+    const reason = stderr?.split('\n').find((line) => /error|fatal/i.test(line)) ?? message;
+    throw new ServerUnavailableError(
+      `PostgreSQL could not make its data folder in ${folder} (${reason.trim()}): mend that, or set DATABASE_URL to a PostgreSQL 15 or newer.`,
+      { cause },
+    );
+  }
+}
+
+/** All that initdb and the server see of an environment: a LANG that is unset or unknown here, or a stray PGDATA, changes nothing. */
+export const SERVER_ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/local/bin:/usr/bin:/bin' };

@@ -1,0 +1,230 @@
+/**
+ * The embedded PostgreSQL of `npm start` and `npm test`. Design section 2, "Servers".
+ *
+ * Decisions (2026-11-20):
+ * - We spawn `postgres` itself, not `pg_ctl`: we learn its pid and its end at once, and no shell stands between.
+ * - No unix socket: a clone deep in folders makes its path too long (107 bytes), and 127.0.0.1 serves everybody here.
+ * - A live postmaster of this data folder is adopted, and `stop()` stops it all the same: what an earlier `npm start` left behind ends with this one.
+ * - A pid file whose pid now belongs to another program would keep PostgreSQL from starting when both run as one user, as in most containers. We name that pid
+ *   in PG_GRANDPARENT_PID, PostgreSQL's own means to say "this one is no postmaster". Deleting the file would also lose the id of the shared memory,
+ *   by which PostgreSQL waits for what a killed postmaster left running. That wait ends by itself: we retry for 10 s.
+ * - Flushing to disk stays on for `npm start`: its data outlives it. Tests (`durable: false`) give it up, their data is thrown away.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Client } from 'pg';
+import { choosePort, isPortFree } from './ports.ts';
+import {
+  type Cluster,
+  prepareCluster,
+  readPostmasterPid,
+  SERVER_ENVIRONMENT,
+  STOP_SIGNALS,
+} from './postgres-cluster.ts';
+import {
+  fileSize,
+  isServerOf,
+  readLastComplaint,
+  ServerUnavailableError,
+  secondsSince,
+  spawnDetached,
+  stopServer,
+} from './process.ts';
+
+/** A PostgreSQL that answers. `adminUrl` is the superuser's for database `postgres`; `folder` holds the data; `version` as `18.4`. */
+export interface RunningPostgres {
+  adminUrl: string;
+  port: number;
+  version: string;
+  adopted: boolean;
+  folder: string;
+  pid: number;
+  /** Fast shutdown, escalating: at most 40 s. Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+const RETRY_MS = 10_000;
+const READY_DEADLINE_MS = 120_000; // recovery after a crash in the middle of an import is the slow case
+const WRONG_PASSWORD = '28P01'; // SQLSTATE
+const PROGRESS_EVERY_MS = 5_000;
+
+/**
+ * Brings up PostgreSQL with its data in `stateFolder`, or adopts the one that runs there; resolves when it answers.
+ * `port` null takes the one of last time or any free one; a taken port is replaced, said aloud. `durable` false is for data that may be lost.
+ * Throws {@link ServerUnavailableError}.
+ */
+export async function startPostgres(options: {
+  stateFolder: string;
+  port?: number | null;
+  durable?: boolean;
+  report: (line: string) => void;
+}): Promise<RunningPostgres> {
+  const { stateFolder, port = null, durable = true, report } = options;
+  const startedAt = performance.now();
+  const cluster = await prepareCluster({ stateFolder, durable, report });
+  const preferred = port ?? readLastPort(cluster);
+  const retriesEndAt = performance.now() + RETRY_MS;
+  let waitIsSaid = false;
+  for (;;) {
+    const adopted = await adopt(cluster, report);
+    if (adopted) return ready(cluster, adopted, true, startedAt, report);
+    const launched = await launch(cluster, await choosePort(preferred, 'PostgreSQL', report), durable, report);
+    if ('port' in launched) return ready(cluster, launched, false, startedAt, report);
+    const lockIsInTheWay = existsSync(path.join(cluster.data, 'postmaster.pid')); // any other failure removes it
+    const mayPass = lockIsInTheWay || launched.portWasTaken;
+    if (!mayPass || performance.now() > retriesEndAt) throw refused(cluster, launched.complaint);
+    if (!lockIsInTheWay) continue;
+    if (!waitIsSaid) report('PostgreSQL: the one before has not let go of its data yet, trying again for up to 10 s');
+    waitIsSaid = true;
+    await wait(250);
+  }
+}
+
+type Postmaster = { pid: number; port: number };
+
+function ready(
+  cluster: Cluster,
+  { pid, port }: Postmaster,
+  adopted: boolean,
+  startedAt: number,
+  report: (line: string) => void,
+): RunningPostgres {
+  const { version } = cluster.binaries;
+  report(
+    `PostgreSQL ${version} ${adopted ? 'was running already' : 'is ready'} on 127.0.0.1:${port} (${secondsSince(startedAt)})`,
+  );
+  let stopped: Promise<void> | undefined;
+  const stop = () => {
+    stopped ??= stopServer(pid, cluster.data, STOP_SIGNALS);
+    return stopped;
+  };
+  return { adminUrl: adminUrl(cluster, port), port, version, adopted, folder: cluster.folder, pid, stop };
+}
+
+/** The postmaster that lives on our data, once it answers; null when none does, or when it ends while we wait (it was stopping). */
+async function adopt(cluster: Cluster, report: (line: string) => void): Promise<Postmaster | null> {
+  const pid = readPostmasterPid(cluster.data);
+  if (pid === null || !isServerOf(pid, cluster.data)) return null;
+  const isGone = () => !isServerOf(pid, cluster.data);
+  const endsAt = performance.now() + RETRY_MS; // its port comes a moment after its pid
+  while (!isGone()) {
+    const port = readLastPort(cluster);
+    if (port !== null) return (await answers(cluster, port, isGone, report)) ? { pid, port } : null;
+    if (performance.now() > endsAt) throw refused(cluster, `process ${pid} holds the data and does not say its port`);
+    await wait(25);
+  }
+  return null;
+}
+
+/** Fourth line of the pid file, which a killed postmaster leaves: the port it has, or had. Null when there is no such line. */
+function readLastPort({ data }: Cluster): number | null {
+  const file = path.join(data, 'postmaster.pid');
+  const fallback = path.join(data, 'postmaster.opts'); // an orderly stop removes the pid file and keeps the command line
+  const inPidFile = existsSync(file) ? readFileSync(file, 'utf8').split('\n')[3] : undefined;
+  const inOptions = existsSync(fallback) ? /"-p" "(\d+)"/.exec(readFileSync(fallback, 'utf8'))?.[1] : undefined;
+  const port = Number(existsSync(file) ? inPidFile : inOptions);
+  return port > 0 ? port : null;
+}
+
+async function launch(
+  cluster: Cluster,
+  port: number,
+  durable: boolean,
+  report: (line: string) => void,
+): Promise<Postmaster | { portWasTaken: boolean; complaint: string }> {
+  const { data, account, binaries, logFile } = cluster;
+  const lockPid = readPostmasterPid(data);
+  const foreignPid = lockPid !== null && !isServerOf(lockPid, data) ? lockPid : null;
+  const logStart = fileSize(logFile);
+  const child = await spawnDetached({
+    command: binaries.postgres,
+    args: ['-D', data, '-p', String(port), ...settings(durable)],
+    cwd: '/',
+    env: { ...SERVER_ENVIRONMENT, ...(foreignPid !== null && { PG_GRANDPARENT_PID: String(foreignPid) }) },
+    logFile,
+    account,
+  });
+  try {
+    if (await answers(cluster, port, child.hasExited, report)) return { pid: child.pid, port };
+  } catch (error) {
+    await stopServer(child.pid, data, STOP_SIGNALS);
+    throw error;
+  }
+  const complaint = readLastComplaint(logFile, logStart) || (await child.exited);
+  return { portWasTaken: !(await isPortFree(port)), complaint };
+}
+
+function settings(durable: boolean): string[] {
+  const values = {
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    max_connections: 200,
+    shared_buffers: '128MB',
+    timezone: 'UTC',
+    log_timezone: 'UTC',
+    ...(durable ? {} : throwAwaySettings),
+  };
+  return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+}
+
+/** For data that is deleted soon. Shared memory in files of the data folder goes with it; a killed server's POSIX segments would stay in /dev/shm. */
+const throwAwaySettings = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  max_wal_size: '256MB',
+  dynamic_shared_memory_type: 'mmap',
+};
+
+/** Waits until our data answers on `port`: false when the server is gone before. Throws when it takes longer than the deadline. */
+async function answers(
+  cluster: Cluster,
+  port: number,
+  isGone: () => boolean,
+  report: (line: string) => void,
+): Promise<boolean> {
+  const startedAt = performance.now();
+  let nextReportAt = startedAt + PROGRESS_EVERY_MS;
+  while (!isGone()) {
+    const failure = await findFailure(cluster, port);
+    if (failure === null) return true;
+    const now = performance.now();
+    if (now - startedAt > (failure.isFinal ? RETRY_MS : READY_DEADLINE_MS)) {
+      throw refused(cluster, `not usable after ${secondsSince(startedAt)}: ${failure.reason}`);
+    }
+    if (now >= nextReportAt) {
+      report(`PostgreSQL: still starting, ${secondsSince(startedAt)} (${failure.reason})`);
+      nextReportAt = now + PROGRESS_EVERY_MS;
+    }
+    await wait(50);
+  }
+  return false;
+}
+
+/** Why the server on `port` cannot be used; null when it answers for our data folder. `isFinal`: it answers, but not to us. */
+async function findFailure(cluster: Cluster, port: number): Promise<{ reason: string; isFinal: boolean } | null> {
+  const client = new Client({ connectionString: adminUrl(cluster, port), connectionTimeoutMillis: 5_000 });
+  client.on('error', () => {}); // a server that stops under us says so by the failed query as well
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ data: string }>("select current_setting('data_directory') as data");
+    if (rows[0]?.data === cluster.data) return null;
+    return { reason: `another PostgreSQL answers on port ${port}`, isFinal: true };
+  } catch (error) {
+    const { code, message } = error as Error & { code?: string };
+    return { reason: message, isFinal: code === WRONG_PASSWORD };
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+function adminUrl({ password }: Cluster, port: number): string {
+  return `postgres://postgres:${encodeURIComponent(password)}@127.0.0.1:${port}/postgres`;
+}
+
+function refused({ logFile }: Cluster, reason: string): ServerUnavailableError {
+  return new ServerUnavailableError(
+    `PostgreSQL did not start (${reason}): mend that (its log is ${logFile}), or set DATABASE_URL to a PostgreSQL 15 or newer.`,
+  );
+}

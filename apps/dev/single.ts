@@ -1,0 +1,30 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { isAlive, ServerUnavailableError } from './servers/process.ts';
+
+/**
+ * Holds a state folder for this process, so that a second `npm start` on it says so instead of taking its apps down. Returns how to let it go.
+ *
+ * @throws ServerUnavailableError when another process that is alive holds it.
+ */
+export function holdState(folder: string): () => Promise<void> {
+  const file = path.join(folder, 'npm-start.pid');
+  const holder = existsSync(file) ? Number(readFileSync(file, 'utf8')) : 0;
+  if (holder > 0 && holder !== process.pid && isAlive(holder) && isNpmStart(holder)) {
+    throw new ServerUnavailableError(
+      `Another npm start (process ${holder}) runs this stack: use that one, stop it with Ctrl-C, or give this one ORG_API_STATE and ORG_API_PORT of its own.`,
+    );
+  }
+  writeFileSync(file, String(process.pid));
+  return async () => rmSync(file, { force: true });
+}
+
+/** A pid is used again after its process ended; on Linux the command line tells. */
+function isNpmStart(pid: number): boolean {
+  if (process.platform !== 'linux') return true;
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(path.join('apps', 'dev', 'main.ts'));
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import type { Region } from '#domain/contract/regions.ts';
+import type { KeySecrets } from '#domain/keys/fingerprint.ts';
+import { keyPeppers, keyTagSecrets } from '#runtime/settings/types.ts';
+
+/** One organization of a running stack, as `.org-api/stack.json` lists it. `sampleKey` has all seven scopes; null when the organization has no active owner. */
+export interface StackOrganization {
+  id: string;
+  name: string;
+  ownerUserId: string | null;
+  sampleKey: string | null;
+}
+
+/** One region of a running stack; base URLs are absent until what they lead to exists. Source: design, section 2. */
+export interface StackRegion {
+  region: Region;
+  api: string;
+  metrics: string;
+  databaseUrl: string;
+  redisUrl?: string;
+  organizations: StackOrganization[];
+}
+
+/** What a region's apps share and nobody else may know. Made once, kept in the state folder, readable by its owner alone. */
+export interface RegionSecrets {
+  keyPeppers: string;
+  keyTagSecrets: string;
+  passwords: { api: string; worker: string; console: string; platform: string };
+}
+
+/** What the stack remembers between starts, per region: organizations with their sample keys, and the files it has imported (by hash). */
+export interface RegionMemory {
+  organizations: StackOrganization[];
+  imported: string[];
+}
+
+const files = { stack: 'stack.json', secrets: 'secrets.json', memory: 'memory.json' } as const;
+
+/** The state folder's own files. Each is replaced whole, so a kill leaves the old one or the new one. */
+export function openState(folder: string) {
+  mkdirSync(folder, { recursive: true, mode: 0o711 });
+
+  function read<T>(file: string): T | null {
+    const at = path.join(folder, file);
+    return existsSync(at) ? (JSON.parse(readFileSync(at, 'utf8')) as T) : null;
+  }
+  function write(file: string, value: unknown): void {
+    const at = path.join(folder, file);
+    writeFileSync(`${at}.new`, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 });
+    renameSync(`${at}.new`, at);
+  }
+
+  return {
+    folder,
+    stackFile: path.join(folder, files.stack),
+    findStack: () => read<{ regions: StackRegion[] }>(files.stack),
+    writeStack: (regions: StackRegion[]) => write(files.stack, { regions }),
+    findSecrets: (region: Region) => read<Partial<Record<Region, RegionSecrets>>>(files.secrets)?.[region] ?? null,
+
+    /** The region's secrets, made now when it has none. */
+    getSecrets(region: Region): RegionSecrets {
+      const all = read<Partial<Record<Region, RegionSecrets>>>(files.secrets) ?? {};
+      const known = all[region];
+      if (known !== undefined) return known;
+      const secret = () => randomBytes(32).toString('base64');
+      const password = () => randomBytes(18).toString('base64url');
+      const passwords = { api: password(), worker: password(), console: password(), platform: password() };
+      const made = { keyPeppers: `1:${secret()}`, keyTagSecrets: secret(), passwords };
+      write(files.secrets, { ...all, [region]: made });
+      return made;
+    },
+
+    getMemory: (region: Region): RegionMemory =>
+      read<Partial<Record<Region, RegionMemory>>>(files.memory)?.[region] ?? { organizations: [], imported: [] },
+    writeMemory(region: Region, memory: RegionMemory): void {
+      write(files.memory, { ...read<Partial<Record<Region, RegionMemory>>>(files.memory), [region]: memory });
+    },
+  };
+}
+
+export type State = ReturnType<typeof openState>;
+
+/** A region's secrets as the domain takes them. */
+export function keySecretsOf(region: Region, secrets: Pick<RegionSecrets, 'keyPeppers' | 'keyTagSecrets'>): KeySecrets {
+  return {
+    region,
+    peppers: keyPeppers.parse(secrets.keyPeppers),
+    tagSecrets: keyTagSecrets.parse(secrets.keyTagSecrets),
+  };
+}

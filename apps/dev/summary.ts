@@ -1,0 +1,52 @@
+import { regions } from '#domain/contract/regions.ts';
+import type { StackRegion } from './state.ts';
+
+/** The reads as partners call them; a test compares this list with the API's own. */
+export const readPaths = [
+  '',
+  '/clients',
+  '/members',
+  '/outcomes',
+  '/referral-codes',
+  '/referral-earnings',
+  '/roles',
+  '/seats',
+  '/seats/families',
+] as const;
+
+/** What `npm start` prints when all is ready: where everything is, a `curl` line per read, and what to try next. */
+export function summaryOf(stack: StackRegion[], stackFile: string): string {
+  return [
+    ...stack.flatMap(regionLines),
+    `Everything again, for programs: ${stackFile}`,
+    'Ctrl-C stops all of it; the data stays for the next npm start.',
+    '',
+  ].join('\n');
+}
+
+function regionLines({ region, api, metrics, organizations }: StackRegion): string[] {
+  const first = organizations.find(({ sampleKey }) => sampleKey !== null);
+  const lines = [
+    '',
+    `${regions[region].name} (${region})`,
+    `  API        ${api}`,
+    `  Reference  ${api}/docs`,
+    `  OpenAPI    ${api}/v1/openapi.json`,
+    `  Metrics    ${metrics}/metrics`,
+  ];
+  if (first === undefined)
+    return [...lines, '  No organization has a sample key yet: import one with --data FILE.', ''];
+  lines.push('', `  Organizations and their sample keys (all seven scopes):`);
+  for (const { id, name, sampleKey } of organizations)
+    lines.push(`    ${id}  ${sampleKey ?? '(no active owner, so no key)'}  ${name}`);
+  lines.push('', `  The nine reads, of ${first.name}:`);
+  for (const path of readPaths)
+    lines.push(`    curl -H 'Authorization: Bearer ${first.sampleKey}' ${api}/v1/orgs/${first.id}${path}`);
+  lines.push(
+    '',
+    `  One more key:   npm run dev:key -- --region ${region} --org ${first.id} --maker ${first.ownerUserId} --scopes org.read,org.clients.read`,
+    `  Revoke one:     npm run dev:key -- --region ${region} --revoke KEY`,
+    '',
+  );
+  return lines;
+}

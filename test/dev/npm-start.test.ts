@@ -1,0 +1,120 @@
+import { describe, expect, it } from 'vitest';
+import { scopes } from '#domain/contract/scopes.ts';
+import { stackPlace } from '#test/stack.ts';
+import { endpoints } from '../../apps/api/endpoints/index.ts';
+import { readPaths } from '../../apps/dev/summary.ts';
+
+const timeout = 180_000;
+
+describe('npm start', () => {
+  it('prints a curl line for each of the nine reads', () => {
+    expect([...readPaths]).toEqual(endpoints.map(({ resource }) => resource));
+  });
+
+  it(
+    'serves sample organizations, lists them in stack.json, stops cleanly, and goes on with the same data and keys',
+    async () => {
+      const place = await stackPlace();
+      const first = await place.start();
+      const { regions } = place.stack();
+      expect(regions.map(({ region }) => region)).toEqual(['us']);
+      const [us] = regions as [(typeof regions)[number]];
+      expect(us.organizations.length).toBeGreaterThan(0);
+      for (const { id, sampleKey } of us.organizations)
+        expect(await statuses(us.api, id, sampleKey)).toEqual(readPaths.map(() => 200));
+      expect(first.output.text).toContain(
+        `curl -H 'Authorization: Bearer ${us.organizations[0]?.sampleKey}' ${us.api}/v1/orgs/`,
+      );
+      expect(await first.stop('SIGINT')).toBe(0);
+      await expect(fetch(`${us.api}/livez`)).rejects.toThrow();
+
+      const second = await place.start();
+      expect(place.stack().regions[0]?.organizations).toEqual(us.organizations);
+      expect(second.output.text).toContain('imported before');
+      expect(await second.stop('SIGTERM')).toBe(0);
+    },
+    timeout,
+  );
+
+  it(
+    'starts again after it was killed, and says so when another one runs on the same state',
+    async () => {
+      const place = await stackPlace();
+      const killed = await place.start();
+      const before = place.stack();
+      const refused = await place.command('apps/dev/main.ts');
+      expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('Another npm start') });
+      await killed.stop('SIGKILL');
+
+      await place.start();
+
+      const after = place.stack();
+      expect(after.regions[0]?.organizations).toEqual(before.regions[0]?.organizations);
+      const { api, organizations } = after.regions[0] as (typeof after.regions)[number];
+      const [first] = organizations as [(typeof organizations)[number]];
+      expect(await statuses(api, first.id, first.sampleKey)).toEqual(readPaths.map(() => 200));
+    },
+    timeout,
+  );
+
+  it(
+    'brings up two regions beside another stack; a key of one region is told where it belongs; dev:key makes and revokes keys',
+    async () => {
+      const [place, neighbour] = [await stackPlace(), await stackPlace()];
+      await neighbour.start('--no-samples');
+      await place.start('--regions', 'us,ca');
+      expect(neighbour.stack().regions[0]?.organizations).toEqual([]);
+      const { regions } = place.stack();
+      const [us, ca] = regions as [(typeof regions)[number], (typeof regions)[number]];
+      const [org] = us.organizations as [(typeof us.organizations)[number]];
+
+      const lost = await fetch(`${ca.api}/v1/orgs/${org.id}`, {
+        headers: { authorization: `Bearer ${org.sampleKey}` },
+      });
+      expect(lost.status).toBe(401);
+      expect(await lost.json()).toEqual({
+        error: 'invalid_api_key',
+        message: `This API key is for United States; send it to ${us.api}.`,
+      });
+
+      const make = ['--region', 'us', '--org', org.id, '--maker', org.ownerUserId, '--scopes'];
+      const made = await place.command('apps/dev/key.ts', ...make, 'org.read');
+      expect(made.code).toBe(0);
+      const key = made.stdout.trim();
+      expect((await statuses(us.api, org.id, key)).filter((status) => status === 200)).toHaveLength(1);
+      expect(await place.command('apps/dev/key.ts', '--region', 'us', '--revoke', key)).toMatchObject({ code: 0 });
+      expect(await statuses(us.api, org.id, key)).toEqual(readPaths.map(() => 401));
+      expect(await place.command('apps/dev/key.ts', ...make, 'org.nothing')).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining(scopes[0]),
+      });
+    },
+    timeout,
+  );
+
+  it('refuses a wrong call in a sentence', async () => {
+    const place = await stackPlace();
+    expect(await place.command('apps/dev/main.ts', '--regions', 'eu')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('eu is no region'),
+    });
+    expect(await place.command('apps/dev/main.ts', '--data', 'missing.json')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('there is no file'),
+    });
+    expect(await place.command('apps/dev/main.ts', '--quick')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('--quick'),
+    });
+    const key = await place.command('apps/dev/key.ts', '--region', 'us', '--revoke', 'x');
+    expect(key).toMatchObject({ code: 1, stderr: expect.stringContaining('run npm start') });
+  });
+});
+
+/** The statuses of the nine reads, in order. */
+async function statuses(api: string, orgId: string, key: string): Promise<number[]> {
+  const answers = await Promise.all(
+    readPaths.map((path) => fetch(`${api}/v1/orgs/${orgId}${path}`, { headers: { authorization: `Bearer ${key}` } })),
+  );
+  return answers.map(({ status }) => status);
+}

@@ -1,0 +1,57 @@
+/** A database of its own for each test, copied from the run's migrated template (see global-setup.ts). */
+import { randomBytes } from 'node:crypto';
+import { Client, escapeIdentifier } from 'pg';
+import { inject } from 'vitest';
+import type { TestLogin } from './global-setup.ts';
+
+/** One test's database. `ownerUrl` may do everything in it; `urls` are the apps' own logins, with their rights and no more. */
+export interface TestDatabase {
+  name: string;
+  ownerUrl: string;
+  urls: Record<TestLogin, string>;
+  /** Removes it, closing what is still connected. Safe to call twice. */
+  drop(): Promise<void>;
+}
+
+/**
+ * Makes a database: a copy of the migrated template, or with `empty` one that nothing was ever done to (`urls` then name logins that may not be allowed in yet).
+ * A copy took 18 ms as a file copy and 30 ms through the log (PostgreSQL 18.4 in memory, 2 cores).
+ */
+export async function createTestDatabase({ empty = false }: { empty?: boolean } = {}): Promise<TestDatabase> {
+  const adminUrl = inject('databaseAdminUrl');
+  const template = inject('templateDatabase');
+  const logins = inject('databaseLogins');
+  const name = `${template.replace(/_template$/, '')}_${randomBytes(6).toString('hex')}`;
+  const database = escapeIdentifier(name);
+  await asAdmin(adminUrl, async (admin) => {
+    if (empty) return void (await admin.query(`create database ${database} template template0`));
+    await admin.query(`create database ${database} template ${escapeIdentifier(template)} strategy file_copy`);
+    // A copy lacks the database's own rights: they are the ones that the migrator gives its logins.
+    const userOf = (url: string) => escapeIdentifier(decodeURIComponent(new URL(url).username));
+    await admin.query(
+      `revoke connect, temporary on database ${database} from public;
+       grant connect on database ${database} to ${Object.values(logins).map(userOf).join(', ')};
+       grant temporary on database ${database} to ${userOf(logins.platform)}`,
+    );
+  });
+  const urls = Object.fromEntries(Object.entries(logins).map(([role, url]) => [role, inDatabase(url, name)]));
+  const drop = () =>
+    asAdmin(adminUrl, async (admin) => void (await admin.query(`drop database if exists ${database} with (force)`)));
+  return { name, ownerUrl: inDatabase(adminUrl, name), urls: urls as Record<TestLogin, string>, drop };
+}
+
+function inDatabase(url: string, name: string): string {
+  const other = new URL(url);
+  other.pathname = name;
+  return other.href;
+}
+
+async function asAdmin(adminUrl: string, work: (admin: Client) => Promise<void>): Promise<void> {
+  const admin = new Client({ connectionString: adminUrl });
+  try {
+    await admin.connect();
+    await work(admin);
+  } finally {
+    await admin.end();
+  }
+}

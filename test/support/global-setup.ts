@@ -1,0 +1,167 @@
+/**
+ * Brings up the real servers once for the whole test run, and the database that every test clones. Design section 2; style.md, "Tests".
+ *
+ * Decisions (2026-11-20):
+ * - `DATABASE_URL` (a login that may create databases and roles) and `REDIS_URL` are used when set. On such a server only databases of our own names are
+ *   made and dropped; the logins `org_api_login_*` stay, as roles belong to the whole server.
+ * - Without Redis the run fails: the limiter's promises are tested against the real one only.
+ * - Their data lies in memory (/dev/shm) where 2 GiB of it are free, else in the system's temporary folder: copying the template took 8 ms there and
+ *   135 ms on ext4, with either strategy, and a run makes hundreds of copies. Docker's default of 64 MB is too small for that and is left alone.
+ */
+import { randomBytes } from 'node:crypto';
+import { accessSync, constants, statfsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { Client, escapeIdentifier } from 'pg';
+import type { TestProject } from 'vitest/node';
+import { migrate } from '#domain/db/migrate.ts';
+import { startPostgres } from '../../apps/dev/servers/postgres.ts';
+import { ServerUnavailableError, secondsSince } from '../../apps/dev/servers/process.ts';
+import { startRedis } from '../../apps/dev/servers/redis.ts';
+import {
+  makeRunFolder,
+  memoryFolder,
+  removeDeadRunFolders,
+  removeRunFolder,
+  removeRunFolderNow,
+  stateOf,
+} from './run-folder.ts';
+
+/** The apps that have a login of their own in a test database. */
+export type TestLogin = 'api' | 'platform' | 'worker' | 'console';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** URL of a login that may create databases and roles on the run's PostgreSQL. */
+    databaseAdminUrl: string;
+    /** Name of the migrated, empty database that tests clone; nobody can connect to it. */
+    templateDatabase: string;
+    /** URLs of the apps' logins, for the template: replace the database. */
+    databaseLogins: Record<TestLogin, string>;
+    /** URL of the run's Redis. Test files share it, so they use keys of their own. */
+    redisUrl: string;
+  }
+}
+
+const report = (line: string) => console.log(`  ${line}`);
+
+/** Vitest calls it before the first test, and what it returns after the last. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const startedAt = performance.now();
+  const open = openRun();
+  try {
+    await removeDeadRunFolders(report);
+    const adminUrl = process.env.DATABASE_URL || (await open.postgres());
+    const redisUrl = process.env.REDIS_URL || (await open.redis());
+    const template = await buildTemplate(adminUrl);
+    if (process.env.DATABASE_URL) open.closers.push(() => dropDatabases(adminUrl, template.prefix));
+    project.provide('databaseAdminUrl', adminUrl);
+    project.provide('templateDatabase', template.name);
+    project.provide('databaseLogins', template.logins);
+    project.provide('redisUrl', redisUrl);
+    report(`servers and template database are ready (${secondsSince(startedAt)})`);
+    return open.close;
+  } catch (error) {
+    await open.close();
+    if (!(error instanceof ServerUnavailableError)) throw error;
+    console.error(`\n${error.message}`);
+    process.exit(1);
+  }
+}
+
+/** What one run has open; `close` may be called twice. An exit without it (Ctrl-C) kills the servers. */
+function openRun() {
+  const folder = makeRunFolder(findMemoryFolder() ?? tmpdir());
+  const options = { stateFolder: stateOf(folder), report };
+  const pids: number[] = [];
+  const closers: (() => Promise<void>)[] = [() => removeRunFolder(folder)];
+  let closed: Promise<void> | undefined;
+  const close = () => {
+    closed ??= (async () => {
+      for (const closer of closers.reverse()) await closer();
+      process.off('exit', abandon);
+    })();
+    return closed;
+  };
+  const abandon = () => removeRunFolderNow(folder, pids);
+  process.once('exit', abandon);
+  return {
+    closers,
+    close,
+    postgres: async () => {
+      const server = await startPostgres({ ...options, durable: false });
+      pids.push(server.pid);
+      return server.adminUrl;
+    },
+    redis: async () => {
+      const server = await startRedis(options);
+      if (!server) {
+        throw new ServerUnavailableError(
+          'The tests need a real Redis and this machine has none: install redis-server or valkey-server 7 or newer, or set REDIS_URL.',
+        );
+      }
+      pids.push(server.pid);
+      return server.url;
+    },
+  };
+}
+
+/** /dev/shm when it has room for a test run, else null. */
+function findMemoryFolder(): string | null {
+  try {
+    const { bavail, bsize } = statfsSync(memoryFolder);
+    accessSync(memoryFolder, constants.W_OK);
+    return bavail * bsize >= 2 * 1024 ** 3 ? memoryFolder : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Migrates a new database once; every test's database is a copy of it. Nobody may connect to it afterwards, or copying would fail. */
+async function buildTemplate(adminUrl: string) {
+  const startedAt = performance.now();
+  const prefix = `org_api_test_${process.pid}_${randomBytes(3).toString('hex')}`;
+  const name = `${prefix}_template`;
+  const logins = Object.fromEntries(
+    (['api', 'platform', 'worker', 'console'] as const).map((role) => {
+      const url = new URL(adminUrl);
+      url.pathname = name;
+      url.username = `org_api_login_${role}`;
+      url.password = `test-password-${role}`;
+      return [role, url.href];
+    }),
+  ) as Record<TestLogin, string>;
+  const ownerUrl = new URL(adminUrl);
+  ownerUrl.pathname = name;
+
+  await asAdmin(adminUrl, (admin) => admin.query(`create database ${escapeIdentifier(name)} template template0`));
+  const logging = Object.entries(logins).map(([role, url]) => ({ role: role as TestLogin, url }));
+  const { current } = await migrate({ ownerUrl: ownerUrl.href, logins: logging });
+  await asAdmin(adminUrl, (admin) => admin.query(`alter database ${escapeIdentifier(name)} allow_connections false`));
+  report(`template database migrated to ${current} (${secondsSince(startedAt)})`);
+  return { name, prefix, logins };
+}
+
+async function dropDatabases(adminUrl: string, prefix: string): Promise<void> {
+  await asAdmin(adminUrl, async (admin) => {
+    const { rows } = await admin.query<{ name: string }>(
+      'select datname as name from pg_database where starts_with(datname, $1) order by datname',
+      [`${prefix}_`],
+    );
+    for (const { name } of rows) await admin.query(`drop database if exists ${escapeIdentifier(name)} with (force)`);
+  });
+}
+
+async function asAdmin<T>(adminUrl: string, work: (admin: Client) => Promise<T>): Promise<T> {
+  const admin = new Client({ connectionString: adminUrl, connectionTimeoutMillis: 10_000 });
+  try {
+    await admin.connect().catch((cause: Error) => {
+      throw new ServerUnavailableError(
+        `The PostgreSQL of the tests cannot be used (${cause.message}): start it, or correct DATABASE_URL, or unset it to have one brought up.`,
+        { cause },
+      );
+    });
+    return await work(admin);
+  } finally {
+    await admin.end();
+  }
+}

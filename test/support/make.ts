@@ -1,0 +1,153 @@
+import { randomUUID } from 'node:crypto';
+import { scopes as allScopes, type Scope } from '#domain/contract/scopes.ts';
+import type { Database } from '#domain/db/connect.ts';
+import { createKey } from '#domain/keys/create.ts';
+import { revokeKey } from '#domain/keys/revoke.ts';
+import { testKeySecrets } from './secrets.ts';
+
+/** A member a factory made; `roleId` is their own role when they were given permissions. */
+export interface MadeMember {
+  orgId: string;
+  userId: string;
+  roleId: string | null;
+}
+
+/** A key a factory made; `key` is its value. */
+export interface MadeKey {
+  id: string;
+  key: string;
+  orgId: string;
+  makerId: string;
+}
+
+/** Factories over the owner's connection. Each makes the parents that it was not given, and defaults for all the rest. */
+export function createFactories(database: Database) {
+  const query = (text: string, values: unknown[]) => database.pool.query(text, values);
+  let serial = 0;
+
+  const make = {
+    async organization(fields: { name?: string; status?: string; invoiced?: number } = {}): Promise<string> {
+      const id = randomUUID();
+      const { name = 'Harbor Family Law', status = 'active', invoiced = 20 } = fields;
+      await query(`insert into organization (id, name, slug, kind, status) values ($1, $2, $3, 'law_firm', $4)`, [
+        id,
+        name,
+        `org-${id}`,
+        status,
+      ]);
+      await query('insert into seat_plan (organization_id, invoiced) values ($1, $2)', [id, invoiced]);
+      return id;
+    },
+
+    /** An active owner, unless told otherwise; with `permissions`, someone whose one role gives just these. */
+    async member(
+      fields: { orgId?: string; name?: string; status?: string; roleKey?: string; permissions?: string[] } = {},
+    ): Promise<MadeMember> {
+      const {
+        orgId = await make.organization(),
+        name = 'Ada Rivers',
+        status = 'active',
+        roleKey = 'owner',
+        permissions,
+      } = fields;
+      serial += 1;
+      const userId = `usr_${serial}_${randomUUID().slice(0, 8)}`;
+      await query('insert into person (id) values ($1)', [userId]);
+      await query(
+        'insert into membership (organization_id, person_id, name, email, status) values ($1, $2, $3, $4, $5)',
+        [...[orgId, userId, name, `${userId}@example.org`, status]],
+      );
+      const roleId = permissions === undefined ? null : await make.role({ orgId, permissions });
+      await query(
+        'insert into membership_role (organization_id, person_id, role_id) select $1, $2, r.id from role r where r.id = $3 or ($3::uuid is null and r.organization_id is null and r.key = $4)',
+        [orgId, userId, roleId, roleKey],
+      );
+      return { orgId, userId, roleId };
+    },
+
+    async role(fields: { orgId: string; permissions: string[]; name?: string }): Promise<string> {
+      const id = randomUUID();
+      await query(
+        `insert into role (id, organization_id, key, name, description, permissions) values ($1, $2, $3, $4, '', $5)`,
+        [...[id, fields.orgId, `role-${id}`, fields.name ?? 'A role', fields.permissions]],
+      );
+      return id;
+    },
+
+    /** Takes one permission from the own role that `make.member` gave. */
+    async permissionLost(member: MadeMember, permission: string): Promise<void> {
+      await query('update role set permissions = array_remove(permissions, $2) where id = $1', [
+        member.roleId,
+        permission,
+      ]);
+    },
+
+    async apiKey(
+      fields: { maker?: MadeMember; scopes?: readonly Scope[]; expiresAt?: Date | null; label?: string } = {},
+    ): Promise<MadeKey> {
+      const { maker = await make.member(), scopes = allScopes, expiresAt = null, label = 'test' } = fields;
+      const input = { organizationId: maker.orgId, makerId: maker.userId, scopes, expiresAt, label, byOperator: true };
+      const { id, key } = await createKey(database.orm.em, input, testKeySecrets);
+      return { id, key, orgId: maker.orgId, makerId: maker.userId };
+    },
+
+    async keyRevoked(key: MadeKey): Promise<void> {
+      await revokeKey(database.orm.em, { organizationId: key.orgId, keyId: key.id, by: 'operator' });
+    },
+
+    /** Lets a key's expiry lie in the past. */
+    async keyExpired(key: MadeKey): Promise<void> {
+      await query(
+        `update api_key set created_at = now() - interval '2 days', expires_at = now() - interval '1 day' where id = $1`,
+        [key.id],
+      );
+    },
+
+    async family(fields: { orgId: string; name?: string }): Promise<string> {
+      const id = randomUUID();
+      await query('insert into family (organization_id, id, name) values ($1, $2, $3)', [
+        fields.orgId,
+        id,
+        fields.name ?? 'Rossi family',
+      ]);
+      return id;
+    },
+
+    async grant(fields: {
+      professional: MadeMember;
+      familyId?: string;
+      kind?: 'attorney' | 'neutral';
+      since?: Date;
+      endsAt?: Date | null;
+      endReason?: 'ended' | 'moved' | null;
+    }): Promise<{ id: string; familyId: string }> {
+      const {
+        professional,
+        kind = 'attorney',
+        since = new Date(Date.now() - 86_400_000),
+        endsAt = null,
+        endReason = null,
+      } = fields;
+      const { orgId, userId } = professional;
+      const familyId = fields.familyId ?? (await make.family({ orgId }));
+      const id = randomUUID();
+      await query(
+        'insert into client_grant (organization_id, id, kind, professional_id, family_id, since, ends_at, status, end_reason) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)',
+        [orgId, id, kind, userId, familyId, since, endsAt, endReason === null ? 'active' : 'ended', endReason],
+      );
+      return { id, familyId };
+    },
+
+    async seat(fields: { orgId: string; grant: { id: string; familyId: string }; givenAt?: Date }): Promise<string> {
+      const id = randomUUID();
+      const { orgId, grant, givenAt = new Date() } = fields;
+      await query('insert into seat (organization_id, id, grant_id, family_id, given_at) values ($1, $2, $3, $4, $5)', [
+        ...[orgId, id, grant.id, grant.familyId, givenAt],
+      ]);
+      return id;
+    },
+  };
+  return make;
+}
+
+export type Factories = ReturnType<typeof createFactories>;

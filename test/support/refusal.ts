@@ -1,0 +1,18 @@
+import { expect } from 'vitest';
+import { type ErrorCode, errorStatus } from '#domain/contract/errors.ts';
+
+/**
+ * Asserts that an answer is this refusal and nothing else: status, JSON type, a body of exactly `{error, message}`, and a message
+ * that holds no key. Returns the message.
+ */
+export async function expectRefusal(answer: Response, code: ErrorCode, message: RegExp = /./): Promise<string> {
+  const text = await answer.text();
+  expect({ status: answer.status, body: text }).toMatchObject({ status: errorStatus[code] });
+  expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
+  const body = JSON.parse(text) as { error: string; message: string };
+  expect(Object.keys(body)).toEqual(['error', 'message']);
+  expect(body.error).toBe(code);
+  expect(body.message).toMatch(message);
+  expect(text).not.toMatch(/aln_(us|ca)_\w/);
+  return body.message;
+}

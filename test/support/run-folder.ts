@@ -1,0 +1,65 @@
+/**
+ * Temporary folders with servers in them, which are ended and deleted even when a run is interrupted.
+ *
+ * Decisions (2026-11-20):
+ * - Servers are detached, so a killed run leaves them behind. The folder's name holds the machine and the pid of its maker: the next run ends what a dead one left.
+ * - Vitest exits a millisecond after Ctrl-C, too soon for an orderly stop. Then the servers are killed on the spot, as their data is thrown away.
+ */
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import path from 'node:path';
+import { discardCluster } from '../../apps/dev/servers/postgres-cluster.ts';
+import { isAlive } from '../../apps/dev/servers/process.ts';
+import { stopRedisOf } from '../../apps/dev/servers/redis.ts';
+
+/** The folder that has room in memory on Linux; it need not exist. */
+export const memoryFolder = '/dev/shm';
+
+const prefix = `org-api-test-${hostname().replace(/[^\w-]/g, '_')}-`;
+const killDeadlineMs = 3_000;
+
+/** Makes a folder for servers, whose state belongs into {@link stateOf} it. */
+export function makeRunFolder(parent: string = tmpdir()): string {
+  const folder = mkdtempSync(path.join(parent, `${prefix}${process.pid}-`));
+  chmodSync(folder, 0o711); // as root, PostgreSQL's account passes through
+  return folder;
+}
+
+/** The state folder in a run's folder. */
+export const stateOf = (folder: string) => path.join(folder, 'state');
+
+/** Stops the servers of a folder and deletes it, wherever their data lies. */
+export async function removeRunFolder(folder: string): Promise<void> {
+  await stopRedisOf(stateOf(folder));
+  await discardCluster(stateOf(folder));
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** The same at once, for the moment of exit: kills the servers. A folder whose data lies elsewhere is left for the next run. */
+export function removeRunFolderNow(folder: string, pids: readonly number[]): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has ended.
+    }
+  }
+  const endsAt = performance.now() + killDeadlineMs;
+  const clock = new Int32Array(new SharedArrayBuffer(4));
+  while (pids.some(isAlive) && performance.now() < endsAt) Atomics.wait(clock, 0, 0, 10);
+  if (existsSync(path.join(stateOf(folder), 'postgres'))) {
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 }); // PostgreSQL's children end a moment after it
+  }
+}
+
+/** Ends and deletes what runs that are no more have left in memory and in the temporary folder. */
+export async function removeDeadRunFolders(report: (line: string) => void): Promise<void> {
+  for (const parent of new Set([memoryFolder, tmpdir()])) {
+    for (const name of existsSync(parent) ? readdirSync(parent) : []) {
+      const pid = name.startsWith(prefix) ? Number.parseInt(name.slice(prefix.length), 10) : 0;
+      if (!pid || isAlive(pid)) continue;
+      report(`ending the servers that a killed test run left in ${name}`);
+      await removeRunFolder(path.join(parent, name)).catch((error: Error) => report(`that failed: ${error.message}`));
+    }
+  }
+}

@@ -1,0 +1,14 @@
+import type { KeySecrets } from '#domain/keys/fingerprint.ts';
+
+/** Fixed secrets of test installations, as an app reads them from its environment. */
+export const testKeySettings = {
+  KEY_PEPPERS: `1:${Buffer.from('a pepper of the tests, 32 bytes!').toString('base64')}`,
+  KEY_TAG_SECRETS: Buffer.from('a tag secret of the tests, 32 by').toString('base64'),
+};
+
+/** The same, as the domain takes them. */
+export const testKeySecrets: KeySecrets = {
+  region: 'us',
+  peppers: [{ version: 1, secret: Buffer.from('a pepper of the tests, 32 bytes!') }],
+  tagSecrets: [Buffer.from('a tag secret of the tests, 32 by')],
+};

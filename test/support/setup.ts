@@ -1,0 +1,89 @@
+import type { DestinationStream } from 'pino';
+import { inject, onTestFinished } from 'vitest';
+import { type Database, openDatabase } from '#domain/db/connect.ts';
+import { createLog } from '#runtime/log.ts';
+import { type RunningApi, startApi } from '../../apps/api/app.ts';
+import { readConfig } from '../../apps/api/config.ts';
+import { createTestDatabase, type TestDatabase } from './database.ts';
+import { createFactories, type Factories } from './make.ts';
+import { testKeySettings } from './secrets.ts';
+
+/** A test's own installation: database, API and factories, all gone when the test ends. */
+export interface TestInstallation {
+  database: TestDatabase;
+  /** The owner's connections, for arranging and looking. */
+  owner: Database;
+  make: Factories;
+  api: TestApi;
+  /** The API's log lines so far. */
+  logLines: string[];
+}
+
+export interface TestApi extends RunningApi {
+  /** GETs a path; `key` becomes the bearer. */
+  get(path: string, options?: { key?: string; headers?: Record<string, string>; method?: string }): Promise<Response>;
+}
+
+/** Starts a test's own installation. `settings` replace the API's; `REDIS_URL: ''` runs the limiter in-process. */
+export async function setup(settings: Record<string, string> = {}): Promise<TestInstallation> {
+  const { database, owner, make } = await setupDatabase();
+  const logLines: string[] = [];
+  const api = await startTestApi(database, settings, logLines);
+  return { database, owner, make, api, logLines };
+}
+
+/** The same without an API. */
+export async function setupDatabase() {
+  const database = await createTestDatabase();
+  onTestFinished(() => database.drop());
+  const owner = await openDatabase({
+    url: database.ownerUrl,
+    applicationName: 'test',
+    poolMax: 5,
+    connectTimeoutMs: 20_000,
+    statementTimeoutMs: 60_000,
+  });
+  onTestFinished(() => owner.close());
+  return { database, owner, make: createFactories(owner) };
+}
+
+/** What an API of `database` reads from its environment; also for one that runs as a process of its own. */
+export function apiEnvironment(database: TestDatabase, settings: Record<string, string> = {}): Record<string, string> {
+  return {
+    REGION: 'us',
+    API_DATABASE_URL: database.urls.api,
+    REDIS_URL: inject('redisUrl'),
+    HOST: '127.0.0.1',
+    PORT: '0',
+    METRICS_PORT: '0',
+    DRAIN_DELAY_MS: '0',
+    ...testKeySettings,
+    ...settings,
+  };
+}
+
+/** Starts one more API on a test's database, in this process; it stops when the test ends. */
+export async function startTestApi(
+  database: TestDatabase,
+  settings: Record<string, string> = {},
+  logLines: string[] = [],
+): Promise<TestApi> {
+  const config = readConfig(apiEnvironment(database, settings));
+  const destination = { write: (line: string) => void logLines.push(line) };
+  const log = createLog({
+    level: 'info',
+    name: 'api',
+    region: config.region,
+    destination: destination as DestinationStream,
+  });
+  const running = await startApi(config, log);
+  onTestFinished(() => running.stop());
+  return {
+    ...running,
+    get: (path, { key, headers = {}, method = 'GET' } = {}) =>
+      fetch(`${running.url}${path}`, {
+        method,
+        headers: { ...(key === undefined ? {} : { authorization: `Bearer ${key}` }), ...headers },
+      }),
+  };
+}

@@ -1,0 +1,85 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { onTestFinished } from 'vitest';
+import { getFreePort } from '../../apps/dev/servers/ports.ts';
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+const run = promisify(execFile);
+
+export interface StackFile {
+  regions: {
+    region: string;
+    api: string;
+    metrics: string;
+    databaseUrl: string;
+    redisUrl: string;
+    organizations: { id: string; name: string; ownerUserId: string; sampleKey: string }[];
+  }[];
+}
+
+/** A place for a development stack: its own state folder and ports, gone when the test ends. */
+export async function stackPlace() {
+  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-stack-'));
+  chmodSync(folder, 0o711);
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  // The environment of a new machine: nothing of ours set, and no server named.
+  const env = {
+    PATH: process.env.PATH ?? '',
+    HOME: folder,
+    ORG_API_STATE: path.join(folder, 'state'),
+    ORG_API_PORT: String(await getFreePort()),
+  };
+
+  return {
+    env,
+    stack: () => JSON.parse(readFileSync(path.join(env.ORG_API_STATE, 'stack.json'), 'utf8')) as StackFile,
+
+    /** Starts `npm start`'s program and resolves when it says that it is ready; rejects with its output when it ends first. */
+    async start(...args: string[]) {
+      const child = spawn(process.execPath, [path.join(root, 'apps/dev/main.ts'), ...args], {
+        cwd: root,
+        env,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      onTestFinished(() => stopped(child, 'SIGTERM').then(() => {}));
+      const output = collect(child);
+      await new Promise<void>((ready, failed) => {
+        child.stdout?.on('data', () => output.text.includes('Ctrl-C stops all of it') && ready());
+        child.once('exit', (code) => failed(new Error(`npm start ended with ${code}:\n${output.text}`)));
+      });
+      return { child, output, stop: (signal: NodeJS.Signals = 'SIGINT') => stopped(child, signal) };
+    },
+
+    /** Runs one of our commands beside the stack. Never rejects: the exit code is part of the result. */
+    async command(script: string, ...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+      try {
+        return { code: 0, ...(await run(process.execPath, [path.join(root, script), ...args], { cwd: root, env })) };
+      } catch (error) {
+        const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
+        return { code, stdout, stderr };
+      }
+    },
+  };
+}
+
+function collect(child: ChildProcess): { text: string } {
+  const output = { text: '' };
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (chunk: Buffer) => {
+      output.text += chunk;
+    });
+  }
+  return output;
+}
+
+/** Sends a signal and resolves with the exit code (null when a signal ended it). */
+function stopped(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve(child.exitCode);
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  child.kill(signal);
+  return ended;
+}

@@ -1,0 +1,65 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+/** A server's stand-in that can fail in the ways a network does, so that a test need not stop a server that others use. */
+export interface TcpProxy {
+  port: number;
+  /** From now on nothing passes in either direction; connections stay open, and new ones are accepted and left unanswered. */
+  pause(): void;
+  /** Closes every connection and refuses new ones. */
+  refuse(): Promise<void>;
+  /** Everything passes again. */
+  resume(): Promise<void>;
+}
+
+/** Starts a proxy to a port on loopback. It closes when the test ends. */
+export async function startTcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
+  const sockets = new Set<Socket>();
+  let paused = false;
+
+  function track(socket: Socket): Socket {
+    sockets.add(socket);
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => sockets.delete(socket));
+    return socket;
+  }
+  function link(from: Socket, to: Socket): void {
+    from.on('data', (bytes: Buffer) => void to.write(bytes));
+    from.on('close', () => to.destroy());
+  }
+  const server = createServer((client) => {
+    const upstream = track(connect(target.port, target.host));
+    track(client);
+    link(client, upstream);
+    link(upstream, client);
+    if (paused) for (const socket of [client, upstream]) socket.pause();
+  });
+  const listen = async (port: number) => {
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+  };
+  const close = async () => {
+    const closed = server.listening ? once(server, 'close') : undefined;
+    if (closed) server.close();
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  };
+  await listen(0);
+  const { port } = server.address() as AddressInfo;
+  onTestFinished(close);
+
+  return {
+    port,
+    pause() {
+      paused = true;
+      for (const socket of sockets) socket.pause();
+    },
+    refuse: close,
+    async resume() {
+      paused = false;
+      for (const socket of sockets) socket.resume();
+      if (!server.listening) await listen(port);
+    },
+  };
+}
