@@ -24,7 +24,6 @@ export function answers(deps: {
     state.requestId = randomUUIDv7();
     state.operation = 'none';
     ctx.set('Request-Id', state.requestId);
-    if (isDraining()) ctx.set('Connection', 'close');
     await tracing.request('request', async (span) => {
       await next().catch((error: unknown) => refuse(ctx, error, log));
       span?.setAttributes({
@@ -33,6 +32,8 @@ export function answers(deps: {
         'http.response.status_code': ctx.status,
       });
     });
+    // Asked now, not at the start: the connection of a request that was under way when the drain began would be kept, and hold up the stop.
+    if (isDraining()) ctx.set('Connection', 'close');
     const durationMs = performance.now() - startedAt;
     metrics.observeRequest(state.operation, ctx.status, durationMs / 1000);
     if (ctx.status === 401) metrics.failedAuthentications.inc();

@@ -12,6 +12,7 @@ import {
   region,
   wholeNumber,
 } from '#runtime/settings/types.ts';
+import { defaultBaseUrls } from './openapi/base-urls.ts';
 
 /** The read API's settings. README lists each with its unit and default. */
 const Settings = z.object({
@@ -20,8 +21,8 @@ const Settings = z.object({
   REDIS_URL: redisUrl.optional(),
   KEY_PEPPERS: keyPeppers.describe('the peppers of key fingerprints, version:base64, newest first'),
   KEY_TAG_SECRETS: keyTagSecrets.describe('the secrets of key tags, base64, newest first'),
-  BASE_URL_US: httpUrl.default('https://us.api.example.com'),
-  BASE_URL_CA: httpUrl.default('https://ca.api.example.com'),
+  BASE_URL_US: httpUrl.default(defaultBaseUrls.us),
+  BASE_URL_CA: httpUrl.default(defaultBaseUrls.ca),
   HOST: z.string().default('0.0.0.0'),
   PORT: port.default(8080),
   METRICS_PORT: port.default(9090),

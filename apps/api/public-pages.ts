@@ -1,5 +1,19 @@
 import type { Middleware } from 'koa';
+import type { Region } from '#domain/contract/regions.ts';
+import { publicPages } from './docs/public-pages.ts';
 
-export function servePublicPages(_baseUrls: { us: string; ca: string }): Middleware {
-  return (_ctx, next) => next();
+/** The OpenAPI document and the reference page, for everybody: a key that comes along is ignored (design, section 5). */
+export function servePublicPages(baseUrls: Record<Region, string>): Middleware {
+  const findPage = publicPages({ baseUrls });
+
+  return (ctx, next) => {
+    const page = ctx.method === 'GET' || ctx.method === 'HEAD' ? findPage(ctx.path) : null;
+    if (page === null) return next();
+    ctx.state.operation = 'docs';
+    ctx.status = page.status;
+    ctx.type = page.type;
+    ctx.set(page.headers);
+    ctx.body = page.body;
+    if (ctx.fresh) ctx.status = 304;
+  };
 }

@@ -1,0 +1,67 @@
+import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Region } from '#domain/contract/regions.ts';
+import { openApiDocument, openApiText } from '../openapi/document.ts';
+import { pagePolicy, referencePage } from './page.ts';
+
+/** One page or file that anybody may read. `headers` hold everything but the type and the length; `ETag` is for the caller to compare. */
+export interface PublicPage {
+  status: number;
+  type: string;
+  body: string | Buffer;
+  headers: Record<string, string>;
+}
+
+const types = {
+  html: 'text/html; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+  json: 'application/json',
+};
+
+/**
+ * The OpenAPI document at `/v1/openapi.json` and the reference page at `/docs`, found by path; null for any other. They ignore every key
+ * (design, section 5). Everything is read once, here, and nothing is ever fetched from another host.
+ *
+ * Decision (2026-11-20): Swagger UI draws the page. It is the only one tried that runs without inline styles and scripts and without a request
+ * abroad: redoc 3.0.1 stops without inline styles and shows a picture from a CDN, @scalar/api-reference 1.72.1 asks its maker's registry,
+ * @stoplight/elements 9.0.25 and rapidoc 9.3.8 need inline styles, and the former does not list the webhooks.
+ */
+export function publicPages({ baseUrls }: { baseUrls: Record<Region, string> }): (path: string) => PublicPage | null {
+  const { info } = openApiDocument({ baseUrls });
+  const html = page('html', referencePage({ title: info.title, introduction: info.description }), {
+    'Content-Security-Policy': pagePolicy,
+  });
+  const pages = new Map<string, PublicPage>([
+    ['/v1/openapi.json', page('json', openApiText(baseUrls), { 'Access-Control-Allow-Origin': '*' })],
+    ['/docs', html],
+    ['/docs/', html],
+    ['/docs/start.js', page('js', ownFile('start.js'))],
+    ['/docs/style.css', page('css', ownFile('style.css'))],
+    ['/docs/icon.svg', page('svg', ownFile('icon.svg'))],
+    ['/docs/swagger-ui.css', page('css', libraryFile('swagger-ui.css'))],
+    ['/docs/swagger-ui-bundle.js', page('js', libraryFile('swagger-ui-bundle.js'))],
+  ]);
+  return (path) => pages.get(path) ?? null;
+}
+
+/** Kept by any cache but asked for again each time: a new version is seen at once, and an unchanged one costs a 304. */
+function page(type: keyof typeof types, body: string | Buffer, headers: Record<string, string> = {}): PublicPage {
+  const always = {
+    ETag: `"${hash('sha256', body, 'base64url').slice(0, 22)}"`,
+    'Cache-Control': 'public, no-cache',
+    'X-Content-Type-Options': 'nosniff',
+    'Referrer-Policy': 'no-referrer',
+  };
+  return { status: 200, type: types[type], body, headers: { ...always, ...headers } };
+}
+
+function ownFile(name: string): Buffer {
+  return readFileSync(new URL(name, import.meta.url));
+}
+
+function libraryFile(name: string): Buffer {
+  return readFileSync(createRequire(import.meta.url).resolve(`swagger-ui-dist/${name}`));
+}

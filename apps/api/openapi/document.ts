@@ -1,0 +1,73 @@
+import { type Region, regionCodes, regions } from '#domain/contract/regions.ts';
+import { endpoints } from '../endpoints/index.ts';
+import { exampleOrgId } from './examples.ts';
+import { headerComponents } from './headers.ts';
+import { introduction } from './introduction.ts';
+import { notModified, pathItems, readTags } from './operations.ts';
+import { refusalComponents } from './refusals.ts';
+import { schemaComponents } from './schemas.ts';
+import { deliveryParameters, eventTag, receiverAnswers, webhooks } from './webhooks.ts';
+
+/**
+ * The OpenAPI 3.1 document of the API: nine reads and four webhooks, made from the declarations that serve them. The same for the same base
+ * URLs, whenever and wherever it is made, so that a copy can be committed and compared. Source: API document, section 9; design, section 8.
+ */
+export function openApiDocument({ baseUrls }: { baseUrls: Record<Region, string> }) {
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Organization API',
+      version: '1.0.0',
+      summary: 'One organization’s own data: nine reads and four webhooks.',
+      description: introduction(baseUrls),
+      contact: { name: 'Organization API', url: `${baseUrls.us}/docs` },
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: regionCodes.map((region) => ({
+      url: baseUrls[region],
+      description: `${regions[region].name}: keys that begin with ${regions[region].keyPrefix}`,
+    })),
+    security: [{ apiKey: [] }],
+    tags: [...readTags, eventTag],
+    paths: pathItems(endpoints),
+    webhooks: webhooks(),
+    components: {
+      securitySchemes: {
+        apiKey: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: `${regions.us.keyPrefix}… or ${regions.ca.keyPrefix}…`,
+          description: 'A key of the organization, made in the console, on the server of its region.',
+        },
+      },
+      parameters: { ...requestParameters, ...deliveryParameters },
+      headers: headerComponents,
+      responses: { NotModified: notModified, ...refusalComponents(baseUrls), ...receiverAnswers },
+      schemas: schemaComponents(),
+    },
+  };
+}
+
+const requestParameters = {
+  orgId: {
+    name: 'orgId',
+    in: 'path',
+    required: true,
+    description: 'The id of the organization. Every event carries it too.',
+    schema: { type: 'string', format: 'uuid' },
+    example: exampleOrgId,
+  },
+  'If-None-Match': {
+    name: 'If-None-Match',
+    in: 'header',
+    required: false,
+    description: 'The `ETag` of an earlier answer: 304 without a body if nothing has changed.',
+    schema: { type: 'string' },
+    example: headerComponents.ETag.example,
+  },
+};
+
+/** The document as text: what is served and what is committed, byte for byte. */
+export function openApiText(baseUrls: Record<Region, string>): string {
+  return `${JSON.stringify(openApiDocument({ baseUrls }), null, 2)}\n`;
+}

@@ -1,0 +1,79 @@
+import { requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
+
+/**
+ * The headers of the answers, by name: `components.headers`. Source: design, section 5. Those not `required` depend on how far a request came:
+ * the limiter judges only a well-formed key of this region.
+ */
+export const headerComponents = {
+  'Request-Id': {
+    description:
+      'Id of this request: quote it when asking for help. For a key that the server knows it is also the id of the line in the organization’s activity log (429 aside).',
+    required: true,
+    schema: { type: 'string', format: 'uuid' },
+    example: '019a9f2e-7c41-7d36-9a0b-3f5a5d2c8e11',
+  },
+  'Cache-Control': {
+    description: 'No shared cache may keep the answer, and no cache may use it without asking again.',
+    required: true,
+    schema: { type: 'string' },
+    example: 'private, no-cache',
+  },
+  Vary: {
+    description: 'The answer depends on the key.',
+    required: true,
+    schema: { type: 'string' },
+    example: 'Authorization',
+  },
+  'RateLimit-Policy': {
+    description: `The limit of every key: \`q\` requests in any \`w\` seconds. On every answer to a well-formed key of this region.`,
+    schema: { type: 'string' },
+    example: `"key";q=${requestsPerWindow};w=${requestWindowSeconds}`,
+  },
+  RateLimit: {
+    description:
+      '`r`: requests left to the key now; `t`: seconds until one more comes free. On every answer to a well-formed key of this region.',
+    schema: { type: 'string', pattern: '^"key";r=\\d+;t=\\d+$' },
+    example: `"key";r=${requestsPerWindow - 1};t=${requestWindowSeconds}`,
+  },
+  'Key-Expires': {
+    description: 'When the key expires. Only for a key that has an expiry.',
+    schema: { type: 'string', format: 'date-time' },
+    example: '2027-02-18T00:00:00.000Z',
+  },
+  ETag: {
+    description:
+      'Changes when the answer does, and is the same for all keys of the organization. Send it back in `If-None-Match`.',
+    required: true,
+    schema: { type: 'string' },
+    example: '"k2Xc1mFvRkq0bTn7oZr3Zw"',
+  },
+  'WWW-Authenticate': {
+    description: 'How to authenticate.',
+    required: true,
+    schema: { type: 'string' },
+    example: 'Bearer',
+  },
+  'Retry-After': {
+    description:
+      'Whole seconds to wait. When the key’s limit was the reason, a lone caller that waits this long is admitted.',
+    required: true,
+    schema: { type: 'integer', minimum: 1 },
+    example: 7,
+  },
+};
+
+type HeaderName = keyof typeof headerComponents;
+
+const ofEveryAnswer: HeaderName[] = [
+  'Request-Id',
+  'Cache-Control',
+  'Vary',
+  'RateLimit-Policy',
+  'RateLimit',
+  'Key-Expires',
+];
+
+/** The headers of one answer of a read, as references: those of every answer, then its own. */
+export function answerHeaders(...own: HeaderName[]): Record<string, { $ref: string }> {
+  return Object.fromEntries([...ofEveryAnswer, ...own].map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}

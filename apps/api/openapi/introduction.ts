@@ -1,0 +1,125 @@
+import { errorStatus } from '#domain/contract/errors.ts';
+import {
+  failedAuthenticationsPerMinute,
+  liveKeysPerOrganization,
+  requestsPerWindow,
+  requestWindowSeconds,
+} from '#domain/contract/limits.ts';
+import { type Region, regionCodes, regions } from '#domain/contract/regions.ts';
+import { exampleOrgId, exampleSecret } from './examples.ts';
+
+/** What a partner reads before the operations, in Markdown: `info.description`. Source: the API document; what it leaves open: the design. */
+export function introduction(baseUrls: Record<Region, string>): string {
+  return [reads(baseUrls), keys, limits, caching, errors, events, promises].join('\n\n');
+}
+
+const reads = (baseUrls: Record<Region, string>) => `\
+An organization’s own systems read its data here, and are told when it changes: the record of the organization, its members and roles, the roster of
+client families (names and dates only), seats, referral codes and earnings, and de-identified outcomes. Every operation is a read. A family’s messages,
+documents, money and records cannot be reached, whatever access the organization’s professionals hold.
+
+# First answer
+
+Data is kept per country, on two servers. A key works only on the server of its region.
+
+| Region | Server | Keys begin with |
+| --- | --- | --- |
+${regionCodes.map((code) => `| ${regions[code].name} | \`${baseUrls[code]}\` | \`${regions[code].keyPrefix}\` |`).join('\n')}
+
+\`\`\`bash
+curl -i -H 'Authorization: Bearer ${regions.us.keyPrefix}…' \\
+  ${baseUrls.us}/v1/orgs/${exampleOrgId}
+\`\`\`
+
+The organization’s id is shown in the console, and every event carries it. Answers are JSON. Ids are UUIDs and date-times are UTC with milliseconds, such as
+\`2026-01-01T00:00:00.000Z\`, unless a field says otherwise. Lists come complete and in the order that is described with them; no read takes query parameters.`;
+
+const keys = `\
+# Keys
+
+Keys are made in the console by the organization’s owners, and by people whose role lets them manage keys, with a second sign-in factor. A key is shown once, when it is made.
+An organization can have ${liveKeysPerOrganization} at a time, each with the scopes it needs and, if you like, an expiry, which answers repeat in \`Key-Expires\`.
+
+A key acts for the person who made it and can never do more than that person can now. When they leave or lose a permission, the reads concerned answer 403 at once. A key that was
+lost or leaked is revoked in the console, also at once. Every use of a key is in the organization’s activity log, under the \`Request-Id\` of the answer.`;
+
+const limits = `\
+# Limits
+
+Each key may make ${requestsPerWindow} requests in any ${requestWindowSeconds} seconds. Every answer says what is left:
+
+\`\`\`http
+RateLimit-Policy: "key";q=${requestsPerWindow};w=${requestWindowSeconds}
+RateLimit: "key";r=118;t=41
+\`\`\`
+
+Here 118 requests are left, and one more comes free in 41 seconds. Above the limit the answer is 429 with \`Retry-After\`; refused requests do not count, and a lone caller that waits that
+long is admitted. An address that fails to authenticate more than ${failedAuthenticationsPerMinute} times a minute gets 429 for further failures; valid keys are not touched by that.`;
+
+const caching = `\
+# Asking again
+
+Every answer has an \`ETag\`. Send it back in \`If-None-Match\`: if nothing has changed, the answer is 304 without a body. Both count against the limit.`;
+
+const errorRows: [code: keyof typeof errorStatus, meaning: string][] = [
+  ['invalid_request', 'The organization’s id is not a UUID, or a query parameter was sent'],
+  ['unauthenticated', 'No key was sent'],
+  ['invalid_api_key', 'The key is not valid, revoked, expired, or for the other region; `message` says which'],
+  ['insufficient_scope', 'The key lacks the scope that the read needs'],
+  ['forbidden', 'The key is for another organization, or the person who made it can no longer do this'],
+  ['api_key_not_accepted', 'A key was sent to something that is not a read of this API'],
+  ['not_found', 'There is no such organization, or nothing at this path'],
+  ['method_not_allowed', 'Another method than GET, without a key'],
+  ['rate_limited', 'Too many requests: wait as long as `Retry-After` says'],
+  ['internal', 'A fault on our side; quote `requestId`'],
+  ['unavailable', 'Out of service for a moment: wait as long as `Retry-After` says'],
+];
+
+const errors = `\
+# Errors
+
+Every refusal is JSON. Decide by \`error\`; \`message\` is for people and may change.
+
+\`\`\`json
+{ "error": "insufficient_scope", "message": "This API key does not carry the scope org.clients.read, which this read needs." }
+\`\`\`
+
+| Status | \`error\` | When |
+| --- | --- | --- |
+${errorRows.map(([code, meaning]) => `| ${errorStatus[code]} | \`${code}\` | ${meaning} |`).join('\n')}`;
+
+const events = `\
+# Webhooks
+
+Webhooks are registered in the console: an https address and the event types it wants. Each event is posted to it as JSON. Answer with a 2xx status within 10 seconds, before you do the work; anything
+else is a refusal, and the event is sent again after 5 s, 30 s, 5 min, 15 min, 30 min, then 1, 2, 4, 8, 12, 20 and 24 hours. The event’s id stays the same, so a repeat can be ignored.
+Events can arrive out of order: \`webhook-sequence\` numbers them for each webhook without gaps. A test event has \`"test": true\` beside \`type\`.
+
+**Check the signature** before you trust a body. Use any library for [Standard Webhooks](https://www.standardwebhooks.com) with \`webhook-signature\`, one that verifies Stripe’s
+signatures with \`Service-Signature\`, or these steps:
+
+1. Take \`t\` and every \`v1\` from \`Service-Signature\`. Refuse a \`t\` more than five minutes from your clock.
+2. Compute HMAC-SHA-256 of \`t\`, a full stop and the body’s bytes as they came, before any parsing; the key is the whole secret, with \`whsec_\`.
+3. Compare its hexadecimal form with each \`v1\` in constant time. One match is enough: while a secret is being rotated there are two.
+
+\`\`\`js
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+function isGenuine(body, header, secret, nowSeconds = Date.now() / 1000) {
+  const parts = header.split(',').map((part) => part.split('='));
+  const t = parts.find(([name]) => name === 't')?.[1];
+  const expected = createHmac('sha256', secret).update(\`\${t}.\`).update(body).digest();
+  const fresh = Math.abs(nowSeconds - Number(t)) <= 300;
+  return fresh && parts.some(([name, hex]) => {
+    const given = Buffer.from(hex ?? '', 'hex');
+    return name === 'v1' && given.length === expected.length && timingSafeEqual(given, expected);
+  });
+}
+\`\`\`
+
+To try yours: the example of \`client.started\`, written without spaces, signed with the secret \`${exampleSecret}\`, gives the signatures shown with it.`;
+
+const promises = `\
+# What stays
+
+An answer or an event may gain fields; it never loses or changes one. Ignore fields that you do not know. New event types go only to webhooks that subscribe to them.`;

@@ -1,0 +1,67 @@
+import type { Scope } from '#domain/contract/scopes.ts';
+import type { Endpoint } from '../endpoint.ts';
+import { answerExamples } from './examples.ts';
+import { answerHeaders } from './headers.ts';
+import { refusalReferences } from './refusals.ts';
+import { schemaReference } from './schemas.ts';
+
+/** The tags of the reads, with a sentence each; which read has which follows from its scope. */
+const tagDescriptions = {
+  Organization: 'The organization’s own record.',
+  Clients: 'Client families: names and dates only.',
+  Members: 'The people of the organization, and what their roles allow.',
+  Outcomes: 'De-identified figures across all client families together.',
+  Referrals: 'Referral codes and what they earned.',
+  Seats: 'Seats and the subscriptions that pay for them.',
+};
+
+/** `tags` of the reads, in the order of the page. */
+export const readTags = Object.entries(tagDescriptions).map(([name, description]) => ({ name, description }));
+
+const tagOfScope: Record<Scope, keyof typeof tagDescriptions> = {
+  'org.read': 'Organization',
+  'org.clients.read': 'Clients',
+  'org.members.read': 'Members',
+  'org.analytics.read': 'Outcomes',
+  'org.referrals.manage': 'Referrals',
+  'org.roles.read': 'Members',
+  'org.billing.manage': 'Seats',
+};
+
+/** `paths`: one GET for each declared read. Throws when a read has no example. */
+export function pathItems(endpoints: readonly Endpoint[]): Record<string, object> {
+  return Object.fromEntries(
+    endpoints.map((endpoint) => [`/v1/orgs/{orgId}${endpoint.resource}`, { get: operation(endpoint) }]),
+  );
+}
+
+function operation(endpoint: Endpoint): object {
+  const { operationId, summary, description, scope, response } = endpoint;
+  const examples = answerExamples[operationId];
+  if (examples === undefined)
+    throw new Error(`${operationId} has no example: add one to apps/api/openapi/examples.ts.`);
+  return {
+    operationId,
+    summary,
+    description: `${description}\n\nThe key needs the scope \`${scope}\`.`,
+    tags: [tagOfScope[scope]],
+    // OpenAPI 3.1 could list it in `security`; Spectral's recommended rules allow that to OAuth alone.
+    'x-required-scope': scope,
+    parameters: [{ $ref: '#/components/parameters/orgId' }, { $ref: '#/components/parameters/If-None-Match' }],
+    responses: {
+      '200': {
+        description: 'The answer.',
+        headers: answerHeaders('ETag'),
+        content: { 'application/json': { schema: schemaReference(response), examples } },
+      },
+      '304': { $ref: '#/components/responses/NotModified' },
+      ...refusalReferences(),
+    },
+  };
+}
+
+/** The shared response of a read that has not changed. */
+export const notModified = {
+  description: 'The answer is the one whose `ETag` was sent. The request counts against the limit.',
+  headers: answerHeaders('ETag'),
+};

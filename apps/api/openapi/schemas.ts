@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import { eventEnvelope, eventTypes } from '#domain/contract/events.ts';
+import * as resources from '#domain/contract/resources.ts';
+
+/** A JSON Schema (draft 2020-12) as OpenAPI 3.1 takes it. */
+export type JsonSchema = { [keyword: string]: unknown };
+
+const { Members, Outcomes, Roster, SeatCounts, SeatFamilies } = resources;
+
+/** Every schema with a name of its own, by that name. The order is the document's. */
+const named: Record<string, z.ZodType> = {
+  Organization: resources.Organization,
+  Roster,
+  Client: Roster.shape.clients.element,
+  Members,
+  Member: Members.element,
+  RoleReference: Members.element.shape.roles.element,
+  Outcomes,
+  Metric: Outcomes.shape.calmMessages.unwrap(),
+  ReferralCodes: resources.ReferralCodes,
+  ReferralCode: resources.ReferralCode,
+  ReferralEarnings: resources.ReferralEarnings,
+  MonthlyEarnings: resources.ReferralEarnings.shape.months.element,
+  Roles: resources.Roles,
+  Role: resources.Role,
+  SeatCounts,
+  SeatSubscription: SeatCounts.shape.subscriptions.element,
+  SeatFamilies,
+  HeldSeat: SeatFamilies.shape.seats.element,
+  EligibleFamily: SeatFamilies.shape.eligible.element,
+  EndedSeat: SeatFamilies.shape.ended.element,
+  ErrorBody: resources.ErrorBody,
+  ...Object.fromEntries(eventTypes.map((type) => [eventSchemaName(type), eventEnvelope(type)])),
+};
+
+/** The name of an event's envelope: `client.started` is `ClientStartedEvent`. */
+export function eventSchemaName(type: string): string {
+  const words = type.split('.').map((word) => word.charAt(0).toUpperCase() + word.slice(1));
+  return `${words.join('')}Event`;
+}
+
+/**
+ * A reference to the component of an answer.
+ *
+ * @throws Error when the schema has no name here: a new read names its answer above.
+ */
+export function schemaReference(schema: z.ZodType): { $ref: string } {
+  const name = Object.keys(named).find((candidate) => named[candidate] === schema);
+  if (name === undefined)
+    throw new Error('A schema of the document has no name: add it to apps/api/openapi/schemas.ts.');
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+/** `components.schemas`: the contract's zod schemas as JSON Schemas, each named one a reference wherever another holds it. */
+export function schemaComponents(): Record<string, JsonSchema> {
+  const registry = z.registry<{ id: string }>();
+  for (const [id, schema] of Object.entries(named)) registry.add(schema, { id });
+  const { schemas } = z.toJSONSchema(registry, {
+    uri: (id) => `#/components/schemas/${id}`,
+    override: ({ jsonSchema }) => simplify(jsonSchema as JsonSchema),
+  });
+  return Object.fromEntries(
+    Object.keys(named).map((name) => {
+      const { $schema, $id, ...schema } = schemas[name] as JsonSchema;
+      return [name, schema];
+    }),
+  );
+}
+
+/**
+ * Takes away what zod adds and a partner must not rely on or need not read: closed objects (an answer may gain fields, API document, section 9),
+ * the bounds of JavaScript's integers, the patterns that repeat a format; and writes a nullable scalar as one type list.
+ */
+function simplify(schema: JsonSchema): void {
+  delete schema.additionalProperties;
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
+  if (schema.format !== undefined) delete schema.pattern;
+  if (schema.type === 'number' && Number.isInteger(schema.const)) schema.type = 'integer';
+  const [first, second, ...more] = (schema.anyOf ?? []) as JsonSchema[];
+  if (typeof first?.type !== 'string' || first.type === 'object' || second?.type !== 'null' || more.length > 0) return;
+  delete schema.anyOf;
+  Object.assign(schema, { ...first, ...schema, type: [first.type, 'null'] });
+}

@@ -1,0 +1,109 @@
+import { type EventType, eventMeaning, eventTypes } from '#domain/contract/events.ts';
+import { deliveryHeaderExamples, eventExamples } from './examples.ts';
+import { eventSchemaName } from './schemas.ts';
+
+/** The tag of the webhooks. */
+export const eventTag = {
+  name: 'Events',
+  description:
+    'What the service posts to the organization’s own https addresses, registered in the console for the types they want.',
+};
+
+interface DeliveryHeader {
+  description: string;
+  required: boolean;
+  schema: object;
+}
+
+/** The headers of every delivery. Source: design, section 6. */
+const deliveryHeaders: Record<keyof typeof deliveryHeaderExamples, DeliveryHeader> = {
+  'Service-Signature': {
+    description:
+      'The time of sending in Unix seconds, and for each secret in use (newest first) the hexadecimal HMAC-SHA-256 of `<t>.<body>`; the key is the whole secret as UTF-8.',
+    required: true,
+    schema: { type: 'string', pattern: '^t=\\d+(,v1=[0-9a-f]{64})+$' },
+  },
+  'webhook-id': {
+    description: 'The event’s id, identical on every retry.',
+    required: true,
+    schema: { type: 'string', format: 'uuid' },
+  },
+  'webhook-timestamp': {
+    description: 'The time of sending in Unix seconds, as in `Service-Signature`.',
+    required: true,
+    schema: { type: 'integer' },
+  },
+  'webhook-signature': {
+    description:
+      'For each secret in use the base64 HMAC-SHA-256 of `<webhook-id>.<webhook-timestamp>.<body>`; the key is what follows `whsec_`, decoded from base64. As in Standard Webhooks.',
+    required: true,
+    schema: { type: 'string', pattern: '^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)*$' },
+  },
+  'webhook-attempt': {
+    description: 'How often this event was sent to this webhook, with this one.',
+    required: true,
+    schema: { type: 'integer', minimum: 1 },
+  },
+  'webhook-sequence': {
+    description:
+      'Counts this webhook’s events without gaps, so that a receiver can tell that it missed one. Test events have none.',
+    required: false,
+    schema: { type: 'integer', minimum: 1 },
+  },
+};
+
+/** The delivery's headers as `components.parameters`. */
+export const deliveryParameters = Object.fromEntries(
+  Object.entries(deliveryHeaders).map(([name, header]) => [
+    name,
+    { name, in: 'header', ...header, example: deliveryHeaderExamples[name as keyof typeof deliveryHeaders] },
+  ]),
+);
+
+const summaries: Record<EventType, string> = {
+  'client.started': 'A family started working with the organization',
+  'client.ended': 'A family stopped working with the organization',
+  'seat.given': 'A client family got a seat',
+  'seat.ended': 'A seat ended',
+};
+
+/** `client.started` is `onClientStarted`. */
+export function eventOperationId(type: EventType): string {
+  return `on${eventSchemaName(type).replace(/Event$/, '')}`;
+}
+
+/** `webhooks`: one POST for each event type, made by the service and answered by the receiver. */
+export function webhooks(): Record<string, object> {
+  return Object.fromEntries(eventTypes.map((type) => [type, { post: delivery(type) }]));
+}
+
+function delivery(type: EventType): object {
+  const schema = { $ref: `#/components/schemas/${eventSchemaName(type)}` };
+  return {
+    operationId: eventOperationId(type),
+    summary: summaries[type],
+    description: eventMeaning[type],
+    tags: [eventTag.name],
+    security: [],
+    parameters: Object.keys(deliveryParameters).map((name) => ({ $ref: `#/components/parameters/${name}` })),
+    requestBody: {
+      required: true,
+      content: { 'application/json': { schema, examples: { event: eventExamples[type] } } },
+    },
+    responses: {
+      '2XX': { $ref: '#/components/responses/Received' },
+      default: { $ref: '#/components/responses/NotReceived' },
+    },
+  };
+}
+
+/** What a receiver's answer means, as shared responses. */
+export const receiverAnswers = {
+  Received: {
+    description: 'The event has arrived, if the status is here within 10 seconds. The answer’s body is not used.',
+  },
+  NotReceived: {
+    description:
+      'Any other status, a redirect, or no status within 10 seconds: the event is sent again, 12 times in about 72 hours. `Retry-After` on a 429 or 503 makes the wait longer, never shorter.',
+  },
+};

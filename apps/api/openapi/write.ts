@@ -1,0 +1,9 @@
+/** `npm run openapi`: writes the committed document, openapi.json, from the declarations. A test fails while the two differ. */
+import { writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { defaultBaseUrls } from './base-urls.ts';
+import { openApiText } from './document.ts';
+
+const file = fileURLToPath(new URL('openapi.json', import.meta.url));
+writeFileSync(file, openApiText(defaultBaseUrls));
+console.log('apps/api/openapi/openapi.json is written. Commit it with the change that made it.');

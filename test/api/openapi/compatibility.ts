@@ -1,0 +1,161 @@
+/**
+ * Whether a version of the OpenAPI document only adds to an earlier one. Source: API document, section 9: an answer or an event may gain fields, and never
+ * loses or changes one.
+ *
+ * What the earlier version says must be said again, but for texts made for people. What may come is named below, by place; so a keyword that nobody
+ * thought of is refused when it comes, goes or changes.
+ *
+ * Decision (2026-11-20): our own comparison, stricter than the general ones, which ask what breaks a typical client: they let an enum of an answer gain a value,
+ * and leave webhooks aside. Here a new value changes a field, since a client that handles every value has no place for it.
+ */
+import { isDeepStrictEqual } from 'node:util';
+
+type Json = { [name: string]: unknown };
+/** Compares one place of both versions; `undefined` is absent. */
+type Rule = (before: unknown, after: unknown, place: string, breaks: string[]) => void;
+
+/** Everything in `after` that is neither as in `before` nor an addition, each as `place: what`; empty when compatible. */
+export function findBreaks(before: object, after: object): string[] {
+  const breaks: string[] = [];
+  documentRule(withoutReferences(before), withoutReferences(after), '', breaks);
+  return breaks;
+}
+
+const free: Rule = () => {};
+
+const same: Rule = (before, after, place, breaks) => {
+  if (isDeepStrictEqual(before, after)) return;
+  const what =
+    after === undefined
+      ? 'was removed'
+      : before === undefined
+        ? `was added as ${JSON.stringify(after)}`
+        : `changed from ${JSON.stringify(before)} to ${JSON.stringify(after)}`;
+  breaks.push(`${place}: ${what}`);
+};
+
+/** A promise: it may be made, and not taken back. */
+const promise: Rule = (before, after, place, breaks) => {
+  if (before === true) same(before, after, place, breaks);
+};
+
+/** A list that may gain values. */
+const gaining: Rule = (before, after, place, breaks) => {
+  for (const value of list(before)) {
+    if (!list(after).includes(value)) breaks.push(`${place}: lost ${JSON.stringify(value)}`);
+  }
+};
+
+/** An object whose keys are names: it may gain some. */
+function map(entry: Rule): Rule {
+  return (before, after, place, breaks) => {
+    const now = object(after);
+    for (const [name, value] of Object.entries(object(before))) {
+      if (name in now) entry(value, now[name], `${place}.${name}`, breaks);
+      else breaks.push(`${place}.${name}: was removed`);
+    }
+  };
+}
+
+/** An object whose keys are keywords: each has its rule, those not named stay the same. */
+function keywords(rules: Record<string, Rule>): Rule {
+  return (before, after, place, breaks) => {
+    if (before === undefined || after === undefined) return same(before, after, place, breaks);
+    const was = object(before);
+    const now = object(after);
+    for (const keyword of new Set([...Object.keys(was), ...Object.keys(now)])) {
+      if (forPeople.has(keyword)) continue;
+      const rule = rules[keyword] ?? same;
+      rule(was[keyword], now[keyword], place === '' ? keyword : `${place}.${keyword}`, breaks);
+    }
+  };
+}
+
+/** A list of as many schemas, each comparable with the one in its place. */
+function each(entry: Rule): Rule {
+  return (before, after, place, breaks) => {
+    if (list(before).length !== list(after).length) return same(before, after, place, breaks);
+    for (const [index, value] of list(before).entries()) entry(value, list(after)[index], `${place}.${index}`, breaks);
+  };
+}
+
+/** Parameters, known by place and name. `mayBeRequired`: whether a new one may be; what we send may, what a partner sends may not. */
+function parameters(entry: Rule, mayBeRequired: boolean): Rule {
+  const byName = (value: unknown): Json =>
+    Object.fromEntries(
+      list(value).map((parameter) => [`${object(parameter).in} ${object(parameter).name}`, parameter]),
+    );
+  return (before, after, place, breaks) => {
+    map(entry)(byName(before), byName(after), place, breaks);
+    for (const [name, parameter] of Object.entries(byName(after))) {
+      const isNew = !(name in byName(before));
+      if (isNew && object(parameter).required === true && !mayBeRequired)
+        breaks.push(`${place}.${name}: is new and required`);
+    }
+  };
+}
+
+/** Keywords whose values are read by people only. */
+const forPeople = new Set(['title', 'summary', 'description', 'example', 'examples', 'deprecated', 'externalDocs']);
+
+const schemaRule: Rule = (before, after, place, breaks) =>
+  keywords({
+    properties: map(schemaRule),
+    required: gaining,
+    items: schemaRule,
+    anyOf: each(schemaRule),
+  })(before, after, place, breaks);
+
+const contentRule = map(keywords({ schema: schemaRule }));
+const sentHeaderRule = keywords({ schema: schemaRule, required: promise });
+const responsesRule = map(keywords({ headers: map(sentHeaderRule), content: contentRule }));
+
+const readRule = keywords({
+  parameters: parameters(keywords({ schema: schemaRule }), false),
+  responses: responsesRule,
+});
+const eventRule = keywords({
+  parameters: parameters(sentHeaderRule, true),
+  requestBody: keywords({ content: contentRule }),
+  responses: responsesRule,
+});
+
+const documentRule = keywords({
+  openapi: free,
+  info: free,
+  tags: free,
+  paths: map(map(readRule)),
+  webhooks: map(map(eventRule)),
+  // Compared wherever they are used; here only their names, which become types in generated clients.
+  components: map(map(free)),
+});
+
+/** The document with every `$ref` replaced by what it names, so that moving a part into a component and back is no change. */
+function withoutReferences(document: object): unknown {
+  const expand = (value: unknown, open: string[]): unknown => {
+    if (Array.isArray(value)) return value.map((entry) => expand(entry, open));
+    if (typeof value !== 'object' || value === null) return value;
+    const { $ref, ...rest } = value as Json;
+    if (typeof $ref === 'string' && !open.includes($ref)) {
+      return { ...object(expand(find(document, $ref), [...open, $ref])), ...object(expand(rest, open)) };
+    }
+    return Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, expand(entry, open)]));
+  };
+  return expand(document, []);
+}
+
+function find(document: object, pointer: string): unknown {
+  const names = pointer.replace('#/', '').split('/');
+  return names.reduce<unknown>(
+    (value, name) => object(value)[name.replaceAll('~1', '/').replaceAll('~0', '~')],
+    document,
+  );
+}
+
+function object(value: unknown): Json {
+  return (value ?? {}) as Json;
+}
+
+function list(value: unknown): unknown[] {
+  return (value ?? []) as unknown[];
+}

@@ -1,0 +1,134 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
+import { generateSample } from '#domain/import/generate/sample.ts';
+import { importFile } from '#domain/import/import-file.ts';
+import { setup, type TestInstallation } from '#test/setup.ts';
+import { endpoints } from '../../../apps/api/endpoints/index.ts';
+import { getSchemathesis } from './schemathesis/install.ts';
+
+const document = fileURLToPath(new URL('../../../apps/api/openapi/openapi.json', import.meta.url));
+const hooks = fileURLToPath(new URL('schemathesis/keys.py', import.meta.url));
+
+describe('the API', () => {
+  it('answers whatever its document allows and forbids as the document says: all checks and phases of schemathesis find nothing', async () => {
+    const { api, logLines, ...installation } = await setup();
+    const keys = await makeKeys(installation);
+
+    const { code, output } = await runSchemathesis({ document, url: api.url, keys, maxExamples: 300 });
+
+    expect(code, output).toBe(0);
+    expect(output).toContain('No issues found');
+    // That it was not one long 429 or 404: each read gave answers, and refusals of every kind.
+    const answers = new Set(
+      logLines.map((line) => JSON.parse(line)).map(({ operation, status }) => `${operation} ${status}`),
+    );
+    for (const { operationId } of endpoints) {
+      for (const status of [200, 304, 400, 401, 403, 404]) expect(answers).toContain(`${operationId} ${status}`);
+      expect(answers).not.toContain(`${operationId} 429`);
+    }
+  }, 300_000);
+
+  it('would be found out: a document that leaves out 404 is refused', async () => {
+    const { api, ...installation } = await setup();
+    const keys = await makeKeys(installation);
+    const folder = temporaryFolder();
+    const faulty = path.join(folder, 'openapi.json');
+    writeFileSync(faulty, readFileSync(document, 'utf8').replaceAll('"404"', '"410"'));
+
+    const { code, output } = await runSchemathesis({ document: faulty, url: api.url, keys, maxExamples: 10 });
+
+    expect(code).toBe(1);
+    expect(output).toContain('Undocumented status code');
+  }, 300_000);
+});
+
+/** Six organizations with data of every kind, and all the keys that each can have: 18,000 requests a minute. */
+async function makeKeys({
+  database,
+  make,
+}: Pick<TestInstallation, 'database' | 'make'>): Promise<Record<string, string[]>> {
+  const asOf = new Date().toISOString().slice(0, 10);
+  const sample = generateSample({ region: 'us', organizations: 6, familiesPerOrganization: 8, seed: 9, asOf });
+  const source = (async function* () {
+    for await (const piece of sample) yield Buffer.from(piece);
+  })();
+  const imported = await importFile({
+    databaseUrl: database.ownerUrl,
+    source,
+    fileName: 'sample',
+    region: 'us',
+  });
+  const keys: Record<string, string[]> = {};
+  for (const { id: orgId, ownerUserId } of imported.organizations) {
+    if (ownerUserId === null) continue;
+    const maker = { orgId, userId: ownerUserId, roleId: null };
+    const made = Array.from({ length: liveKeysPerOrganization }, () => make.apiKey({ maker }));
+    keys[orgId] = (await Promise.all(made)).map(({ key }) => key);
+  }
+  return keys;
+}
+
+/** Runs schemathesis to its end without blocking the API, which answers from this process. `code` is 0 when it found nothing, 1 when it found something. */
+async function runSchemathesis(run: {
+  document: string;
+  url: string;
+  keys: Record<string, string[]>;
+  maxExamples: number;
+}) {
+  const program = await getSchemathesis();
+  const folder = temporaryFolder();
+  const settings = path.join(folder, 'schemathesis.toml');
+  const keysFile = path.join(folder, 'keys.json');
+  writeFileSync(settings, settingsText(Object.keys(run.keys), run.maxExamples));
+  writeFileSync(keysFile, JSON.stringify(run.keys), { mode: 0o600 });
+  const words = ['--config-file', settings, 'run', run.document, '--url', run.url, '--no-color'];
+  const everything = ['--checks', 'all', '--phases', 'examples,coverage,fuzzing,stateful', '--mode', 'all'];
+  const env = {
+    PATH: process.env.PATH ?? '',
+    HOME: folder,
+    ORG_API_KEYS: keysFile,
+    PYTHONDONTWRITEBYTECODE: '1',
+  };
+  return new Promise<{ code: number | string; output: string }>((resolve) => {
+    execFile(program, [...words, ...everything], { cwd: folder, env, maxBuffer: 64 << 20 }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : (error.code ?? error.signal ?? 1), output: `${stdout}${stderr}` });
+    });
+  });
+}
+
+/** Most requests name an organization that exists, so that they reach an answer; the rest finds 404 and 400. */
+function settingsText(organizationIds: string[], maxExamples: number): string {
+  return `
+hooks = ${JSON.stringify(hooks)}
+workers = 2
+request-timeout = 10
+
+[warnings]
+fail-on = true
+
+[dictionaries.organizations]
+values = ${JSON.stringify(organizationIds)}
+
+[dictionaries.etags]
+values = ["*"]
+
+[parameters]
+"path.orgId" = { dictionary = "organizations", probability = 0.7 }
+"header.If-None-Match" = { dictionary = "etags", probability = 0.2 }
+
+[generation]
+max-examples = ${maxExamples}
+database = "none"
+`;
+}
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-schemathesis-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
