@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import path from 'node:path';
 import type { Region } from '#domain/contract/regions.ts';
+import { findRegion } from '#domain/import/find-region.ts';
 import { generateSample, sampleDefaults } from '#domain/import/generate/sample.ts';
 import { importFile } from '#domain/import/import-file.ts';
+import { ImportRefused } from '#domain/import/problems.ts';
 import type { DevConfig } from './config.ts';
 import type { RegionMemory, StackOrganization } from './state.ts';
 
@@ -79,24 +81,19 @@ async function importOne(
     });
     return organizations;
   } catch (error) {
-    throw new SourceRefused(`${fileName}: ${error instanceof Error ? error.message : error}`, { cause: error });
+    if (error instanceof ImportRefused) throw new SourceRefused(error.message, { cause: error });
+    throw error;
   }
 }
 
 async function fileSource(file: string, regions: readonly Region[]): Promise<ImportSource> {
   const hash = createHash('sha256');
-  let region: string | undefined;
-  let seen = '';
-  for await (const chunk of createReadStream(file)) {
-    hash.update(chunk);
-    if (region !== undefined) continue;
-    seen = seen.slice(-64) + chunk.toString('latin1');
-    region = /"region"\s*:\s*"([^"]*)"/.exec(seen)?.[1];
-  }
+  for await (const chunk of createReadStream(file)) hash.update(chunk);
+  const region = await findRegion(createReadStream(file));
   const found = regions.find((code) => code === region);
   if (found === undefined) {
     const why =
-      region === undefined
+      region === null
         ? 'it names no region'
         : `it is for the region ${region}, which is not brought up (--regions ${[...regions, region].join(',')})`;
     throw new SourceRefused(`--data ${file}: ${why}.`);

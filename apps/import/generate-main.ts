@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { isRegion, regionCodes } from '#domain/contract/regions.ts';
+import { day } from '#domain/import/field-types.ts';
 import { generateSample, type SampleOptions, sampleDefaults } from '#domain/import/generate/sample.ts';
 
 /** `npm run -s generate -- --region us --organizations 10 --families 40 > FILE`: a sample document on standard output. */
@@ -41,8 +42,7 @@ function readOptions(): SampleOptions | null {
   const region = values.region ?? 'us';
   if (!isRegion(region)) throw new WrongUse(`--region must be ${regionCodes.join(' or ')}`);
   const asOf = values['as-of'] ?? new Date().toISOString().slice(0, 10);
-  if (!/^[1-9]\d{3}-\d\d-\d\d$/.test(asOf) || Number.isNaN(Date.parse(asOf)))
-    throw new WrongUse('--as-of must be a day such as 2026-11-20');
+  if (!day.safeParse(asOf).success) throw new WrongUse('--as-of must be a day such as 2026-11-20');
   return {
     region,
     asOf,

@@ -1,6 +1,6 @@
 /** A database of its own for each test, copied from the run's migrated template (see global-setup.ts). */
 import { randomBytes } from 'node:crypto';
-import { Client, escapeIdentifier } from 'pg';
+import { Client, escapeIdentifier, escapeLiteral } from 'pg';
 import { inject } from 'vitest';
 import type { TestLogin } from './global-setup.ts';
 
@@ -14,17 +14,24 @@ export interface TestDatabase {
 }
 
 /**
- * Makes a database: a copy of the migrated template, or with `empty` one that nothing was ever done to (`urls` then name logins that may not be allowed in yet).
+ * Makes a database: a copy of the migrated template, or with `empty` one that nothing was ever done to (`urls` then name logins that may not be allowed in yet), sorting text as `icuLocale` does if that is given.
  * A copy took 18 ms as a file copy and 30 ms through the log (PostgreSQL 18.4 in memory, 2 cores).
  */
-export async function createTestDatabase({ empty = false }: { empty?: boolean } = {}): Promise<TestDatabase> {
+export async function createTestDatabase({
+  empty = false,
+  icuLocale,
+}: {
+  empty?: boolean;
+  icuLocale?: string;
+} = {}): Promise<TestDatabase> {
   const adminUrl = inject('databaseAdminUrl');
   const template = inject('templateDatabase');
   const logins = inject('databaseLogins');
   const name = `${template.replace(/_template$/, '')}_${randomBytes(6).toString('hex')}`;
   const database = escapeIdentifier(name);
   await asAdmin(adminUrl, async (admin) => {
-    if (empty) return void (await admin.query(`create database ${database} template template0`));
+    const locale = icuLocale === undefined ? '' : `locale_provider icu icu_locale ${escapeLiteral(icuLocale)}`;
+    if (empty) return void (await admin.query(`create database ${database} template template0 ${locale}`));
     await admin.query(`create database ${database} template ${escapeIdentifier(template)} strategy file_copy`);
     // A copy lacks the database's own rights: they are the ones that the migrator gives its logins.
     const userOf = (url: string) => escapeIdentifier(decodeURIComponent(new URL(url).username));

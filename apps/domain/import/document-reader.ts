@@ -24,7 +24,6 @@ export interface DocumentReader {
   accept(token: Token): void;
   /** Whether the outermost value has ended. */
   readonly complete: boolean;
-  readonly started: boolean;
 }
 
 /** Deeper than any document of ours (7), low enough that a file of brackets is refused at once. */
@@ -59,7 +58,6 @@ export function documentReader<Kind extends string>(
   onProblem: (path: string, problem: string) => void,
 ): DocumentReader {
   const stack: Frame<Kind>[] = [];
-  let started = false;
   let complete = false;
 
   const top = () => stack.at(-1);
@@ -156,7 +154,7 @@ export function documentReader<Kind extends string>(
   }
 
   function scalar(whole: string | number | boolean | null, size: number): void {
-    count(top()?.owner, size);
+    count(top()?.owner, size + 8);
     value(whole);
   }
 
@@ -175,14 +173,10 @@ export function documentReader<Kind extends string>(
 
   return {
     accept(token) {
-      started = true;
       steps[token.name]?.('value' in token ? (token.value as string) : '');
     },
     get complete() {
       return complete;
-    },
-    get started() {
-      return started;
     },
   };
 }

@@ -11,19 +11,27 @@ const depthChange: Partial<Record<Token['name'], number>> = {
 
 /** Finds the region that a document is for, reading no further than it must. Null when it names none, or is no JSON up to there. */
 export async function findRegion(source: Bytes): Promise<string | null> {
-  let depth = 0;
-  let key = '';
+  const look = regionFinder();
   try {
     for await (const { tokens } of readTokens(source)) {
       for (const token of tokens) {
-        depth += depthChange[token.name] ?? 0;
-        if (depth !== 1) continue;
-        if (token.name === 'keyValue') key = token.value;
-        else if (token.name === 'stringValue' && key === 'region') return token.value;
+        const region = look(token);
+        if (region !== null) return region;
       }
     }
   } catch (error) {
     if (!(error instanceof UnreadableDocument)) throw error;
   }
   return null;
+}
+
+function regionFinder(): (token: Token) => string | null {
+  let depth = 0;
+  let key = '';
+  return (token) => {
+    depth += depthChange[token.name] ?? 0;
+    if (depth !== 1) return null;
+    if (token.name === 'keyValue') key = token.value;
+    return token.name === 'stringValue' && key === 'region' ? token.value : null;
+  };
 }

@@ -12,6 +12,13 @@ const pieceBytes = 64 * 1024;
 /** A value, or a gap between values, that goes on for longer than this is refused: no row of ours comes near it. */
 export const itemSizeMax = 1024 * 1024;
 
+/** One piece of a file. `blank`: it holds nothing but white space. */
+export interface Piece {
+  tokens: Token[];
+  bytes: number;
+  blank: boolean;
+}
+
 /**
  * Reads JSON as lists of tokens, one list per piece of the file, in flat memory.
  *
@@ -20,27 +27,27 @@ export const itemSizeMax = 1024 * 1024;
  *
  * @throws {UnreadableDocument} on text that is not UTF-8 or not JSON. A file that ends too early is the reader's to tell.
  */
-export async function* readTokens(source: Bytes): AsyncGenerator<{ tokens: Token[]; bytes: number }> {
+export async function* readTokens(source: Bytes): AsyncGenerator<Piece> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   const verify = jsonVerifier();
   const parse = jsonParser({ streamValues: false });
   let withoutToken = 0;
 
-  const tokensOf = (text: string): Token[] => {
+  const pieceOf = (text: string, bytes: number): Piece => {
     positioned(() => verify(text));
     const answer: unknown = parse(text);
     const tokens = typeof answer === 'object' && answer !== null ? (answer as { values: Token[] }).values : [];
     withoutToken = tokens.length === 0 ? withoutToken + text.length : 0;
     if (withoutToken > itemSizeMax)
       throw new UnreadableDocument('$', `one value is longer than ${itemSizeMax} characters`);
-    return tokens;
+    return { tokens, bytes, blank: /^\s*$/.test(text) };
   };
 
   for await (const piece of pieces(source)) {
-    yield { tokens: tokensOf(decoded(decoder, piece)), bytes: piece.length };
+    yield pieceOf(decoded(decoder, piece), piece.length);
   }
   // A last line break ends a number or a word that stands at the very end of the file.
-  yield { tokens: tokensOf(`${decoded(decoder)}\n`), bytes: 0 };
+  yield pieceOf(`${decoded(decoder)}\n`, 0);
 }
 
 async function* pieces(source: Bytes): AsyncGenerator<Uint8Array> {

@@ -169,7 +169,7 @@ const parked = [
 
 /** Everybody locks plan, then grant, then seat (migration 0003). Only what this import will change is locked. */
 const locks = [
-  `select from seat_plan p where p.organization_id in (select id from staged_organization) order by p.organization_id for update`,
+  `select from seat_plan p where p.organization_id in (select id from staged_organization) order by p.organization_id for no key update`,
   `select from client_grant t
    where t.id in (
      select g.id from staged_grant g join client_grant c on c.organization_id = g.organization_id and c.id = g.id
@@ -177,7 +177,7 @@ const locks = [
        is distinct from (g.kind, g.professional_id, g.since, g.ends_at, g.status, g.end_reason)
      union all
      select s.grant_id from staged_seat s where s.stored and s.stored_ended_at is null and not s.held_in_file)
-   order by t.id for update`,
+   order by t.id for no key update`,
 ];
 
 /**

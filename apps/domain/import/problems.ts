@@ -7,14 +7,17 @@ export interface Problem {
 /** How many problems are kept and shown; the rest are only counted, so a file that is wrong throughout cannot fill the memory. */
 export const listedProblemsMax = 200;
 
-/** A document that may not be imported. Nothing of it was written. `problems` holds the first {@link listedProblemsMax} of `total`. */
+/** A document that may not be imported. Nothing of it was written. Its message lists its `problems`, which are the first {@link listedProblemsMax} of `total`. */
 export class ImportRefused extends Error {
   readonly fileName: string;
   readonly problems: readonly Problem[];
   readonly total: number;
 
   constructor(fileName: string, problems: readonly Problem[], total: number) {
-    super(`${fileName} was refused with ${total} problem${total === 1 ? '' : 's'}; nothing of it was imported`);
+    const lines = problems.map(({ path, problem }) => `\n  ${path}: ${problem}`);
+    if (total > problems.length) lines.push(`\n  … and ${total - problems.length} more`);
+    const counted = total === 1 ? '1 problem' : `${total} problems`;
+    super(`${fileName} was refused with ${counted}; nothing of it was imported:${lines.join('')}`);
     this.name = 'ImportRefused';
     this.fileName = fileName;
     this.problems = problems;
@@ -22,7 +25,7 @@ export class ImportRefused extends Error {
   }
 }
 
-/** Why reading cannot go on: what follows in the file has no meaning any more. Becomes the last problem of an {@link ImportRefused}. */
+/** Why reading cannot go on: what follows in the file has no meaning any more. Becomes a problem of an {@link ImportRefused}. */
 export class UnreadableDocument extends Error {
   readonly problem: Problem;
 

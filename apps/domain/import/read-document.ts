@@ -1,6 +1,6 @@
 import type { Region } from '../contract/regions.ts';
 import { documentReader } from './document-reader.ts';
-import { documentLayout, type Kind } from './format.ts';
+import { documentLayout } from './format.ts';
 import { checks } from './item-check.ts';
 import { type Bytes, itemSizeMax, readTokens } from './json-tokens.ts';
 import { type ProblemList, UnreadableDocument } from './problems.ts';
@@ -39,9 +39,11 @@ export async function readDocument({ source, staging, problems, progress }: Read
   );
   const readOn = readingProgress(staging.counts, progress);
   let unsentBytes = 0;
+  let empty = true;
   try {
-    for await (const { tokens, bytes } of readTokens(source)) {
+    for await (const { tokens, bytes, blank } of readTokens(source)) {
       for (const token of tokens) reader.accept(token);
+      empty &&= blank;
       unsentBytes += bytes;
       if (unsentBytes >= itemSizeMax) {
         await staging.flush();
@@ -50,7 +52,7 @@ export async function readDocument({ source, staging, problems, progress }: Read
       readOn(bytes);
     }
     await staging.flush();
-    if (!reader.started) throw new UnreadableDocument('$', 'is empty: no JSON document in the file');
+    if (empty) throw new UnreadableDocument('$', 'is empty: no JSON document in the file');
     if (!reader.complete) throw new UnreadableDocument('$', 'ends before the document does: the file is cut off');
   } catch (error) {
     if (!(error instanceof UnreadableDocument)) throw error;

@@ -63,6 +63,10 @@ export const keyPeppers = z.string().transform((text, context): [Pepper, ...Pepp
     }
     peppers.push({ version: Number(version), secret: parsed.data });
   }
+  if (new Set(peppers.map(({ version }) => version)).size < peppers.length) {
+    context.addIssue({ code: 'custom', message: 'must have a version of its own for each pepper' });
+    return z.NEVER;
+  }
   return peppers as [Pepper, ...Pepper[]];
 });
 

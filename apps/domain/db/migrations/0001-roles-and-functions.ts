@@ -25,6 +25,10 @@ export class RolesAndFunctions extends Migration {
         exception when unique_violation then
           null;
         end;
+        -- So that the owner can import in silence; a superuser may act as anybody already.
+        if not (select rolsuper from pg_roles where rolname = current_user) then
+          execute format('grant org_api_backfill to %I', current_user);
+        end if;
       end $$;
     `);
 

@@ -21,7 +21,7 @@ const dayMs = 86_400_000;
 /** One organization of a sample. Everything is worked out from its place when asked for, and nothing is kept. */
 export function sampleOrganization(options: SampleOptions, organization: number) {
   const place = [options.seed, options.region, organization] as const;
-  const endOfAsOf = Date.parse(`${options.asOf}T00:00:00.000Z`);
+  const startOfAsOf = Date.parse(`${options.asOf}T00:00:00.000Z`);
   const moment = (ms: number) => new Date(ms).toISOString();
   const id = (...path: (string | number)[]) => uuidOf(...place, ...path);
   const families = options.familiesPerOrganization;
@@ -37,7 +37,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
       slug: `sample-${options.region}-${options.seed}-${organization}`.toLowerCase(),
       kind: d.pick(['law_firm', 'mediation', 'legal_aid', 'direct', 'court', 'nonprofit', 'other']),
       status: organization % 7 === 6 ? 'suspended' : 'active',
-      createdAt: moment(endOfAsOf - d.whole(700 * dayMs, 1_500 * dayMs)),
+      createdAt: moment(startOfAsOf - d.whole(700 * dayMs, 1_500 * dayMs)),
     };
   };
 
@@ -90,7 +90,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
       id: id('subscription', n),
       status,
       quantity,
-      renewsAt: renewsInDays === null ? null : moment(endOfAsOf + renewsInDays * dayMs),
+      renewsAt: renewsInDays === null ? null : moment(startOfAsOf + renewsInDays * dayMs),
       cancelAtPeriodEnd: d.chance(0.2),
     });
     return {
@@ -113,9 +113,9 @@ export function sampleOrganization(options: SampleOptions, organization: number)
   function grant(family: number, nth: number) {
     const d = dice(...place, 'grant', family, nth);
     const outcome = nth < grantsOf(family) - 1 ? 0.9 : d.whole(0, 99) / 100;
-    const since = endOfAsOf - d.whole(2 * dayMs, 500 * dayMs);
+    const since = startOfAsOf - d.whole(2 * dayMs, 500 * dayMs);
     const ended = outcome >= 0.8;
-    const endsAt = ended ? d.whole(since, endOfAsOf - 1) : endOfAsOf + d.whole(2 * dayMs, 200 * dayMs);
+    const endsAt = ended ? d.whole(since, startOfAsOf - 1) : startOfAsOf + d.whole(2 * dayMs, 200 * dayMs);
     return {
       id: id('grant', family, nth),
       kind: d.chance(0.75) ? 'attorney' : 'neutral',
@@ -132,29 +132,36 @@ export function sampleOrganization(options: SampleOptions, organization: number)
       for (let nth = 0; nth < grantsOf(family); nth += 1) yield grant(family, nth);
   }
 
-  /** Ended seats where access has ended, held ones while places last. */
+  /** Seats where access has ended, and held ones while places last. */
   function* seats() {
     let free = plan().places;
     for (let family = 0; family < families; family += 1) {
-      const nth = grantsOf(family) - 1;
-      const d = dice(...place, 'seat', family);
-      if (nth < 0 || !d.chance(0.6)) continue;
-      const of = grant(family, nth);
-      const since = Date.parse(of.since);
-      const givenAt = d.whole(since, Math.min(endOfAsOf, Date.parse(of.endsAt ?? options.asOf)));
-      const seat = { grantId: of.id, givenAt: moment(givenAt) };
-      if (of.endReason !== null) {
-        yield { id: id('seat', family, 0), ...seat, endedAt: of.endsAt, reason: 'access_ended' };
-        continue;
+      for (const seat of seatsOf(family)) {
+        const held = seat.endedAt === null;
+        if (held && free === 0) continue;
+        if (held) free -= 1;
+        yield seat;
       }
-      if (d.chance(0.15)) {
-        const reason = d.pick(['ended_by_organization', 'subscription_ended']);
-        yield { id: id('seat', family, 0), ...seat, endedAt: moment(d.whole(givenAt, endOfAsOf)), reason };
-      }
-      if (free === 0) continue;
-      free -= 1;
-      yield { id: id('seat', family, 1), ...seat, endedAt: null, reason: null };
     }
+  }
+
+  /** At most one held seat of a family, on its last grant; perhaps one before it that was ended. */
+  function* seatsOf(family: number) {
+    const nth = grantsOf(family) - 1;
+    const d = dice(...place, 'seat', family);
+    if (nth < 0 || !d.chance(0.6)) return;
+    const of = grant(family, nth);
+    const givenAt = d.whole(Date.parse(of.since), Math.min(startOfAsOf, Date.parse(of.endsAt ?? options.asOf)));
+    const seat = { grantId: of.id, givenAt: moment(givenAt) };
+    if (of.endReason !== null) {
+      yield { id: id('seat', family, 0), ...seat, endedAt: of.endsAt, reason: 'access_ended' };
+      return;
+    }
+    if (d.chance(0.15)) {
+      const reason = d.pick(['ended_by_organization', 'subscription_ended']);
+      yield { id: id('seat', family, 0), ...seat, endedAt: moment(d.whole(givenAt, startOfAsOf)), reason };
+    }
+    yield { id: id('seat', family, 1), ...seat, endedAt: null, reason: null };
   }
 
   function* referralCodes() {
@@ -179,7 +186,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
       const d = dice(...place, 'invoice', invoice);
       yield {
         id: id('invoice', invoice),
-        month: moment(endOfAsOf - d.whole(0, 300) * dayMs).slice(0, 7),
+        month: moment(startOfAsOf - d.whole(0, 300) * dayMs).slice(0, 7),
         currency: d.chance(0.9) ? currency : 'eur',
         shareCents: d.whole(100, 90_000),
       };
@@ -195,7 +202,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
         const [messages, exchanges, expensesDue] = [d.whole(0, 14), d.whole(0, 3), d.whole(0, 2)];
         yield {
           familyId: id('family', family),
-          day: moment(endOfAsOf - (1 + n * step) * dayMs).slice(0, 10),
+          day: moment(startOfAsOf - (1 + n * step) * dayMs).slice(0, 10),
           messages,
           calmMessages: d.whole(Math.floor(messages / 2), messages),
           exchanges,

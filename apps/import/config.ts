@@ -1,0 +1,63 @@
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { z } from 'zod';
+import { type Region, regionCodes } from '#domain/contract/regions.ts';
+import { readSettings, SettingsRefused } from '#runtime/settings/read.ts';
+import { databaseUrl, region } from '#runtime/settings/types.ts';
+
+const Settings = z.object({
+  DATABASE_URL: databaseUrl.optional(),
+  REGION: region.optional(),
+  ORG_API_STATE: z.string().default('.org-api'),
+});
+
+/** Of what `npm start` writes, the part that is read here. Source: design, section 2. */
+const Stack = z.object({ regions: z.array(z.object({ region: z.enum(regionCodes), databaseUrl: z.string() })) });
+
+/** One installation to import into. */
+export interface Installation {
+  region: Region;
+  databaseUrl: string;
+}
+
+/**
+ * Where files are imported: `DATABASE_URL` and `REGION`, and for what they leave out the stack that `npm start` runs. Several
+ * when the stack has several regions; then a file's own region decides.
+ *
+ * @throws SettingsRefused when neither tells.
+ */
+export function readConfig(environment: Record<string, string | undefined> = process.env): {
+  installations: [Installation, ...Installation[]];
+  /** Where the person stood who called npm, which itself goes to the project's folder. */
+  callerFolder: string;
+} {
+  const s = readSettings(Settings, environment);
+  const callerFolder = environment.INIT_CWD ?? process.cwd();
+  const stack = s.DATABASE_URL !== undefined && s.REGION !== undefined ? [] : readStack(path.resolve(s.ORG_API_STATE));
+  const wanted = stack.filter((one) => s.REGION === undefined || one.region === s.REGION);
+  if (s.DATABASE_URL !== undefined) {
+    const of = s.REGION ?? (wanted.length === 1 ? wanted[0]?.region : undefined);
+    if (of === undefined)
+      throw new SettingsRefused([
+        'REGION is missing: DATABASE_URL alone does not tell which region that database serves',
+      ]);
+    return { installations: [{ region: of, databaseUrl: s.DATABASE_URL }], callerFolder };
+  }
+  const [first, ...others] = wanted;
+  if (first === undefined) {
+    const why =
+      stack.length > 0 ? `The stack of npm start has no region ${s.REGION}` : 'There is no database to import into';
+    throw new SettingsRefused([`${why}: run npm start first, or set DATABASE_URL and REGION`]);
+  }
+  return { installations: [first, ...others], callerFolder };
+}
+
+function readStack(folder: string): Installation[] {
+  const file = path.join(folder, 'stack.json');
+  if (!existsSync(file)) return [];
+  try {
+    return Stack.parse(JSON.parse(readFileSync(file, 'utf8'))).regions;
+  } catch {
+    throw new SettingsRefused([`${file} cannot be understood: run npm start again, or set DATABASE_URL and REGION`]);
+  }
+}

@@ -1,0 +1,149 @@
+import { createReadStream, existsSync } from 'node:fs';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { findRegion } from '#domain/import/find-region.ts';
+import { type ImportResult, importFile } from '#domain/import/import-file.ts';
+import { ImportRefused } from '#domain/import/problems.ts';
+import { SettingsRefused } from '#runtime/settings/read.ts';
+import { type Installation, readConfig } from './config.ts';
+import { failureSentence } from './failure.ts';
+import { resultText } from './result-text.ts';
+
+/**
+ * `npm run -s import -- [--today] [--backfill] FILE…`: imports files one after the other, each whole or not at all.
+ * Progress and refusals go to standard error, results to standard output. Exit code 0, 1 when a file was not imported, 2 for wrong use.
+ */
+
+const usage = `Usage: npm run -s import -- [options] FILE…
+
+Imports organizations from files of the import format, each file whole or not at all; - reads standard input.
+The same file twice changes nothing.
+
+  --today      move every date by the whole days from the file's asOf to today
+  --backfill   write in silence: history, of which no webhook shall hear
+  --json       one JSON document on standard output
+  --help       this text
+
+DATABASE_URL and REGION say where to; without them, the stack that npm start brought up (ORG_API_STATE, .org-api).
+`;
+
+interface Flags {
+  files: string[];
+  today: boolean;
+  backfill: boolean;
+  json: boolean;
+}
+
+class WrongUse extends Error {}
+
+/** The exit code. */
+async function main(): Promise<number> {
+  const flags = readFlags();
+  if (flags === null) {
+    process.stdout.write(usage);
+    return 0;
+  }
+  const { installations, callerFolder } = readConfig();
+  const done: ImportResult[] = [];
+  for (const file of flags.files) {
+    const failure = await importOne(file, { flags, installations, callerFolder }).then(
+      (result) => {
+        done.push(result);
+        if (!flags.json) process.stdout.write(resultText(result));
+        return null;
+      },
+      (error: unknown) => error,
+    );
+    if (failure !== null) return failed(flags, done, file, failure);
+  }
+  if (flags.json) process.stdout.write(`${JSON.stringify({ imported: done })}\n`);
+  return 0;
+}
+
+async function importOne(
+  file: string,
+  {
+    flags,
+    installations,
+    callerFolder,
+  }: { flags: Flags; callerFolder: string } & {
+    installations: [Installation, ...Installation[]];
+  },
+): Promise<ImportResult> {
+  const open = () => bytesOf(file, callerFolder);
+  const { region, databaseUrl } = await chooseInstallation(file, installations, open);
+  return importFile({
+    databaseUrl,
+    region,
+    source: open(),
+    fileName: file === '-' ? 'standard input' : path.basename(file),
+    today: flags.today,
+    backfill: flags.backfill,
+    report: (line) => process.stderr.write(`${line}\n`),
+  });
+}
+
+/** With several installations, the one of the file's region. A file of another goes to the first, which refuses it in its own words. */
+async function chooseInstallation(
+  file: string,
+  installations: [Installation, ...Installation[]],
+  open: () => AsyncIterable<Uint8Array>,
+): Promise<Installation> {
+  const [first] = installations;
+  if (installations.length === 1) return first;
+  if (file === '-')
+    throw new WrongUse('Standard input can be read only once: set REGION to say which region it is for.');
+  const region = await findRegion(open());
+  return installations.find((installation) => installation.region === region) ?? first;
+}
+
+/** Opened when it is read, so that a file that cannot be opened fails the read and not the process. */
+async function* bytesOf(file: string, callerFolder: string): AsyncGenerator<Uint8Array> {
+  yield* file === '-' ? process.stdin : createReadStream(located(file, callerFolder));
+}
+
+/** A relative path is the caller's, and npm changed the folder. */
+function located(file: string, callerFolder: string): string {
+  const called = path.resolve(callerFolder, file);
+  return existsSync(called) ? called : path.resolve(file);
+}
+
+function failed(flags: Flags, done: ImportResult[], file: string, error: unknown): number {
+  const left = flags.files.slice(done.length + 1);
+  process.stderr.write(`${error instanceof ImportRefused ? error.message : failureSentence(file, error)}\n`);
+  if (done.length > 0)
+    process.stderr.write(`Imported before it: ${done.map((result) => result.fileName).join(', ')}.\n`);
+  if (left.length > 0) process.stderr.write(`Not tried any more: ${left.join(', ')}.\n`);
+  if (flags.json) {
+    const refused =
+      error instanceof ImportRefused
+        ? { file, total: error.total, problems: error.problems }
+        : { file, total: 1, problems: [{ path: '$', problem: failureSentence(file, error) }] };
+    process.stdout.write(`${JSON.stringify({ imported: done, refused })}\n`);
+  }
+  return error instanceof WrongUse ? 2 : 1;
+}
+
+/** Null asks for help. */
+function readFlags(): Flags | null {
+  const flag = { type: 'boolean', default: false } as const;
+  try {
+    const { values, positionals } = parseArgs({
+      options: { today: flag, backfill: flag, json: flag, help: flag },
+      allowPositionals: true,
+    });
+    if (values.help) return null;
+    if (positionals.length === 0) throw new WrongUse('Name at least one file to import');
+    return { files: positionals, today: values.today, backfill: values.backfill, json: values.json };
+  } catch (error) {
+    throw new WrongUse(`${error instanceof Error ? error.message : error}. See --help.`);
+  }
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  if (!(error instanceof WrongUse || error instanceof SettingsRefused)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = error instanceof WrongUse ? 2 : 1;
+}

@@ -1,0 +1,12 @@
+import type { ImportResult } from '#domain/import/import-file.ts';
+
+/** What an import did, for people: one line for the file, one for each kind that the file mentions. */
+export function resultText(result: ImportResult): string {
+  const moved = result.shiftedDays === 0 ? '' : `, its dates moved by ${result.shiftedDays} days`;
+  const lines = [`${result.fileName}: imported into ${result.region}${moved}`];
+  for (const [kind, counts] of Object.entries(result.counts)) {
+    const parts = Object.entries(counts).flatMap(([change, rows]) => (rows === 0 ? [] : `${rows} ${change}`));
+    if (parts.length > 0) lines.push(`  ${kind.padEnd(17)}${parts.join(', ')}`);
+  }
+  return `${lines.join('\n')}\n`;
+}

@@ -1,0 +1,160 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '#test/database.ts';
+import { otherOrganization, query, smallDocument } from './document.ts';
+
+const app = (name: string) => fileURLToPath(new URL(`../../apps/import/${name}.ts`, import.meta.url));
+
+let us: TestDatabase;
+let ca: TestDatabase;
+let folder: string;
+
+beforeAll(async () => {
+  [us, ca] = await Promise.all([createTestDatabase(), createTestDatabase()]);
+  folder = await mkdtemp(path.join(tmpdir(), 'org-api-import-'));
+  const other = { region: 'ca', asOf: '2026-11-20', organizations: [otherOrganization()] };
+  await writeFile(path.join(folder, 'us.json'), JSON.stringify(smallDocument()));
+  await writeFile(path.join(folder, 'ca.json'), JSON.stringify(other));
+  await writeFile(path.join(folder, 'bad.json'), '{"region":"us","asOf":"2026-11-20","organizations":[{}]}');
+  const regions = [
+    { region: 'us', databaseUrl: us.ownerUrl },
+    { region: 'ca', databaseUrl: ca.ownerUrl },
+  ];
+  await writeFile(path.join(folder, 'stack.json'), JSON.stringify({ regions }));
+});
+afterAll(async () => {
+  await Promise.all([us.drop(), ca.drop(), rm(folder, { recursive: true })]);
+});
+
+interface Ran {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+function run(name: string, args: string[], environment: Record<string, string> = {}, input = ''): Promise<Ran> {
+  const bare = { PATH: process.env.PATH ?? '', INIT_CWD: folder };
+  const running = spawn(process.execPath, [app(name), ...args], { cwd: folder, env: { ...bare, ...environment } });
+  const ran: Ran = { code: null, stdout: '', stderr: '' };
+  running.stdout.on('data', (chunk) => {
+    ran.stdout += chunk;
+  });
+  running.stderr.on('data', (chunk) => {
+    ran.stderr += chunk;
+  });
+  running.stdin.end(input);
+  return new Promise((resolve, reject) => {
+    running.on('error', reject);
+    running.on('close', (code) => resolve({ ...ran, code }));
+  });
+}
+
+const stack = () => ({ ORG_API_STATE: folder });
+
+describe('npm run import', () => {
+  it('takes database and region from the stack, the one of each file’s region', async () => {
+    const ran = await run('main', ['--json', '--today', 'us.json', 'ca.json'], stack());
+    expect(ran).toMatchObject({ code: 0, stderr: expect.stringContaining('us.json: checking') });
+    const { imported } = JSON.parse(ran.stdout);
+    expect(imported.map((one: { region: string }) => one.region)).toEqual(['us', 'ca']);
+    expect(await query(ca.ownerUrl, 'select slug from organization')).toEqual([{ slug: 'other' }]);
+  });
+
+  it('takes them from the environment first, and a document from standard input', async () => {
+    const environment = { DATABASE_URL: us.ownerUrl, REGION: 'us' };
+    const ran = await run('main', ['-'], environment, JSON.stringify(smallDocument()));
+    expect(ran).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^standard input: imported into us\n.*organizations/s),
+    });
+  });
+
+  it('stops at a file that is refused, and says which were imported before and which were not tried', async () => {
+    const ran = await run('main', ['us.json', 'bad.json', 'ca.json'], stack());
+    expect(ran.code).toBe(1);
+    expect(ran.stdout).toMatch(/^us\.json: imported/);
+    expect(ran.stderr).toContain('bad.json was refused with 6 problems; nothing of it was imported:');
+    expect(ran.stderr).toContain('  $.organizations[0].slug: is missing');
+    expect(ran.stderr).toMatch(/Imported before it: us\.json\.\nNot tried any more: ca\.json\.\n$/);
+  });
+
+  it('gives the problems as JSON when asked', async () => {
+    const ran = await run('main', ['--json', 'bad.json'], stack());
+    expect(ran.code).toBe(1);
+    expect(JSON.parse(ran.stdout)).toMatchObject({ imported: [], refused: { file: 'bad.json', total: 6 } });
+  });
+
+  const failures: [
+    what: string,
+    args: string[],
+    environment: () => Record<string, string>,
+    code: number,
+    told: RegExp,
+  ][] = [
+    ['a file that is not there', ['nothing.json'], stack, 1, /^nothing\.json: there is no such file/m],
+    ['a folder', ['.'], stack, 1, /is a folder/],
+    ['no file', [], stack, 2, /Name at least one file/],
+    ['an unknown flag', ['--now', 'us.json'], stack, 2, /--now/],
+    ['no stack and no settings', ['us.json'], () => ({}), 1, /run npm start first, or set DATABASE_URL and REGION/],
+    ['a database without its region', ['us.json'], () => ({ DATABASE_URL: us.ownerUrl }), 1, /REGION is missing/],
+    ['a region that the stack lacks', ['us.json'], () => ({ ...stack(), REGION: 'mx' }), 1, /REGION: must be us or ca/],
+    ['standard input for several regions', ['-'], stack, 2, /set REGION/],
+    [
+      'no PostgreSQL there',
+      ['us.json'],
+      () => ({ REGION: 'us', DATABASE_URL: 'postgresql://u:topsecret@127.0.0.1:1/x' }),
+      1,
+      /no PostgreSQL answers/,
+    ],
+  ];
+  it.each(failures)(
+    'says in one sentence what is wrong and what to do: %s',
+    async (_what, args, environment, code, told) => {
+      const ran = await run('main', args, environment());
+      expect(ran.code).toBe(code);
+      expect(ran.stderr).toMatch(told);
+      expect(ran.stderr).not.toMatch(/^\s+at |topsecret/m);
+      expect(ran.stdout).toBe('');
+    },
+  );
+
+  it('says what to do about a database without our tables', async () => {
+    const empty = await createTestDatabase({ empty: true });
+    const ran = await run('main', ['us.json'], { DATABASE_URL: empty.ownerUrl, REGION: 'us' });
+    expect(ran).toMatchObject({ code: 1, stderr: expect.stringContaining('npm run migrate') });
+    await empty.drop();
+  });
+
+  it('explains itself', async () => {
+    expect(await run('main', ['--help'])).toMatchObject({ code: 0, stdout: expect.stringContaining('--today') });
+  });
+});
+
+describe('npm run generate', () => {
+  it('writes a document that npm run import takes', async () => {
+    const sample = await run('generate-main', [
+      '--region',
+      'us',
+      '--organizations',
+      '2',
+      '--families',
+      '9',
+      '--as-of',
+      '2026-11-20',
+    ]);
+    expect(sample).toMatchObject({ code: 0, stderr: '' });
+    expect(JSON.parse(sample.stdout)).toMatchObject({ region: 'us', asOf: '2026-11-20' });
+    expect(await run('main', ['-'], { ...stack(), REGION: 'us' }, sample.stdout)).toMatchObject({ code: 0 });
+  });
+
+  it.each([['--region', 'mx'], ['--families', 'many'], ['--as-of', '2026-02-30'], ['--nothing']])(
+    'refuses %s %s',
+    async (...args) => {
+      expect(await run('generate-main', args.filter(Boolean))).toMatchObject({ code: 2, stdout: '' });
+    },
+  );
+});

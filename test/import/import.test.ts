@@ -1,0 +1,330 @@
+import { readFile } from 'node:fs/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '#test/database.ts';
+import { sharedData, sharedDataAbsent } from '#test/shared-data.ts';
+import {
+  familyDay,
+  grant,
+  ids,
+  importDocument,
+  importText,
+  type Loose,
+  otherOrganization,
+  query,
+  refusal,
+  rowVersions,
+  smallDocument,
+  uuid,
+} from './document.ts';
+
+let database: TestDatabase;
+let url: string;
+beforeEach(async () => {
+  database = await createTestDatabase();
+  url = database.ownerUrl;
+});
+afterEach(() => database.drop());
+
+const grantRow = async (n: number) =>
+  (await query(url, 'select status, end_reason, ends_at from client_grant where id = $1', [ids.grants[n]]))[0];
+const seatRow = async (n: number) =>
+  (await query(url, 'select ended_at, end_reason from seat where id = $1', [ids.seats[n]]))[0];
+const changed = (counts: Record<string, { inserted: number; updated: number; removed: number }>) =>
+  Object.entries(counts).flatMap(([kind, c]) => (c.inserted + c.updated + c.removed > 0 ? [kind] : []));
+
+/** The same value with the keys of every object in the opposite order. */
+function reversed(value: Loose): Loose {
+  if (Array.isArray(value)) return value.map(reversed);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .reverse()
+      .map(([key, below]) => [key, reversed(below)]),
+  );
+}
+
+describe('importing a document', () => {
+  it('writes a row for everything in it, and says so', async () => {
+    const result = await importDocument(url, smallDocument());
+    expect(result.organizations).toEqual([{ id: ids.organization, name: 'Žižka & Ünal', ownerUserId: 'u1' }]);
+    const inserted = Object.fromEntries(Object.entries(result.counts).map(([kind, c]) => [kind, c.inserted]));
+    expect(inserted).toEqual({
+      ...{ organizations: 1, roles: 1, members: 2, memberRoles: 3, families: 3, seatPlans: 1, subscriptions: 1 },
+      ...{ grants: 3, seats: 2, referralCodes: 1, referrals: 1, referralInvoices: 1, familyDays: 2 },
+    });
+    expect(await grantRow(0)).toEqual({ status: 'active', end_reason: null, ends_at: null });
+    expect(await grantRow(1)).toMatchObject({ status: 'ended', end_reason: 'moved' });
+    expect(await seatRow(0)).toEqual({ ended_at: null, end_reason: null });
+    const [{ at }] = await query(url, 'select api.utc(created_at) as at from organization');
+    expect(at).toBe('2025-01-02T03:04:05.678Z');
+  });
+
+  it('changes nothing the second time: every version of every row stays', async () => {
+    await importDocument(url, smallDocument());
+    const before = await rowVersions(url);
+    const again = await importDocument(url, smallDocument());
+    expect(await rowVersions(url)).toEqual(before);
+    expect(changed(again.counts)).toEqual([]);
+    expect(again.counts.grants).toEqual({ inserted: 0, updated: 0, removed: 0, unchanged: 3 });
+  });
+
+  it('takes the keys of every object in any order', async () => {
+    await importDocument(url, smallDocument());
+    const before = await rowVersions(url);
+    await importDocument(url, reversed(smallDocument()));
+    expect(await rowVersions(url)).toEqual(before);
+
+    const fresh = await createTestDatabase();
+    const result = await importDocument(fresh.ownerUrl, reversed(smallDocument()));
+    expect(result.counts.referrals?.inserted).toBe(1);
+    await fresh.drop();
+  });
+
+  it('reads text in pieces of any size, with a byte order mark, escapes and characters of four bytes', async () => {
+    const document = smallDocument();
+    document.organizations[0].name = '𝒜 "quoted" \\ / é';
+    const bytes = Buffer.from(`\ufeff${JSON.stringify(document).replaceAll('é', '\\u00e9')}`);
+    const one = (async function* () {
+      for (const byte of bytes) yield Uint8Array.of(byte);
+    })();
+    const result = await importText(url, '', { source: one });
+    expect(result.organizations[0]?.name).toBe('𝒜 "quoted" \\ / é');
+  });
+
+  it('leaves alone what a later file does not mention, also whole lists', async () => {
+    await importDocument(url, smallDocument());
+    const before = await rowVersions(url);
+    const { id, name, slug, kind, status, createdAt } = smallDocument().organizations[0];
+    await importDocument(url, {
+      region: 'us',
+      asOf: '2026-11-20',
+      organizations: [{ id, name, slug, kind, status, createdAt }],
+    });
+    expect(await rowVersions(url)).toEqual(before);
+  });
+
+  it('replaces the days of a mentioned family whole, and only of such', async () => {
+    await importDocument(url, smallDocument());
+    const document = smallDocument();
+    document.organizations[0].familyDays = [familyDay(1, '2026-11-10')];
+    const { counts } = await importDocument(url, document);
+    expect(counts.familyDays).toEqual({ inserted: 1, updated: 0, removed: 2, unchanged: 0 });
+
+    document.organizations[0].families = [{ id: ids.families[2], name: 'Family 2' }];
+    document.organizations[0].familyDays = [];
+    const later = await importDocument(url, document);
+    expect(later.counts.familyDays?.removed).toBe(0);
+  });
+
+  it('replaces the roles of a mentioned member whole', async () => {
+    await importDocument(url, smallDocument());
+    const document = smallDocument();
+    document.organizations[0].members[1].roleKeys = ['analyst'];
+    const { counts } = await importDocument(url, document);
+    expect(counts.memberRoles).toMatchObject({ inserted: 1, removed: 2 });
+  });
+
+  it('lets slugs, role keys and referral codes change hands within one file', async () => {
+    const document = smallDocument();
+    const [one] = document.organizations;
+    document.organizations.push(otherOrganization());
+    one.roles.push({ ...one.roles[0], id: uuid('b', 2), key: 'desk' });
+    one.referralCodes.push({ ...one.referralCodes[0], id: uuid('1', 2), code: 'AUTUMN', referrals: [] });
+    await importDocument(url, document);
+    [one.slug, document.organizations[1].slug] = [document.organizations[1].slug, one.slug];
+    [one.roles[0].key, one.roles[1].key] = [one.roles[1].key, one.roles[0].key];
+    [one.referralCodes[0].code, one.referralCodes[1].code] = ['AUTUMN', 'SPRING'];
+    const { counts } = await importDocument(url, document);
+    expect(counts).toMatchObject({
+      organizations: { updated: 2 },
+      roles: { updated: 2 },
+      referralCodes: { updated: 2 },
+    });
+  });
+
+  it('ends access and its seat, and gives the place to another family, in one file', async () => {
+    const document = smallDocument();
+    const [organization] = document.organizations;
+    organization.seatPlan.subscriptions = [];
+    await importDocument(url, document);
+    organization.grants[0] = grant(0, { endsAt: '2026-11-01T00:00:00.000Z', endReason: 'ended' });
+    organization.seats = [
+      { id: uuid('e', 3), grantId: ids.grants[2], givenAt: '2026-11-02T00:00:00.000Z', endedAt: null, reason: null },
+    ];
+    // the seat of the ended grant is not in the file: the database ends it with the access
+    const { counts } = await importDocument(url, document);
+    expect(counts).toMatchObject({ grants: { updated: 1 }, seats: { inserted: 1 } });
+    expect(await seatRow(0)).toMatchObject({
+      end_reason: 'access_ended',
+      ended_at: new Date('2026-11-01T00:00:00.000Z'),
+    });
+  });
+
+  it('gives every organization a plan, so that one without places has seat counts too', async () => {
+    await importDocument(url, { region: 'us', asOf: '2026-11-20', organizations: [otherOrganization()] });
+    expect(await query(url, 'select invoiced, price_cents from seat_plan')).toEqual([
+      { invoiced: 0, price_cents: null },
+    ]);
+  });
+
+  it('takes an empty list of organizations', async () => {
+    expect((await importDocument(url, { region: 'us', asOf: '2026-11-20', organizations: [] })).organizations).toEqual(
+      [],
+    );
+  });
+});
+
+describe('access that time has ended', () => {
+  const past = '2026-10-01T00:00:00.000Z';
+  function documentWithPastEnd(): Loose {
+    const document = smallDocument();
+    document.organizations[0].grants[0] = grant(0, { endsAt: past });
+    return document;
+  }
+
+  it('comes in open, for the clock to end, and its held seat as ended by it', async () => {
+    await importDocument(url, documentWithPastEnd());
+    expect(await grantRow(0)).toMatchObject({ status: 'active', end_reason: null });
+    expect(await seatRow(0)).toEqual({ end_reason: 'access_ended', ended_at: new Date(past) });
+  });
+
+  it('is left as the clock ended it when the same file comes again', async () => {
+    const ahead = documentWithPastEnd();
+    await importDocument(url, ahead);
+    await query(url, `update client_grant set status = 'ended', end_reason = 'ended' where id = $1`, [ids.grants[0]]);
+    const before = await rowVersions(url);
+    const { counts } = await importDocument(url, ahead);
+    expect(await rowVersions(url)).toEqual(before);
+    expect(changed(counts)).toEqual([]);
+  });
+
+  it('is left, with its held seat, when its end passed between two imports of one file', async () => {
+    const document = smallDocument();
+    const soon = new Date(Date.now() + 1_500);
+    document.organizations[0].grants[0] = grant(0, { endsAt: soon.toISOString() });
+    await importDocument(url, document);
+    await expect.poll(() => Date.now(), { timeout: 5_000 }).toBeGreaterThan(soon.getTime());
+    // what the maintenance loop does
+    await query(url, `update client_grant set status = 'ended', end_reason = 'ended' where id = $1`, [ids.grants[0]]);
+    const before = await rowVersions(url);
+    await importDocument(url, document);
+    expect(await rowVersions(url)).toEqual(before);
+    expect(await seatRow(0)).toMatchObject({ end_reason: 'access_ended' });
+  });
+});
+
+describe('--today', () => {
+  const now = new Date('2026-12-02T23:59:59.000Z');
+
+  it('moves every date-time and day by the whole days from asOf, and no invoice month', async () => {
+    const { shiftedDays } = await importDocument(url, smallDocument(), { today: true, now });
+    expect(shiftedDays).toBe(12);
+    const [row] = await query(
+      url,
+      `select api.utc(o.created_at) as created, api.utc(g.since) as since, api.utc(g.ends_at) as ends, api.utc(s.given_at) as given,
+         api.utc(s.ended_at) as ended, api.utc(b.renews_at) as renews, i.month,
+         (select array_agg(day::text order by day) from family_day) as days
+       from organization o, client_grant g, seat s, subscription b, referral_invoice i where g.id = $1 and s.grant_id = g.id`,
+      [ids.grants[1]],
+    );
+    expect(row).toEqual({
+      created: '2025-01-14T03:04:05.678Z',
+      since: '2026-03-13T00:00:00.000Z',
+      ends: '2026-06-13T00:00:00.000Z',
+      given: '2026-04-13T00:00:00.000Z',
+      ended: '2026-06-13T00:00:00.000Z',
+      renews: '2027-01-13T00:00:00.000Z',
+      month: '2026-09',
+      days: ['2026-11-30', '2026-12-01'],
+    });
+  });
+
+  it('changes nothing the second time on the same day', async () => {
+    await importDocument(url, smallDocument(), { today: true, now });
+    const before = await rowVersions(url);
+    await importDocument(url, smallDocument(), { today: true, now: new Date('2026-12-02T00:00:00.000Z') });
+    expect(await rowVersions(url)).toEqual(before);
+  });
+
+  it('moves back when asOf lies ahead, and refuses years that cannot be written', async () => {
+    const document = { ...smallDocument(), asOf: '2026-12-05' };
+    expect((await importDocument(url, document, { today: true, now })).shiftedDays).toBe(-3);
+    document.organizations[0].grants[2] = grant(2, { endsAt: '9999-12-31T00:00:00.000Z' });
+    const { problems } = await refusal(importDocument(url, { ...document, asOf: '2026-11-20' }, { today: true, now }));
+    expect(problems).toEqual([
+      { path: '$.organizations[0].grants[2].endsAt', problem: 'is moved out of the years 1 to 9999 by --today' },
+    ]);
+  });
+});
+
+describe('who imports', () => {
+  it('may be the platform’s own login', async () => {
+    await importDocument(database.urls.platform, smallDocument());
+    const before = await rowVersions(url);
+    await importDocument(database.urls.platform, smallDocument());
+    expect(await rowVersions(url)).toEqual(before);
+  });
+
+  it('needs more than the platform’s login for a backfill, and hears of it before the file is read', async () => {
+    const unread = (async function* () {
+      yield '{';
+      throw new Error('the file was read');
+    })();
+    await expect(importText(database.urls.platform, '', { backfill: true, source: unread })).rejects.toMatchObject({
+      code: '42501',
+    });
+  });
+
+  it('leaves one activity line for each changed organization, and none when nothing changed', async () => {
+    const document = smallDocument();
+    document.organizations.push(otherOrganization());
+    await importDocument(url, document);
+    await importDocument(url, document);
+    document.organizations[1].name = 'Renamed';
+    await importDocument(url, document, { backfill: true });
+    const lines = await query(url, 'select organization_id, action, detail from activity order by at, organization_id');
+    expect(lines).toEqual([
+      { organization_id: ids.organization, action: 'import', detail: expect.anything() },
+      { organization_id: ids.otherOrganization, action: 'import', detail: expect.anything() },
+      {
+        organization_id: ids.otherOrganization,
+        action: 'import.backfill',
+        detail: { file: 'test.json', changes: { organizations: { updated: 1 } } },
+      },
+    ]);
+  });
+
+  it('writes a backfill as org_api_backfill, which triggers tell from the platform', async () => {
+    await query(
+      url,
+      `create table writer (name text); grant insert on writer to public;
+       create function note_writer() returns trigger language plpgsql as $$ begin insert into writer values (current_user); return null; end $$;
+       create trigger note_writer after insert on client_grant for each statement execute function note_writer()`,
+    );
+    await importDocument(url, smallDocument(), { backfill: true });
+    expect(await query(url, 'select name from writer')).toEqual([{ name: 'org_api_backfill' }]);
+  });
+
+  it('may be two at once: the second waits and finds nothing to change', async () => {
+    const results = await Promise.all([1, 2, 3].map(() => importDocument(url, smallDocument())));
+    expect(results.map((result) => result.counts.grants?.inserted).sort()).toEqual([0, 0, 3]);
+  });
+});
+
+describe.each(['us', 'ca'] as const)('the acceptance file %s.json', (region) => {
+  it('imports, moved to today or not, and changes nothing the second time', async ({ skip }) => {
+    const file = sharedData(`${region}.json`);
+    if (file === null) return skip(sharedDataAbsent);
+    const text = await readFile(file);
+    for (const today of [false, true]) {
+      const fresh = await createTestDatabase();
+      const first = await importText(fresh.ownerUrl, text, { region, today });
+      expect(first.organizations).toHaveLength(4);
+      expect(first.organizations.every((organization) => organization.ownerUserId !== null)).toBe(true);
+      const before = await rowVersions(fresh.ownerUrl);
+      await importText(fresh.ownerUrl, text, { region, today });
+      expect(await rowVersions(fresh.ownerUrl)).toEqual(before);
+      await fresh.drop();
+    }
+  });
+});

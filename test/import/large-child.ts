@@ -1,0 +1,54 @@
+/** Imports one large organization in a process of its own, in the most awkward order, and tells how much memory that took. */
+import { sampleOrganization } from '#domain/import/generate/organization.ts';
+import { importFile } from '#domain/import/import-file.ts';
+
+const [databaseUrl = '', families = '0'] = process.argv.slice(2);
+const sample = sampleOrganization(
+  {
+    ...{
+      region: 'us',
+      organizations: 1,
+      familiesPerOrganization: Number(families),
+      grantsPerFamily: 1,
+      daysPerFamily: 1,
+    },
+    ...{ seed: families, asOf: '2026-11-20' },
+  },
+  1,
+);
+
+/** Days before seats, seats before grants, grants before families, and what the document is at its very end. */
+function* lines(): Generator<string> {
+  yield '{"organizations":[{';
+  for (const [name, items] of Object.entries(sample.lists).reverse()) {
+    let separator = '';
+    yield `"${name}":[`;
+    for (const item of items()) {
+      yield `${separator}${JSON.stringify(item)}\n`;
+      separator = ',';
+    }
+    yield '],';
+  }
+  yield `"seatPlan":${JSON.stringify(sample.seatPlan())},${JSON.stringify(sample.head()).slice(1)}],"asOf":"2026-11-20","region":"us"}`;
+}
+
+async function* text(): AsyncGenerator<string> {
+  let piece = '';
+  for (const line of lines()) {
+    piece += line;
+    if (piece.length < 65_536) continue;
+    yield piece;
+    piece = '';
+  }
+  yield piece;
+}
+
+const progress: string[] = [];
+const { counts } = await importFile({
+  ...{ databaseUrl, source: text(), fileName: 'large.json', region: 'us' },
+  report: (line) => progress.push(line),
+});
+const peakMb = Math.round(process.resourceUsage().maxRSS / 1024);
+process.stdout.write(
+  JSON.stringify({ grants: counts.grants, days: counts.familyDays, peakMb, lines: progress.length }),
+);
