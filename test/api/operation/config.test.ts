@@ -1,0 +1,85 @@
+/** The API's settings. Source: design, section 8. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { SettingsRefused } from '#runtime/settings/read.ts';
+import { testKeySecrets, testKeySettings } from '#test/secrets.ts';
+import { readConfig } from '../../../apps/api/config.ts';
+
+const needed = { REGION: 'us', API_DATABASE_URL: 'postgresql://api:pw@db/org_api', ...testKeySettings };
+
+function problemsOf(environment: Record<string, string>): readonly string[] {
+  try {
+    readConfig(environment);
+  } catch (error) {
+    if (error instanceof SettingsRefused) return error.problems;
+  }
+  return [];
+}
+
+it('has defaults for all but region, database and the secrets of keys, and is frozen', () => {
+  const config = readConfig(needed);
+  expect(config).toMatchObject({ region: 'us', port: 8080, metricsPort: 9090, redisUrl: null, otlpEndpoint: null });
+  expect(config.keys).toEqual(testKeySecrets);
+  expect(Object.isFrozen(config)).toBe(true);
+});
+
+it('reports every problem at once, by name, and no value', () => {
+  const secret = 'hunter2-hunter2';
+  const wrong: Record<string, string> = {
+    REGION: secret,
+    API_DATABASE_URL: `http://${secret}`,
+    REDIS_URL: secret,
+    KEY_PEPPERS: secret,
+    KEY_TAG_SECRETS: secret,
+    BASE_URL_US: secret,
+    BASE_URL_CA: `ftp://${secret}`,
+    PORT: `${secret}1`,
+    METRICS_PORT: '70000',
+    TRUSTED_PROXIES: `10.0.0.0/33,${secret}`,
+    DATABASE_POOL_MAX: '0',
+    DRAIN_DELAY_MS: '-1',
+    LOG_LEVEL: secret,
+    OTEL_EXPORTER_OTLP_ENDPOINT: secret,
+  };
+  const problems = problemsOf(wrong);
+  for (const name of Object.keys(wrong))
+    expect(
+      problems.some((problem) => problem.startsWith(name)),
+      name,
+    ).toBe(true);
+  expect(problems.join('\n')).not.toContain('hunter2');
+});
+
+it('says of each setting that is missing what it is for; an empty one is missing', () => {
+  const problems = problemsOf({ REGION: '', KEY_PEPPERS: '' });
+  expect(problems).toEqual([
+    expect.stringMatching(/^REGION is missing: /),
+    expect.stringMatching(/^API_DATABASE_URL is missing: /),
+    expect.stringMatching(/^KEY_PEPPERS is missing: /),
+    expect.stringMatching(/^KEY_TAG_SECRETS is missing: /),
+  ]);
+});
+
+it('takes any setting from the file that NAME_FILE names, without the line’s end; the setting itself goes first', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-config-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = path.join(folder, 'secret');
+  writeFileSync(file, `${testKeySettings.KEY_PEPPERS}\n`);
+  const { KEY_PEPPERS: _, ...rest } = needed;
+  expect(readConfig({ ...rest, KEY_PEPPERS_FILE: file }).keys.peppers).toEqual(testKeySecrets.peppers);
+  expect(readConfig({ ...needed, KEY_PEPPERS_FILE: path.join(folder, 'none') }).keys.peppers).toEqual(
+    testKeySecrets.peppers,
+  );
+  expect(problemsOf({ ...rest, KEY_PEPPERS_FILE: path.join(folder, 'none') })).toEqual([
+    expect.stringMatching(/^KEY_PEPPERS_FILE: the file cannot be read \(ENOENT\)/),
+    expect.stringMatching(/^KEY_PEPPERS is missing/),
+  ]);
+});
+
+it('refuses two peppers of one version, and one too short to be a secret', () => {
+  const long = Buffer.alloc(32, 7).toString('base64');
+  expect(problemsOf({ ...needed, KEY_PEPPERS: `1:${Buffer.alloc(8).toString('base64')}` })).toHaveLength(1);
+  expect(problemsOf({ ...needed, KEY_PEPPERS: `1:${long},1:${long}` })).toHaveLength(1);
+});

@@ -1,0 +1,107 @@
+/** PostgreSQL away, silent or wrong: every request ends, in a fault that says nothing of ours. Source: design, section 5, step 6. */
+import { expect, it } from 'vitest';
+import { requestsPerWindow } from '#domain/contract/limits.ts';
+import { setupDatabase, startTestApi } from '#test/setup.ts';
+import { startTcpProxy } from '#test/tcp-proxy.ts';
+
+async function setupBehindProxy() {
+  const { database, make, owner } = await setupDatabase();
+  const url = new URL(database.urls.api);
+  const proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
+  url.host = `127.0.0.1:${proxy.port}`;
+  const logLines: string[] = [];
+  const api = await startTestApi(database, { API_DATABASE_URL: url.href }, logLines);
+  const maker = await make.member();
+  const { key } = await make.apiKey({ maker });
+  const path = `/v1/orgs/${maker.orgId}`;
+  expect((await api.get(path, { key })).status).toBe(200);
+  return { api, proxy, owner, key, path, make, maker, logLines };
+}
+
+async function expectUnavailable(answer: Response): Promise<void> {
+  expect(answer.status).toBe(503);
+  expect(answer.headers.get('retry-after')).toBe('1');
+  expect(await answer.json()).toEqual({
+    error: 'unavailable',
+    message: expect.stringMatching(/Try again/),
+    requestId: answer.headers.get('request-id'),
+  });
+}
+
+it('refused connections: 503 at once to every read, health stays, and reads come back with the database', async () => {
+  const { api, proxy, key, path } = await setupBehindProxy();
+  expect((await api.get('/readyz')).status).toBe(200);
+  await proxy.refuse();
+  for (const answer of await Promise.all(Array.from({ length: 20 }, () => api.get(path, { key }))))
+    await expectUnavailable(answer);
+  await expectUnavailable(await api.get(path, { key, method: 'POST' }));
+  expect((await api.get('/livez')).status).toBe(200);
+  // Once ready it stays so: all pods would leave the load balancer together, and clients would lose the 503.
+  expect((await api.get('/readyz')).status).toBe(200);
+  expect((await api.get(path)).status).toBe(401);
+
+  await proxy.resume();
+  await expect.poll(async () => (await api.get(path, { key })).status, { timeout: 15_000 }).toBe(200);
+});
+
+it('a silent database: no request hangs, each ends in 503, and reads come back with it', async () => {
+  const { api, proxy, make, maker, path } = await setupBehindProxy();
+  const keys = await Promise.all([1, 2, 3].map(() => make.apiKey({ maker })));
+  proxy.pause();
+  // More requests than connections; each waits for one, then for its statement. The test's own deadline is what would fail.
+  const reads = keys.flatMap(({ key }) => Array.from({ length: 10 }, () => api.get(path, { key })));
+  for (const answer of await Promise.all(reads)) await expectUnavailable(answer);
+  await proxy.resume();
+  const { key } = await make.apiKey({ maker });
+  await expect.poll(async () => (await api.get(path, { key })).status, { timeout: 20_000 }).toBe(200);
+}, 60_000);
+
+it('calls over the limit while the database is away are refused all the same, and counted once it is back', async () => {
+  const { api, proxy, owner, key, path, logLines } = await setupBehindProxy();
+  await Promise.all(Array.from({ length: requestsPerWindow - 1 }, () => api.get(path, { key })));
+  await proxy.refuse();
+  const refuse = async (times: number) => {
+    for (let call = 0; call < times; call += 1) expect((await api.get(path, { key })).status).toBe(429);
+  };
+  await refuse(5);
+  // The flush of these fails; the next ones are added to them.
+  await expect.poll(() => logLines.join('').includes('counts of refused calls'), { timeout: 10_000 }).toBe(true);
+  await refuse(3);
+  await proxy.resume();
+  const counted = async () =>
+    (await owner.pool.query<{ count: number }>('select sum(count)::int as count from activity where status = 429'))
+      .rows;
+  await expect.poll(counted, { timeout: 15_000 }).toEqual([{ count: 8 }]);
+});
+
+it('connections that the server ends are replaced, and idle ones that it ended fail no process', async () => {
+  const { api, owner, key, path } = await setupBehindProxy();
+  for (let turn = 0; turn < 3; turn += 1) {
+    await owner.pool.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'org-api'`,
+    );
+    await expect.poll(async () => (await api.get(path, { key })).status, { timeout: 10_000 }).toBe(200);
+  }
+});
+
+it('a statement that the database refuses is 500 internal, without detail in the answer or values in the log', async () => {
+  const { database, make, owner } = await setupDatabase();
+  const logLines: string[] = [];
+  const api = await startTestApi(database, {}, logLines);
+  const { key, orgId } = await make.apiKey();
+  await owner.pool.query('drop view api.seat_plan');
+  const answer = await api.get(`/v1/orgs/${orgId}/seats`, { key });
+  expect(answer.status).toBe(500);
+  expect(await answer.json()).toEqual({
+    error: 'internal',
+    message: 'Something went wrong on our side.',
+    requestId: answer.headers.get('request-id'),
+  });
+  const line = logLines.map((text) => JSON.parse(text) as Record<string, unknown>).find(({ msg }) => msg === 'fault');
+  expect(line).toMatchObject({
+    ...{ level: 'error', requestId: answer.headers.get('request-id'), operation: 'getOrgSeats', code: 'internal' },
+    error: { code: '42P01' },
+  });
+  expect(JSON.stringify(line)).not.toContain('seat_plan'); // the database's own text may quote a value
+  expect((await api.get(`/v1/orgs/${orgId}`, { key })).status).toBe(200);
+});

@@ -1,0 +1,95 @@
+/** What comes to the door before any key is known: failed authentications, proxies, bytes that are no HTTP. Source: design, section 5. */
+import { expect, it } from 'vitest';
+import { failedAuthenticationsPerMinute } from '#domain/contract/limits.ts';
+import { makeKey } from '#domain/keys/format.ts';
+import { sendRaw } from '#test/exchange.ts';
+import { expectRefusal } from '#test/refusal.ts';
+import { testKeySecrets } from '#test/secrets.ts';
+import { setup } from '#test/setup.ts';
+
+const from = (address: string) => ({ 'x-forwarded-for': address });
+const failFrom = (api: { get: (path: string, o: object) => Promise<Response> }, times: number, headers = {}) =>
+  Promise.all(Array.from({ length: times }, () => api.get('/v1/orgs/x', { headers })));
+
+it('more than 600 failed authentications a minute from one address: its further failures get 429, a valid key still 200', async () => {
+  const { api, make } = await setup();
+  const { key, orgId } = await make.apiKey();
+  const failures = await failFrom(api, failedAuthenticationsPerMinute);
+  expect(new Set(failures.map(({ status }) => status))).toEqual(new Set([401]));
+
+  const unknown = makeKey('us', testKeySecrets.tagSecrets[0]);
+  for (const sent of [{}, { key: 'nonsense' }, { key: unknown }]) {
+    const refused = await api.get('/v1/orgs/x', sent);
+    await expectRefusal(refused, 'rate_limited', /failed authentications/);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60);
+    expect(refused.headers.get('www-authenticate')).toBeNull();
+  }
+  expect((await api.get(`/v1/orgs/${orgId}`, { key })).status).toBe(200);
+  expect((await api.get('/v1/orgs/x', { key })).status).toBe(400); // no failure of authentication
+});
+
+it('X-Forwarded-For is believed from trusted proxies only, and only its nearest untrusted address', async () => {
+  const { api, make, owner } = await setup({ TRUSTED_PROXIES: '127.0.0.0/8, 10.0.0.0/8, ::1, fd00::/8' });
+  const direct = await setup();
+  const addressOf = async (installation: typeof direct, forwarded: string | null) => {
+    const { key, orgId } = await installation.make.apiKey();
+    const headers = forwarded === null ? {} : from(forwarded);
+    const answer = await installation.api.get(`/v1/orgs/${orgId}`, { key, headers });
+    const { rows } = await installation.owner.pool.query<{ address: string }>(
+      'select host(address) as address from activity where id = $1',
+      [answer.headers.get('request-id')],
+    );
+    return rows[0]?.address;
+  };
+  const proxied = { ...direct, api, make, owner };
+  const cases: [string | null, string][] = [
+    [null, '127.0.0.1'],
+    ['203.0.113.9', '203.0.113.9'],
+    ['198.51.100.1, 203.0.113.9', '203.0.113.9'],
+    ['198.51.100.1, 203.0.113.9, 10.1.2.3', '203.0.113.9'],
+    ['198.51.100.1,203.0.113.9 ,10.1.2.3, 10.9.9.9', '203.0.113.9'],
+    ['2001:db8::7', '2001:db8::7'],
+    ['2001:db8::7, fd00::1', '2001:db8::7'],
+    ['::ffff:203.0.113.9', '203.0.113.9'],
+    ['10.1.1.1, 10.2.2.2', '10.1.1.1'],
+    ['198.51.100.1, nonsense', '127.0.0.1'],
+    ['198.51.100.1, nonsense, 10.1.2.3', '10.1.2.3'],
+    ['', '127.0.0.1'],
+  ];
+  for (const [forwarded, address] of cases)
+    expect([forwarded, await addressOf(proxied, forwarded)]).toEqual([forwarded, address]);
+  expect(await addressOf(direct, '203.0.113.9')).toBe('127.0.0.1');
+});
+
+it('failures behind a trusted proxy count for each client, and for a whole IPv6 network of /64', async () => {
+  const { api } = await setup({ TRUSTED_PROXIES: '127.0.0.1' });
+  const statusFrom = async (address: string) => (await failFrom(api, 1, from(address)))[0]?.status;
+  await failFrom(api, failedAuthenticationsPerMinute, from('203.0.113.9'));
+  expect(await statusFrom('203.0.113.9')).toBe(429);
+  expect(await statusFrom('203.0.113.10')).toBe(401);
+
+  await failFrom(api, failedAuthenticationsPerMinute / 2, from('2001:db8:1:2:3::1'));
+  await failFrom(api, failedAuthenticationsPerMinute / 2, from('2001:db8:1:2::9'));
+  expect(await statusFrom('2001:db8:1:2:ffff::1')).toBe(429);
+  expect(await statusFrom('2001:db8:1:3::1')).toBe(401);
+});
+
+it('bytes that are no HTTP get a JSON 400 and a closed connection, too large a header 431', async () => {
+  const { api } = await setup();
+  const cases: [string, string][] = [
+    ['nonsense\r\n\r\n', '400 Bad Request'],
+    ['GET /v1/orgs/x HTTP/1.1\r\nno colon\r\n\r\n', '400 Bad Request'],
+    ['GET /livez HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n', '400 Bad Request'],
+    [`GET /livez HTTP/1.1\r\nHost: a\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`, '431 Request Header Fields Too Large'],
+  ];
+  for (const [bytes, status] of cases) {
+    const answer = await sendRaw(api.url, bytes);
+    const [head = '', body = ''] = answer.split('\r\n\r\n');
+    expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status}\r\n`));
+    expect(head).toContain('Content-Type: application/json');
+    expect(head).toContain('Connection: close');
+    expect(JSON.parse(body)).toEqual({ error: 'invalid_request', message: expect.any(String) });
+  }
+  expect((await api.get('/livez')).status).toBe(200);
+});

@@ -1,0 +1,63 @@
+/** `/livez` and `/readyz`. Source: design, sections 5 and 8. */
+import { expect, it } from 'vitest';
+import { makeKey } from '#domain/keys/format.ts';
+import { testKeySecrets } from '#test/secrets.ts';
+import { setup, startTestApi } from '#test/setup.ts';
+
+it('ignore any key, good or bad, and count it nowhere', async () => {
+  const { api, make, owner } = await setup();
+  const { key } = await make.apiKey();
+  const tagSecret = testKeySecrets.tagSecrets[0];
+  for (const path of ['/livez', '/readyz']) {
+    for (const sent of [undefined, key, 'nonsense', makeKey('ca', tagSecret), makeKey('us', tagSecret)]) {
+      const answer = await api.get(path, sent === undefined ? {} : { key: sent });
+      expect(answer.status).toBe(200);
+      expect(await answer.json()).toEqual({ status: 'ok' });
+      expect(answer.headers.get('ratelimit')).toBeNull();
+      expect(answer.headers.get('cache-control')).toBe('no-store');
+    }
+  }
+  expect((await owner.pool.query('select from activity where action <> $$key.create$$')).rowCount).toBe(0);
+});
+
+it('say that a process lives, and is not ready, while the database cannot be reached', async () => {
+  const { database } = await setup();
+  const api = await startTestApi(database, { API_DATABASE_URL: 'postgresql://nobody:nothing@127.0.0.1:1/nothing' });
+  expect((await api.get('/livez')).status).toBe(200);
+  const unready = await api.get('/readyz');
+  expect(unready.status).toBe(503);
+  expect(await unready.json()).toEqual({ status: 'unready', reason: expect.stringContaining('database') });
+});
+
+it('say unready on a schema older than this version, and what to do', async () => {
+  const { database, owner } = await setup();
+  await owner.pool.query('delete from schema_migration');
+  const api = await startTestApi(database);
+  const unready = await api.get('/readyz');
+  expect(unready.status).toBe(503);
+  expect(await unready.json()).toMatchObject({ reason: expect.stringMatching(/run the migrations/) });
+});
+
+it('say unready while draining, still alive, and every answer then closes its connection', async () => {
+  const { database, make } = await setup();
+  const { key, orgId } = await make.apiKey();
+  const api = await startTestApi(database, { DRAIN_DELAY_MS: '1500' });
+  expect((await api.get(`/v1/orgs/${orgId}`, { key })).headers.get('connection')).not.toBe('close');
+  const stopped = api.stop();
+  const [unready, alive, read] = await Promise.all([
+    api.get('/readyz'),
+    api.get('/livez'),
+    api.get(`/v1/orgs/${orgId}`, { key }),
+  ]);
+  expect([unready.status, alive.status, read.status]).toEqual([503, 200, 200]);
+  expect(await unready.json()).toEqual({ status: 'unready', reason: 'draining' });
+  for (const answer of [unready, alive, read]) expect(answer.headers.get('connection')).toBe('close');
+  await stopped;
+  await expect(api.get('/livez')).rejects.toThrow();
+});
+
+it('stop may be called twice', async () => {
+  const { api } = await setup();
+  await Promise.all([api.stop(), api.stop()]);
+  await api.stop();
+});

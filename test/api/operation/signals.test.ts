@@ -1,0 +1,110 @@
+/** An API that is told to end loses no request. Source: design, section 8. */
+import { Agent } from 'node:http';
+import { expect, it } from 'vitest';
+import { spawnApi, startChildApi } from '#test/child-api.ts';
+import { exchange } from '#test/exchange.ts';
+import { apiEnvironment, setupDatabase, startTestApi } from '#test/setup.ts';
+
+const connections = 40;
+
+it('SIGTERM under constant load on kept-alive connections fails no request, and ends with code 0', async () => {
+  const { database, make } = await setupDatabase();
+  const maker = await make.member();
+  const keys = await Promise.all(Array.from({ length: 24 }, () => make.apiKey({ maker })));
+  const leaving = await startChildApi(database, { DRAIN_DELAY_MS: '1500' });
+  // A load balancer asks readiness a few times a second and sends new requests to another pod once it is off.
+  const staying = await startTestApi(database);
+  let target = leaving.url;
+  let loading = true;
+  const failures: string[] = [];
+  const statuses = new Map<number, number>();
+  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+
+  async function watchReadiness(): Promise<void> {
+    while (target === leaving.url) {
+      const ready = await exchange(`${leaving.url}/readyz`).catch(() => null);
+      if (ready?.status !== 200) target = staying.url;
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+  }
+  async function load(lane: number): Promise<void> {
+    for (let turn = lane; loading; turn += connections) {
+      const headers = { authorization: `Bearer ${keys[turn % keys.length]?.key}` };
+      try {
+        const { status } = await exchange(`${target}/v1/orgs/${maker.orgId}/members`, { agent, headers });
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      } catch (error) {
+        failures.push((error as Error).message);
+      }
+    }
+  }
+  const lanes = Promise.all([watchReadiness(), ...Array.from({ length: connections }, (_, lane) => load(lane))]);
+  await expect.poll(() => statuses.get(200) ?? 0, { timeout: 30_000 }).toBeGreaterThan(200);
+  leaving.process.kill('SIGTERM');
+  expect(await leaving.ended).toEqual({ code: 0, signal: null });
+  loading = false;
+  await lanes;
+  agent.destroy();
+
+  expect(failures).toEqual([]);
+  for (const status of statuses.keys()) expect([200, 429]).toContain(status); // 429: the load is beyond the keys' limits
+  expect(leaving.lines.join('\n')).toContain('SIGTERM');
+}, 60_000);
+
+it('requests under way when the server closes are answered', async () => {
+  const { database, make, owner } = await setupDatabase();
+  const maker = await make.member();
+  const keys = await Promise.all(Array.from({ length: 5 }, () => make.apiKey({ maker })));
+  const api = await startChildApi(database, { DRAIN_DELAY_MS: '0' });
+  // Reads wait for this lock, so that they are under way for sure when the signal comes.
+  const lock = await owner.pool.connect();
+  await lock.query('begin; lock table membership in access exclusive mode');
+  const reads = keys.map(({ key }) =>
+    exchange(`${api.url}/v1/orgs/${maker.orgId}`, { headers: { authorization: `Bearer ${key}` } }),
+  );
+  const waiting = async () =>
+    (
+      await owner.pool.query(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      )
+    ).rowCount;
+  await expect.poll(waiting, { timeout: 10_000 }).toBe(keys.length);
+  api.process.kill('SIGTERM');
+  await expect.poll(() => api.lines.join('\n'), { timeout: 10_000 }).toContain('SIGTERM');
+  await lock.query('commit');
+  lock.release();
+  for (const { status, headers } of await Promise.all(reads)) {
+    expect(status).toBe(200);
+    // Without it the kept connections held the server open for seconds after the last answer.
+    expect(headers.connection).toBe('close');
+  }
+  expect(await api.ended).toEqual({ code: 0, signal: null });
+});
+
+it('a second signal ends it at once, with requests or without', async () => {
+  const { database } = await setupDatabase();
+  const api = await startChildApi(database, { DRAIN_DELAY_MS: '60000' });
+  api.process.kill('SIGTERM');
+  await expect.poll(() => api.lines.join('\n'), { timeout: 10_000 }).toContain('SIGTERM');
+  api.process.kill('SIGINT');
+  expect(await api.ended).toEqual({ code: 1, signal: null });
+});
+
+it('a port that is taken is told in one sentence with the remedy, without a stack, and code 1', async () => {
+  const { database } = await setupDatabase();
+  const first = await startTestApi(database);
+  const child = spawnApi(apiEnvironment(database, { PORT: new URL(first.url).port }));
+  expect(await child.ended).toEqual({ code: 1, signal: null });
+  const text = child.lines.join('\n');
+  expect(text).toMatch(/cannot listen on 127\.0\.0\.1 port \d+: another process listens there; set another port/);
+  expect(text).not.toMatch(/^\s+at /m);
+});
+
+it('bad settings are told all at once, without their values, without a stack, and code 1', async () => {
+  const child = spawnApi({ REGION: 'mars-9000', API_DATABASE_URL: 'mysql://secret-user@x', PORT: '99999' });
+  expect(await child.ended).toEqual({ code: 1, signal: null });
+  const text = child.lines.join('\n');
+  for (const name of ['REGION', 'API_DATABASE_URL', 'PORT', 'KEY_PEPPERS', 'KEY_TAG_SECRETS'])
+    expect(text).toContain(name);
+  expect(text).not.toMatch(/mars-9000|secret-user|99999|^\s+at /m);
+});

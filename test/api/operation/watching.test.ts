@@ -1,0 +1,119 @@
+/** What operators see: metrics, logs, traces; and what they must not. Source: design, section 8. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { setup, setupDatabase, startTestApi } from '#test/setup.ts';
+
+const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
+
+it('metrics count requests by operation and status, and name no organization, key, person or address', async () => {
+  const { api, make } = await setup();
+  const maker = await make.member();
+  const { key } = await make.apiKey({ maker });
+  await api.get(`/v1/orgs/${maker.orgId}`, { key });
+  await api.get(`/v1/orgs/${maker.orgId}/seats`, { key });
+  await api.get(`/v1/orgs/${maker.orgId}/seats`, { key });
+  await api.get(`/v1/orgs/${maker.orgId}`);
+  await api.get(`/v1/anything/${maker.userId}`);
+
+  const page = await fetch(`${api.metricsUrl}/metrics`);
+  expect(page.headers.get('content-type')).toMatch(/^text\/plain/);
+  const text = await page.text();
+  for (const [operation, status, count] of [
+    ['getOrg', 200, 1],
+    ['getOrgSeats', 200, 2],
+    ['getOrg', 401, 1],
+    ['none', 404, 1],
+  ])
+    expect(text).toContain(
+      `org_api_request_duration_seconds_count{operation="${operation}",status="${status}"} ${count}\n`,
+    );
+  for (const series of [
+    'org_api_limiter_without_redis 0',
+    'org_api_failed_authentications_total 1',
+    'org_api_activity_lines_per_insert_count',
+    'org_api_database_connections{state="open"}',
+    'process_cpu_seconds_total',
+    'nodejs_eventloop_lag_seconds',
+  ])
+    expect(text).toContain(series);
+  expect(text).not.toMatch(uuid);
+  for (const secret of [key.slice(7, 20), maker.userId, '127.0.0.1', 'Harbor']) expect(text).not.toContain(secret);
+
+  expect((await fetch(`${api.metricsUrl}/`)).status).toBe(404);
+  expect((await api.get('/metrics')).status).toBe(404); // not on the port that partners reach
+});
+
+it('the log has one JSON line per request with what to search by, and no key, body, name, path or address', async () => {
+  const { api, make, logLines } = await setup();
+  const maker = await make.member({ name: 'Zelda Quill' });
+  const { id, key } = await make.apiKey({ maker });
+  const grant = await make.grant({
+    professional: maker,
+    familyId: await make.family({ orgId: maker.orgId, name: 'Okonkwo family' }),
+  });
+  const answers = [
+    await api.get(`/v1/orgs/${maker.orgId}/clients`, { key }),
+    await api.get(`/v1/orgs/${maker.orgId}/clients?token=${key}`, { key }),
+    await api.get(`/nowhere/${key}`),
+    await api.get(`/v1/orgs/${maker.orgId}/clients`, { key: `${key}0`, headers: { 'user-agent': key, cookie: key } }),
+  ];
+  expect(await answers[0]?.text()).toContain('Okonkwo');
+  const lines = logLines
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .filter(({ msg }) => msg === 'request');
+  expect(lines).toEqual(
+    answers.map((answer) =>
+      expect.objectContaining({ requestId: answer.headers.get('request-id'), status: answer.status, method: 'GET' }),
+    ),
+  );
+  expect(lines[0]).toEqual({
+    ...{ level: 'info', app: 'api', region: 'us', msg: 'request', time: expect.stringMatching(/Z$/) },
+    ...{ requestId: answers[0]?.headers.get('request-id'), method: 'GET', operation: 'getFirmRoster', status: 200 },
+    ...{ organizationId: maker.orgId, keyId: id, limitLeft: 119, durationMs: expect.any(Number) },
+  });
+  for (const secret of [key.slice(7), key.slice(7, 20), 'Zelda', 'Okonkwo', maker.userId, grant.familyId, 'nowhere'])
+    expect(logLines.join('')).not.toContain(secret);
+});
+
+it('traces of requests reach the OTLP endpoint when there is one, and hold ids and statuses only', async () => {
+  const received: string[] = [];
+  const collector = createServer((request, response) => {
+    const parts: Buffer[] = [];
+    request.on('data', (part: Buffer) => parts.push(part));
+    request.on('end', () => {
+      received.push(`${request.method} ${request.url} ${Buffer.concat(parts).toString('latin1')}`);
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}');
+    });
+  });
+  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void collector.close());
+  const { database, make } = await setupDatabase();
+  const { port } = collector.address() as AddressInfo;
+  const api = await startTestApi(database, { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` });
+  const maker = await make.member();
+  const { key } = await make.apiKey({ maker });
+  const answer = await api.get(`/v1/orgs/${maker.orgId}`, { key });
+  await api.stop(); // sends what is left
+
+  const text = received.join('\n');
+  expect(text).toMatch(/^POST \/v1\/traces /);
+  for (const part of [
+    'limiter',
+    'statement',
+    'activity',
+    'org-api-api',
+    'getOrg',
+    answer.headers.get('request-id') ?? '',
+  ])
+    expect(text).toContain(part);
+  for (const secret of [key.slice(7, 20), maker.userId, 'Harbor']) expect(text).not.toContain(secret);
+});
+
+it('an OTLP endpoint that is away costs no answer and no stop', async () => {
+  const { database, make } = await setupDatabase();
+  const api = await startTestApi(database, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' });
+  const { key, orgId } = await make.apiKey();
+  expect((await api.get(`/v1/orgs/${orgId}`, { key })).status).toBe(200);
+  await api.stop();
+});

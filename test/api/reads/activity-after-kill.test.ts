@@ -1,0 +1,69 @@
+/** No line, no answer, whenever the process dies. Source: design, section 5, step 5. */
+import { Agent } from 'node:http';
+import { expect, it } from 'vitest';
+import { startChildApi } from '#test/child-api.ts';
+import { exchange } from '#test/exchange.ts';
+import { setupDatabase } from '#test/setup.ts';
+
+const connections = 32;
+/** Answers received before the kill: within the limit of 20 keys. */
+const answersBeforeKill = [250, 600, 1_100];
+
+/** Reads over many connections until so many answers came, then calls `kill` in the middle of the rest. Says which answers came whole, and how many did not. */
+async function readUntilKilled(
+  urls: string[],
+  keys: string[],
+  enough: number,
+  kill: () => void,
+): Promise<{ received: string[]; lost: number }> {
+  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  const received: string[] = [];
+  let lost = 0;
+  let killed = false;
+
+  async function read(turn: number): Promise<void> {
+    const url = urls[turn % urls.length] ?? '';
+    const headers = { authorization: `Bearer ${keys[turn % keys.length]}` };
+    const answer = await exchange(url, { agent, headers }).catch(() => null);
+    if (answer === null) lost += 1;
+    else if (answer.status === 200) received.push(String(answer.headers['request-id']));
+    if (received.length < enough || killed) return;
+    killed = true;
+    kill();
+  }
+  async function load(lane: number): Promise<void> {
+    for (let turn = lane; !killed; turn += connections) await read(turn);
+  }
+  await Promise.all(Array.from({ length: connections }, (_, lane) => load(lane)));
+  agent.destroy();
+  return { received, lost };
+}
+
+it('an answer that a client received has its line, though the API was killed with SIGKILL under load', async () => {
+  const { database, owner, make } = await setupDatabase();
+  const maker = await make.member();
+  let lostInAll = 0;
+  for (const enough of answersBeforeKill) {
+    const keys = await Promise.all(Array.from({ length: 20 }, () => make.apiKey({ maker })));
+    const api = await startChildApi(database);
+    const path = `${api.url}/v1/orgs/${maker.orgId}`;
+    const { received, lost } = await readUntilKilled(
+      [path, `${path}/members`, `${path}/seats`],
+      keys.map(({ key }) => key),
+      enough,
+      () => api.process.kill('SIGKILL'),
+    );
+    expect(await api.ended).toEqual({ code: null, signal: 'SIGKILL' });
+    lostInAll += lost;
+
+    const { rows } = await owner.pool.query<{ id: string }>(
+      `select id from activity where action like 'api.%' and id = any ($1)`,
+      [received],
+    );
+    const recorded = new Set(rows.map(({ id }) => id));
+    expect(recorded.size).toBe(rows.length);
+    expect(received.filter((id) => !recorded.has(id))).toEqual([]);
+    for (const made of keys) await make.keyRevoked(made);
+  }
+  expect(lostInAll).toBeGreaterThan(0); // the kills did come in the middle of requests
+}, 90_000);

@@ -1,0 +1,176 @@
+/** The activity log: every use of a key has its line; no line, no answer. Source: API document, section 5; design, section 5, step 5. */
+import { expect, it } from 'vitest';
+import { requestsPerWindow } from '#domain/contract/limits.ts';
+import { makeKey } from '#domain/keys/format.ts';
+import { testKeySecrets } from '#test/secrets.ts';
+import { setup, startTestApi, type TestInstallation } from '#test/setup.ts';
+import { endpoints } from '../../../apps/api/endpoints/index.ts';
+
+interface Line {
+  id: string;
+  action: string;
+  status: number;
+  code: string | null;
+  count: number;
+  organization_id: string;
+  person_id: string;
+  key_id: string;
+  address: string;
+}
+
+/** Lines of uses, in the order of their ids, which is that of the requests. */
+async function listUses({ owner }: TestInstallation): Promise<Line[]> {
+  const { rows } = await owner.pool.query<Line>(
+    `select id, action, status, code, count, organization_id, person_id, key_id, host(address) as address
+     from activity where action like 'api.%' order by id`,
+  );
+  return rows;
+}
+
+it('holds exactly one line for each use of a known key: who, what, from where, with which outcome, under its Request-Id', async () => {
+  const installation = await setup();
+  const { api, make } = installation;
+  const maker = await make.member({ permissions: ['org.read', 'org.clients.read'] });
+  const made = await make.apiKey({ maker, scopes: ['org.read', 'org.clients.read'] });
+  const other = await make.organization();
+  const path = `/v1/orgs/${maker.orgId}`;
+  const expected: Line[] = [];
+  async function use(
+    target: string,
+    action: string,
+    options: { method?: string; headers?: Record<string, string> } = {},
+  ) {
+    const answer = await api.get(target, { key: made.key, ...options });
+    const text = await answer.text();
+    const code = text.startsWith('{"error"') ? (JSON.parse(text) as { error: string }).error : null;
+    const { status } = answer;
+    expected.push({
+      ...{ id: answer.headers.get('request-id') ?? '', action, status, code, count: 1, organization_id: maker.orgId },
+      ...{ person_id: maker.userId, key_id: made.id, address: '127.0.0.1' },
+    });
+    return answer;
+  }
+
+  const etag = (await use(path, 'api.getOrg')).headers.get('etag') ?? '';
+  await use(path, 'api.getOrg', { headers: { 'if-none-match': etag } });
+  await use('/v1/orgs/x', 'api.getOrg');
+  await use(`${path}?a=b`, 'api.getOrg');
+  await use(`${path}/seats`, 'api.getOrgSeats');
+  await use(`/v1/orgs/${other}`, 'api.getOrg');
+  await use('/v1/orgs/00000000-0000-4000-8000-000000000000', 'api.getOrg');
+  await use(path, 'api.getOrg', { method: 'POST' });
+  await use('/v1/nowhere', 'api.none');
+  await make.permissionLost(maker, 'org.clients.read');
+  await use(`${path}/clients`, 'api.getFirmRoster');
+  await make.keyRevoked(made);
+  await use(path, 'api.getOrg');
+
+  expect(expected.map(({ status }) => status)).toEqual([200, 304, 400, 400, 403, 403, 404, 403, 404, 403, 401]);
+  expect(await listUses(installation)).toEqual(expected);
+});
+
+it('names each of the nine reads by its operation', async () => {
+  const installation = await setup();
+  const { key, orgId } = await installation.make.apiKey();
+  for (const { resource } of endpoints) await installation.api.get(`/v1/orgs/${orgId}${resource}`, { key });
+  const actions = (await listUses(installation)).map(({ action }) => action);
+  expect(actions).toEqual(endpoints.map(({ operationId }) => `api.${operationId}`));
+});
+
+it('holds no line for what is no known key', async () => {
+  const installation = await setup();
+  const { api, make } = installation;
+  const path = `/v1/orgs/${await make.organization()}`;
+  const unknown = makeKey('us', testKeySecrets.tagSecrets[0]);
+  for (const key of [undefined, 'x', unknown, makeKey('ca', testKeySecrets.tagSecrets[0])]) {
+    await api.get(path, key === undefined ? {} : { key });
+    await api.get(path, { method: 'DELETE', ...(key === undefined ? {} : { key }) });
+  }
+  expect(await listUses(installation)).toEqual([]);
+});
+
+it('holds a line for each of many concurrent reads, though they share inserts', async () => {
+  const installation = await setup();
+  const { api, make } = installation;
+  const maker = await make.member();
+  const keys = await Promise.all(Array.from({ length: 10 }, () => make.apiKey({ maker })));
+  const answers = await Promise.all(
+    keys.flatMap(({ key }) => Array.from({ length: 60 }, () => api.get(`/v1/orgs/${maker.orgId}`, { key }))),
+  );
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  const lines = await listUses(installation);
+  expect(new Set(lines.map(({ id }) => id))).toEqual(new Set(answers.map(({ headers }) => headers.get('request-id'))));
+  expect(lines.length).toBe(600);
+});
+
+it('holds one line per key and minute for calls over the limit, to which every API adds its count', async () => {
+  const installation = await setup();
+  const { api, make, database } = installation;
+  const second = await startTestApi(database);
+  const maker = await make.member();
+  const [loud, quiet] = [await make.apiKey({ maker }), await make.apiKey({ maker })];
+  const path = `/v1/orgs/${maker.orgId}`;
+  await Promise.all(Array.from({ length: requestsPerWindow }, () => api.get(path, { key: loud.key })));
+  expect((await api.get(path, { key: quiet.key })).status).toBe(200);
+
+  const refused = await Promise.all(
+    Array.from({ length: 60 }, (_, n) => (n % 3 === 0 ? second : api).get(path, { key: loud.key })),
+  );
+  expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([429]));
+  const unknown = makeKey('us', testKeySecrets.tagSecrets[0]);
+  for (let call = 0; call < requestsPerWindow + 5; call += 1) await api.get(path, { key: unknown });
+
+  const refusals = async () => (await listUses(installation)).filter(({ status }) => status === 429);
+  await expect
+    .poll(async () => (await refusals()).reduce((sum, line) => sum + line.count, 0), { timeout: 10_000 })
+    .toBe(60);
+  const lines = await refusals();
+  expect(lines.length).toBeLessThanOrEqual(2); // two when the minute turned meanwhile
+  for (const line of lines) {
+    expect(line).toMatchObject({
+      ...{ action: 'api.rate_limited', code: 'rate_limited', key_id: loud.id },
+      ...{ organization_id: maker.orgId, person_id: maker.userId },
+    });
+  }
+});
+
+it('writes the counts of refused calls before a graceful stop ends', async () => {
+  const installation = await setup();
+  const { api, make } = installation;
+  const { key, orgId } = await make.apiKey();
+  await Promise.all(Array.from({ length: requestsPerWindow + 7 }, () => api.get(`/v1/orgs/${orgId}`, { key })));
+  await api.stop();
+  const counts = (await listUses(installation)).filter(({ status }) => status === 429).map(({ count }) => count);
+  expect(counts.reduce((sum, count) => sum + count, 0)).toBe(7);
+});
+
+it('gives no answer when the line cannot be written, and answers again when it can', async () => {
+  const installation = await setup();
+  const { api, make, owner, logLines } = installation;
+  const made = await make.apiKey();
+  const path = `/v1/orgs/${made.orgId}`;
+  await owner.pool.query('revoke insert on api.activity from org_api_read');
+
+  const refusedToo = [
+    await api.get(path, { key: made.key }),
+    await api.get('/v1/orgs/x', { key: made.key }),
+    await api.get(path, { key: made.key, method: 'POST' }),
+  ];
+  for (const answer of refusedToo) {
+    const text = await answer.text();
+    expect(answer.status).toBe(500);
+    expect(JSON.parse(text)).toEqual({
+      error: 'internal',
+      message: 'Something went wrong on our side.',
+      requestId: answer.headers.get('request-id'),
+    });
+    expect(answer.headers.get('etag')).toBeNull();
+    expect(text).not.toMatch(/Harbor|permission|activity/);
+  }
+  expect(logLines.join('')).toContain('42501');
+  expect(await listUses(installation)).toEqual([]);
+
+  await owner.pool.query('grant insert on api.activity to org_api_read');
+  expect((await api.get(path, { key: made.key })).status).toBe(200);
+  expect((await listUses(installation)).length).toBe(1);
+});

@@ -1,0 +1,139 @@
+/** "At once": what takes a key's right away has taken it from every read that begins after it has committed. Source: API document, section 5. */
+import { expect, it } from 'vitest';
+import type { ErrorCode } from '#domain/contract/errors.ts';
+import { rotateKey } from '#domain/keys/rotate.ts';
+import type { MadeKey, MadeMember } from '#test/make.ts';
+import { testKeySecrets } from '#test/secrets.ts';
+import { setup, startTestApi, type TestApi, type TestInstallation } from '#test/setup.ts';
+
+/** Reads under way at a time for one key, and how many it makes before the change and after it: within the key's limit of 120. */
+const readers = 4;
+const readsBefore = 16;
+const readsAfter = 24;
+
+interface Case {
+  maker: MadeMember;
+  made: MadeKey;
+  installation: TestInstallation;
+}
+type Change = (c: Case) => Promise<unknown>;
+
+const sql =
+  (text: string, value: (c: Case) => string | null): Change =>
+  (c) =>
+    c.installation.owner.pool.query(text, [value(c)]);
+const person = (c: Case) => c.maker.userId;
+
+const changes: Record<string, [change: Change, code: ErrorCode]> = {
+  'a revocation': [(c) => c.installation.make.keyRevoked(c.made), 'invalid_api_key'],
+  'a rotation without overlap': [
+    (c) =>
+      rotateKey(
+        c.installation.owner.orm.em,
+        { organizationId: c.made.orgId, keyId: c.made.id, makerId: c.maker.userId, overlapSeconds: 0, expiresAt: null },
+        testKeySecrets,
+      ),
+    'invalid_api_key',
+  ],
+  'an expiry': [sql('update api_key set expires_at = now() where id = $1', (c) => c.made.id), 'invalid_api_key'],
+  'a scope taken from the key': [
+    sql(`update api_key set scopes = array['org.roles.read'] where id = $1`, (c) => c.made.id),
+    'insufficient_scope',
+  ],
+  'a permission taken from the role': [
+    (c) => c.installation.make.permissionLost(c.maker, 'org.clients.read'),
+    'forbidden',
+  ],
+  'a role taken from the maker': [sql('delete from membership_role where person_id = $1', person), 'forbidden'],
+  'a suspension of the maker': [
+    sql(`update membership set status = 'suspended' where person_id = $1`, person),
+    'forbidden',
+  ],
+  'the maker’s leaving': [sql(`update membership set status = 'left' where person_id = $1`, person), 'forbidden'],
+  'the removal of the maker’s row': [sql('delete from membership where person_id = $1', person), 'forbidden'],
+};
+
+/** Reads with one key from all APIs while the change happens; says when it had committed and what each read got. */
+async function readBeside(c: Case, apis: TestApi[], change: Change) {
+  const reads: { beganAt: number; status: number; error: string | undefined }[] = [];
+  let committedAt = Number.POSITIVE_INFINITY;
+  let began = 0;
+  let left = Number.POSITIVE_INFINITY;
+  let changing: Promise<void> | undefined;
+
+  async function read(api: TestApi): Promise<void> {
+    while (left > 0) {
+      left -= 1;
+      began += 1;
+      if (began === readsBefore) {
+        changing = change(c).then(() => {
+          committedAt = performance.now();
+          left = readsAfter;
+        });
+      }
+      // While the change is under way, reads go on, but not without bound.
+      if (began > 90 && committedAt === Number.POSITIVE_INFINITY) await changing;
+      const beganAt = performance.now();
+      const answer = await api.get(`/v1/orgs/${c.maker.orgId}/clients`, { key: c.made.key });
+      const { error } = (await answer.json()) as { error?: string };
+      reads.push({ beganAt, status: answer.status, error });
+    }
+  }
+  await Promise.all(Array.from({ length: readers }, (_, n) => read(apis[n % apis.length] as TestApi)));
+  return { reads, committedAt };
+}
+
+it.each(Object.entries(changes))('%s is seen by every read that begins after it', async (_name, [change, code]) => {
+  const installation = await setup();
+  const apis = [installation.api, await startTestApi(installation.database)];
+  const cases = await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      const maker = await installation.make.member({
+        permissions: ['org.clients.read', 'org.roles.read', 'org.keys.manage'],
+      });
+      const made = await installation.make.apiKey({ maker, scopes: ['org.clients.read'] });
+      return { maker, made, installation };
+    }),
+  );
+
+  const results = await Promise.all(cases.map((c) => readBeside(c, apis, change)));
+
+  for (const { reads, committedAt } of results) {
+    const after = reads.filter((read) => read.beganAt > committedAt);
+    expect(after.length).toBeGreaterThanOrEqual(readsAfter - readers);
+    expect(new Set(after.map((read) => `${read.status} ${read.error}`))).toEqual(
+      new Set([code === 'invalid_api_key' ? '401 invalid_api_key' : `403 ${code}`]),
+    );
+    expect(reads.filter((read) => read.beganAt < committedAt && read.status === 200).length).toBeGreaterThan(0);
+    expect(reads.map((read) => read.status)).not.toContain(429);
+  }
+});
+
+it('an expiry that passes by itself is seen by every read that begins after its time', async () => {
+  const { api, make } = await setup();
+  const maker = await make.member();
+  const expiresAt = new Date(Date.now() + 2_000);
+  const { key } = await make.apiKey({ maker, expiresAt });
+  const reads: { beganAt: number; status: number }[] = [];
+  while (reads.filter((read) => read.beganAt > expiresAt.getTime()).length < 20) {
+    const beganAt = Date.now();
+    const { status } = await api.get(`/v1/orgs/${maker.orgId}`, { key });
+    reads.push({ beganAt, status });
+    if (beganAt < expiresAt.getTime()) await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  expect(reads[0]?.status).toBe(200);
+  for (const read of reads) if (read.beganAt >= expiresAt.getTime()) expect(read.status).toBe(401);
+});
+
+it('what is given back is given back at once', async () => {
+  const { api, make, owner } = await setup();
+  const maker = await make.member({ permissions: ['org.read'] });
+  const { key } = await make.apiKey({ maker, scopes: ['org.read'] });
+  const statusOf = async () => (await api.get(`/v1/orgs/${maker.orgId}`, { key })).status;
+  for (let turn = 0; turn < 10; turn += 1) {
+    await owner.pool.query(`update membership set status = 'suspended' where person_id = $1`, [maker.userId]);
+    expect(await statusOf()).toBe(403);
+    await owner.pool.query(`update membership set status = 'active' where person_id = $1`, [maker.userId]);
+    expect(await statusOf()).toBe(200);
+  }
+});

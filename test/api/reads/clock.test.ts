@@ -1,0 +1,59 @@
+/** Time passes by itself: an end that has come is an end in every answer, before anything has written so. Source: design, section 3. */
+import { expect, it } from 'vitest';
+import { setup } from '#test/setup.ts';
+
+interface Roster {
+  clients: { grantId: string; status: string; endsAt: string | null }[];
+  seats: Record<string, number>;
+}
+interface SeatFamilies {
+  seats: { id: string }[];
+  eligible: { grantId: string }[];
+  ended: { id: string; reason: string; endedAt: string }[];
+}
+
+it('access that ends while nobody writes is ended in roster, seat counts and seat families from that moment on', async () => {
+  const { api, make, owner } = await setup();
+  const maker = await make.member();
+  const { orgId } = maker;
+  const { key } = await make.apiKey({ maker });
+  const seated = await make.grant({ professional: maker });
+  const eligible = await make.grant({ professional: maker });
+  const lasting = await make.grant({ professional: maker, endsAt: new Date(Date.now() + 86_400_000) });
+  const seat = await make.seat({ orgId, grant: seated });
+  const lastingSeat = await make.seat({ orgId, grant: lasting });
+  const get = async (resource: string) => (await api.get(`/v1/orgs/${orgId}${resource}`, { key })).json();
+  const read = async () => ({
+    roster: (await get('/clients')) as Roster,
+    counts: (await get('/seats')) as { used: number },
+    families: (await get('/seats/families')) as SeatFamilies,
+  });
+  const statusOf = ({ clients }: Roster, id: string) => clients.find(({ grantId }) => grantId === id)?.status;
+
+  const endsAt = new Date(Date.now() + 3_000);
+  await owner.pool.query('update client_grant set ends_at = $1 where id in ($2, $3)', [endsAt, seated.id, eligible.id]);
+  const before = await read();
+  expect(Date.now()).toBeLessThan(endsAt.getTime());
+  expect([seated, eligible, lasting].map(({ id }) => statusOf(before.roster, id))).toEqual([
+    'active',
+    'active',
+    'active',
+  ]);
+  expect(before.roster.seats).toEqual({ members: 1, professionalsWithClients: 1, activeFamilies: 3 });
+  expect(before.counts.used).toBe(2);
+  expect(before.families.eligible).toMatchObject([{ grantId: eligible.id }]);
+  expect(before.families.ended).toEqual([]);
+
+  await expect.poll(() => Date.now(), { timeout: 10_000, interval: 20 }).toBeGreaterThan(endsAt.getTime());
+  const after = await read();
+  expect([seated, eligible, lasting].map(({ id }) => statusOf(after.roster, id))).toEqual(['ended', 'ended', 'active']);
+  expect(after.roster.seats).toEqual({ members: 1, professionalsWithClients: 1, activeFamilies: 1 });
+  expect(after.counts.used).toBe(1);
+  expect(after.families.seats).toMatchObject([{ id: lastingSeat }]);
+  expect(after.families.eligible).toEqual([]);
+  expect(after.families.ended).toMatchObject([{ id: seat, reason: 'access_ended', endedAt: endsAt.toISOString() }]);
+
+  // What the maintenance loop writes a moment later changes no answer.
+  await owner.pool.query(`update client_grant set status = 'ended', end_reason = 'ended' where ends_at <= now()`);
+  expect(await read()).toEqual(after);
+});

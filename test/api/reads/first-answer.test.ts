@@ -1,0 +1,17 @@
+import { describe, expect, it } from 'vitest';
+import { setup } from '#test/setup.ts';
+
+describe('GET /v1/orgs/{orgId}/seats', () => {
+  it('answers 403 forbidden once the maker of the key has lost the permission', async () => {
+    const { api, make } = await setup();
+    const maker = await make.member({ permissions: ['org.billing.manage'] });
+    const { key } = await make.apiKey({ maker, scopes: ['org.billing.manage'] });
+    expect((await api.get(`/v1/orgs/${maker.orgId}/seats`, { key })).status).toBe(200);
+
+    await make.permissionLost(maker, 'org.billing.manage');
+
+    const answer = await api.get(`/v1/orgs/${maker.orgId}/seats`, { key });
+    expect(answer.status).toBe(403);
+    expect(await answer.json()).toMatchObject({ error: 'forbidden' });
+  });
+});

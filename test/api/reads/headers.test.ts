@@ -1,0 +1,82 @@
+/** The headers of keyed answers. Source: design, section 5. */
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { setup } from '#test/setup.ts';
+import { endpoints } from '../../../apps/api/endpoints/index.ts';
+
+const uuidV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+function expectKeyedHeaders(answer: Response): void {
+  expect(answer.headers.get('request-id')).toMatch(uuidV7);
+  expect(answer.headers.get('ratelimit-policy')).toBe('"key";q=120;w=60');
+  expect(answer.headers.get('ratelimit')).toMatch(/^"key";r=\d{1,3};t=([1-9]|[1-5]\d|60)$/);
+  expect(answer.headers.get('cache-control')).toBe('private, no-cache');
+  expect(answer.headers.get('vary')).toBe('Authorization');
+  expect(answer.headers.get('x-powered-by')).toBeNull();
+}
+
+describe.each(endpoints)('$operationId', ({ resource, scope }) => {
+  it('carries every header of a keyed answer, whatever the answer is', async () => {
+    const { api, make } = await setup();
+    const expiresAt = new Date(Date.now() + 86_400_000);
+    const { key, orgId } = await make.apiKey({ expiresAt });
+    const path = `/v1/orgs/${orgId}${resource}`;
+
+    const whole = await api.get(path, { key });
+    expect(whole.status).toBe(200);
+    expect(whole.headers.get('content-type')).toBe('application/json');
+    const etag = whole.headers.get('etag') ?? '';
+    expect(etag).toMatch(/^"[\w-]{22}"$/);
+    const unchanged = await api.get(path, { key, headers: { 'if-none-match': etag } });
+    expect(unchanged.status).toBe(304);
+    expect(unchanged.headers.get('etag')).toBe(etag);
+
+    const malformed = await api.get(`/v1/orgs/x${resource}`, { key });
+    const missing = await api.get(`/v1/orgs/${randomUUID()}${resource}`, { key });
+    const posted = await api.get(path, { key, method: 'POST' });
+    const nowhere = await api.get(`${path}/nowhere`, { key });
+    const statuses = [malformed, missing, posted, nowhere].map((answer) => answer.status);
+    expect(statuses).toEqual([400, 404, 403, 404]);
+    for (const answer of [whole, unchanged, malformed, missing, posted, nowhere]) {
+      expectKeyedHeaders(answer);
+      expect(answer.headers.get('key-expires')).toBe(expiresAt.toISOString());
+    }
+    for (const answer of [malformed, missing, posted, nowhere]) expect(answer.headers.get('etag')).toBeNull();
+  });
+
+  it('carries them on refusals of the key itself, and Key-Expires only for a key that expires', async () => {
+    const { api, make } = await setup();
+    const maker = await make.member({ permissions: [scope] });
+    const made = await make.apiKey({ maker, scopes: [scope] });
+    const path = `/v1/orgs/${maker.orgId}${resource}`;
+    await make.permissionLost(maker, scope);
+    const forbidden = await api.get(path, { key: made.key });
+    await make.keyRevoked(made);
+    const revoked = await api.get(path, { key: made.key });
+
+    expect([forbidden.status, revoked.status]).toEqual([403, 401]);
+    for (const answer of [forbidden, revoked]) {
+      expectKeyedHeaders(answer);
+      expect(answer.headers.get('key-expires')).toBeNull();
+    }
+  });
+});
+
+it('counts the calls of a key down in RateLimit, refusals included', async () => {
+  const { api, make } = await setup();
+  const { key, orgId } = await make.apiKey();
+  const left: (string | undefined)[] = [];
+  for (const path of [`/v1/orgs/${orgId}`, '/v1/orgs/x', `/v1/orgs/${randomUUID()}`, '/nowhere']) {
+    const answer = await api.get(path, { key });
+    left.push(answer.headers.get('ratelimit')?.split(';')[1]);
+  }
+  expect(left).toEqual(['r=119', 'r=118', 'r=117', 'r=116']);
+});
+
+it('gives every answer an id of its own, also without a key', async () => {
+  const { api } = await setup();
+  const answers = await Promise.all(Array.from({ length: 20 }, () => api.get('/v1/orgs/x')));
+  const ids = answers.map((answer) => answer.headers.get('request-id'));
+  for (const id of ids) expect(id).toMatch(uuidV7);
+  expect(new Set(ids).size).toBe(20);
+});

@@ -1,0 +1,66 @@
+/** When several refusals hold at once, the first of the design's order is the answer (section 5, steps 1 to 4). */
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import type { ErrorCode } from '#domain/contract/errors.ts';
+import { requestsPerWindow } from '#domain/contract/limits.ts';
+import { expectRefusal } from '#test/refusal.ts';
+import { setup } from '#test/setup.ts';
+import { endpoints } from '../../../apps/api/endpoints/index.ts';
+
+const otherScope = (scope: string) => (scope === 'org.read' ? 'org.clients.read' : 'org.read');
+
+describe.each(endpoints)('$operationId', ({ scope, resource }) => {
+  it('names the first cause of the order, as one after the other is mended', async () => {
+    const { api, make, owner } = await setup();
+    const other = await make.organization();
+    const maker = await make.member({ permissions: [scope, otherScope(scope)] });
+    const { id, key } = await make.apiKey({ maker, scopes: [otherScope(scope) as typeof scope] });
+    const sql = (text: string) => () => owner.pool.query(text, [text.includes('api_key') ? id : maker.userId]);
+    const leave = sql(`update membership set status = 'left' where person_id = $1`);
+    const lose = () => make.permissionLost(maker, scope);
+    const revokeAndExpire = sql(
+      `update api_key set created_at = now() - interval '2 days', expires_at = now() - interval '1 day', revoked_at = now(), slot = null where id = $1`,
+    );
+    for (const spoil of [leave, lose, revokeAndExpire]) await spoil();
+
+    // Each row mends what the row above was refused for, and no more.
+    const table: [mend: (() => Promise<unknown>) | null, orgId: string, code: ErrorCode, message: RegExp][] = [
+      [null, 'malformed', 'invalid_api_key', /revoked/],
+      [sql('update api_key set revoked_at = null where id = $1'), 'malformed', 'invalid_api_key', /expired/],
+      [sql('update api_key set expires_at = null, slot = 1 where id = $1'), 'malformed', 'invalid_request', /UUID/],
+      [null, randomUUID(), 'insufficient_scope', /scope/],
+      [
+        sql(`update api_key set scopes = scopes || array['${scope}'] where id = $1`),
+        randomUUID(),
+        'not_found',
+        /no organization/,
+      ],
+      [null, other, 'forbidden', /another organization/],
+      [null, maker.orgId, 'forbidden', /no longer an active member/],
+      [
+        sql(`update membership set status = 'active' where person_id = $1`),
+        maker.orgId,
+        'forbidden',
+        /no longer holds/,
+      ],
+    ];
+    for (const [mend, orgId, code, message] of table) {
+      await mend?.();
+      await expectRefusal(await api.get(`/v1/orgs/${orgId}${resource}`, { key }), code, message);
+    }
+    await owner.pool.query('update role set permissions = array[$2] where id = $1', [maker.roleId, scope]);
+    expect((await api.get(`/v1/orgs/${maker.orgId}${resource}`, { key })).status).toBe(200);
+  });
+});
+
+it('judges the form of a key before its limit, and its limit before everything that the database knows', async () => {
+  const { api, make } = await setup();
+  const made = await make.apiKey();
+  const path = `/v1/orgs/${made.orgId}`;
+  await Promise.all(Array.from({ length: requestsPerWindow }, () => api.get(path, { key: made.key })));
+  await make.keyRevoked(made);
+
+  await expectRefusal(await api.get(path, { key: made.key }), 'rate_limited');
+  await expectRefusal(await api.get('/v1/orgs/malformed', { key: made.key }), 'rate_limited');
+  await expectRefusal(await api.get('/v1/orgs/malformed', { key: `${made.key}x` }), 'invalid_api_key');
+});

@@ -1,0 +1,223 @@
+/** Every refusal of the API document, section 7, once over the nine reads. */
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { requestsPerWindow } from '#domain/contract/limits.ts';
+import { scopes } from '#domain/contract/scopes.ts';
+import { makeKey } from '#domain/keys/format.ts';
+import { expectRefusal } from '#test/refusal.ts';
+import { testKeySecrets } from '#test/secrets.ts';
+import { setup } from '#test/setup.ts';
+import type { Endpoint } from '../../../apps/api/endpoint.ts';
+import { endpoints } from '../../../apps/api/endpoints/index.ts';
+
+const tagSecret = testKeySecrets.tagSecrets[0];
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+const otherMethods = ['POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
+
+/** An installation with one owner's key, and the path of the read. */
+async function setupRead({ resource }: Endpoint, settings: Record<string, string> = {}) {
+  const installation = await setup(settings);
+  const maker = await installation.make.member();
+  const made = await installation.make.apiKey({ maker });
+  return { ...installation, maker, made, key: made.key, path: `/v1/orgs/${maker.orgId}${resource}` };
+}
+
+describe.each(endpoints)('$operationId', (endpoint) => {
+  it('answers 401 unauthenticated when no key was sent', async () => {
+    const { api, path, key } = await setupRead(endpoint);
+    for (const authorization of [undefined, `Basic ${btoa(key)}`, key, 'Bearer', 'Bearer ', `Token ${key}`]) {
+      const answer = await api.get(path, { headers: authorization === undefined ? {} : { authorization } });
+      await expectRefusal(answer, 'unauthenticated', /Authorization: Bearer/);
+      expect(answer.headers.get('www-authenticate')).toBe('Bearer');
+    }
+  });
+
+  it('answers 401 invalid_api_key to what is no key of ours, without asking the database', async () => {
+    const nowhere = 'postgresql://nobody:nothing@127.0.0.1:1/nothing';
+    const { api, path, key } = await setupRead(endpoint, { API_DATABASE_URL: nowhere, REDIS_URL: '' });
+    expect((await api.get(path, { key })).status).toBe(503);
+    const changed = key.endsWith('0') ? '1' : '0';
+    const noKeys = {
+      'another text': 'secret',
+      'another prefix': `sk_live_${key.slice(7)}`,
+      'an unknown region': key.replace('aln_us_', 'aln_eu_'),
+      'one character less': key.slice(0, -1),
+      'one character more': `${key}0`,
+      'a wrong checksum': key.slice(0, -1) + changed,
+      'a tag made with another secret': makeKey('us', Buffer.from('someone else’s secret, 32 bytes!')),
+      'a character outside base62': `${key.slice(0, 20)}-${key.slice(21)}`,
+    };
+    for (const noKey of Object.values(noKeys)) {
+      const answer = await api.get(path, { headers: bearer(noKey) });
+      await expectRefusal(answer, 'invalid_api_key', /not a valid API key/);
+      expect(answer.headers.get('www-authenticate')).toBe('Bearer');
+    }
+  });
+
+  it('answers 401 invalid_api_key to a key of the other region, and names that region and its server', async () => {
+    const { api, path } = await setupRead(endpoint, { BASE_URL_CA: 'https://reads.example.ca/' });
+    const answer = await api.get(path, { key: makeKey('ca', tagSecret) });
+    await expectRefusal(answer, 'invalid_api_key', /Canada.*https:\/\/reads\.example\.ca\./);
+    expect(answer.headers.get('www-authenticate')).toBe('Bearer');
+  });
+
+  it('answers 401 invalid_api_key to an unknown, a revoked and an expired key, and says which', async () => {
+    const { api, path, make, maker } = await setupRead(endpoint);
+    const [revoked, expired] = [await make.apiKey({ maker }), await make.apiKey({ maker })];
+    await make.keyRevoked(revoked);
+    await make.keyExpired(expired);
+
+    const cases: [string, RegExp][] = [
+      [makeKey('us', tagSecret), /not known/],
+      [revoked.key, /revoked/],
+      [expired.key, /expired/],
+    ];
+    for (const [key, message] of cases) {
+      const answer = await api.get(path, { key });
+      await expectRefusal(answer, 'invalid_api_key', message);
+      expect(answer.headers.get('www-authenticate')).toBe('Bearer');
+    }
+  });
+
+  it('answers 400 invalid_request to a malformed organization id and to any query parameter', async () => {
+    const { api, path, key, maker } = await setupRead(endpoint);
+    const malformed = [
+      '1',
+      'null',
+      maker.orgId.slice(1),
+      `${maker.orgId}0`,
+      maker.orgId.replaceAll('-', ''),
+      '%00',
+      "'",
+    ];
+    for (const orgId of malformed) {
+      await expectRefusal(await api.get(`/v1/orgs/${orgId}${endpoint.resource}`, { key }), 'invalid_request', /UUID/);
+    }
+    for (const query of ['?limit=1', '?a', '?=', '?x=%00']) {
+      await expectRefusal(await api.get(`${path}${query}`, { key }), 'invalid_request', /query parameters/);
+    }
+    expect((await api.get(path.toUpperCase().replace('/V1/ORGS', '/v1/orgs'), { key })).status).toBe(
+      endpoint.resource === '' ? 200 : 404, // an id in capitals is the same id; a path in capitals is another path
+    );
+  });
+
+  it('answers 403 insufficient_scope to a key that carries every scope but the one it needs', async () => {
+    const { api, path, make, maker } = await setupRead(endpoint);
+    const { key } = await make.apiKey({ maker, scopes: scopes.filter((scope) => scope !== endpoint.scope) });
+    const message = await expectRefusal(await api.get(path, { key }), 'insufficient_scope');
+    expect(message).toContain(endpoint.scope);
+  });
+
+  it('answers 200 to a key that carries its scope and no other, of a maker with that permission and no other', async () => {
+    const { api, make } = await setupRead(endpoint);
+    const maker = await make.member({ permissions: [endpoint.scope] });
+    const { key } = await make.apiKey({ maker, scopes: [endpoint.scope] });
+    const answer = await api.get(`/v1/orgs/${maker.orgId}${endpoint.resource}`, { key });
+    expect(answer.status).toBe(200);
+  });
+
+  it('answers 404 not_found for an organization that does not exist', async () => {
+    const { api, key } = await setupRead(endpoint);
+    const answer = await api.get(`/v1/orgs/${randomUUID()}${endpoint.resource}`, { key });
+    await expectRefusal(answer, 'not_found', /no organization/);
+  });
+
+  it('answers 403 forbidden for another organization, a maker who left and a maker without the permission, and says which', async () => {
+    const { api, make, owner } = await setupRead(endpoint);
+    const maker = await make.member({ permissions: [endpoint.scope] });
+    const { key } = await make.apiKey({ maker, scopes: [endpoint.scope] });
+    const path = `/v1/orgs/${maker.orgId}${endpoint.resource}`;
+
+    const other = await make.organization();
+    const elsewhere = await api.get(`/v1/orgs/${other}${endpoint.resource}`, { key });
+    await expectRefusal(elsewhere, 'forbidden', /belongs to another organization/);
+
+    for (const status of ['suspended', 'left', 'invited']) {
+      await owner.pool.query('update membership set status = $1 where person_id = $2', [status, maker.userId]);
+      await expectRefusal(await api.get(path, { key }), 'forbidden', /no longer an active member/);
+    }
+    await owner.pool.query(`update membership set status = 'active' where person_id = $1`, [maker.userId]);
+    await make.permissionLost(maker, endpoint.scope);
+    await expectRefusal(await api.get(path, { key }), 'forbidden', new RegExp(`no longer holds ${endpoint.scope}`));
+  });
+
+  it('does not let a permission count that the maker holds in another organization', async () => {
+    const { api, make, owner, maker } = await setupRead(endpoint);
+    const here = await make.member({ permissions: [] });
+    await make.role({ orgId: here.orgId, permissions: [...scopes] });
+    // The maker of the key is an owner there and a member without a permission here.
+    await owner.pool.query(
+      `insert into membership (organization_id, person_id, name, email, status) values ($1, $2, 'Ada', 'a@example.org', 'active')`,
+      [here.orgId, maker.userId],
+    );
+    const { id, key } = await make.apiKey({ maker });
+    await owner.pool.query('update api_key set organization_id = $1, slot = 25 where id = $2', [here.orgId, id]);
+    const answer = await api.get(`/v1/orgs/${here.orgId}${endpoint.resource}`, { key });
+    await expectRefusal(answer, 'forbidden', /no longer holds/);
+  });
+
+  it('answers 403 api_key_not_accepted with Allow to every other method sent with a key', async () => {
+    const { api, path, key } = await setupRead(endpoint);
+    const otherRegion = makeKey('ca', tagSecret);
+    for (const method of otherMethods) {
+      for (const sent of [key, otherRegion, 'aln_us_nonsense']) {
+        const answer = await api.get(path, { method, key: sent });
+        expect([method, answer.status, answer.headers.get('allow')]).toEqual([method, 403, 'GET']);
+        if (method !== 'HEAD') await expectRefusal(answer, 'api_key_not_accepted', /GET/);
+      }
+    }
+  });
+
+  it('answers 405 with Allow to every other method sent without a key', async () => {
+    const { api, path } = await setupRead(endpoint);
+    for (const method of otherMethods) {
+      const answer = await api.get(path, { method });
+      expect([method, answer.status, answer.headers.get('allow')]).toEqual([method, 405, 'GET']);
+      if (method !== 'HEAD') await expectRefusal(answer, 'method_not_allowed');
+    }
+  });
+
+  it('answers 404 not_found at every path beside its own', async () => {
+    const { api, path, key } = await setupRead(endpoint);
+    for (const beside of [`${path}/`, `${path}/x`, path.replace('/v1/', '/v2/'), path.replace('/orgs/', '/org/')]) {
+      await expectRefusal(await api.get(beside, { key }), 'not_found', /nothing at this path/);
+      await expectRefusal(await api.get(beside), 'not_found', /nothing at this path/);
+    }
+  });
+
+  it('answers 429 rate_limited with Retry-After to the 121st request of a key, and 200 to another key', async () => {
+    const { api, path, key, make, maker } = await setupRead(endpoint);
+    const first = await Promise.all(Array.from({ length: requestsPerWindow }, () => api.get(path, { key })));
+    expect(new Set(first.map((answer) => answer.status))).toEqual(new Set([200]));
+
+    const refused = await api.get(path, { key });
+    const waitSeconds = Number(refused.headers.get('retry-after'));
+    await expectRefusal(refused, 'rate_limited', new RegExp(`Try again in ${waitSeconds} s`));
+    expect(waitSeconds).toBeGreaterThanOrEqual(1);
+    expect(waitSeconds).toBeLessThanOrEqual(60);
+    expect(refused.headers.get('ratelimit')).toBe(`"key";r=0;t=${waitSeconds}`);
+
+    const other = await make.apiKey({ maker });
+    expect((await api.get(path, { key: other.key })).status).toBe(200);
+  });
+});
+
+it('refuses a path that is no text of ours with 404 or 400, never with a fault', async () => {
+  const { api, make } = await setup();
+  const { key } = await make.apiKey();
+  for (const path of [
+    '/',
+    '/v1',
+    '/v1/orgs',
+    '/v1/orgs/',
+    '//v1/orgs/x',
+    '/v1/orgs/%2e%2e/clients',
+    '/v1/orgs/%zz',
+    '/%ff',
+  ]) {
+    for (const sent of [{ key }, {}]) {
+      const answer = await api.get(path, sent);
+      expect({ path, status: answer.status }).toMatchObject({ status: expect.toBeOneOf([400, 401, 404]) });
+    }
+  }
+});

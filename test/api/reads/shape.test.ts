@@ -1,0 +1,97 @@
+/** Every answer has the fields that are declared, of the declared types, and no other. Source: API document, section 2. */
+import { describe, expect, it } from 'vitest';
+import type { MadeMember } from '#test/make.ts';
+import { setup, type TestInstallation } from '#test/setup.ts';
+import { endpoints } from '../../../apps/api/endpoints/index.ts';
+
+/** An organization that has something of everything. */
+async function makeFullOrganization({ make, owner }: TestInstallation): Promise<MadeMember> {
+  const maker = await make.member({ name: 'Noor Okafor' });
+  const { orgId, userId } = maker;
+  await make.member({ orgId, name: 'Untitled', permissions: ['org.read'] });
+  const seated = await make.grant({ professional: maker });
+  const ending = await make.grant({ professional: maker, endsAt: new Date(Date.now() + 86_400_000) });
+  await make.grant({ professional: maker, endsAt: new Date(), endReason: 'moved', kind: 'neutral' });
+  for (const kind of ['attorney', 'neutral'] as const) await make.grant({ professional: maker, kind });
+  await make.seat({ orgId, grant: seated });
+  await make.seat({ orgId, grant: ending });
+  const statements = [
+    `update seat set ended_at = now(), end_reason = 'subscription_ended' where grant_id = '${ending.id}'`,
+    `update membership set title = 'Mediator' where person_id = '${userId}'`,
+    `update seat_plan set price_currency = 'USD', price_cents = 1250`,
+    `insert into subscription (organization_id, status, quantity, renews_at) values ('${orgId}', 'active', 3, now()), ('${orgId}', 'unpaid', 1, null)`,
+    `with c as (insert into referral_code (organization_id, code, link, label) values ('${orgId}', 'A', 'https://example.org/a', 'Poster'), ('${orgId}', 'B', 'https://example.org/b', null) returning id)
+     insert into referral (organization_id, code_id, state) select '${orgId}', c.id, s from c, unnest(array['signed_up', 'qualified', 'not_counted']) s`,
+    `insert into referral_invoice (organization_id, month, currency, share_cents) values ('${orgId}', '2026-09', 'USD', -250), ('${orgId}', '2026-09', 'CAD', 9000000000)`,
+    `update client_grant set since = now() - interval '50 days'`,
+    `insert into family_day select organization_id, id, (now() at time zone 'UTC')::date - 7, 9, 4, 3, 2, 1, 1 from family`,
+  ];
+  for (const statement of statements) await owner.pool.query(statement);
+  return maker;
+}
+
+const moment = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+/** Every value of an answer, with its path; items of lists share theirs. */
+function* valuesOf(value: unknown, path = ''): Generator<[path: string, value: unknown]> {
+  yield [path, value];
+  if (Array.isArray(value)) for (const item of value) yield* valuesOf(item, `${path}[]`);
+  else if (typeof value === 'object' && value !== null)
+    for (const [name, item] of Object.entries(value)) yield* valuesOf(item, `${path}.${name}`);
+}
+
+/** Asserts that dates are in their one form, and, where there must be something of everything, that no list is empty. */
+function expectValues(body: unknown, full: boolean): void {
+  for (const [path, value] of valuesOf(body)) {
+    if (/(At|since)$/.test(path) && value !== null)
+      expect([path, value]).toEqual([path, expect.stringMatching(moment)]);
+    if (full) expect([path, value]).not.toEqual([path, []]);
+  }
+}
+
+describe.each(endpoints)('$operationId', ({ resource, response }) => {
+  it('answers as declared and nothing beside it, dates with milliseconds and Z, also where an organization has nothing', async () => {
+    const installation = await setup();
+    const { api, make, owner } = installation;
+    const full = await makeFullOrganization(installation);
+    const bare = await make.member();
+    await owner.pool.query('delete from seat_plan where organization_id = $1', [bare.orgId]);
+    for (const maker of [full, bare]) {
+      const { key } = await make.apiKey({ maker });
+      const body: unknown = await (await api.get(`/v1/orgs/${maker.orgId}${resource}`, { key })).json();
+      expect(response.parse(body)).toEqual(body); // parsing drops what is not declared
+      expectValues(body, maker === full);
+    }
+  });
+});
+
+it('gives the sums and texts as they are: negative, beyond 32 bits, in any script', async () => {
+  const installation = await setup();
+  const maker = await makeFullOrganization(installation);
+  const name = 'Łódź “Family” \\ \u0001 👩‍👧 Law';
+  await installation.owner.pool.query('update organization set name = $1', [name]);
+  const { key } = await installation.make.apiKey({ maker });
+  const get = async (resource: string) =>
+    (await installation.api.get(`/v1/orgs/${maker.orgId}${resource}`, { key })).json() as Promise<unknown>;
+  expect(await get('')).toMatchObject({ name });
+  expect(await get('/referral-earnings')).toEqual({
+    months: [
+      { month: '2026-09', currency: 'CAD', invoices: 1, shareCents: 9_000_000_000 },
+      { month: '2026-09', currency: 'USD', invoices: 1, shareCents: -250 },
+    ],
+  });
+  expect(await get('/seats')).toMatchObject({
+    total: 23,
+    used: 1,
+    paid: 3,
+    invoiced: 20,
+    pricePerSeat: { currency: 'USD', cents: 1250 },
+  });
+  expect(await get('/referral-codes')).toMatchObject([
+    {
+      label: 'Poster',
+      counts: { signedUp: 3, qualified: 1, notCounted: 1 },
+    },
+    { label: null },
+  ]);
+});

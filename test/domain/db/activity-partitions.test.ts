@@ -1,0 +1,92 @@
+/** The activity log by months: room ahead, nothing lost, old months gone. Source: design, sections 3 and 10. */
+import { randomUUID } from 'node:crypto';
+import { expect, it } from 'vitest';
+import type { Database } from '#domain/db/connect.ts';
+import { setupDatabase } from '#test/setup.ts';
+
+/** The months of the partitions, oldest first, as `YYYY_MM`. */
+async function listMonths({ pool }: Database): Promise<string[]> {
+  const { rows } = await pool.query<{ month: string }>(
+    `select substr(c.relname, 10) as month from pg_inherits i join pg_class c on c.oid = i.inhrelid
+     where i.inhparent = 'activity'::regclass and c.relname <> 'activity_default' order by 1`,
+  );
+  return rows.map(({ month }) => month);
+}
+
+/** The month so many from this one, as `YYYY_MM`. */
+function monthFromNow(months: number): string {
+  const now = new Date();
+  return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months, 1))
+    .toISOString()
+    .slice(0, 7)
+    .replace('-', '_');
+}
+
+async function recordAt({ pool }: Database, at: string): Promise<string> {
+  const id = randomUUID();
+  const { rows } = await pool.query<{ partition: string }>(
+    `insert into activity (id, at, organization_id, action) values ($1, ${at}, $1, 'test') returning tableoid::regclass::text as partition`,
+    [id],
+  );
+  return rows[0]?.partition ?? '';
+}
+
+it('has a partition for this month and each of the next three, and making them again makes none', async () => {
+  const { owner } = await setupDatabase();
+  expect(await listMonths(owner)).toEqual([0, 1, 2, 3].map(monthFromNow));
+  const { rows } = await owner.pool.query('select keep_activity_partitions() as made');
+  expect(rows).toEqual([{ made: 0 }]);
+});
+
+it('makes the missing ones again, also when two try at once', async () => {
+  const { owner } = await setupDatabase();
+  await owner.pool.query(`drop table activity_${monthFromNow(2)}, activity_${monthFromNow(3)}`);
+  const made = await Promise.all([1, 2, 3].map(() => owner.pool.query('select keep_activity_partitions() as made')));
+  expect(made.map(({ rows }) => rows[0].made as number).sort()).toEqual([0, 0, 2]);
+  expect(await listMonths(owner)).toEqual([0, 1, 2, 3].map(monthFromNow));
+});
+
+it('takes lines beyond its partitions into the default one, where a month that has some stays', async () => {
+  const { owner } = await setupDatabase();
+  expect(await recordAt(owner, 'now()')).toBe(`activity_${monthFromNow(0)}`);
+  expect(await recordAt(owner, `now() + interval '1 year'`)).toBe('activity_default');
+  expect(await recordAt(owner, `now() - interval '1 year'`)).toBe('activity_default');
+  await owner.pool.query(`drop table activity_${monthFromNow(0)}`);
+  expect(await recordAt(owner, 'now()')).toBe('activity_default');
+  const { rows } = await owner.pool.query('select keep_activity_partitions() as made');
+  expect(rows).toEqual([{ made: 0 }]);
+  expect(await recordAt(owner, 'now()')).toBe('activity_default');
+});
+
+it('drops the months whose every line is older than the retention, and such lines of the default partition', async () => {
+  const { owner } = await setupDatabase();
+  const month = (months: number) =>
+    `date_trunc('month', now() at time zone 'UTC') at time zone 'UTC' + interval '${months} months'`;
+  for (const past of [-4, -3, -2, -1]) {
+    await owner.pool.query(
+      `do $$ begin execute format('create table activity_${monthFromNow(past)} partition of activity for values from (%L) to (%L)', ${month(past)}, ${month(past + 1)}); end $$`,
+    );
+    await recordAt(owner, `${month(past)} + interval '1 day'`);
+  }
+  await recordAt(owner, `now() - interval '2 years'`);
+  await recordAt(owner, `now() + interval '2 years'`);
+  // Just longer than since the end of the month before the last: of the last month some lines are younger.
+  const { rows } = await owner.pool.query(
+    `select drop_old_activity(now() - (${month(-1)}) - interval '1 second') as dropped`,
+  );
+  expect(rows).toEqual([{ dropped: [monthFromNow(-4), monthFromNow(-3), monthFromNow(-2)] }]);
+  expect(await listMonths(owner)).toEqual([-1, 0, 1, 2, 3].map(monthFromNow));
+  const left = await owner.pool.query(
+    'select count(*)::int as lines from activity where at < now() - interval $$1 year$$',
+  );
+  expect(left.rows).toEqual([{ lines: 0 }]);
+  expect((await owner.pool.query('select count(*)::int as lines from activity_default')).rows).toEqual([{ lines: 1 }]);
+});
+
+it('refuses a retention of less than a day', async () => {
+  const { owner } = await setupDatabase();
+  for (const retention of ['0 days', '23 hours', '-1 year'])
+    await expect(owner.pool.query('select drop_old_activity($1::interval)', [retention])).rejects.toThrow(
+      /a day at least/,
+    );
+});

@@ -1,0 +1,305 @@
+/** Wrong states are impossible, whoever writes: the owner of the database tries here. Source: design, section 3. */
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import type { Database } from '#domain/db/connect.ts';
+import type { Factories, MadeMember } from '#test/make.ts';
+import { setupDatabase } from '#test/setup.ts';
+
+interface Scene {
+  owner: Database;
+  make: Factories;
+  maker: MadeMember;
+  orgId: string;
+  /** An active grant, without a seat. */
+  grant: { id: string; familyId: string };
+}
+
+const insertGrant = `insert into client_grant (organization_id, id, kind, professional_id, family_id, since, ends_at, status, end_reason) values`;
+const day = `interval '1 day'`;
+
+/** What is tried, by the constraint that must refuse it. `$org`, `$user`, `$grant`, `$family` stand for the scene's ids. */
+const wrongStates: [state: string, constraint: string, statement: string][] = [
+  ['an organization of an unknown kind', 'organization_kind_known', `update organization set kind = 'shop'`],
+  ['an organization without a name', 'organization_name_not_empty', `update organization set name = ''`],
+  [
+    'two organizations with one slug',
+    'organization_slug_unique',
+    `insert into organization (name, slug, kind, status) select name, slug, kind, status from organization`,
+  ],
+  ['a member with an unknown status', 'membership_status_known', `update membership set status = 'gone'`],
+  ['an own role that takes a system role’s key', 'role_system_key_reserved', `${insertRole('$org', 'owner')}`],
+  ['a system role that is not one of the five', 'role_system_key_reserved', insertRole('null', 'auditor', '6')],
+  ['two own roles with one key', 'role_key_unique', `${insertRole('$org', 'r')}; ${insertRole('$org', 'r')}`],
+  ['a second system role with a key of the five', 'role_key_unique', insertRole('null', 'owner', '6')],
+  ['an own role with a position', 'role_system_has_position', insertRole('$org', 'r', '6')],
+  ['a permission that does not exist', 'role_permissions_known', `update role set permissions = '{org.everything}'`],
+  [
+    'a role of another organization given to a member',
+    'membership_role_same_organization',
+    `with o as (insert into organization (name, slug, kind, status) values ('B', 'b', 'court', 'active') returning id),
+     r as (insert into role (organization_id, key, name, description, permissions) select id, 'r', 'R', '', '{}' from o returning id)
+     insert into membership_role select '$org', '$user', id from r`,
+  ],
+  [
+    'a role of somebody who is no member',
+    'membership_role_membership',
+    `insert into membership_role select '$org', 'nobody', id from role limit 1`,
+  ],
+  [
+    'access of an unknown family',
+    'client_grant_family',
+    `${insertGrant} ('$org', gen_random_uuid(), 'attorney', '$user', gen_random_uuid(), now(), null, 'active', null)`,
+  ],
+  [
+    'access for somebody who is no member',
+    'client_grant_professional',
+    `${insertGrant} ('$org', gen_random_uuid(), 'attorney', 'nobody', '$family', now(), null, 'active', null)`,
+  ],
+  [
+    'access in an unknown state',
+    'client_grant_status_known',
+    `update client_grant set status = 'paused', ends_at = now(), end_reason = null`,
+  ],
+  ['access of an unknown kind', 'client_grant_kind_known', `update client_grant set kind = 'judge'`],
+  [
+    'access that ends before it began',
+    'client_grant_ends_after_it_began',
+    `update client_grant set ends_at = since - ${day}`,
+  ],
+  [
+    'ended access without a reason',
+    'client_grant_ended_has_reason',
+    `update client_grant set status = 'ended', ends_at = now()`,
+  ],
+  [
+    'active access with a reason for its end',
+    'client_grant_ended_has_reason',
+    `update client_grant set end_reason = 'ended'`,
+  ],
+  [
+    'ended access without an end',
+    'client_grant_ended_has_end',
+    `update client_grant set status = 'ended', end_reason = 'moved'`,
+  ],
+  [
+    'an unknown reason for an end',
+    'client_grant_end_reason_known',
+    `update client_grant set status = 'ended', ends_at = now(), end_reason = 'tired'`,
+  ],
+  [
+    'ended access that becomes active again',
+    'client_grant_stays_ended',
+    `update client_grant set status = 'ended', ends_at = now(), end_reason = 'moved';
+     update client_grant set status = 'active', ends_at = null, end_reason = null`,
+  ],
+  ['two seats of one family', 'seat_one_per_family', `${giveSeat()}; ${giveSeat()}`],
+  ['a seat of another family than its grant’s', 'seat_grant_of_family', giveSeat('gen_random_uuid()')],
+  ['a seat without a grant', 'seat_grant_of_family', giveSeat(`'$family'`, 'gen_random_uuid()')],
+  [
+    'a seat under ended access',
+    'seat_needs_active_grant',
+    `update client_grant set status = 'ended', ends_at = now(), end_reason = 'ended'; ${giveSeat()}`,
+  ],
+  [
+    'a seat under access whose end has passed, though nobody has written so yet',
+    'seat_needs_active_grant',
+    `update client_grant set ends_at = now(); ${giveSeat()}`,
+  ],
+  ['a seat without a free place', 'seat_needs_free_place', `update seat_plan set invoiced = 0; ${giveSeat()}`],
+  [
+    'a seat on places that are no longer paid for',
+    'seat_needs_free_place',
+    `update seat_plan set invoiced = 0;
+     insert into subscription (organization_id, status, quantity) values ('$org', 'canceled', 5), ('$org', 'unpaid', 5); ${giveSeat()}`,
+  ],
+  ['an ended seat without a reason', 'seat_ended_has_reason', `${giveSeat()}; update seat set ended_at = now()`],
+  [
+    'a held seat with a reason for its end',
+    'seat_ended_has_reason',
+    `${giveSeat()}; update seat set end_reason = 'access_ended'`,
+  ],
+  [
+    'a seat that ended for an unknown reason',
+    'seat_end_reason_known',
+    `${giveSeat()}; update seat set ended_at = now(), end_reason = 'tired'`,
+  ],
+  [
+    'a seat that ends before it was given',
+    'seat_ends_after_it_was_given',
+    `${giveSeat()}; update seat set ended_at = given_at - ${day}, end_reason = 'access_ended'`,
+  ],
+  [
+    'an ended seat that is held again',
+    'seat_stays_ended',
+    `${giveSeat()}; update seat set ended_at = now(), end_reason = 'subscription_ended'; update seat set ended_at = null, end_reason = null`,
+  ],
+  ['fewer places than none', 'seat_plan_invoiced_not_negative', 'update seat_plan set invoiced = -1'],
+  ['a price without a currency', 'seat_plan_price_whole', 'update seat_plan set price_cents = 100'],
+  [
+    'a subscription status that Stripe does not know',
+    'subscription_status_known',
+    `insert into subscription (organization_id, status, quantity) values ('$org', 'free', 1)`,
+  ],
+  [
+    'more calm messages than messages',
+    'family_day_calm_within_messages',
+    `insert into family_day values ('$org', '$family', '2026-01-01', 3, 4, 0, 0, 0, 0)`,
+  ],
+  [
+    'more exchanges on time than exchanges',
+    'family_day_on_time_within_exchanges',
+    `insert into family_day values ('$org', '$family', '2026-01-01', 0, 0, 1, 2, 0, 0)`,
+  ],
+  [
+    'fewer expenses answered than none',
+    'family_day_answered_within_due',
+    `insert into family_day values ('$org', '$family', '2026-01-01', 0, 0, 0, 0, 1, -1)`,
+  ],
+  [
+    'a day of an unknown family',
+    'family_day_family',
+    `insert into family_day values ('$org', gen_random_uuid(), '2026-01-01', 0, 0, 0, 0, 0, 0)`,
+  ],
+  [
+    'an invoice of a month that does not exist',
+    'referral_invoice_month_form',
+    `insert into referral_invoice (organization_id, month, currency, share_cents) values ('$org', '2026-13', 'USD', 1)`,
+  ],
+  [
+    'a referral in an unknown state',
+    'referral_state_known',
+    `with c as (insert into referral_code (organization_id, code, link) values ('$org', 'A', 'x') returning id)
+     insert into referral (organization_id, code_id, state) select '$org', id, 'lost' from c`,
+  ],
+  [
+    'one code twice in an organization',
+    'referral_code_unique',
+    `insert into referral_code (organization_id, code, link) values ('$org', 'A', 'x'), ('$org', 'A', 'y')`,
+  ],
+  ['a key in a 26th place', 'api_key_slot_of_25', insertKey({ slot: '26' })],
+  ['two keys in one place', 'api_key_slot_unique', `${insertKey({})}; ${insertKey({ print: '02' })}`],
+  ['a live key without a place', 'api_key_live_has_slot', insertKey({ slot: 'null' })],
+  [
+    'a revoked key that keeps its place',
+    'api_key_revoked_has_no_slot',
+    `${insertKey({})}; update api_key set revoked_at = now()`,
+  ],
+  ['two keys with one fingerprint', 'api_key_fingerprint_unique', `${insertKey({})}; ${insertKey({ slot: '2' })}`],
+  ['a fingerprint that is none', 'api_key_fingerprint_length', insertKey({ length: 31 })],
+  ['a key without a scope', 'api_key_scopes_not_empty', insertKey({ scopes: '{}' })],
+  ['a key that may manage keys', 'api_key_scopes_known', insertKey({ scopes: '{org.keys.manage}' })],
+  ['a key that expired before it was made', 'api_key_expires_after_it_was_made', insertKey({ expiresAt: 'now()' })],
+];
+
+function insertRole(org: string, key: string, position = 'null'): string {
+  const organization = org === 'null' ? 'null' : `'${org}'`;
+  return `insert into role (organization_id, key, name, description, permissions, position) values (${organization}, '${key}', 'R', '', '{}', ${position})`;
+}
+
+function giveSeat(family = `'$family'`, grant = `'$grant'`): string {
+  return `insert into seat (organization_id, grant_id, family_id) values ('$org', ${grant}, ${family})`;
+}
+
+function insertKey({ slot = '1', print = '01', length = 32, scopes = '{org.read}', expiresAt = 'null' }): string {
+  return `insert into api_key (organization_id, maker_id, fingerprint, pepper_version, hint, scopes, slot, expires_at)
+    values ('$org', '$user', decode(repeat('${print}', ${length}), 'hex'), 1, '', '${scopes}', ${slot}, ${expiresAt})`;
+}
+
+async function setupScene(): Promise<Scene> {
+  const { owner, make } = await setupDatabase();
+  const maker = await make.member();
+  return { owner, make, maker, orgId: maker.orgId, grant: await make.grant({ professional: maker }) };
+}
+
+function written(statement: string, { orgId, maker, grant }: Scene): string {
+  const ids: Record<string, string> = { org: orgId, user: maker.userId, grant: grant.id, family: grant.familyId };
+  return statement.replaceAll(/\$(org|user|grant|family)\b/g, (_, name: string) => ids[name] ?? '');
+}
+
+describe('is impossible:', () => {
+  it.each(wrongStates)('%s', async (_state, constraint, statement) => {
+    const scene = await setupScene();
+    const parts = written(statement, scene).split(';');
+    const last = parts.pop() ?? '';
+    for (const part of parts) await scene.owner.pool.query(part);
+    await expect(scene.owner.pool.query(last)).rejects.toMatchObject({ constraint });
+  });
+
+  it('every check of a table has its row above, but for those against empty texts and negative counts', async () => {
+    const { owner } = await setupScene();
+    const { rows } = await owner.pool.query<{ name: string }>(
+      `select distinct conname as name from pg_constraint c join pg_namespace n on n.oid = c.connamespace
+       where n.nspname = 'public' and c.contype = 'c' and c.conname not in (select unnest($1::text[]))
+         and c.conname !~ '_not_(empty|negative)$' order by 1`,
+      [wrongStates.map(([, constraint]) => constraint)],
+    );
+    // A count of the log is written by our own statement alone.
+    expect(rows.map(({ name }) => name)).toEqual(['activity_count_positive']);
+  });
+});
+
+describe('a seat', () => {
+  it('is given exactly once when twenty give the last place at once', async () => {
+    const { owner, make, maker, orgId } = await setupScene();
+    await owner.pool.query('update seat_plan set invoiced = 3 where organization_id = $1', [orgId]);
+    const grants = await Promise.all(Array.from({ length: 22 }, () => make.grant({ professional: maker })));
+    for (const grant of grants.slice(0, 2)) await make.seat({ orgId, grant });
+    const tries = await Promise.allSettled(grants.slice(2).map((grant) => make.seat({ orgId, grant })));
+    // The rule locked the plan "for update" once, and givers at once ended in deadlocks: each one's reference held a share of that row.
+    expect(tries.filter(({ status }) => status === 'fulfilled').length).toBe(1);
+    for (const attempt of tries)
+      if (attempt.status === 'rejected') expect(attempt.reason).toMatchObject({ constraint: 'seat_needs_free_place' });
+  });
+
+  it('is given to a family once when ten give it at once', async () => {
+    const { owner, make, orgId, grant } = await setupScene();
+    const tries = await Promise.allSettled(Array.from({ length: 10 }, () => make.seat({ orgId, grant })));
+    expect(tries.filter(({ status }) => status === 'fulfilled').length).toBe(1);
+    expect((await owner.pool.query('select count(*)::int as seats from seat')).rows).toEqual([{ seats: 1 }]);
+  });
+
+  it('ends with its grant, for that reason, at the grant’s end', async () => {
+    const { owner, make, orgId, grant } = await setupScene();
+    const givenAt = new Date(Date.now() - 7_200_000);
+    const seat = await make.seat({ orgId, grant, givenAt });
+    const endsAt = new Date(Date.now() - 3_600_000);
+    await owner.pool.query(
+      `update client_grant set status = 'ended', ends_at = $1, end_reason = 'moved' where id = $2`,
+      [endsAt, grant.id],
+    );
+    const { rows } = await owner.pool.query('select id, ended_at = $1 as "atEnd", end_reason from seat', [endsAt]);
+    expect(rows).toMatchObject([{ id: seat, atEnd: true, end_reason: 'access_ended' }]);
+  });
+
+  it('given while its grant ends is never held under ended access', async () => {
+    const { owner, make, maker, orgId } = await setupScene();
+    const grants = await Promise.all(Array.from({ length: 15 }, () => make.grant({ professional: maker })));
+    await Promise.all(
+      grants.flatMap((grant) => [
+        make.seat({ orgId, grant }).catch(() => {}),
+        owner.pool.query(
+          `update client_grant set status = 'ended', ends_at = now(), end_reason = 'ended' where id = $1`,
+          [grant.id],
+        ),
+      ]),
+    );
+    const { rows } = await owner.pool.query(
+      `select s.id from seat s join client_grant g on g.id = s.grant_id where s.ended_at is null and g.status = 'ended'`,
+    );
+    expect(rows).toEqual([]);
+  });
+
+  it('that ended leaves its place and its family free for another', async () => {
+    const { owner, make, orgId, grant } = await setupScene();
+    await owner.pool.query('update seat_plan set invoiced = 1 where organization_id = $1', [orgId]);
+    await make.seat({ orgId, grant });
+    await owner.pool.query(`update seat set ended_at = now(), end_reason = 'ended_by_organization'`);
+    await make.seat({ orgId, grant });
+    expect((await owner.pool.query('select count(*)::int as seats from seat')).rows).toEqual([{ seats: 2 }]);
+  });
+
+  it('of an unknown organization is refused', async () => {
+    const { make, grant } = await setupScene();
+    await expect(make.seat({ orgId: randomUUID(), grant })).rejects.toMatchObject({ code: '23503' });
+  });
+});

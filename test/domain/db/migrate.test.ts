@@ -1,0 +1,123 @@
+/** From nothing to the current schema, by several at once, again and again. Source: design, section 3. */
+import pg from 'pg';
+import { expect, it, onTestFinished } from 'vitest';
+import { migrate } from '#domain/db/migrate.ts';
+import { currentMigration, migrations } from '#domain/db/migrations/index.ts';
+import { createTestDatabase, type TestDatabase } from '#test/database.ts';
+import type { TestLogin } from '#test/global-setup.ts';
+import { startTestApi } from '#test/setup.ts';
+
+async function emptyDatabase(): Promise<TestDatabase> {
+  const database = await createTestDatabase({ empty: true });
+  onTestFinished(() => database.drop());
+  return database;
+}
+
+const loginsOf = ({ urls }: TestDatabase) =>
+  Object.entries(urls).map(([role, url]) => ({ role: role as TestLogin, url }));
+
+/** Whether a login may enter: null, or the SQLSTATE it is refused with. */
+async function findRefusal(url: string): Promise<string | null> {
+  const client = new pg.Client({ connectionString: url });
+  try {
+    await client.connect();
+    await client.query('select 1');
+    return null;
+  } catch (error) {
+    return (error as pg.DatabaseError).code ?? 'unknown';
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+it('brings an empty database to the current schema in one call, and says so', async () => {
+  const database = await emptyDatabase();
+  const lines: string[] = [];
+  const report = (line: string) => void lines.push(line);
+  const result = await migrate({ ownerUrl: database.ownerUrl, logins: loginsOf(database), report });
+  expect(result).toEqual({ applied: migrations.map(({ name }) => name), current: currentMigration });
+  expect(lines.join('\n')).toContain(`applying ${migrations.length} migrations`);
+  for (const url of Object.values(database.urls)) expect(await findRefusal(url)).toBeNull();
+});
+
+it('applies nothing the second time', async () => {
+  const database = await emptyDatabase();
+  await migrate({ ownerUrl: database.ownerUrl, logins: [] });
+  const again = await migrate({ ownerUrl: database.ownerUrl, logins: loginsOf(database) });
+  expect(again).toEqual({ applied: [], current: currentMigration });
+});
+
+it('is safe when four start at once: one applies, the others find it done', async () => {
+  const database = await emptyDatabase();
+  const options = { ownerUrl: database.ownerUrl, logins: loginsOf(database) };
+  const results = await Promise.all(Array.from({ length: 4 }, () => migrate(options)));
+  expect(results.map(({ applied }) => applied.length).sort()).toEqual([0, 0, 0, migrations.length]);
+});
+
+it('is safe for two databases of one server at once, which share their roles', async () => {
+  const databases = await Promise.all([emptyDatabase(), emptyDatabase(), emptyDatabase()]);
+  const results = await Promise.all(
+    databases.map((database) => migrate({ ownerUrl: database.ownerUrl, logins: loginsOf(database) })),
+  );
+  for (const { applied } of results) expect(applied.length).toBe(migrations.length);
+  for (const { urls } of databases) expect(await findRefusal(urls.api)).toBeNull();
+});
+
+it('lets a login into its own database alone, and gives it a new password when its URL has one', async () => {
+  const [us, ca] = await Promise.all([emptyDatabase(), emptyDatabase()]);
+  const name = `org_api_login_region_${us.name.slice(-8)}`;
+  const urlOf = (database: TestDatabase, password: string) => {
+    const url = new URL(database.urls.api);
+    url.username = name;
+    url.password = encodeURIComponent(password);
+    return url.href;
+  };
+  onTestFinished(async () => {
+    const admin = new pg.Client({ connectionString: us.ownerUrl });
+    await admin.connect();
+    await admin.query(`drop owned by ${name}; drop role ${name}`);
+    await admin.end();
+  });
+  await migrate({ ownerUrl: us.ownerUrl, logins: [{ role: 'api', url: urlOf(us, 'first: p@ss/word') }] });
+  await migrate({ ownerUrl: ca.ownerUrl, logins: loginsOf(ca) });
+  expect(await findRefusal(urlOf(us, 'first: p@ss/word'))).toBeNull();
+  expect(await findRefusal(urlOf(ca, 'first: p@ss/word'))).toBe('42501');
+
+  await migrate({ ownerUrl: us.ownerUrl, logins: [{ role: 'api', url: urlOf(us, 'second') }] });
+  expect(await findRefusal(urlOf(us, 'second'))).toBeNull();
+});
+
+it('refuses a login without a password, and the owner as a login', async () => {
+  const database = await emptyDatabase();
+  const nameless = new URL(database.urls.api);
+  nameless.password = '';
+  await expect(migrate({ ownerUrl: database.ownerUrl, logins: [{ role: 'api', url: nameless.href }] })).rejects.toThrow(
+    /names no user or no password/,
+  );
+  const owner = new URL(database.ownerUrl);
+  owner.password ||= 'x';
+  await expect(migrate({ ownerUrl: database.ownerUrl, logins: [{ role: 'api', url: owner.href }] })).rejects.toThrow(
+    /owner/,
+  );
+});
+
+it('leaves nothing behind when one of the migrations fails, and the next call brings all', async () => {
+  const database = await emptyDatabase();
+  const owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  onTestFinished(() => owner.end());
+  await owner.query('create table api_key (in_the_way int)'); // the fifth migration's name
+  await expect(migrate({ ownerUrl: database.ownerUrl, logins: [] })).rejects.toThrow(/api_key/);
+  expect((await owner.query(`select to_regclass('organization') as found`)).rows).toEqual([{ found: null }]);
+  await owner.query('drop table api_key');
+  expect((await migrate({ ownerUrl: database.ownerUrl, logins: [] })).applied.length).toBe(migrations.length);
+});
+
+it('turns an API that waited on the empty database ready', async () => {
+  const database = await emptyDatabase();
+  const api = await startTestApi(database);
+  const readiness = async () => (await api.get('/readyz')).status;
+  expect([await readiness(), (await api.get('/livez')).status]).toEqual([503, 200]);
+  await migrate({ ownerUrl: database.ownerUrl, logins: loginsOf(database) });
+  await expect.poll(readiness, { timeout: 15_000 }).toBe(200);
+});

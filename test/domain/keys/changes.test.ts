@@ -1,0 +1,219 @@
+/** Making, rotating and revoking keys: who may, what is refused, and that each change has its line. Source: design, section 4. */
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
+import type { Scope } from '#domain/contract/scopes.ts';
+import { type CreateKey, createKey } from '#domain/keys/create.ts';
+import { listKeys } from '#domain/keys/list.ts';
+import { revokeKey } from '#domain/keys/revoke.ts';
+import { type RotateKey, rotateKey } from '#domain/keys/rotate.ts';
+import type { MadeMember } from '#test/make.ts';
+import { testKeySecrets } from '#test/secrets.ts';
+import { setupDatabase, startTestApi } from '#test/setup.ts';
+
+const day = 86_400;
+const permissions = ['org.keys.manage', 'org.read', 'org.clients.read'];
+
+/** A database with a member who may manage keys, and the three changes as that member asks for them. */
+async function setupKeys() {
+  const { database, owner, make } = await setupDatabase();
+  const em = owner.orm.em;
+  const maker = await make.member({ permissions });
+  const by = (who: MadeMember) => ({ organizationId: who.orgId, makerId: who.userId });
+  return {
+    ...{ database, owner, make, maker },
+    create: (fields: Partial<CreateKey> = {}, now?: () => Date) =>
+      createKey(em, { ...by(maker), scopes: ['org.read'], label: '', expiresAt: null, ...fields }, testKeySecrets, now),
+    rotate: (keyId: string, fields: Partial<RotateKey> = {}, now?: () => Date) =>
+      rotateKey(em, { ...by(maker), keyId, overlapSeconds: day, expiresAt: null, ...fields }, testKeySecrets, now),
+    revoke: (keyId: string, personId = maker.userId) =>
+      revokeKey(em, { organizationId: maker.orgId, keyId, by: { personId } }),
+    list: (now = new Date()) => listKeys(em, maker.orgId, now),
+    lines: async () =>
+      (
+        await owner.pool.query<Record<string, unknown>>(
+          'select action, person_id, key_id, detail from activity order by at, id',
+        )
+      ).rows,
+  };
+}
+
+describe('making a key', () => {
+  it('is refused to a maker who is no active member', async () => {
+    const { create, make, owner, maker } = await setupKeys();
+    for (const status of ['invited', 'suspended', 'left']) {
+      await owner.pool.query('update membership set status = $1 where person_id = $2', [status, maker.userId]);
+      await expect(create()).rejects.toMatchObject({ reason: 'not_an_active_member' });
+    }
+    const elsewhere = await make.member();
+    await expect(create({ makerId: elsewhere.userId })).rejects.toMatchObject({ reason: 'not_an_active_member' });
+    await expect(create({ makerId: 'nobody' })).rejects.toMatchObject({ reason: 'not_an_active_member' });
+  });
+
+  it('is refused to a member who may not manage keys, unless an operator makes it for them', async () => {
+    const { create, make, maker } = await setupKeys();
+    const reader = await make.member({ orgId: maker.orgId, permissions: ['org.read'] });
+    await expect(create({ makerId: reader.userId })).rejects.toMatchObject({ reason: 'may_not_manage_keys' });
+    await create({ makerId: reader.userId, byOperator: true });
+    const owner = await make.member({ orgId: maker.orgId, roleKey: 'owner' });
+    await create({ makerId: owner.userId });
+  });
+
+  it('is refused for a scope that the maker does not hold now, also to an operator', async () => {
+    const { create, make, maker } = await setupKeys();
+    await expect(create({ scopes: ['org.read', 'org.billing.manage'] })).rejects.toMatchObject({
+      reason: 'scope_not_held',
+      message: expect.stringContaining('org.billing.manage'),
+    });
+    await expect(create({ scopes: ['org.billing.manage'], byOperator: true })).rejects.toMatchObject({
+      reason: 'scope_not_held',
+    });
+    await create({ scopes: ['org.clients.read'] });
+    await make.permissionLost(maker, 'org.clients.read');
+    await expect(create({ scopes: ['org.clients.read'] })).rejects.toMatchObject({ reason: 'scope_not_held' });
+  });
+
+  it('is refused without a scope, for a scope that does not exist, and with an expiry that has passed', async () => {
+    const { create, list } = await setupKeys();
+    const now = new Date();
+    await expect(create({ scopes: [] })).rejects.toMatchObject({ reason: 'no_scopes' });
+    await expect(create({ scopes: ['org.keys.manage' as Scope] })).rejects.toThrow();
+    await expect(create({ expiresAt: now }, () => now)).rejects.toMatchObject({ reason: 'expiry_in_the_past' });
+    expect(await list()).toEqual([]);
+  });
+
+  it('gives a key that works at once and shows only its hint afterwards, with one line in the log', async () => {
+    const { create, database, maker, lines, list } = await setupKeys();
+    const made = await create({ label: 'reporting', scopes: ['org.read', 'org.read'] });
+    const api = await startTestApi(database);
+    expect((await api.get(`/v1/orgs/${maker.orgId}`, { key: made.key })).status).toBe(200);
+    const hint = `${made.key.slice(0, 11)}…${made.key.slice(-4)}`;
+    expect(await list()).toMatchObject([
+      { id: made.id, hint, label: 'reporting', scopes: ['org.read'], state: 'live' },
+    ]);
+    expect((await lines())[0]).toEqual({
+      ...{ action: 'key.create', person_id: maker.userId, key_id: made.id },
+      detail: { hint, scopes: ['org.read'], predecessorId: null },
+    });
+  });
+});
+
+describe('revoking a key', () => {
+  it('is refused to who may not manage keys of this organization, and for a key of another', async () => {
+    const { create, revoke, make, maker, list } = await setupKeys();
+    const { id } = await create();
+    const reader = await make.member({ orgId: maker.orgId, permissions: ['org.read'] });
+    const elsewhere = await make.member();
+    for (const person of [reader, elsewhere])
+      await expect(revoke(id, person.userId)).rejects.toMatchObject({ reason: 'may_not_manage_keys' });
+    const foreign = await make.apiKey({ maker: elsewhere });
+    for (const keyId of [foreign.id, randomUUID()])
+      await expect(revoke(keyId)).rejects.toMatchObject({ reason: 'no_such_key' });
+    expect(await list()).toMatchObject([{ state: 'live' }]);
+  });
+
+  it('is done once, however often it is asked for, and has one line', async () => {
+    const { create, revoke, list, lines, maker } = await setupKeys();
+    const { id, hint } = await create();
+    await Promise.all([revoke(id), revoke(id), revoke(id)]);
+    await revoke(id);
+    expect(await list()).toMatchObject([{ id, state: 'revoked' }]);
+    expect((await lines()).filter(({ action }) => action === 'key.revoke')).toEqual([
+      { action: 'key.revoke', person_id: maker.userId, key_id: id, detail: { hint } },
+    ]);
+  });
+});
+
+describe('rotating a key', () => {
+  it('gives a successor with the same scopes and label; both work until the overlap is over', async () => {
+    const { create, rotate, list, lines, owner, database, maker } = await setupKeys();
+    const start = new Date();
+    const old = await create({ scopes: ['org.read', 'org.clients.read'], label: 'case tracking' }, () => start);
+    const successor = await rotate(old.id, { overlapSeconds: 7 * day }, () => start);
+    const end = new Date(start.getTime() + 7 * day * 1000);
+    expect(successor.predecessorEndsAt).toEqual(end);
+    expect(await list()).toMatchObject([
+      { id: old.id, state: 'live', expiresAt: end },
+      {
+        id: successor.id,
+        state: 'live',
+        expiresAt: null,
+        scopes: ['org.read', 'org.clients.read'],
+        label: 'case tracking',
+      },
+    ]);
+    expect((await list(end)).map(({ state }) => state)).toEqual(['expired', 'live']);
+    expect((await lines()).at(-1)).toMatchObject({
+      action: 'key.rotate',
+      key_id: successor.id,
+      detail: { predecessorId: old.id },
+    });
+
+    const api = await startTestApi(database);
+    const statusOf = async (key: string) => (await api.get(`/v1/orgs/${maker.orgId}`, { key })).status;
+    expect([await statusOf(old.key), await statusOf(successor.key)]).toEqual([200, 200]);
+    await owner.pool.query(
+      `update api_key set created_at = created_at - interval '8 days', expires_at = expires_at - interval '8 days' where id = $1`,
+      [old.id],
+    );
+    expect([await statusOf(old.key), await statusOf(successor.key)]).toEqual([401, 200]);
+  });
+
+  it('never makes the old key live longer than its own expiry', async () => {
+    const { create, rotate } = await setupKeys();
+    const expiresAt = new Date(Date.now() + 3_600_000);
+    const old = await create({ expiresAt });
+    expect((await rotate(old.id, { overlapSeconds: day })).predecessorEndsAt).toEqual(expiresAt);
+  });
+
+  it('without overlap revokes the old key in the same moment', async () => {
+    const { create, rotate, list } = await setupKeys();
+    const old = await create();
+    await rotate(old.id, { overlapSeconds: 0 });
+    expect((await list()).map(({ state }) => state)).toEqual(['revoked', 'live']);
+  });
+
+  it('is without overlap when 25 keys are live, and says so', async () => {
+    const { create, rotate, list } = await setupKeys();
+    const made = [];
+    for (let n = 0; n < liveKeysPerOrganization; n += 1) made.push(await create());
+    const now = new Date();
+    const successor = await rotate(made[4]?.id ?? '', { overlapSeconds: day }, () => now);
+    expect(successor.predecessorEndsAt).toEqual(now);
+    const states = (await list()).map(({ id, state }) => [id, state]);
+    expect(states.filter(([, state]) => state === 'live').length).toBe(liveKeysPerOrganization);
+    expect(states).toContainEqual([made[4]?.id, 'revoked']);
+  });
+
+  it('is refused with an overlap below 0 or above 7 days, and for a key that is not live', async () => {
+    const { create, rotate, revoke, list } = await setupKeys();
+    const start = new Date();
+    const { id } = await create({ expiresAt: new Date(start.getTime() + 1_000) }, () => start);
+    for (const overlapSeconds of [-1, 7 * day + 1, Number.NaN, Number.POSITIVE_INFINITY])
+      await expect(rotate(id, { overlapSeconds })).rejects.toMatchObject({ reason: 'overlap_too_long' });
+    await expect(rotate(id, {}, () => new Date(start.getTime() + 1_000))).rejects.toMatchObject({
+      reason: 'key_not_live',
+    });
+    await revoke(id);
+    await expect(rotate(id)).rejects.toMatchObject({ reason: 'key_not_live' });
+    await expect(rotate(randomUUID())).rejects.toMatchObject({ reason: 'no_such_key' });
+    expect((await list()).length).toBe(1);
+  });
+
+  it('is refused to who does not hold all its scopes or may not manage keys', async () => {
+    const { create, rotate, make, maker } = await setupKeys();
+    const { id } = await create({ scopes: ['org.read', 'org.clients.read'] });
+    const reader = await make.member({ orgId: maker.orgId, permissions: ['org.read', 'org.clients.read'] });
+    await expect(rotate(id, { makerId: reader.userId })).rejects.toMatchObject({ reason: 'may_not_manage_keys' });
+    const keeper = await make.member({ orgId: maker.orgId, permissions: ['org.keys.manage', 'org.read'] });
+    await expect(rotate(id, { makerId: keeper.userId })).rejects.toMatchObject({ reason: 'scope_not_held' });
+  });
+
+  it('has one successor when asked for twice at once without overlap', async () => {
+    const { create, rotate, list } = await setupKeys();
+    const { id } = await create();
+    const tries = await Promise.allSettled([1, 2, 3].map(() => rotate(id, { overlapSeconds: 0 })));
+    expect(tries.filter(({ status }) => status === 'fulfilled').length).toBe(1);
+    expect((await list()).map(({ state }) => state)).toEqual(['revoked', 'live']);
+  });
+});

@@ -1,0 +1,110 @@
+/** At most 25 keys of an organization are live at a time. Source: API document, section 8; design, section 4. */
+import { expect, it } from 'vitest';
+import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
+import { type Database, openDatabase } from '#domain/db/connect.ts';
+import { createKey } from '#domain/keys/create.ts';
+import { listKeys } from '#domain/keys/list.ts';
+import { KeyRefused } from '#domain/keys/refused.ts';
+import { revokeKey } from '#domain/keys/revoke.ts';
+import { rotateKey } from '#domain/keys/rotate.ts';
+import type { MadeMember } from '#test/make.ts';
+import { testKeySecrets } from '#test/secrets.ts';
+import { setupDatabase } from '#test/setup.ts';
+
+const day = 86_400_000;
+/** Fifty wait for one lock, on a machine that others use too. */
+const patient = { connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 };
+
+const inputOf = (maker: MadeMember, expiresAt: Date | null = null) => ({
+  organizationId: maker.orgId,
+  makerId: maker.userId,
+  scopes: ['org.read'] as const,
+  label: 'one of many',
+  expiresAt,
+});
+
+async function liveKeys(database: Database, orgId: string, now = new Date()) {
+  return (await listKeys(database.orm.em, orgId, now)).filter(({ state }) => state === 'live');
+}
+
+it('are exactly 25 after 50 makers tried at once over connections of their own, with the console’s rights; the others are told why', async () => {
+  const { database, owner, make } = await setupDatabase();
+  const maker = await make.member();
+  const consoles = await Promise.all(
+    Array.from({ length: 5 }, () =>
+      openDatabase({ url: database.urls.console, applicationName: 'test', poolMax: 4, ...patient }),
+    ),
+  );
+  try {
+    const tries = await Promise.allSettled(
+      Array.from({ length: 50 }, (_, n) =>
+        createKey((consoles[n % consoles.length] as Database).orm.em, inputOf(maker), testKeySecrets),
+      ),
+    );
+    const made = tries.filter((attempt) => attempt.status === 'fulfilled');
+    const refused = tries.filter((attempt) => attempt.status === 'rejected').map(({ reason }) => reason as unknown);
+    expect(made.length).toBe(liveKeysPerOrganization);
+    for (const reason of refused) expect(reason).toMatchObject({ name: 'KeyRefused', reason: 'too_many_keys' });
+    expect((await liveKeys(owner, maker.orgId)).length).toBe(liveKeysPerOrganization);
+    const { rows } = await owner.pool.query(`select count(*)::int as lines from activity where action = 'key.create'`);
+    expect(rows).toEqual([{ lines: liveKeysPerOrganization }]); // the refused left no line
+  } finally {
+    for (const database of consoles) await database.close();
+  }
+});
+
+it('stay 25 at most while makers, revokers and rotators work at once', async () => {
+  const { owner, make } = await setupDatabase();
+  const maker = await make.member();
+  const { orgId, userId } = maker;
+  const em = owner.orm.em;
+  const first = await Promise.all(Array.from({ length: 24 }, () => createKey(em, inputOf(maker), testKeySecrets)));
+  const counts: number[] = [];
+  const by = { personId: userId };
+  const ignoreRefusal = (error: unknown) => expect(error).toBeInstanceOf(KeyRefused);
+  await Promise.all(
+    first.map(async ({ id }, n) => {
+      const common = { organizationId: orgId, keyId: id };
+      if (n % 3 === 0) await revokeKey(em, { ...common, by });
+      else if (n % 3 === 1) {
+        const rotation = { ...common, makerId: userId, overlapSeconds: n % 2 === 0 ? 0 : 3_600, expiresAt: null };
+        await rotateKey(em, rotation, testKeySecrets);
+      }
+      await createKey(em, inputOf(maker), testKeySecrets).catch(ignoreRefusal);
+      counts.push((await liveKeys(owner, orgId)).length);
+    }),
+  );
+  expect(Math.max(...counts)).toBeLessThanOrEqual(liveKeysPerOrganization);
+  const { rows } = await owner.pool.query<{ slot: number }>(
+    'select slot from api_key where slot is not null order by slot',
+  );
+  expect(new Set(rows.map(({ slot }) => slot)).size).toBe(rows.length);
+});
+
+it('of one organization leave those of another alone', async () => {
+  const { owner, make } = await setupDatabase();
+  const [one, two] = [await make.member(), await make.member()];
+  for (let n = 0; n < liveKeysPerOrganization; n += 1) await createKey(owner.orm.em, inputOf(one), testKeySecrets);
+  await createKey(owner.orm.em, inputOf(two), testKeySecrets);
+  expect((await liveKeys(owner, two.orgId)).length).toBe(1);
+});
+
+it('free their place when they are revoked or expire', async () => {
+  const { owner, make } = await setupDatabase();
+  const maker = await make.member();
+  const em = owner.orm.em;
+  const start = new Date();
+  const made = [];
+  for (let n = 0; n < liveKeysPerOrganization; n += 1) {
+    const expiresAt = n === 7 ? new Date(start.getTime() + day) : null;
+    made.push(await createKey(em, inputOf(maker, expiresAt), testKeySecrets, () => start));
+  }
+  const justBefore = () => new Date(start.getTime() + day - 1);
+  const atExpiry = () => new Date(start.getTime() + day);
+  await expect(createKey(em, inputOf(maker), testKeySecrets, justBefore)).rejects.toThrow(/25 live keys/);
+  await createKey(em, inputOf(maker), testKeySecrets, atExpiry);
+  await expect(createKey(em, inputOf(maker), testKeySecrets, atExpiry)).rejects.toThrow(/25 live keys/);
+  await revokeKey(em, { organizationId: maker.orgId, keyId: made[3]?.id ?? '', by: 'operator' }, atExpiry);
+  await createKey(em, inputOf(maker), testKeySecrets, atExpiry);
+  expect((await liveKeys(owner, maker.orgId, atExpiry())).length).toBe(liveKeysPerOrganization);
+});

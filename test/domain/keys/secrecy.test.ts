@@ -1,0 +1,95 @@
+/** Only a fingerprint of a key is kept anywhere. Source: API document, section 5; design, section 4. */
+import { Redis } from 'ioredis';
+import { expect, inject, it } from 'vitest';
+import { createKey } from '#domain/keys/create.ts';
+import { rotateKey } from '#domain/keys/rotate.ts';
+import { testKeySecrets, testKeySettings } from '#test/secrets.ts';
+import type { TestInstallation } from '#test/setup.ts';
+import { setup, startTestApi } from '#test/setup.ts';
+
+/** Every row of every table, as text. */
+async function dumpDatabase({ owner }: TestInstallation): Promise<string> {
+  const { rows: tables } = await owner.pool.query<{ name: string }>(
+    `select format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where c.relkind in ('r', 'p') and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname not like 'pg_toast%'`,
+  );
+  expect(tables.length).toBeGreaterThan(16);
+  const parts: string[] = [];
+  for (const { name } of tables) {
+    const { rows } = await owner.pool.query<{ line: string }>(`select t::text as line from ${name} t`);
+    parts.push(...rows.map(({ line }) => line));
+  }
+  return parts.join('\n');
+}
+
+/** What would give a key away: 12 characters from the middle of its random part, plain, in hex, and in base64 at each of the three alignments. */
+function tracesOf(key: string): string[] {
+  const middle = key.slice(15, 27);
+  const hex = Buffer.from(middle).toString('hex');
+  const base64 = [0, 1, 2].map((shift) =>
+    Buffer.from('x'.repeat(shift) + middle)
+      .toString('base64')
+      .slice(4, 14),
+  );
+  return [middle, hex, hex.toUpperCase(), ...base64];
+}
+
+it('is in no table, no log line, no refusal and no key of Redis, in plain, hex or base64', async () => {
+  const installation = await setup({ LOG_LEVEL: 'trace' });
+  const { api, make, owner, logLines } = installation;
+  const maker = await make.member();
+  const input = { organizationId: maker.orgId, makerId: maker.userId, scopes: ['org.read'] as const, label: 'x' };
+  const first = await createKey(owner.orm.em, { ...input, expiresAt: null }, testKeySecrets);
+  const rotation = { organizationId: maker.orgId, keyId: first.id, makerId: maker.userId, overlapSeconds: 60 };
+  const second = await rotateKey(owner.orm.em, { ...rotation, expiresAt: null }, testKeySecrets);
+  const keys = [first.key, second.key];
+  const bodies: string[] = [];
+  for (const key of keys) {
+    const sent = [key, `${key}x`, key.replace('us', 'ca'), key.slice(0, -2)];
+    for (const bearer of sent) {
+      for (const path of [`/v1/orgs/${maker.orgId}`, `/v1/orgs/${maker.orgId}/seats`, '/v1/orgs/x', '/nowhere'])
+        for (const method of ['GET', 'POST']) bodies.push(await (await api.get(path, { key: bearer, method })).text());
+    }
+    for (let n = 0; n < 130; n += 1) bodies.push(await (await api.get('/v1/orgs/x', { key })).text());
+  }
+  await owner.pool.query('revoke insert on api.activity from org_api_read');
+  bodies.push(await (await api.get(`/v1/orgs/${maker.orgId}`, { key: second.key })).text());
+  await api.stop();
+
+  const redis = new Redis(inject('redisUrl'));
+  const redisNames = (await redis.keys('*')).join('\n');
+  redis.disconnect();
+  const places = {
+    database: await dumpDatabase(installation),
+    logs: logLines.join(''),
+    bodies: bodies.join('\n'),
+    redisNames,
+  };
+  expect(places.database).toContain(first.hint);
+  expect(places.logs.length).toBeGreaterThan(1_000);
+  for (const [place, text] of Object.entries(places)) {
+    for (const trace of keys.flatMap(tracesOf))
+      expect(text.includes(trace), `a trace of a key in ${place}`).toBe(false);
+  }
+});
+
+it('works under an old pepper while that is listed, and no longer', async () => {
+  const { database, owner, make } = await setup();
+  const maker = await make.member();
+  const old = await make.apiKey({ maker });
+  const newPepper = { version: 2, secret: Buffer.from('another pepper, of 32 bytes also') };
+  const oldPepper = testKeySecrets.peppers[0];
+  const both = { ...testKeySecrets, peppers: [newPepper, oldPepper] as const };
+  const input = { organizationId: maker.orgId, makerId: maker.userId, scopes: ['org.read'] as const, label: '' };
+  const fresh = await createKey(owner.orm.em, { ...input, expiresAt: null }, both);
+  const { rows } = await owner.pool.query('select pepper_version from api_key order by created_at');
+  expect(rows).toEqual([{ pepper_version: 1 }, { pepper_version: 2 }]);
+
+  const setting = `2:${newPepper.secret.toString('base64')}`;
+  const during = await startTestApi(database, { KEY_PEPPERS: `${setting},${testKeySettings.KEY_PEPPERS}` });
+  const after = await startTestApi(database, { KEY_PEPPERS: setting });
+  const statuses = async (api: typeof during) =>
+    Promise.all([old.key, fresh.key].map(async (key) => (await api.get(`/v1/orgs/${maker.orgId}`, { key })).status));
+  expect(await statuses(during)).toEqual([200, 200]);
+  expect(await statuses(after)).toEqual([401, 200]);
+});
