@@ -1,7 +1,7 @@
-import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
 import { readSettings } from '#runtime/settings/read.ts';
 import {
+  addressBlocks,
   databaseUrl,
   httpUrl,
   keyPeppers,
@@ -26,14 +26,7 @@ const Settings = z.object({
   HOST: z.string().default('0.0.0.0'),
   PORT: port.default(8080),
   METRICS_PORT: port.default(9090),
-  TRUSTED_PROXIES: z
-    .string()
-    .default('')
-    .transform((text, context) =>
-      proxyList(text, () =>
-        context.addIssue({ code: 'custom', message: 'must be addresses or CIDR blocks separated by commas' }),
-      ),
-    ),
+  TRUSTED_PROXIES: addressBlocks,
   DATABASE_POOL_MAX: wholeNumber(2, 100).default(10),
   DRAIN_DELAY_MS: wholeNumber(0, 60_000).default(500),
   LOG_LEVEL: logLevel,
@@ -60,20 +53,4 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     logLevel: s.LOG_LEVEL,
     otlpEndpoint: s.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
   });
-}
-
-function proxyList(text: string, refuse: () => void): BlockList {
-  const list = new BlockList();
-  for (const entry of text
-    .split(',')
-    .map((part) => part.trim())
-    .filter(Boolean)) {
-    const [address = '', prefix] = entry.split('/');
-    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
-    const widest = family === 'ipv6' ? 128 : 32;
-    const bits = prefix === undefined ? widest : Number(prefix);
-    if (isIP(address) === 0 || !Number.isInteger(bits) || bits < 0 || bits > widest) refuse();
-    else list.addSubnet(address, bits, family);
-  }
-  return list;
 }

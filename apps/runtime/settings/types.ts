@@ -1,3 +1,4 @@
+import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
 import { regionCodes } from '#domain/contract/regions.ts';
 import type { Pepper } from '#domain/keys/fingerprint.ts';
@@ -30,6 +31,30 @@ export const wholeNumber = (min: number, max: number) =>
     .int('must be a whole number')
     .min(min, `must be ${min} or more`)
     .max(max, `must be ${max} or less`);
+
+/** Addresses and CIDR blocks separated by commas, for example `10.0.0.0/8,::1`; none by default. */
+export const addressBlocks = z
+  .string()
+  .default('')
+  .transform((text, context): BlockList => {
+    const list = new BlockList();
+    for (const entry of text.split(',').map((part) => part.trim())) {
+      if (entry === '') continue;
+      const [, address = '', prefix] = /^([0-9a-f:.]+)(?:\/(\d{1,3}))?$/i.exec(entry) ?? [];
+      const version = isIP(address);
+      const widest = version === 4 ? 32 : 128;
+      const bits = Number(prefix ?? widest);
+      if (version === 0 || bits > widest) {
+        context.addIssue({
+          code: 'custom',
+          message: 'must be addresses or CIDR blocks separated by commas, for example 10.0.0.0/8,::1',
+        });
+        return z.NEVER;
+      }
+      list.addSubnet(address, bits, version === 4 ? 'ipv4' : 'ipv6');
+    }
+    return list;
+  });
 
 /** Whole days, written `730d`. */
 export const days = z

@@ -52,6 +52,14 @@ it('reports every problem at once, by name, and no value', () => {
   expect(problems.join('\n')).not.toContain('hunter2');
 });
 
+// `10.0.0.0/` was once read as a block of no bits, which trusted every address there is.
+it.each(['10.0.0.0/', '10.0.0.0/a', '10.0.0', '10.0.0.0/8/8', '::1/129', 'proxy.example'])(
+  'refuses %s as a trusted proxy',
+  (proxy) => {
+    expect(problemsOf({ ...needed, TRUSTED_PROXIES: proxy })).toEqual([expect.stringMatching(/^TRUSTED_PROXIES: /)]);
+  },
+);
+
 it('says of each setting that is missing what it is for; an empty one is missing', () => {
   const problems = problemsOf({ REGION: '', KEY_PEPPERS: '' });
   expect(problems).toEqual([

@@ -1,0 +1,214 @@
+/** `npm run bench:reads`: our reads beside a floor and a plain Fastify program. What it measures and how: README.md beside this file. */
+import { mkdtempSync } from 'node:fs';
+import { cpus, tmpdir } from 'node:os';
+import path from 'node:path';
+import { ServerUnavailableError } from '../../../apps/dev/servers/process.ts';
+import { endChildren } from './children.ts';
+import { type Comparison, compare, type Load, median } from './compare.ts';
+import { type BenchOptions, BenchRefused, readOptions } from './options.ts';
+import { printComparison, printProcessorRatio, printRatio } from './print.ts';
+import { type ProgramName, type RunningProgram, runPacedLoad, startProgram } from './processes.ts';
+import { findProfile, printProfile } from './profile.ts';
+import { highestRatePerSecond } from './region.ts';
+import { asOwner, type BenchRegion, type BenchStack, startStack } from './stack.ts';
+import { requireWrk, runWrk, wrkConnections } from './wrk.ts';
+
+const rosterFamilies = 40;
+const smallGrants = 1_000;
+const pacedShare = 0.7;
+const reads = [
+  { operation: 'getOrg', resource: '' },
+  { operation: `getFirmRoster, ${rosterFamilies} families`, resource: '/clients' },
+];
+
+const say = (line: string) => console.log(line);
+const number = (value: number) => value.toLocaleString('en');
+
+async function main(): Promise<void> {
+  const options = readOptions(process.argv.slice(2));
+  requireWrk();
+  say(`Node ${process.version}, ${cpus().length} cores (${cpus()[0]?.model ?? 'unknown'}), everything on this machine`);
+  const stack = await startStack((line) => say(`  ${line}`));
+  let interrupted = false;
+  const stop = () => {
+    if (interrupted) process.exit(1);
+    interrupted = true;
+    say('interrupted: stopping the servers');
+    endChildren();
+    void stack.stop().finally(() => process.exit(1));
+  };
+  process.on('SIGINT', stop);
+  process.on('SIGTERM', stop);
+  try {
+    const region = await stack.addRegion('main', { grantsEach: rosterFamilies });
+    if (options.profile) await profileOurs(stack, region, options);
+    else {
+      await compareReads(stack, region, options);
+      await compareSizes(stack, options);
+    }
+  } catch (error) {
+    if (!interrupted) throw error; // what an interruption breaks is not news
+  } finally {
+    if (!interrupted) await stack.stop();
+  }
+}
+
+async function compareReads(stack: BenchStack, region: BenchRegion, options: BenchOptions): Promise<void> {
+  const programs = await Promise.all(
+    (['ours', 'floor', 'fastify'] as const).map(async (name) => ({ name, program: await start(stack, region, name) })),
+  );
+  const ours = programs[0]?.program as RunningProgram;
+  let answers = 0;
+  try {
+    for (const { operation, resource } of reads) {
+      await checkAnswers(
+        stack,
+        programs.map(({ program }) => program.url),
+        resource,
+      );
+      const comparison = await compare(programs, loadOf(stack, options, resource));
+      answers += comparison.answers;
+      printComparison(
+        `${operation}: wrk with ${wrkConnections} connections, ${options.rounds} rounds of ${options.runSeconds} s in turn; processor time in µs an answer`,
+        comparison,
+      );
+      printRatio(comparison, 'ours', 'floor', 'aim 0.85');
+      printProcessorRatio(comparison, 'ours', 'floor');
+      printRatio(comparison, 'ours', 'fastify', 'aim 3.5');
+      printProcessorRatio(comparison, 'ours', 'fastify');
+      answers += await printPaced(stack, ours, comparison, resource, options);
+      refuseFailures(comparison);
+    }
+    await printLines(region, answers);
+  } finally {
+    for (const { program } of programs) await program.stop();
+  }
+}
+
+/** Ours alone at a constant rate, seven tenths of its highest. */
+async function printPaced(
+  stack: BenchStack,
+  ours: RunningProgram,
+  comparison: Comparison,
+  resource: string,
+  options: BenchOptions,
+): Promise<number> {
+  const highest = median((comparison.runs.get('ours') ?? []).map((run) => run.requestsPerSecond));
+  const perSecond = Math.round(highest * pacedShare);
+  const { pacedSeconds: seconds, warmUpSeconds } = options;
+  const run = await runPacedLoad({
+    url: ours.url,
+    keysFile: stack.keysFile,
+    resource,
+    perSecond,
+    seconds,
+    warmUpSeconds,
+  });
+  say(
+    `  ours at a constant ${number(perSecond)}/s (${pacedShare * 100} %), from when each request was due: p50 ${run.p50Ms.toFixed(1)} ms, p99 ${run.p99Ms.toFixed(1)} ms, ${run.errors} not 2xx`,
+  );
+  say(
+    `  (of which the load itself was late p50 ${run.lateP50Ms.toFixed(1)} ms, p99 ${run.lateP99Ms.toFixed(1)} ms; it took ${(run.cpuShare * 100).toFixed(0)} % of a core)`,
+  );
+  return run.requests;
+}
+
+/** What a read costs in a small and in a large region: the same organizations and keys, the same program. */
+async function compareSizes(stack: BenchStack, options: BenchOptions): Promise<void> {
+  const sizes = [smallGrants, options.largeGrants];
+  const contenders: { name: string; program: RunningProgram }[] = [];
+  try {
+    for (const grants of sizes) {
+      const region = await stack.addRegion(`of_${grants}`, { grants });
+      contenders.push({ name: number(grants), program: await start(stack, region, 'ours') });
+    }
+    const comparison = await compare(contenders, loadOf(stack, options, ''));
+    printComparison('getOrg by the number of grants in the region', comparison);
+    printRatio(comparison, number(options.largeGrants), number(smallGrants), 'flat is 1.00');
+    printProcessorRatio(comparison, number(options.largeGrants), number(smallGrants));
+    refuseFailures(comparison);
+  } finally {
+    for (const { program } of contenders) await program.stop();
+  }
+}
+
+async function profileOurs(stack: BenchStack, region: BenchRegion, options: BenchOptions): Promise<void> {
+  for (const { operation, resource } of reads) {
+    const folder = mkdtempSync(path.join(tmpdir(), 'org-api-profile-'));
+    const ours = await start(stack, region, 'ours', ['--cpu-prof', `--cpu-prof-dir=${folder}`]);
+    try {
+      const { requestsPerSecond } = await runWrk(ours.url, { ...stack, resource, seconds: options.runSeconds * 2 });
+      say(
+        `\n${operation}: ${number(Math.round(requestsPerSecond))}/s while profiled; time by origin, in percent of time not idle`,
+      );
+    } finally {
+      await ours.stop();
+    }
+    const file = findProfile(folder);
+    printProfile(file);
+    say(`  the whole profile: ${file}`);
+  }
+}
+
+function start(
+  stack: BenchStack,
+  region: BenchRegion,
+  name: ProgramName,
+  nodeOptions: string[] = [],
+): Promise<RunningProgram> {
+  return startProgram(name, {
+    databaseUrl: region.apiUrl,
+    redisUrl: stack.redisUrl,
+    secrets: stack.secrets,
+    nodeOptions,
+  });
+}
+
+function loadOf(stack: BenchStack, options: BenchOptions, resource: string): Load {
+  return { ...stack, ...options, resource };
+}
+
+/** That all programs give the same answer, and the answer that is meant. */
+async function checkAnswers(stack: BenchStack, urls: string[], resource: string): Promise<void> {
+  const { key, organizationId } = stack.keys[0] ?? { key: '', organizationId: '' };
+  const bodies = await Promise.all(
+    urls.map(async (url) => {
+      const answer = await fetch(`${url}/v1/orgs/${organizationId}${resource}`, {
+        headers: { Authorization: `Bearer ${key}` },
+      });
+      return `${answer.status} ${await answer.text()}`;
+    }),
+  );
+  const clients = bodies[0]?.split('"grantId"').length ?? 0;
+  if (
+    !bodies.every((body) => body === bodies[0] && body.startsWith('200 ')) ||
+    (resource === '/clients' && clients !== rosterFamilies + 1)
+  )
+    throw new Error(
+      `the programs do not give the same good answer: ${bodies.map((body) => body.slice(0, 120)).join(' | ')}`,
+    );
+}
+
+/** Every answer that was counted has its line; lines of answers that wrk no longer waited for come on top. */
+async function printLines(region: BenchRegion, answers: number): Promise<void> {
+  const lines = await asOwner(region.ownerUrl, async (owner) =>
+    Number((await owner.query('select count(*) from activity')).rows[0].count),
+  );
+  say(`\n${number(lines)} lines in the activity log for ${number(answers)} answers counted`);
+  if (lines < answers) throw new Error('answers without a line');
+}
+
+function refuseFailures({ failures, runs }: Comparison): void {
+  if (failures > 0) throw new Error(`${failures} answers were not 2xx or never came: these numbers measure refusals`);
+  const highest = Math.max(...[...runs.values()].flat().map((run) => run.requestsPerSecond));
+  if (highest * 2 > highestRatePerSecond)
+    throw new Error(
+      `the keys admit ${number(highestRatePerSecond)}/s and the runs came near it: give the region more keys`,
+    );
+}
+
+main().catch((error: unknown) => {
+  const told = error instanceof BenchRefused || error instanceof ServerUnavailableError;
+  console.error(told ? error.message : error);
+  process.exitCode = 1;
+});

@@ -1,0 +1,58 @@
+/**
+ * The floor: what a read costs before any of our own JavaScript. The same Koa, limiter, prepared statement and shared log insert as the API's,
+ * by the API's own modules, and nothing else: no header, no check, no entity tag, no log line, no metric. One HMAC stays, since without
+ * the key's fingerprint there is nothing to ask with.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import Koa from 'koa';
+import { requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
+import { openDatabase } from '#domain/db/connect.ts';
+import type { AuthorizedRow } from '#domain/db/queries/authorized.ts';
+import { fingerprints } from '#domain/keys/fingerprint.ts';
+import { createActivityWriter } from '../../../../apps/api/activity-writer.ts';
+import { readConfig } from '../../../../apps/api/config.ts';
+import { endpoints } from '../../../../apps/api/endpoints/index.ts';
+import { createLimiter } from '../../../../apps/api/limiter/limiter.ts';
+
+const config = readConfig();
+const { pool } = await openDatabase({
+  url: config.databaseUrl,
+  applicationName: 'bench-floor',
+  poolMax: config.databasePoolMax,
+});
+const limiter = createLimiter({
+  redisUrl: config.redisUrl,
+  limit: requestsPerWindow,
+  windowSeconds: requestWindowSeconds,
+  keyPrefix: `limit:${config.region}:`,
+});
+await limiter.start();
+const activity = createActivityWriter({ pool });
+const idAt = '/v1/orgs/'.length;
+const idEnd = idAt + 36;
+
+const app = new Koa();
+app.use(async (ctx) => {
+  const endpoint = endpoints.find(({ resource }) => resource === ctx.path.slice(idEnd));
+  if (endpoint === undefined || ctx.path.length < idEnd) return;
+  const prints = fingerprints(ctx.get('Authorization').slice('Bearer '.length), config.keys.peppers);
+  await limiter.take(prints.at(-1) as Buffer);
+  const { rows } = await pool.query<AuthorizedRow>({
+    ...endpoint.statement,
+    values: [prints, ctx.path.slice(idAt, idEnd)],
+  });
+  const row = rows[0] as AuthorizedRow;
+  await activity.record({
+    id: randomUUIDv7(),
+    organizationId: row.organizationId,
+    personId: row.makerId,
+    keyId: row.keyId,
+    action: `api.${endpoint.operationId}`,
+    status: 200,
+    code: null,
+    address: ctx.req.socket.remoteAddress ?? null,
+  });
+  ctx.body = row.body;
+});
+app.listen(config.port, config.host);
+process.on('SIGTERM', () => process.exit(0));

@@ -1,0 +1,105 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import pg from 'pg';
+import { migrate } from '#domain/db/migrate.ts';
+import { startPostgres } from '../../../apps/dev/servers/postgres.ts';
+import { discardCluster } from '../../../apps/dev/servers/postgres-cluster.ts';
+import { startRedis } from '../../../apps/dev/servers/redis.ts';
+import { BenchRefused } from './options.ts';
+import { type BenchKey, fillGrants, fillOrganizations, makeSecrets, shareGrants } from './region.ts';
+
+/** Servers of the benchmark's own, with nothing turned off that production has on: what is committed is on disk. */
+export interface BenchStack {
+  redisUrl: string;
+  /** For their processor time. */
+  postgresPid: number;
+  redisPid: number;
+  secrets: ReturnType<typeof makeSecrets>;
+  keys: BenchKey[];
+  /** A line for each key, as requests.lua reads it. */
+  keysFile: string;
+  folder: string;
+  /** Makes a region with the same organizations and keys, and clients of its own. */
+  addRegion(name: string, clients: { grantsEach: number } | { grants: number }): Promise<BenchRegion>;
+  stop(): Promise<void>;
+}
+
+/** One region's database. `apiUrl` is the login of the API, `ownerUrl` may do everything. */
+export interface BenchRegion {
+  apiUrl: string;
+  ownerUrl: string;
+}
+
+type Report = (line: string) => void;
+
+/** Brings up PostgreSQL and Redis in a folder of its own, and migrates a template with organizations and keys. `stop` removes it all. */
+export async function startStack(report: Report): Promise<BenchStack> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-bench-'));
+  chmodSync(folder, 0o711); // as root, PostgreSQL's account passes through
+  const closers: (() => Promise<void>)[] = [async () => rmSync(folder, { recursive: true, force: true })];
+  const stop = async () => {
+    for (let close = closers.pop(); close !== undefined; close = closers.pop()) await close();
+  };
+  try {
+    closers.push(() => discardCluster(folder));
+    const postgres = await startPostgres({ stateFolder: folder, report });
+    closers.push(() => postgres.stop());
+    const redis = await startRedis({ stateFolder: folder, report });
+    if (redis === null)
+      throw new BenchRefused('The benchmark needs a real Redis and this machine has none: install redis-server.');
+    closers.push(() => redis.stop());
+
+    const secrets = makeSecrets();
+    const template = await createRegion(postgres.adminUrl, 'bench_template', null);
+    const keys = await asOwner(template.ownerUrl, (owner) => fillOrganizations(owner, secrets));
+    const keysFile = path.join(folder, 'keys.txt');
+    writeFileSync(keysFile, keys.map(({ key, organizationId }) => `${key} ${organizationId}\n`).join(''), {
+      mode: 0o600,
+    });
+    report(`${keys.length} keys of ${new Set(keys.map((key) => key.organizationId)).size} organizations are made`);
+
+    async function addRegion(name: string, clients: { grantsEach: number } | { grants: number }): Promise<BenchRegion> {
+      const region = await createRegion(postgres.adminUrl, `bench_${name}`, 'bench_template');
+      const share = 'grants' in clients ? shareGrants(clients.grants) : { ...clients, bigGrants: 0 };
+      await asOwner(region.ownerUrl, (owner) => fillGrants(owner, share.grantsEach, share.bigGrants));
+      report(`region ${name}: ${share.grantsEach} grants in each organization, ${share.bigGrants} in one more`);
+      return region;
+    }
+    return {
+      ...{ redisUrl: redis.url, postgresPid: postgres.pid, redisPid: redis.pid },
+      secrets,
+      keys,
+      keysFile,
+      folder,
+      addRegion,
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** A database, copied from `template` when there is one, with the current schema and a login for the API. */
+async function createRegion(adminUrl: string, database: string, template: string | null): Promise<BenchRegion> {
+  await asOwner(adminUrl, (admin) => admin.query(`create database ${database} template ${template ?? 'template0'}`));
+  const ownerUrl = new URL(adminUrl);
+  ownerUrl.pathname = database;
+  const apiUrl = new URL(ownerUrl);
+  apiUrl.username = 'bench_api';
+  apiUrl.password = 'bench';
+  await migrate({ ownerUrl: ownerUrl.href, logins: [{ role: 'api', url: apiUrl.href }] });
+  return { apiUrl: apiUrl.href, ownerUrl: ownerUrl.href };
+}
+
+/** Runs `work` over a connection of the database's owner. */
+export async function asOwner<T>(ownerUrl: string, work: (owner: pg.Client) => Promise<T>): Promise<T> {
+  const owner = new pg.Client({ connectionString: ownerUrl });
+  await owner.connect();
+  try {
+    return await work(owner);
+  } finally {
+    await owner.end();
+  }
+}
