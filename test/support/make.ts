@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { eventTypes as allEventTypes, type EventType } from '#domain/contract/events.ts';
 import { scopes as allScopes, type Scope } from '#domain/contract/scopes.ts';
 import type { Database } from '#domain/db/connect.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
-import { testKeySecrets } from './secrets.ts';
+import { createWebhook } from '#domain/webhooks/create.ts';
+import { firstEventIdAt } from '#domain/webhooks/event-id.ts';
+import { testAllowList, testKeySecrets, testSealingKeys } from './secrets.ts';
 
 /** A member a factory made; `roleId` is their own role when they were given permissions. */
 export interface MadeMember {
@@ -18,6 +21,22 @@ export interface MadeKey {
   key: string;
   orgId: string;
   makerId: string;
+}
+
+/** A webhook a factory made; `secret` is the value of its signing secret. */
+export interface MadeWebhook {
+  id: string;
+  orgId: string;
+  secret: string;
+}
+
+/** An attempt as a factory writes it. `status` null with `finishedAt` null: under way. */
+export interface MadeAttempt {
+  status?: number | null;
+  cause?: string;
+  startedAt?: Date;
+  finishedAt?: Date | null;
+  isLast?: boolean;
 }
 
 /** Factories over the owner's connection. Each makes the parents that it was not given, and defaults for all the rest. */
@@ -145,6 +164,72 @@ export function createFactories(database: Database) {
         ...[orgId, id, grant.id, grant.familyId, givenAt],
       ]);
       return id;
+    },
+
+    /** An active webhook of every event type, unless told otherwise. */
+    async webhook(
+      fields: { orgId?: string; url?: string; eventTypes?: readonly EventType[]; description?: string } = {},
+    ): Promise<MadeWebhook> {
+      const { orgId = await make.organization(), url = 'https://hooks.example.com/events', description = '' } = fields;
+      const { eventTypes = allEventTypes } = fields;
+      const input = { organizationId: orgId, by: 'operator', url, eventTypes, description } as const;
+      const settings = { allow: testAllowList, sealingKeys: testSealingKeys };
+      return { orgId, ...(await createWebhook(database.orm.em, input, settings)) };
+    },
+
+    /** An event that happened at `createdAt` and its one delivery, in the state given, with its attempts. Returns the event's id. */
+    async delivery(fields: {
+      webhook: MadeWebhook;
+      state?: 'waiting' | 'delivered' | 'exhausted' | 'cancelled' | 'parked';
+      type?: EventType;
+      createdAt?: Date;
+      settledAt?: Date;
+      nextAttemptAt?: Date;
+      started?: boolean;
+      claimed?: boolean;
+      round?: number;
+      attempts?: MadeAttempt[];
+    }): Promise<string> {
+      const {
+        webhook,
+        state = 'waiting',
+        type = 'client.started',
+        attempts = [],
+        started = false,
+        claimed = false,
+      } = fields;
+      const { createdAt = new Date(), settledAt = new Date(), nextAttemptAt = new Date(), round = 1 } = fields;
+      const { orgId, id: webhookId } = webhook;
+      // An id of the event's time, as the database makes them.
+      const millisecondId = firstEventIdAt(new Date(createdAt.getTime() + 1_000)).slice(0, 15);
+      const eventId = millisecondId + randomUUID().slice(15);
+      const body = JSON.stringify({ id: eventId, type });
+      await query(
+        'insert into event (organization_id, id, type, created_at, body, obligations) values ($1, $2, $3, $4, $5, 1)',
+        [...[orgId, eventId, type, createdAt, body]],
+      );
+      const isSettled = state !== 'waiting' && state !== 'parked';
+      await query(
+        `insert into delivery (organization_id, webhook_id, event_id, state, round, attempts, created_at, settled_at, next_attempt_at, started, claimed)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+        [
+          ...[orgId, webhookId, eventId, state, round, attempts.length, createdAt, isSettled ? settledAt : null],
+          ...[state === 'waiting' ? nextAttemptAt : null, started, claimed],
+        ],
+      );
+      for (const [index, attempt] of attempts.entries()) {
+        const { status = null, startedAt = createdAt, finishedAt = startedAt, isLast = false } = attempt;
+        const { cause = status !== null && status < 300 ? 'accepted' : 'status' } = attempt;
+        await query(
+          `insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, place, signed_with, started_at, finished_at, status, cause)
+           values ($1, $2, $3, $4, $5, $6, 1, '{}', $7, $8, $9, $10)`,
+          [
+            ...[orgId, webhookId, eventId, index + 1, round, isLast, startedAt, finishedAt],
+            ...[status, finishedAt === null ? null : cause],
+          ],
+        );
+      }
+      return eventId;
     },
   };
   return make;

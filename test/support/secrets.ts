@@ -1,4 +1,6 @@
+import { BlockList } from 'node:net';
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
+import type { SealingKeys } from '#domain/webhooks/seal.ts';
 
 /** Fixed secrets of test installations, as an app reads them from its environment. */
 export const testKeySettings = {
@@ -12,3 +14,10 @@ export const testKeySecrets: KeySecrets = {
   peppers: [{ version: 1, secret: Buffer.from('a pepper of the tests, 32 bytes!') }],
   tagSecrets: [Buffer.from('a tag secret of the tests, 32 by')],
 };
+
+/** The key that seals signing secrets in tests, as the domain takes it. */
+export const testSealingKeys: SealingKeys = [{ version: 1, secret: Buffer.from('a sealing key of the tests, 32 b') }];
+
+/** Addresses that webhooks of tests may have: loopback, where their receivers are. */
+export const testAllowList = new BlockList();
+testAllowList.addSubnet('127.0.0.0', 8, 'ipv4');

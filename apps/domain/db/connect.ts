@@ -49,7 +49,16 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   // MikroORM makes its pool lazily; asking for the client makes it without connecting.
   orm.em.getKysely();
   if (pool === undefined) throw new Error('MikroORM did not hand over its pool');
-  return { orm, pool, close: () => orm.close(true) };
+  const opened = pool;
+  return {
+    orm,
+    pool: opened,
+    // MikroORM ends the pool only when a query of its own has used it.
+    async close() {
+      await orm.close(true);
+      if (!opened.ended) await opened.end();
+    },
+  };
 }
 
 /** What every MikroORM of ours has in common: the entities, UTC, and silence (errors reach the caller; values never reach a log). */

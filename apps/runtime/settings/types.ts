@@ -73,27 +73,30 @@ const base64Secret = z
   .regex(/^[A-Za-z0-9+/]{22,}={0,2}$/, 'must be base64 of at least 16 random bytes')
   .transform((text) => Buffer.from(text, 'base64'));
 
-/** `version:base64` separated by commas, newest first, for example `2:…,1:…`. */
-export const keyPeppers = z.string().transform((text, context): [Pepper, ...Pepper[]] => {
-  const peppers: Pepper[] = [];
-  for (const part of text.split(',')) {
-    const [version = '', secret = ''] = part.trim().split(':');
-    const parsed = base64Secret.safeParse(secret);
-    if (!/^\d{1,4}$/.test(version) || !parsed.success) {
-      context.addIssue({
-        code: 'custom',
-        message: 'must be version:base64 parts separated by commas, each of at least 16 random bytes, newest first',
-      });
+/** `version:base64` parts separated by commas, newest first, each version once. `secret` reads one part's base64. */
+const versionedSecrets = (secret: typeof base64Secret, each: string) =>
+  z.string().transform((text, context): [Pepper, ...Pepper[]] => {
+    const parts = text.split(',').map((part) => part.trim().split(':'));
+    const whole = parts.flatMap(([version = '', encoded = '']): Pepper[] => {
+      const parsed = secret.safeParse(encoded);
+      return /^\d{1,4}$/.test(version) && parsed.success ? [{ version: Number(version), secret: parsed.data }] : [];
+    });
+    if (whole.length < parts.length || new Set(whole.map((part) => part.version)).size < whole.length) {
+      const message = `must be version:base64 parts separated by commas, each of ${each}, newest first, each version once`;
+      context.addIssue({ code: 'custom', message });
       return z.NEVER;
     }
-    peppers.push({ version: Number(version), secret: parsed.data });
-  }
-  if (new Set(peppers.map(({ version }) => version)).size < peppers.length) {
-    context.addIssue({ code: 'custom', message: 'must have a version of its own for each pepper' });
-    return z.NEVER;
-  }
-  return peppers as [Pepper, ...Pepper[]];
-});
+    return whole as [Pepper, ...Pepper[]];
+  });
+
+/** Peppers of key fingerprints, for example `2:…,1:…`. */
+export const keyPeppers = versionedSecrets(base64Secret, 'at least 16 random bytes');
+
+/** Keys that seal webhook secrets, AES-256 and so of exactly 32 bytes, for example `2:…,1:…`. */
+export const webhookSecretKeys = versionedSecrets(
+  base64Secret.refine((key) => key.length === 32),
+  '32 random bytes',
+);
 
 /** base64 secrets separated by commas, newest first. */
 export const keyTagSecrets = z.string().transform((text, context): [Buffer, ...Buffer[]] => {

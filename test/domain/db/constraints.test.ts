@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Database } from '#domain/db/connect.ts';
 import type { Factories, MadeMember } from '#test/make.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { wrongWebhookStates } from './webhook-states.ts';
 
 interface Scene {
   owner: Database;
@@ -189,6 +190,7 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
   ['a key without a scope', 'api_key_scopes_not_empty', insertKey({ scopes: '{}' })],
   ['a key that may manage keys', 'api_key_scopes_known', insertKey({ scopes: '{org.keys.manage}' })],
   ['a key that expired before it was made', 'api_key_expires_after_it_was_made', insertKey({ expiresAt: 'now()' })],
+  ...wrongWebhookStates,
 ];
 
 function insertRole(org: string, key: string, position = 'null'): string {

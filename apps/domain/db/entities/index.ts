@@ -1,7 +1,9 @@
 import { ClientGrant, Family, FamilyDay, Seat, SeatPlan, Subscription } from './client.ts';
 import { Activity, ApiKey } from './key.ts';
+import { LedgerDay } from './ledger.ts';
 import { Membership, MembershipRole, Organization, Person, Role } from './organization.ts';
 import { Referral, ReferralCode, ReferralInvoice } from './referral.ts';
+import { Delivery, DeliveryAttempt, Event, Webhook, WebhookSecret } from './webhook.ts';
 
 /** Every entity; a test compares each with its table. */
 export const entities = [
@@ -21,4 +23,10 @@ export const entities = [
   ReferralInvoice,
   ApiKey,
   Activity,
+  Webhook,
+  WebhookSecret,
+  Event,
+  Delivery,
+  DeliveryAttempt,
+  LedgerDay,
 ];

@@ -4,6 +4,8 @@ import { FamiliesAndSeats } from './0003-families-and-seats.ts';
 import { ReferralsAndOutcomes } from './0004-referrals-and-outcomes.ts';
 import { KeysAndActivity } from './0005-keys-and-activity.ts';
 import { Rights } from './0006-rights.ts';
+import { Webhooks } from './0007-webhooks.ts';
+import { Ledger } from './0008-ledger.ts';
 
 /** Every migration, in order. A merged one is never edited; a new one is appended here and says whether running pods survive it. */
 export const migrations = [
@@ -13,7 +15,9 @@ export const migrations = [
   { name: '0004-referrals-and-outcomes', class: ReferralsAndOutcomes },
   { name: '0005-keys-and-activity', class: KeysAndActivity },
   { name: '0006-rights', class: Rights },
+  { name: '0007-webhooks', class: Webhooks },
+  { name: '0008-ledger', class: Ledger },
 ];
 
 /** The migration that a database must have for this code to serve from it. */
-export const currentMigration = '0006-rights';
+export const currentMigration = '0008-ledger';

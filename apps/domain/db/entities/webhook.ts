@@ -1,0 +1,98 @@
+import { defineEntity, p } from '@mikro-orm/core';
+import type { EventType } from '../../contract/events.ts';
+
+/** Webhooks, events and deliveries: one entity per table of migration 0007. */
+export const Webhook = defineEntity({
+  name: 'Webhook',
+  tableName: 'webhook',
+  properties: {
+    organizationId: p.uuid().primary(),
+    id: p.uuid().primary(),
+    url: p.text(),
+    description: p.text(),
+    eventTypes: p.array().$type<EventType[]>(),
+    state: p.text().$type<'active' | 'parked' | 'deleted'>(),
+    parkedReason: p.text().$type<'failing' | 'paused'>().strictNullable(),
+    failingSince: p.datetime().strictNullable(),
+    ramp: p.smallint().strictNullable(),
+    nextSequence: p.bigint('number').default(1),
+    slot: p.smallint().strictNullable(),
+    createdAt: p.datetime(),
+  },
+});
+
+/** A signing secret, sealed; `validUntil` null: the newest. */
+export const WebhookSecret = defineEntity({
+  name: 'WebhookSecret',
+  tableName: 'webhook_secret',
+  properties: {
+    organizationId: p.uuid().primary(),
+    webhookId: p.uuid().primary(),
+    id: p.uuid().primary(),
+    sealed: p.blob(),
+    createdAt: p.datetime(),
+    validUntil: p.datetime().strictNullable(),
+  },
+});
+
+/** What happened, as the body that is posted; `obligations` is how many deliveries were made with it. */
+export const Event = defineEntity({
+  name: 'Event',
+  tableName: 'event',
+  properties: {
+    organizationId: p.uuid().primary(),
+    id: p.uuid().primary(),
+    type: p.text().$type<EventType>(),
+    createdAt: p.datetime(),
+    body: p.text(),
+    obligations: p.integer(),
+    rolledUp: p.boolean().default(false),
+  },
+});
+
+/** The obligation to deliver one event to one webhook. */
+export const Delivery = defineEntity({
+  name: 'Delivery',
+  tableName: 'delivery',
+  properties: {
+    organizationId: p.uuid().primary(),
+    webhookId: p.uuid().primary(),
+    eventId: p.uuid().primary(),
+    state: p.text().$type<'waiting' | 'delivered' | 'exhausted' | 'cancelled' | 'parked'>(),
+    round: p.integer(),
+    attempts: p.integer(),
+    sequence: p.bigint('number').strictNullable(),
+    nextAttemptAt: p.datetime().strictNullable(),
+    leasedUntil: p.datetime().strictNullable(),
+    started: p.boolean(),
+    claimed: p.boolean(),
+    createdAt: p.datetime(),
+    settledAt: p.datetime().strictNullable(),
+    rolledUp: p.boolean().default(false),
+  },
+});
+
+/** One attempt, from before anything is sent (`finishedAt` null: under way). `status` is the HTTP status or null. */
+export const DeliveryAttempt = defineEntity({
+  name: 'DeliveryAttempt',
+  tableName: 'delivery_attempt',
+  properties: {
+    organizationId: p.uuid().primary(),
+    webhookId: p.uuid().primary(),
+    eventId: p.uuid().primary(),
+    number: p.integer().primary(),
+    round: p.integer(),
+    isLast: p.boolean(),
+    place: p.smallint(),
+    signedWith: p.array(),
+    startedAt: p.datetime(),
+    finishedAt: p.datetime().strictNullable(),
+    status: p.smallint().strictNullable(),
+    cause: p.text().strictNullable(),
+    explanation: p.text().strictNullable(),
+    timings: p.json().strictNullable(),
+    peerAddress: p.text().columnType('inet').strictNullable(),
+    keptBytes: p.integer().strictNullable(),
+    answer: p.blob().strictNullable(),
+  },
+});

@@ -1,0 +1,112 @@
+/** What an admitted attempt needs. `number` is null when every place of the webhook is taken; no row at all when the delivery is not open to this round. */
+export interface AdmittedRow {
+  number: number | null;
+  url: string;
+  type: string;
+  body: string;
+  /** Null for what stands outside the webhook's count. */
+  sequence: string | null;
+  /** Newest first. */
+  secrets: { id: string; sealed: string }[];
+}
+
+/**
+ * Admits one attempt, in one statement: the row is there before anything is sent, and it is there only if the delivery is open, the round is
+ * current, the webhook is active and has a free place.
+ *
+ * `$1` organization, `$2` webhook, `$3` event, `$4` round, `$5` whether it is the schedule's last. While it is under way the delivery counts as due in 60 s:
+ * past that, the reconciler looks after it. Two workers may pick the same place, or begin the same delivery: the unique indexes refuse the second (23505),
+ * which then tries again.
+ */
+export const admitAttemptSql = /* sql */ `
+  with target as (
+    select d.organization_id, d.webhook_id, d.event_id, d.attempts, d.sequence, w.url, w.ramp, e.type, e.body
+    from delivery d
+    join webhook w on w.organization_id = d.organization_id and w.id = d.webhook_id and w.state = 'active'
+    join event e on e.organization_id = d.organization_id and e.id = d.event_id
+    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.round = $4 and d.state = 'waiting'
+    for no key update of d
+  ), secret as (
+    select s.id, s.sealed, s.valid_until, s.created_at from webhook_secret s
+    where s.organization_id = $1 and s.webhook_id = $2 and (s.valid_until is null or s.valid_until > clock_timestamp())
+  ), free as (
+    select p.place from target t, generate_series(1, coalesce(t.ramp, 10)) as p (place)
+    where not exists (
+      select from delivery_attempt a where a.organization_id = $1 and a.webhook_id = $2 and a.place = p.place and a.finished_at is null)
+    order by random() limit 1
+  ), admitted as (
+    insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, place, signed_with, started_at)
+    select t.organization_id, t.webhook_id, t.event_id, t.attempts + 1, $4, $5, f.place, (select array_agg(s.id) from secret s), clock_timestamp()
+    from target t, free f
+    returning number
+  ), counted as (
+    update delivery d set attempts = a.number, claimed = false, next_attempt_at = clock_timestamp() + interval '60 seconds'
+    from admitted a
+    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3
+  )
+  select a.number, t.url, t.type, t.body, t.sequence::text as sequence,
+    (select json_agg(json_build_object('id', s.id, 'sealed', encode(s.sealed, 'base64')) order by s.valid_until desc nulls first, s.created_at desc) from secret s) as secrets
+  from target t left join admitted a on true`;
+
+/**
+ * Records how an attempt ended and what follows for its delivery and its webhook. One statement, so that no reader sees half of it.
+ *
+ * `$1`…`$3` the delivery, `$4` the attempt's number, `$5` the HTTP status or null, `$6` cause, `$7` explanation, `$8` timings (json), `$9` peer address, `$10` kept
+ * bytes, `$11` the answer's beginning, `$12` what follows: `delivered`, `exhausted`, or `waiting` for `$13` milliseconds, `$14` whether the receiver failed (false: a fault of our own).
+ * A 2xx settles the delivery whatever round it was of, and also one that was parked or given up meanwhile; a failure moves only the round it belongs to. Returns `{recorded}`: false when it was closed as lost meanwhile.
+ */
+export const recordOutcomeSql = /* sql */ `
+  with attempt as (
+    update delivery_attempt a set finished_at = clock_timestamp(), status = $5, cause = $6, explanation = $7, timings = $8::jsonb,
+      peer_address = $9::inet, kept_bytes = $10, answer = $11
+    where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.number = $4 and (a.finished_at is null or $12 = 'delivered')
+    returning a.round
+  ), delivery_now as (
+    update delivery d set state = $12::text,
+      next_attempt_at = case when $12 = 'waiting' then clock_timestamp() + make_interval(secs => $13::double precision / 1000) end,
+      settled_at = case when $12 <> 'waiting' then clock_timestamp() end, claimed = false
+    from attempt a
+    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and case $12 when 'delivered' then d.state in ('waiting', 'parked', 'exhausted') else d.state = 'waiting' and d.round = a.round end
+  ), webhook_now as (
+    update webhook w set
+      failing_since = case when $12 = 'delivered' then null when $14 then coalesce(w.failing_since, clock_timestamp()) else w.failing_since end,
+      ramp = case when $12 = 'delivered' and w.ramp is not null then nullif(least(w.ramp * 2, 10), 10) else w.ramp end
+    where w.organization_id = $1 and w.id = $2 and exists (select from attempt)
+      and case when $12 = 'delivered' then w.failing_since is not null or w.ramp is not null else $14 and w.failing_since is null end
+  )
+  select exists (select from attempt) as recorded`;
+
+/**
+ * Closes a delivery's attempt under way as lost: its worker died, so the receiver may or may not have it. Same `$1`…`$3`, `$4` the round, `$5` what follows
+ * (`exhausted` or `waiting`), `$6` milliseconds until the next. When none was under way (it was never admitted, or its outcome is recorded already) the delivery stays as it is.
+ */
+export const recordLostSql = /* sql */ `
+  with attempt as (
+    update delivery_attempt a set finished_at = clock_timestamp(), cause = 'lost',
+      explanation = 'The process that made this attempt ended before it could record the answer. The receiver may have got it; the same event id tells.'
+    where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.round = $4 and a.finished_at is null
+    returning a.number
+  ), delivery_now as (
+    update delivery d set state = $5::text,
+      next_attempt_at = case when $5 = 'waiting' then clock_timestamp() + make_interval(secs => $6::double precision / 1000) end,
+      settled_at = case when $5 <> 'waiting' then clock_timestamp() end, claimed = false
+    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.round = $4 and d.state = 'waiting' and exists (select from attempt)
+  )
+  select exists (select from attempt) as closed, d.state = 'waiting' and d.round = $4 as open,
+    greatest(0, ceil(extract(epoch from d.next_attempt_at - clock_timestamp()) * 1000))::integer as "dueInMs"
+  from delivery d where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3`;
+
+/** What `recordLostSql` answers: whether it closed an attempt, and how the delivery stood before: open to this round, and due in so many milliseconds. */
+export interface LostRow {
+  closed: boolean;
+  open: boolean;
+  /** 0 when it is due; null when it is settled or parked. */
+  dueInMs: number | null;
+}
+
+/** Closes attempts that nobody looks after: under way for more than `$1` seconds. A row per attempt. Their deliveries are overdue by then, which the reconciler mends. */
+export const closeAbandonedAttemptsSql = /* sql */ `
+  update delivery_attempt a set finished_at = clock_timestamp(), cause = 'lost',
+    explanation = 'The process that made this attempt ended before it could record the answer. The receiver may have got it; the same event id tells.'
+  where a.finished_at is null and a.started_at < clock_timestamp() - make_interval(secs => $1)
+  returning a.number`;

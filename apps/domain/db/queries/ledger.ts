@@ -1,0 +1,131 @@
+/**
+ * The ledger: what was to be delivered, counted by the trigger that made the events, against what became of it, counted by proof. Design, section 6.
+ *
+ * A settled delivery is proven
+ * - `delivered` by an attempt that was answered with a 2xx, of whatever round;
+ * - `exhausted` by an attempt of its last round that the schedule had no other after, and that has ended without a 2xx, `lost` included;
+ * - `cancelled` by the line in the activity log that says that its webhook was deleted.
+ */
+const isProven = /* sql */ `
+  case d.state
+    when 'delivered' then exists (
+      select from delivery_attempt a
+      where a.organization_id = d.organization_id and a.webhook_id = d.webhook_id and a.event_id = d.event_id
+        and a.status between 200 and 299 and a.finished_at is not null)
+    when 'exhausted' then exists (
+      select from delivery_attempt a
+      where a.organization_id = d.organization_id and a.webhook_id = d.webhook_id and a.event_id = d.event_id
+        and a.is_last and a.round = d.round and a.finished_at is not null and (a.status is null or a.status not between 200 and 299))
+    else exists (
+      select from webhook_deletion l where l.organization_id = d.organization_id and l.webhook_id = d.webhook_id::text)
+  end`;
+
+const settledStates = /* sql */ `('delivered', 'exhausted', 'cancelled')`;
+
+/**
+ * The whole ledger in one row, `{ledger}`, in one statement and so of one moment.
+ *
+ * What was rolled up is a sum; only open deliveries, and those settled or made since the last rolling up, are counted, each by a partial index.
+ */
+export const readLedgerSql = /* sql */ `
+  with rolled as (
+    select coalesce(sum(l.obligations), 0) as obligations, coalesce(sum(l.delivered), 0) as delivered, coalesce(sum(l.exhausted), 0) as exhausted,
+      coalesce(sum(l.cancelled), 0) as cancelled
+    from ledger_day l
+  ), made as (
+    select coalesce(sum(e.obligations), 0) as obligations from event e where not e.rolled_up
+  ), settled as (
+    select count(*) filter (where d.state = 'delivered') as delivered, count(*) filter (where d.state = 'exhausted') as exhausted,
+      count(*) filter (where d.state = 'cancelled') as cancelled, count(*) filter (where ${isProven}) as proven
+    from delivery d where not d.rolled_up and d.state in ${settledStates}
+  ), waiting as (
+    select count(*) as count from delivery d where d.state = 'waiting' and d.next_attempt_at is not null
+  ), parked as (
+    select count(*) as count from delivery d where d.state = 'parked'
+  ), overdue as (
+    select count(*) as count from delivery d join webhook w on w.organization_id = d.organization_id and w.id = d.webhook_id
+    where d.state = 'waiting' and d.next_attempt_at < clock_timestamp() - interval '1 minute' and w.state = 'active'
+  )
+  select json_build_object(
+    'obligations', r.obligations + m.obligations,
+    'delivered', r.delivered + s.delivered,
+    'waiting', w.count,
+    'parked', p.count,
+    'exhausted', r.exhausted + s.exhausted,
+    'cancelled', r.cancelled + s.cancelled,
+    'difference', r.obligations + m.obligations - (r.delivered + r.exhausted + r.cancelled + s.proven) - w.count - p.count,
+    'overdue', o.count) as ledger
+  from rolled r, made m, settled s, waiting w, parked p, overdue o`;
+
+/**
+ * Rolls up what has been settled, or made, for more than `$1` seconds, at most `$2` rows of each: deliveries with their proof, and events that have as many deliveries as
+ * they counted. One row, `{deliveries, events}`. Whatever is wrong is never rolled up, so it stays where faults are looked for. Safe to run at once in several processes.
+ */
+export const rollUpLedgerSql = /* sql */ `
+  with due_delivery as (
+    select d.organization_id, d.webhook_id, d.event_id from delivery d
+    where not d.rolled_up and d.state in ${settledStates} and d.settled_at < clock_timestamp() - make_interval(secs => $1) and ${isProven}
+    order by d.settled_at, d.event_id, d.webhook_id
+    limit $2
+    for no key update of d skip locked
+  ), delivery_now as (
+    update delivery d set rolled_up = true from due_delivery u
+    where d.organization_id = u.organization_id and d.webhook_id = u.webhook_id and d.event_id = u.event_id
+    returning d.created_at, d.state
+  ), due_event as (
+    select e.organization_id, e.id from event e
+    where not e.rolled_up and e.created_at < clock_timestamp() - make_interval(secs => $1)
+      and e.obligations = (select count(*) from delivery d where d.organization_id = e.organization_id and d.event_id = e.id)
+    order by e.created_at, e.id
+    limit $2
+    for no key update of e skip locked
+  ), event_now as (
+    update event e set rolled_up = true from due_event u
+    where e.organization_id = u.organization_id and e.id = u.id
+    returning e.created_at, e.obligations
+  ), counted as (
+    select (e.created_at at time zone 'UTC')::date as day, sum(e.obligations) as obligations, 0 as delivered, 0 as exhausted, 0 as cancelled
+    from event_now e group by 1
+    union all
+    select (d.created_at at time zone 'UTC')::date, 0, count(*) filter (where d.state = 'delivered'), count(*) filter (where d.state = 'exhausted'),
+      count(*) filter (where d.state = 'cancelled')
+    from delivery_now d group by 1
+  ), held as (
+    select l.id from ledger_day l where l.day in (select c.day from counted c) for update skip locked
+  ), folded as (
+    delete from ledger_day l using held h where l.id = h.id returning l.day, l.obligations, l.delivered, l.exhausted, l.cancelled
+  ), day_now as (
+    insert into ledger_day (day, obligations, delivered, exhausted, cancelled)
+    select c.day, sum(c.obligations), sum(c.delivered), sum(c.exhausted), sum(c.cancelled)
+    from (select * from counted union all select * from folded) c group by c.day
+  )
+  select (select count(*) from delivery_now)::integer as deliveries, (select count(*) from event_now)::integer as events`;
+
+/**
+ * What makes the difference, oldest event first, at most `$1`: a row per fault, `{kind, organizationId, webhookId, eventId, state, counted, found}`. It looks at what is not
+ * rolled up; `everything` looks at every row instead (minutes with many millions), for one who suspects that the guards were switched off.
+ */
+export const listLedgerFaultsSql = (everything: boolean) => /* sql */ `
+  with candidate as (
+    ${
+      everything
+        ? 'select e.organization_id, e.id from event e'
+        : `select e.organization_id, e.id from event e where not e.rolled_up
+    union select d.organization_id, d.event_id from delivery d where not d.rolled_up and d.state in ${settledStates}
+    union select d.organization_id, d.event_id from delivery d where d.state in ('waiting', 'parked')`
+    }
+  ), fault as (
+    select 'obligations_differ' as kind, e.organization_id, null::uuid as webhook_id, e.id as event_id, null as state, e.obligations as counted, n.found, e.created_at
+    from candidate c
+    join event e on e.organization_id = c.organization_id and e.id = c.id
+    cross join lateral (
+      select count(*)::integer as found from delivery d where d.organization_id = e.organization_id and d.event_id = e.id
+    ) n
+    where e.obligations <> n.found
+    union all
+    select 'no_proof', d.organization_id, d.webhook_id, d.event_id, d.state, null, null, d.created_at
+    from delivery d
+    where ${everything ? '' : 'not d.rolled_up and '}d.state in ${settledStates} and not ${isProven}
+  )
+  select f.kind, f.organization_id as "organizationId", f.webhook_id as "webhookId", f.event_id as "eventId", f.state, f.counted, f.found
+  from fault f order by f.created_at, f.event_id, f.webhook_id nulls first limit $1`;

@@ -1,0 +1,68 @@
+/**
+ * What sending a delivery again means, by its state: a settled one waits in a new round, due now. One that waits is due now and keeps its round: when its workflow runs
+ * (`started`), whoever asked tells that workflow; when it does not, the relay starts it. Columns on the right are those of the row as it is when it is changed.
+ */
+const restarted = /* sql */ `
+  state = 'waiting', settled_at = null, next_attempt_at = clock_timestamp(),
+  round = case when d.state = 'waiting' then d.round else d.round + 1 end,
+  started = d.state = 'waiting' and d.started,
+  claimed = d.state = 'waiting' and d.claimed,
+  leased_until = case when d.state = 'waiting' then d.leased_until end`;
+
+/** Nothing to hurry when an attempt is under way. `$1`, `$2` as everywhere in this file. */
+const isAttempting = /* sql */ `exists (
+  select from delivery_attempt a
+  where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = d.event_id and a.finished_at is null)`;
+
+/**
+ * Sends one delivery again. `$1` organization, `$2` webhook, `$3` event. Returns `{round, started}`: started when a workflow of that round runs, which is to be told; no
+ * row when it is neither settled nor waiting.
+ */
+export const redeliverOneSql = /* sql */ `
+  update delivery d set ${restarted}
+  where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.state in ('delivered', 'exhausted', 'waiting')
+  returning d.round, d.started`;
+
+/** A row of `redeliverPageSql`. */
+export interface RedeliveredRow {
+  eventId: string;
+  round: number;
+  /** Its workflow of that round runs, and is to be told. */
+  started: boolean;
+}
+
+/**
+ * Sends a page of a webhook's deliveries again, in the order of their events.
+ *
+ * `$1` organization, `$2` webhook, `$3` the event after which it goes on, `$4` how many deliveries it looks at, `$5` how many it sends at most. Either a range: events from
+ * `$6` to before `$7`, whatever became of them; or, `$6` null, all failed since `$8`: exhausted since, or failed before and waiting for another attempt. `$9` events before
+ * this moment are too old. `$10` whether deliveries whose workflow runs are included: false for a caller that cannot tell it.
+ *
+ * Returns one row `{redelivered, next}`: what it sent, and the event to go on after, null when it has seen them all. It looks at a bounded number of rows, so that a
+ * page of a webhook with a million deliveries, none of which match, is quick too.
+ */
+export const redeliverPageSql = /* sql */ `
+  with seen as (
+    select d.event_id, d.state, d.attempts, d.created_at, d.settled_at from delivery d
+    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id > $3
+    order by d.event_id limit $4
+  ), matching as (
+    select s.event_id from seen s
+    where s.created_at >= $9::timestamptz
+      and case when $6::timestamptz is not null then s.created_at >= $6::timestamptz and s.created_at < $7::timestamptz
+        else s.state = 'exhausted' and s.settled_at >= $8::timestamptz or s.state = 'waiting' and s.attempts > 0 end
+    order by s.event_id limit $5
+  ), redelivered as (
+    update delivery d set ${restarted}
+    from matching m
+    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = m.event_id
+      and (d.state = 'exhausted' or d.state = 'delivered' and $6::timestamptz is not null
+        or d.state = 'waiting' and ($10 or not d.started) and not ${isAttempting})
+    returning d.event_id, d.round, d.started
+  )
+  select
+    coalesce((select json_agg(json_build_object('eventId', r.event_id, 'round', r.round, 'started', r.started) order by r.event_id) from redelivered r), '[]') as redelivered,
+    case
+      when (select count(*) from matching) = $5 then (select m.event_id from matching m order by m.event_id desc limit 1)
+      when (select count(*) from seen) = $4 then (select s.event_id from seen s order by s.event_id desc limit 1)
+    end as next`;

@@ -1,0 +1,99 @@
+import { BlockList, isIP, isIPv4 } from 'node:net';
+
+/** Addresses and blocks that an installation's operator allows webhooks to reach although they are not public (`WEBHOOK_ALLOW`). */
+export type AllowList = BlockList;
+
+/** `allowed`: the operator named the address, so plain http to it is fine too. */
+export type AddressJudgement = { ok: true; allowed: boolean } | { ok: false; cause: 'address_not_public' };
+
+const notPublicIPv4 = blocks('ipv4', [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 4],
+  ['240.0.0.0', 4],
+]);
+const globalUnicast = blocks('ipv6', [['2000::', 3]]);
+const notPublicIPv6 = blocks('ipv6', [
+  ['2001::', 23],
+  ['2001:db8::', 32],
+  ['2002::', 16],
+  ['3fff::', 20],
+]);
+
+/**
+ * Whether a webhook may reach an address, written as IPv4 or IPv6 text (design, section 6, "Refused addresses"). Pure.
+ *
+ * Whatever is no address, or names a zone, is refused.
+ */
+export function judgeAddress(ip: string, allowed: AllowList): AddressJudgement {
+  const family = ip.includes('%') ? 0 : isIP(ip);
+  if (family === 0) return { ok: false, cause: 'address_not_public' };
+  if (allowed.check(ip, family === 4 ? 'ipv4' : 'ipv6')) return { ok: true, allowed: true };
+  if (family === 4) return notPublicIPv4.check(ip, 'ipv4') ? refusal() : { ok: true, allowed: false };
+
+  const bytes = bytesOfIPv6(ip);
+  const inside = ipv4Inside(bytes);
+  if (inside !== null) return judgeAddress(inside, allowed);
+  const isPublic = globalUnicast.check(ip, 'ipv6') && !notPublicIPv6.check(ip, 'ipv6');
+  return isPublic && !isTunnelToPrivate(bytes) ? { ok: true, allowed: false } : refusal();
+}
+
+function refusal(): AddressJudgement {
+  return { ok: false, cause: 'address_not_public' };
+}
+
+const mappedPrefix = '00000000000000000000ffff';
+const nat64Prefix = '0064ff9b0000000000000000';
+/**
+ * The first 96 bits of the local-use prefix 64:ff9b:1::/48. A translator there may put the IPv4 at four places (RFC 6052), so that one address could
+ * mean a public host to us and a private one to it. With these bits the other three places read 0.0.0.x, which no translator forwards; the rest of the /48 is refused.
+ */
+const localNat64Prefix = '0064ff9b0001000000000000';
+
+/** The IPv4 that a mapped or NAT64 address stands for, else null. */
+function ipv4Inside(bytes: readonly number[]): string | null {
+  const prefix = Buffer.from(bytes.slice(0, 12)).toString('hex');
+  const stands = prefix === mappedPrefix || prefix === nat64Prefix || prefix === localNat64Prefix;
+  return stands ? bytes.slice(12).join('.') : null;
+}
+
+/** ISATAP (RFC 5214) looks like any global address; its interface id `0[2]00:5efe:<IPv4>` is where the tunnel ends. */
+function isTunnelToPrivate(bytes: readonly number[]): boolean {
+  const interfaceId = Buffer.from(bytes.slice(8, 12)).toString('hex');
+  if (interfaceId !== '00005efe' && interfaceId !== '02005efe') return false;
+  return notPublicIPv4.check(bytes.slice(12).join('.'), 'ipv4');
+}
+
+/** The 16 bytes of an IPv6 address that `isIP` has accepted. */
+function bytesOfIPv6(ip: string): number[] {
+  const [front = '', back] = ip.split('::');
+  const head = bytesOfGroups(front);
+  const tail = back === undefined ? [] : bytesOfGroups(back);
+  return [...head, ...new Array<number>(16 - head.length - tail.length).fill(0), ...tail];
+}
+
+function bytesOfGroups(text: string): number[] {
+  const groups = text.split(':').filter((group) => group !== '');
+  return groups.flatMap((group) => {
+    if (isIPv4(group)) return group.split('.').map(Number);
+    const value = Number.parseInt(group, 16);
+    return [value >> 8, value & 0xff];
+  });
+}
+
+function blocks(family: 'ipv4' | 'ipv6', list: [string, number][]): BlockList {
+  const result = new BlockList();
+  for (const [network, bits] of list) result.addSubnet(network, bits, family);
+  return result;
+}

@@ -1,0 +1,100 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import { recordActivity } from '../activity/record.ts';
+import { Webhook, WebhookSecret } from '../db/entities/webhook.ts';
+import type { Authority } from '../keys/authority.ts';
+import { assertMayManageWebhooks, personOf } from './access.ts';
+import type { AllowList } from './address/addresses.ts';
+import { assertDescription, assertUrl, hostOf, readEventTypes } from './fields.ts';
+import { webhooksPerOrganization } from './limits.ts';
+import { WebhookRefused } from './refused.ts';
+import { type SealingKeys, sealSecret } from './seal.ts';
+import { makeSecret } from './secret.ts';
+
+export interface CreateWebhook {
+  organizationId: string;
+  by: Authority;
+  url: string;
+  eventTypes: readonly string[];
+  description: string;
+}
+
+/** What making webhooks takes from the installation. */
+export interface WebhookSettings {
+  /** Addresses that webhooks may have although they are not public. */
+  allow: AllowList;
+  /** Newest first; the first seals. */
+  sealingKeys: SealingKeys;
+}
+
+/** A webhook just made. `secret` is its signing secret: show it once, store it nowhere. */
+export interface CreatedWebhook {
+  id: string;
+  secret: string;
+}
+
+/**
+ * Subscribes a URL to event types, in one transaction with its activity line. Events that happen from its commit on go there. Source: design, section 6.
+ *
+ * @throws WebhookRefused when the caller may not manage webhooks, the URL, an event type or the description is refused, there is no such organization, or it
+ *   has 20 webhooks already.
+ */
+export async function createWebhook(
+  em: EntityManager,
+  input: CreateWebhook,
+  { allow, sealingKeys }: WebhookSettings,
+): Promise<CreatedWebhook> {
+  const { organizationId, by, url, description } = input;
+  return em.fork().transactional(async (tx) => {
+    await assertMayManageWebhooks(tx, organizationId, by);
+    assertUrl(url, allow);
+    assertDescription(description);
+    const eventTypes = readEventTypes(input.eventTypes);
+    const slot = await takeSlot(tx, organizationId);
+    const id = randomUUIDv7();
+    const secret = makeSecret();
+    const createdAt = new Date();
+    tx.create(Webhook, {
+      ...{ organizationId, id, url, description, eventTypes, slot, createdAt },
+      ...{ state: 'active', parkedReason: null, failingSince: null, ramp: null },
+    });
+    await tx.flush(); // the secret's row refers to it
+    const sealed = sealSecret(secret, { organizationId, webhookId: id }, sealingKeys);
+    tx.create(WebhookSecret, {
+      ...{ organizationId, webhookId: id, id: randomUUIDv7(), sealed, createdAt, validUntil: null },
+    });
+    await tx.flush();
+    await recordActivity(tx, {
+      ...{ organizationId, personId: personOf(by), action: 'webhook.create' },
+      detail: { webhookId: id, host: hostOf(url), eventTypes },
+    });
+    return { id, secret };
+  });
+}
+
+/**
+ * The lowest free of the organization's 20 places. The unique index on slots is what keeps a 21st out, whoever writes; the lock makes those who come at once
+ * get different places instead of an error.
+ */
+async function takeSlot(tx: EntityManager, organizationId: string): Promise<number> {
+  await sql`select pg_advisory_xact_lock(hashtextextended('org_api.webhooks.' || ${organizationId}::text, 0))`.execute(
+    tx.getKysely(),
+  );
+  const { rows } = await sql<{ slot: number | null }>`
+    select (
+      select slot from generate_series(1, ${webhooksPerOrganization}::int) as slot
+      where not exists (select from webhook w where w.organization_id = o.id and w.slot = slot.slot)
+      order by slot limit 1
+    ) as slot
+    from organization o where o.id = ${organizationId}`.execute(tx.getKysely());
+  const [found] = rows;
+  if (found === undefined) throw new WebhookRefused('no_such_organization', 'There is no such organization.');
+  if (found.slot === null) {
+    throw new WebhookRefused(
+      'too_many_webhooks',
+      `The organization has ${webhooksPerOrganization} webhooks, the most there can be. Delete one first.`,
+    );
+  }
+  return found.slot;
+}

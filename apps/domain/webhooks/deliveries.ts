@@ -1,0 +1,114 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import type { EventType } from '../contract/events.ts';
+import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest } from './access.ts';
+import { WebhookRefused } from './refused.ts';
+
+export const deliveryStates = ['waiting', 'delivered', 'exhausted', 'cancelled', 'parked'] as const;
+export type DeliveryState = (typeof deliveryStates)[number];
+
+/** One event on its way to one webhook. Times are UTC, as every answer shows them. */
+export interface DeliveryListing {
+  eventId: string;
+  type: EventType;
+  state: DeliveryState;
+  /** Which round is current: redelivery, resume and repair each begin a new one. */
+  round: number;
+  /** How many attempts were made, in all rounds. */
+  attempts: number;
+  /** The webhook's own count of its events; null until it is first claimed. */
+  sequence: number | null;
+  createdAt: string;
+  /** Null unless it is waiting. */
+  nextAttemptAt: string | null;
+  /** Null while it is open. */
+  settledAt: string | null;
+}
+
+/** One attempt; `finishedAt` and `cause` null: under way. `status` is the HTTP status or null. */
+export interface AttemptListing {
+  number: number;
+  round: number;
+  startedAt: string;
+  finishedAt: string | null;
+  status: number | null;
+  cause: string | null;
+  explanation: string | null;
+  /** Milliseconds by step. */
+  timings: Record<string, number | null> | null;
+  peerAddress: string | null;
+  keptBytes: number | null;
+  /** Ids of the secrets that signed it, newest first. */
+  signedWith: string[];
+  /** The beginning of the receiver's answer as UTF-8 text: its words, not ours. */
+  answer: string | null;
+}
+
+export type DeliveryDetails = Omit<DeliveryListing, 'attempts'> & { attempts: AttemptListing[] };
+
+export interface ListDeliveries extends WebhookRequest {
+  /** Null: every state. */
+  state: DeliveryState | null;
+  atMost: number;
+  /** Continues below this event; null begins with the newest. */
+  before: string | null;
+}
+
+const columns = sql`
+  d.event_id as "eventId", e.type, d.state, d.round, d.attempts, d.sequence::float8 as sequence,
+  api.utc(d.created_at) as "createdAt", api.utc(d.next_attempt_at) as "nextAttemptAt", api.utc(d.settled_at) as "settledAt"`;
+
+/** A webhook's deliveries, newest event first. @throws WebhookRefused when the caller may not, or the organization has no such webhook. */
+export async function listDeliveries(em: EntityManager, input: ListDeliveries): Promise<DeliveryListing[]> {
+  const { organizationId, webhookId, state, atMost, before } = input;
+  const fork = em.fork();
+  await assertShown(fork, input);
+  // A literal, so that the index of open deliveries serves the two states that it holds.
+  const inState = state === null ? sql`true` : sql`d.state = ${sql.lit(state)}`;
+  const { rows } = await sql<DeliveryListing>`
+    select ${columns}
+    from delivery d join event e on e.organization_id = d.organization_id and e.id = d.event_id
+    where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and ${inState}
+      and (${before}::uuid is null or d.event_id < ${before}::uuid)
+    order by d.event_id desc
+    limit ${atMost}`.execute(fork.getKysely());
+  return rows;
+}
+
+/** One delivery with every attempt, oldest first. @throws WebhookRefused when the caller may not, or there is none. */
+export async function getDelivery(
+  em: EntityManager,
+  input: WebhookRequest & { eventId: string },
+): Promise<DeliveryDetails> {
+  const { organizationId, webhookId, eventId } = input;
+  const fork = em.fork();
+  await assertShown(fork, input);
+  const { rows } = await sql<DeliveryListing>`
+    select ${columns}
+    from delivery d join event e on e.organization_id = d.organization_id and e.id = d.event_id
+    where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = ${eventId}`.execute(
+    fork.getKysely(),
+  );
+  const [delivery] = rows;
+  if (delivery === undefined) throw noSuchDelivery();
+  const { rows: attempts } = await sql<Omit<AttemptListing, 'answer'> & { answer: Buffer | null }>`
+    select a.number, a.round, api.utc(a.started_at) as "startedAt", api.utc(a.finished_at) as "finishedAt", a.status, a.cause, a.explanation,
+      a.timings, host(a.peer_address) as "peerAddress", a.kept_bytes as "keptBytes", a.signed_with as "signedWith", a.answer
+    from delivery_attempt a
+    where a.organization_id = ${organizationId} and a.webhook_id = ${webhookId} and a.event_id = ${eventId}
+    order by a.number`.execute(fork.getKysely());
+  return {
+    ...delivery,
+    attempts: attempts.map((attempt) => ({ ...attempt, answer: attempt.answer?.toString('utf8') ?? null })),
+  };
+}
+
+export const noSuchDelivery = () =>
+  new WebhookRefused('no_such_delivery', 'The webhook has no delivery of this event: it was not subscribed to it.');
+
+async function assertShown(em: EntityManager, { organizationId, webhookId, by }: WebhookRequest): Promise<void> {
+  await assertMayManageWebhooks(em, organizationId, by);
+  const { rows } = await sql`
+    select from webhook w where w.organization_id = ${organizationId} and w.id = ${webhookId}`.execute(em.getKysely());
+  if (rows.length === 0) throw noSuchWebhook();
+}

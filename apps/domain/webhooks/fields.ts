@@ -1,0 +1,45 @@
+import { type EventType, eventTypes as knownEventTypes } from '../contract/events.ts';
+import type { AllowList } from './address/addresses.ts';
+import { refusals } from './address/refusals.ts';
+import { judgeUrl } from './address/url.ts';
+import { descriptionMaxCharacters } from './limits.ts';
+import { WebhookRefused } from './refused.ts';
+
+/**
+ * Judges a webhook's URL by its text; names are looked up at each attempt, not here.
+ *
+ * @throws WebhookRefused with what is wrong and what its owner does about it.
+ */
+export function assertUrl(url: string, allow: AllowList): void {
+  const target = judgeUrl(url, allow);
+  if (!target.ok) throw new WebhookRefused('url_refused', refusals[target.cause]);
+}
+
+/**
+ * Event types as they are stored: each once, in the order of the contract.
+ *
+ * @throws WebhookRefused when there is none, or one that does not exist.
+ */
+export function readEventTypes(asked: readonly string[]): EventType[] {
+  const unknown = asked.filter((type) => !(knownEventTypes as string[]).includes(type));
+  const known = `there are ${knownEventTypes.join(', ')}`;
+  if (unknown.length > 0)
+    throw new WebhookRefused('unknown_event_type', `There is no event type ${unknown.join(', ')}; ${known}.`);
+  if (asked.length === 0)
+    throw new WebhookRefused('no_event_types', `A webhook subscribes to at least one event type; ${known}.`);
+  return knownEventTypes.filter((type) => asked.includes(type));
+}
+
+/** @throws WebhookRefused when it is longer than 500 characters. */
+export function assertDescription(description: string): void {
+  if (description.length <= descriptionMaxCharacters) return;
+  throw new WebhookRefused(
+    'description_too_long',
+    `A description has at most ${descriptionMaxCharacters} characters; this one has ${description.length}.`,
+  );
+}
+
+/** What the activity log tells of a URL: its host. Paths and queries of receivers often hold a token. */
+export function hostOf(url: string): string | null {
+  return URL.parse(url)?.host ?? null;
+}

@@ -1,0 +1,92 @@
+import type { Pool } from 'pg';
+import { listLedgerFaultsSql, readLedgerSql, rollUpLedgerSql } from '../db/queries/ledger.ts';
+
+/** The ledger of one installation, in deliveries. Source: design, section 6. */
+export interface Ledger {
+  /** How many deliveries the events were to have, as the trigger that made them counted. */
+  obligations: number;
+  delivered: number;
+  /** Open, with a time for the next attempt. */
+  waiting: number;
+  parked: number;
+  exhausted: number;
+  cancelled: number;
+  /** Obligations less those settled with proof and those open: 0, or something was lost, made up or changed by hand. */
+  difference: number;
+  /** Waiting for an active webhook, and more than a minute late. */
+  overdue: number;
+}
+
+/** Something that does not add up, for operators. Ids only. */
+export interface LedgerFault {
+  /** An event with other deliveries than it counted, or a settled delivery without the proof of its state. */
+  kind: 'obligations_differ' | 'no_proof';
+  organizationId: string;
+  /** Null when the fault is the event's. */
+  webhookId: string | null;
+  eventId: string;
+  /** What is wrong, and what would be right. */
+  explanation: string;
+}
+
+interface FaultRow extends Omit<LedgerFault, 'explanation'> {
+  state: 'delivered' | 'exhausted' | 'cancelled' | null;
+  counted: number | null;
+  found: number | null;
+}
+
+/**
+ * Reads the ledger, all of it of one moment.
+ *
+ * Measured with 1,000,000 delivered deliveries of 20 webhooks, as many events and attempts, and 5,000 waiting and 2,000 parked ones (PostgreSQL 18.4 in memory, made by SQL,
+ * vacuumed; 2 cores shared with other work; planning and execution of `explain analyze`, median of 5): 5 ms with all settled rolled up, 15 ms with 3,400 settled and 10,400
+ * events of the last minutes not yet, 2,300 ms with nothing rolled up. Rolling up took 0.6 s for 20,000 deliveries and 20,000 events; listing faults 0.4 s, of everything 9 s.
+ */
+export async function readLedger(pool: Pool): Promise<Ledger> {
+  const { rows } = await pool.query<{ ledger: Ledger }>({ name: 'readLedger', text: readLedgerSql });
+  const [row] = rows;
+  if (row === undefined) throw new Error('the ledger answered no row');
+  return row.ledger;
+}
+
+/**
+ * Moves what is settled and proven into sums by day, so that reading stays quick; to be called every few seconds by any number of processes.
+ *
+ * @returns how many rows it moved; `atMost` of either when there may be more.
+ */
+export async function rollUpLedger(
+  pool: Pool,
+  { settledForSeconds = 60, atMost = 20_000 }: { settledForSeconds?: number; atMost?: number } = {},
+): Promise<{ deliveries: number; events: number }> {
+  const values = [settledForSeconds, atMost];
+  const { rows } = await pool.query<{ deliveries: number; events: number }>(rollUpLedgerSql, values);
+  return rows[0] ?? { deliveries: 0, events: 0 };
+}
+
+/**
+ * Lists what makes the ledger's difference, oldest first. Empty with a difference means that the sums themselves were changed, or rows while the triggers were off;
+ * `everything` then looks at every row, rolled up or not.
+ */
+export async function listLedgerFaults(
+  pool: Pool,
+  { limit = 100, everything = false }: { limit?: number; everything?: boolean } = {},
+): Promise<LedgerFault[]> {
+  const { rows } = await pool.query<FaultRow>(listLedgerFaultsSql(everything), [limit]);
+  return rows.map(({ kind, organizationId, webhookId, eventId, ...detail }) => ({
+    ...{ kind, organizationId, webhookId, eventId },
+    explanation: explain(detail),
+  }));
+}
+
+function explain({ state, counted, found }: Pick<FaultRow, 'state' | 'counted' | 'found'>): string {
+  switch (state) {
+    case 'delivered':
+      return 'It is delivered, but no attempt was answered with a 2xx.';
+    case 'exhausted':
+      return 'It is exhausted, but its schedule’s last attempt is missing or has not failed.';
+    case 'cancelled':
+      return 'It is cancelled, but the activity log has no line that its webhook was deleted.';
+    default:
+      return `The event counted ${counted} obligations when it was made, and there are ${found} deliveries of it.`;
+  }
+}

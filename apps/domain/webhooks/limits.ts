@@ -1,0 +1,18 @@
+/** The numbers of webhooks, each named once with its unit. Source: design, section 6. */
+
+/** Webhooks of one organization that are not deleted. */
+export const webhooksPerOrganization = 20;
+/** Characters of what people call a webhook. The design is silent: a sentence or two. */
+export const descriptionMaxCharacters = 500;
+/** How long a rotated secret may go on signing beside its successor, and how long it does when nothing is said. */
+export const secretOverlapMaxDays = 7;
+export const secretOverlapDefaultSeconds = 86_400;
+/** Secrets that sign at a time. The design is silent: each adds a signature to every post, and nobody deploys more than a few. */
+export const signingSecretsAtMost = 5;
+/** How long after it happened an event can be sent again. */
+export const redeliverableDays = 30;
+/** A webhook is parked after this long of only failures, when at least so many events failed. */
+export const parkAfterSeconds = 72 * 3_600;
+export const parkMinimumEvents = 2;
+/** Deliveries of one webhook that one statement parks, resumes or cancels, so that none is long; the sweep does the rest, as many a second. */
+export const deliveriesPerMend = 2_000;

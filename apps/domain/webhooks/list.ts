@@ -1,0 +1,86 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import type { Authority } from '../keys/authority.ts';
+import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest } from './access.ts';
+import { firstEventIdAt } from './event-id.ts';
+import { redeliverableDays } from './limits.ts';
+
+/** Deliveries by state. Waiting and parked are all there are; the settled ones are of events of the last 30 days, those that can be sent again. */
+export type DeliveryCounts = Record<'waiting' | 'parked' | 'delivered' | 'exhausted' | 'cancelled', number>;
+
+/** What may be shown of a webhook. Times are UTC, as every answer shows them. */
+export interface WebhookListing {
+  id: string;
+  organizationId: string;
+  url: string;
+  description: string;
+  eventTypes: string[];
+  state: 'active' | 'parked' | 'deleted';
+  /** Null unless it is parked. */
+  parkedReason: 'failing' | 'paused' | null;
+  /** Since when nothing but failures came back; null when the last answer was a 2xx, or none came yet. */
+  failingSince: string | null;
+  /** While it comes back from parking: how many deliveries may be under way; null for all ten. */
+  ramp: number | null;
+  createdAt: string;
+  deliveries: DeliveryCounts;
+}
+
+/** A webhook with its secrets' life, never their values. `validUntil` null: the newest. */
+export interface WebhookDetails extends WebhookListing {
+  secrets: { id: string; createdAt: string; validUntil: string | null }[];
+}
+
+/** An organization's webhooks that are not deleted, oldest first. @throws WebhookRefused when the caller may not. */
+export async function listWebhooks(
+  em: EntityManager,
+  { organizationId, by }: { organizationId: string; by: Authority },
+): Promise<WebhookListing[]> {
+  const fork = em.fork();
+  await assertMayManageWebhooks(fork, organizationId, by);
+  return selectWebhooks(fork, organizationId, null);
+}
+
+/** One webhook, also a deleted one. @throws WebhookRefused when the caller may not, or the organization has no such webhook. */
+export async function getWebhook(em: EntityManager, request: WebhookRequest): Promise<WebhookDetails> {
+  const { organizationId, webhookId, by } = request;
+  const fork = em.fork();
+  await assertMayManageWebhooks(fork, organizationId, by);
+  const [webhook] = await selectWebhooks(fork, organizationId, webhookId);
+  if (webhook === undefined) throw noSuchWebhook();
+  const { rows: secrets } = await sql<WebhookDetails['secrets'][number]>`
+    select s.id, api.utc(s.created_at) as "createdAt", api.utc(s.valid_until) as "validUntil" from webhook_secret s
+    where s.organization_id = ${organizationId} and s.webhook_id = ${webhookId}
+    order by s.valid_until desc nulls first, s.created_at desc, s.id`.execute(fork.getKysely());
+  return { ...webhook, secrets };
+}
+
+/** `webhookId` null: all that are not deleted. */
+async function selectWebhooks(
+  em: EntityManager,
+  organizationId: string,
+  webhookId: string | null,
+): Promise<WebhookListing[]> {
+  const recent = firstEventIdAt(new Date(Date.now() - redeliverableDays * 86_400_000));
+  const { rows } = await sql<WebhookListing>`
+    select w.id, w.organization_id as "organizationId", w.url, w.description, w.event_types as "eventTypes", w.state,
+      w.parked_reason as "parkedReason", api.utc(w.failing_since) as "failingSince", w.ramp, api.utc(w.created_at) as "createdAt",
+      json_build_object('waiting', o.waiting, 'parked', o.parked, 'delivered', s.delivered, 'exhausted', s.exhausted,
+        'cancelled', s.cancelled) as deliveries
+    from webhook w
+    cross join lateral (
+      select count(*) filter (where d.state = 'waiting') as waiting, count(*) filter (where d.state = 'parked') as parked
+      from delivery d
+      where d.organization_id = w.organization_id and d.webhook_id = w.id and d.state in ('waiting', 'parked')
+    ) o
+    cross join lateral (
+      select count(*) filter (where d.state = 'delivered') as delivered, count(*) filter (where d.state = 'exhausted') as exhausted,
+        count(*) filter (where d.state = 'cancelled') as cancelled
+      from delivery d
+      where d.organization_id = w.organization_id and d.webhook_id = w.id and d.event_id >= ${recent}::uuid
+    ) s
+    where w.organization_id = ${organizationId}
+      and case when ${webhookId}::uuid is null then w.state <> 'deleted' else w.id = ${webhookId}::uuid end
+    order by w.created_at, w.id`.execute(em.getKysely());
+  return rows;
+}

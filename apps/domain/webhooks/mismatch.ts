@@ -1,0 +1,86 @@
+import { eventData, eventEnvelope, eventTypes } from '../contract/events.ts';
+import { type CapturedHeaders, readHeader } from './captured-headers.ts';
+
+/** One of the two signature forms of a captured delivery. */
+export interface Form {
+  name: 'service_signature' | 'standard_signature';
+  /** The signatures that it carries, 32 bytes each. */
+  macs: readonly Buffer[];
+  /** The signature that a secret gives for a body. */
+  macOf(secret: string, body: Buffer): Buffer;
+}
+
+/** What proxies, frameworks and editors do to a body; `undo` gives the body before it, as far as that can be told, or null. */
+const changes: { undo: (text: string) => string | null; what: string }[] = [
+  { undo: (text) => text.replace(/^\uFEFF/, ''), what: 'a byte order mark was put in front of it' },
+  { undo: (text) => text.replace(/(\r?\n)+$/, ''), what: 'a line end was added to it' },
+  { undo: (text) => writeCompact(text, (event) => event), what: 'it was parsed and written again in another spelling' },
+  { undo: (text) => writeCompact(text, inOurOrder), what: 'it was parsed and written again in another order' },
+  { undo: findInner, what: 'it was encoded as a JSON string once more' },
+];
+
+/** Why no given secret made a signature, as far as the capture tells: a sentence with the remedy. */
+export function explainMismatch(
+  form: Form,
+  capture: { headers: CapturedHeaders; body: Buffer; othersMatch: boolean; isSigned: (body: Buffer) => boolean },
+): string {
+  const { headers, body, othersMatch, isSigned } = capture;
+  if (othersMatch) {
+    const changed =
+      form.name === 'service_signature'
+        ? 'Service-Signature was'
+        : 'webhook-id, webhook-timestamp or webhook-signature was';
+    return `The other form verifies with this secret and body, so ${changed} changed on the way or is of another attempt.`;
+  }
+  const text = body.toString('utf8');
+  const change = changes.find(({ undo }) => {
+    const original = undo(text);
+    return original !== null && original !== text && isSigned(Buffer.from(original));
+  });
+  if (change) {
+    return `The body is not as it was sent, ${change.what}: verify the raw bytes, before any parsing, and parse them afterwards.`;
+  }
+  const announced = readHeader(headers, 'Content-Length');
+  if ('value' in announced && Number(announced.value) !== body.length) {
+    return `The body has ${body.length} bytes and Content-Length says ${announced.value}, so it was changed or cut: verify the raw bytes, before any parsing.`;
+  }
+  return "No given secret made this signature: either the secret is another webhook's or was rotated out, or the body was changed; compare the secret with the one shown when the webhook was made or last rotated, and verify the raw bytes, before any parsing.";
+}
+
+/** The JSON of a text without white space and needless escapes, as our bodies are; null when the text is no JSON. */
+function writeCompact(text: string, arrange: (value: unknown) => unknown): string | null {
+  try {
+    return JSON.stringify(arrange(JSON.parse(text)));
+  } catch {
+    return null;
+  }
+}
+
+/** The members of an event, and of its `data`, in the order in which the contract lists them; others after them. */
+function inOurOrder(event: unknown): unknown {
+  const type = eventTypes.find((candidate) => isObject(event) && event.type === candidate);
+  if (!isObject(event) || type === undefined) return event;
+  const ordered = order(event, Object.keys(eventEnvelope(type).shape));
+  return isObject(event.data) ? { ...ordered, data: order(event.data, Object.keys(eventData[type].shape)) } : ordered;
+}
+
+function order(members: Record<string, unknown>, names: string[]): Record<string, unknown> {
+  return {
+    ...Object.fromEntries(names.filter((name) => name in members).map((name) => [name, members[name]])),
+    ...members,
+  };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
+/** The text inside a JSON string; null when the text is none. */
+function findInner(text: string): string | null {
+  try {
+    const inner: unknown = JSON.parse(text);
+    return typeof inner === 'string' ? inner : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,31 @@
+/** Why a webhook, or a delivery of it, was not changed or shown. */
+export type WebhookRefusal =
+  | 'may_not_manage_webhooks'
+  | 'no_such_organization'
+  | 'no_such_webhook'
+  | 'webhook_deleted'
+  | 'webhook_parked'
+  | 'url_refused'
+  | 'no_event_types'
+  | 'unknown_event_type'
+  | 'description_too_long'
+  | 'nothing_to_change'
+  | 'too_many_webhooks'
+  | 'overlap_out_of_range'
+  | 'too_many_secrets'
+  | 'no_such_delivery'
+  | 'delivery_cancelled'
+  | 'delivery_open'
+  | 'event_too_old'
+  | 'empty_range';
+
+/** A refusal of the domain: `reason` for the program, `message` a sentence for the person who asked; neither holds a secret. */
+export class WebhookRefused extends Error {
+  readonly reason: WebhookRefusal;
+
+  constructor(reason: WebhookRefusal, message: string) {
+    super(message);
+    this.name = 'WebhookRefused';
+    this.reason = reason;
+  }
+}

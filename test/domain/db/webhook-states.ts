@@ -1,0 +1,79 @@
+/** Wrong states of webhooks and deliveries, for constraints.test.ts: what is tried, and the constraint that must refuse it. */
+const eventId = '00000000-0000-7000-8000-000000000001';
+
+const webhook = `insert into webhook (organization_id, url, event_types, slot) values ('$org', 'https://a.example/', '{client.ended}', 1)`;
+const delivery = `${webhook};
+  insert into event (organization_id, id, type, created_at, body, obligations) values ('$org', '${eventId}', 'client.ended', now(), '{}', 1);
+  insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at)
+    select '$org', id, '${eventId}', 'waiting', now(), now() from webhook`;
+
+const attempt = (number: number, place: number) => `
+  insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, place, signed_with, started_at)
+    select '$org', id, '${eventId}', ${number}, 1, false, ${place}, '{}', now() from webhook`;
+
+export const wrongWebhookStates: [state: string, constraint: string, statement: string][] = [
+  [
+    'a webhook whose URL is longer than 2,000 characters',
+    'webhook_url_length',
+    `${webhook}; update webhook set url = repeat('a', 2001)`,
+  ],
+  [
+    'a webhook for an event that does not exist',
+    'webhook_event_types_known',
+    `${webhook}; update webhook set event_types = '{client.moved}'`,
+  ],
+  ['a webhook in an unknown state', 'webhook_state_known', `${webhook}; update webhook set state = 'asleep'`],
+  [
+    'a webhook parked for an unknown reason',
+    'webhook_parked_reason_known',
+    `${webhook}; update webhook set state = 'parked', parked_reason = 'tired'`,
+  ],
+  ['a webhook parked for no reason', 'webhook_parked_has_reason', `${webhook}; update webhook set state = 'parked'`],
+  ['a ramp of no place', 'webhook_ramp_positive', `${webhook}; update webhook set ramp = 0`],
+  ['a webhook in a 21st place', 'webhook_slot_of_20', `${webhook}; update webhook set slot = 21`],
+  ['two webhooks in one place', 'webhook_slot_unique', `${webhook}; ${webhook}`],
+  [
+    'a deleted webhook that keeps its place',
+    'webhook_deleted_has_no_slot',
+    `${webhook}; update webhook set state = 'deleted'`,
+  ],
+  ['a delivery in an unknown state', 'delivery_state_known', `${delivery}; update delivery set state = 'lost'`],
+  ['a delivery before its first round', 'delivery_round_positive', `${delivery}; update delivery set round = 0`],
+  [
+    'a delivery that waits for nothing',
+    'delivery_waiting_has_next_attempt',
+    `${delivery}; update delivery set next_attempt_at = null`,
+  ],
+  [
+    'a delivery that was settled at no time',
+    'delivery_settled_has_time',
+    `${delivery}; update delivery set state = 'delivered', next_attempt_at = null`,
+  ],
+  [
+    'a parked delivery that takes a place',
+    'delivery_claimed_is_waiting',
+    `${delivery}; update delivery set state = 'parked', next_attempt_at = null, claimed = true`,
+  ],
+  [
+    'an open delivery in the sum of settled ones',
+    'delivery_rolled_up_is_settled',
+    `${delivery}; update delivery set rolled_up = true`,
+  ],
+  ['an attempt before the first', 'delivery_attempt_number_positive', `${delivery}; ${attempt(0, 1)}`],
+  ['an attempt in an eleventh place', 'delivery_attempt_place_of_10', `${delivery}; ${attempt(1, 11)}`],
+  [
+    'two attempts of a delivery at once',
+    'delivery_attempt_one_open',
+    `${delivery}; ${attempt(1, 1)}; ${attempt(2, 2)}`,
+  ],
+  [
+    'an attempt that ended for no reason',
+    'delivery_attempt_finished_has_cause',
+    `${delivery}; ${attempt(1, 1)}; update delivery_attempt set finished_at = now()`,
+  ],
+  [
+    'more than 16 KiB of an answer',
+    'delivery_attempt_answer_size',
+    `${delivery}; ${attempt(1, 1)}; update delivery_attempt set answer = decode(repeat('00', 16385), 'hex')`,
+  ],
+];

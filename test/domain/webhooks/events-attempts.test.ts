@@ -1,0 +1,277 @@
+import pg from 'pg';
+import { describe, expect, it } from 'vitest';
+import {
+  type AdmittedRow,
+  admitAttemptSql,
+  closeAbandonedAttemptsSql,
+  type LostRow,
+  recordLostSql,
+  recordOutcomeSql,
+} from '#domain/db/queries/attempts.ts';
+import { beginRoundSql } from '#domain/db/queries/claim-deliveries.ts';
+import { openPool, setupWebhooks } from './webhook-rows.ts';
+
+type Follows = 'delivered' | 'exhausted' | 'waiting';
+
+/** An organization with `events` events and its webhook, and the statements of an attempt over the worker's login. */
+async function setupAttempts(events: number, ramp: number | null = null) {
+  const world = await setupWebhooks();
+  const orgId = await world.make.organization();
+  const webhookId = await world.rows.webhook({ orgId, ramp });
+  await world.rows.grants(orgId, events);
+  const worker = openPool(world.database.urls.worker, 20);
+  const eventIds = (await world.rows.deliveries(webhookId)).map(({ event_id }) => event_id);
+  const [eventId = ''] = eventIds;
+
+  return {
+    ...world,
+    ...{ orgId, webhookId, eventIds, eventId, worker },
+    /** Null when the delivery is not open to the round; `number` null when no place was free. */
+    async admit(event = eventId, round = 1, isLast = false): Promise<AdmittedRow | null> {
+      const { rows } = await worker.query<AdmittedRow>(admitAttemptSql, [orgId, webhookId, event, round, isLast]);
+      return rows[0] ?? null;
+    },
+    async recordOutcome(number: number, follows: Follows, options: { event?: string; ownFault?: boolean } = {}) {
+      const { event = eventId, ownFault = false } = options;
+      const { rows } = await worker.query<{ recorded: boolean }>(recordOutcomeSql, [
+        ...[orgId, webhookId, event, number, follows === 'delivered' ? 204 : 503, 'status', 'A sentence.', '{}', null],
+        ...[0, Buffer.alloc(0), follows, follows === 'waiting' ? 5_000 : null, !ownFault && follows !== 'delivered'],
+      ]);
+      return rows[0]?.recorded;
+    },
+    async recordLost(round: number, follows: 'exhausted' | 'waiting') {
+      const wait = follows === 'waiting' ? 5_000 : null;
+      const { rows } = await worker.query<LostRow>(recordLostSql, [orgId, webhookId, eventId, round, follows, wait]);
+      return rows[0];
+    },
+    beginRound: (round: number) => worker.query(beginRoundSql, [orgId, webhookId, eventId, round]),
+    async delivery() {
+      return (await world.rows.deliveries(webhookId))[0];
+    },
+    async webhook() {
+      const found = await world.pool.query(
+        'select failing_since is not null as failing, failing_since::text, ramp from webhook where id = $1',
+        [webhookId],
+      );
+      return found.rows[0] as { failing: boolean; failing_since: string | null; ramp: number | null };
+    },
+  };
+}
+
+/** Whether a unique index refused the second of two admissions, which then tries again. */
+const collided = (error: unknown) => error instanceof pg.DatabaseError && error.code === '23505';
+
+describe('admitting an attempt', () => {
+  it('never has more than ten of a webhook or one of a delivery under way, with 50 admissions at once', async () => {
+    const { admit, eventIds, pool } = await setupAttempts(25);
+
+    const tried = await Promise.all(
+      [...eventIds, ...eventIds].map(async (eventId) => {
+        for (;;) {
+          const admitted = await admit(eventId).catch((error: unknown) => {
+            if (!collided(error)) throw error;
+            return undefined; // again, as the activity does; an admitted one of its own delivery collides for ever
+          });
+          const { rows } = await pool.query(`select from delivery_attempt where event_id = $1`, [eventId]);
+          if (admitted !== undefined || rows.length > 0) return admitted ?? null;
+        }
+      }),
+    );
+
+    expect(tried.filter((admitted) => typeof admitted?.number === 'number')).toHaveLength(10);
+    const { rows } = await pool.query(
+      'select count(*)::int as open, count(distinct place)::int as places, count(distinct event_id)::int as deliveries from delivery_attempt where finished_at is null',
+    );
+    expect(rows).toEqual([{ open: 10, places: 10, deliveries: 10 }]);
+  });
+
+  it('has the row before anything is sent, counts it, and gives what is to be sent', async () => {
+    const { admit, delivery, pool } = await setupAttempts(1);
+
+    const admitted = await admit();
+
+    expect(admitted).toMatchObject({ number: 1, url: 'https://receiver.example/hooks', type: 'client.started' });
+    expect(admitted?.secrets).toHaveLength(1);
+    expect(await delivery()).toMatchObject({ state: 'waiting', attempts: 1, claimed: false });
+    expect((await delivery())?.due_in_seconds).toBeGreaterThan(50);
+    const { rows } = await pool.query('select number, round, is_last, finished_at, cause from delivery_attempt');
+    expect(rows).toEqual([{ number: 1, round: 1, is_last: false, finished_at: null, cause: null }]);
+  });
+
+  it('refuses an older round, a webhook that is parked or deleted, and a delivery that is settled', async () => {
+    const { admit, beginRound, pool, recordOutcome } = await setupAttempts(1);
+    await beginRound(1);
+    expect(await admit('', 1).catch(() => null)).toBeNull();
+    expect(await admit(undefined, 1)).toBeNull();
+
+    await pool.query(`update webhook set state = 'parked', parked_reason = 'paused'`);
+    expect(await admit(undefined, 2)).toBeNull();
+    await pool.query(`update webhook set state = 'deleted', parked_reason = null, slot = null`);
+    expect(await admit(undefined, 2)).toBeNull();
+    await pool.query(`update webhook set state = 'active', slot = 1`);
+
+    expect(await admit(undefined, 2)).toMatchObject({ number: 1 });
+    await recordOutcome(1, 'delivered');
+    expect(await admit(undefined, 2)).toBeNull();
+  });
+
+  it('keeps to the ramp of a webhook that comes back', async () => {
+    const { admit, eventIds } = await setupAttempts(3, 2);
+    const numbers = [];
+    for (const eventId of eventIds) numbers.push((await admit(eventId))?.number);
+    expect(numbers).toEqual([1, 1, null]);
+  });
+
+  it('signs with both secrets during a rotation, newest first, and not with one that is over', async () => {
+    const { admit, pool, orgId, webhookId } = await setupAttempts(1);
+    await pool.query(
+      `update webhook_secret set valid_until = now() + interval '1 hour', sealed = 'old';
+       insert into webhook_secret (organization_id, webhook_id, sealed) values ('${orgId}', '${webhookId}', 'new');
+       insert into webhook_secret (organization_id, webhook_id, sealed, valid_until) values ('${orgId}', '${webhookId}', 'over', now())`,
+    );
+    const sealed = (await admit())?.secrets.map((secret) => Buffer.from(secret.sealed, 'base64').toString());
+    expect(sealed).toEqual(['new', 'old']);
+  });
+});
+
+describe('recording how an attempt ended', () => {
+  it('settles at a 2xx, and keeps the schedule’s wait after a failure', async () => {
+    const { admit, recordOutcome, delivery } = await setupAttempts(1);
+    await admit();
+    expect(await recordOutcome(1, 'waiting')).toBe(true);
+    expect(await delivery()).toMatchObject({ state: 'waiting', settled_at: null });
+    expect((await delivery())?.due_in_seconds).toBeLessThanOrEqual(5);
+
+    await admit();
+    expect(await recordOutcome(2, 'delivered')).toBe(true);
+    expect(await delivery()).toMatchObject({ state: 'delivered', attempts: 2, due_in_seconds: null });
+    expect((await delivery())?.settled_at).not.toBeNull();
+  });
+
+  it('settles at the 2xx of an older round, but lets a failure of one change nothing', async () => {
+    const { admit, recordOutcome, delivery, beginRound, eventIds } = await setupAttempts(2);
+    const [, other = ''] = eventIds;
+    await admit();
+    await beginRound(1);
+    expect(await recordOutcome(1, 'exhausted')).toBe(true);
+    expect(await delivery()).toMatchObject({ state: 'waiting', round: 2 });
+
+    await admit(other);
+    await beginRound(1);
+    expect(await recordOutcome(1, 'delivered', { event: other })).toBe(true);
+    expect((await delivery())?.state).toBe('waiting'); // the first one’s, untouched by the other’s 2xx
+  });
+
+  it.each([
+    ['parked', `state = 'parked', next_attempt_at = null`],
+    ['exhausted', `state = 'exhausted', next_attempt_at = null, settled_at = now()`],
+    ['waiting', 'round = 2'],
+  ])('settles at a 2xx that comes when the delivery is %s meanwhile', async (_state, change) => {
+    const { admit, recordOutcome, recordLost, delivery, pool } = await setupAttempts(1);
+    await admit();
+    await recordLost(1, 'waiting'); // given up for lost, and yet it comes
+    await pool.query(`update delivery set ${change}`);
+
+    expect(await recordOutcome(1, 'delivered')).toBe(true);
+
+    expect(await delivery()).toMatchObject({ state: 'delivered', due_in_seconds: null });
+  });
+
+  it('leaves a cancelled delivery cancelled, whatever comes', async () => {
+    const { admit, recordOutcome, delivery, pool } = await setupAttempts(1);
+    await admit();
+    await pool.query(`update delivery set state = 'cancelled', next_attempt_at = null, settled_at = now()`);
+
+    await recordOutcome(1, 'delivered');
+
+    expect(await delivery()).toMatchObject({ state: 'cancelled' });
+  });
+
+  it('does not let a late failure overwrite an attempt that was closed as lost', async () => {
+    const { admit, recordOutcome, recordLost, pool } = await setupAttempts(1);
+    await admit();
+    expect(await recordLost(1, 'waiting')).toMatchObject({ closed: true, open: true });
+
+    expect(await recordOutcome(1, 'exhausted')).toBe(false);
+
+    const { rows } = await pool.query('select a.cause, d.state from delivery_attempt a, delivery d');
+    expect(rows).toEqual([{ cause: 'lost', state: 'waiting' }]);
+  });
+
+  it('says since when a webhook fails: from its first failure to its next 2xx, and never for a fault of ours', async () => {
+    const { admit, recordOutcome, webhook } = await setupAttempts(1);
+    await admit();
+    await recordOutcome(1, 'waiting', { ownFault: true });
+    expect(await webhook()).toMatchObject({ failing: false });
+
+    await admit();
+    await recordOutcome(2, 'waiting');
+    const { failing_since: first } = await webhook();
+    expect(first).not.toBeNull();
+    await admit();
+    await recordOutcome(3, 'waiting');
+    expect(await webhook()).toMatchObject({ failing_since: first });
+
+    await admit();
+    await recordOutcome(4, 'delivered');
+    expect(await webhook()).toMatchObject({ failing: false });
+  });
+
+  it('doubles the ramp at each 2xx until all ten places are open, and not at a failure', async () => {
+    const { admit, recordOutcome, webhook, eventIds } = await setupAttempts(5, 1);
+    const ramps = [];
+    for (const event of eventIds) {
+      await admit(event);
+      await recordOutcome(1, 'waiting', { event });
+      await admit(event);
+      await recordOutcome(2, 'delivered', { event });
+      ramps.push((await webhook()).ramp);
+    }
+    expect(ramps).toEqual([2, 4, 8, null, null]);
+  });
+});
+
+describe('an attempt whose worker died', () => {
+  it('is closed as lost and frees its place, and the schedule goes on', async () => {
+    const { admit, recordLost, delivery, pool } = await setupAttempts(1);
+    await admit();
+    expect(await recordLost(1, 'waiting')).toMatchObject({ closed: true, open: true });
+
+    expect(await delivery()).toMatchObject({ state: 'waiting' });
+    expect(await admit(undefined, 1, true)).toMatchObject({ number: 2 });
+    expect(await recordLost(1, 'exhausted')).toMatchObject({ closed: true });
+    expect(await delivery()).toMatchObject({ state: 'exhausted', due_in_seconds: null });
+    const { rows } = await pool.query(
+      'select cause, is_last, finished_at is not null as finished from delivery_attempt',
+    );
+    expect(rows).toEqual([
+      { cause: 'lost', is_last: false, finished: true },
+      { cause: 'lost', is_last: true, finished: true },
+    ]);
+  });
+
+  // Once, a last attempt that died before it was admitted exhausted its delivery with no attempt to prove it.
+  it('exhausts nothing when it had not begun: the delivery waits for the reconciler', async () => {
+    const { recordLost, delivery } = await setupAttempts(1);
+    expect(await recordLost(1, 'exhausted')).toMatchObject({ closed: false, open: true, dueInMs: 0 });
+    expect(await delivery()).toMatchObject({ state: 'waiting' });
+  });
+
+  it('changes nothing for another round, and nothing once the delivery is settled', async () => {
+    const { admit, recordLost, recordOutcome, delivery, beginRound } = await setupAttempts(1);
+    await beginRound(1);
+    await admit(undefined, 2);
+    expect(await recordLost(1, 'exhausted')).toMatchObject({ closed: false, open: false });
+    await recordOutcome(1, 'delivered');
+    expect(await recordLost(2, 'exhausted')).toMatchObject({ closed: false, open: false });
+    expect(await delivery()).toMatchObject({ state: 'delivered' });
+  });
+
+  it('is closed by anybody when nobody looks after it', async () => {
+    const { admit, pool, worker } = await setupAttempts(2);
+    await admit();
+    expect((await worker.query(closeAbandonedAttemptsSql, [45])).rowCount).toBe(0);
+    await pool.query(`update delivery_attempt set started_at = now() - interval '46 seconds'`);
+    expect((await worker.query(closeAbandonedAttemptsSql, [45])).rowCount).toBe(1);
+  });
+});

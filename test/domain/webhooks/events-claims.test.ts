@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest';
+import { beginRoundSql, claimDeliveriesSql, recordStartedSql } from '#domain/db/queries/claim-deliveries.ts';
+import type { ClaimedDelivery } from '../../../apps/worker/relay/relay.ts';
+import { openPool, setupWebhooks } from './webhook-rows.ts';
+
+/** An organization with `events` events and its webhook, and what relays do over the worker's login. */
+async function setupClaims(events: number, ramp: number | null = null) {
+  const world = await setupWebhooks();
+  const orgId = await world.make.organization();
+  const webhookId = await world.rows.webhook({ orgId, ramp });
+  await world.rows.grants(orgId, events);
+  const worker = openPool(world.database.urls.worker, 8);
+
+  return {
+    ...world,
+    orgId,
+    webhookId,
+    worker,
+    async claim(webhooks = 200, leaseSeconds = 15) {
+      const { rows } = await worker.query<ClaimedDelivery>(claimDeliveriesSql, [webhooks, leaseSeconds]);
+      return rows;
+    },
+    async recordStarted(claimed: ClaimedDelivery[]) {
+      const columns = (['organizationId', 'webhookId', 'eventId', 'round'] as const).map((name) =>
+        claimed.map((delivery) => delivery[name]),
+      );
+      await worker.query(recordStartedSql, columns);
+    },
+    /** Settles deliveries as if their attempts had been answered. */
+    async settle(claimed: ClaimedDelivery[]) {
+      await world.pool.query(
+        `update delivery set state = 'delivered', next_attempt_at = null, settled_at = now(), claimed = false
+         where (webhook_id, event_id) in (select * from unnest($1::uuid[], $2::uuid[]))`,
+        [claimed.map(({ webhookId }) => webhookId), claimed.map(({ eventId }) => eventId)],
+      );
+    },
+  };
+}
+
+describe('claiming deliveries', () => {
+  it('takes the oldest first, ten of a webhook, and no more until a place is free', async () => {
+    const { claim, settle, recordStarted, rows, webhookId } = await setupClaims(25);
+    const inOrder = (await rows.deliveries(webhookId)).map(({ event_id }) => event_id);
+
+    const first = await claim();
+    await recordStarted(first);
+    expect(first.map(({ eventId }) => eventId).sort()).toEqual(inOrder.slice(0, 10).sort());
+    expect(first[0]).toMatchObject({ webhookId, round: 1, slow: false });
+    expect(await claim()).toEqual([]);
+
+    await settle(first.slice(0, 3));
+    const second = await claim();
+    expect(second.map(({ eventId }) => eventId).sort()).toEqual(inOrder.slice(10, 13).sort());
+    const numbers = (await rows.deliveries(webhookId)).map(({ sequence }) => sequence);
+    expect(numbers).toEqual([...Array.from({ length: 13 }, (_, index) => index + 1), ...Array(12).fill(null)]);
+  });
+
+  it('takes as many as the ramp of a webhook that comes back allows', async () => {
+    const { claim } = await setupClaims(12, 4);
+    expect(await claim()).toHaveLength(4);
+    expect(await claim()).toEqual([]);
+  });
+
+  it('passes over webhooks that are parked, and says which are failing', async () => {
+    const { claim, pool, webhookId } = await setupClaims(2);
+    await pool.query(`update webhook set state = 'parked', parked_reason = 'failing' where id = $1`, [webhookId]);
+    expect(await claim()).toEqual([]);
+
+    await pool.query(`update webhook set state = 'active', parked_reason = null, failing_since = now() where id = $1`, [
+      webhookId,
+    ]);
+    expect(await claim()).toMatchObject([{ slow: true }, { slow: true }]);
+  });
+
+  it('goes past webhooks that have no place left, however many they are', async () => {
+    const { claim, make, rows } = await setupClaims(11);
+    const other = await make.organization();
+    await rows.webhook({ orgId: other });
+    await rows.webhook({ orgId: other });
+    await rows.grants(other, 1);
+
+    // One webhook a claim: a full one would be looked at for ever, were it counted.
+    const sizes = [(await claim(1)).length, (await claim(1)).length, (await claim(1)).length, (await claim(1)).length];
+    expect(sizes.sort()).toEqual([0, 1, 1, 10].sort());
+  });
+
+  it('numbers each webhook’s events without a gap or repeat, and keeps to ten places, with six relays at once', async () => {
+    const { claim, settle, rows, make, orgId, webhookId, pool } = await setupClaims(60);
+    const others = [await rows.webhook({ orgId }), await rows.webhook({ orgId })];
+    const professional = await make.member({ orgId });
+    for (let made = 0; made < 60; made += 1) await make.grant({ professional });
+    let most = 0;
+    let left = 60 + 60 * 3;
+
+    const relay = async () => {
+      while (left > 0) {
+        const claimed = await claim();
+        const { rows: taken } = await pool.query<{ most: number }>(
+          'select coalesce(max(n), 0)::int as most from (select count(*) as n from delivery where claimed group by webhook_id) c',
+        );
+        most = Math.max(most, taken[0]?.most ?? 0);
+        await settle(claimed);
+        left -= claimed.length;
+      }
+    };
+    await Promise.all(Array.from({ length: 6 }, relay));
+
+    expect(left).toBe(0); // none was claimed twice
+    expect(most).toBeLessThanOrEqual(10);
+    for (const [id, count] of [[webhookId, 120], ...others.map((other) => [other, 60])] as [string, number][]) {
+      const numbers = (await rows.deliveries(id)).map(({ sequence }) => sequence);
+      expect(numbers).toEqual(Array.from({ length: count }, (_, index) => index + 1)); // in their order, too
+    }
+  });
+
+  it('gives what a relay left behind to another when its lease is over, under the same number', async () => {
+    const { claim, rows, webhookId, pool } = await setupClaims(3);
+    const first = await claim();
+    expect(await claim()).toEqual([]); // leased
+
+    await pool.query(`update delivery set leased_until = now() - interval '1 second'`);
+    const again = await claim();
+
+    expect(again.map(({ eventId }) => eventId).sort()).toEqual(first.map(({ eventId }) => eventId).sort());
+    expect((await rows.deliveries(webhookId)).map(({ sequence }) => sequence)).toEqual([1, 2, 3]);
+  });
+
+  it('claims a new round once, under its old number, and the started round no more', async () => {
+    const { claim, recordStarted, rows, webhookId, worker, orgId } = await setupClaims(1);
+    const [delivery] = await claim();
+    if (delivery === undefined) throw new Error('nothing was claimed');
+    await recordStarted([delivery]);
+    expect(await claim()).toEqual([]);
+
+    const round = [orgId, webhookId, delivery.eventId, 1];
+    const begun = await Promise.all([worker.query(beginRoundSql, round), worker.query(beginRoundSql, round)]);
+    expect(begun.map(({ rowCount }) => rowCount).sort()).toEqual([0, 1]);
+    await recordStarted([delivery]); // a late word about the old round changes nothing
+
+    expect(await claim()).toMatchObject([{ eventId: delivery.eventId, round: 2 }]);
+    expect(await rows.deliveries(webhookId)).toMatchObject([{ sequence: 1, round: 2, started: false }]);
+  });
+});

@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import { setupWebhooks } from './webhook-rows.ts';
+
+describe('the obligations of an event', () => {
+  it('are one for each webhook of the organization that is subscribed to its type, and their number is on it', async () => {
+    const { make, rows } = await setupWebhooks();
+    const professional = await make.member();
+    const { orgId } = professional;
+    const everything = await rows.webhook({ orgId });
+    const starts = await rows.webhook({ orgId, eventTypes: ['client.started'] });
+    const seats = await rows.webhook({ orgId, eventTypes: ['seat.given', 'seat.ended'] });
+    const elsewhere = await rows.webhook({ orgId: await make.organization() });
+
+    const grant = await make.grant({ professional });
+    await make.seat({ orgId, grant });
+
+    const [started, given] = await rows.events(orgId);
+    expect([started, given]).toMatchObject([
+      { type: 'client.started', obligations: 2 },
+      { type: 'seat.given', obligations: 2 },
+    ]);
+    const owed = async (webhookId: string) => (await rows.deliveries(webhookId)).map((delivery) => delivery.event_id);
+    expect(await owed(everything)).toEqual([started?.id, given?.id]);
+    expect(await owed(starts)).toEqual([started?.id]);
+    expect(await owed(seats)).toEqual([given?.id]);
+    expect(await owed(elsewhere)).toEqual([]);
+  });
+
+  it('wait, due at once; those of a parked webhook are parked; a deleted webhook has none', async () => {
+    const { make, rows } = await setupWebhooks();
+    const orgId = await make.organization();
+    const active = await rows.webhook({ orgId });
+    const parked = await rows.webhook({ orgId, state: 'parked' });
+    const deleted = await rows.webhook({ orgId, state: 'deleted' });
+
+    await rows.grants(orgId, 1);
+
+    expect(await rows.deliveries(active)).toMatchObject([
+      { state: 'waiting', round: 1, attempts: 0, sequence: null, started: false, claimed: false },
+    ]);
+    expect((await rows.deliveries(active))[0]?.due_in_seconds).toBeLessThanOrEqual(0);
+    expect(await rows.deliveries(parked)).toMatchObject([{ state: 'parked', due_in_seconds: null }]);
+    expect(await rows.deliveries(deleted)).toEqual([]);
+    expect((await rows.events(orgId))[0]?.obligations).toBe(2);
+  });
+
+  it('are of the subscriptions when it happened: later ones get nothing of it, and a later change takes nothing away', async () => {
+    const { make, rows, pool } = await setupWebhooks();
+    const orgId = await make.organization();
+    const early = await rows.webhook({ orgId, eventTypes: ['client.started'] });
+    await rows.grants(orgId, 1);
+
+    await pool.query(`update webhook set event_types = '{seat.given}' where id = $1`, [early]);
+    const late = await rows.webhook({ orgId });
+    await rows.grants(orgId, 1);
+
+    expect(await rows.deliveries(early)).toHaveLength(1);
+    expect(await rows.deliveries(late)).toHaveLength(1);
+    expect((await rows.events(orgId)).map(({ obligations }) => obligations)).toEqual([1, 1]);
+  });
+
+  it('are told to the relays when they are committed, and only when there is one', async () => {
+    const { make, rows, connect, database } = await setupWebhooks();
+    const [quiet, loud] = [await make.organization(), await make.organization()];
+    await rows.webhook({ orgId: quiet, eventTypes: ['seat.given'] });
+    await rows.webhook({ orgId: loud });
+    const listener = await connect(database.urls.worker);
+    const told: string[] = [];
+    listener.on('notification', ({ channel, payload }) => told.push(`${channel}:${payload}`));
+    await listener.query('listen org_api_deliveries');
+
+    await rows.grants(quiet, 2);
+    await listener.query('select 1'); // whatever was sent has arrived by now
+    expect(told).toEqual([]);
+
+    await rows.grants(loud, 1);
+    await expect.poll(() => told).toEqual(['org_api_deliveries:']);
+  });
+
+  it('keep the order of changes that happen within one millisecond', async () => {
+    const { make, rows, pool } = await setupWebhooks();
+    const professional = await make.member();
+    const { orgId, userId } = professional;
+    const webhookId = await rows.webhook({ orgId });
+    const familyId = await make.family({ orgId });
+    const { rows: made } = await pool.query<{ id: string }>(
+      `insert into client_grant (organization_id, kind, professional_id, family_id, since)
+       select $1, 'attorney', $2, $3, now() from generate_series(1, 200) returning id`,
+      [orgId, userId, familyId],
+    );
+
+    const bodies = new Map((await rows.events(orgId)).map(({ id, body }) => [id, body]));
+    const inOrder = (await rows.deliveries(webhookId)).map(({ event_id }) => {
+      const { data } = JSON.parse(bodies.get(event_id) ?? '{}') as { data: { grantId: string } };
+      return data.grantId;
+    });
+    expect(inOrder).toEqual(made.map(({ id }) => id));
+  });
+});

@@ -1,0 +1,165 @@
+import { describe, expect, it } from 'vitest';
+import { type EventType, eventEnvelope, eventTypes } from '#domain/contract/events.ts';
+import { setupWebhooks } from './webhook-rows.ts';
+
+/** A database with one organization, its professional, a webhook for everything, and the platform's own connection. */
+async function setupEvents() {
+  const world = await setupWebhooks();
+  const professional = await world.make.member();
+  const { orgId } = professional;
+  const webhookId = await world.rows.webhook({ orgId });
+  const platform = await world.connect(world.database.urls.platform);
+  const familyId = await world.make.family({ orgId });
+
+  return {
+    ...world,
+    orgId,
+    professional,
+    webhookId,
+    platform,
+    async insertGrant(columns: Record<string, unknown> = {}, client: Pick<typeof platform, 'query'> = platform) {
+      const row = { kind: 'attorney', since: '2026-01-01Z', family_id: familyId, ...columns };
+      const names = ['organization_id', 'professional_id', ...Object.keys(row)];
+      const { rows } = await client.query<{ id: string }>(
+        `insert into client_grant (${names.join(', ')}) values (${names.map((_, index) => `$${index + 1}`).join(', ')}) returning id`,
+        [orgId, professional.userId, ...Object.values(row)],
+      );
+      return String(rows[0]?.id);
+    },
+    async insertSeat(grantId: string, client: Pick<typeof platform, 'query'> = platform) {
+      const { rows } = await client.query<{ id: string }>(
+        'insert into seat (organization_id, grant_id, family_id) values ($1, $2, $3) returning id',
+        [orgId, grantId, familyId],
+      );
+      return String(rows[0]?.id);
+    },
+    /** Type and data of every event so far, in their order. */
+    async told() {
+      const events = await world.rows.events(orgId);
+      return events.map(({ type, body }) => [type, (JSON.parse(body) as { data: unknown }).data]);
+    },
+  };
+}
+
+const endGrant = `update client_grant set status = 'ended', end_reason = $2, ends_at = now() where id = $1`;
+const endSeat = 'update seat set ended_at = now(), end_reason = $2 where id = $1';
+
+describe('the events that the database makes', () => {
+  it('tell of a grant that starts, whoever writes it', async () => {
+    const { insertGrant, told, database, connect } = await setupEvents();
+    const owner = await connect(database.ownerUrl);
+
+    const first = await insertGrant();
+    const second = await insertGrant({ kind: 'neutral', ends_at: '2099-01-01Z' }, owner);
+
+    expect(await told()).toEqual([
+      ['client.started', { grantId: first, kind: 'attorney' }],
+      ['client.started', { grantId: second, kind: 'neutral' }],
+    ]);
+  });
+
+  it.each(['ended', 'moved'])('tell of a grant that is %s, once', async (reason) => {
+    const { insertGrant, told, platform } = await setupEvents();
+    const grantId = await insertGrant({ kind: 'neutral' });
+
+    await platform.query(endGrant, [grantId, reason]);
+    await platform.query(endGrant, [grantId, reason]);
+
+    expect((await told()).slice(1)).toEqual([['client.ended', { grantId, kind: 'neutral', reason }]]);
+  });
+
+  it.each(['ended_by_organization', 'subscription_ended'])('tell of a seat given and ended as %s', async (reason) => {
+    const { insertGrant, insertSeat, told, database, connect } = await setupEvents();
+    const grantId = await insertGrant();
+    const console = await connect(database.urls.console); // it has its own right to give and end seats
+    const seatId = await insertSeat(grantId, console);
+
+    await console.query(endSeat, [seatId, reason]);
+
+    expect((await told()).slice(1)).toEqual([
+      ['seat.given', { seatId, grantId }],
+      ['seat.ended', { seatId, grantId, reason }],
+    ]);
+  });
+
+  it.each(['platform', 'worker'] as const)('tell of both when the %s ends a grant that holds a seat', async (login) => {
+    const { insertGrant, insertSeat, told, platform, database, connect } = await setupEvents();
+    const grantId = await insertGrant();
+    const seatId = await insertSeat(grantId);
+    await platform.query('update client_grant set ends_at = now() where id = $1', [grantId]);
+    const writer = await connect(database.urls[login]);
+
+    await writer.query(`update client_grant set status = 'ended', end_reason = 'ended' where id = $1`, [grantId]);
+
+    const [, , ...after] = await told();
+    expect(after).toHaveLength(2);
+    expect(after).toContainEqual(['client.ended', { grantId, kind: 'attorney', reason: 'ended' }]);
+    expect(after).toContainEqual(['seat.ended', { seatId, grantId, reason: 'access_ended' }]);
+  });
+
+  it('are those of their transaction: rolled back with it, to a savepoint too', async () => {
+    const { insertGrant, insertSeat, told, platform, rows, orgId } = await setupEvents();
+
+    await platform.query('begin');
+    await insertGrant();
+    await platform.query('rollback');
+    expect(await rows.events(orgId)).toEqual([]);
+
+    await platform.query('begin');
+    const grantId = await insertGrant();
+    await platform.query('savepoint seat');
+    await insertSeat(grantId);
+    await platform.query('rollback to seat');
+    expect(await rows.events(orgId)).toEqual([]); // seen by nobody else before the commit
+    await platform.query('commit');
+
+    expect(await told()).toEqual([['client.started', { grantId, kind: 'attorney' }]]);
+  });
+
+  it('are not made for rows that arrive already ended, nor for changes that are neither start nor end', async () => {
+    const { insertGrant, insertSeat, told, platform, orgId } = await setupEvents();
+    const ended = await insertGrant({ status: 'ended', end_reason: 'ended', ends_at: '2026-02-01Z' });
+    await insertGrant({ ends_at: '2026-02-01Z' }); // its end has passed: the clock has ended it
+    await platform.query(
+      `insert into seat (organization_id, grant_id, family_id, given_at, ended_at, end_reason)
+       select organization_id, id, family_id, '2026-01-02Z', '2026-02-01Z', 'access_ended' from client_grant where id = $1`,
+      [ended],
+    );
+    expect(await told()).toEqual([]);
+
+    const grantId = await insertGrant();
+    await insertSeat(grantId);
+    await platform.query(`update client_grant set ends_at = '2099-01-01Z' where id = $1`, [grantId]);
+    await platform.query(`update client_grant set end_reason = 'moved' where id = $1`, [ended]);
+    await platform.query(`update seat set given_at = now() where organization_id = $1 and ended_at is null`, [orgId]);
+    await platform.query(
+      `insert into client_grant (organization_id, id, kind, professional_id, family_id, since)
+       select organization_id, id, kind, professional_id, family_id, since from client_grant where id = $1
+       on conflict (organization_id, id) do update set since = excluded.since`,
+      [grantId],
+    );
+
+    expect((await told()).map(([type]) => type)).toEqual(['client.started', 'seat.given']);
+  });
+
+  it('have the contract’s body, byte for byte, with a version 7 id and the time of their row', async () => {
+    const { insertGrant, insertSeat, platform, rows, orgId } = await setupEvents();
+    await platform.query(`set timezone = 'Asia/Kathmandu'; set datestyle = 'German'; set lc_time = 'C'`);
+    const grantId = await insertGrant();
+    await insertSeat(grantId);
+    await platform.query(endGrant, [grantId, 'moved']);
+
+    const events = await rows.events(orgId);
+
+    expect(events.map(({ type }) => type).sort()).toEqual([...eventTypes].sort());
+    for (const { id, type, body, created_at } of events) {
+      const parsed = eventEnvelope(type as EventType)
+        .strict()
+        .parse(JSON.parse(body));
+      expect(JSON.stringify(parsed)).toBe(body); // the contract's order of fields, and no space
+      expect(parsed).toMatchObject({ id, createdAt: created_at.toISOString(), organization: { id: orgId } });
+      expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-/);
+      expect(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)).toBeGreaterThanOrEqual(created_at.getTime() - 5);
+    }
+  });
+});

@@ -1,0 +1,260 @@
+import { describe, expect, it } from 'vitest';
+import { type AdmittedRow, admitAttemptSql, recordLostSql, recordOutcomeSql } from '#domain/db/queries/attempts.ts';
+import { redeliverOneSql } from '#domain/db/queries/redeliveries.ts';
+import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
+import { deleteWebhook, pauseWebhook, resumeWebhook } from '#domain/webhooks/park.ts';
+import { openPool, setupWebhooks } from './webhook-rows.ts';
+
+/**
+ * One organization with 10 events to 2 webhooks: 20 obligations. `settled` makes of the first webhook's ten: 3 delivered at once, 2 delivered after a failure,
+ * 2 exhausted by a failure and 1 by a lost worker, 2 still waiting; the second webhook is deleted, so its ten are cancelled.
+ */
+async function setupLedger({ settled = true } = {}) {
+  const world = await setupWebhooks();
+  const { pool, database } = world;
+  const orgId = await world.make.organization();
+  const [webhookId, otherId] = [await world.rows.webhook({ orgId }), await world.rows.webhook({ orgId })];
+  await world.rows.grants(orgId, 10);
+  const worker = openPool(database.urls.worker, 3);
+  const eventIds = (await world.rows.deliveries(webhookId)).map(({ event_id }) => event_id);
+
+  async function attempt(eventId: string | undefined, ends: 'delivered' | 'exhausted' | 'waiting' | 'lost') {
+    const delivery = [orgId, webhookId, eventId];
+    const { rows } = await pool.query<{ round: number }>(
+      'select round from delivery where webhook_id = $1 and event_id = $2',
+      [...[webhookId, eventId]],
+    );
+    const round = rows[0]?.round;
+    const isLast = ends === 'exhausted' || ends === 'lost';
+    const admitted = await worker.query<AdmittedRow>(admitAttemptSql, [...delivery, round, isLast]);
+    if (ends === 'lost') return worker.query(recordLostSql, [...delivery, round, 'exhausted', null]);
+    return worker.query(recordOutcomeSql, [
+      ...[...delivery, admitted.rows[0]?.number, ends === 'delivered' ? 204 : 503, 'status', 'A sentence.', '{}', null],
+      ...[0, Buffer.alloc(0), ends, ends === 'waiting' ? 5_000 : null, ends !== 'delivered'],
+    ]);
+  }
+
+  if (settled) {
+    for (const eventId of eventIds.slice(0, 3)) await attempt(eventId, 'delivered');
+    for (const eventId of eventIds.slice(3, 5)) {
+      await attempt(eventId, 'waiting');
+      await attempt(eventId, 'delivered');
+    }
+    for (const eventId of eventIds.slice(5, 7)) await attempt(eventId, 'exhausted');
+    await attempt(eventIds[7], 'lost');
+    await deleteWebhook(world.owner.orm.em, { organizationId: orgId, webhookId: otherId, by: 'operator' });
+  }
+  return {
+    ...world,
+    ...{ orgId, webhookId, otherId, eventIds, worker, attempt },
+    read: () => readLedger(worker),
+    faults: () => listLedgerFaults(worker),
+    /** Everything that may be rolled up, now. */
+    rollUp: () => rollUpLedger(worker, { settledForSeconds: 0 }),
+  };
+}
+
+const whole = {
+  ...{ obligations: 20, delivered: 5, waiting: 2, parked: 0, exhausted: 3, cancelled: 10 },
+  ...{ difference: 0, overdue: 0 },
+};
+
+describe('the ledger', () => {
+  it('is all zero in a new installation', async () => {
+    const { pool } = await setupWebhooks();
+    const zeros = Object.fromEntries(Object.keys(whole).map((figure) => [figure, 0]));
+    expect(await readLedger(pool)).toEqual(zeros);
+    expect(await rollUpLedger(pool)).toEqual({ deliveries: 0, events: 0 });
+  });
+
+  it('adds up, whatever became of a delivery, before and after it is rolled up', async () => {
+    const { read, faults, rollUp, pool } = await setupLedger();
+    expect(await read()).toEqual(whole);
+
+    expect(await rollUp()).toEqual({ deliveries: 18, events: 10 });
+    expect(await read()).toEqual(whole);
+    expect(await rollUp()).toEqual({ deliveries: 0, events: 0 });
+    expect(await faults()).toEqual([]);
+    const { rows } = await pool.query('select count(*)::int as days from ledger_day');
+    expect(rows).toEqual([{ days: 1 }]);
+  });
+
+  it('counts parked deliveries as open, and tells which deliveries of active webhooks are late', async () => {
+    const { read, orgId, webhookId, pool, owner } = await setupLedger();
+    const request = { organizationId: orgId, webhookId, by: 'operator' as const };
+    await pool.query(`update delivery set next_attempt_at = now() - interval '61 seconds' where state = 'waiting'`);
+    expect(await read()).toMatchObject({ waiting: 2, overdue: 2, difference: 0 });
+
+    await pauseWebhook(owner.orm.em, request);
+    expect(await read()).toEqual({ ...whole, waiting: 0, parked: 2 });
+    await resumeWebhook(owner.orm.em, request);
+    expect(await read()).toEqual(whole);
+  });
+
+  it.each([false, true])('follows a redelivery and its end (rolled up before: %s)', async (rolledUp) => {
+    const { read, rollUp, attempt, orgId, webhookId, eventIds, worker, faults } = await setupLedger();
+    if (rolledUp) await rollUp();
+    const [delivered, exhausted] = [eventIds[0], eventIds[5]];
+
+    await worker.query(redeliverOneSql, [orgId, webhookId, delivered]);
+    await worker.query(redeliverOneSql, [orgId, webhookId, exhausted]);
+    expect(await read()).toEqual({ ...whole, delivered: 4, exhausted: 2, waiting: 4 });
+    await rollUp();
+    expect(await read()).toEqual({ ...whole, delivered: 4, exhausted: 2, waiting: 4 });
+
+    await attempt(delivered, 'exhausted');
+    await attempt(exhausted, 'delivered');
+    expect(await read()).toEqual(whole);
+    await rollUp();
+    expect(await read()).toEqual(whole);
+    expect(await faults()).toEqual([]);
+  });
+
+  it('follows a 2xx that comes after all for a delivery that was exhausted and rolled up', async () => {
+    const { read, rollUp, worker, orgId, webhookId, eventIds } = await setupLedger();
+    await rollUp();
+    await worker.query(recordOutcomeSql, [
+      ...[orgId, webhookId, eventIds[7], 1, 204, 'accepted', 'A sentence.', '{}', null, 0, Buffer.alloc(0)],
+      ...['delivered', null, false],
+    ]);
+    const after = { ...whole, delivered: 6, exhausted: 2 };
+    expect(await read()).toEqual(after);
+    await rollUp();
+    expect(await read()).toEqual(after);
+  });
+
+  it('still adds up when retention deletes what is old, rolled up or not', async () => {
+    const { read, rollUp, pool, eventIds } = await setupLedger();
+    const [first, second] = eventIds;
+    const forget = async (eventId: string | undefined) => {
+      for (const table of ['delivery_attempt', 'delivery'])
+        await pool.query(`delete from ${table} where event_id = $1`, [eventId]);
+      await pool.query('delete from event where id = $1', [eventId]);
+    };
+    await forget(first);
+    expect(await read()).toMatchObject({ obligations: 18, difference: 0 });
+    await rollUp();
+    await forget(second);
+    expect(await read()).toMatchObject({ obligations: 16, delivered: 3, cancelled: 8, difference: 0 });
+    await rollUp();
+    expect(await read()).toMatchObject({ obligations: 16, difference: 0 });
+  });
+
+  it('is right at every moment while deliveries settle, are sent again and are rolled up by three processes at once', async () => {
+    const { read, rollUp, attempt, worker, orgId, webhookId, eventIds } = await setupLedger({ settled: false });
+    let working = true;
+    const rolling = Array.from({ length: 3 }, async () => {
+      while (working) await rollUp();
+    });
+    const differences = new Set<number>();
+    const reading = (async () => {
+      while (working) differences.add((await read()).difference);
+    })();
+    for (let turn = 0; turn < 4; turn += 1) {
+      for (const [index, eventId] of eventIds.entries()) {
+        await attempt(eventId, index % 2 === turn % 2 ? 'delivered' : 'exhausted');
+        if (index % 3 !== 0 || turn < 3) await worker.query(redeliverOneSql, [orgId, webhookId, eventId]);
+      }
+    }
+    working = false;
+    await Promise.all([...rolling, reading]);
+
+    expect([...differences]).toEqual([0]);
+    expect(await read()).toMatchObject({ obligations: 20, waiting: 16, difference: 0 });
+  });
+});
+
+describe('the ledger of an installation that somebody changed by hand', () => {
+  const tampered: { what: string; sql: string; difference: number; fault: RegExp; ofEvent?: boolean }[] = [
+    {
+      what: 'a delivery row deleted',
+      sql: `delete from delivery where webhook_id = $1 and event_id = $2`,
+      ...{ difference: 1, fault: /counted 2 obligations .* there are 1/, ofEvent: true },
+    },
+    {
+      what: 'the attempt with the 2xx removed',
+      sql: `delete from delivery_attempt where webhook_id = $1 and event_id = $2`,
+      ...{ difference: 1, fault: /no attempt was answered with a 2xx/ },
+    },
+    {
+      what: 'an attempt’s status changed',
+      sql: `update delivery_attempt set status = 500 where webhook_id = $1 and event_id = $2`,
+      ...{ difference: 1, fault: /no attempt was answered with a 2xx/ },
+    },
+    {
+      what: 'a delivered one called exhausted',
+      sql: `update delivery set state = 'exhausted' where webhook_id = $1 and event_id = $2`,
+      ...{ difference: 1, fault: /last attempt is missing/ },
+    },
+    {
+      what: 'a delivered one called cancelled',
+      sql: `update delivery set state = 'cancelled' where webhook_id = $1 and event_id = $2`,
+      ...{ difference: 1, fault: /no line that its webhook was deleted/ },
+    },
+    {
+      what: 'an event’s count changed',
+      sql: `update event set obligations = obligations + 3 where $1::uuid is not null and id = $2`,
+      ...{ difference: 3, fault: /counted 5 obligations .* there are 2/, ofEvent: true },
+    },
+    {
+      what: 'a delivery made up',
+      sql: `insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at)
+            select d.organization_id, w.id, d.event_id, 'waiting', now(), now() from delivery d
+            join lateral (insert_nothing) w on true where d.webhook_id = $1 and d.event_id = $2`,
+      ...{ difference: -1, fault: /counted 2 obligations .* there are 3/, ofEvent: true },
+    },
+  ];
+
+  for (const { what, sql, difference, fault, ofEvent = false } of tampered) {
+    it.each([false, true])(`shows ${what} (rolled up before: %s)`, async (rolledUp) => {
+      const { read, faults, rollUp, rows, pool, orgId, webhookId, eventIds } = await setupLedger();
+      const third = await rows.webhook({ orgId });
+      if (rolledUp) await rollUp();
+      if (what.includes('row deleted'))
+        await pool.query('delete from delivery_attempt where event_id = $1', [eventIds[0]]);
+      const statement = sql.replace('join lateral (insert_nothing) w on true', `join webhook w on w.id = '${third}'`);
+      await pool.query(statement, [webhookId, eventIds[0]]);
+
+      for (const moment of ['before', 'after']) {
+        expect(await read(), moment).toMatchObject({ difference });
+        const [found, ...more] = await faults();
+        expect(more).toEqual([]);
+        expect(found).toMatchObject({
+          organizationId: orgId,
+          eventId: eventIds[0],
+          webhookId: ofEvent ? null : webhookId,
+        });
+        expect(found?.explanation).toMatch(fault);
+        await rollUp(); // a fault is never rolled up
+      }
+    });
+  }
+
+  it.each([
+    ['waiting called delivered', `state = 'delivered', next_attempt_at = null, settled_at = now()`, 'delivered'],
+    ['waiting called exhausted', `state = 'exhausted', next_attempt_at = null, settled_at = now()`, 'exhausted'],
+    ['waiting called cancelled', `state = 'cancelled', next_attempt_at = null, settled_at = now()`, 'cancelled'],
+  ])('shows a delivery %s', async (_what, change, state) => {
+    const { read, faults, pool, webhookId, eventIds } = await setupLedger();
+    await pool.query(`update delivery set ${change} where webhook_id = $1 and event_id = $2`, [webhookId, eventIds[9]]);
+    expect(await read()).toMatchObject({ difference: 1, waiting: 1 });
+    expect(await faults()).toMatchObject([{ kind: 'no_proof', webhookId, eventId: eventIds[9] }]);
+    expect((await faults())[0]?.explanation).toContain(`It is ${state}`);
+  });
+
+  it('shows a change of the sums, and one made while the guards were off, by looking at everything', async () => {
+    const { read, faults, rollUp, pool, worker, eventIds, connect, database } = await setupLedger();
+    await rollUp();
+    await pool.query('update ledger_day set delivered = delivered - 2');
+    expect(await read()).toMatchObject({ difference: 2 });
+    await pool.query('update ledger_day set delivered = delivered + 2');
+
+    const owner = await connect(database.ownerUrl);
+    await owner.query(`set session_replication_role = replica`);
+    await owner.query(`delete from delivery_attempt where event_id = $1`, [eventIds[0]]);
+    expect(await faults()).toEqual([]);
+    expect(await listLedgerFaults(worker, { everything: true })).toMatchObject([
+      { kind: 'no_proof', eventId: eventIds[0] },
+    ]);
+  });
+});

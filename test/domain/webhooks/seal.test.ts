@@ -1,0 +1,114 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { openSecret, resealSecret, type SealingKey, SecretNotOpened, sealSecret } from '#domain/webhooks/seal.ts';
+import { makeSecret } from '#domain/webhooks/secret.ts';
+import { webhookSecretKeys } from '#runtime/settings/types.ts';
+
+const key = (version: number): SealingKey => ({ version, secret: randomBytes(32) });
+const owner = { organizationId: randomUUID(), webhookId: randomUUID() };
+
+const refusal = (work: () => unknown) => {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof SecretNotOpened) return error;
+    throw error;
+  }
+  throw new Error('it opened');
+};
+
+describe('a sealed secret', () => {
+  it('opens for its own webhook, however the ids are spelled', () => {
+    const keys = [key(1)] as const;
+    const secret = makeSecret();
+    const sealed = sealSecret(secret, owner, keys);
+    expect(openSecret(sealed, owner, keys)).toBe(secret);
+    const shouted = { organizationId: owner.organizationId.toUpperCase(), webhookId: owner.webhookId.toUpperCase() };
+    expect(openSecret(sealed, shouted, keys)).toBe(secret);
+  });
+
+  it('keeps its documented form: format, key version, nonce, secret, tag', () => {
+    const sealed = sealSecret(makeSecret(), owner, [key(513)], (size) => Buffer.alloc(size, 7));
+    expect(sealed.subarray(0, 15).toString('hex')).toBe(`010201${'07'.repeat(12)}`);
+    expect(sealed.length).toBe(3 + 12 + 38 + 16);
+  });
+
+  it('does not hold the secret in readable form, and never twice the same bytes', () => {
+    const keys = [key(1)] as const;
+    const secret = makeSecret();
+    const [first, second] = [sealSecret(secret, owner, keys), sealSecret(secret, owner, keys)];
+    expect(first.includes(secret.slice(6, 14))).toBe(false);
+    expect(first.equals(second)).toBe(false);
+  });
+
+  it('does not open once any bit of it has changed, or when it is cut anywhere', () => {
+    const keys = [key(0)] as const;
+    const sealed = sealSecret(makeSecret(), owner, keys);
+    fc.assert(
+      fc.property(fc.nat(sealed.length - 1), fc.nat(7), (at, bit) => {
+        const changed = Buffer.from(sealed);
+        changed.writeUInt8(changed.readUInt8(at) ^ (1 << bit), at);
+        expect(refusal(() => openSecret(changed, owner, keys))).toBeInstanceOf(SecretNotOpened);
+        expect(refusal(() => openSecret(sealed.subarray(0, at), owner, keys))).toBeInstanceOf(SecretNotOpened);
+      }),
+    );
+  });
+
+  it('does not open for another webhook or organization, nor with another key of the same version', () => {
+    const keys = [key(1)] as const;
+    const sealed = sealSecret(makeSecret(), owner, keys);
+    const reasons = [
+      refusal(() => openSecret(sealed, { ...owner, webhookId: randomUUID() }, keys)),
+      refusal(() => openSecret(sealed, { ...owner, organizationId: randomUUID() }, keys)),
+      refusal(() => openSecret(sealed, owner, [key(1)])),
+    ].map((error) => error.reason);
+    expect(reasons).toEqual(['not_authentic', 'not_authentic', 'not_authentic']);
+  });
+
+  it('says which key version is missing, and where to add it', () => {
+    const error = refusal(() => openSecret(sealSecret(makeSecret(), owner, [key(7)]), owner, [key(8)]));
+    expect(error.reason).toBe('key_missing');
+    expect(error.message).toContain('version 7');
+    expect(error.message).toContain('WEBHOOK_SECRET_KEYS');
+  });
+});
+
+describe('the rotation of the sealing key', () => {
+  it('opens old rows meanwhile, reseals each once, and needs the old key no more afterwards', () => {
+    const [oldKey, newKey] = [key(1), key(2)];
+    const secret = makeSecret();
+    const sealed = sealSecret(secret, owner, [oldKey]);
+
+    expect(openSecret(sealed, owner, [newKey, oldKey])).toBe(secret);
+    const resealed = resealSecret(sealed, owner, [newKey, oldKey]);
+
+    if (!resealed) throw new Error('nothing was resealed');
+    expect(openSecret(resealed, owner, [newKey])).toBe(secret);
+    expect(resealSecret(resealed, owner, [newKey, oldKey])).toBeNull();
+  });
+});
+
+describe('WEBHOOK_SECRET_KEYS', () => {
+  const encoded = randomBytes(32).toString('base64');
+
+  it('is version:base64 parts, newest first', () => {
+    const keys = webhookSecretKeys.parse(`2:${encoded}, 1:${randomBytes(32).toString('base64')}`);
+    expect(keys.map(({ version, secret }) => [version, secret.length])).toEqual([
+      [2, 32],
+      [1, 32],
+    ]);
+    expect(keys[0].secret.toString('base64')).toBe(encoded);
+  });
+
+  it.each([
+    ['a key that is not 32 bytes', `1:${randomBytes(24).toString('base64')}`],
+    ['a part without version', encoded],
+    ['one version twice', `1:${encoded},1:${encoded}`],
+    ['an empty part', `1:${encoded},`],
+  ])('is refused for %s, without showing a key', (_, text) => {
+    const refused = webhookSecretKeys.safeParse(text, { reportInput: false });
+    expect(refused.success).toBe(false);
+    expect(JSON.stringify(refused.error?.issues)).not.toContain(text.slice(2, 20));
+  });
+});

@@ -1,0 +1,260 @@
+/** Sending deliveries again: one, a range, all that failed since a moment; and showing them. Source: design, section 6. */
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { openDatabase } from '#domain/db/connect.ts';
+import { claimDeliveriesSql } from '#domain/db/queries/claim-deliveries.ts';
+import { type Redelivery, redeliverPage, requestRedelivery, type Selection } from '#domain/webhooks/redeliver.ts';
+import { nowhere, setupWebhooks } from './subscriptions.ts';
+
+const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
+
+async function setupDeliveries() {
+  const t = await setupWebhooks();
+  const webhook = await t.make.webhook({ orgId: t.organizationId });
+  const id = webhook.id;
+  const settled = (state: 'delivered' | 'exhausted', hours: number, settledHours = hours) =>
+    t.make.delivery({
+      ...{ webhook, state, createdAt: hoursAgo(hours), settledAt: hoursAgo(settledHours) },
+      attempts: [{ status: state === 'delivered' ? 200 : 500, isLast: state === 'exhausted' }],
+    });
+  const request = (selection: Selection, by: Parameters<typeof t.of>[1] = undefined) =>
+    requestRedelivery(t.owner.orm.em, { ...t.of(id, by), selection });
+  /** Every page, one after the other; what each sent. */
+  async function carryOut(redelivery: Redelivery, { atMost = 100, canRetryNow = true } = {}) {
+    const pages: { eventId: string; how: string }[][] = [];
+    for (let after: string | null = null; ; ) {
+      const page = await redeliverPage(t.owner.pool, redelivery, { after, atMost, canRetryNow });
+      pages.push(page.redelivered.map(({ eventId, how }) => ({ eventId, how })));
+      if (page.next === null) return pages;
+      after = page.next;
+    }
+  }
+  return { ...t, webhook, id, settled, request, carryOut };
+}
+
+describe('showing deliveries', () => {
+  it('lists the newest first, by state and page by page, and no other webhook’s', async () => {
+    const t = await setupDeliveries();
+    const other = await t.make.webhook({ orgId: t.organizationId });
+    await t.make.delivery({ webhook: other });
+    const old = await t.settled('exhausted', 50);
+    const middle = await t.make.delivery({ webhook: t.webhook, createdAt: hoursAgo(2), type: 'seat.ended' });
+    const young = await t.settled('delivered', 1);
+    expect((await t.deliveries(t.id)).map(({ eventId }) => eventId)).toEqual([young, middle, old]);
+    expect(await t.deliveries(t.id, 'waiting')).toMatchObject([
+      { eventId: middle, type: 'seat.ended', state: 'waiting', round: 1, attempts: 0, sequence: null, settledAt: null },
+    ]);
+    expect((await t.deliveries(t.id, 'exhausted')).map(({ eventId }) => eventId)).toEqual([old]);
+    expect(await t.deliveries(t.id, 'parked')).toEqual([]);
+  });
+
+  it('shows every attempt with its status and cause, and a delivery that there is not as that', async () => {
+    const t = await setupDeliveries();
+    const eventId = await t.make.delivery({
+      ...{ webhook: t.webhook, started: true },
+      attempts: [{ status: 500 }, { status: null, cause: 'timeout' }, { finishedAt: null }],
+    });
+    await t.rows(
+      `update delivery_attempt set answer = 'no', peer_address = '192.0.2.7', timings = '{"total": 12}' where number = 1`,
+    );
+    expect(await t.delivery(t.id, eventId)).toMatchObject({
+      ...{ eventId, state: 'waiting', type: 'client.started' },
+      attempts: [
+        { number: 1, status: 500, cause: 'status', answer: 'no', peerAddress: '192.0.2.7', timings: { total: 12 } },
+        { number: 2, status: null, cause: 'timeout', answer: null },
+        { number: 3, status: null, cause: null, finishedAt: null },
+      ],
+    });
+    await expect(t.delivery(t.id, nowhere)).rejects.toMatchObject({ reason: 'no_such_delivery' });
+  });
+});
+
+describe('redelivering one', () => {
+  it('begins a new round of a settled delivery with the same event, which a relay claims', async () => {
+    const t = await setupDeliveries();
+    for (const state of ['delivered', 'exhausted'] as const) {
+      const eventId = await t.settled(state, 5);
+      expect(await t.redeliver(t.id, eventId, false)).toEqual({ eventId, round: 2, how: 'queued' });
+      expect(await t.stateOf(eventId)).toMatchObject({ state: 'waiting', round: 2, due: true, settled: false });
+      expect(await t.rows(claimDeliveriesSql, [10, 15])).toMatchObject([{ eventId, round: 2 }]);
+      expect((await t.lines()).at(-1)).toEqual({
+        ...{ action: 'delivery.redeliver', person_id: t.manager.userId },
+        detail: { webhookId: t.id, eventId, round: 2 },
+      });
+    }
+  });
+
+  it('of an open one makes it due now in its own round, and says whose workflow to tell', async () => {
+    const t = await setupDeliveries();
+    const later = { webhook: t.webhook, nextAttemptAt: new Date(Date.now() + 3_600_000) };
+    const running = await t.make.delivery({ ...later, started: true, round: 4, attempts: [{ status: 500 }] });
+    const queued = await t.make.delivery(later);
+    expect(await t.redeliver(t.id, running)).toEqual({ eventId: running, round: 4, how: 'retry_now' });
+    expect(await t.redeliver(t.id, queued, false)).toEqual({ eventId: queued, round: 1, how: 'queued' });
+    const due = await t.rows<{ count: string }>('select count(*) from delivery where next_attempt_at <= now()');
+    expect(due).toMatchObject([{ count: '2' }]);
+    expect(await t.stateOf(running)).toMatchObject({ started: true, round: 4 });
+  });
+
+  it('is refused when its workflow cannot be told, and leaves the delivery as it was', async () => {
+    const t = await setupDeliveries();
+    const eventId = await t.make.delivery({ webhook: t.webhook, started: true });
+    const before = await t.rows('select * from delivery');
+    await expect(t.redeliver(t.id, eventId, false)).rejects.toMatchObject({ reason: 'delivery_open' });
+    expect(await t.rows('select * from delivery')).toEqual(before);
+  });
+
+  it('is refused for events older than 30 days, of other webhooks, cancelled ones, and webhooks that are parked or deleted', async () => {
+    const t = await setupDeliveries();
+    const old = await t.settled('exhausted', 30 * 24 + 1);
+    const young = await t.settled('exhausted', 30 * 24 - 1);
+    const cancelled = await t.make.delivery({ webhook: t.webhook, state: 'cancelled' });
+    await expect(t.redeliver(t.id, old)).rejects.toMatchObject({ reason: 'event_too_old' });
+    await expect(t.redeliver(t.id, cancelled)).rejects.toMatchObject({ reason: 'delivery_cancelled' });
+    await expect(t.redeliver(t.id, nowhere)).rejects.toMatchObject({ reason: 'no_such_delivery' });
+    await t.pause(t.id);
+    await expect(t.redeliver(t.id, young)).rejects.toMatchObject({ reason: 'webhook_parked' });
+    await t.remove(t.id);
+    await expect(t.redeliver(t.id, young)).rejects.toMatchObject({ reason: 'webhook_deleted' });
+  });
+});
+
+describe('redelivering many', () => {
+  it('sends a range whatever became of it, in order, in pages, each once, and nothing outside it', async () => {
+    const t = await setupDeliveries();
+    await t.settled('delivered', 11);
+    const first = await t.settled('delivered', 10);
+    const second = await t.settled('exhausted', 9);
+    const third = await t.make.delivery({
+      ...{ webhook: t.webhook, started: true },
+      createdAt: hoursAgo(8),
+      attempts: [{ status: 500 }],
+    });
+    const fourth = await t.settled('delivered', 7);
+    await t.settled('delivered', 3);
+    const other = await t.make.webhook({ orgId: t.organizationId });
+    await t.make.delivery({ webhook: other, state: 'delivered', createdAt: hoursAgo(8) });
+
+    const redelivery = await t.request({ from: hoursAgo(10.5).toISOString(), to: hoursAgo(6).toISOString() });
+    const pages = await t.carryOut(redelivery, { atMost: 2 });
+
+    expect(pages.flat()).toEqual([
+      { eventId: first, how: 'queued' },
+      { eventId: second, how: 'queued' },
+      { eventId: third, how: 'retry_now' },
+      { eventId: fourth, how: 'queued' },
+    ]);
+    expect(pages.every((page) => page.length <= 2)).toBe(true);
+    expect(await t.rows('select round, count(*)::int from delivery group by round order by round')).toEqual([
+      { round: 1, count: 4 },
+      { round: 2, count: 3 },
+    ]);
+  });
+
+  it('takes from its beginning, that moment included, to its end, that moment not', async () => {
+    const t = await setupDeliveries();
+    const from = hoursAgo(10);
+    const to = hoursAgo(9);
+    const inside = await t.make.delivery({ webhook: t.webhook, state: 'delivered', createdAt: from });
+    await t.make.delivery({ webhook: t.webhook, state: 'delivered', createdAt: to });
+    const pages = await t.carryOut(await t.request({ from: from.toISOString(), to: to.toISOString() }));
+    expect(pages.flat().map(({ eventId }) => eventId)).toEqual([inside]);
+  });
+
+  it('sends all that failed since a moment: exhausted since, also of events before it, or still failing; never what was delivered', async () => {
+    const t = await setupDeliveries();
+    await t.settled('exhausted', 200, 100);
+    await t.settled('delivered', 20);
+    const early = await t.settled('exhausted', 80, 8);
+    const failing = await t.make.delivery({
+      ...{ webhook: t.webhook, started: true },
+      createdAt: hoursAgo(5),
+      attempts: [{ status: 503 }],
+    });
+    await t.make.delivery({ webhook: t.webhook, createdAt: hoursAgo(4) }); // not tried yet
+    const late = await t.settled('exhausted', 3);
+
+    const redelivery = await t.request({ failedSince: hoursAgo(10).toISOString() });
+
+    expect((await t.carryOut(redelivery)).flat()).toEqual([
+      { eventId: early, how: 'queued' },
+      { eventId: failing, how: 'retry_now' },
+      { eventId: late, how: 'queued' },
+    ]);
+    // Whoever cannot tell a workflow leaves those alone that have one.
+    const again = (await t.carryOut(redelivery, { canRetryNow: false })).flat();
+    expect(again.map(({ eventId }) => eventId)).not.toContain(failing);
+  });
+
+  it('leaves an attempt that is under way alone', async () => {
+    const t = await setupDeliveries();
+    await t.make.delivery({ webhook: t.webhook, started: true, attempts: [{ status: 500 }, { finishedAt: null }] });
+    const redelivery = await t.request({ failedSince: hoursAgo(1).toISOString() });
+    expect((await t.carryOut(redelivery)).flat()).toEqual([]);
+  });
+
+  it('finds the few of many, looking at a bounded number of rows a page', async () => {
+    const t = await setupDeliveries();
+    const failed: string[] = [];
+    for (let event = 0; event < 90; event += 1) {
+      const eventId = await t.settled(event % 30 === 29 ? 'exhausted' : 'delivered', 100 - event);
+      if (event % 30 === 29) failed.push(eventId);
+    }
+    const pages = await t.carryOut(await t.request({ failedSince: hoursAgo(300).toISOString() }), { atMost: 1 });
+    expect(pages.flat().map(({ eventId }) => eventId)).toEqual(failed);
+    expect(pages.length).toBeGreaterThan(4);
+  });
+
+  it('has one line when it is asked for, and is refused without the permission, empty, too old, and where nothing may be sent', async () => {
+    const t = await setupDeliveries();
+    const selection = { failedSince: hoursAgo(1).toISOString() };
+    const { id: redeliveryId } = await t.request(selection);
+    expect((await t.lines()).at(-1)).toEqual({
+      ...{ action: 'webhook.redeliver', person_id: t.manager.userId },
+      detail: { webhookId: t.id, redeliveryId, ...selection },
+    });
+    const count = (await t.lines()).length;
+    const reader = await t.make.member({ orgId: t.organizationId, permissions: ['org.read'] });
+    await expect(t.request(selection, { personId: reader.userId })).rejects.toMatchObject({
+      reason: 'may_not_manage_webhooks',
+    });
+    const at = hoursAgo(2).toISOString();
+    await expect(t.request({ from: at, to: at })).rejects.toMatchObject({ reason: 'empty_range' });
+    const old = hoursAgo(30 * 24 + 1).toISOString();
+    await expect(t.request({ from: old, to: at })).rejects.toMatchObject({ reason: 'event_too_old' });
+    await expect(t.request({ failedSince: old })).rejects.toMatchObject({ reason: 'event_too_old' });
+    await t.pause(t.id);
+    await expect(t.request(selection)).rejects.toMatchObject({ reason: 'webhook_parked' });
+    await t.remove(t.id);
+    await expect(t.request(selection)).rejects.toMatchObject({ reason: 'webhook_deleted' });
+    expect(await t.lines()).toHaveLength(count + 2);
+  });
+
+  it('stops when its webhook is parked meanwhile, and runs with the worker’s own rights', async () => {
+    const t = await setupDeliveries();
+    const worker = await openDatabase({ url: t.database.urls.worker, applicationName: 'test', poolMax: 1 });
+    onTestFinished(() => worker.close());
+    await t.settled('exhausted', 3);
+    await t.settled('exhausted', 2);
+    const redelivery = await t.request({ failedSince: hoursAgo(5).toISOString() });
+    const page = await redeliverPage(worker.pool, redelivery, { after: null, atMost: 1, canRetryNow: true });
+    expect(page.redelivered).toHaveLength(1);
+    await t.pause(t.id);
+    await expect(
+      redeliverPage(worker.pool, redelivery, { after: page.next, atMost: 1, canRetryNow: true }),
+    ).rejects.toMatchObject({ reason: 'webhook_parked' });
+  });
+
+  it('wakes the relay', async () => {
+    const t = await setupDeliveries();
+    await t.settled('exhausted', 3);
+    const listener = await t.owner.pool.connect();
+    onTestFinished(() => listener.release(true));
+    let woken = 0;
+    listener.on('notification', () => {
+      woken += 1;
+    });
+    await listener.query('listen org_api_deliveries');
+    await t.carryOut(await t.request({ failedSince: hoursAgo(5).toISOString() }));
+    await vi.waitFor(() => expect(woken).toBe(1));
+  });
+});

@@ -1,0 +1,78 @@
+import type { Authority } from '#domain/keys/authority.ts';
+import { type ChangeWebhook, changeWebhook } from '#domain/webhooks/change.ts';
+import { type CreateWebhook, createWebhook } from '#domain/webhooks/create.ts';
+import { type DeliveryState, getDelivery, listDeliveries } from '#domain/webhooks/deliveries.ts';
+import { getWebhook, listWebhooks } from '#domain/webhooks/list.ts';
+import { deleteWebhook, pauseWebhook, resumeWebhook } from '#domain/webhooks/park.ts';
+import { redeliverOne } from '#domain/webhooks/redeliver.ts';
+import { rotateSecret } from '#domain/webhooks/rotate.ts';
+import { testAllowList, testSealingKeys } from '#test/secrets.ts';
+import { setupDatabase } from '#test/setup.ts';
+
+export const daySeconds = 86_400;
+
+/** An organization with a member who may manage webhooks and nothing else, and every change of a webhook as that member asks for it. */
+export async function setupWebhooks() {
+  const { database, owner, make } = await setupDatabase();
+  const em = owner.orm.em;
+  const manager = await make.member({ permissions: ['org.webhooks.manage'] });
+  const organizationId = manager.orgId;
+  const byManager: Authority = { personId: manager.userId };
+  const of = (webhookId: string, by: Authority = byManager) => ({ organizationId, webhookId, by });
+  const rows = async <Row>(text: string, values: unknown[] = []): Promise<Row[]> =>
+    (await owner.pool.query(text, values)).rows as Row[];
+
+  return {
+    ...{ database, owner, make, manager, organizationId, rows, of },
+    create: (fields: Partial<CreateWebhook> = {}) =>
+      createWebhook(
+        em,
+        {
+          ...{
+            organizationId,
+            by: byManager,
+            url: 'https://hooks.example.com/in?token=t0psecret',
+            description: 'ours',
+          },
+          ...{ eventTypes: ['client.started'], ...fields },
+        },
+        { allow: testAllowList, sealingKeys: testSealingKeys },
+      ),
+    change: (webhookId: string, fields: Partial<ChangeWebhook>) =>
+      changeWebhook(em, { ...of(webhookId), ...fields }, testAllowList),
+    rotate: (webhookId: string, overlapSeconds?: number, by?: Authority) =>
+      rotateSecret(
+        em,
+        { ...of(webhookId, by), ...(overlapSeconds === undefined ? {} : { overlapSeconds }) },
+        testSealingKeys,
+      ),
+    pause: (webhookId: string, by?: Authority) => pauseWebhook(em, of(webhookId, by)),
+    resume: (webhookId: string, by?: Authority) => resumeWebhook(em, of(webhookId, by)),
+    remove: (webhookId: string, by?: Authority) => deleteWebhook(em, of(webhookId, by)),
+    list: (by: Authority = byManager) => listWebhooks(em, { organizationId, by }),
+    show: (webhookId: string, by?: Authority) => getWebhook(em, of(webhookId, by)),
+    deliveries: (webhookId: string, state: DeliveryState | null = null, by?: Authority) =>
+      listDeliveries(em, { ...of(webhookId, by), state, atMost: 100, before: null }),
+    delivery: (webhookId: string, eventId: string, by?: Authority) =>
+      getDelivery(em, { ...of(webhookId, by), eventId }),
+    redeliver: (webhookId: string, eventId: string, canRetryNow = true, by?: Authority) =>
+      redeliverOne(em, { ...of(webhookId, by), eventId }, { canRetryNow }),
+    /** The activity log, oldest first. */
+    lines: () =>
+      rows<{ action: string; person_id: string | null; detail: Record<string, unknown> }>(
+        'select action, person_id, detail from activity order by at, id',
+      ),
+    /** A delivery's columns that a state change moves. */
+    stateOf: async (eventId: string) =>
+      (
+        await rows<Record<string, unknown>>(
+          `select state, round, started, claimed, leased_until, next_attempt_at is not null as due, settled_at is not null as settled
+           from delivery where event_id = $1`,
+          [eventId],
+        )
+      )[0],
+  };
+}
+
+/** Someone else's webhook, or none: what no function may find under this organization. */
+export const nowhere = '00000000-0000-7000-8000-000000000000';

@@ -1,0 +1,101 @@
+import { randomUUID } from 'node:crypto';
+import pg, { type Pool } from 'pg';
+import { onTestFinished } from 'vitest';
+import { type EventType, eventTypes } from '#domain/contract/events.ts';
+import { setupDatabase } from '#test/setup.ts';
+
+/** A delivery's row, as the tests look at it. */
+export interface DeliveryRow {
+  webhook_id: string;
+  event_id: string;
+  state: string;
+  round: number;
+  attempts: number;
+  sequence: number | null;
+  started: boolean;
+  claimed: boolean;
+  due_in_seconds: number | null;
+  settled_at: string | null;
+}
+
+export interface EventRow {
+  id: string;
+  type: string;
+  body: string;
+  created_at: Date;
+  obligations: number;
+}
+
+/** A test's own database with the rows of webhooks: written directly, because what is tested here lies below the domain code. */
+export async function setupWebhooks() {
+  const { database, owner, make } = await setupDatabase();
+  const { pool } = owner;
+
+  const rows = {
+    /** A webhook with one secret; active and subscribed to every type unless told otherwise. */
+    async webhook(fields: {
+      orgId: string;
+      eventTypes?: readonly EventType[];
+      state?: 'active' | 'parked' | 'deleted';
+      ramp?: number | null;
+    }): Promise<string> {
+      const { orgId, eventTypes: types = eventTypes, state = 'active', ramp = null } = fields;
+      const id = randomUUID();
+      await pool.query(
+        `insert into webhook (organization_id, id, url, event_types, state, parked_reason, ramp, slot)
+         values ($1, $2, 'https://receiver.example/hooks', $3, $4, case $4 when 'parked' then 'paused' end, $5,
+           case when $4 <> 'deleted' then (select coalesce(max(slot), 0) + 1 from webhook where organization_id = $1) end)`,
+        [orgId, id, types, state, ramp],
+      );
+      await pool.query('insert into webhook_secret (organization_id, webhook_id, sealed) values ($1, $2, $3)', [
+        ...[orgId, id, Buffer.from('sealed')],
+      ]);
+      return id;
+    },
+
+    /** Events of `count` new grants, each in a transaction of its own, oldest first. */
+    async grants(orgId: string, count: number): Promise<void> {
+      const professional = await make.member({ orgId });
+      for (let made = 0; made < count; made += 1) await make.grant({ professional });
+    },
+
+    async events(orgId: string): Promise<EventRow[]> {
+      const found = await pool.query<EventRow>(
+        `select e.id, e.type, e.body, e.created_at, e.obligations from event e
+         left join lateral (select min(d.created_at) as at from delivery d where d.organization_id = e.organization_id and d.event_id = e.id) d on true
+         where e.organization_id = $1 order by coalesce(d.at, e.created_at), e.id`,
+        [orgId],
+      );
+      return found.rows.map((row) => ({ ...row, created_at: new Date(row.created_at) }));
+    },
+
+    async deliveries(webhookId: string): Promise<DeliveryRow[]> {
+      const found = await pool.query<DeliveryRow>(
+        `select webhook_id, event_id, state, round, attempts, sequence::int, started, claimed, settled_at,
+           extract(epoch from next_attempt_at - clock_timestamp())::float8 as due_in_seconds
+         from delivery where webhook_id = $1 order by created_at, event_id`,
+        [webhookId],
+      );
+      return found.rows;
+    },
+  };
+
+  return { database, owner, pool, make, rows, connect: (url: string) => connect(url) };
+}
+
+/** One connection, closed when the test ends. */
+async function connect(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => {});
+  await client.connect();
+  onTestFinished(() => client.end().catch(() => {}));
+  return client;
+}
+
+/** A pool of `max` connections as one login, closed when the test ends. */
+export function openPool(url: string, max: number): Pool {
+  const pool = new pg.Pool({ connectionString: url, max });
+  pool.on('error', () => {});
+  onTestFinished(() => pool.end());
+  return pool;
+}
