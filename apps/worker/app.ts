@@ -1,43 +1,58 @@
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { openDatabase } from '#domain/db/connect.ts';
 import { startServer } from '#runtime/http-server.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { serveMetrics } from '#runtime/metrics-page.ts';
 import type { WorkerConfig } from './config.ts';
+import { startDeliveries } from './deliveries.ts';
+import { ledgerMetrics } from './ledger-metrics.ts';
 import { createMaintenance } from './maintenance.ts';
+import { createMetrics } from './metrics.ts';
 
-/** Starts the worker: for now the maintenance loop and its metrics. `stop` may be called twice. */
+/** Starts the worker: the maintenance loop, the relay with Temporal's workers, and their metrics. `stop` may be called twice. */
 export async function startWorker(
   config: WorkerConfig,
   log: Logger,
 ): Promise<{ metricsUrl: string; stop(): Promise<void> }> {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
-  const grantsEnded = new Counter({
-    name: 'org_api_grants_ended_total',
-    help: 'Grants ended because their end had passed.',
-    registers: [registry],
-  });
-  const lastRound = new Gauge({
-    name: 'org_api_maintenance_last_round_timestamp_seconds',
-    help: 'When this process last maintained the database; 0 while another one does.',
-    registers: [registry],
+  const metrics = createMetrics();
+  const database = await openDatabase({
+    url: config.databaseUrl,
+    applicationName: 'org-api-worker',
+    poolMax: config.databasePoolMax,
   });
   const maintenance = createMaintenance({
     databaseUrl: config.databaseUrl,
     activityRetentionDays: config.activityRetentionDays,
-    onEnded: (grants) => grantsEnded.inc(grants),
-    onRound: () => lastRound.setToCurrentTime(),
+    onEnded: (grants) => metrics.grantsEnded.inc(grants),
+    onRound: () => metrics.lastRound.setToCurrentTime(),
     onError: (cause) =>
       log.error({ error: describeError(cause) }, 'maintenance could not run; it tries again in a second'),
   });
   await maintenance.start();
-  const metrics = await startServer({ handler: serveMetrics(registry), host: config.host, port: config.metricsPort });
-  log.info({ metricsUrl: metrics.url }, 'the worker is running');
+  const deliveries = await startDeliveries({ config, pool: database.pool, metrics, log });
+  const ledger = ledgerMetrics(database.pool, metrics.registry, {
+    onError: (cause) => log.error({ error: describeError(cause) }, 'the ledger could not be read; tried again in 15 s'),
+  });
+  await ledger.start();
+  const server = await startServer({
+    handler: serveMetrics(metrics.registry),
+    host: config.host,
+    port: config.metricsPort,
+  });
+  log.info({ metricsUrl: server.url }, 'the worker is running');
+
+  async function close(): Promise<void> {
+    await deliveries.stop();
+    await ledger.stop();
+    await maintenance.stop();
+    await server.stop();
+    await database.close();
+  }
+  let stopping: Promise<void> | undefined;
   return {
-    metricsUrl: metrics.url,
-    async stop() {
-      await maintenance.stop();
-      await metrics.stop();
+    metricsUrl: server.url,
+    stop: () => {
+      stopping ??= close();
+      return stopping;
     },
   };
 }

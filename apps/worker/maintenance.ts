@@ -1,9 +1,13 @@
 import pg from 'pg';
 import { dropOldActivitySql, endDueGrantsSql, keepPartitionsSql } from '#domain/db/queries/maintenance.ts';
+import { eraseExpiredSecretsSql, mendDeliveriesSql, parkFailingWebhooksSql } from '#domain/db/queries/park-webhooks.ts';
+import { deliveriesPerMend, parkAfterSeconds, parkMinimumEvents } from '#domain/webhooks/limits.ts';
 
 /** The advisory lock of whoever maintains: one process a database. The constant spells "orgm" in ASCII. */
 const maintenanceLock = 0x6f72676d;
 const hourMs = 3_600_000;
+/** It may read a webhook's whole history (80 ms for 300,000 attempts), and of 72 hours ten seconds are nothing. */
+const parkEveryRounds = 10;
 
 export interface MaintenanceOptions {
   databaseUrl: string;
@@ -15,8 +19,8 @@ export interface MaintenanceOptions {
 }
 
 /**
- * What time does by itself (design, section 3): each second it ends the grants that are due; each hour it keeps the log's partitions ahead and
- * applies its retention.
+ * What time does by itself (design, section 3): each second it ends the grants that are due, moves deliveries to where their webhook's state wants
+ * them and erases secrets whose overlap is over; each ten it parks webhooks that only fail; each hour it keeps the log's partitions ahead and applies its retention.
  *
  * One process at a time, by an advisory lock on the connection that does the work: when that process or its connection dies, the lock
  * goes with it, and another worker takes over within a second. `start` resolves once the first round has been tried.
@@ -32,6 +36,7 @@ export function createMaintenance(options: MaintenanceOptions) {
   } = options;
   let client: pg.Client | null = null;
   let isHolder = false;
+  let rounds = 0;
   let housekeptAtMs = Number.NEGATIVE_INFINITY;
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
@@ -66,6 +71,11 @@ export function createMaintenance(options: MaintenanceOptions) {
     if (!isHolder) return;
     const ended = await client.query(endDueGrantsSql);
     onEnded(ended.rowCount ?? 0);
+    if (rounds % parkEveryRounds === 0)
+      await client.query(parkFailingWebhooksSql, [parkAfterSeconds, parkMinimumEvents]);
+    rounds += 1;
+    await client.query(mendDeliveriesSql, [deliveriesPerMend, null]);
+    await client.query(eraseExpiredSecretsSql);
     if (performance.now() - housekeptAtMs >= hourMs) {
       await client.query(keepPartitionsSql);
       await client.query(dropOldActivitySql, [activityRetentionDays]);

@@ -17,6 +17,7 @@ import { migrate } from '#domain/db/migrate.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { ServerUnavailableError, secondsSince } from '../../apps/dev/servers/process.ts';
 import { startRedis } from '../../apps/dev/servers/redis.ts';
+import { startTemporal } from '../../apps/dev/servers/temporal.ts';
 import {
   makeRunFolder,
   memoryFolder,
@@ -37,12 +38,19 @@ declare module 'vitest' {
     templateDatabase: string;
     /** URLs of the apps' logins, for the template: replace the database. */
     databaseLogins: Record<TestLogin, string>;
+    /** `host:port` of the run's Temporal. */
+    temporalAddress: string;
+    /** A namespace for each of Vitest's processes, by its `VITEST_POOL_ID`: in a shared one, the workers of two files would take each other's tasks. */
+    temporalNamespaces: string[];
     /** URL of the run's Redis. Test files share it, so they use keys of their own. */
     redisUrl: string;
   }
 }
 
+/** As many processes as vitest.config.ts allows. */
+const maxPools = 2;
 const report = (line: string) => console.log(`  ${line}`);
+const temporalNamespaces = Array.from({ length: maxPools }, (_, index) => `org-api-test-${index + 1}`);
 
 /** Vitest calls it before the first test, and what it returns after the last. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
@@ -52,12 +60,15 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await removeDeadRunFolders(report);
     const adminUrl = process.env.DATABASE_URL || (await open.postgres());
     const redisUrl = process.env.REDIS_URL || (await open.redis());
+    const temporalAddress = process.env.TEMPORAL_ADDRESS || (await open.temporal());
     const template = await buildTemplate(adminUrl);
     if (process.env.DATABASE_URL) open.closers.push(() => dropDatabases(adminUrl, template.prefix));
     project.provide('databaseAdminUrl', adminUrl);
     project.provide('templateDatabase', template.name);
     project.provide('databaseLogins', template.logins);
     project.provide('redisUrl', redisUrl);
+    project.provide('temporalAddress', temporalAddress);
+    project.provide('temporalNamespaces', temporalNamespaces);
     report(`servers and template database are ready (${secondsSince(startedAt)})`);
     return open.close;
   } catch (error) {
@@ -101,6 +112,11 @@ function openRun() {
       }
       pids.push(server.pid);
       return server.url;
+    },
+    temporal: async () => {
+      const server = await startTemporal({ ...options, namespaces: temporalNamespaces });
+      pids.push(server.pid);
+      return server.address;
     },
   };
 }

@@ -11,6 +11,7 @@ import path from 'node:path';
 import { discardCluster } from '../../apps/dev/servers/postgres-cluster.ts';
 import { isAlive } from '../../apps/dev/servers/process.ts';
 import { stopRedisOf } from '../../apps/dev/servers/redis.ts';
+import { stopTemporalOf } from '../../apps/dev/servers/temporal.ts';
 
 /** The folder that has room in memory on Linux; it need not exist. */
 export const memoryFolder = '/dev/shm';
@@ -31,6 +32,7 @@ export const stateOf = (folder: string) => path.join(folder, 'state');
 /** Stops the servers of a folder and deletes it, wherever their data lies. */
 export async function removeRunFolder(folder: string): Promise<void> {
   await stopRedisOf(stateOf(folder));
+  await stopTemporalOf(stateOf(folder));
   await discardCluster(stateOf(folder));
   rmSync(folder, { recursive: true, force: true });
 }

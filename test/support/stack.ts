@@ -17,6 +17,7 @@ export interface StackFile {
     metrics: string;
     databaseUrl: string;
     redisUrl: string;
+    receiver: string;
     organizations: { id: string; name: string; ownerUserId: string; sampleKey: string }[];
   }[];
 }

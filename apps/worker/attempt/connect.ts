@@ -1,0 +1,87 @@
+import { connect, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { causeOfError } from './fault.ts';
+import type { FailureCause } from './outcome.ts';
+
+/** A connection, or why there is none. */
+export type Connection = { ok: true; socket: Socket } | { ok: false; cause: FailureCause };
+
+/**
+ * How long one of several addresses may take. Node's 250 ms would give up on a far receiver before its first answer can be back; at 2 s two dead addresses
+ * still leave time for a third.
+ */
+const addressTimeoutMs = 2_000;
+
+/**
+ * Connects to one of the judged addresses, in their order. The name is not looked up again: what was judged is what is connected to, so a DNS answer that changes
+ * in between changes nothing (design, section 6).
+ */
+export async function openConnection(options: {
+  hostname: string;
+  addresses: readonly string[];
+  port: number;
+  signal: AbortSignal;
+}): Promise<Connection> {
+  const judged = options.addresses.map((address) => ({ address, family: isIP(address) }));
+  const socket = connect({
+    host: options.hostname,
+    port: options.port,
+    noDelay: true,
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: addressTimeoutMs,
+    lookup: (_hostname, _options, callback) => callback(null, judged),
+  });
+  const end = await reach(socket, 'connect', options.signal);
+  return end.reached
+    ? { ok: true, socket }
+    : fail(socket, end.timeout ? 'connection_timeout' : causeOfError(end.error, 'connect'));
+}
+
+/**
+ * TLS over an open connection: 1.2 or newer, the certificate verified for the host of the URL. `ca` (PEM) replaces the authorities that Node trusts.
+ * `rejectUnauthorized` is said aloud because an environment variable of Node's could turn it off otherwise.
+ */
+export async function secureConnection(options: {
+  socket: Socket;
+  hostname: string;
+  ca?: string | undefined;
+  signal: AbortSignal;
+}): Promise<Connection> {
+  const { hostname, ca } = options;
+  const socket = connectTls({
+    socket: options.socket,
+    host: hostname,
+    ...(isIP(hostname) === 0 ? { servername: hostname } : {}),
+    ...(ca === undefined ? {} : { ca }),
+    minVersion: 'TLSv1.2',
+    rejectUnauthorized: true,
+    ALPNProtocols: ['http/1.1'],
+  });
+  const end = await reach(socket, 'secureConnect', options.signal);
+  return end.reached
+    ? { ok: true, socket }
+    : fail(socket, end.timeout ? 'tls_timeout' : causeOfError(end.error, 'tls'));
+}
+
+type End = { reached: true } | { reached: false; timeout: boolean; error: Error | null };
+
+/** Waits until the socket has emitted `event`, has failed or closed, or the signal aborts. Errors after that are nobody's and are swallowed. */
+function reach(socket: Socket, event: 'connect' | 'secureConnect', signal: AbortSignal): Promise<End> {
+  return new Promise((resolve) => {
+    const end = (result: End) => {
+      signal.removeEventListener('abort', abort);
+      resolve(result);
+    };
+    const abort = () => end({ reached: false, timeout: true, error: null });
+    socket.once(event, () => end({ reached: true }));
+    socket.on('error', (error: Error) => end({ reached: false, timeout: false, error }));
+    socket.once('close', () => end({ reached: false, timeout: false, error: null }));
+    signal.addEventListener('abort', abort, { once: true });
+    if (signal.aborted) abort();
+  });
+}
+
+function fail(socket: Socket, cause: FailureCause): Connection {
+  socket.destroy();
+  return { ok: false, cause };
+}

@@ -1,0 +1,92 @@
+import type { FailureCause } from './outcome.ts';
+
+/** The phase of an attempt in which its connection ended. */
+export type Phase = 'connect' | 'tls' | 'answer';
+
+const ownCodes: Readonly<Record<string, FailureCause>> = {
+  ENETUNREACH: 'network_unreachable',
+  ENETDOWN: 'network_unreachable',
+  EMFILE: 'sockets_exhausted',
+  ENFILE: 'sockets_exhausted',
+  ENOBUFS: 'sockets_exhausted',
+  ENOMEM: 'sockets_exhausted',
+  EADDRNOTAVAIL: 'sockets_exhausted', // no local port left
+  EACCES: 'egress_blocked',
+  EPERM: 'egress_blocked',
+};
+
+const connectionCodes: Readonly<Record<string, FailureCause>> = {
+  ...ownCodes,
+  ECONNREFUSED: 'connection_refused',
+  ETIMEDOUT: 'connection_timeout',
+  // A router near the receiver sends this when its host is down; our own lack of a route is ENETUNREACH.
+  EHOSTUNREACH: 'host_unreachable',
+  EHOSTDOWN: 'host_unreachable',
+};
+
+const tlsCodes: Readonly<Record<string, FailureCause>> = {
+  CERT_HAS_EXPIRED: 'tls_expired',
+  CERT_NOT_YET_VALID: 'tls_not_yet_valid',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'tls_wrong_host',
+  HOSTNAME_MISMATCH: 'tls_wrong_host',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'tls_self_signed',
+  SELF_SIGNED_CERT_IN_CHAIN: 'tls_unknown_authority',
+  UNABLE_TO_GET_ISSUER_CERT: 'tls_unknown_authority',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'tls_unknown_authority',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'tls_unknown_authority',
+  CERT_UNTRUSTED: 'tls_unknown_authority',
+  CERT_REVOKED: 'tls_certificate_unfit',
+  CERT_REJECTED: 'tls_certificate_unfit',
+  CERT_SIGNATURE_FAILURE: 'tls_certificate_unfit',
+  INVALID_CA: 'tls_certificate_unfit',
+  INVALID_PURPOSE: 'tls_certificate_unfit',
+  PATH_LENGTH_EXCEEDED: 'tls_certificate_unfit',
+  EE_KEY_TOO_SMALL: 'tls_certificate_unfit',
+  CA_KEY_TOO_SMALL: 'tls_certificate_unfit',
+  CA_MD_TOO_WEAK: 'tls_certificate_unfit',
+  ERR_SSL_UNSUPPORTED_PROTOCOL: 'tls_protocol_too_old',
+  ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: 'tls_protocol_too_old',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'tls_not_spoken',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'tls_not_spoken',
+  ERR_SSL_RECORD_LAYER_FAILURE: 'tls_not_spoken',
+  ERR_SSL_HTTP_REQUEST: 'tls_not_spoken',
+  // TLS 1.3 lets our side finish first, so this one can also arrive where the answer should be.
+  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'tls_client_certificate',
+  ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL: 'tls_no_http1',
+};
+
+const closedCauses = { connect: 'connection_failed', tls: 'tls_closed', answer: 'answer_missing' } as const;
+
+/** The cause of an attempt that a connection's error ended. Codes decide, never messages. Null stands for a close without an error. */
+export function causeOfError(error: Error | null, phase: Phase): FailureCause {
+  if (error instanceof AggregateError) return causeOfAll(error.errors as Error[], phase);
+  const code = (error as NodeJS.ErrnoException | null)?.code ?? '';
+  const tlsCause = tlsCodes[code];
+  if (tlsCause !== undefined) return tlsCause;
+  if (phase === 'connect') return withoutIPv6(error) ? 'ipv6_only' : (connectionCodes[code] ?? 'connection_failed');
+  const ownCause = ownCodes[code];
+  if (ownCause !== undefined) return ownCause;
+  if (code.startsWith('HPE_')) return 'answer_not_http';
+  return code.startsWith('ERR_SSL_') ? 'tls_failed' : closedCauses[phase];
+}
+
+/** Several addresses were tried: what the receiver's did says more than what ours could not. */
+function causeOfAll(errors: Error[], phase: Phase): FailureCause {
+  const causes = errors.map((error) => causeOfError(error, phase));
+  const own = new Set<FailureCause>(Object.values(ownCodes));
+  return (
+    causes.find((cause) => !own.has(cause) && cause !== 'ipv6_only') ??
+    causes.find((cause) => cause !== 'ipv6_only') ??
+    causes[0] ??
+    'connection_failed'
+  );
+}
+
+/**
+ * Without an IPv6 route a receiver that has nothing else can never be reached. That is counted against its attempts: as a fault of our own, its deliveries would
+ * stay open for ever, and a second look at an address family that we lack changes nothing.
+ */
+function withoutIPv6(error: Error | null): boolean {
+  const { code, address } = (error ?? {}) as { code?: string; address?: string };
+  return (code === 'ENETUNREACH' || code === 'EADDRNOTAVAIL') && address?.includes(':') === true;
+}

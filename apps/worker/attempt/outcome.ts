@@ -1,0 +1,160 @@
+import { type RefusalCause, refusals } from '#domain/webhooks/address/refusals.ts';
+
+/** `refused`: we would not send, nothing was sent. `failed`: anything but a 2xx status line in time. Both count as an attempt unless `ownFault`. */
+export type OutcomeKind = 'delivered' | 'refused' | 'failed';
+
+/** Milliseconds, whole. Each is the length of its phase, null when it was not completed; `dns` is null when there was nothing to look up. */
+export interface Timings {
+  dns: number | null;
+  connect: number | null;
+  tls: number | null;
+  /** From the request's hand-over to the first byte of an answer. */
+  firstByte: number | null;
+  /** From the start to the end of the attempt, with the reading of the answer. */
+  total: number;
+}
+
+/** What became of one attempt (design, section 6, "One attempt"). */
+export interface Outcome {
+  kind: OutcomeKind;
+  /** Of the status line, whatever came after it; null when there was none. */
+  status: number | null;
+  cause: Cause;
+  /** A sentence for the receiver's owner: what happened and what to do. It holds no part of URL, headers or bodies. */
+  explanation: string;
+  timingsMs: Timings;
+  /** The address that was connected to; null when none was. */
+  peerAddress: string | null;
+  /** Length of `answer`. */
+  keptBytes: number;
+  /** The beginning of the answer's body as it was sent (never decompressed). */
+  answer: Buffer;
+  /** From `Retry-After` of a 429 or 503, 0 to 86,400; else null. */
+  retryAfterSeconds: number | null;
+  /** The fault was on our side: the attempt must not count against the receiver. */
+  ownFault: boolean;
+}
+
+interface CauseFacts {
+  kind: OutcomeKind;
+  ownFault: boolean;
+  explanation: string;
+}
+
+const failed = (explanation: string): CauseFacts => ({ kind: 'failed', ownFault: false, explanation });
+const ours = (what: string): CauseFacts => ({
+  kind: 'failed',
+  ownFault: true,
+  explanation: `${what} The fault is on our side: nothing to do, the attempt does not count and is made again.`,
+});
+
+const failures = {
+  dns_no_such_name: failed('DNS knows no such host: correct the URL, or publish an A or AAAA record for the name.'),
+  dns_no_address: failed('DNS has no address for the host: publish an A or AAAA record for the name.'),
+  dns_failed: failed('The name servers of the host answered with an error: check the zone and its delegation.'),
+  dns_timeout: failed('The name servers of the host did not answer in time: check that all of them are up.'),
+  dns_unavailable: ours('Our DNS resolver could not be used.'),
+
+  connection_refused: failed(
+    'The receiver refused the connection: start it, and check the port and the firewall in front of it.',
+  ),
+  connection_timeout: failed(
+    'No connection came about in time: check that the receiver is up and that its firewall lets us in.',
+  ),
+  host_unreachable: failed(
+    'The network reported that the receiver cannot be reached: check that its host is up and its address is right.',
+  ),
+  ipv6_only: failed('The host has IPv6 addresses only and we have no IPv6 route: publish an A record as well.'),
+  connection_failed: failed('The connection failed: check the receiver and what stands in front of it.'),
+  network_unreachable: ours('Our network had no route to the internet.'),
+  sockets_exhausted: ours('Our process could not open another connection.'),
+  egress_blocked: ours('Our own firewall blocked the connection.'),
+
+  tls_timeout: failed('The TLS handshake did not end in time: check the load on the receiver or its proxy.'),
+  tls_closed: failed(
+    'The connection was closed during the TLS handshake: check that the port speaks TLS and knows this host name.',
+  ),
+  tls_expired: failed('The certificate has expired: renew it and reload the server.'),
+  tls_not_yet_valid: failed(
+    'The certificate is not valid yet: check its dates and the clock of the machine that made it.',
+  ),
+  tls_wrong_host: failed(
+    'The certificate does not name the host of the URL: serve one whose subject names include it.',
+  ),
+  tls_self_signed: failed('The certificate is signed by itself: serve one of a public certificate authority.'),
+  tls_unknown_authority: failed(
+    'The certificate’s authority is unknown or its chain is incomplete: use a public authority and serve all intermediate certificates.',
+  ),
+  tls_certificate_unfit: failed(
+    'The certificate cannot be accepted (revoked, too weak, or made for another purpose): replace it.',
+  ),
+  tls_protocol_too_old: failed('The receiver does not offer TLS 1.2 or newer: enable TLS 1.2 and 1.3.'),
+  tls_not_spoken: failed('The port does not speak TLS: use the https port of the receiver.'),
+  tls_client_certificate: failed(
+    'The receiver asks for a client certificate, which we do not have: turn that off for this path and check the signature instead.',
+  ),
+  tls_no_http1: failed('The receiver speaks HTTP/2 only: let it offer HTTP/1.1 as well.'),
+  tls_failed: failed('The TLS handshake failed: check the receiver’s protocol versions, ciphers and certificate.'),
+
+  answer_timeout: failed(
+    'No status line arrived in time: answer 2xx as soon as the event is stored, and do the work afterwards.',
+  ),
+  answer_missing: failed(
+    'The connection was closed before a status line arrived: look for a crash in the receiver’s log.',
+  ),
+  answer_not_http: failed('What came back is not an HTTP/1.1 answer: check which server listens on this port.'),
+
+  answered_redirect: failed('The receiver answered with a redirect, which is not followed: register the final URL.'),
+  answered_unauthorized: failed(
+    'The receiver refused us (401, 403 or 407): let posts to this path in without other credentials and check the signature.',
+  ),
+  answered_not_found: failed('The receiver has nothing at this path (404 or 410): correct the URL or the route.'),
+  answered_method_refused: failed('The receiver does not take POST at this path (405): correct the URL or the route.'),
+  answered_too_large: failed('The receiver finds the event too large (413): raise its limit for bodies.'),
+  answered_too_many: failed('The receiver limits our rate (429): raise its limit, or answer with Retry-After.'),
+  answered_client_error: failed(
+    'The receiver rejected the event (4xx): look at the answer and at the receiver’s log, and answer 2xx once it is stored.',
+  ),
+  answered_unavailable: failed('The receiver is not available (503): start it or give it more capacity.'),
+  answered_server_error: failed('The receiver failed (5xx): look for the error in its log.'),
+  answered_other: failed('The receiver answered with a status that is no final answer to a POST: answer 2xx.'),
+} satisfies Record<string, CauseFacts>;
+
+/** Stable codes of what decided an attempt; they are stored, so none is ever renamed. */
+export type Cause = 'accepted' | RefusalCause | FailureCause;
+
+/** The codes of attempts that were made and not accepted. */
+export type FailureCause = keyof typeof failures;
+
+/** What is known of a cause alone. */
+export function factsOf(cause: Cause): CauseFacts {
+  if (cause === 'accepted')
+    return { kind: 'delivered', ownFault: false, explanation: 'The receiver accepted the event.' };
+  if (cause in refusals) return { kind: 'refused', ownFault: false, explanation: refusals[cause as RefusalCause] };
+  return failures[cause as FailureCause];
+}
+
+/** All codes, for tables of the documentation and for tests. */
+export const causes = ['accepted', ...Object.keys(refusals), ...Object.keys(failures)] as readonly Cause[];
+
+const causesOfStatus: Readonly<Record<number, FailureCause>> = {
+  401: 'answered_unauthorized',
+  403: 'answered_unauthorized',
+  407: 'answered_unauthorized',
+  404: 'answered_not_found',
+  405: 'answered_method_refused',
+  410: 'answered_not_found',
+  413: 'answered_too_large',
+  429: 'answered_too_many',
+  503: 'answered_unavailable',
+};
+
+/** What a status line decides: 2xx is accepted, everything else has its cause. */
+export function causeOfStatus(status: number): Cause {
+  const hundreds = Math.floor(status / 100);
+  if (hundreds === 2) return 'accepted';
+  if (hundreds === 3) return 'answered_redirect';
+  if (hundreds === 4) return causesOfStatus[status] ?? 'answered_client_error';
+  if (hundreds === 5) return causesOfStatus[status] ?? 'answered_server_error';
+  return 'answered_other';
+}

@@ -1,0 +1,18 @@
+/** The longest wait of the schedule; a receiver may not put its deliveries off beyond that. */
+const maxSeconds = 86_400;
+
+const httpDate = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
+
+/**
+ * Seconds that a `Retry-After` header asks for, whole, 0 to 86,400; null when it has neither of the two forms (seconds, or the date of RFC 9110).
+ * `nowMs` is Unix time; a date in the past is 0.
+ */
+export function parseRetryAfter(value: string, nowMs: number): number | null {
+  const text = value.trim();
+  const seconds = /^\d+$/.test(text)
+    ? Number(text)
+    : httpDate.test(text)
+      ? Math.ceil((Date.parse(text) - nowMs) / 1000)
+      : Number.NaN;
+  return Number.isNaN(seconds) ? null : Math.min(Math.max(seconds, 0), maxSeconds);
+}

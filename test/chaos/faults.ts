@@ -1,0 +1,49 @@
+import { dice } from '#domain/import/generate/dice.ts';
+import { secondsSince } from '../../apps/dev/servers/process.ts';
+
+/** Something that can be killed; `restart` is null when it comes up by itself. */
+export interface Victim {
+  name: string;
+  kill(): Promise<void>;
+  restart: (() => Promise<void>) | null;
+}
+
+/** The order in which victims are killed, `times` each: one of every victim in each round, shuffled. */
+export function orderOfKills(seed: number, victims: readonly Victim[], times: number): Victim[] {
+  return Array.from({ length: times }, (_, round) =>
+    victims
+      .map((victim) => ({ victim, rank: dice('kills', seed, round, victim.name).whole(0, 1_000_000) }))
+      .sort((a, b) => a.rank - b.rank)
+      .map(({ victim }) => victim),
+  ).flat();
+}
+
+/**
+ * Kills one after the other with SIGKILL, leaves each down for a moment and brings it up again; the next may die while the last is still finding its feet.
+ *
+ * @returns how often each was killed.
+ */
+export async function causeFaults(options: {
+  seed: number;
+  victims: readonly Victim[];
+  times: number;
+  report: (line: string) => void;
+}): Promise<Record<string, number>> {
+  const { seed, victims, times, report } = options;
+  const startedAt = performance.now();
+  const kills: Record<string, number> = {};
+  for (const [index, victim] of orderOfKills(seed, victims, times).entries()) {
+    const chance = dice('pause', seed, index);
+    await pause(chance.whole(200, 1_200));
+    await victim.kill();
+    kills[victim.name] = (kills[victim.name] ?? 0) + 1;
+    report(`killed ${victim.name} (${secondsSince(startedAt)})`);
+    await pause(chance.whole(0, 1_000));
+    await victim.restart?.();
+  }
+  return kills;
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

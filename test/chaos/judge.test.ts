@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import type { Pool } from 'pg';
+import { describe, expect, it } from 'vitest';
+import { setupDatabase } from '#test/setup.ts';
+import { insertWebhook } from '#test/worker.ts';
+import { judge } from './judge.ts';
+import type { Post } from './receivers.ts';
+
+/** What could go wrong, made by hand: in the database, or in what the receiver saw. */
+const wrongs: { what: string; kind: string; sql?: string; see?: (posts: Post[]) => void }[] = [
+  { what: 'a delivery that is gone', kind: 'ledger', sql: `delete from delivery_attempt; delete from delivery` },
+  {
+    what: 'a delivery that still waits',
+    kind: 'state',
+    sql: `update delivery set state = 'waiting', next_attempt_at = now(), settled_at = null`,
+  },
+  { what: 'a state without its proof', kind: 'proof', sql: `update delivery_attempt set status = 500` },
+  { what: 'an attempt that is gone', kind: 'attempts', sql: `delete from delivery_attempt where number = 1` },
+  {
+    what: 'an attempt that was never closed',
+    kind: 'open',
+    sql: `update delivery_attempt set finished_at = null, cause = null where number = 1`,
+  },
+  { what: 'a gap in the sequence', kind: 'sequence', sql: `update delivery set sequence = 2` },
+  {
+    what: 'a post without an attempt',
+    kind: 'unrecorded',
+    see: (posts) => posts.push({ ...first(posts), attempt: 3 }),
+  },
+  { what: 'the same attempt posted twice', kind: 'repeated', see: (posts) => posts.push(first(posts)) },
+  { what: 'other bytes', kind: 'bytes', see: (posts) => Object.assign(first(posts), { bodySha256: 'other' }) },
+  { what: 'a bad signature', kind: 'signature', see: (posts) => first(posts).failedChecks.push('service_signature') },
+  { what: 'a 2xx that was never answered', kind: 'invented', see: (posts) => posts.pop() },
+  {
+    what: 'another answer than recorded',
+    kind: 'verdict',
+    see: (posts) => Object.assign(first(posts), { answered: 200 }),
+  },
+];
+
+describe('the comparison after a chaos run', () => {
+  it('finds nothing where nothing is wrong', async () => {
+    const { pool, posts, webhookIds } = await arrange();
+    expect((await judge({ pool, posts, webhookIds, events: 1 })).problems).toEqual([]);
+  });
+
+  it.each(wrongs)('finds $what', async ({ kind, sql, see }) => {
+    const { pool, posts, webhookIds } = await arrange();
+    if (sql !== undefined) await pool.query(sql);
+    see?.(posts);
+    const { problems } = await judge({ pool, posts, webhookIds, events: 1 });
+    expect(problems.map((problem) => problem.split(':')[0])).toContain(kind);
+  });
+});
+
+function first(posts: Post[]): Post {
+  const [post] = posts;
+  if (post === undefined) throw new Error('there is no post');
+  return post;
+}
+
+/** One event, refused once and then accepted, and the receiver's memory of both posts. */
+async function arrange(): Promise<{ pool: Pool; posts: Post[]; webhookIds: string[] }> {
+  const { owner, make } = await setupDatabase();
+  const professional = await make.member();
+  const { id } = await insertWebhook(owner, { organizationId: professional.orgId, url: 'http://127.0.0.1:9/' });
+  await make.grant({ professional });
+  await owner.pool.query(
+    `insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, place, signed_with, started_at, finished_at, status, cause)
+     select organization_id, webhook_id, event_id, n, 1, false, 1, '{}', now(), now(), case n when 1 then 500 else 200 end, 'recorded'
+     from delivery, generate_series(1, 2) n`,
+  );
+  await owner.pool.query(
+    `update delivery set state = 'delivered', next_attempt_at = null, settled_at = now(), attempts = 2, sequence = 1`,
+  );
+  const { rows } = await owner.pool.query<{ id: string; body: string }>('select id, body from event');
+  const post = (attempt: number, answered: number): Post => ({
+    ...{ webhookId: id, eventId: rows[0]?.id ?? '', attempt, sequence: '1', failedChecks: [], answered },
+    bodySha256: createHash('sha256')
+      .update(rows[0]?.body ?? '')
+      .digest('hex'),
+  });
+  return { pool: owner.pool, posts: [post(1, 500), post(2, 200)], webhookIds: [id] };
+}

@@ -1,0 +1,188 @@
+import { createHash } from 'node:crypto';
+import type { Pool } from 'pg';
+import { listLedgerFaults, readLedger } from '#domain/webhooks/ledger.ts';
+import { natureOf } from './plan.ts';
+import type { Post } from './receivers.ts';
+
+/** What went wrong, one sentence each with ids only; at most this many of a kind, and how many more. */
+const shownOfAKind = 5;
+
+interface DeliveryRow {
+  webhookId: string;
+  eventId: string;
+  state: string;
+  round: number;
+  attempts: number;
+  sequence: string | null;
+}
+
+interface AttemptRow {
+  webhookId: string;
+  eventId: string;
+  number: number;
+  status: number | null;
+  cause: string | null;
+  isLast: boolean;
+}
+
+/** What a run came to. */
+export interface Figures {
+  obligations: number;
+  delivered: number;
+  exhausted: number;
+  attempts: number;
+  posts: number;
+  /** Attempts by cause. */
+  causes: Record<string, number>;
+  /** Posts beyond the first that a receiver answered 2xx for the same event. */
+  duplicates: number;
+  /** Deliveries that the reconciler gave another round. */
+  repaired: number;
+}
+
+/** Compares the database with what the receivers saw. `webhookIds` in the order of their natures. Returns every problem, none when nothing was lost. */
+export async function judge(options: {
+  pool: Pool;
+  posts: readonly Post[];
+  webhookIds: readonly string[];
+  events: number;
+}): Promise<{ problems: string[]; figures: Figures }> {
+  const { pool, posts, webhookIds, events } = options;
+  const problems = new Problems();
+  const { rows: deliveries } = await pool.query<DeliveryRow>(
+    `select webhook_id as "webhookId", event_id as "eventId", state, round, attempts, sequence::text from delivery order by 1, delivery.sequence, 2`,
+  );
+  const { rows: attempts } = await pool.query<AttemptRow>(
+    `select webhook_id as "webhookId", event_id as "eventId", number, status, cause, is_last as "isLast" from delivery_attempt order by 1, 2, 3`,
+  );
+  const { rows: bodies } = await pool.query<{ id: string; body: string; obligations: number }>(
+    'select id, body, obligations from event order by id',
+  );
+
+  const counted = bodies.reduce((sum, event) => sum + event.obligations, 0);
+  if (bodies.length !== events) problems.add('events', `${bodies.length} events instead of ${events}`);
+  if (counted !== events * webhookIds.length || deliveries.length !== counted) {
+    problems.add(
+      'obligations',
+      `${counted} were counted and ${deliveries.length} are there, of ${events * webhookIds.length}`,
+    );
+  }
+  const ledger = await readLedger(pool);
+  if (ledger.difference !== 0) problems.add('ledger', `its difference is ${ledger.difference}`);
+  for (const { kind, webhookId, eventId } of await listLedgerFaults(pool)) {
+    problems.add('ledger', `${kind} at ${webhookId ?? 'every webhook'}/${eventId}`);
+  }
+  judgeStates(deliveries, webhookIds, problems);
+  judgeSequences(deliveries, webhookIds, events, problems);
+  judgeAttempts(deliveries, attempts, problems);
+  judgePosts({ posts, deliveries, attempts, bodies, problems });
+  judgeAccepted(posts, attempts, problems);
+  return { problems: problems.list(), figures: figuresOf(deliveries, attempts, posts) };
+}
+
+function judgeStates(deliveries: DeliveryRow[], webhookIds: readonly string[], problems: Problems): void {
+  for (const { webhookId, eventId, state } of deliveries) {
+    const expected = natureOf(webhookIds.indexOf(webhookId)) === 'dead' ? 'exhausted' : 'delivered';
+    if (state !== expected) problems.add('state', `${webhookId}/${eventId} is ${state} and should be ${expected}`);
+  }
+}
+
+function judgeSequences(deliveries: DeliveryRow[], webhookIds: readonly string[], events: number, problems: Problems) {
+  for (const id of webhookIds) {
+    const given = deliveries.filter(({ webhookId }) => webhookId === id).map(({ sequence }) => Number(sequence));
+    const hasGap = given.length !== events || given.some((sequence, index) => sequence !== index + 1);
+    if (hasGap) problems.add('sequence', `${id} counts its events with a gap`);
+  }
+}
+
+function judgeAttempts(deliveries: DeliveryRow[], attempts: AttemptRow[], problems: Problems): void {
+  const byDelivery = Map.groupBy(attempts, keyOf);
+  for (const delivery of deliveries) {
+    const rows = byDelivery.get(keyOf(delivery)) ?? [];
+    const name = `${delivery.webhookId}/${delivery.eventId}`;
+    if (rows.length !== delivery.attempts || rows.some(({ number }, index) => number !== index + 1)) {
+      problems.add('attempts', `${name} counts ${delivery.attempts} attempts and has ${rows.length}`);
+    }
+    if (rows.some(({ cause }) => cause === null)) problems.add('open', `${name} has an attempt that was never closed`);
+    const isProved =
+      delivery.state === 'delivered'
+        ? rows.some(isAccepted)
+        : rows.some(({ isLast, cause }) => isLast && cause !== null);
+    if (!isProved) problems.add('proof', `${name} is ${delivery.state} and no attempt proves it`);
+  }
+}
+
+/** The receivers' side: known attempts, once each, the same bytes, and answers as recorded. */
+function judgePosts(options: {
+  posts: readonly Post[];
+  deliveries: DeliveryRow[];
+  attempts: AttemptRow[];
+  bodies: { id: string; body: string }[];
+  problems: Problems;
+}): void {
+  const { posts, deliveries, attempts, bodies, problems } = options;
+  const hashes = new Map(bodies.map(({ id, body }) => [id, createHash('sha256').update(body).digest('hex')]));
+  const sequences = new Map(deliveries.map((delivery) => [keyOf(delivery), delivery.sequence]));
+  const recorded = new Map(attempts.map((attempt) => [`${keyOf(attempt)}/${attempt.number}`, attempt]));
+  const seen = new Set<string>();
+  for (const post of posts) {
+    const name = `${keyOf(post)}/${post.attempt}`;
+    const attempt = recorded.get(name);
+    if (attempt === undefined) problems.add('unrecorded', `${name} was posted without a recorded attempt`);
+    if (seen.has(name)) problems.add('repeated', `${name} was posted twice as the same attempt`);
+    seen.add(name);
+    if (hashes.get(post.eventId) !== post.bodySha256) problems.add('bytes', `${name} had other bytes than the event`);
+    if (sequences.get(keyOf(post)) !== post.sequence) problems.add('sequence', `${name} had another sequence`);
+    if (post.failedChecks.length > 0) problems.add('signature', `${name} failed ${post.failedChecks.join(', ')}`);
+    const isContradicted = attempt !== undefined && attempt.status !== null && attempt.status !== post.answered;
+    if (isContradicted)
+      problems.add('verdict', `${name} was answered ${post.answered} and recorded as ${attempt.status}`);
+  }
+}
+
+/** No attempt is recorded as accepted whose receiver did not accept it. */
+function judgeAccepted(posts: readonly Post[], attempts: AttemptRow[], problems: Problems): void {
+  const accepted = posts.filter(({ answered }) => answered === 200);
+  const names = new Set(accepted.map((post) => `${keyOf(post)}/${post.attempt}`));
+  for (const attempt of attempts.filter(isAccepted)) {
+    const name = `${keyOf(attempt)}/${attempt.number}`;
+    if (!names.has(name)) problems.add('invented', `${name} is recorded as accepted and its receiver never did`);
+  }
+}
+
+function figuresOf(deliveries: DeliveryRow[], attempts: AttemptRow[], posts: readonly Post[]): Figures {
+  const accepted = posts.filter(({ answered }) => answered === 200);
+  const causes: Record<string, number> = {};
+  for (const { cause } of attempts) causes[cause ?? 'open'] = (causes[cause ?? 'open'] ?? 0) + 1;
+  return {
+    obligations: deliveries.length,
+    delivered: deliveries.filter(({ state }) => state === 'delivered').length,
+    exhausted: deliveries.filter(({ state }) => state === 'exhausted').length,
+    attempts: attempts.length,
+    posts: posts.length,
+    causes,
+    duplicates: accepted.length - new Set(accepted.map(keyOf)).size,
+    repaired: deliveries.filter(({ round }) => round > 1).length,
+  };
+}
+
+const keyOf = ({ webhookId, eventId }: { webhookId: string; eventId: string }) => `${webhookId}/${eventId}`;
+const isAccepted = ({ status }: AttemptRow) => status !== null && status >= 200 && status < 300;
+
+class Problems {
+  private readonly byKind = new Map<string, string[]>();
+
+  add(kind: string, sentence: string): void {
+    const sentences = this.byKind.get(kind) ?? [];
+    sentences.push(sentence);
+    this.byKind.set(kind, sentences);
+  }
+
+  list(): string[] {
+    return [...this.byKind].flatMap(([kind, sentences]) => {
+      const more = sentences.length - shownOfAKind;
+      const shown = sentences.slice(0, shownOfAKind).map((sentence) => `${kind}: ${sentence}`);
+      return more > 0 ? [...shown, `${kind}: and ${more} more`] : shown;
+    });
+  }
+}

@@ -1,0 +1,18 @@
+import { expect, it } from 'vitest';
+import { describeResult, runChaos } from './run.ts';
+
+it('loses nothing and tells nothing while the worker, the relay, Temporal, PostgreSQL and Redis are killed again and again', async () => {
+  const lines: string[] = [];
+  const result = await runChaos({ events: 30, webhooks: 10, seed: 5, report: (line) => lines.push(line) });
+
+  expect(result.problems, lines.join('\n')).toEqual([]);
+  console.log(describeResult(result).join('\n'));
+  // Or the run proved little: every kind of fault has happened, and every kind of receiver has misbehaved.
+  expect(Object.values(result.kills)).toEqual([3, 3, 3, 3, 3]);
+  expect(Object.keys(result.figures.causes)).toEqual(
+    expect.arrayContaining(['accepted', 'lost', 'answer_missing', 'answer_timeout', 'answered_too_many']),
+  );
+  expect(result.figures).toMatchObject({ obligations: 300, delivered: 270, exhausted: 30 });
+  expect(result.workflows).toBeGreaterThanOrEqual(300);
+  expect(Object.values(result.searched).every((bytes) => bytes > 0)).toBe(true);
+}, 300_000);

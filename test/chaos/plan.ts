@@ -1,0 +1,49 @@
+import { type Dice, dice } from '#domain/import/generate/dice.ts';
+
+/** What a receiver does with one post. */
+export type Behaviour =
+  | { kind: 'answer'; status: number; retryAfterSeconds?: number; afterMs?: number }
+  | { kind: 'hang' }
+  | { kind: 'reset' };
+
+/** A receiver's nature: one of these is given to each webhook, in turn. */
+export type Nature = 'steady' | 'failing' | 'limiting' | 'resetting' | 'hanging' | 'slow' | 'first-refuses' | 'dead';
+
+const natures: readonly Nature[] = [
+  ...(['steady', 'failing', 'limiting', 'resetting', 'hanging', 'slow', 'first-refuses', 'steady'] as const),
+  ...(['failing', 'dead'] as const),
+];
+
+/** The nature of the webhook number `index`, from 0. Of each ten, one never answers 2xx and two are never at fault. */
+export function natureOf(index: number): Nature {
+  return natures[index % natures.length] ?? 'steady';
+}
+
+const accept = { kind: 'answer', status: 200 } as const;
+const answer = (status: number): Behaviour => ({ kind: 'answer', status });
+/** From this post of an event on, every receiver but a dead one accepts, so that all ends before the schedule does. */
+const patience = 5;
+
+const behaviours: Record<Nature, (chance: Dice, nth: number) => Behaviour> = {
+  steady: () => accept,
+  failing: (chance) => (chance.chance(0.5) ? answer(chance.pick([500, 502, 404, 302])) : accept),
+  limiting: (chance) =>
+    chance.chance(0.3) ? { kind: 'answer', status: chance.pick([429, 503]), retryAfterSeconds: 1 } : accept,
+  resetting: (chance) => (chance.chance(0.4) ? { kind: 'reset' } : accept),
+  // takes one of its ten places for the attempt's 10 s
+  hanging: (chance) => (chance.chance(0.2) ? { kind: 'hang' } : accept),
+  // 9 s is in time, though not always on a busy machine
+  slow: (chance) => ({ ...accept, afterMs: chance.chance(0.1) ? 9_000 : chance.whole(0, 400) }),
+  'first-refuses': (_, nth) => (nth <= 2 ? answer(401) : accept),
+  dead: () => answer(503),
+};
+
+/**
+ * What the receiver of webhook `index` does with its `nth` post (from 1) of the event with this sequence. The same seed plans the same; how many posts there are depends
+ * on what is killed when.
+ */
+export function planOf(seed: number, index: number, sequence: string, nth: number): Behaviour {
+  const nature = natureOf(index);
+  if (nature !== 'dead' && nth >= patience) return accept;
+  return behaviours[nature](dice('chaos', seed, index, sequence, nth), nth);
+}

@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { verifyDelivery } from '#domain/webhooks/verify.ts';
+import type { Behaviour } from './plan.ts';
+
+/** One post as its receiver saw it. */
+export interface Post {
+  webhookId: string;
+  eventId: string;
+  attempt: number;
+  sequence: string;
+  bodySha256: string;
+  /** Names of the checks of its signatures that failed. */
+  failedChecks: string[];
+  /** The status that was written and handed to the system whole; null when none was. */
+  answered: number | null;
+}
+
+/** What the receivers need to know of a webhook. */
+export interface ReceivingWebhook {
+  secret: string;
+  /** What to do with the `nth` post of an event. */
+  plan: (sequence: string, nth: number) => Behaviour;
+}
+
+/** One server for the receivers of all webhooks, each under `/hooks/<id>`. `webhooks` may grow while it runs. */
+export async function startReceivers(webhooks: ReadonlyMap<string, ReceivingWebhook>) {
+  const posts: Post[] = [];
+  const counts = new Map<string, number>();
+
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('error', () => {}); // the sender was killed in the middle: this is no post
+    response.on('error', () => {});
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => receive(request, response, Buffer.concat(chunks)));
+  });
+  server.keepAliveTimeout = 0;
+
+  function receive(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
+    const webhookId = request.url?.split('/').at(-1) ?? '';
+    const webhook = webhooks.get(webhookId);
+    if (webhook === undefined) return void response.writeHead(404).end();
+    const { headers } = request;
+    const verification = verifyDelivery({ headers, body, secrets: [webhook.secret] });
+    const post: Post = {
+      webhookId,
+      eventId: String(headers['webhook-id']),
+      attempt: Number(headers['webhook-attempt']),
+      sequence: String(headers['webhook-sequence']),
+      bodySha256: createHash('sha256').update(body).digest('hex'),
+      failedChecks: verification.checks.filter(({ ok }) => !ok).map(({ name }) => name),
+      answered: null,
+    };
+    posts.push(post);
+    const key = `${webhookId}/${post.eventId}`;
+    const nth = (counts.get(key) ?? 0) + 1;
+    counts.set(key, nth);
+    behave(webhook.plan(post.sequence, nth), response, post);
+  }
+
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const { port } = server.address() as AddressInfo;
+  return {
+    posts: posts as readonly Post[],
+    urlOf: (webhookId: string) => `http://127.0.0.1:${port}/hooks/${webhookId}`,
+    stop: () =>
+      new Promise<void>((closed) => {
+        server.close(() => closed());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function behave(behaviour: Behaviour, response: ServerResponse, post: Post): void {
+  if (behaviour.kind === 'hang') return;
+  if (behaviour.kind === 'reset') return void response.socket?.resetAndDestroy();
+  const { status, retryAfterSeconds, afterMs = 0 } = behaviour;
+  setTimeout(() => {
+    if (response.destroyed) return;
+    response.on('finish', () => {
+      post.answered = status;
+    });
+    const retryAfter = retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) };
+    response.writeHead(status, retryAfter).end('an answer of the receiver');
+  }, afterMs);
+}

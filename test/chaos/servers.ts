@@ -1,0 +1,124 @@
+import { accessSync, constants, rmSync, statfsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Client, escapeIdentifier } from 'pg';
+import type { LoginRole } from '#domain/db/logins.ts';
+import { migrate } from '#domain/db/migrate.ts';
+import { makeRunFolder, memoryFolder, removeRunFolder, removeRunFolderNow, stateOf } from '#test/run-folder.ts';
+import { startPostgres } from '../../apps/dev/servers/postgres.ts';
+import { becomesTrue, isAlive, ServerUnavailableError } from '../../apps/dev/servers/process.ts';
+import { startRedis } from '../../apps/dev/servers/redis.ts';
+import { startTemporal } from '../../apps/dev/servers/temporal.ts';
+
+export type ServerName = 'postgres' | 'redis' | 'temporal';
+
+/** Where everything of a run answers. The addresses stay the same over every restart. */
+export interface Addresses {
+  ownerUrl: string;
+  urls: Record<LoginRole, string>;
+  redisUrl: string;
+  temporalAddress: string;
+  temporalNamespace: string;
+}
+
+/** PostgreSQL (durable), Redis and Temporal (with a store on file) of a run's own, that may be killed and brought up again. */
+export interface ChaosServers extends Addresses {
+  /** Holds all data and the servers' logs. */
+  folder: string;
+  /** SIGKILL by pid; resolves when the process is gone. */
+  kill(name: ServerName): Promise<void>;
+  /** Brings a killed server up again, at its address and with its data; resolves when it answers. */
+  restart(name: ServerName): Promise<void>;
+  /** Deletes Temporal's store; the server must have been killed. */
+  deleteTemporalStore(): void;
+  /** Stops all and deletes the folder. Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+const namespace = 'org-api-chaos';
+const database = 'org_api_chaos';
+
+/** Brings the servers up in a temporary folder, in memory where 1 GiB of it is free, and migrates a database. @throws ServerUnavailableError */
+export async function startServers(report: (line: string) => void): Promise<ChaosServers> {
+  const folder = makeRunFolder(findFolder());
+  const options = { stateFolder: stateOf(folder), report };
+  const pids: Partial<Record<ServerName, number>> = {};
+  const abandon = () => removeRunFolderNow(folder, Object.values(pids));
+  process.once('exit', abandon);
+
+  const ports: Record<ServerName, number | null> = { postgres: null, redis: null, temporal: null };
+  const start = {
+    postgres: () => startPostgres({ ...options, durable: true }),
+    redis: async () => {
+      const redis = await startRedis({ ...options, port: ports.redis });
+      if (redis === null) throw new ServerUnavailableError('This needs a Redis: install redis-server 7 or newer.');
+      return redis;
+    },
+    temporal: () => startTemporal({ ...options, port: ports.temporal, namespaces: [namespace] }),
+  };
+
+  let stopping: Promise<void> | undefined;
+  const stop = () => {
+    stopping ??= removeRunFolder(folder).then(() => void process.off('exit', abandon));
+    return stopping;
+  };
+  try {
+    const [postgres, redis, temporal] = await Promise.all([start.postgres(), start.redis(), start.temporal()]);
+    Object.assign(pids, { postgres: postgres.pid, redis: redis.pid, temporal: temporal.pid });
+    Object.assign(ports, { redis: redis.port, temporal: Number(temporal.address.split(':')[1]) });
+    const urls = await makeDatabase(postgres.adminUrl);
+    return {
+      folder,
+      ...urls,
+      redisUrl: redis.url,
+      temporalAddress: temporal.address,
+      temporalNamespace: namespace,
+      async kill(name) {
+        const pid = pids[name];
+        if (pid === undefined) return;
+        process.kill(pid, 'SIGKILL');
+        if (!(await becomesTrue(() => !isAlive(pid), 10_000))) throw new Error(`process ${pid} survived SIGKILL`);
+      },
+      async restart(name) {
+        const { pid } = await start[name]();
+        pids[name] = pid;
+      },
+      deleteTemporalStore() {
+        const store = path.join(stateOf(folder), 'temporal', 'store.db');
+        for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${store}${suffix}`, { force: true });
+      },
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function makeDatabase(adminUrl: string): Promise<Pick<Addresses, 'ownerUrl' | 'urls'>> {
+  const admin = new Client({ connectionString: adminUrl });
+  await admin.connect();
+  await admin.query(`create database ${escapeIdentifier(database)} template template0 encoding 'UTF8'`);
+  await admin.end();
+  const at = (user?: string) => {
+    const url = new URL(adminUrl);
+    url.pathname = database;
+    if (user !== undefined)
+      Object.assign(url, { username: `org_api_login_${user}`, password: `chaos-password-${user}` });
+    return url.href;
+  };
+  const urls = { api: at('api'), worker: at('worker'), console: at('console'), platform: at('platform') };
+  const logins = Object.entries(urls).map(([role, url]) => ({ role: role as LoginRole, url }));
+  await migrate({ ownerUrl: at(), logins });
+  return { ownerUrl: at(), urls };
+}
+
+function findFolder(): string {
+  try {
+    const { bavail, bsize } = statfsSync(memoryFolder);
+    accessSync(memoryFolder, constants.W_OK);
+    return bavail * bsize >= 1024 ** 3 ? memoryFolder : tmpdir();
+  } catch {
+    return tmpdir();
+  }
+}

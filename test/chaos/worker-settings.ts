@@ -1,0 +1,20 @@
+import { webhookSecretKeys } from '#runtime/settings/types.ts';
+import type { Addresses } from './servers.ts';
+
+const sealingKey = `1:${Buffer.from('a sealing key of the chaos, 32 b').toString('base64')}`;
+
+/** What seals signing secrets in a run. */
+export const sealingKeys = webhookSecretKeys.parse(sealingKey);
+
+/** What a worker of a run reads from its environment. */
+export function workerEnvironment(servers: Addresses, settings: Record<string, string>): Record<string, string> {
+  return {
+    REGION: 'us',
+    WORKER_DATABASE_URL: servers.urls.worker,
+    TEMPORAL_ADDRESS: servers.temporalAddress,
+    TEMPORAL_NAMESPACE: servers.temporalNamespace,
+    WEBHOOK_SECRET_KEYS: sealingKey,
+    WEBHOOK_ALLOW: '127.0.0.0/8',
+    ...settings,
+  };
+}

@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { admitAttemptSql } from '#domain/db/queries/attempts.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { insertWebhook } from '#test/worker.ts';
+import { reconcile } from '../../apps/worker/relay/reconciler.ts';
+import { createDeliveryActivities, type PostOutcome } from '../../workflows/deliver-event/activities.ts';
+import type { AttemptInput } from '../../workflows/deliver-event/types.ts';
+
+describe('an attempt of whose end Temporal never heard', () => {
+  it('is closed as lost when it was under way, and counts as one of the schedule', async () => {
+    const { activities, input, pool } = await arrange();
+    await pool.query(admitAttemptSql, [input.organizationId, input.webhookId, input.eventId, 1, false]);
+    expect(await activities.recordLostAttempt(input)).toEqual({ kind: 'failed', waitMs: 60_000 });
+    const { rows } = await pool.query('select cause, state from delivery_attempt join delivery using (event_id)');
+    expect(rows).toEqual([{ cause: 'lost', state: 'waiting' }]);
+  });
+
+  // A database that was away for a moment used up an attempt of every delivery that was due.
+  it('does not count as one of the schedule when it was never admitted', async () => {
+    const { activities, input, pool } = await arrange();
+    expect(await activities.recordLostAttempt(input)).toEqual({ kind: 'postponed', waitMs: 1_000 });
+    const last = { ...input, nextDelayMs: null };
+    expect(await activities.recordLostAttempt(last)).toEqual({ kind: 'postponed', waitMs: 1_000 });
+    expect((await pool.query('select state from delivery')).rows).toEqual([{ state: 'waiting' }]);
+  });
+
+  it('goes on from what it recorded when only the news of it was lost', async () => {
+    const { activities, input, pool } = await arrange();
+    await activities.attemptDelivery(input);
+    const result = await activities.recordLostAttempt(input);
+    expect(result).toMatchObject({ kind: 'failed', waitMs: expect.any(Number) });
+    expect('waitMs' in result && result.waitMs).toBeGreaterThan(50_000);
+    expect('waitMs' in result && result.waitMs).toBeLessThanOrEqual(60_000);
+    await pool.query(`update delivery set state = 'delivered', next_attempt_at = null, settled_at = now()`);
+    expect(await activities.recordLostAttempt(input)).toEqual({ kind: 'closed' });
+  });
+});
+
+describe('a fault of ours in an attempt', () => {
+  it('reaches Temporal without a word of its own, and our log whole', async () => {
+    const faults: unknown[] = [];
+    const { activities, input } = await arrange({
+      post: () => Promise.reject(new Error('it quotes a secret')),
+      onFault: (cause) => faults.push(cause),
+    });
+    const failure = await activities.attemptDelivery(input).catch((error: Error) => error);
+    expect(failure).toMatchObject({ message: 'a fault of our own, told in the worker’s log', stack: '' });
+    expect((failure as Error).cause).toBeUndefined();
+    expect(faults).toEqual([new Error('it quotes a secret')]);
+  });
+});
+
+describe('the reconciler', () => {
+  it('finds the delivery without a workflow behind any number of late ones that have theirs', async () => {
+    const { pool, make, input } = await arrange();
+    for (let count = 0; count < 5; count += 1) await make();
+    await pool.query(`update delivery set started = true, next_attempt_at = now() - interval '10 minutes'`);
+    await pool.query(`update delivery set next_attempt_at = now() - interval '5 minutes' where event_id = $1`, [
+      input.eventId,
+    ]);
+    const isRunning = async ({ eventId }: { eventId: string }) => eventId !== input.eventId;
+    const options = { pool, isRunning, overdueMs: 60_000, signal: new AbortController().signal, pageSize: 2 };
+    expect(await reconcile(options)).toBe(1);
+    const { rows } = await pool.query('select event_id, started from delivery where round = 2');
+    expect(rows).toEqual([{ event_id: input.eventId, started: false }]);
+  });
+});
+
+const refused: PostOutcome = {
+  ...{ kind: 'failed', status: 500, cause: 'answered_server_error', explanation: 'The receiver failed.' },
+  ...{ timingsMs: { total: 1 }, peerAddress: null, keptBytes: 0, answer: Buffer.alloc(0) },
+  ...{ retryAfterSeconds: null, ownFault: false },
+};
+
+/** One delivery that is due, and the activities over its database; nothing else runs. */
+async function arrange(replaced: Partial<Parameters<typeof createDeliveryActivities>[0]> = {}) {
+  const { owner, make } = await setupDatabase();
+  const { pool } = owner;
+  const professional = await make.member();
+  const webhook = await insertWebhook(owner, { organizationId: professional.orgId, url: 'http://127.0.0.1:9/' });
+  await make.grant({ professional });
+  const { rows } = await pool.query<{ id: string }>('select id from event');
+  const input: AttemptInput = {
+    ...{ organizationId: professional.orgId, webhookId: webhook.id, eventId: rows[0]?.id ?? '' },
+    ...{ round: 1, nextDelayMs: 60_000 },
+  };
+  const dependencies = { pool, sign: () => ({}), post: async () => refused, ...replaced };
+  return { pool, input, activities: createDeliveryActivities(dependencies), make: () => make.grant({ professional }) };
+}

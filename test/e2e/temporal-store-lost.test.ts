@@ -1,0 +1,79 @@
+import { Client, Connection } from '@temporalio/client';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { openDatabase } from '#domain/db/connect.ts';
+import { startAppProcess } from '../chaos/app-processes.ts';
+import { insertOrganization, insertWebhook, makeChange } from '../chaos/changes.ts';
+import { judge } from '../chaos/judge.ts';
+import { type ReceivingWebhook, startReceivers } from '../chaos/receivers.ts';
+import { type ChaosServers, startServers } from '../chaos/servers.ts';
+import { sealingKeys, workerEnvironment } from '../chaos/worker-settings.ts';
+
+const seed = 4;
+const events = 8;
+const webhookCount = 3;
+
+it('loses nothing when the whole Temporal store is deleted while deliveries wait for their retry', async () => {
+  const servers = await startServers(() => {});
+  onTestFinished(() => servers.stop());
+  const owner = await openDatabase({ url: servers.ownerUrl, applicationName: 'test', poolMax: 4 });
+  onTestFinished(() => owner.close());
+  const { organization, webhookIds, receivers } = await arrange(owner.pool);
+  const settings = { DELIVERY_SCHEDULE: '300ms,12s,1s,1s,1s', RECONCILE_AFTER: '2s' };
+  const environment = workerEnvironment(servers, settings);
+  const worker = await startAppProcess({ name: 'worker', label: 'worker', folder: servers.folder, environment });
+  onTestFinished(() => worker.stop());
+  for (let index = 0; index < events; index += 1) await makeChange(owner.pool, organization, seed, index, 10_000);
+
+  await vi.waitFor(
+    async () => {
+      const { rows } = await owner.pool.query(
+        `select count(*)::int as waiting from delivery where state = 'waiting' and attempts = 2 and next_attempt_at > now() + interval '2 seconds'`,
+      );
+      expect(rows).toEqual([{ waiting: events * webhookCount }]);
+    },
+    { timeout: 60_000, interval: 100 },
+  );
+  await servers.kill('temporal');
+  servers.deleteTemporalStore();
+  await servers.restart('temporal');
+  expect(await countWorkflows(servers)).toBe(0);
+
+  await vi.waitFor(
+    async () => {
+      const { rows } = await owner.pool.query(
+        'select state, round, count(*)::int as count from delivery group by 1, 2',
+      );
+      expect(rows).toEqual([{ state: 'delivered', round: 2, count: events * webhookCount }]);
+    },
+    { timeout: 90_000, interval: 250 },
+  );
+  const { problems, figures } = await judge({ pool: owner.pool, posts: receivers.posts, webhookIds, events });
+  expect(problems).toEqual([]);
+  expect(figures).toMatchObject({ attempts: 3 * events * webhookCount, duplicates: 0 });
+}, 240_000);
+
+/** Webhooks whose receivers refuse the first two posts of every event. */
+async function arrange(pool: Parameters<typeof insertOrganization>[0]) {
+  const organization = await insertOrganization(pool, seed);
+  const webhooks = new Map<string, ReceivingWebhook>();
+  const receivers = await startReceivers(webhooks);
+  onTestFinished(() => receivers.stop());
+  for (let index = 0; index < webhookCount; index += 1) {
+    const webhookId = crypto.randomUUID();
+    const url = receivers.urlOf(webhookId);
+    const fields = { organizationId: organization.id, webhookId, slot: index + 1, url, keys: sealingKeys };
+    const { secret } = await insertWebhook(pool, fields);
+    webhooks.set(webhookId, { secret, plan: (_, nth) => ({ kind: 'answer', status: nth <= 2 ? 500 : 200 }) });
+  }
+  return { organization, webhookIds: [...webhooks.keys()], receivers };
+}
+
+async function countWorkflows({ temporalAddress, temporalNamespace }: ChaosServers): Promise<number> {
+  const connection = await Connection.connect({ address: temporalAddress });
+  try {
+    const client = new Client({ connection, namespace: temporalNamespace });
+    return (await client.workflow.count()).count;
+  } finally {
+    await connection.close();
+  }
+}

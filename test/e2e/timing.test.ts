@@ -1,0 +1,135 @@
+import { fileURLToPath } from 'node:url';
+import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
+import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { startReceiver } from '#test/receiver.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { openTestTemporal } from '#test/temporal.ts';
+import { insertWebhook, startTestWorker, testNamespace } from '#test/worker.ts';
+import { openTemporal } from '../../apps/worker/relay/temporal.ts';
+import { createDeliveryActivities } from '../../workflows/deliver-event/activities.ts';
+import { defaultDelaysMs, parseSchedule } from '../../workflows/deliver-event/schedule.ts';
+import type { AttemptInput } from '../../workflows/deliver-event/types.ts';
+import { timesFaster } from '../workflows/virtual-time/speed.ts';
+
+const jitter = 0.1;
+/** What a busy machine may add to a wait: the way through Temporal, two workers and the database. */
+const machineMs = 4_000;
+
+describe('the schedule of a delivery', () => {
+  it('is kept by the receiver’s own clock: never early, and late by the jitter at most', {
+    timeout: 120_000,
+  }, async () => {
+    const schedule = '1s,2s,4s,8s';
+    const { database, owner, make } = await setupDatabase();
+    const receiver = await startReceiver();
+    receiver.answer = (response) => void response.writeHead(500).end();
+    const professional = await make.member();
+    await insertWebhook(owner, { organizationId: professional.orgId, url: receiver.url });
+    await startTestWorker(database, { DELIVERY_SCHEDULE: schedule });
+
+    await make.grant({ professional });
+
+    const delaysMs = parseSchedule(schedule);
+    await vi.waitFor(() => expect(receiver.received).toHaveLength(delaysMs.length + 1), { timeout: 90_000 });
+    const waitsMs = receiver.received.slice(1).map(({ atMs }, index) => atMs - (receiver.received[index]?.atMs ?? 0));
+    for (const [index, delayMs] of delaysMs.entries()) {
+      expect(waitsMs[index]).toBeGreaterThanOrEqual(delayMs);
+      expect(waitsMs[index]).toBeLessThan(delayMs * (1 + jitter) + machineMs);
+    }
+  });
+
+  it('takes a receiver’s Retry-After as a floor', { timeout: 60_000 }, async () => {
+    const { database, owner, make } = await setupDatabase();
+    const receiver = await startReceiver();
+    receiver.answer = (response) => {
+      const [status, headers] =
+        receiver.received.length === 1 ? ([429, { 'retry-after': '3' }] as const) : ([200, {}] as const);
+      response.writeHead(status, headers).end();
+    };
+    const professional = await make.member();
+    await insertWebhook(owner, { organizationId: professional.orgId, url: receiver.url });
+    await startTestWorker(database, { DELIVERY_SCHEDULE: '500ms,500ms' });
+
+    await make.grant({ professional });
+
+    await vi.waitFor(() => expect(receiver.received).toHaveLength(2), { timeout: 30_000 });
+    const [first, second] = receiver.received;
+    expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThanOrEqual(3_000);
+  });
+
+  /**
+   * The workflow's own code on the real server with the real schedule, while every timer fires 20,000 times sooner. What the timers were set to is read from the history that Temporal
+   * kept, and what the workflow told of each wait from the activities' input.
+   */
+  it('is thirteen attempts over 72 hours, each wait within its jitter, and then the delivery is exhausted', {
+    timeout: 120_000,
+  }, async () => {
+    const inputs: AttemptInput[] = [];
+    const { organizationId, webhookId, eventId, owner } = await arrangeDelivery();
+    const temporal = await openTemporal({
+      address: inject('temporalAddress'),
+      namespace: testNamespace(),
+      activities: activitiesThatFail(owner.pool, inputs),
+      delaysMs: defaultDelaysMs,
+      promptSlots: 10,
+      slowSlots: 10,
+      bundle: await bundleWorkflowCode({
+        workflowsPath: fileURLToPath(import.meta.resolve('#workflows/index.ts')),
+        workflowInterceptorModules: [
+          fileURLToPath(new URL('../workflows/virtual-time/interceptors.ts', import.meta.url)),
+        ],
+        logger: new DefaultLogger('ERROR'),
+      }),
+    });
+    onTestFinished(() => temporal.stop());
+
+    await temporal.startWorkflow({ organizationId, webhookId, eventId, round: 1, slow: false });
+
+    const handle = (await openTestTemporal()).workflow.getHandle(`delivery/${webhookId}/${eventId}`);
+    expect(await handle.result()).toBe('exhausted');
+    expect(inputs.map(({ nextDelayMs }) => nextDelayMs === null)).toEqual([...Array(12).fill(false), true]);
+    const waitsMs = inputs.slice(0, -1).map(({ nextDelayMs }) => Number(nextDelayMs));
+    for (const [index, delayMs] of defaultDelaysMs.entries()) {
+      expect(waitsMs[index]).toBeGreaterThanOrEqual(delayMs);
+      expect(waitsMs[index]).toBeLessThanOrEqual(delayMs * (1 + jitter));
+    }
+    expect(new Set(waitsMs.map((waitMs, index) => waitMs / (defaultDelaysMs[index] ?? 1))).size).toBeGreaterThan(6);
+
+    const { events } = await handle.fetchHistory();
+    const timersMs = (events ?? []).flatMap(({ timerStartedEventAttributes: timer }) => {
+      const timeout = timer?.startToFireTimeout;
+      return timeout ? [Number(timeout.seconds ?? 0) * 1000 + (timeout.nanos ?? 0) / 1e6] : [];
+    });
+    expect(timersMs).toEqual(waitsMs.map((waitMs) => Math.max(1, Math.round(waitMs / timesFaster))));
+    const { rows } = await owner.pool.query('select state, attempts from delivery');
+    expect(rows).toEqual([{ state: 'exhausted', attempts: 13 }]);
+  });
+});
+
+/** The worker's own activities, with a receiver that fails at once. */
+function activitiesThatFail(pool: Parameters<typeof createDeliveryActivities>[0]['pool'], inputs: AttemptInput[]) {
+  const activities = createDeliveryActivities({
+    pool,
+    sign: () => ({}),
+    post: async () => ({
+      ...{ kind: 'failed', status: 500, cause: 'answered_server_error', explanation: 'The receiver failed.' },
+      ...{ timingsMs: { total: 1 }, peerAddress: null, keptBytes: 0, answer: Buffer.alloc(0) },
+      ...{ retryAfterSeconds: null, ownFault: false },
+    }),
+  });
+  const attemptDelivery: typeof activities.attemptDelivery = (input) => {
+    inputs.push(input);
+    return activities.attemptDelivery(input);
+  };
+  return { ...activities, attemptDelivery };
+}
+
+/** A delivery without a worker that would claim it. */
+async function arrangeDelivery() {
+  const { owner, make } = await setupDatabase();
+  const professional = await make.member();
+  const webhook = await insertWebhook(owner, { organizationId: professional.orgId, url: 'http://127.0.0.1:9/' });
+  await make.grant({ professional });
+  const { rows } = await owner.pool.query<{ id: string }>('select id from event');
+  return { organizationId: professional.orgId, webhookId: webhook.id, eventId: rows[0]?.id ?? '', owner };
+}

@@ -1,0 +1,44 @@
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+/** A post that came to a test's receiver; the body as its bytes. */
+export interface Received {
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+  path: string;
+  atMs: number;
+}
+
+/** A receiver of the test's own; `answer` decides each answer (200 unless it is replaced) and may keep silent. */
+export async function startReceiver() {
+  const received: Received[] = [];
+  const receiver = {
+    url: '',
+    received,
+    answer: (response: ServerResponse, _post: Received): void => {
+      response.writeHead(200).end('thanks');
+    },
+  };
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const post = {
+        headers: request.headers,
+        body: Buffer.concat(chunks),
+        path: request.url ?? '',
+        atMs: performance.now(),
+      };
+      received.push(post);
+      receiver.answer(response, post);
+    });
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    return new Promise((closed) => server.close(() => closed()));
+  });
+  receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return receiver;
+}

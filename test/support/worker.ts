@@ -1,0 +1,81 @@
+import type { DestinationStream } from 'pino';
+import { inject, onTestFinished } from 'vitest';
+import type { Database } from '#domain/db/connect.ts';
+import { sealSecret } from '#domain/webhooks/seal.ts';
+import { makeSecret } from '#domain/webhooks/secret.ts';
+import { createLog } from '#runtime/log.ts';
+import { startWorker } from '../../apps/worker/app.ts';
+import { readConfig } from '../../apps/worker/config.ts';
+import { installTemporalLog } from '../../apps/worker/relay/temporal.ts';
+import type { TestDatabase } from './database.ts';
+
+// The SDK's runtime is one a process; what it says of itself is not what a test's output is for.
+installTemporalLog(createLog({ level: 'silent', name: 'test', region: 'us' }));
+
+/** The key that seals signing secrets in tests. */
+export const testWebhookSecretKeys = `1:${Buffer.from('a sealing key of the tests, 32 b').toString('base64')}`;
+
+/** What a worker of `database` reads from its environment; also for one that runs as a process of its own. */
+export function workerEnvironment(
+  database: TestDatabase,
+  settings: Record<string, string> = {},
+): Record<string, string> {
+  return {
+    REGION: 'us',
+    WORKER_DATABASE_URL: database.urls.worker,
+    TEMPORAL_ADDRESS: inject('temporalAddress'),
+    TEMPORAL_NAMESPACE: testNamespace(),
+    WEBHOOK_SECRET_KEYS: testWebhookSecretKeys,
+    WEBHOOK_ALLOW: '127.0.0.0/8',
+    HOST: '127.0.0.1',
+    METRICS_PORT: '0',
+    ...settings,
+  };
+}
+
+/** The namespace of this process of Vitest; one file at a time runs in it. */
+export function testNamespace(): string {
+  const namespaces = inject('temporalNamespaces');
+  return namespaces[(Number(process.env.VITEST_POOL_ID) - 1) % namespaces.length] ?? '';
+}
+
+/** Starts a worker on a test's database, in this process; it stops when the test ends. */
+export async function startTestWorker(database: TestDatabase, settings: Record<string, string> = {}) {
+  const logLines: string[] = [];
+  const config = readConfig(workerEnvironment(database, settings));
+  const destination = { write: (line: string) => void logLines.push(line) } as DestinationStream;
+  const worker = await startWorker(
+    config,
+    createLog({ level: 'info', name: 'worker', region: config.region, destination }),
+  );
+  onTestFinished(() => worker.stop());
+  return { ...worker, logLines };
+}
+
+/** Inserts a subscribed webhook as the console would. */
+export async function insertWebhook(
+  owner: Database,
+  fields: { organizationId: string; url: string; eventTypes?: string[] },
+): Promise<{ id: string; secret: string }> {
+  const { organizationId, url, eventTypes = ['client.started', 'client.ended', 'seat.given', 'seat.ended'] } = fields;
+  const { rows } = await owner.pool.query<{ id: string }>(
+    `insert into webhook (organization_id, url, event_types, slot)
+     select $1, $2, $3, min(s) from generate_series(1, 20) s
+     where not exists (select from webhook w where w.organization_id = $1 and w.slot = s) returning id`,
+    [organizationId, url, eventTypes],
+  );
+  const id = rows[0]?.id ?? '';
+  const secret = makeSecret();
+  const keys = readConfig({ ...stubSettings, WEBHOOK_SECRET_KEYS: testWebhookSecretKeys }).webhookSecretKeys;
+  await owner.pool.query('insert into webhook_secret (organization_id, webhook_id, sealed) values ($1, $2, $3)', [
+    ...[organizationId, id, sealSecret(secret, { organizationId, webhookId: id }, keys)],
+  ]);
+  return { id, secret };
+}
+
+const stubSettings = {
+  REGION: 'us',
+  WORKER_DATABASE_URL: 'postgresql://user:password@127.0.0.1/none',
+  TEMPORAL_ADDRESS: '127.0.0.1:7233',
+  TEMPORAL_NAMESPACE: 'none',
+};

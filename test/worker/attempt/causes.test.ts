@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { causeOfError } from '../../../apps/worker/attempt/fault.ts';
+import { causes, factsOf } from '../../../apps/worker/attempt/outcome.ts';
+
+const coded = (code: string, address = '203.0.113.1') =>
+  Object.assign(new Error('a message decides nothing'), { code, address });
+
+describe('The table of causes', () => {
+  it('has a stable code and a sentence with a remedy for each', () => {
+    expect(new Set(causes).size).toBe(causes.length);
+    for (const cause of causes) {
+      expect(cause).toMatch(/^[a-z][a-z0-9]*(_[a-z0-9]+)*$/);
+      expect(factsOf(cause).explanation, cause).toMatch(/^[A-Z].{30,}\.$/);
+      if (cause !== 'accepted') expect(factsOf(cause).explanation, cause).toContain(':');
+    }
+  });
+
+  it('delivers by one cause only, and lays nothing refused or delivered at our own door', () => {
+    expect(causes.filter((cause) => factsOf(cause).kind === 'delivered')).toEqual(['accepted']);
+    expect(causes.filter((cause) => factsOf(cause).ownFault)).toEqual([
+      'dns_unavailable',
+      'network_unreachable',
+      'sockets_exhausted',
+      'egress_blocked',
+    ]);
+  });
+});
+
+describe('The cause of a connection’s error', () => {
+  it.each([
+    ['ENETUNREACH', 'network_unreachable'],
+    ['ENETDOWN', 'network_unreachable'],
+    ['EMFILE', 'sockets_exhausted'],
+    ['ENFILE', 'sockets_exhausted'],
+    ['ENOBUFS', 'sockets_exhausted'],
+    ['EADDRNOTAVAIL', 'sockets_exhausted'],
+    ['EACCES', 'egress_blocked'],
+    ['EPERM', 'egress_blocked'],
+  ] as const)('%s is our own: %s', (code, cause) => {
+    expect(causeOfError(coded(code), 'connect')).toBe(cause);
+    expect(factsOf(cause).ownFault).toBe(true);
+  });
+
+  it.each([
+    ['ECONNREFUSED', 'connection_refused'],
+    ['ETIMEDOUT', 'connection_timeout'],
+    ['EHOSTUNREACH', 'host_unreachable'],
+    ['ECONNRESET', 'connection_failed'],
+    ['EWHATEVER', 'connection_failed'],
+  ] as const)('%s is the receiver’s: %s', (code, cause) => {
+    expect(causeOfError(coded(code), 'connect')).toBe(cause);
+    expect(factsOf(cause).ownFault).toBe(false);
+  });
+
+  it('is the receiver’s lack of IPv4 when only IPv6 was tried and we have no route', () => {
+    expect(causeOfError(coded('ENETUNREACH', '2606:4700::1'), 'connect')).toBe('ipv6_only');
+  });
+
+  it.each([
+    [['ENETUNREACH', '2606:4700::1', 'ECONNREFUSED', '203.0.113.1'], 'connection_refused'],
+    [['ENETUNREACH', '2606:4700::1', 'ENETUNREACH', '203.0.113.1'], 'network_unreachable'],
+    [['ETIMEDOUT', '203.0.113.2', 'EMFILE', '203.0.113.1'], 'connection_timeout'],
+    [['ENETUNREACH', '2606:4700::1', 'ENETUNREACH', '2606:4700::2'], 'ipv6_only'],
+  ] as const)('of several addresses %j is %s', ([code1, address1, code2, address2], cause) => {
+    expect(causeOfError(new AggregateError([coded(code1, address1), coded(code2, address2)]), 'connect')).toBe(cause);
+  });
+});

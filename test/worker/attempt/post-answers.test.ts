@@ -1,0 +1,199 @@
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { post, startRawServer } from './raw-server.ts';
+
+/** What a receiver answers with, in full, before it closes. */
+async function answering(answer: string | Buffer) {
+  const server = await startRawServer((socket) => socket.end(answer));
+  return { server, url: `http://127.0.0.1:${server.port}/hook?token=s3cret` };
+}
+
+const empty = 'content-length: 0\r\n\r\n';
+
+describe('The verdict of an attempt', () => {
+  it.each(['200 OK', '201 Created', '202 Accepted', '204 No Content', '206 Partial', '226', '299 Whatever'])(
+    'is delivered on %s',
+    async (status) => {
+      const { url } = await answering(`HTTP/1.1 ${status}\r\n${status.startsWith('204') ? '\r\n' : empty}`);
+      expect(await post(url)).toMatchObject({
+        kind: 'delivered',
+        status: Number(status.slice(0, 3)),
+        cause: 'accepted',
+        ownFault: false,
+        peerAddress: '127.0.0.1',
+      });
+    },
+  );
+
+  it.each([
+    [101, 'answered_other'],
+    [300, 'answered_redirect'],
+    [301, 'answered_redirect'],
+    [304, 'answered_redirect'],
+    [308, 'answered_redirect'],
+    [400, 'answered_client_error'],
+    [401, 'answered_unauthorized'],
+    [403, 'answered_unauthorized'],
+    [404, 'answered_not_found'],
+    [405, 'answered_method_refused'],
+    [410, 'answered_not_found'],
+    [413, 'answered_too_large'],
+    [429, 'answered_too_many'],
+    [499, 'answered_client_error'],
+    [500, 'answered_server_error'],
+    [503, 'answered_unavailable'],
+    [599, 'answered_server_error'],
+    [600, 'answered_other'],
+    [999, 'answered_other'],
+  ])('is failed on %i, as %s', async (status, cause) => {
+    const { url } = await answering(`HTTP/1.1 ${status} x\r\n${empty}`);
+    expect(await post(url)).toMatchObject({ kind: 'failed', status, cause, ownFault: false });
+  });
+
+  it.each([
+    ['100 Continue', 'HTTP/1.1 100 Continue\r\n\r\n'],
+    ['102 and 103', 'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'],
+  ])('is that of the final answer after %s', async (_name, interim) => {
+    const { url } = await answering(`${interim}HTTP/1.1 200 OK\r\n${empty}`);
+    expect(await post(url)).toMatchObject({ kind: 'delivered', status: 200 });
+    const failing = await answering(`${interim}HTTP/1.1 500 No\r\n${empty}`);
+    expect(await post(failing.url)).toMatchObject({ kind: 'failed', status: 500 });
+  });
+
+  it('understands HTTP/1.0 and answers that end with the connection', async () => {
+    const { url } = await answering('HTTP/1.0 200 OK\r\n\r\nthanks');
+    const outcome = await post(url);
+    expect(outcome).toMatchObject({ kind: 'delivered', keptBytes: 6 });
+    expect(outcome.answer.toString()).toBe('thanks');
+  });
+
+  it('follows no redirect, to a private address or anywhere else', async () => {
+    const inside = await startRawServer((socket) => socket.end(`HTTP/1.1 200 OK\r\n${empty}`));
+    for (const status of [301, 302, 303, 307, 308]) {
+      const { server, url } = await answering(
+        `HTTP/1.1 ${status} x\r\nlocation: http://127.0.0.1:${inside.port}/\r\nrefresh: 0;url=http://127.0.0.1:${inside.port}/\r\n${empty}`,
+      );
+      expect(await post(url)).toMatchObject({ kind: 'failed', status, cause: 'answered_redirect' });
+      expect(server.connections).toBe(1);
+    }
+    expect(inside.connections).toBe(0);
+  });
+});
+
+describe('A post', () => {
+  it('is one HTTP/1.1 request with the body’s bytes, our headers and nothing else', async () => {
+    const { server, url } = await answering(`HTTP/1.1 200 OK\r\n${empty}`);
+    const body = Buffer.from('{"name":"é"}');
+    await post(url, { body, headers: { 'webhook-id': '7', Host: 'evil.example', 'content-length': '1' } });
+    const [head, sent] = (server.requests[0] ?? '').split('\r\n\r\n');
+    expect(Buffer.from(sent ?? '', 'latin1')).toEqual(body);
+    expect(head?.split('\r\n').sort()).toEqual(
+      [
+        'POST /hook?token=s3cret HTTP/1.1',
+        'webhook-id: 7',
+        `host: 127.0.0.1:${server.port}`,
+        `content-length: ${body.length}`,
+        'connection: close',
+      ].sort(),
+    );
+  });
+
+  it('uses a connection of its own, even when the receiver would keep it', async () => {
+    const server = await startRawServer((socket) =>
+      socket.write(`HTTP/1.1 200 OK\r\nconnection: keep-alive\r\n${empty}`),
+    );
+    const url = `http://127.0.0.1:${server.port}/`;
+    expect(await post(url)).toMatchObject({ kind: 'delivered' });
+    expect(await post(url)).toMatchObject({ kind: 'delivered' });
+    expect(server.connections).toBe(2);
+  });
+
+  it('tells how long each phase took that was completed', async () => {
+    const { url } = await answering(`HTTP/1.1 200 OK\r\n${empty}`);
+    const { timingsMs } = await post(url);
+    expect(timingsMs).toEqual({
+      dns: null,
+      connect: expect.any(Number),
+      tls: null,
+      firstByte: expect.any(Number),
+      total: expect.any(Number),
+    });
+    for (const ms of Object.values(timingsMs)) expect(ms === null || Number.isInteger(ms)).toBe(true);
+  });
+
+  it('is not sent to a URL that is refused, and says so without repeating it', async () => {
+    const outcome = await post('https://10.0.0.1/hook?token=s3cret');
+    expect(outcome).toMatchObject({
+      kind: 'refused',
+      cause: 'address_not_public',
+      status: null,
+      peerAddress: null,
+      keptBytes: 0,
+    });
+    expect(outcome.explanation).not.toMatch(/s3cret|10\.0/);
+  });
+});
+
+describe('The kept answer', () => {
+  it('is the body’s beginning, chunked or not, and at most what may be kept', async () => {
+    const plain = await answering('HTTP/1.1 500 x\r\ncontent-length: 11\r\n\r\nhello world');
+    expect((await post(plain.url)).answer.toString()).toBe('hello world');
+    const chunked = await answering(
+      'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n',
+    );
+    expect((await post(chunked.url)).answer.toString()).toBe('hello world');
+    const cut = await post(plain.url, { keepBytes: 5 });
+    expect(cut).toMatchObject({ status: 500, keptBytes: 5 });
+    expect(cut.answer.toString()).toBe('hello');
+  });
+
+  it('is at most 16 KiB, and the connection is closed there', async () => {
+    const long = Buffer.alloc(200_000, 'x');
+    const { url } = await answering(
+      Buffer.concat([Buffer.from(`HTTP/1.1 200 OK\r\ncontent-length: ${long.length}\r\n\r\n`), long]),
+    );
+    const outcome = await post(url);
+    expect(outcome).toMatchObject({ kind: 'delivered', keptBytes: 16_384 });
+    expect(outcome.answer.equals(long.subarray(0, 16_384))).toBe(true);
+  });
+
+  it('is never decompressed', async () => {
+    const bomb = gzipSync(Buffer.alloc(8 * 1024 * 1024));
+    const { server, url } = await answering(
+      Buffer.concat([
+        Buffer.from(`HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: ${bomb.length}\r\n\r\n`),
+        bomb,
+      ]),
+    );
+    const outcome = await post(url);
+    expect(outcome.answer.equals(bomb.subarray(0, 16_384))).toBe(true);
+    expect(server.requests[0]).not.toMatch(/accept-encoding/i);
+  });
+});
+
+describe('Retry-After', () => {
+  const clock = () => Date.parse('2026-01-01T00:00:00.500Z');
+
+  it.each([
+    [429, '120', 120],
+    [503, '0', 0],
+    [503, ' 7 ', 7],
+    [429, '99999999999999999999999', 86_400],
+    [503, 'Thu, 01 Jan 2026 00:02:00 GMT', 120],
+    [503, 'Wed, 31 Dec 2025 23:00:00 GMT', 0],
+    [503, 'Fri, 01 Jan 2999 00:00:00 GMT', 86_400],
+    [429, '-1', null],
+    [429, '1.5', null],
+    [429, '1e3', null],
+    [429, 'soon', null],
+    [429, '', null],
+    [429, '2026-01-01', null],
+    [429, 'Thu, 99 Foo 2026 00:00:00 GMT', null],
+    [500, '120', null],
+    [200, '120', null],
+    [301, '120', null],
+  ])('of a %i with %j is read as %j', async (status, value, seconds) => {
+    const { url } = await answering(`HTTP/1.1 ${status} x\r\nretry-after: ${value}\r\n${empty}`);
+    expect((await post(url, { clock })).retryAfterSeconds).toBe(seconds);
+  });
+});

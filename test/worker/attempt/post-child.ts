@@ -1,0 +1,27 @@
+/** `post-child.ts plain|without-descriptors URL`: posts once and prints the outcome with the growth of memory, for own-fault.test.ts. */
+import { openSync } from 'node:fs';
+import { addressBlocks } from '#runtime/settings/types.ts';
+import { postOnce } from '../../../apps/worker/attempt/post.ts';
+
+const [mode, url = ''] = process.argv.slice(2);
+const attempt = () =>
+  postOnce({
+    url,
+    headers: {},
+    body: Buffer.from('{}'),
+    allow: addressBlocks.parse('127.0.0.0/8'),
+    resolve: async () => ({ ok: false, cause: 'dns_unavailable' }),
+    deadlineMs: 5_000,
+  });
+
+if (mode === 'without-descriptors') {
+  try {
+    for (;;) openSync('/dev/null', 'r');
+  } catch {
+    // EMFILE: now there is none left
+  }
+}
+const highestBytes = () => process.resourceUsage().maxRSS * 1024; // needs no file descriptor
+const before = highestBytes();
+const { kind, cause, ownFault, keptBytes } = await attempt();
+console.log(JSON.stringify({ kind, cause, ownFault, keptBytes, grownBytes: highestBytes() - before }));

@@ -1,0 +1,240 @@
+import type { Socket } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { keepOn, post, startRawServer, startSocketServer } from './raw-server.ts';
+
+/** Short, as most of these receivers never end by themselves. */
+const deadlineMs = 400;
+const head = 'HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n';
+
+/** Posts to a receiver that does this with each request. */
+async function postTo(onRequest: (socket: Socket) => void, options: Parameters<typeof post>[1] = { deadlineMs }) {
+  const server = await startRawServer(onRequest);
+  return post(`http://127.0.0.1:${server.port}/`, options);
+}
+
+describe('A 2xx status line in time is delivered, although', () => {
+  const delivered = { kind: 'delivered', status: 200, cause: 'accepted', ownFault: false };
+
+  it.each<[string, (socket: Socket) => void]>([
+    ['the headers never end', (s) => s.write('HTTP/1.1 200 OK\r\nx-a: 1')],
+    [
+      'the headers trickle',
+      (s) => {
+        s.write('HTTP/1.1 200 OK\r\n');
+        keepOn(s, 20, () => s.write('x'));
+      },
+    ],
+    ['the connection closes in the headers', (s) => s.end('HTTP/1.1 200 OK\r\nx-a: 1')],
+    [
+      'the connection is reset in the headers',
+      (s) => s.write('HTTP/1.1 200 OK\r\nx-a: 1', () => setTimeout(() => s.resetAndDestroy(), 20)),
+    ],
+    ['a header is malformed', (s) => s.end('HTTP/1.1 200 OK\r\nno colon here\r\n\r\n')],
+    ['a header is larger than is read', (s) => s.end(`HTTP/1.1 200 OK\r\nx-a: ${'a'.repeat(1_000_000)}\r\n\r\n`)],
+    ['there are a hundred thousand headers', (s) => s.end(`HTTP/1.1 200 OK\r\n${'x-a: b\r\n'.repeat(100_000)}\r\n`)],
+    [
+      'headers come without end',
+      (s) => {
+        s.write('HTTP/1.1 200 OK\r\n');
+        keepOn(s, 1, () => s.write('x-a: b\r\n'.repeat(100)));
+      },
+    ],
+    [
+      'its lengths contradict each other',
+      (s) => s.end('HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab'),
+    ],
+    [
+      'it has a length and chunks',
+      (s) => s.end('HTTP/1.1 200 OK\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n'),
+    ],
+    ['its length is nonsense', (s) => s.end('HTTP/1.1 200 OK\r\ncontent-length: -5\r\n\r\n')],
+    ['its length overflows', (s) => s.end('HTTP/1.1 200 OK\r\ncontent-length: 99999999999999999999999\r\n\r\n')],
+    ['the body is missing', (s) => s.write(head)],
+    ['the body is shorter than it said', (s) => s.end(`${head}short`)],
+    ['the body is longer than it said', (s) => s.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nmuch more')],
+    [
+      'the body trickles',
+      (s) => {
+        s.write(head);
+        keepOn(s, 20, () => s.write('x'));
+      },
+    ],
+    ['a chunk is malformed', (s) => s.end('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n')],
+    [
+      'a chunk’s extension never ends',
+      (s) => {
+        s.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;a=');
+        keepOn(s, 1, () => s.write('x'.repeat(1000)));
+      },
+    ],
+    [
+      'trailers come without end',
+      (s) => {
+        s.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n');
+        keepOn(s, 1, () => s.write('x-a: b\r\n'.repeat(100)));
+      },
+    ],
+    [
+      'the connection is reset in the body',
+      (s) => s.write(`${head}some`, () => setTimeout(() => s.resetAndDestroy(), 20)),
+    ],
+    ['more than one answer comes', (s) => s.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\nHTTP/1.1 500 No\r\n\r\n')],
+    [
+      'the status line came in pieces',
+      (s) => {
+        const line = [...'HTTP/1.1 200 OK\r\n\r\n'];
+        keepOn(s, 5, () => (line.length > 0 ? s.write(line.shift() ?? '') : s.end()));
+      },
+    ],
+  ])('%s', async (_name, onRequest) => {
+    expect(await postTo(onRequest)).toMatchObject(delivered);
+  });
+
+  it('the body never ends: 16 KiB are kept and the connection is closed', async () => {
+    const outcome = await postTo(
+      (s) => {
+        s.write('HTTP/1.1 200 OK\r\n\r\n');
+        keepOn(s, 1, () => s.write(Buffer.alloc(4096, 'x')));
+      },
+      { deadlineMs: 10_000 },
+    );
+    expect(outcome).toMatchObject({ ...delivered, keptBytes: 16_384 });
+  });
+
+  it('the body trickles: what came in time is kept', async () => {
+    const outcome = await postTo((s) => {
+      s.write(head);
+      keepOn(s, 20, () => s.write('x'));
+    });
+    expect(outcome.answer.toString()).toMatch(/^x{1,30}$/);
+  });
+
+  it('the answer comes before the request was read', async () => {
+    const server = await startSocketServer((s) => s.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'));
+    expect(await post(`http://127.0.0.1:${server.port}/`, { deadlineMs })).toMatchObject(delivered);
+  });
+});
+
+describe('An attempt has failed when', () => {
+  const failed = (cause: string) => ({ kind: 'failed', status: null, cause, ownFault: false, retryAfterSeconds: null });
+
+  it.each<[string, string, (socket: Socket) => void]>([
+    ['the receiver is silent', 'answer_timeout', () => {}],
+    [
+      'the status line trickles',
+      'answer_timeout',
+      (s) => {
+        s.write('HTTP/1.1 200 O');
+        keepOn(s, 20, () => s.write('K'));
+      },
+    ],
+    ['the status line lacks its end', 'answer_timeout', (s) => s.write('HTTP/1.1 200 OK')],
+    [
+      'only interim answers come',
+      'answer_timeout',
+      (s) => keepOn(s, 1, () => s.write('HTTP/1.1 103 Early Hints\r\nx: 1\r\n\r\n')),
+    ],
+    [
+      'the interim answer never ends',
+      'answer_timeout',
+      (s) => s.write('HTTP/1.1 100 Continue\r\nx: HTTP/1.1 200 OK\r\n'),
+    ],
+    ['the connection closes without an answer', 'answer_missing', (s) => s.end()],
+    ['the connection closes in the status line', 'answer_missing', (s) => s.end('HTTP/1.1 200')],
+    ['the connection closes after an interim answer', 'answer_missing', (s) => s.end('HTTP/1.1 100 Continue\r\n\r\n')],
+    ['the connection is reset', 'answer_missing', (s) => s.resetAndDestroy()],
+    ['the answer is another protocol', 'answer_not_http', (s) => s.end('SSH-2.0-OpenSSH_9.9\r\n')],
+    ['the answer is HTML alone', 'answer_not_http', (s) => s.end('<html>200 OK</html>\r\n\r\n')],
+    ['the answer is HTTP/2', 'answer_not_http', (s) => s.end(Buffer.from('00000404000000000000', 'hex'))],
+    ['the answer claims HTTP/9.9', 'answer_not_http', (s) => s.end('HTTP/9.9 200 OK\r\n\r\n')],
+    ['the status is no number', 'answer_not_http', (s) => s.end('HTTP/1.1 2OO OK\r\n\r\n')],
+    ['the status has two digits', 'answer_not_http', (s) => s.end('HTTP/1.1 20 OK\r\n\r\n')],
+    [
+      'the status line never ends',
+      'answer_not_http',
+      (s) => {
+        s.write('HTTP/1.1 200 ');
+        keepOn(s, 1, () => s.write('x'.repeat(1000)));
+      },
+    ],
+    ['noise comes', 'answer_not_http', (s) => s.end(Buffer.alloc(100_000, 0xff))],
+  ])('%s: %s', async (_name, cause, onRequest) => {
+    expect(await postTo(onRequest)).toMatchObject({ ...failed(cause), peerAddress: '127.0.0.1', keptBytes: 0 });
+  });
+
+  it('nothing listens', async () => {
+    expect(await post('http://127.0.0.1:1/')).toMatchObject({ ...failed('connection_refused'), peerAddress: null });
+  });
+
+  it('the receiver accepts and reads nothing', async () => {
+    const server = await startSocketServer((s) => s.pause());
+    const body = Buffer.alloc(16 * 1024 * 1024);
+    expect(await post(`http://127.0.0.1:${server.port}/`, { deadlineMs, body })).toMatchObject(
+      failed('answer_timeout'),
+    );
+  });
+
+  it('the time was up before the connection', async () => {
+    const server = await startRawServer((s) => s.end(head));
+    const resolve = (_name: string, signal: AbortSignal) =>
+      new Promise<{ ok: true; addresses: string[] }>((done) => {
+        signal.addEventListener('abort', () => done({ ok: true, addresses: ['127.0.0.1'] }));
+      });
+    const outcome = await post(`http://hooks.example.com:${server.port}/`, { deadlineMs: 50, resolve });
+    expect(outcome).toMatchObject({ kind: 'failed', status: null });
+    expect(['dns_timeout', 'connection_timeout']).toContain(outcome.cause);
+  });
+
+  it('an answer is later than the time for all of it, which the phases share', async () => {
+    const server = await startRawServer((s) => void setTimeout(() => s.end(head), 300));
+    const slowLookUp = async () => {
+      await new Promise((done) => setTimeout(done, 300));
+      return { ok: true as const, addresses: ['127.0.0.1'] };
+    };
+    const outcome = await post(`http://hooks.example.com:${server.port}/`, { deadlineMs, resolve: slowLookUp });
+    expect(outcome).toMatchObject(failed('answer_timeout'));
+  });
+});
+
+describe('The real 10 s', () => {
+  it('end an attempt at a silent receiver, and deliver to one that answers after 9 s', {
+    concurrent: true,
+  }, async () => {
+    const silent = await startRawServer(() => {});
+    const slow = await startRawServer((s) => void setTimeout(() => s.end('HTTP/1.1 204 No Content\r\n\r\n'), 9_000));
+    const [silence, lateness] = await Promise.all([
+      post(`http://127.0.0.1:${silent.port}/`),
+      post(`http://127.0.0.1:${slow.port}/`),
+    ]);
+    expect(silence).toMatchObject({ kind: 'failed', cause: 'answer_timeout' });
+    expect(silence.timingsMs.total).toBeGreaterThanOrEqual(10_000);
+    expect(lateness).toMatchObject({ kind: 'delivered', status: 204 });
+    expect(lateness.timingsMs.firstByte).toBeGreaterThanOrEqual(8_990);
+  });
+});
+
+describe('A late event loop', () => {
+  it('does not turn an answer that came in time into a timeout', async () => {
+    const { Worker } = await import('node:worker_threads');
+    // The receiver has a thread of its own, so that it answers while ours is blocked.
+    const worker = new Worker(
+      `const { parentPort } = require('node:worker_threads');
+       const server = require('node:net').createServer((s) => s.once('data', () => {
+         parentPort.postMessage('asked');
+         setTimeout(() => s.end('HTTP/1.1 200 OK\\r\\n\\r\\n'), 50);
+       }));
+       server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));`,
+      { eval: true },
+    );
+    try {
+      const port = await new Promise((done) => worker.once('message', done));
+      worker.once('message', () => {
+        const until = performance.now() + 600; // past the deadline, with the answer waiting in the socket
+        while (performance.now() < until);
+      });
+      expect(await post(`http://127.0.0.1:${port}/`, { deadlineMs })).toMatchObject({ kind: 'delivered', status: 200 });
+    } finally {
+      await worker.terminate();
+    }
+  });
+});

@@ -1,0 +1,88 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
+import { onTestFinished } from 'vitest';
+import { addressBlocks } from '#runtime/settings/types.ts';
+import type { Outcome } from '../../../apps/worker/attempt/outcome.ts';
+import { type Post, postOnce } from '../../../apps/worker/attempt/post.ts';
+
+/** A receiver made of bytes: `onRequest` gets each connection once the head and body of a post have arrived. */
+export interface RawServer {
+  port: number;
+  /** What each connection sent. */
+  requests: string[];
+  connections: number;
+}
+
+type OnConnection = (socket: Socket) => void;
+
+/** Starts a receiver on loopback that answers a whole request; with `tls` over TLS. It closes when the test ends. */
+export function startRawServer(onRequest: OnConnection, tls?: TlsOptions): Promise<RawServer> {
+  return startSocketServer(() => {}, tls, onRequest);
+}
+
+/** The same for what happens before a request: `onConnect` gets each connection at once. */
+export async function startSocketServer(
+  onConnect: OnConnection,
+  tls?: TlsOptions,
+  onRequest?: OnConnection,
+): Promise<RawServer> {
+  const sockets = new Set<Socket>();
+  const state: RawServer = { port: 0, requests: [], connections: 0 };
+  const accept = (socket: Socket) => {
+    const index = state.connections++;
+    socket.on('error', () => socket.destroy());
+    let request = '';
+    socket.on('data', (bytes: Buffer) => {
+      const wasWhole = isWhole(request);
+      request += bytes.toString('latin1');
+      state.requests[index] = request;
+      if (!wasWhole && isWhole(request)) onRequest?.(socket);
+    });
+    onConnect(socket);
+  };
+  const server: Server = tls === undefined ? createServer(accept) : createTlsServer(tls, accept);
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => sockets.delete(socket));
+  });
+  server.on('tlsClientError', () => {});
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  state.port = (server.address() as AddressInfo).port;
+  return state;
+}
+
+function isWhole(request: string): boolean {
+  const [head, body] = request.split('\r\n\r\n', 2);
+  const length = /^content-length: (\d+)/im.exec(head ?? '')?.[1];
+  return body !== undefined && body.length >= Number(length ?? 0);
+}
+
+/** Calls `write` every `everyMs` until the connection is gone. */
+export function keepOn(socket: Socket, everyMs: number, write: () => void): void {
+  const timer = setInterval(() => (socket.destroyed ? clearInterval(timer) : write()), everyMs);
+  socket.on('close', () => clearInterval(timer));
+}
+
+/** A look-up that must not happen. */
+const noLookUp = async () => {
+  throw new Error('nothing may be looked up in this test');
+};
+
+/** Posts to loopback, which is allowed; names are not looked up unless the test gives a resolver. */
+export function post(url: string, options: Partial<Post> = {}): Promise<Outcome> {
+  return postOnce({
+    url,
+    headers: { 'content-type': 'application/json', 'user-agent': 'test' },
+    body: Buffer.from('{"id":"1"}'),
+    allow: addressBlocks.parse('127.0.0.0/8'),
+    resolve: noLookUp,
+    ...options,
+  });
+}

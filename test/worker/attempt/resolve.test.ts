@@ -1,0 +1,169 @@
+import { describe, expect, it } from 'vitest';
+import { addressBlocks } from '#runtime/settings/types.ts';
+import { createResolve } from '../../../apps/worker/attempt/resolve.ts';
+import { type DnsAnswer, type DnsRecord, startDnsServer } from './dns-server.ts';
+import { post, startRawServer } from './raw-server.ts';
+
+const name = 'hooks.example.com';
+const unhurried = () => new AbortController().signal;
+const a = (value: string): DnsRecord => ({ type: 'A', value });
+const aaaa = (value: string): DnsRecord => ({ type: 'AAAA', value });
+const rootAnswer: DnsAnswer = [{ type: 'NS', value: 'a.root-servers.net' }];
+
+/** A DNS server with these answers for the name; the root's name servers are known unless `root` says otherwise. */
+async function resolver(answers: { A?: DnsAnswer; AAAA?: DnsAnswer; root?: DnsAnswer }) {
+  const { A = [], AAAA = [], root = rootAnswer } = answers;
+  const dns = await startDnsServer((asked, type) =>
+    asked === '.' ? root : type === 'A' ? A : type === 'AAAA' ? AAAA : [],
+  );
+  return { ...dns, resolve: createResolve({ servers: [dns.server] }) };
+}
+
+/** A receiver that accepts, and an answer of DNS that leads to it. */
+async function receiver() {
+  const server = await startRawServer((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'));
+  return { server, url: `http://${name}:${server.port}/` };
+}
+
+describe('Looking up a name', () => {
+  it('gives all A and AAAA records, IPv4 first', async () => {
+    const { resolve } = await resolver({ A: [a('8.8.8.8'), a('8.8.4.4')], AAAA: [aaaa('2606:4700::1111')] });
+    const { addresses } = (await resolve(name, unhurried())) as { addresses: string[] };
+    expect([...addresses].sort()).toEqual(['2606:4700::1111', '8.8.4.4', '8.8.8.8']);
+    expect(addresses[2]).toBe('2606:4700::1111');
+  });
+
+  it.each<[string, { A?: DnsAnswer; AAAA?: DnsAnswer; root?: DnsAnswer }, unknown]>([
+    ['AAAA alone', { AAAA: [aaaa('2606:4700::1')] }, { ok: true, addresses: ['2606:4700::1'] }],
+    ['A when AAAA fails', { A: [a('8.8.8.8')], AAAA: 'SERVFAIL' }, { ok: true, addresses: ['8.8.8.8'] }],
+    ['A when AAAA is never answered', { A: [a('8.8.8.8')], AAAA: null }, { ok: true, addresses: ['8.8.8.8'] }],
+    ['a name that does not exist', { A: 'NXDOMAIN', AAAA: 'NXDOMAIN' }, { ok: false, cause: 'dns_no_such_name' }],
+    ['a name without addresses', {}, { ok: false, cause: 'dns_no_address' }],
+    ['SERVFAIL', { A: 'SERVFAIL', AAAA: 'SERVFAIL' }, { ok: false, cause: 'dns_failed' }],
+    ['SERVFAIL beside no data', { A: 'SERVFAIL' }, { ok: false, cause: 'dns_failed' }],
+    ['a silent zone', { A: null, AAAA: null }, { ok: false, cause: 'dns_timeout' }],
+    [
+      'a resolver that fails at everything',
+      { A: 'SERVFAIL', AAAA: 'SERVFAIL', root: 'SERVFAIL' },
+      { ok: false, cause: 'dns_unavailable' },
+    ],
+    ['a silent resolver', { A: null, AAAA: null, root: null }, { ok: false, cause: 'dns_unavailable' }],
+  ])('tells %s apart', async (_case, answers, expected) => {
+    const { resolve } = await resolver(answers);
+    expect(await resolve(name, unhurried())).toEqual(expected);
+  });
+
+  it('says that our resolver is unavailable when nothing listens there', async () => {
+    const resolve = createResolve({ servers: ['127.0.0.1:1'] });
+    expect(await resolve(name, unhurried())).toEqual({ ok: false, cause: 'dns_unavailable' });
+  });
+
+  it('stops asking when the attempt is over', async () => {
+    const { resolve } = await resolver({ A: null, AAAA: null });
+    expect(await resolve(name, AbortSignal.timeout(50))).toEqual({ ok: false, cause: 'dns_timeout' });
+  });
+
+  it('asks for the name as it is, without search domains, and again each time', async () => {
+    const { resolve, questions } = await resolver({ A: 'NXDOMAIN', AAAA: 'NXDOMAIN' });
+    await resolve('hooks', unhurried());
+    await resolve('hooks', unhurried());
+    expect([...questions].sort()).toEqual(['hooks A', 'hooks A', 'hooks AAAA', 'hooks AAAA']);
+  });
+});
+
+describe('A post to a name', () => {
+  it.each<[string, { A?: DnsAnswer; AAAA?: DnsAnswer }]>([
+    ['a private address', { A: [a('10.0.0.1')] }],
+    ['the metadata address', { A: [a('169.254.169.254')] }],
+    ['a private address after an allowed one', { A: [a('127.0.0.1'), a('10.0.0.1')] }],
+    ['a private address before an allowed one', { A: [a('192.168.0.1'), a('127.0.0.1')] }],
+    ['a private IPv6 address beside an allowed IPv4', { A: [a('127.0.0.1')], AAAA: [aaaa('fd00::1')] }],
+    ['loopback in IPv6 beside an allowed IPv4', { A: [a('127.0.0.1')], AAAA: [aaaa('::1')] }],
+    ['a mapped private address', { A: [a('127.0.0.1')], AAAA: [aaaa('::ffff:a00:1')] }],
+    ['a NAT64 private address', { AAAA: [aaaa('64:ff9b::a00:1')] }],
+    ['a chain of aliases to a private address', { A: chain('10.0.0.1') }],
+    ['0.0.0.0', { A: [a('0.0.0.0')] }],
+  ])('is refused when DNS answers with %s', async (_case, answers) => {
+    const { server, url } = await receiver();
+    const { resolve } = await resolver(answers);
+    const outcome = await post(url, { resolve });
+    expect(outcome).toMatchObject({
+      kind: 'refused',
+      cause: 'name_not_public',
+      status: null,
+      peerAddress: null,
+      ownFault: false,
+    });
+    expect(outcome.timingsMs).toMatchObject({ connect: null, tls: null, firstByte: null });
+    expect(server.connections).toBe(0);
+  });
+
+  it('follows a chain of aliases to an allowed address, and names the host of the URL to the receiver', async () => {
+    const { server, url } = await receiver();
+    const { resolve } = await resolver({ A: chain('127.0.0.1') });
+    const outcome = await post(url, { resolve });
+    expect(outcome).toMatchObject({ kind: 'delivered', peerAddress: '127.0.0.1' });
+    expect(outcome.timingsMs.dns).toEqual(expect.any(Number));
+    expect(server.requests[0]).toContain(`host: ${name}:${server.port}\r\n`);
+  });
+
+  it('connects to the address that was judged, whatever DNS says from then on', async () => {
+    const { server, url } = await receiver();
+    let asked = 0;
+    const dns = await startDnsServer((_name, type) => {
+      if (type !== 'A') return [];
+      asked += 1;
+      return [a(asked === 1 ? '127.0.0.1' : '10.0.0.1')];
+    });
+    const resolve = createResolve({ servers: [dns.server] });
+    expect(await post(url, { resolve })).toMatchObject({ kind: 'delivered', peerAddress: '127.0.0.1' });
+    expect([...dns.questions].sort()).toEqual([`${name} A`, `${name} AAAA`]); // nothing was asked after the judgement
+
+    expect(await post(url, { resolve })).toMatchObject({ kind: 'refused', cause: 'name_not_public' });
+    expect(server.connections).toBe(1);
+  });
+
+  it('sends plain http to no name that has a public address', async () => {
+    const { url } = await receiver();
+    const { resolve } = await resolver({ A: [a('8.8.8.8')] });
+    expect(await post(url, { resolve })).toMatchObject({ kind: 'refused', cause: 'url_scheme', peerAddress: null });
+    const both = await resolver({ A: [a('127.0.0.1'), a('8.8.8.8')] });
+    expect(await post(url, { resolve: both.resolve })).toMatchObject({ kind: 'refused', cause: 'url_scheme' });
+  });
+
+  it('tries the other addresses when one does not answer', async () => {
+    const { url } = await receiver();
+    // 127.0.0.2 refuses at once: the receiver listens on 127.0.0.1 only.
+    const { resolve } = await resolver({ A: [a('127.0.0.2'), a('127.0.0.1')] });
+    expect(await post(url, { resolve })).toMatchObject({ kind: 'delivered', peerAddress: '127.0.0.1' });
+  });
+
+  it('reaches no name without a resolver of ours, and counts that as our fault', async () => {
+    const outcome = await post(`https://${name}/`, { resolve: createResolve({ servers: ['127.0.0.1:1'] }) });
+    expect(outcome).toMatchObject({ kind: 'failed', cause: 'dns_unavailable', ownFault: true, peerAddress: null });
+  });
+
+  it('ends in time when a resolver never answers', async () => {
+    const outcome = await post(`https://${name}/`, { resolve: () => new Promise(() => {}), deadlineMs: 50 });
+    expect(outcome).toMatchObject({ kind: 'failed', cause: 'dns_timeout', ownFault: false });
+  });
+
+  it('never looks localhost up', async () => {
+    const { server } = await receiver();
+    expect(await post(`http://localhost:${server.port}/`)).toMatchObject({
+      kind: 'delivered',
+      peerAddress: '127.0.0.1',
+    });
+    expect(await post('https://localhost/', { allow: addressBlocks.parse('') })).toMatchObject({
+      cause: 'url_host_local',
+    });
+  });
+});
+
+function chain(address: string): DnsRecord[] {
+  return [
+    { type: 'CNAME', value: 'one.example.net' },
+    { type: 'CNAME', name: 'one.example.net', value: 'two.example.org' },
+    { type: 'A', name: 'two.example.org', value: address },
+  ];
+}

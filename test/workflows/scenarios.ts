@@ -1,0 +1,151 @@
+import type { Client } from '@temporalio/client';
+import type { Pool } from 'pg';
+import { beginRoundSql } from '#domain/db/queries/claim-deliveries.ts';
+import type { Behaviour } from '../chaos/plan.ts';
+
+/** One delivery of a scenario's own, and what may be done to it. */
+export interface Stage {
+  pool: Pool;
+  client: Client;
+  organizationId: string;
+  webhookId: string;
+  /** What the receiver does with the `nth` post, from 1; 200 until it is set. */
+  receive: (plan: (nth: number) => Behaviour) => void;
+  /** Begins a grant, whose event this delivery is of. Returns its id. */
+  makeEvent: () => Promise<string>;
+  /** Waits until this many attempts of the delivery are in the table, `open` of them under way. */
+  attempts: (count: number, open: 0 | 1) => Promise<void>;
+  /** Waits until the delivery has this state. */
+  state: (state: string) => Promise<void>;
+  /** Kills the worker, which comes up again by itself. */
+  killWorker: () => Promise<void>;
+  killPostgres: () => Promise<void>;
+  restartPostgres: () => Promise<void>;
+}
+
+/** Brings a delivery to its end in one particular way. Returns which round's workflow is to be kept. */
+export interface Scenario {
+  /** Names the saved history. */
+  kind: string;
+  run: (stage: Stage) => Promise<{ eventId: string; round: number }>;
+}
+
+/** The waits that every scenario runs with: short ones, one that stands for hours, and the end. */
+export const scenarioSchedule = '500ms,500ms,20s,1s';
+
+const fail: Behaviour = { kind: 'answer', status: 500 };
+const accept: Behaviour = { kind: 'answer', status: 200 };
+const workflowOf = ({ webhookId }: Stage, eventId: string) => `delivery/${webhookId}/${eventId}`;
+
+/** Every way in which a delivery's workflow ends; each is in `histories/` under its kind. */
+export const scenarios: readonly Scenario[] = [
+  {
+    kind: 'delivered-at-once',
+    async run(stage) {
+      const eventId = await stage.makeEvent();
+      await stage.state('delivered');
+      return { eventId, round: 1 };
+    },
+  },
+  {
+    kind: 'delivered-after-retries',
+    async run(stage) {
+      stage.receive((nth) => (nth < 3 ? fail : accept));
+      const eventId = await stage.makeEvent();
+      await stage.state('delivered');
+      return { eventId, round: 1 };
+    },
+  },
+  {
+    kind: 'delivered-to-a-failing-webhook',
+    async run(stage) {
+      await stage.pool.query('update webhook set failing_since = now() where id = $1', [stage.webhookId]);
+      const eventId = await stage.makeEvent();
+      await stage.state('delivered');
+      return { eventId, round: 1 };
+    },
+  },
+  {
+    kind: 'exhausted',
+    async run(stage) {
+      stage.receive(() => fail);
+      const eventId = await stage.makeEvent();
+      await stage.state('exhausted');
+      return { eventId, round: 1 };
+    },
+  },
+  {
+    kind: 'retried-now',
+    async run(stage) {
+      stage.receive((nth) => (nth < 4 ? fail : accept));
+      const eventId = await stage.makeEvent();
+      await stage.attempts(3, 0);
+      await stage.client.workflow.getHandle(workflowOf(stage, eventId)).signal('retryNow');
+      await stage.state('delivered');
+      return { eventId, round: 1 };
+    },
+  },
+  {
+    kind: 'cancelled',
+    async run(stage) {
+      stage.receive(() => fail);
+      const eventId = await stage.makeEvent();
+      await stage.attempts(3, 0);
+      await stage.pool.query(
+        `update delivery set state = 'cancelled', next_attempt_at = null, settled_at = now() where webhook_id = $1`,
+        [stage.webhookId],
+      );
+      await stage.client.workflow.getHandle(workflowOf(stage, eventId)).signal('cancel');
+      return { eventId, round: 1 };
+    },
+  },
+  {
+    kind: 'parked',
+    async run(stage) {
+      stage.receive(() => fail);
+      const eventId = await stage.makeEvent();
+      await stage.attempts(3, 0);
+      await stage.pool.query(
+        `with hook as (update webhook set state = 'parked', parked_reason = 'failing' where id = $1)
+         update delivery set state = 'parked', next_attempt_at = null where webhook_id = $1`,
+        [stage.webhookId],
+      );
+      return { eventId, round: 1 };
+    },
+  },
+  {
+    kind: 'lost-worker',
+    async run(stage) {
+      stage.receive((nth) => (nth === 1 ? { kind: 'hang' } : accept));
+      const eventId = await stage.makeEvent();
+      await stage.attempts(1, 1);
+      await stage.killWorker();
+      await stage.state('delivered');
+      return { eventId, round: 1 };
+    },
+  },
+  {
+    kind: 'database-away',
+    async run(stage) {
+      stage.receive((nth) => (nth < 2 ? fail : accept));
+      const eventId = await stage.makeEvent();
+      await stage.attempts(1, 0);
+      await stage.killPostgres();
+      await new Promise((resolve) => setTimeout(resolve, 3_000));
+      await stage.restartPostgres();
+      await stage.state('delivered');
+      return { eventId, round: 1 };
+    },
+  },
+  {
+    kind: 'postponed-in-a-second-round',
+    async run(stage) {
+      stage.receive((nth) => (nth === 1 ? { kind: 'answer', status: 500, afterMs: 4_000 } : accept));
+      const eventId = await stage.makeEvent();
+      await stage.attempts(1, 1);
+      await stage.pool.query(beginRoundSql, [stage.organizationId, stage.webhookId, eventId, 1]);
+      await stage.state('delivered');
+      return { eventId, round: 2 };
+    },
+  },
+];

@@ -1,0 +1,18 @@
+import { describe, expect, it } from 'vitest';
+import { defaultDelaysMs, parseSchedule } from '../../workflows/deliver-event/schedule.ts';
+
+describe('the schedule', () => {
+  it('is thirteen attempts in about 72 hours', () => {
+    expect(defaultDelaysMs).toEqual(parseSchedule('5s,30s,5m,15m,30m,1h,2h,4h,8h,12h,20h,24h'));
+    const hours = defaultDelaysMs.reduce((sum, delayMs) => sum + delayMs, 0) / 3_600_000;
+    expect(hours).toBeGreaterThan(71.5);
+    expect(hours).toBeLessThanOrEqual(72);
+  });
+
+  it('is read from waits with units, and refused with what would be right', () => {
+    expect(parseSchedule('100ms, 2s,3m,48h')).toEqual([100, 2_000, 180_000, 172_800_000]);
+    for (const text of ['', '5', '5s,', '0s', '49h', '-1s', '1.5s', Array(51).fill('1s').join()]) {
+      expect(() => parseSchedule(text), text).toThrow('must be waits separated by commas');
+    }
+  });
+});

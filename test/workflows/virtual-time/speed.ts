@@ -1,0 +1,2 @@
+/** How much faster time passes for a workflow in virtual time: 72 hours in 13 seconds. */
+export const timesFaster = 20_000;

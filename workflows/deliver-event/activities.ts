@@ -1,0 +1,189 @@
+import { ApplicationFailure } from '@temporalio/common';
+import type { Pool } from 'pg';
+import pg from 'pg';
+import {
+  type AdmittedRow,
+  admitAttemptSql,
+  type LostRow,
+  recordLostSql,
+  recordOutcomeSql,
+} from '#domain/db/queries/attempts.ts';
+import type { AttemptInput, AttemptResult, DeliveryActivities, DeliveryKey } from './types.ts';
+
+/** What one post came to, as the delivery's record needs it. */
+export interface PostOutcome {
+  kind: 'delivered' | 'refused' | 'failed';
+  status: number | null;
+  /** A stable code, and a sentence with the remedy; neither holds a secret, a body or a URL's query. */
+  cause: string;
+  explanation: string;
+  timingsMs: { total: number };
+  peerAddress: string | null;
+  keptBytes: number;
+  /** At most 16 KiB of the answer. */
+  answer: Buffer;
+  retryAfterSeconds: number | null;
+  /** A fault of our own egress, which does not use up the receiver's attempts. */
+  ownFault: boolean;
+}
+
+export interface ActivityDependencies {
+  pool: Pool;
+  /** One HTTP attempt; never throws for what the receiver does. */
+  post: (request: { url: string; headers: Record<string, string>; body: Buffer }) => Promise<PostOutcome>;
+  /** The headers of one attempt, signed with secrets that are sealed (newest first) and open only for this webhook. */
+  sign: (delivery: DeliveryKey, sealed: Buffer[], body: Buffer) => Record<string, string>;
+  onAttempt?: (line: AttemptLine) => void;
+  /** Told of a fault of ours before it becomes a failure without its text; the attempt goes on as lost. */
+  onFault?: (cause: unknown, delivery: DeliveryKey) => void;
+}
+
+/** What logs and metrics tell of an attempt: ids, a verdict and times. */
+export interface AttemptLine extends DeliveryKey {
+  number: number;
+  type: string;
+  outcome: AttemptResult['kind'];
+  status: number | null;
+  cause: string;
+  durationMs: number;
+}
+
+/** All of a webhook's places are taken, or a fault was ours: this soon it is tried again. */
+const noPlaceWaitMs = 1_000;
+const ownFaultWaitMs = 15_000;
+const uniqueViolation = '23505';
+
+/** Makes the activities of deliveries, over the connections of the worker that runs them. */
+export function createDeliveryActivities(deps: ActivityDependencies): DeliveryActivities {
+  const { pool, post, sign, onAttempt = () => {}, onFault = () => {} } = deps;
+
+  async function attemptDelivery(input: AttemptInput): Promise<AttemptResult> {
+    const admitted = await admit(pool, input);
+    if (admitted === null) return { kind: 'closed' };
+    const { number, url, type, body: text, secrets, sequence } = admitted;
+    if (number === null) return { kind: 'postponed', waitMs: noPlaceWaitMs };
+    const body = Buffer.from(text);
+    const sealed = secrets.map((secret) => Buffer.from(secret.sealed, 'base64'));
+    const signed = sign(input, sealed, body);
+    const headers = {
+      ...signed,
+      'webhook-attempt': String(number),
+      ...(sequence === null ? {} : { 'webhook-sequence': sequence }),
+    };
+    const outcome = await post({ url, headers, body });
+    const result = resultOf(outcome, input.nextDelayMs);
+    await record(input, number, outcome, result);
+    const { organizationId, webhookId, eventId } = input;
+    const durationMs = outcome.timingsMs.total;
+    onAttempt({
+      organizationId,
+      webhookId,
+      eventId,
+      number,
+      type,
+      outcome: result.kind,
+      status: outcome.status,
+      cause: outcome.cause,
+      durationMs,
+    });
+    return result;
+  }
+
+  async function record(
+    input: AttemptInput,
+    number: number,
+    outcome: PostOutcome,
+    result: AttemptResult,
+  ): Promise<void> {
+    const { organizationId, webhookId, eventId } = input;
+    const follows = result.kind === 'delivered' || result.kind === 'exhausted' ? result.kind : 'waiting';
+    const waitMs = 'waitMs' in result ? result.waitMs : null;
+    const { status, cause, explanation, timingsMs, peerAddress, keptBytes, answer, ownFault } = outcome;
+    const values = [
+      ...[
+        organizationId,
+        webhookId,
+        eventId,
+        number,
+        status,
+        cause,
+        explanation,
+        JSON.stringify(timingsMs),
+        peerAddress,
+      ],
+      ...[keptBytes, answer, follows, waitMs, !ownFault && follows !== 'delivered'],
+    ];
+    await retriedWhileAway(() => pool.query({ name: 'recordOutcome', text: recordOutcomeSql, values }));
+  }
+
+  async function recordLostAttempt(input: AttemptInput): Promise<AttemptResult> {
+    const { organizationId, webhookId, eventId, round, nextDelayMs } = input;
+    const follows = nextDelayMs === null ? 'exhausted' : 'waiting';
+    const values = [organizationId, webhookId, eventId, round, follows, nextDelayMs];
+    const { rows } = await pool.query<LostRow>({ name: 'recordLost', text: recordLostSql, values });
+    return resultOfLost(rows[0], nextDelayMs);
+  }
+
+  /** Temporal keeps what a failed activity says, and no text of an error may get there: it could quote a value. */
+  const withoutText =
+    (activity: (input: AttemptInput) => Promise<AttemptResult>) =>
+    async (input: AttemptInput): Promise<AttemptResult> => {
+      try {
+        return await activity(input);
+      } catch (cause) {
+        onFault(cause, input);
+        const failure = ApplicationFailure.create({ message: 'a fault of our own, told in the worker’s log' });
+        failure.stack = '';
+        throw failure;
+      }
+    };
+
+  return { attemptDelivery: withoutText(attemptDelivery), recordLostAttempt: withoutText(recordLostAttempt) };
+}
+
+/** How a round goes on after an attempt whose end Temporal never heard of. */
+function resultOfLost(row: LostRow | undefined, nextDelayMs: number | null): AttemptResult {
+  if (!row?.open) return { kind: 'closed' };
+  if (row.closed) return nextDelayMs === null ? { kind: 'exhausted' } : { kind: 'failed', waitMs: nextDelayMs };
+  const dueInMs = row.dueInMs ?? 0;
+  const isRecorded = dueInMs > 0 && nextDelayMs !== null;
+  return isRecorded ? { kind: 'failed', waitMs: dueInMs } : { kind: 'postponed', waitMs: Math.max(dueInMs, 1_000) };
+}
+
+/** @returns null when the delivery is not open to this round; `number` null when no place is free. */
+async function admit(pool: Pool, input: AttemptInput): Promise<AdmittedRow | null> {
+  const { organizationId, webhookId, eventId, round, nextDelayMs } = input;
+  const values = [organizationId, webhookId, eventId, round, nextDelayMs === null];
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const { rows } = await pool.query<AdmittedRow>({ name: 'admitAttempt', text: admitAttemptSql, values });
+      return rows[0] ?? null;
+    } catch (error) {
+      const collided = error instanceof pg.DatabaseError && error.code === uniqueViolation;
+      if (!collided) throw error;
+      if (tries === 5) return { number: null, url: '', type: '', body: '', sequence: null, secrets: [] };
+    }
+  }
+}
+
+function resultOf(outcome: PostOutcome, nextDelayMs: number | null): AttemptResult {
+  if (outcome.kind === 'delivered') return { kind: 'delivered' };
+  if (outcome.ownFault) return { kind: 'postponed', waitMs: ownFaultWaitMs };
+  if (nextDelayMs === null) return { kind: 'exhausted' };
+  const floorMs = (outcome.retryAfterSeconds ?? 0) * 1000;
+  return { kind: 'failed', waitMs: Math.max(nextDelayMs, floorMs) };
+}
+
+/** The answer is here and must not be forgotten because the database blinks: tried for five seconds, after which the attempt is closed as lost. */
+async function retriedWhileAway(write: () => Promise<unknown>): Promise<void> {
+  const giveUpAt = performance.now() + 5_000;
+  for (;;) {
+    try {
+      await write();
+      return;
+    } catch (error) {
+      if (performance.now() > giveUpAt) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 250));
+    }
+  }
+}

@@ -1,0 +1,28 @@
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+
+/** The waits after each failed attempt, in milliseconds: 13 attempts in about 72 hours. Source: design, section 6. */
+export const defaultDelaysMs: readonly number[] = [
+  ...[5_000, 30_000, 5 * minuteMs, 15 * minuteMs, 30 * minuteMs],
+  ...[1, 2, 4, 8, 12, 20, 24].map((hours) => hours * hourMs),
+];
+
+const units: Record<string, number> = { ms: 1, s: 1_000, m: minuteMs, h: hourMs };
+
+/**
+ * Reads a schedule such as `1s,2s,5m` (units ms, s, m, h) into milliseconds.
+ *
+ * @throws RangeError when a part is no positive wait of at most 48 hours, or there are none or more than 50.
+ */
+export function parseSchedule(text: string): number[] {
+  const delays = text.split(',').map((part) => {
+    const [, amount = '', unit = ''] = /^\s*(\d{1,9})(ms|s|m|h)\s*$/.exec(part) ?? [];
+    return Number(amount) * (units[unit] ?? 0);
+  });
+  if (delays.length > 50 || !delays.every((delayMs) => delayMs > 0 && delayMs <= 48 * hourMs)) {
+    throw new RangeError(
+      'must be waits separated by commas, for example 5s,30s,5m,1h, each above zero and at most 48h',
+    );
+  }
+  return delays;
+}

@@ -1,0 +1,2 @@
+/** All that a worker bundles. Workflow code is replayed: it is deterministic, and imports the SDK, pure files and types only. */
+export { deliverEvent } from './deliver-event/workflow.ts';
