@@ -1,0 +1,114 @@
+import type { Database } from '#domain/db/connect.ts';
+import type { OrgctlConfig } from './config.ts';
+import type { DeliverySignals } from './temporal.ts';
+
+/** One option of a command; `value` is its placeholder in the help. */
+export interface CommandOption {
+  value: string;
+  about: string;
+  required?: boolean;
+}
+
+/** What a command has to work with. */
+export interface Context {
+  config: OrgctlConfig;
+  database: Database;
+  /** Told to people on standard error: progress, and what could not be done beside the answer. */
+  report: (line: string) => void;
+  /** Opens what tells running workflows; null when Temporal is not configured or does not answer, which has been reported then. */
+  openSignals: () => Promise<DeliverySignals | null>;
+}
+
+/** An answer: one document for programs, a text for people. */
+export interface Answer {
+  json: unknown;
+  text: string;
+}
+
+/** One thing that operators do: `orgctl NOUN VERB`. A noun that needs no verb has the verb ''. */
+export interface Command {
+  verb: string;
+  summary: string;
+  options: Record<string, CommandOption>;
+  run: (options: Options, context: Context) => Promise<Answer>;
+}
+
+/** The commands of one noun. */
+export interface Noun {
+  noun: string;
+  summary: string;
+  commands: Command[];
+}
+
+/** The command was called wrongly: exit code 2. */
+export class WrongUse extends Error {}
+
+/** The call was fine and is refused: exit code 1, and the message is the sentence for the person who asked. */
+export class Refused extends Error {}
+
+/** The options of one call, read by name; what is malformed is wrong use. */
+export class Options {
+  readonly #values: Record<string, string | undefined>;
+
+  constructor(values: Record<string, string | undefined>) {
+    this.#values = values;
+  }
+
+  /** Null when it was left out. */
+  find(name: string): string | null {
+    return this.#values[name] ?? null;
+  }
+
+  /** @throws WrongUse when it was left out. */
+  get(name: string): string {
+    const value = this.#values[name];
+    if (value === undefined || value === '') throw new WrongUse(`--${name} is missing.`);
+    return value;
+  }
+
+  /** An id, in lower case. @throws WrongUse when it is left out or no UUID. */
+  getId(name: string): string {
+    const id = this.get(name);
+    if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id))
+      throw new WrongUse(`--${name}: give an id, a UUID like 0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d.`);
+    return id.toLowerCase();
+  }
+
+  /** Parts separated by commas; an empty value has none. @throws WrongUse when it was left out. */
+  getList(name: string): string[] {
+    const value = this.#values[name];
+    if (value === undefined) throw new WrongUse(`--${name} is missing.`);
+    return value
+      .split(',')
+      .map((part) => part.trim())
+      .filter((part) => part !== '');
+  }
+
+  /** A moment: an ISO 8601 date-time with its offset, or how long ago, like 90m, 6h, 3d. @throws WrongUse */
+  getMoment(name: string, now: Date = new Date()): string {
+    const text = this.get(name);
+    if (/^\d{1,9}[smhd]$/.test(text)) return new Date(now.getTime() - durationSeconds(text) * 1000).toISOString();
+    const isWhole = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text);
+    const at = new Date(isWhole ? text : Number.NaN);
+    if (Number.isNaN(at.getTime()))
+      throw new WrongUse(
+        `--${name}: give a date-time with its offset, like 2026-11-20T08:00:00Z, or how long ago, like 90m, 6h or 3d.`,
+      );
+    return at.toISOString();
+  }
+
+  /** Seconds of a duration like 0, 90m, 24h, 7d; null when it was left out. @throws WrongUse */
+  findSeconds(name: string): number | null {
+    const text = this.#values[name];
+    if (text === undefined) return null;
+    if (text === '0') return 0;
+    if (!/^\d{1,9}[smhd]$/.test(text)) throw new WrongUse(`--${name}: give a duration, like 0, 90m, 24h or 7d.`);
+    return durationSeconds(text);
+  }
+}
+
+const unitSeconds: Record<string, number> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+
+function durationSeconds(text: string): number {
+  return Number(text.slice(0, -1)) * (unitSeconds[text.slice(-1)] ?? 0);
+}

@@ -1,0 +1,122 @@
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { z } from 'zod';
+import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts';
+import { readSettings, SettingsRefused } from '#runtime/settings/read.ts';
+import { addressBlocks, databaseUrl, keyPeppers, webhookSecretKeys } from '#runtime/settings/types.ts';
+import { WrongUse } from './command.ts';
+
+/** What `orgctl` reads from the environment, and for what is left out there from the stack of `npm start`. README lists each. */
+const Settings = z.object({
+  DATABASE_URL: databaseUrl.describe(
+    'the PostgreSQL URL of the region, by a login that may do this; npm start brings one up',
+  ),
+  WEBHOOK_SECRET_KEYS: webhookSecretKeys.optional(),
+  WEBHOOK_ALLOW: addressBlocks,
+  KEY_PEPPERS: keyPeppers.optional(),
+  TEMPORAL_ADDRESS: z
+    .string()
+    .regex(/^[^\s:]+:\d{1,5}$/, 'must be host:port')
+    .optional(),
+  TEMPORAL_NAMESPACE: z.string().optional(),
+});
+
+/** Of what `npm start` writes, the part that is read here. Source: design, section 2. */
+const StackFile = z.object({
+  regions: z.array(
+    z.object({
+      region: z.enum(regionCodes),
+      databaseUrl: z.string(),
+      temporalAddress: z.string().optional(),
+      temporalNamespace: z.string().optional(),
+    }),
+  ),
+});
+const SecretsFile = z.partialRecord(
+  z.enum(regionCodes),
+  z.object({ keyPeppers: z.string().optional(), webhookSecretKeys: z.string().optional() }),
+);
+
+type StackRegion = z.output<typeof StackFile>['regions'][number];
+
+/** What `npm start` gives its workers: its receivers are on this machine. */
+const stackAllow = '127.0.0.0/8,::1';
+
+export type OrgctlConfig = ReturnType<typeof readConfig>;
+
+/**
+ * Where to act. The stack's settings stand in only for the stack's own database: another installation's rows are not to be written with a development stack's secrets.
+ *
+ * @param askedRegion `--region`; when left out `REGION`, or the region of a stack that has one only.
+ * @throws SettingsRefused when settings are missing or wrong, WrongUse when the region is not said.
+ */
+export function readConfig(askedRegion: string | null, environment: Record<string, string | undefined> = process.env) {
+  const folder = path.resolve(environment.ORG_API_STATE || '.org-api');
+  const stack = readFile(path.join(folder, 'stack.json'), StackFile)?.regions ?? [];
+  const region = chooseRegion(askedRegion, environment.REGION || null, stack);
+  const entry = stack.find((one) => one.region === region);
+  const isSet = (name: string) => Boolean(environment[name] || environment[`${name}_FILE`]);
+  const isOfStack =
+    entry !== undefined &&
+    (!isSet('DATABASE_URL') || isSameDatabase(environment.DATABASE_URL ?? '', entry.databaseUrl));
+  if (entry === undefined && stack.length > 0 && !isSet('DATABASE_URL'))
+    throw new SettingsRefused([
+      `the stack of npm start has no region ${region}; it has ${stack.map((one) => one.region).join(' and ')}`,
+    ]);
+  const fromStack = isOfStack ? stackSettings(folder, entry) : {};
+  const missing = Object.entries(fromStack).filter(([name]) => !isSet(name));
+  const s = readSettings(Settings, { ...environment, ...Object.fromEntries(missing) });
+  return Object.freeze({
+    region,
+    databaseUrl: s.DATABASE_URL,
+    /** Null: secrets can be neither made nor rotated. */
+    sealingKeys: s.WEBHOOK_SECRET_KEYS ?? null,
+    allow: s.WEBHOOK_ALLOW,
+    /** Null: keys are found by their id alone. */
+    peppers: s.KEY_PEPPERS ?? null,
+    /** Null: running workflows cannot be told anything. */
+    temporal:
+      s.TEMPORAL_ADDRESS === undefined
+        ? null
+        : { address: s.TEMPORAL_ADDRESS, namespace: s.TEMPORAL_NAMESPACE ?? 'default' },
+  });
+}
+
+function chooseRegion(asked: string | null, set: string | null, stack: StackRegion[]): Region {
+  const only = stack.length === 1 ? (stack[0]?.region ?? null) : null;
+  const region = asked ?? set ?? only;
+  if (region === null) throw new WrongUse(`Say which region: --region ${regionCodes.join(' or --region ')}.`);
+  if (!isRegion(region)) throw new WrongUse(`--region: there are ${regionCodes.join(' and ')}.`);
+  if (asked !== null && set !== null && asked !== set)
+    throw new WrongUse(`--region ${asked} contradicts REGION, which is ${set}.`);
+  return region;
+}
+
+function stackSettings(folder: string, entry: StackRegion): Record<string, string | undefined> {
+  const secrets = readFile(path.join(folder, 'secrets.json'), SecretsFile)?.[entry.region];
+  return {
+    DATABASE_URL: entry.databaseUrl,
+    WEBHOOK_SECRET_KEYS: secrets?.webhookSecretKeys,
+    WEBHOOK_ALLOW: stackAllow,
+    KEY_PEPPERS: secrets?.keyPeppers,
+    TEMPORAL_ADDRESS: entry.temporalAddress,
+    TEMPORAL_NAMESPACE: entry.temporalNamespace,
+  };
+}
+
+function isSameDatabase(one: string, other: string): boolean {
+  const [a, b] = [URL.parse(one), URL.parse(other)];
+  return a !== null && b !== null && a.host === b.host && a.pathname === b.pathname;
+}
+
+/** Null when there is no such file. */
+function readFile<S extends z.ZodType>(file: string, schema: S): z.output<S> | null {
+  if (!existsSync(file)) return null;
+  try {
+    return schema.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch {
+    throw new SettingsRefused([
+      `${file} cannot be read or understood: run npm start again, or set DATABASE_URL and REGION`,
+    ]);
+  }
+}

@@ -1,0 +1,43 @@
+import {
+  findOrganizationSql,
+  listOrganizationsSql,
+  type OrganizationDetails,
+  type OrganizationRow,
+} from '#domain/db/queries/organizations.ts';
+import { type Context, type Noun, type Options, Refused } from './command.ts';
+import { fields, table } from './table.ts';
+
+/** The organization that `--org` names. @throws Refused when there is none. */
+export async function getOrganization(options: Options, { database }: Context): Promise<OrganizationDetails> {
+  const { rows } = await database.pool.query<OrganizationDetails>(findOrganizationSql, [options.getId('org')]);
+  const [found] = rows;
+  if (found === undefined) throw new Refused('There is no such organization in this region.');
+  return found;
+}
+
+/** `orgctl org …` */
+export const org: Noun = {
+  noun: 'org',
+  summary: 'organizations of the region',
+  commands: [
+    {
+      verb: 'list',
+      summary: 'every organization, by name',
+      options: {},
+      async run(_options, { database }) {
+        const { rows } = await database.pool.query<OrganizationRow>(listOrganizationsSql);
+        const cells = rows.map(({ id, status, kind, createdAt, name }) => [id, status, kind, createdAt, name]);
+        return { json: rows, text: table(['ID', 'STATUS', 'KIND', 'CREATED', 'NAME'], cells, 'No organizations.') };
+      },
+    },
+    {
+      verb: 'show',
+      summary: 'one organization, and what it has now',
+      options: { org: { value: 'ID', about: 'the organization', required: true } },
+      async run(options, context) {
+        const found = await getOrganization(options, context);
+        return { json: found, text: fields({ ...found }) };
+      },
+    },
+  ],
+};

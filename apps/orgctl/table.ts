@@ -1,0 +1,32 @@
+/**
+ * Text for terminals. Values come from organizations and their receivers, so control characters, which a terminal would obey, are shown as U+FFFD.
+ */
+
+const shown = (value: unknown): string =>
+  value === null || value === undefined || value === '' ? '-' : String(value).replace(/\p{Cc}/gu, '\uFFFD');
+
+/** Rows under their headings, columns as wide as they need, numbers to the right. `none` is the text of no rows. */
+export function table(headings: string[], rows: unknown[][], none: string): string {
+  if (rows.length === 0) return none;
+  const cells = rows.map((row) => row.map(shown));
+  const widths = headings.map((heading, column) =>
+    Math.max(heading.length, ...cells.map((row) => row[column]?.length ?? 0)),
+  );
+  const isNumeric = headings.map((_, column) => rows.every((row) => typeof row[column] === 'number'));
+  const line = (row: string[]) =>
+    row
+      .map((cell, column) =>
+        isNumeric[column] ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
+      )
+      .join('  ')
+      .trimEnd();
+  return [line(headings), ...cells.map(line)].join('\n');
+}
+
+/** Names with their values, one a line. */
+export function fields(pairs: Record<string, unknown>): string {
+  const width = Math.max(...Object.keys(pairs).map((name) => name.length));
+  return Object.entries(pairs)
+    .map(([name, value]) => `${name.padEnd(width)}  ${shown(value)}`)
+    .join('\n');
+}

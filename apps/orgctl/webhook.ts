@@ -1,0 +1,178 @@
+import { findWebhookOrganization, type WebhookRequest } from '#domain/webhooks/access.ts';
+import { changeWebhook } from '#domain/webhooks/change.ts';
+import { createWebhook } from '#domain/webhooks/create.ts';
+import { getWebhook, listWebhooks } from '#domain/webhooks/list.ts';
+import { deleteWebhook, type MovedDeliveries, pauseWebhook, resumeWebhook } from '#domain/webhooks/park.ts';
+import { rotateSecret } from '#domain/webhooks/rotate.ts';
+import type { SealingKeys } from '#domain/webhooks/seal.ts';
+import { SettingsRefused } from '#runtime/settings/read.ts';
+import type { Command, Context, Noun, Options } from './command.ts';
+import { Refused } from './command.ts';
+import { getOrganization } from './org.ts';
+import { fields, table } from './table.ts';
+
+const webhookOption = { webhook: { value: 'ID', about: 'the webhook', required: true } };
+
+/** The webhook an operator names by its id alone. @throws Refused when there is none. */
+export async function getWebhookRequest(options: Options, { database }: Context): Promise<WebhookRequest> {
+  const webhookId = options.getId('webhook');
+  const organizationId = await findWebhookOrganization(database.orm.em, webhookId);
+  if (organizationId === null) throw new Refused('There is no such webhook in this region.');
+  return { organizationId, webhookId, by: 'operator' };
+}
+
+function getSealingKeys({ config }: Context): SealingKeys {
+  if (config.sealingKeys !== null) return config.sealingKeys;
+  throw new SettingsRefused([
+    'WEBHOOK_SECRET_KEYS is missing: the keys that seal signing secrets, as the workers have them; a stack of npm start gets its own when it is started again',
+  ]);
+}
+
+const secretText = (secret: Record<string, unknown>) =>
+  `${fields(secret)}\nThe secret is shown this once: give it to the receiver now.`;
+
+const create: Command = {
+  verb: 'create',
+  summary: 'subscribe a URL to event types; prints the signing secret, once',
+  options: {
+    org: { value: 'ID', about: 'the organization', required: true },
+    url: { value: 'U', about: 'where events are posted, https', required: true },
+    types: { value: 'a,b', about: 'event types: client.started, client.ended, seat.given, seat.ended', required: true },
+    description: { value: 'D', about: 'what people call it' },
+  },
+  async run(options, context) {
+    const created = await createWebhook(
+      context.database.orm.em,
+      {
+        ...{ organizationId: options.getId('org'), by: 'operator', url: options.get('url') },
+        ...{ eventTypes: options.getList('types'), description: options.find('description') ?? '' },
+      },
+      { allow: context.config.allow, sealingKeys: getSealingKeys(context) },
+    );
+    return { json: created, text: secretText({ ...created }) };
+  },
+};
+
+const list: Command = {
+  verb: 'list',
+  summary: "an organization's webhooks that are not deleted",
+  options: { org: { value: 'ID', about: 'the organization', required: true } },
+  async run(options, context) {
+    const { id: organizationId } = await getOrganization(options, context);
+    const webhooks = await listWebhooks(context.database.orm.em, { organizationId, by: 'operator' });
+    const cells = webhooks.map(({ id, state, parkedReason, failingSince, deliveries, eventTypes, url }) => [
+      ...[id, parkedReason === null ? state : `${state} (${parkedReason})`, failingSince],
+      ...[deliveries.waiting, deliveries.parked, deliveries.exhausted, eventTypes.join(','), url],
+    ]);
+    const headings = ['ID', 'STATE', 'FAILING SINCE', 'WAITING', 'PARKED', 'EXHAUSTED', 'TYPES', 'URL'];
+    return { json: webhooks, text: table(headings, cells, 'No webhooks.') };
+  },
+};
+
+const show: Command = {
+  verb: 'show',
+  summary: 'one webhook, its deliveries by state, and the life of its secrets',
+  options: webhookOption,
+  async run(options, context) {
+    const webhook = await getWebhook(context.database.orm.em, await getWebhookRequest(options, context));
+    const { deliveries, secrets, eventTypes, ...rest } = webhook;
+    const secretRows = secrets.map(({ id, createdAt, validUntil }) => [id, createdAt, validUntil ?? 'newest']);
+    const text = [
+      fields({ ...rest, eventTypes: eventTypes.join(','), ...deliveries }),
+      table(['SECRET', 'CREATED', 'SIGNS UNTIL'], secretRows, 'No secrets.'),
+    ].join('\n\n');
+    return { json: webhook, text };
+  },
+};
+
+const change: Command = {
+  verb: 'change',
+  summary: 'change what is given; the rest stays',
+  options: {
+    ...webhookOption,
+    url: { value: 'U', about: 'a new URL, from the next attempt on' },
+    types: { value: 'a,b', about: 'new event types, for events from now on' },
+    description: { value: 'D', about: 'what people call it' },
+  },
+  async run(options, context) {
+    const request = await getWebhookRequest(options, context);
+    const [url, description] = [options.find('url'), options.find('description')];
+    const input = {
+      ...request,
+      ...(url === null ? {} : { url }),
+      ...(description === null ? {} : { description }),
+      ...(options.find('types') === null ? {} : { eventTypes: options.getList('types') }),
+    };
+    const { em } = context.database.orm;
+    await changeWebhook(em, input, context.config.allow);
+    const { secrets: _secrets, ...webhook } = await getWebhook(em, request);
+    return { json: webhook, text: `Changed ${webhook.id}.` };
+  },
+};
+
+const rotate: Command = {
+  verb: 'rotate',
+  summary: 'make a new signing secret; the old one signs beside it for a while',
+  options: { ...webhookOption, overlap: { value: 'T', about: 'how long, 0 to 7d (24h)' } },
+  async run(options, context) {
+    const overlapSeconds = options.findSeconds('overlap');
+    const request = await getWebhookRequest(options, context);
+    const input = { ...request, ...(overlapSeconds === null ? {} : { overlapSeconds }) };
+    const rotated = await rotateSecret(context.database.orm.em, input, getSealingKeys(context));
+    return { json: rotated, text: secretText({ ...rotated }) };
+  },
+};
+
+const test: Command = {
+  verb: 'test',
+  summary: 'send a test event (not yet)',
+  options: webhookOption,
+  async run() {
+    throw new Refused(
+      'Test events cannot be sent yet: they come as a workflow of their own, outside ledger and sequence.',
+    );
+  },
+};
+
+/** Pause, resume and delete differ in the change and in what they say. */
+function stateCommand(
+  verb: 'pause' | 'resume' | 'delete',
+  about: { summary: string; state: string; said: string },
+  change: (em: Context['database']['orm']['em'], request: WebhookRequest) => Promise<MovedDeliveries>,
+): Command {
+  return {
+    verb,
+    summary: about.summary,
+    options: webhookOption,
+    async run(options, context) {
+      const request = await getWebhookRequest(options, context);
+      const { deliveries } = await change(context.database.orm.em, request);
+      const json = { id: request.webhookId, state: about.state, deliveries };
+      return { json, text: `${about.said}; ${deliveries} deliveries moved with it.` };
+    },
+  };
+}
+
+/** `orgctl webhook …` */
+export const webhook: Noun = {
+  noun: 'webhook',
+  summary: 'subscriptions of organizations to events',
+  commands: [
+    ...[create, list, show, change, rotate, test],
+    stateCommand(
+      'pause',
+      { summary: 'park it: nothing is sent and nothing is lost', state: 'parked', said: 'Parked' },
+      pauseWebhook,
+    ),
+    stateCommand(
+      'resume',
+      { summary: 'send what a parked one has waiting, slowly at first', state: 'active', said: 'Active' },
+      resumeWebhook,
+    ),
+    stateCommand(
+      'delete',
+      { summary: 'delete it for good; what is open is cancelled', state: 'deleted', said: 'Deleted' },
+      deleteWebhook,
+    ),
+  ],
+};

@@ -1,0 +1,131 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Webhook } from 'standardwebhooks';
+import { startServer } from '#runtime/http-server.ts';
+import type { Logger } from '#runtime/log.ts';
+import { readBody, send } from './body.ts';
+import { type ReceiverConfig, Secrets } from './config.ts';
+import { createFailing, type Failure } from './failing.ts';
+import { pageFiles } from './page.ts';
+import { createReceived } from './received.ts';
+
+const loopback = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1']);
+
+/**
+ * Starts the sample receiver: endpoints at `/hooks/<name>` that verify with an off-the-shelf library, a page that shows what came, and a switch that makes it fail
+ * for a while. It is what a receiver of one's own could look like, and holds nothing but what it was sent. Design, section 2; issue "Webhooks".
+ */
+export async function startReceiver(
+  config: ReceiverConfig,
+  log: Logger,
+): Promise<{ url: string; stop(): Promise<void> }> {
+  const secrets = new Map(Object.entries(config.secrets));
+  const received = createReceived();
+  const failing = createFailing();
+
+  async function receive(request: IncomingMessage, response: ServerResponse, endpoint: string): Promise<void> {
+    const body = await readBody(request);
+    const known = secrets.get(endpoint);
+    if (body === null) return send(response, 413, { error: 'too_large', message: 'An event has at most 1 MiB.' });
+    if (known === undefined) return send(response, 404, { error: 'not_found', message: 'There is no such endpoint.' });
+    const problem = findProblem(body, request.headers, known);
+    const failure = failing.current();
+    const answer = answerOf(failure, problem);
+    const { id: eventId, type } = readEvent(body, request.headers);
+    const sequence = Number(request.headers['webhook-sequence']) || null;
+    const arrival = { endpoint, eventId, type, sequence, verified: problem === null, problem, answer };
+    const { times, duplicate } = received.record(arrival, new Date());
+    log.info({ ...arrival, attempt: request.headers['webhook-attempt'], times, duplicate }, 'received');
+    if (failure?.how === 'hang') return;
+    if (failure?.how === 'reset') return void request.socket.resetAndDestroy();
+    if (answer === 204) return void response.writeHead(204).end();
+    send(response, Number(answer), {
+      error: failure === null ? 'not_verified' : 'failing',
+      message: problem ?? 'Failing, as asked.',
+    });
+  }
+
+  async function takeSecrets(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // A page of another site could send a form here, but not JSON.
+    const isOurs =
+      loopback.has(request.socket.remoteAddress ?? '') && request.headers['content-type'] === 'application/json';
+    if (!isOurs)
+      return send(response, 403, { error: 'forbidden', message: 'Secrets are taken as JSON, from this machine only.' });
+    const parsed = Secrets.safeParse(parseJson(await readBody(request)));
+    if (!parsed.success)
+      return send(response, 400, { error: 'invalid_request', message: 'Send {"name": ["whsec_…"]}.' });
+    for (const [name, ofName] of Object.entries(parsed.data)) secrets.set(name, ofName);
+    response.writeHead(204).end();
+  }
+
+  function fail(response: ServerResponse, query: URLSearchParams): void {
+    const set = failing.set(query);
+    if ('problem' in set) {
+      send(response, 400, { error: 'invalid_request', message: set.problem });
+    } else {
+      log.info(set, 'failing as asked');
+      send(response, 200, set);
+    }
+  }
+
+  async function route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://receiver');
+    const [, endpoint] = /^\/hooks\/([\w-]{1,80})$/.exec(pathname) ?? [];
+    const page = pageFiles[pathname];
+    const asked = `${request.method} ${pathname}`;
+    if (request.method === 'POST' && endpoint !== undefined) return receive(request, response, endpoint);
+    if (asked === 'POST /secrets') return takeSecrets(request, response);
+    if (asked === 'POST /fail') return fail(response, searchParams);
+    if (asked === 'GET /deliveries')
+      return send(response, 200, {
+        endpoints: [...secrets.keys()],
+        failingForMs: failing.leftMs(),
+        deliveries: received.list(),
+      });
+    if (request.method === 'GET' && page !== undefined)
+      return void response.writeHead(200, page.headers).end(page.text);
+    send(response, 404, { error: 'not_found', message: 'Events are posted to /hooks/<name>; the page is at /.' });
+  }
+
+  const server = await startServer({
+    handler: (request, response) => void route(request, response).catch(() => response.destroy()),
+    ...{ host: '127.0.0.1', port: config.port, deadlineMs: 500 },
+  });
+  log.info({ url: server.url, endpoints: [...secrets.keys()] }, 'the sample receiver is running');
+  return server;
+}
+
+/** Why a delivery does not verify with any secret; null when it does. */
+function findProblem(body: Buffer, headers: IncomingMessage['headers'], secrets: string[]): string | null {
+  let problem = 'No secret is known for this endpoint.';
+  for (const secret of secrets) {
+    try {
+      new Webhook(secret).verify(body, headers as Record<string, string>);
+      return null;
+    } catch (error) {
+      problem = (error as Error).message;
+    }
+  }
+  return problem;
+}
+
+function answerOf(failure: Failure | null, problem: string | null): number | 'hang' | 'reset' {
+  if (failure !== null) return failure.how === 'status' ? failure.status : failure.how;
+  return problem === null ? 204 : 400;
+}
+
+/** What a delivery says it is; what cannot be read is shown as `?`. */
+function readEvent(body: Buffer, headers: IncomingMessage['headers']): { id: string; type: string } {
+  const { type } = (parseJson(body) ?? {}) as { type?: unknown };
+  return {
+    id: String(headers['webhook-id'] ?? '?').slice(0, 100),
+    type: typeof type === 'string' ? type.slice(0, 100) : '?',
+  };
+}
+
+function parseJson(body: Buffer | null): unknown {
+  try {
+    return JSON.parse(body?.toString('utf8') ?? '');
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import { isSecret } from '#domain/webhooks/secret.ts';
+import { readSettings } from '#runtime/settings/read.ts';
+import { logLevel, port, region } from '#runtime/settings/types.ts';
+
+/** `{"name": ["whsec_…", …]}`: the secrets of each endpoint, in any order. */
+export const Secrets = z.record(
+  z.string().regex(/^[\w-]{1,80}$/, 'a name has letters, digits, _ and -'),
+  z.array(z.string().refine(isSecret, 'a secret is whsec_ and 32 base64 characters')).max(10),
+);
+
+const Settings = z.object({
+  REGION: region.default('us'),
+  RECEIVER_PORT: port.default(8090),
+  RECEIVER_SECRETS: z.string().default('{}').transform(readSecrets),
+  LOG_LEVEL: logLevel,
+});
+
+function readSecrets(text: string, context: z.RefinementCtx): z.output<typeof Secrets> {
+  try {
+    return Secrets.parse(JSON.parse(text), { reportInput: false });
+  } catch {
+    context.addIssue({ code: 'custom', message: 'must be JSON like {"name": ["whsec_…"]}' });
+    return z.NEVER;
+  }
+}
+
+/** The sample receiver's settings. It listens on loopback alone. @throws SettingsRefused with every problem at once. */
+export function readConfig(environment: Record<string, string | undefined> = process.env) {
+  const s = readSettings(Settings, environment);
+  return Object.freeze({ region: s.REGION, port: s.RECEIVER_PORT, secrets: s.RECEIVER_SECRETS, logLevel: s.LOG_LEVEL });
+}
+
+export type ReceiverConfig = ReturnType<typeof readConfig>;

@@ -1,0 +1,45 @@
+/** How the receiver fails on purpose: with a status, by never answering, or by resetting the connection. */
+export type Failure = { how: 'status'; status: number } | { how: 'hang' } | { how: 'reset' };
+
+const longestMs = 3_600_000;
+const units: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+
+/**
+ * The switch that makes a receiver fail for a while, so that retries can be watched. `now` is the clock, in milliseconds.
+ */
+export function createFailing(now: () => number = Date.now) {
+  let failure: Failure | null = null;
+  let untilMs = 0;
+
+  return {
+    /**
+     * Reads `for=30s&status=503`, `for=1m&how=hang`, `for=10s&how=reset`; `for=0s` ends it. Returns what it set, or the sentence that says what is wrong.
+     */
+    set(query: URLSearchParams): { forMs: number; failure: Failure | null } | { problem: string } {
+      const forMs = readDuration(query.get('for') ?? '30s');
+      if (forMs === null) return { problem: 'for must be a time up to 1h, for example 30s' };
+      const how = query.get('how') ?? (query.has('hang') ? 'hang' : query.has('reset') ? 'reset' : 'status');
+      const asked = readFailure(how, query.get('status') ?? '503');
+      if (asked === null) return { problem: 'give status=503 (300 to 599), or how=hang, or how=reset' };
+      failure = forMs === 0 ? null : asked;
+      untilMs = now() + forMs;
+      return { forMs, failure };
+    },
+    /** How to fail now; null: answer as usual. */
+    current: (): Failure | null => (now() < untilMs ? failure : null),
+    leftMs: (): number => (failure === null ? 0 : Math.max(0, untilMs - now())),
+  };
+}
+
+function readDuration(text: string): number | null {
+  const [, amount = '', unit = ''] = /^(\d{1,7})(ms|s|m|h)$/.exec(text) ?? [];
+  const durationMs = Number(amount) * (units[unit] ?? Number.NaN);
+  return durationMs <= longestMs ? durationMs : null;
+}
+
+function readFailure(how: string, statusText: string): Failure | null {
+  if (how === 'hang' || how === 'reset') return { how };
+  const status = Number(statusText);
+  const isFailure = Number.isInteger(status) && status >= 300 && status <= 599;
+  return how === 'status' && isFailure ? { how, status } : null;
+}

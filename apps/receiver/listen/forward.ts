@@ -1,0 +1,142 @@
+import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { type Verification, verifyDelivery } from '#domain/webhooks/verify.ts';
+import { startServer } from '#runtime/http-server.ts';
+import { readBody, send } from '../body.ts';
+
+/** Our deliveries wait 10 s for everything; what is passed on gets a little less, so that its answer still arrives. */
+const answerWithinMs = 9_000;
+
+/** Headers of the connection, not of the event: each connection has its own. */
+const ofConnection = new Set([
+  'host',
+  'connection',
+  'keep-alive',
+  'transfer-encoding',
+  'upgrade',
+  'te',
+  'trailer',
+  'expect',
+]);
+
+/** What the receiver behind this answered; `status` null when it did not, and `problem` says why. */
+export interface Answer {
+  status: number | null;
+  problem: string | null;
+  durationMs: number;
+}
+
+/** One delivery that came, with its verification and what was answered. */
+export interface Listened {
+  at: Date;
+  eventId: string;
+  type: string;
+  attempt: string | null;
+  verification: Verification;
+  answer: Answer;
+  path: string;
+  rawHeaders: readonly string[];
+  body: Buffer;
+}
+
+/**
+ * Listens on 127.0.0.1, verifies what comes, passes it on unchanged (raw body, every header of the event) and gives the answer back, so that the retries that follow are
+ * those that the receiver behind it causes. An event that does not verify is passed on too: whether the receiver notices is what its developer wants to see.
+ */
+export function startListener(options: {
+  port: number;
+  secrets: readonly string[];
+  /** Null answers 204 by itself. */
+  forwardTo: string | null;
+  onListened: (listened: Listened) => void;
+}): Promise<{ url: string; stop(): Promise<void> }> {
+  const { port, secrets, forwardTo, onListened } = options;
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method !== 'POST')
+      return send(response, 405, { error: 'method_not_allowed', message: 'Events are posted here.' });
+    const at = new Date();
+    const body = await readBody(request);
+    if (body === null) return send(response, 413, { error: 'too_large', message: 'An event has at most 1 MiB.' });
+    const verification = verifyDelivery({ headers: request.headersDistinct, body, secrets, now: at });
+    const passed = forwardTo === null ? nowhere : await passOn(forwardTo, request.rawHeaders, body);
+    if (passed.head === null) send(response, 502, { error: 'not_forwarded', message: passed.answer.problem ?? '' });
+    else response.writeHead(passed.head.status, passed.head.headers).end(passed.head.body);
+    const { headers, url: path = '/', rawHeaders } = request;
+    onListened({
+      ...{ at, verification, answer: passed.answer, path, rawHeaders, body },
+      ...{ eventId: String(headers['webhook-id'] ?? '?'), type: typeOf(body) },
+      attempt: (headers['webhook-attempt'] as string | undefined) ?? null,
+    });
+  }
+
+  return startServer({
+    handler: (request, response) => void handle(request, response).catch(() => response.destroy()),
+    ...{ host: '127.0.0.1', port, deadlineMs: 2_000 },
+  });
+}
+
+interface Passed {
+  answer: Answer;
+  /** Null: there was no answer. */
+  head: { status: number; headers: Record<string, string>; body: Buffer } | null;
+}
+
+const nowhere: Passed = {
+  answer: { status: 204, problem: null, durationMs: 0 },
+  head: { status: 204, headers: {}, body: Buffer.alloc(0) },
+};
+
+async function passOn(forwardTo: string, rawHeaders: readonly string[], body: Buffer): Promise<Passed> {
+  const startedAt = performance.now();
+  const durationMs = () => Math.round(performance.now() - startedAt);
+  try {
+    const answer = await post(forwardTo, rawHeaders, body);
+    const answerBody = (await readBody(answer)) ?? Buffer.alloc(0);
+    const status = answer.statusCode ?? 502;
+    const kept = ['content-type', 'retry-after'].flatMap((name) => {
+      const value = answer.headers[name];
+      return typeof value === 'string' ? [[name, value]] : [];
+    });
+    const head = { status, headers: Object.fromEntries(kept) as Record<string, string>, body: answerBody };
+    return { answer: { status, problem: null, durationMs: durationMs() }, head };
+  } catch (error) {
+    return { answer: { status: null, problem: problemOf(error, forwardTo), durationMs: durationMs() }, head: null };
+  }
+}
+
+function post(forwardTo: string, rawHeaders: readonly string[], body: Buffer): Promise<IncomingMessage> {
+  const url = new URL(forwardTo);
+  // Names and values by turns keep their spelling and order; a repeated one stays repeated.
+  const headers: string[] = [];
+  for (let index = 0; index < rawHeaders.length; index += 2)
+    if (!ofConnection.has(String(rawHeaders[index]).toLowerCase()))
+      headers.push(String(rawHeaders[index]), String(rawHeaders[index + 1]));
+  if (!headers.some((name, index) => index % 2 === 0 && name.toLowerCase() === 'content-length'))
+    headers.push('Content-Length', String(body.length));
+  headers.push('Host', url.host);
+  return new Promise((resolve, reject) => {
+    const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
+    const request = send(url, { method: 'POST', headers, signal: AbortSignal.timeout(answerWithinMs) }, resolve);
+    request.on('error', reject);
+    request.end(body);
+  });
+}
+
+function problemOf(error: unknown, forwardTo: string): string {
+  const { code, name } = error as NodeJS.ErrnoException;
+  const host = new URL(forwardTo).host;
+  if (name === 'AbortError' || name === 'TimeoutError' || code === 'ABORT_ERR')
+    return `${host} did not answer within 9 s`;
+  if (code === 'ECONNREFUSED') return `nothing listens at ${host}; start your receiver`;
+  return `${host} cannot be reached (${code ?? name})`;
+}
+
+function typeOf(body: Buffer): string {
+  try {
+    const { type } = JSON.parse(body.toString('utf8')) as { type?: unknown };
+    return typeof type === 'string' ? type : '?';
+  } catch {
+    return '?';
+  }
+}

@@ -1,0 +1,129 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import type { Region } from '#domain/contract/regions.ts';
+import { WebhookRefused } from '#domain/webhooks/refused.ts';
+import { ListenRefused } from '#runtime/http-server.ts';
+import { SettingsRefused } from '#runtime/settings/read.ts';
+import { writeCapture } from './capture.ts';
+import { type Listened, startListener } from './forward.ts';
+import { type ListenOptions, readOptions, usage, WrongCall } from './options.ts';
+import type { OpenStack } from './stack.ts';
+import { verificationText, verifyFile } from './verify-file.ts';
+
+/**
+ * `npm run listen`: signed events on a receiver developer's own machine. Exit code 0, 1 when refused or a captured request does not verify, 2 for a wrong call.
+ *
+ * It registers nothing by itself but on a stack that `npm start` made.
+ */
+
+/** What is open, in the order it was opened; closed in reverse. */
+const open: (() => Promise<void>)[] = [];
+let closing: Promise<void> | undefined;
+
+function closeAll(): Promise<void> {
+  closing ??= (async () => {
+    for (const close of open.reverse()) await close().catch(() => {});
+  })();
+  return closing;
+}
+
+async function main(args: string[]): Promise<void> {
+  const options = readOptions(args);
+  if (options.task === 'help') return void process.stdout.write(usage);
+  if (options.task === 'verify') {
+    const verification = verifyFile({ ...options, file: fromCaller(options.file) });
+    console.log(verificationText(verification));
+    process.exitCode = verification.ok ? 0 : 1;
+    return;
+  }
+  const needsStack = options.secrets.length === 0 || options.trigger.length > 0;
+  // What a stack needs is loaded for a stack only: MikroORM takes longer than a whole offline check.
+  const stack = needsStack ? await openStack(options) : null;
+  if (stack !== null) open.push(stack.close);
+  if (options.forwardTo !== null) await listen(options, stack);
+  if (stack !== null) await trigger(options, stack);
+  if (options.forwardTo === null) await closeAll();
+}
+
+async function openStack(asked: { region: Region | null; organizationId: string | null }): Promise<OpenStack> {
+  const stack = await import('./stack.ts');
+  return stack.openStack(asked);
+}
+
+async function listen(options: Extract<ListenOptions, { task: 'listen' }>, stack: OpenStack | null): Promise<void> {
+  const { forwardTo, port, captureTo } = options;
+  const secrets = [...options.secrets];
+  const folder = captureTo === null ? null : fromCaller(captureTo);
+  if (folder !== null) mkdirSync(folder, { recursive: true });
+  let kept = 0;
+  const listener = await startListener({
+    ...{ port, secrets, forwardTo },
+    onListened(listened) {
+      console.log(listenedText(listened));
+      kept += 1;
+      if (folder !== null) {
+        const name = `${String(kept).padStart(4, '0')}-${listened.type.replace(/[^\w.]/g, '')}.http`;
+        writeFileSync(path.join(folder, name), writeCapture(listened));
+      }
+    },
+  });
+  open.push(listener.stop);
+  stopOnSignals();
+  if (options.secrets.length === 0 && stack !== null) {
+    const { subscribe } = await import('./subscription.ts');
+    const subscription = await subscribe(stack, { url: `${listener.url}/`, events: options.events });
+    open.push(subscription.remove);
+    secrets.push(subscription.secret);
+    console.log(
+      `A webhook of ${stack.organization.name} (${stack.organization.id}) sends ${options.events.join(', ')} here.`,
+    );
+    console.log(`Its signing secret, until this ends: ${subscription.secret}`);
+  }
+  console.log(`Listening at ${listener.url}/ and passing on to ${forwardTo}. Ctrl-C ends it.`);
+}
+
+async function trigger(options: Extract<ListenOptions, { task: 'listen' }>, stack: OpenStack): Promise<void> {
+  const { causeEvent } = await import('./trigger.ts');
+  for (const type of options.trigger) {
+    const caused = await causeEvent(stack, type);
+    console.log(`Caused ${caused.join(', then ')} by changing the data of ${stack.organization.name}.`);
+  }
+}
+
+/** One line for an event, and one for each check that failed. */
+function listenedText({ at, type, eventId, attempt, verification, answer }: Listened): string {
+  const verdict = verification.ok ? 'verified' : 'NOT VERIFIED';
+  const answered =
+    answer.status === null ? `no answer: ${answer.problem}` : `${answer.status} in ${answer.durationMs} ms`;
+  const failed = verification.checks.filter((check) => !check.ok);
+  return [
+    `${at.toISOString()}  ${type}  ${eventId}${attempt === null ? '' : `  attempt ${attempt}`}  ${verdict}  -> ${answered}`,
+    ...failed.map((check) => `    ${check.name}: ${check.explanation}`),
+  ].join('\n');
+}
+
+/** npm goes to the project's folder; files are meant as seen from where its caller stood. */
+function fromCaller(file: string): string {
+  return path.resolve(process.env.INIT_CWD ?? process.cwd(), file);
+}
+
+function stopOnSignals(): void {
+  let asked = false;
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.on(signal, () => {
+      if (asked) process.exit(1);
+      asked = true;
+      closeAll().then(() => process.exit(0));
+    });
+}
+
+try {
+  await main(process.argv.slice(2));
+} catch (error) {
+  await closeAll();
+  const told = [WrongCall, SettingsRefused, WebhookRefused, ListenRefused].some((kind) => error instanceof kind);
+  const message = error instanceof Error ? error.message : String(error);
+  console.error(told ? message : `listen failed, which is a fault of its own: ${message.split('\n')[0]}`);
+  if (error instanceof WrongCall) console.error('See npm run listen -- --help');
+  process.exitCode = error instanceof WrongCall ? 2 : 1;
+}

@@ -1,0 +1,126 @@
+import { parseArgs } from 'node:util';
+import { type EventType, eventMeaning, eventTypes } from '#domain/contract/events.ts';
+import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts';
+import { isSecret } from '#domain/webhooks/secret.ts';
+
+/** A wrong call: its sentence is told with the usage's address, exit code 2. */
+export class WrongCall extends Error {}
+
+/** What `npm run listen` is asked to do. */
+export type ListenOptions =
+  | { task: 'help' }
+  | { task: 'verify'; file: string; secrets: string[]; toleranceSeconds: number }
+  | {
+      task: 'listen';
+      /** Where events are passed on to; null only shows them (and with `trigger` alone, nothing listens). */
+      forwardTo: string | null;
+      events: EventType[];
+      /** Empty: a webhook of a development stack is made, and deleted at the end. */
+      secrets: string[];
+      /** 0: any free one. */
+      port: number;
+      trigger: EventType[];
+      region: Region | null;
+      organizationId: string | null;
+      /** A folder where each request is kept as it came, for `--verify`. */
+      captureTo: string | null;
+    };
+
+export const usage = `Usage: npm run listen -- --forward-to URL [--events a,b] [--org ID] [--region us] [--trigger TYPE]... [--capture FOLDER]
+       npm run listen -- --forward-to URL --secret whsec_... [--port N]
+       npm run listen -- --trigger TYPE
+       npm run listen -- --verify FILE --secret whsec_... [--tolerance SECONDS]
+
+For developers of receivers: signed events on your own machine.
+
+  --forward-to URL   posts each event on to URL, with its headers and body as they came, and gives URL's answer back
+  --events a,b       only these event types (all)
+  --secret SECRET    listens for whoever knows the port, and verifies with this secret; may be repeated. Without it, a webhook
+                     is made on the stack that npm start runs, and deleted when this ends. Nothing is ever registered elsewhere
+  --port N           where to listen on 127.0.0.1 (any free port)
+  --trigger TYPE     causes an event on that stack by changing its data for real; may be repeated. Alone, it ends when that is done
+  --org ID           the organization (the stack's first);  --region us  the region (the stack's first)
+  --capture FOLDER   keeps each request in a file of its own, for --verify
+  --verify FILE      checks a captured request offline and names each check that fails. FILE: the request as it came (headers, an empty
+                     line, the body), or JSON {"headers": {...}, "body": "..."}; --tolerance (300) is how old it may be, in seconds
+
+Types:
+${eventTypes.map((type) => `  ${type.padEnd(17)}${eventMeaning[type]}`).join('\n')}
+`;
+
+const text = { type: 'string' } as const;
+const texts = { type: 'string', multiple: true } as const;
+
+/** @throws WrongCall with what to give instead. */
+export function readOptions(args: string[]): ListenOptions {
+  const values = parse(args);
+  if (values.help === true) return { task: 'help' };
+  const secrets = values.secret ?? [];
+  if (!secrets.every(isSecret))
+    throw new WrongCall('--secret: a secret is whsec_ and 32 base64 characters; copy the whole one.');
+  if (values.verify !== undefined) return readVerify(values.verify, secrets, values.tolerance);
+  return readListen(values, secrets);
+}
+
+function readListen(values: ReturnType<typeof parse>, secrets: string[]): ListenOptions {
+  const trigger = readTypes('--trigger', values.trigger ?? []);
+  const forwardTo = values['forward-to'] ?? null;
+  if (forwardTo === null && trigger.length === 0) {
+    throw new WrongCall(
+      'Say where events go (--forward-to URL), or what to do instead (--trigger TYPE, --verify FILE).',
+    );
+  }
+  if (forwardTo !== null && !/^https?:$/.test(URL.parse(forwardTo)?.protocol ?? ''))
+    throw new WrongCall('--forward-to: give an http:// or https:// URL.');
+  const events = readTypes('--events', values.events === undefined ? eventTypes : [values.events]);
+  return {
+    ...{ task: 'listen', forwardTo, events, secrets, trigger, captureTo: values.capture ?? null },
+    ...{ port: readPort(values.port), region: readRegion(values.region), organizationId: readId(values.org) },
+  };
+}
+
+function readPort(given = '0'): number {
+  const port = Number(given);
+  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  throw new WrongCall('--port: give a port from 1 to 65535.');
+}
+
+function readRegion(region: string | undefined): Region | null {
+  if (region === undefined || isRegion(region)) return region ?? null;
+  throw new WrongCall(`--region: there are ${regionCodes.join(' and ')}.`);
+}
+
+function readId(id: string | undefined): string | null {
+  if (id === undefined || /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) return id ?? null;
+  throw new WrongCall('--org: give the organization’s id, a UUID.');
+}
+
+function readVerify(file: string, secrets: string[], tolerance = '300'): ListenOptions {
+  if (secrets.length === 0) throw new WrongCall('--verify needs --secret, the one shown when the webhook was made.');
+  const toleranceSeconds = Number(tolerance);
+  if (!Number.isInteger(toleranceSeconds) || toleranceSeconds < 0)
+    throw new WrongCall('--tolerance: give a number of seconds.');
+  return { task: 'verify', file, secrets, toleranceSeconds };
+}
+
+function readTypes(option: string, given: readonly string[]): EventType[] {
+  const types = [...new Set(given.flatMap((one) => one.split(',')).map((one) => one.trim()))];
+  const unknown = types.filter((type) => !(eventTypes as string[]).includes(type));
+  if (unknown.length > 0)
+    throw new WrongCall(`${option}: ${unknown.join(', ')} is no event type; there are ${eventTypes.join(', ')}.`);
+  return types as EventType[];
+}
+
+function parse(args: string[]) {
+  try {
+    return parseArgs({
+      args,
+      options: {
+        ...{ 'forward-to': text, events: text, secret: texts, port: text, trigger: texts, org: text, region: text },
+        ...{ capture: text, verify: text, tolerance: text, help: { type: 'boolean', short: 'h' } },
+      },
+    }).values;
+  } catch (error) {
+    throw new WrongCall(`${(error as Error).message.split('\n')[0]}`);
+  }
+}

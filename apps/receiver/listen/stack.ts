@@ -1,0 +1,94 @@
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { z } from 'zod';
+import { type Region, regionCodes } from '#domain/contract/regions.ts';
+import { type Database, openDatabase } from '#domain/db/connect.ts';
+import type { SealingKeys } from '#domain/webhooks/seal.ts';
+import { SettingsRefused } from '#runtime/settings/read.ts';
+import { webhookSecretKeys } from '#runtime/settings/types.ts';
+
+/** Of what `npm start` writes, the parts that are read here. Source: design, section 2. */
+const StackFile = z.object({
+  regions: z.array(
+    z.object({
+      region: z.enum(regionCodes),
+      databaseUrl: z.string(),
+      organizations: z.array(z.object({ id: z.string(), name: z.string() })),
+    }),
+  ),
+});
+const SecretsFile = z.partialRecord(z.enum(regionCodes), z.object({ webhookSecretKeys: z.string() }));
+
+/** A development stack, opened as its owner; never an installation of production. */
+export interface OpenStack {
+  database: Database;
+  close(): Promise<void>;
+  sealingKeys: SealingKeys;
+  organization: { id: string; name: string };
+}
+
+/**
+ * Opens the stack that `npm start` runs.
+ *
+ * @param asked null for the first region and its first organization.
+ * @throws SettingsRefused when there is no such stack, region or organization, or the database is not marked as a development stack's.
+ */
+export async function openStack(
+  asked: { region: Region | null; organizationId: string | null },
+  environment: Record<string, string | undefined> = process.env,
+): Promise<OpenStack> {
+  const folder = path.resolve(environment.ORG_API_STATE || '.org-api');
+  const stack = readFile(path.join(folder, 'stack.json'), StackFile).regions;
+  const entry = stack.find(({ region }) => asked.region === null || region === asked.region);
+  if (entry === undefined) throw new SettingsRefused([`the stack of npm start has no region ${asked.region ?? ''}`]);
+  const organization = entry.organizations.find(
+    ({ id }) => asked.organizationId === null || id === asked.organizationId,
+  );
+  if (organization === undefined)
+    throw new SettingsRefused([`the stack’s region ${entry.region} has no such organization`]);
+  const secrets = readFile(path.join(folder, 'secrets.json'), SecretsFile)[entry.region];
+  const sealing = webhookSecretKeys.safeParse(secrets?.webhookSecretKeys);
+  if (!sealing.success)
+    throw new SettingsRefused(['the stack has no keys for webhook secrets: stop it and run npm start again']);
+  const database = await openDatabase({
+    ...{ url: entry.databaseUrl, applicationName: 'org-api-listen', poolMax: 2, connectTimeoutMs: 5_000 },
+  });
+  try {
+    await assertDevelopment(database);
+  } catch (error) {
+    await close(database);
+    throw error;
+  }
+  return { database, close: () => close(database), sealingKeys: sealing.data, organization };
+}
+
+/** MikroORM leaves a pool open that it made no query of its own on, which would keep this process for its idle time of 10 s. */
+async function close({ close, pool }: Database): Promise<void> {
+  await close();
+  if (!pool.ended) await pool.end();
+}
+
+/** `npm start` marks its databases; no other is ever touched by this tool. */
+async function assertDevelopment({ pool }: Database): Promise<void> {
+  const { rows } = await pool
+    .query<{ mark: string | null }>(`select current_setting('org_api.development', true) as mark`)
+    .catch(() => {
+      throw new SettingsRefused(['the stack’s database does not answer; is npm start running?']);
+    });
+  if (rows[0]?.mark !== 'on')
+    throw new SettingsRefused([
+      'this database is not a development stack’s; webhooks of an installation are made in its console',
+    ]);
+}
+
+function readFile<S extends z.ZodType>(file: string, schema: S): z.output<S> {
+  if (!existsSync(file))
+    throw new SettingsRefused([
+      'there is no development stack here: run npm start first, or give --secret and let events be sent to this port',
+    ]);
+  try {
+    return schema.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch {
+    throw new SettingsRefused([`${file} cannot be read or understood: run npm start again`]);
+  }
+}

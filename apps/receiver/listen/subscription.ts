@@ -1,0 +1,47 @@
+import { BlockList } from 'node:net';
+import type { EventType } from '#domain/contract/events.ts';
+import { createWebhook } from '#domain/webhooks/create.ts';
+import { listWebhooks } from '#domain/webhooks/list.ts';
+import { deleteWebhook } from '#domain/webhooks/park.ts';
+import type { OpenStack } from './stack.ts';
+
+/** Says which process a webhook is for, so that one which was killed leaves nothing behind for long. */
+const descriptionOf = (pid: number) => `npm run listen, process ${pid}`;
+
+/** Makes a webhook for this process, after deleting those of processes that are no more. `remove` may be called twice. */
+export async function subscribe(
+  { database, sealingKeys, organization }: OpenStack,
+  { url, events }: { url: string; events: readonly EventType[] },
+): Promise<{ id: string; secret: string; remove(): Promise<void> }> {
+  const { em } = database.orm;
+  const of = { organizationId: organization.id, by: 'operator' } as const;
+  for (const webhook of await listWebhooks(em, of)) {
+    const [, pid] = /^npm run listen, process (\d+)$/.exec(webhook.description) ?? [];
+    if (pid !== undefined && !isAlive(Number(pid))) await deleteWebhook(em, { ...of, webhookId: webhook.id });
+  }
+  const allow = new BlockList();
+  allow.addSubnet('127.0.0.0', 8, 'ipv4');
+  const description = descriptionOf(process.pid);
+  const { id, secret } = await createWebhook(
+    em,
+    { ...of, url, eventTypes: events, description },
+    { allow, sealingKeys },
+  );
+  let removing: Promise<unknown> | undefined;
+  return {
+    ...{ id, secret },
+    async remove() {
+      removing ??= deleteWebhook(em, { ...of, webhookId: id });
+      await removing;
+    },
+  };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

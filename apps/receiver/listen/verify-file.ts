@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs';
+import { type Verification, verifyDelivery } from '#domain/webhooks/verify.ts';
+import { readCapture } from './capture.ts';
+import { WrongCall } from './options.ts';
+
+/**
+ * Checks a captured request offline.
+ *
+ * @throws WrongCall when the file cannot be read or holds no request.
+ */
+export function verifyFile(options: {
+  file: string;
+  secrets: string[];
+  toleranceSeconds: number;
+  now?: Date;
+}): Verification {
+  const { file, ...rest } = options;
+  const capture = readCapture(readWhole(file));
+  if (capture === null)
+    throw new WrongCall(
+      `--verify: ${file} holds no request: give headers, an empty line and the body, or JSON {"headers", "body"}.`,
+    );
+  return verifyDelivery({ ...capture, ...rest });
+}
+
+function readWhole(file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new WrongCall(`--verify: ${file} cannot be read (${(error as NodeJS.ErrnoException).code}).`);
+  }
+}
+
+/** The checks for people, a line each, and a last line that says what it comes to. */
+export function verificationText({ ok, checks }: Verification): string {
+  const width = Math.max(...checks.map(({ name }) => name.length));
+  const lines = checks.map(
+    (check) => `${check.ok ? 'ok    ' : 'FAILED'}  ${check.name.padEnd(width)}  ${check.explanation}`,
+  );
+  const failed = checks.filter((check) => !check.ok).length;
+  const end = ok ? 'It verifies.' : `It does not verify: ${failed} of ${checks.length} checks failed.`;
+  return [...lines, '', end].join('\n');
+}

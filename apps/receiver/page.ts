@@ -1,0 +1,84 @@
+const html = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Sample receiver</title>
+<link rel="stylesheet" href="/page.css">
+</head>
+<body>
+<h1>Sample receiver</h1>
+<p>What came, newest first. Signatures are verified with the library <code>standardwebhooks</code>.</p>
+<p id="switch">
+  <button data-query="for=30s&amp;status=503">Answer 503 for 30 s</button>
+  <button data-query="for=30s&amp;how=hang">Never answer for 30 s</button>
+  <button data-query="for=30s&amp;how=reset">Reset connections for 30 s</button>
+  <button data-query="for=0s">Answer as usual</button>
+  <output id="failing"></output>
+</p>
+<table>
+<thead><tr><th>Last</th><th>Endpoint</th><th>Type</th><th>Event</th><th>No.</th><th>Times</th><th>Duplicates</th><th>Signature</th><th>Answer</th></tr></thead>
+<tbody id="deliveries"></tbody>
+</table>
+<p id="none">Nothing yet.</p>
+<script src="/page.js"></script>
+</body>
+</html>
+`;
+
+const css = `:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
+body { margin: 2rem auto; max-width: 75rem; padding: 0 1rem; }
+table { border-collapse: collapse; display: block; overflow-x: auto; }
+th, td { border-bottom: 1px solid #8884; padding: 0.3rem 0.8rem 0.3rem 0; text-align: left; white-space: nowrap; }
+td.bad { color: #c22; font-weight: 600; }
+button { font: inherit; }
+`;
+
+/** Cells are filled as text, never as markup: what came may hold anything. */
+const script = `const rows = document.getElementById('deliveries');
+const failing = document.getElementById('failing');
+async function show() {
+  try {
+    const { deliveries, failingForMs } = await (await fetch('/deliveries')).json();
+    document.getElementById('none').hidden = deliveries.length > 0;
+    failing.textContent = failingForMs > 0 ? 'failing for ' + Math.ceil(failingForMs / 1000) + ' s' : '';
+    rows.replaceChildren(...deliveries.map((event) => {
+      const row = document.createElement('tr');
+      const signature = event.verified ? 'verified' : event.problem;
+      const values = [event.lastAt, event.endpoint, event.type, event.eventId, event.sequence ?? '', event.times, event.duplicates, signature, event.answer];
+      for (const [index, value] of values.entries()) {
+        const cell = row.insertCell();
+        cell.textContent = String(value);
+        if ((index === 7 && !event.verified) || (index === 8 && event.answer !== 204)) cell.className = 'bad';
+      }
+      return row;
+    }));
+  } catch {
+    failing.textContent = 'the receiver does not answer';
+  }
+}
+document.getElementById('switch').addEventListener('click', async ({ target }) => {
+  if (target.dataset.query === undefined) return;
+  await fetch('/fail?' + target.dataset.query, { method: 'POST' });
+  show();
+});
+show();
+setInterval(show, 1000);
+`;
+
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'";
+
+const file = (type: string, text: string) => ({
+  headers: {
+    ...{ 'Content-Type': `${type}; charset=utf-8`, 'Content-Security-Policy': policy },
+    ...{ 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-cache' },
+  },
+  text,
+});
+
+/** The receiver's page by path. It asks `/deliveries` each second and loads nothing from elsewhere. */
+export const pageFiles: Record<string, ReturnType<typeof file>> = {
+  '/': file('text/html', html),
+  '/page.css': file('text/css', css),
+  '/page.js': file('text/javascript', script),
+};

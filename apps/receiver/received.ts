@@ -1,0 +1,56 @@
+/** One event as it came to one endpoint, however often. Times are ISO 8601, UTC. */
+export interface ReceivedEvent {
+  endpoint: string;
+  eventId: string;
+  type: string;
+  /** `webhook-sequence`, null for a test. */
+  sequence: number | null;
+  firstAt: string;
+  lastAt: string;
+  /** How often it came. */
+  times: number;
+  /** How often it came again after it had been accepted: a real receiver ignores these. */
+  duplicates: number;
+  /** Whether the signature of the last was good, and if not, why. */
+  verified: boolean;
+  problem: string | null;
+  /** What the last was answered: a status, `hang` or `reset`. */
+  answer: number | 'hang' | 'reset';
+}
+
+/** One arrival of an event. */
+export type Arrival = Pick<
+  ReceivedEvent,
+  'endpoint' | 'eventId' | 'type' | 'sequence' | 'verified' | 'problem' | 'answer'
+>;
+
+/** Remembers the last `atMost` events by endpoint and event id, in memory; the one that came longest ago is forgotten first. */
+export function createReceived(atMost = 200) {
+  const events = new Map<string, ReceivedEvent & { accepted: boolean }>();
+
+  return {
+    /** Returns the event as it stands now; `duplicate` when it had been accepted before. */
+    record(arrival: Arrival, at: Date): ReceivedEvent & { duplicate: boolean } {
+      const key = `${arrival.endpoint}/${arrival.eventId}`;
+      const known = events.get(key);
+      const duplicate = known?.accepted === true;
+      const isAccepted = arrival.verified && typeof arrival.answer === 'number' && arrival.answer < 300;
+      const event = {
+        ...arrival,
+        firstAt: known?.firstAt ?? at.toISOString(),
+        lastAt: at.toISOString(),
+        times: (known?.times ?? 0) + 1,
+        duplicates: (known?.duplicates ?? 0) + (duplicate ? 1 : 0),
+        accepted: duplicate || isAccepted,
+      };
+      events.delete(key); // so that the map's order is that of the last arrival
+      events.set(key, event);
+      const [oldest] = events.keys();
+      if (events.size > atMost && oldest !== undefined) events.delete(oldest);
+      const { accepted: _, ...shown } = event;
+      return { ...shown, duplicate };
+    },
+    /** Newest arrival first. */
+    list: (): ReceivedEvent[] => [...events.values()].reverse().map(({ accepted: _, ...event }) => event),
+  };
+}

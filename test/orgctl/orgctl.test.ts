@@ -1,0 +1,288 @@
+/** The operators' command line: what it answers, what it refuses and how, and what it never tells. Source: design, section 10. */
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it, vi } from 'vitest';
+import { isSecret } from '#domain/webhooks/secret.ts';
+import { startReceiver } from '#test/receiver.ts';
+import { insertWebhook, startTestWorker } from '#test/worker.ts';
+import { callOrgctl, emptyFolder, setupOrgctl } from './orgctl.ts';
+
+const timeout = 90_000;
+const unknownId = '00000000-0000-7000-8000-000000000000';
+const types = 'client.started,seat.ended';
+
+describe('a call of orgctl', () => {
+  it('that is wrong ends with 2 and a sentence on standard error, and nothing on standard output', {
+    timeout,
+  }, async () => {
+    const env = { ORG_API_STATE: emptyFolder(), REGION: 'us', DATABASE_URL: 'postgresql://u:p@127.0.0.1:1/none' };
+    const wrong: [args: string[], says: RegExp][] = [
+      [[], /Say what to do/],
+      [['hooks', 'list'], /no hooks/],
+      [['webhook'], /needs a verb: create/],
+      [['webhook', 'destroy'], /cannot destroy/],
+      [['webhook', 'show'], /--webhook is missing/],
+      [['webhook', 'show', '--webhook', 'abc'], /UUID/],
+      [['webhook', 'show', '--webhook', unknownId, '--shiny'], /--shiny/],
+      [['webhook', 'list', '--org', unknownId, '--region', 'eu'], /us and ca/],
+      [['webhook', 'list', '--org', unknownId, '--region', 'ca'], /contradicts REGION/],
+      [['webhook', 'rotate', '--webhook', unknownId, '--overlap', 'long'], /duration/],
+      [['delivery', 'list', '--webhook', unknownId, '--state', 'lost'], /exhausted/],
+      [['delivery', 'list', '--webhook', unknownId, '--limit', '0'], /1 to 100000/],
+      [['delivery', 'redeliver', '--webhook', unknownId], /--event ID, or --from/],
+      [
+        ['delivery', 'redeliver', '--webhook', unknownId, '--event', unknownId, '--failed-since', '1h'],
+        /--event ID, or/,
+      ],
+      [['delivery', 'redeliver', '--webhook', unknownId, '--from', '2h'], /--to is missing/],
+      [['delivery', 'redeliver', '--webhook', unknownId, '--failed-since', 'yesterday'], /2026-11-20T08:00:00Z/],
+    ];
+    for (const [args, says] of wrong) {
+      const called = await callOrgctl(env, [...args, ...(args.length > 0 ? ['--json'] : [])]);
+      expect({ args, code: called.code, stdout: called.stdout }).toEqual({ args, code: 2, stdout: '' });
+      expect(called.stderr).toMatch(says);
+    }
+  });
+
+  it('for help tells every verb with its options, without any setting', { timeout }, async () => {
+    const help = await callOrgctl({ ORG_API_STATE: emptyFolder() }, ['--help']);
+    expect(help).toMatchObject({ code: 0, stderr: '' });
+    for (const noun of ['org', 'person', 'webhook', 'delivery', 'ledger', 'key'])
+      expect(help.stdout).toContain(`  ${noun} `);
+    const webhook = await callOrgctl({ ORG_API_STATE: emptyFolder() }, ['webhook', '--help']);
+    for (const verb of ['create', 'list', 'show', 'rotate', 'test', 'pause', 'resume', 'delete'])
+      expect(webhook.stdout).toContain(`orgctl webhook ${verb} `);
+    const redeliver = await callOrgctl({ ORG_API_STATE: emptyFolder() }, ['delivery', 'redeliver', '--help']);
+    expect(redeliver.stdout).toContain('--failed-since T');
+  });
+
+  it('says in a sentence, without a trace or a password, that settings or servers are missing', {
+    timeout,
+  }, async () => {
+    const folder = emptyFolder();
+    const none = await callOrgctl({ ORG_API_STATE: folder }, ['org', 'list', '--region', 'us']);
+    expect(none).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('DATABASE_URL is missing') });
+    const url = 'postgresql://someone:p4ssw0rd@127.0.0.1:1/none';
+    const away = await callOrgctl({ ORG_API_STATE: folder, REGION: 'us', DATABASE_URL: url }, ['org', 'list']);
+    expect(away).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('No PostgreSQL answers') });
+    expect(`${none.stderr}${away.stderr}`).not.toMatch(/p4ssw0rd|\n\s+at /);
+  });
+
+  it('takes what the environment leaves out from the stack of npm start, and no secret of it for another database', {
+    timeout,
+  }, async () => {
+    const t = await setupOrgctl();
+    const orgId = await t.make.organization();
+    const folder = emptyFolder();
+    const stack = { regions: [{ region: 'us', databaseUrl: t.database.ownerUrl, api: 'x', organizations: [] }] };
+    writeFileSync(path.join(folder, 'stack.json'), JSON.stringify(stack));
+    const secrets = {
+      us: { keyPeppers: t.env.KEY_PEPPERS, webhookSecretKeys: t.env.WEBHOOK_SECRET_KEYS, passwords: {} },
+    };
+    writeFileSync(path.join(folder, 'secrets.json'), JSON.stringify(secrets));
+    const create = ['webhook', 'create', '--org', orgId, '--url', 'http://127.0.0.1:9/in', '--types', types, '--json'];
+
+    expect(await callOrgctl({ ORG_API_STATE: folder }, create)).toMatchObject({ code: 0, stderr: '' });
+    const elsewhere = await callOrgctl(
+      { ORG_API_STATE: folder, DATABASE_URL: t.database.ownerUrl.replace(t.database.name, 'other') },
+      create,
+    );
+    expect(elsewhere).toMatchObject({ code: 1, stderr: expect.stringContaining('WEBHOOK_SECRET_KEYS is missing') });
+    const absent = await callOrgctl({ ORG_API_STATE: folder }, ['org', 'list', '--region', 'ca']);
+    expect(absent).toMatchObject({ code: 1, stderr: expect.stringContaining('no region ca') });
+  });
+});
+
+describe('orgctl', () => {
+  it('lists and shows organizations', { timeout }, async () => {
+    const t = await setupOrgctl();
+    const b = await t.make.organization({ name: 'Brook Mediation' });
+    const a = await t.make.organization({ name: 'Ash\u001b[31m Law' });
+    await t.make.webhook({ orgId: b });
+    const list = await t.orgctl('org', 'list', '--json');
+    expect(list.json<{ id: string }[]>().map(({ id }) => id)).toEqual([a, b]);
+    expect((await t.orgctl('org', 'show', '--org', b, '--json')).json()).toMatchObject({
+      name: 'Brook Mediation',
+      webhooks: 1,
+    });
+    const shown = await t.orgctl('org', 'list');
+    expect(shown.stdout).toContain('Brook Mediation');
+    expect(shown.stdout).not.toContain('\u001b'); // a terminal would obey it
+    expect(await t.orgctl('org', 'show', '--org', unknownId)).toMatchObject({
+      ...{ code: 1, stdout: '', stderr: 'There is no such organization in this region.\n' },
+    });
+  });
+
+  it('takes a webhook through its life, and tells its secrets twice only: when they are made', {
+    timeout,
+  }, async () => {
+    const t = await setupOrgctl();
+    const orgId = await t.make.organization();
+    const url = 'https://hooks.example.com/in';
+    const created = await t.orgctl(
+      'webhook',
+      'create',
+      '--org',
+      orgId,
+      '--url',
+      url,
+      '--types',
+      types,
+      '--region',
+      'us',
+      '--json',
+    );
+    const { id, secret, ...more } = created.json<{ id: string; secret: string }>();
+    expect(isSecret(secret)).toBe(true);
+    expect(more).toEqual({});
+    const on = (verb: string, ...args: string[]) => t.orgctl('webhook', verb, '--webhook', id, ...args, '--json');
+
+    const rotated = await on('rotate', '--overlap', '2h');
+    expect(isSecret(rotated.json<{ secret: string }>().secret)).toBe(true);
+    const others = [
+      await on('change', '--types', 'client.ended', '--description', 'ours'),
+      await on('pause'),
+      await on('show'),
+      await on('resume'),
+      await t.orgctl('webhook', 'list', '--org', orgId, '--json'),
+      await t.orgctl('webhook', 'list', '--org', orgId),
+      await t.orgctl('webhook', 'show', '--webhook', id),
+      await on('delete'),
+    ];
+    expect(others.map(({ code, stderr }) => ({ code, stderr }))).toEqual(others.map(() => ({ code: 0, stderr: '' })));
+    expect(others[0]?.json()).toMatchObject({ eventTypes: ['client.ended'], description: 'ours', url });
+    expect(others[1]?.json()).toEqual({ id, state: 'parked', deliveries: 0 });
+    expect(others[2]?.json()).toMatchObject({ id, state: 'parked', parkedReason: 'paused', secrets: [{}, {}] });
+    expect(others[3]?.json()).toEqual({ id, state: 'active', deliveries: 0 });
+    expect(others[4]?.json()).toMatchObject([{ id, state: 'active', ramp: 1 }]);
+    expect(others[7]?.json()).toEqual({ id, state: 'deleted', deliveries: 0 });
+    expect(JSON.stringify(others)).not.toContain('whsec_');
+    const { rows } = await t.owner.pool.query('select action, person_id, detail from activity order by at');
+    expect(rows.map(({ action }) => action)).toEqual([
+      ...[
+        'webhook.create',
+        'webhook.rotate_secret',
+        'webhook.change',
+        'webhook.pause',
+        'webhook.resume',
+        'webhook.delete',
+      ],
+    ]);
+    expect(JSON.stringify(rows)).not.toContain('whsec_');
+  });
+
+  it('refuses with 1 and a sentence, and nothing on standard output', { timeout }, async () => {
+    const t = await setupOrgctl();
+    const webhook = await t.make.webhook();
+    await t.orgctl('webhook', 'delete', '--webhook', webhook.id);
+    const make = ['webhook', 'create', '--org', webhook.orgId];
+    const refused: [args: string[], says: string][] = [
+      [[...make, '--url', 'http://hooks.example.com:0', '--types', types], 'Port 0'],
+      [[...make, '--url', 'https://10.1.2.3/', '--types', types], 'not public'],
+      [[...make, '--url', 'https://hooks.example.com', '--types', 'client.gone'], 'no event type client.gone'],
+      [[...make, '--url', 'https://hooks.example.com', '--types', ''], 'at least one event type'],
+      [
+        ['webhook', 'create', '--org', unknownId, '--url', 'https://a.example.com', '--types', types],
+        'no such organization',
+      ],
+      [['webhook', 'list', '--org', unknownId], 'no such organization'],
+      [['webhook', 'show', '--webhook', unknownId], 'no such webhook'],
+      [['webhook', 'rotate', '--webhook', webhook.id, '--overlap', '8d'], 'deleted'],
+      [['webhook', 'pause', '--webhook', webhook.id], 'deleted'],
+      [['webhook', 'test', '--webhook', webhook.id], 'yet'],
+      [['person', 'invite', '--org', webhook.orgId, '--email', 'a@example.org'], 'come with the console'],
+      [['delivery', 'show', '--webhook', webhook.id, '--event', unknownId], 'no delivery'],
+      [['delivery', 'redeliver', '--webhook', webhook.id, '--event', unknownId], 'deleted'],
+      [['key', 'revoke', '--key', unknownId], 'no such key'],
+    ];
+    for (const [args, says] of refused) {
+      const called = await t.orgctl(...args, '--json');
+      expect({ args, code: called.code, stdout: called.stdout }).toEqual({ args, code: 1, stdout: '' });
+      expect(called.stderr).toContain(says);
+      expect(called.stderr.trim().split('\n')).toHaveLength(1);
+    }
+  });
+
+  it('revokes a key by its id or by itself, and never shows one', { timeout }, async () => {
+    const t = await setupOrgctl();
+    const first = await t.make.apiKey();
+    const second = await t.make.apiKey();
+    const calls = [
+      await t.orgctl('key', 'revoke', '--key', first.id, '--json'),
+      await t.orgctl('key', 'revoke', '--key', second.key, '--json'),
+      await t.orgctl('key', 'list', '--org', first.orgId, '--json'),
+    ];
+    expect(calls.map(({ code }) => code)).toEqual([0, 0, 0]);
+    expect(calls[1]?.json()).toEqual({ id: second.id, state: 'revoked' });
+    expect(calls[2]?.json()).toMatchObject([{ id: first.id, state: 'revoked' }]);
+    expect(JSON.stringify(calls)).not.toContain(second.key);
+  });
+
+  it('lists deliveries by state and in parts, and sends a range again page by page', { timeout }, async () => {
+    const t = await setupOrgctl();
+    const webhook = await t.make.webhook();
+    const at = (hours: number) => new Date(Date.now() - hours * 3_600_000);
+    const made: string[] = [];
+    for (const hours of [5, 4, 3]) {
+      const fields = { webhook, state: 'exhausted', createdAt: at(hours), settledAt: at(hours) } as const;
+      made.unshift(await t.make.delivery({ ...fields, attempts: [{ status: 500, isLast: true }] }));
+    }
+    const list = (...args: string[]) => t.orgctl('delivery', 'list', '--webhook', webhook.id, ...args, '--json');
+    const first = await list('--limit', '2');
+    expect(first.json<{ eventId: string }[]>().map(({ eventId }) => eventId)).toEqual(made.slice(0, 2));
+    expect(first.stderr).toContain(`--before ${made[1]}`);
+    const rest = await list('--before', made[1] ?? '');
+    expect(rest.json<{ eventId: string }[]>().map(({ eventId }) => eventId)).toEqual(made.slice(2));
+    expect((await list('--state', 'waiting')).json()).toEqual([]);
+    const [from, to] = [at(4.5).toISOString(), at(2).toISOString()];
+    const sent = await t.orgctl('delivery', 'redeliver', '--webhook', webhook.id, '--from', from, '--to', to, '--json');
+    expect(sent.json()).toMatchObject({ id: expect.any(String), queued: 2, retriedNow: 0, notRunning: 0 });
+    expect((await list('--state', 'waiting')).json()).toHaveLength(2);
+    const read = await t.orgctl('ledger', '--json');
+    expect(read.json()).toMatchObject({ obligations: 3, waiting: 2, exhausted: 1, difference: 0, overdue: 0 });
+  });
+
+  it('makes the next attempt of a delivery that waits for hours now, and shows every attempt', {
+    timeout,
+  }, async () => {
+    const t = await setupOrgctl();
+    const receiver = await startReceiver();
+    receiver.answer = (response) => void response.writeHead(receiver.received.length < 2 ? 500 : 204).end();
+    const professional = await t.make.member();
+    const { id } = await insertWebhook(t.owner, { organizationId: professional.orgId, url: receiver.url });
+    await startTestWorker(t.database, { DELIVERY_SCHEDULE: '6h,6h' });
+    await t.make.grant({ professional });
+    await vi.waitFor(async () => {
+      const { rows } = await t.owner.pool.query(
+        "select attempts from delivery d where next_attempt_at > now() + interval '1 hour'",
+      );
+      expect(rows).toEqual([{ attempts: 1 }]);
+    }, 20_000);
+    const [waiting] = (await t.orgctl('delivery', 'list', '--webhook', id, '--json')).json<{ eventId: string }[]>();
+    const event = waiting?.eventId ?? '';
+
+    const { TEMPORAL_ADDRESS: _address, ...withoutTemporal } = t.env;
+    const blind = await callOrgctl(withoutTemporal, ['delivery', 'redeliver', '--webhook', id, '--event', event]);
+    expect(blind).toMatchObject({ code: 1, stderr: expect.stringContaining('Temporal') });
+
+    const sent = await t.orgctl('delivery', 'redeliver', '--webhook', id, '--event', event, '--json');
+
+    expect(sent).toMatchObject({ code: 0, stderr: '' });
+    expect(sent.json()).toEqual({ eventId: event, round: 1, how: 'retry_now' });
+    await vi.waitFor(() => expect(receiver.received).toHaveLength(2), 20_000);
+    expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id']))).toEqual(new Set([event]));
+    await vi.waitFor(async () => {
+      const shown = await t.orgctl('delivery', 'show', '--webhook', id, '--event', event, '--json');
+      expect(shown.json()).toMatchObject({
+        state: 'delivered',
+        attempts: [
+          { number: 1, status: 500, startedAt: expect.stringMatching(/Z$/) },
+          { number: 2, status: 204, cause: 'accepted' },
+        ],
+      });
+    }, 20_000);
+    const again = await t.orgctl('delivery', 'redeliver', '--webhook', id, '--event', event, '--json');
+    expect(again.json()).toEqual({ eventId: event, round: 2, how: 'queued' });
+    await vi.waitFor(() => expect(receiver.received).toHaveLength(3), 20_000);
+  });
+});

@@ -1,0 +1,60 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { inject, onTestFinished } from 'vitest';
+import { testKeySettings } from '#test/secrets.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { testNamespace } from '#test/worker.ts';
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+const execute = promisify(execFile);
+
+/** What a call came to; `json` parses its standard output. */
+export interface Called {
+  code: number;
+  stdout: string;
+  stderr: string;
+  json: <T = Record<string, unknown>>() => T;
+}
+
+/** Runs the program with this environment and nothing else of ours. Never rejects: the exit code is part of the result. */
+export async function callOrgctl(env: Record<string, string>, args: string[]): Promise<Called> {
+  const called = (code: number, stdout: string, stderr: string): Called => ({
+    ...{ code, stdout, stderr },
+    json: () => JSON.parse(stdout),
+  });
+  try {
+    const options = { cwd: root, env: { PATH: process.env.PATH ?? '', ...env }, maxBuffer: 16 * 1024 * 1024 };
+    const { stdout, stderr } = await execute(process.execPath, ['apps/orgctl/main.ts', ...args], options);
+    return called(0, stdout, stderr);
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
+    return called(code, stdout, stderr);
+  }
+}
+
+/** A folder of no stack, gone when the test ends. */
+export function emptyFolder(): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-orgctl-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A test's own installation, and `orgctl` on it with settings from the environment. */
+export async function setupOrgctl() {
+  const installation = await setupDatabase();
+  const env: Record<string, string> = {
+    ...testKeySettings,
+    DATABASE_URL: installation.database.ownerUrl,
+    REGION: 'us',
+    ORG_API_STATE: emptyFolder(),
+    WEBHOOK_SECRET_KEYS: `1:${Buffer.from('a sealing key of the tests, 32 b').toString('base64')}`,
+    WEBHOOK_ALLOW: '127.0.0.0/8',
+    TEMPORAL_ADDRESS: inject('temporalAddress'),
+    TEMPORAL_NAMESPACE: testNamespace(),
+  };
+  return { ...installation, env, orgctl: (...args: string[]) => callOrgctl(env, args) };
+}

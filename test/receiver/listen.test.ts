@@ -1,0 +1,229 @@
+import { randomUUID } from 'node:crypto';
+import { readdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { eventTypes } from '#domain/contract/events.ts';
+import { makeSecret } from '#domain/webhooks/secret.ts';
+import { signatureHeaders } from '#domain/webhooks/sign.ts';
+import { readOptions } from '../../apps/receiver/listen/options.ts';
+import { verificationText, verifyFile } from '../../apps/receiver/listen/verify-file.ts';
+import { temporaryFolder } from './folder.ts';
+import { runListen, setupStack, startTarget } from './listen.ts';
+
+/** One of our deliveries, posted to where the tool listens. */
+async function deliver(url: string, secret: string, type = 'client.started') {
+  const id = randomUUID();
+  const body = `{"id":"${id}","type":"${type}","note":"é  spaces stay"}`;
+  const timestampSeconds = Math.floor(Date.now() / 1000);
+  const headers = {
+    ...signatureHeaders({ id, timestampSeconds, body, secrets: [secret] }),
+    ...{ 'Content-Type': 'application/json', 'webhook-attempt': '2', 'User-Agent': 'org-api-webhooks/1.0' },
+  };
+  return { id, body, headers, answer: await fetch(url, { method: 'POST', headers, body }) };
+}
+
+describe('npm run listen -- --forward-to URL --secret S', () => {
+  it('passes events on as they came, gives the answer back, and prints both', async () => {
+    const secret = makeSecret();
+    const target = await startTarget({ status: 503, headers: { 'Retry-After': '7' }, body: 'not now' });
+    const captured = temporaryFolder();
+    const listen = runListen(['--forward-to', target.url, '--secret', secret, '--capture', captured]);
+    const [, url = ''] = await listen.says(/Listening at (\S+)/);
+
+    const { id, body, headers, answer } = await deliver(url, secret);
+
+    expect(answer.status).toBe(503);
+    expect(answer.headers.get('retry-after')).toBe('7');
+    expect(await answer.text()).toBe('not now');
+    const [came] = target.came;
+    expect(came?.path).toBe('/mine?x=1');
+    expect(came?.body.toString()).toBe(body);
+    for (const [name, value] of Object.entries(headers)) expect(came?.headers[name.toLowerCase()], name).toBe(value);
+    expect(came?.rawHeaders.filter((name) => name.toLowerCase() === 'host')).toHaveLength(1);
+    await listen.says(new RegExp(`client\\.started  ${id}  attempt 2  verified  -> 503 in \\d+ ms`));
+    expect(listen.output.text).not.toContain(secret);
+
+    const [file = ''] = readdirSync(captured);
+    const verify = runListen(['--verify', path.join(captured, file), '--secret', secret]);
+    expect(await verify.ended).toBe(0);
+    expect(verify.output.text).toContain('It verifies.');
+    expect(await listen.stop()).toBe(0);
+  });
+
+  it('says which check of an event fails, and passes it on all the same', async () => {
+    const target = await startTarget({ status: 200 });
+    const listen = runListen(['--forward-to', target.url, '--secret', makeSecret()]);
+    const [, url = ''] = await listen.says(/Listening at (\S+)/);
+
+    const { answer } = await deliver(url, makeSecret());
+
+    expect(answer.status).toBe(200);
+    await listen.says(/NOT VERIFIED {2}-> 200[\s\S]*service_signature: [\s\S]*standard_signature: /);
+    expect(target.came).toHaveLength(1);
+  });
+
+  it('answers 502 when nothing listens behind it, and says so', async () => {
+    const secret = makeSecret();
+    const listen = runListen(['--forward-to', 'http://127.0.0.1:1/', '--secret', secret]);
+    const [, url = ''] = await listen.says(/Listening at (\S+)/);
+
+    expect((await deliver(url, secret)).answer.status).toBe(502);
+    await listen.says(/verified {2}-> no answer: nothing listens at 127\.0\.0\.1:1; start your receiver/);
+  });
+});
+
+describe('npm run listen on a development stack', () => {
+  it('makes a webhook for the events asked for, tells its secret, and deletes it when it ends', async () => {
+    const { env, owner, orgId } = await setupStack();
+    const target = await startTarget({ status: 204 });
+    const args = ['--forward-to', target.url, '--events', 'client.started,seat.given', '--trigger', 'seat.given'];
+    const listen = runListen(args, env);
+    const [, secret = ''] = await listen.says(/Its signing secret, until this ends: (whsec_\S+)/);
+    const [, url = ''] = await listen.says(/Listening at (\S+)/);
+    await listen.says(/Caused client\.started, then seat\.given/);
+
+    const webhooks = () =>
+      owner.pool.query<{ state: string; url: string; event_types: string[]; owed: number }>(
+        `select w.state, w.url, w.event_types, (select count(*)::int from delivery d where d.webhook_id = w.id) as owed
+         from webhook w where organization_id = $1`,
+        [orgId],
+      );
+    expect((await webhooks()).rows).toEqual([
+      { state: 'active', url, event_types: ['client.started', 'seat.given'], owed: 2 },
+    ]);
+    await deliver(url, secret);
+    await listen.says(/verified {2}-> 204/);
+
+    expect(await listen.stop()).toBe(0);
+    expect((await webhooks()).rows).toMatchObject([{ state: 'deleted' }]);
+  });
+
+  it('deletes the webhook of one that was killed, when the next one starts', async () => {
+    const { env, owner } = await setupStack();
+    const first = runListen(['--forward-to', 'http://127.0.0.1:1/'], env);
+    await first.says(/Listening at/);
+    await first.kill();
+    const second = runListen(['--forward-to', 'http://127.0.0.1:1/'], env);
+    await second.says(/Listening at/);
+
+    const { rows } = await owner.pool.query('select state from webhook order by created_at');
+    expect(rows).toEqual([{ state: 'deleted' }, { state: 'active' }]);
+  });
+
+  it('causes each type by a real change, as the platform', async () => {
+    const { env, owner, orgId } = await setupStack();
+    await owner.pool.query('update seat_plan set invoiced = 0'); // even where no seat is left
+    const args = [...eventTypes, 'client.ended', 'seat.ended'].flatMap((type) => ['--trigger', type]);
+    const listen = runListen(args, env);
+
+    expect(await listen.ended).toBe(0);
+
+    const caused = [...listen.output.text.matchAll(/^Caused (.*) by changing the data of Harbor Family Law\.$/gm)];
+    // Doubled types are asked for once: client.started, client.ended, seat.given, seat.ended.
+    expect(caused.map(([, types]) => types)).toEqual([
+      ...['client.started', 'client.ended', 'client.started, then seat.given', 'seat.ended'],
+    ]);
+    const { rows } = await owner.pool.query(
+      'select type, count(*)::int from event where organization_id = $1 group by type order by type',
+      [orgId],
+    );
+    expect(rows).toEqual([
+      { type: 'client.ended', count: 1 },
+      { type: 'client.started', count: 2 },
+      { type: 'seat.ended', count: 1 },
+      { type: 'seat.given', count: 1 },
+    ]);
+  });
+
+  it('touches no database but a development stack’s', async () => {
+    const { env, owner } = await setupStack({ development: false });
+    const listen = runListen(['--trigger', 'client.started'], env);
+    expect(await listen.ended).toBe(1);
+    expect(listen.output.text).toContain('is not a development stack');
+    expect((await owner.pool.query('select from event')).rowCount).toBe(0);
+  });
+});
+
+describe('npm run listen -- --verify FILE', () => {
+  const secret = makeSecret();
+  const body = '{"id":"3b1f8a52-9c0e-4d57-8a41-6f0f2f1c7e10","type":"client.started","name":"é"}';
+  const id = '3b1f8a52-9c0e-4d57-8a41-6f0f2f1c7e10';
+  const headersAt = (ageSeconds: number) =>
+    signatureHeaders({ id, timestampSeconds: Math.floor(Date.now() / 1000) - ageSeconds, body, secrets: [secret] });
+  const message = (headers: Record<string, string>, end: string, text = body) =>
+    `${['POST /hooks HTTP/1.1', ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)].join(end)}${end}${end}${text}`;
+
+  function verify(content: string, toleranceSeconds = 300) {
+    const file = path.join(temporaryFolder(), 'captured');
+    writeFileSync(file, content);
+    const verification = verifyFile({ file, secrets: [secret], toleranceSeconds });
+    return { ok: verification.ok, text: verificationText(verification) };
+  }
+
+  it.each([
+    ['as it came over the wire', message(headersAt(0), '\r\n')],
+    ['as an editor saved it', message(headersAt(0), '\n')],
+    ['as JSON', JSON.stringify({ headers: headersAt(0), body })],
+  ])('verifies a request %s', (_form, content) => {
+    const { ok, text } = verify(content);
+    expect(text).toMatch(/^(ok .*\n)+\nIt verifies\.$/);
+    expect(ok).toBe(true);
+  });
+
+  it('names each check that fails, without the secret', () => {
+    const { ok, text } = verify(message(headersAt(600), '\r\n', body.replace('é', 'e')));
+    expect(ok).toBe(false);
+    for (const check of ['timestamp_within_tolerance', 'service_signature', 'standard_signature'])
+      expect(text).toMatch(new RegExp(`^FAILED {2}${check} `, 'm'));
+    expect(text).toMatch(/It does not verify: 3 of \d checks failed/);
+    expect(text).not.toContain(secret);
+
+    expect(verify(message(headersAt(600), '\r\n'), 900).ok).toBe(true);
+  });
+
+  it('says what is wrong with the file', () => {
+    const options = { secrets: [secret], toleranceSeconds: 300 };
+    expect(() => verifyFile({ ...options, file: '/nonexistent/file' })).toThrow(/cannot be read \(ENOENT\)/);
+    expect(() => verifyFile({ ...options, file: 'package.json' })).toThrow(/holds no request/);
+  });
+
+  it('ends with exit code 1 when it does not verify', async () => {
+    const file = path.join(temporaryFolder(), 'captured');
+    writeFileSync(file, message(headersAt(0), '\r\n', `${body} `));
+    const run = runListen(['--verify', file, '--secret', secret]);
+    expect(await run.ended).toBe(1);
+    expect(run.output.text).toContain('FAILED');
+  });
+});
+
+describe('a wrong call of npm run listen', () => {
+  it.each([
+    [['--verify', 'x'], /needs --secret/],
+    [['--forward-to', 'localhost:3000'], /give an http:\/\/ or https:\/\/ URL/],
+    [['--forward-to', 'http://127.0.0.1:1', '--events', 'a'], /a is no event type; there are client\.started/],
+    [['--secret', 'whsec_x', '--forward-to', 'http://127.0.0.1:1'], /copy the whole one/],
+    [['--forward-to', 'http://127.0.0.1:1', '--region', 'eu'], /there are us and ca/],
+    [['--forward-to', 'http://127.0.0.1:1', '--org', 'x'], /a UUID/],
+    [['--forward-to', 'http://127.0.0.1:1', '--port=-1'], /a port/],
+    [[], /Say where events go/],
+    [['--what'], /Unknown option '--what'/],
+  ])('is refused with a sentence: %j', (args, sentence) => {
+    expect(() => readOptions(args)).toThrow(sentence);
+  });
+
+  it('ends with exit code 2, no stack trace and the way to the help, which there is', async () => {
+    const wrong = runListen([]);
+    const help = runListen(['--help']);
+    expect(await wrong.ended).toBe(2);
+    expect(wrong.output.text).toContain('See npm run listen -- --help');
+    expect(wrong.output.text).not.toMatch(/\n\s+at /);
+    expect(await help.ended).toBe(0);
+    expect(help.output.text).toContain('--forward-to URL');
+  });
+
+  it('says what to do when there is no stack', async () => {
+    const none = runListen(['--forward-to', 'http://127.0.0.1:1']);
+    expect(await none.ended).toBe(1);
+    expect(none.output.text).toContain('run npm start first, or give --secret');
+  });
+});

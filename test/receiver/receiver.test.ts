@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import path from 'node:path';
+import type { DestinationStream } from 'pino';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { makeSecret } from '#domain/webhooks/secret.ts';
+import { signatureHeaders } from '#domain/webhooks/sign.ts';
+import { createLog } from '#runtime/log.ts';
+import { startReceiver } from '../../apps/receiver/app.ts';
+import { readConfig } from '../../apps/receiver/config.ts';
+import { createFailing } from '../../apps/receiver/failing.ts';
+import { createReceived, type ReceivedEvent } from '../../apps/receiver/received.ts';
+import { temporaryFolder } from './folder.ts';
+
+/** A running receiver with one endpoint, `harbor`, and deliveries to it as ours are made. */
+async function setupReceiver() {
+  const secret = makeSecret();
+  const lines: string[] = [];
+  const destination = { write: (line: string) => void lines.push(line) } as DestinationStream;
+  const config = readConfig({ RECEIVER_PORT: '0', RECEIVER_SECRETS: JSON.stringify({ harbor: [secret] }) });
+  const log = createLog({ level: 'info', name: 'receiver', region: 'us', destination });
+  const receiver = await startReceiver(config, log);
+  onTestFinished(() => receiver.stop());
+
+  return {
+    ...{ secret, lines, receiver },
+    deliver(options: { id?: string; secrets?: string[]; endpoint?: string; ageSeconds?: number; body?: string } = {}) {
+      const { id = randomUUID(), secrets = [secret], endpoint = 'harbor', ageSeconds = 0 } = options;
+      const body = JSON.stringify({ id, type: 'client.started', createdAt: new Date().toISOString() });
+      const timestampSeconds = Math.floor(Date.now() / 1000) - ageSeconds;
+      return fetch(`${receiver.url}/hooks/${endpoint}`, {
+        method: 'POST',
+        headers: { ...signatureHeaders({ id, timestampSeconds, body, secrets }), 'webhook-sequence': '7' },
+        body: options.body ?? body,
+      });
+    },
+    async deliveries() {
+      const answer = await fetch(`${receiver.url}/deliveries`);
+      return ((await answer.json()) as { deliveries: ReceivedEvent[] }).deliveries;
+    },
+    post: (at: string, body?: unknown, headers: Record<string, string> = { 'content-type': 'application/json' }) =>
+      fetch(`${receiver.url}${at}`, {
+        method: 'POST',
+        headers,
+        body: body === undefined ? null : JSON.stringify(body),
+      }),
+  };
+}
+
+describe('the sample receiver', () => {
+  it('accepts a delivery that verifies, shows it, and counts what comes again as a duplicate', async () => {
+    const { deliver, deliveries, lines } = await setupReceiver();
+    const id = randomUUID();
+
+    expect((await deliver({ id })).status).toBe(204);
+    expect((await deliver({ id })).status).toBe(204);
+    expect((await deliver()).status).toBe(204);
+
+    const [other, first] = await deliveries();
+    expect(other).toMatchObject({ times: 1, duplicates: 0 });
+    expect(first).toMatchObject({
+      ...{ endpoint: 'harbor', eventId: id, type: 'client.started', sequence: 7 },
+      ...{ times: 2, duplicates: 1, verified: true, problem: null, answer: 204 },
+    });
+    expect(lines.filter((line) => line.includes(id)).map((line) => JSON.parse(line).duplicate)).toEqual([false, true]);
+  });
+
+  it.each([
+    ['made with another secret', { secrets: [makeSecret()] }],
+    ['signed ten minutes ago', { ageSeconds: 600 }],
+    ['whose body was changed', { body: '{"id":"another"}' }],
+  ])('refuses a delivery %s, and shows why', async (_what, options) => {
+    const { deliver, deliveries } = await setupReceiver();
+    expect((await deliver(options)).status).toBe(400);
+    expect(await deliveries()).toMatchObject([{ verified: false, answer: 400, problem: expect.any(String) }]);
+  });
+
+  it('takes more endpoints and rotated secrets from this machine, as JSON, and verifies with each', async () => {
+    const { post, deliver, secret } = await setupReceiver();
+    const newer = makeSecret();
+    expect((await deliver({ endpoint: 'other' })).status).toBe(404);
+
+    expect((await post('/secrets', { harbor: [newer, secret], other: [secret] })).status).toBe(204);
+    expect((await deliver({ endpoint: 'other' })).status).toBe(204);
+    expect((await deliver({ secrets: [newer, secret] })).status).toBe(204);
+    expect((await deliver({ secrets: [newer] })).status).toBe(204);
+
+    expect((await post('/secrets', { harbor: ['whsec_short'] })).status).toBe(400);
+    expect((await post('/secrets', { harbor: [] }, { 'content-type': 'text/plain' })).status).toBe(403);
+  });
+
+  it('fails for a while when told to, and a repeat of what it never accepted is no duplicate', async () => {
+    const { post, deliver, deliveries } = await setupReceiver();
+    const id = randomUUID();
+    expect(await (await post('/fail?for=30s&status=503')).json()).toMatchObject({ forMs: 30_000 });
+    expect((await deliver({ id })).status).toBe(503);
+
+    await post('/fail?for=30s&how=reset');
+    await expect(deliver({ id })).rejects.toThrow();
+
+    await post('/fail?for=0s');
+    expect((await deliver({ id })).status).toBe(204);
+    expect(await deliveries()).toMatchObject([{ eventId: id, times: 3, duplicates: 0 }]);
+    expect((await post('/fail?for=2d')).status).toBe(400);
+    expect((await post('/fail?for=1s&status=204')).status).toBe(400);
+  });
+
+  it('hangs when told to, and stops all the same', async () => {
+    const { post, deliver, deliveries, receiver } = await setupReceiver();
+    await post('/fail?for=30s&how=hang');
+    const hanging = deliver().catch(() => 'cut off');
+    await expect.poll(deliveries).toMatchObject([{ answer: 'hang' }]);
+
+    await receiver.stop();
+
+    expect(await hanging).toBe('cut off');
+  });
+
+  it('has a page that loads nothing from elsewhere, and shows no secret anywhere', async () => {
+    const { receiver, deliver, secret, lines } = await setupReceiver();
+    await deliver();
+    const shown = await Promise.all(
+      ['/', '/page.js', '/page.css', '/deliveries'].map(async (at) => {
+        const answer = await fetch(receiver.url + at);
+        expect(answer.status, at).toBe(200);
+        if (at === '/') expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'");
+        return answer.text();
+      }),
+    );
+    expect([...shown, ...lines].join('\n')).not.toContain(secret.slice('whsec_'.length));
+    expect(shown[0]).not.toMatch(/https?:\/\//);
+    expect((await fetch(`${receiver.url}/elsewhere`)).status).toBe(404);
+  });
+
+  it('survives requests that break off and bodies without end', async () => {
+    const { receiver, deliver, post } = await setupReceiver();
+    const { port } = new URL(receiver.url);
+    const socket = connect(Number(port), '127.0.0.1');
+    await new Promise((resolve) =>
+      socket.write('POST /hooks/harbor HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n{', resolve),
+    );
+    socket.destroy();
+    expect((await post('/hooks/harbor', 'x'.repeat(2 * 1024 * 1024))).status).toBe(413);
+    expect((await deliver()).status).toBe(204);
+  });
+});
+
+it('reads its secrets from a file, and refuses settings that are wrong without repeating them', () => {
+  const secret = makeSecret();
+  const file = path.join(temporaryFolder(), 'secrets.json');
+  writeFileSync(file, JSON.stringify({ harbor: [secret] }));
+  expect(readConfig({ RECEIVER_SECRETS_FILE: file }).secrets).toEqual({ harbor: [secret] });
+  const wrong = () => readConfig({ RECEIVER_SECRETS: '{"harbor": ["whsec_secret-value"]}', RECEIVER_PORT: 'x' });
+  expect(wrong).toThrow(/RECEIVER_SECRETS: must be JSON/);
+  expect(wrong).not.toThrow(/secret-value/);
+});
+
+it('remembers the last 200 events, the one that came longest ago is forgotten first', () => {
+  const received = createReceived();
+  const arrival = (eventId: string) => ({
+    ...{ endpoint: 'e', eventId, type: 'client.started', sequence: 1, verified: true, problem: null, answer: 204 },
+  });
+  for (let made = 0; made < 200; made += 1) received.record(arrival(`${made}`), new Date());
+  received.record(arrival('0'), new Date()); // comes again, so 1 is the oldest now
+  received.record(arrival('new'), new Date());
+
+  const ids = received.list().map(({ eventId }) => eventId);
+  expect(ids).toHaveLength(200);
+  expect(ids.slice(0, 2)).toEqual(['new', '0']);
+  expect(ids).not.toContain('1');
+});
+
+it('stops failing when its time is over', () => {
+  let now = 0;
+  const failing = createFailing(() => now);
+  failing.set(new URLSearchParams('for=30s&status=500'));
+  now = 29_999;
+  expect(failing.current()).toEqual({ how: 'status', status: 500 });
+  now = 30_000;
+  expect(failing.current()).toBeNull();
+});

@@ -1,0 +1,119 @@
+/** What the receiver of every language has to do, tested on the programs that receivers' developers copy. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { text as readText } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeSecret } from '#domain/webhooks/secret.ts';
+import { type Captured, type Case, capture, captureCases } from './captured.ts';
+
+/** A program with its arguments. */
+export type Command = readonly [file: string, ...args: string[]];
+
+/** A language's receiver, ready to run. */
+export interface ReceiverProgram {
+  /** Reads captured deliveries and tells of each library whether it accepts them. */
+  check: Command;
+  /** Listens on PORT for deliveries signed with WEBHOOK_SECRET. */
+  serve: Command;
+  /** Removes what was built for this run only. */
+  dispose?(): void;
+}
+
+/** One language's example: the libraries that its `check` has to verify with, and how to make it ready (milliseconds, first time). */
+export interface Example {
+  language: string;
+  libraries: readonly string[];
+  prepare: () => Promise<ReceiverProgram>;
+  prepareTimeoutMs: number;
+}
+
+/** Declares the tests of one language's receiver. */
+export function describeReceiver({ language, libraries, prepare, prepareTimeoutMs }: Example): void {
+  describe(`the receiver in ${language}`, () => {
+    let program: ReceiverProgram;
+    beforeAll(async () => {
+      program = await prepare();
+    }, prepareTimeoutMs);
+    afterAll(() => program?.dispose?.());
+
+    it('accepts and refuses what it has to, with every library', async () => {
+      const cases = captureCases();
+      const { status, lines } = await check(program, cases);
+      expect(lines.map(verdictOf)).toEqual(cases.flatMap((each, index) => expectedLines(each, index + 1, libraries)));
+      expect(status).toBe(1);
+    });
+
+    it('ends with status 0 when all is accepted', async () => {
+      const { status } = await check(program, captureCases().slice(0, 1));
+      expect(status).toBe(0);
+    });
+
+    describe('while it listens', () => {
+      const secret = makeSecret();
+      let server: Awaited<ReturnType<typeof serve>>;
+      beforeAll(async () => {
+        server = await serve(program, secret);
+      });
+      afterAll(() => server?.stop());
+
+      it('handles an event once, answers its repeat with success, and refuses a forged one', async () => {
+        const [first, next] = [randomUUID(), randomUUID()];
+        const genuine = capture({ signing: [secret], id: first });
+        expect(await server.post(capture({ signing: [makeSecret()] }))).toBe(400);
+        expect([await server.post(genuine), await server.post(genuine)]).toEqual([204, 204]);
+        expect(await server.post(capture({ signing: [secret], id: next }))).toBe(204);
+        await expect.poll(() => server.handled().at(-1)).toBe(`client.started ${next}`);
+        expect(server.handled()).toEqual([`client.started ${first}`, `client.started ${next}`]);
+      });
+
+      it('refuses another method, and a body above its limit', async () => {
+        expect((await fetch(server.url)).ok).toBe(false);
+        const large = { headers: {}, body: Buffer.alloc(300_000).toString('base64'), secret };
+        expect([413, 'connection closed']).toContain(await server.post(large).catch(() => 'connection closed'));
+      });
+    });
+  });
+}
+
+/** A line of `check` without the library's own reason: `1 svix accepted`. */
+const verdictOf = (line: string) => line.replace(/: .*/, '');
+
+function expectedLines(each: Case, number: number, libraries: readonly string[]): string[] {
+  return libraries.map((name) => `${number} ${name} ${each.isAcceptedBy(name) ? 'accepted' : 'refused'}`);
+}
+
+async function check({ check: [file, ...args] }: ReceiverProgram, cases: readonly Case[]) {
+  const child = spawn(file, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  child.stdin.end(cases.map((each) => `${JSON.stringify(each.captured)}\n`).join(''));
+  const [output, [status]] = await Promise.all([readText(child.stdout), once(child, 'exit')]);
+  return { status: status as number | null, lines: output.trim().split('\n') };
+}
+
+async function serve({ serve: [file, ...args] }: ReceiverProgram, secret: string) {
+  const env = { ...process.env, WEBHOOK_SECRET: secret, PORT: '0' };
+  const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'inherit'], env });
+  const lines: string[] = [];
+  const url = await new Promise<string>((resolve, reject) => {
+    child.once('exit', (status) => reject(new Error(`the receiver ended with status ${status} before it listened`)));
+    createInterface(child.stdout).on('line', (line) => {
+      const listening = /^listening on (http:\S+)$/.exec(line);
+      if (listening?.[1]) resolve(listening[1]);
+      else lines.push(line);
+    });
+  });
+  return { url, handled: () => lines, stop: () => stop(child), post: (captured: Captured) => post(url, captured) };
+}
+
+async function post(url: string, { headers, body }: Captured): Promise<number> {
+  const request = { method: 'POST', headers: { ...headers, 'Content-Type': 'application/json' } };
+  return (await fetch(url, { ...request, body: Buffer.from(body, 'base64') })).status;
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exited;
+}

@@ -1,0 +1,29 @@
+package receiver;
+
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Three ways to verify a delivery: copy the one whose library you have. Each throws when the delivery is not to be believed.
+ *
+ * <p>{@code body} is the bytes as they came, before any parsing; {@code headers} are by lower-case name; {@code secret} is the whole of it,
+ * from {@code whsec_} on.
+ */
+final class Verify {
+  private Verify() {}
+
+  static void withStandardWebhooks(byte[] body, Map<String, List<String>> headers, String secret) throws Exception {
+    new com.standardwebhooks.Webhook(secret).verify(new String(body, StandardCharsets.UTF_8), headers);
+  }
+
+  static void withSvix(byte[] body, Map<String, List<String>> headers, String secret) throws Exception {
+    new com.svix.Webhook(secret).verify(new String(body, StandardCharsets.UTF_8), headers);
+  }
+
+  /** Not Webhook.constructEvent: that makes a Stripe object of the event, and ours is none. */
+  static void withStripe(byte[] body, Map<String, List<String>> headers, String secret) throws Exception {
+    String header = headers.getOrDefault("service-signature", List.of("")).get(0);
+    com.stripe.net.Webhook.Signature.verifyHeader(new String(body, StandardCharsets.UTF_8), header, secret, 300);
+  }
+}

@@ -1,0 +1,9 @@
+import { describeReceiver } from './guarantees.ts';
+import { prepareRust } from './rust.ts';
+
+describeReceiver({
+  language: 'Rust',
+  libraries: ['standardwebhooks', 'svix'], // Stripe has no library of its own for Rust
+  prepare: prepareRust,
+  prepareTimeoutMs: 900_000,
+});

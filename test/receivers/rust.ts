@@ -1,0 +1,18 @@
+/** Makes the Rust receiver ready: Cargo downloads what Cargo.toml names exactly, and builds into the user's cache folder. */
+import path from 'node:path';
+import type { ReceiverProgram } from './guarantees.ts';
+import { cacheFolder, folderOf, runTool } from './tools.ts';
+
+/** Builds the receiver: a second, and the first time on a machine one or two minutes. */
+export async function prepareRust(): Promise<ReceiverProgram> {
+  const target = path.join(cacheFolder(), 'receivers-rust');
+  await runTool(['cargo', 'build', '--quiet'], {
+    what: 'The Rust receiver could not be built',
+    remedy:
+      'install Rust 1.88 or newer (https://rustup.rs) and a C compiler, and check the network and the crate registry',
+    cwd: folderOf('rust'),
+    env: { CARGO_TARGET_DIR: target },
+  });
+  const program = path.join(target, 'debug', 'receiver');
+  return { check: [program, 'check'], serve: [program, 'serve'] };
+}

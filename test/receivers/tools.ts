@@ -1,0 +1,46 @@
+/** The tools of other languages, run for the receivers' tests: each failure is one sentence with its remedy. */
+import { execFile } from 'node:child_process';
+import { homedir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** The example's folder, `test/receivers/<language>`. */
+export const folderOf = (language: string) => path.join(import.meta.dirname, language);
+
+/** Where what is slow to make is kept for the next run; outside the clone, so that a fresh clone finds it too. */
+export const cacheFolder = () => path.join(process.env.XDG_CACHE_HOME || path.join(homedir(), '.cache'), 'org-api');
+
+/**
+ * Runs a tool to its end and gives what it printed.
+ *
+ * @throws Error `<what> (<the tool's last words>): <remedy>.`
+ */
+export async function runTool(
+  [file, ...args]: readonly [string, ...string[]],
+  options: { what: string; remedy: string; cwd?: string; env?: Record<string, string> },
+): Promise<string> {
+  const { what, remedy, cwd, env } = options;
+  try {
+    const settings = {
+      maxBuffer: 64 * 1024 * 1024,
+      env: { ...process.env, ...env },
+      ...(cwd !== undefined && { cwd }),
+    };
+    return (await run(file, args, settings)).stdout;
+  } catch (cause) {
+    throw new Error(`${what} (${lastWords(file, cause)}): ${remedy}.`, { cause });
+  }
+}
+
+function lastWords(file: string, cause: unknown): string {
+  const {
+    code,
+    stderr = '',
+    stdout = '',
+    message,
+  } = cause as { stderr?: string; stdout?: string } & NodeJS.ErrnoException;
+  if (code === 'ENOENT') return `${file} is not on PATH`;
+  return (stderr.trim() || stdout.trim() || message).split('\n').at(-1) ?? message;
+}

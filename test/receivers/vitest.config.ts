@@ -1,0 +1,12 @@
+/** `npm run test:receivers`: the receivers in all five languages. Java and Rust are apart from `npm test`, because their tools are rarely there and slow to build. */
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    root: import.meta.dirname,
+    include: ['*.test.ts', '*.built.ts'],
+    pool: 'forks',
+    maxWorkers: 2,
+    testTimeout: 60_000,
+  },
+});
