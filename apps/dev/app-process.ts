@@ -25,8 +25,8 @@ export interface AppProcess {
 }
 
 /**
- * Starts an app and resolves once `isReady` says so. Its folder holds its log and pid and stands on its command line, which is how an app that a
- * killed `npm start` left behind is found and ended first.
+ * Starts an app and resolves once `isReady` says so. Its folder holds its log and pid and stands on its command line, by which
+ * `stopLeftOver` finds it after a kill.
  *
  * @throws ServerUnavailableError when it ends or is not ready within a minute, with the last complaint of its log.
  */
@@ -40,7 +40,6 @@ export async function startApp(options: {
   mkdirSync(folder, { recursive: true });
   const pidFile = path.join(folder, 'pid');
   const logFile = path.join(folder, 'log');
-  if (existsSync(pidFile)) await stopServer(Number(readFileSync(pidFile, 'utf8')), folder, stopSignals);
   const logStart = fileSize(logFile);
   const main = path.join(appsFolder, name, 'main.ts');
   const child = await spawnDetached({
@@ -60,6 +59,12 @@ export async function startApp(options: {
   throw new ServerUnavailableError(
     `The ${name} did not become ready (${complaint || 'it said nothing'}): see ${logFile}, mend that and start again.`,
   );
+}
+
+/** Ends an app that a killed `npm start` left behind in its folder, and frees its ports. */
+export async function stopLeftOver(folder: string): Promise<void> {
+  const pidFile = path.join(folder, 'pid');
+  if (existsSync(pidFile)) await stopServer(Number(readFileSync(pidFile, 'utf8')), folder, stopSignals);
 }
 
 /** Whether an HTTP address answers 200. */

@@ -10,6 +10,7 @@ const Settings = z.object({
   ORG_API_PORT: port.default(8080),
   DATABASE_URL: databaseUrl.optional(),
   REDIS_URL: redisUrl.optional(),
+  TEMPORAL_ADDRESS: z.string().optional(),
   KEY_PEPPERS: z.string().optional(),
   KEY_TAG_SECRETS: z.string().optional(),
 });
@@ -26,6 +27,7 @@ export interface DevConfig {
   firstPort: number;
   databaseUrl: string | null;
   redisUrl: string | null;
+  temporalAddress: string | null;
 }
 
 export const usage = `Usage: npm start -- [--regions us,ca] [--data FILE]... [--no-samples]
@@ -35,7 +37,7 @@ export const usage = `Usage: npm start -- [--regions us,ca] [--data FILE]... [--
   --no-samples      import no sample organizations
 
 Environment: ORG_API_STATE (.org-api) folder of the stack's state; ORG_API_PORT (8080) first of ten ports a region;
-DATABASE_URL and REDIS_URL use servers that run already.`;
+DATABASE_URL, REDIS_URL and TEMPORAL_ADDRESS use servers that run already.`;
 
 /** Where the stack's state lies and which servers it is told to use; also for the commands beside `npm start`. @throws SettingsRefused */
 export function readStackSettings(environment: Record<string, string | undefined> = process.env) {
@@ -45,6 +47,7 @@ export function readStackSettings(environment: Record<string, string | undefined
     firstPort: s.ORG_API_PORT,
     databaseUrl: s.DATABASE_URL ?? null,
     redisUrl: s.REDIS_URL ?? null,
+    temporalAddress: s.TEMPORAL_ADDRESS ?? null,
     keyPeppers: s.KEY_PEPPERS ?? null,
     keyTagSecrets: s.KEY_TAG_SECRETS ?? null,
   };

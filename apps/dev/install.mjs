@@ -150,7 +150,7 @@ function touch(file) {
 }
 
 async function runNpmCi() {
-  const args = ['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund'];
+  const args = ['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund', '--loglevel=error'];
   const why = existsSync(modules) ? 'package-lock.json changed or the last install did not finish' : 'first start';
   console.log(`Installing dependencies with npm ci (${why}); this takes a minute or so.`);
   const { npm_execpath: npmCli, npm_node_execpath: npmNode } = process.env;

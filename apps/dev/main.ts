@@ -2,13 +2,14 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Region } from '#domain/contract/regions.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
-import type { AppProcess } from './app-process.ts';
+import { type AppProcess, stopLeftOver } from './app-process.ts';
 import { type DevConfig, readConfig, usage } from './config.ts';
-import { choosePorts, type RegionPorts, startRegion } from './region.ts';
+import { choosePorts, type RegionPorts, regionApps, startRegion, temporalNamespaceOf } from './region.ts';
 import { listSources, SourceRefused } from './samples.ts';
 import { startPostgres } from './servers/postgres.ts';
 import { ServerUnavailableError, secondsSince } from './servers/process.ts';
 import { startRedis } from './servers/redis.ts';
+import { startTemporal } from './servers/temporal.ts';
 import { holdState } from './single.ts';
 import { openState, type StackRegion } from './state.ts';
 import { summaryOf } from './summary.ts';
@@ -34,9 +35,16 @@ async function bringUp(config: DevConfig): Promise<void> {
   const state = openState(config.stateFolder);
   open.push({ name: 'the state folder', stop: holdState(config.stateFolder) });
   const sources = await listSources(config);
+  for (const region of config.regions) {
+    for (const app of regionApps) await stopLeftOver(path.join(config.stateFolder, region, app));
+  }
 
   const server = config.databaseUrl ?? (await startEmbeddedPostgres(config.stateFolder));
   const redisUrl = config.redisUrl ?? (await startEmbeddedRedis(config.stateFolder));
+  const temporal =
+    config.temporalAddress === null
+      ? await startEmbeddedTemporal(config)
+      : { address: config.temporalAddress, ui: null };
   const stack: StackRegion[] = [];
   const ended: Promise<string>[] = [];
   const ports = new Map<Region, RegionPorts>();
@@ -47,7 +55,7 @@ async function bringUp(config: DevConfig): Promise<void> {
   );
   for (const [region, regionPorts] of ports) {
     const started = await startRegion({
-      ...{ region, state, redisUrl, report },
+      ...{ region, state, redisUrl, temporal, report },
       serverUrl: server,
       databaseName: databaseName(config, region),
       ports: regionPorts,
@@ -91,6 +99,22 @@ async function startEmbeddedRedis(stateFolder: string): Promise<string | null> {
   if (redis === null) return null;
   open.push({ name: 'Redis', stop: redis.stop });
   return redis.url;
+}
+
+/** Its pages stand 9 ports above the first region's API. */
+async function startEmbeddedTemporal({
+  stateFolder,
+  regions,
+  firstPort,
+}: DevConfig): Promise<{ address: string; ui: string | null }> {
+  const temporal = await startTemporal({
+    stateFolder,
+    namespaces: regions.map(temporalNamespaceOf),
+    uiPort: firstPort + 9,
+    report,
+  });
+  open.push({ name: 'Temporal', stop: temporal.stop });
+  return temporal;
 }
 
 /** With a server of one's own and one region, its database is used as it is; else each region has its own beside it. */

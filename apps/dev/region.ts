@@ -4,6 +4,7 @@ import { migrate } from '#domain/db/migrate.ts';
 import { type AppProcess, answersOk, startApp } from './app-process.ts';
 import { getRegionDatabase, loginUrls } from './databases.ts';
 import { ensureSampleKeys } from './sample-keys.ts';
+import { causeFirstEvent, ensureSampleWebhooks, stackAllow } from './sample-webhooks.ts';
 import { type ImportSource, importSources } from './samples.ts';
 import { choosePort } from './servers/ports.ts';
 import { keySecretsOf, type StackRegion, type State } from './state.ts';
@@ -12,6 +13,7 @@ export interface RegionPorts {
   api: number;
   metrics: number;
   workerMetrics: number;
+  receiver: number;
 }
 
 export interface RegionOptions {
@@ -21,6 +23,8 @@ export interface RegionOptions {
   serverUrl: string;
   databaseName: string;
   redisUrl: string | null;
+  /** Its pages (`ui`) are null for a server that we did not bring up. */
+  temporal: { address: string; ui: string | null };
   ports: RegionPorts;
   /** `BASE_URL_…` of every region that is brought up, for the message that tells a key where it belongs. */
   baseUrls: Record<string, string>;
@@ -30,9 +34,12 @@ export interface RegionOptions {
   onStarted: (app: AppProcess) => void;
 }
 
+/** A region's namespace: nothing is shared across regions, not even on one development server. */
+export const temporalNamespaceOf = (region: Region) => `org-api-${region}`;
+
 /** Brings one region up: database, migrations, data, sample keys, worker, API. Resolves with its entry for `stack.json` when it serves. */
 export async function startRegion(options: RegionOptions): Promise<StackRegion> {
-  const { region, state, redisUrl, report, onStarted } = options;
+  const { region, state, redisUrl, temporal, report, onStarted } = options;
   const secrets = state.getSecrets(region);
   const ownerUrl = await getRegionDatabase(options.serverUrl, options.databaseName);
   const urls = loginUrls(ownerUrl, region, secrets.passwords);
@@ -40,6 +47,7 @@ export async function startRegion(options: RegionOptions): Promise<StackRegion> 
   const { applied, current } = await migrate({ ownerUrl, logins, report: (line) => report(`${region}: ${line}`) });
   if (applied.length === 0) report(`${region}: the schema is current (${current})`);
 
+  const wasEmpty = state.getMemory(region).imported.length === 0;
   const memory = await importSources({
     region,
     ownerUrl,
@@ -48,16 +56,48 @@ export async function startRegion(options: RegionOptions): Promise<StackRegion> 
     report,
   });
   const organizations = await ensureSampleKeys(ownerUrl, keySecretsOf(region, secrets), memory.organizations);
-  state.writeMemory(region, { ...memory, organizations });
 
   const folder = path.join(state.folder, region);
   const { ports } = options;
+  const receiver = `http://127.0.0.1:${ports.receiver}`;
+  const sealingKeys = secrets.webhookSecretKeys;
+  const webhooks = await ensureSampleWebhooks({
+    ownerUrl,
+    receiverUrl: receiver,
+    sealingKeys,
+    organizations,
+    known: memory.webhooks ?? [],
+  });
+  state.writeMemory(region, { ...memory, organizations, webhooks });
+  const receiverProcess = await startApp({
+    name: 'receiver',
+    folder: path.join(folder, 'receiver'),
+    env: {
+      REGION: region,
+      RECEIVER_PORT: String(ports.receiver),
+      RECEIVER_SECRETS: JSON.stringify(
+        Object.fromEntries(webhooks.map(({ organizationId, secret }) => [organizationId, [secret]])),
+      ),
+    },
+    isReady: () => answersOk(receiver),
+  });
+  onStarted(receiverProcess);
+  report(`${region}: the sample receiver shows what comes at ${receiver}`);
+
   const common = { REGION: region, HOST: '127.0.0.1' };
   const workerUrl = `http://127.0.0.1:${ports.workerMetrics}`;
   const worker = await startApp({
     name: 'worker',
     folder: path.join(folder, 'worker'),
-    env: { ...common, WORKER_DATABASE_URL: urls.worker, METRICS_PORT: String(ports.workerMetrics) },
+    env: {
+      ...common,
+      WORKER_DATABASE_URL: urls.worker,
+      TEMPORAL_ADDRESS: temporal.address,
+      TEMPORAL_NAMESPACE: temporalNamespaceOf(region),
+      WEBHOOK_SECRET_KEYS: secrets.webhookSecretKeys,
+      WEBHOOK_ALLOW: stackAllow,
+      METRICS_PORT: String(ports.workerMetrics),
+    },
     isReady: () => answersOk(`${workerUrl}/metrics`),
   });
   onStarted(worker);
@@ -82,15 +122,40 @@ export async function startRegion(options: RegionOptions): Promise<StackRegion> 
   });
   onStarted(apiProcess);
   report(`${region}: the API answers at ${api}`);
+  const firstSample = wasEmpty ? options.sources.find(({ isSample }) => isSample) : undefined;
+  const firstOrganization = firstSample === undefined ? undefined : organizations[0];
+  if (firstOrganization !== undefined) {
+    await causeFirstEvent(ownerUrl, firstOrganization.id);
+    report(`${region}: a first client of ${firstOrganization.name} was started; its event is on the receiver's page`);
+  }
   const metrics = `http://127.0.0.1:${ports.metrics}`;
-  return { region, api, metrics, databaseUrl: ownerUrl, ...(redisUrl === null ? {} : { redisUrl }), organizations };
+  return {
+    ...{ region, api, metrics, databaseUrl: ownerUrl, receiver },
+    ...(redisUrl === null ? {} : { redisUrl }),
+    ...{ temporalAddress: temporal.address, temporalNamespace: temporalNamespaceOf(region) },
+    ...(temporal.ui === null ? {} : { temporalUi: temporal.ui }),
+    organizations,
+  };
 }
 
-/** Three of the ten ports from `first` on, or others when they are taken. */
+/** The apps of a region, each with a folder of its name in the region's. */
+export const regionApps = ['receiver', 'worker', 'api'] as const;
+
+/** Four of the ten ports from `first` on, or others when they are taken. The system may offer a free port twice, so each is remembered. */
 export async function choosePorts(region: Region, first: number, report: (line: string) => void): Promise<RegionPorts> {
+  const chosen = new Set<number>();
+  const choose = async (offset: number, server: string): Promise<number> => {
+    for (;;) {
+      const port = await choosePort(first + offset, `${region} ${server}`, report);
+      if (chosen.has(port)) continue;
+      chosen.add(port);
+      return port;
+    }
+  };
   return {
-    api: await choosePort(first, `${region} API`, report),
-    metrics: await choosePort(first + 1, `${region} API metrics`, report),
-    workerMetrics: await choosePort(first + 2, `${region} worker metrics`, report),
+    api: await choose(0, 'API'),
+    metrics: await choose(1, 'API metrics'),
+    workerMetrics: await choose(2, 'worker metrics'),
+    receiver: await choose(4, 'sample receiver'),
   };
 }

@@ -14,6 +14,8 @@ export interface ImportSource {
   region: Region;
   name: string;
   hash: string;
+  /** Generated, so that the first event may change it. */
+  isSample: boolean;
   open: () => AsyncIterable<Uint8Array | string>;
 }
 
@@ -25,7 +27,12 @@ export async function listSources(config: DevConfig): Promise<ImportSource[]> {
   const asOf = new Date().toISOString().slice(0, 10);
   const samples = config.samples
     ? config.regions.map((region) => ({
-        ...{ region, name: `sample organizations (${region})`, hash: `sample ${JSON.stringify(sampleDefaults)}` },
+        ...{
+          region,
+          name: `sample organizations (${region})`,
+          hash: `sample ${JSON.stringify(sampleDefaults)}`,
+          isSample: true,
+        },
         open: () => generateSample({ region, asOf, ...sampleDefaults }),
       }))
     : [];
@@ -59,7 +66,7 @@ export async function importSources(options: {
     }
     imported.push(source.hash);
   }
-  return { imported, organizations: [...organizations.values()] };
+  return { ...options.memory, imported, organizations: [...organizations.values()] };
 }
 
 async function importOne(
@@ -98,5 +105,11 @@ async function fileSource(file: string, regions: readonly Region[]): Promise<Imp
         : `it is for the region ${region}, which is not brought up (--regions ${[...regions, region].join(',')})`;
     throw new SourceRefused(`--data ${file}: ${why}.`);
   }
-  return { region: found, name: path.basename(file), hash: hash.digest('hex'), open: () => createReadStream(file) };
+  return {
+    region: found,
+    name: path.basename(file),
+    hash: hash.digest('hex'),
+    isSample: false,
+    open: () => createReadStream(file),
+  };
 }

@@ -4,6 +4,7 @@ import path from 'node:path';
 import type { Region } from '#domain/contract/regions.ts';
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
 import { keyPeppers, keyTagSecrets } from '#runtime/settings/types.ts';
+import type { SampleWebhook } from './sample-webhooks.ts';
 
 /** One organization of a running stack, as `.org-api/stack.json` lists it. `sampleKey` has all seven scopes; null when the organization has no active owner. */
 export interface StackOrganization {
@@ -20,6 +21,12 @@ export interface StackRegion {
   metrics: string;
   databaseUrl: string;
   redisUrl?: string;
+  /** Base URL of the sample receiver. */
+  receiver: string;
+  temporalAddress: string;
+  temporalNamespace: string;
+  /** Temporal's own pages. */
+  temporalUi?: string;
   organizations: StackOrganization[];
 }
 
@@ -27,6 +34,7 @@ export interface StackRegion {
 export interface RegionSecrets {
   keyPeppers: string;
   keyTagSecrets: string;
+  webhookSecretKeys: string;
   passwords: { api: string; worker: string; console: string; platform: string };
 }
 
@@ -34,6 +42,7 @@ export interface RegionSecrets {
 export interface RegionMemory {
   organizations: StackOrganization[];
   imported: string[];
+  webhooks: SampleWebhook[];
 }
 
 const files = { stack: 'stack.json', secrets: 'secrets.json', memory: 'memory.json' } as const;
@@ -59,21 +68,34 @@ export function openState(folder: string) {
     writeStack: (regions: StackRegion[]) => write(files.stack, { regions }),
     findSecrets: (region: Region) => read<Partial<Record<Region, RegionSecrets>>>(files.secrets)?.[region] ?? null,
 
-    /** The region's secrets, made now when it has none. */
+    /** The region's secrets, made now when it has none; a kind that an older stack lacks is made too, the others stay. */
     getSecrets(region: Region): RegionSecrets {
-      const all = read<Partial<Record<Region, RegionSecrets>>>(files.secrets) ?? {};
-      const known = all[region];
-      if (known !== undefined) return known;
+      const all = read<Partial<Record<Region, Partial<RegionSecrets>>>>(files.secrets) ?? {};
+      const known = all[region] ?? {};
       const secret = () => randomBytes(32).toString('base64');
       const password = () => randomBytes(18).toString('base64url');
-      const passwords = { api: password(), worker: password(), console: password(), platform: password() };
-      const made = { keyPeppers: `1:${secret()}`, keyTagSecrets: secret(), passwords };
-      write(files.secrets, { ...all, [region]: made });
-      return made;
+      const secrets = {
+        keyPeppers: known.keyPeppers ?? `1:${secret()}`,
+        keyTagSecrets: known.keyTagSecrets ?? secret(),
+        webhookSecretKeys: known.webhookSecretKeys ?? `1:${secret()}`,
+        passwords: known.passwords ?? {
+          api: password(),
+          worker: password(),
+          console: password(),
+          platform: password(),
+        },
+      };
+      if (Object.keys(secrets).some((kind) => !(kind in known)))
+        write(files.secrets, { ...all, [region]: { ...known, ...secrets } });
+      return secrets;
     },
 
     getMemory: (region: Region): RegionMemory =>
-      read<Partial<Record<Region, RegionMemory>>>(files.memory)?.[region] ?? { organizations: [], imported: [] },
+      read<Partial<Record<Region, RegionMemory>>>(files.memory)?.[region] ?? {
+        organizations: [],
+        imported: [],
+        webhooks: [],
+      },
     writeMemory(region: Region, memory: RegionMemory): void {
       write(files.memory, { ...read<Partial<Record<Region, RegionMemory>>>(files.memory), [region]: memory });
     },

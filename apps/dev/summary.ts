@@ -1,3 +1,4 @@
+import { eventTypes } from '#domain/contract/events.ts';
 import { regions } from '#domain/contract/regions.ts';
 import type { StackRegion } from './state.ts';
 
@@ -24,7 +25,15 @@ export function summaryOf(stack: StackRegion[], stackFile: string): string {
   ].join('\n');
 }
 
-function regionLines({ region, api, metrics, organizations }: StackRegion): string[] {
+function regionLines({
+  region,
+  api,
+  metrics,
+  receiver,
+  temporalUi,
+  temporalNamespace,
+  organizations,
+}: StackRegion): string[] {
   const first = organizations.find(({ sampleKey }) => sampleKey !== null);
   const lines = [
     '',
@@ -32,7 +41,9 @@ function regionLines({ region, api, metrics, organizations }: StackRegion): stri
     `  API        ${api}`,
     `  Reference  ${api}/docs`,
     `  OpenAPI    ${api}/v1/openapi.json`,
+    `  Receiver   ${receiver}/   (the sample receiver: what was delivered, as it comes)`,
     `  Metrics    ${metrics}/metrics`,
+    ...(temporalUi === undefined ? [] : [`  Temporal   ${temporalUi}/namespaces/${temporalNamespace}/workflows`]),
   ];
   if (first === undefined)
     return [...lines, '  No organization has a sample key yet: import one with --data FILE.', ''];
@@ -46,6 +57,11 @@ function regionLines({ region, api, metrics, organizations }: StackRegion): stri
     '',
     `  One more key:   npm run dev:key -- --region ${region} --org ${first.id} --maker ${first.ownerUserId} --scopes org.read,org.clients.read`,
     `  Revoke one:     npm run dev:key -- --region ${region} --revoke KEY`,
+    '',
+    '  Cause each event (by a real change, made as the platform makes it), and watch it come:',
+    ...eventTypes.map((type) => `    npm run -s listen -- --region ${region} --trigger ${type}`),
+    '  Make the receiver fail for half a minute, to watch the retries:',
+    `    curl -X POST '${receiver}/fail?for=30s&status=503'`,
     '',
   );
   return lines;

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { scopes } from '#domain/contract/scopes.ts';
 import { stackPlace } from '#test/stack.ts';
 import { endpoints } from '../../apps/api/endpoints/index.ts';
@@ -25,6 +25,13 @@ describe('npm start', () => {
       expect(first.output.text).toContain(
         `curl -H 'Authorization: Bearer ${us.organizations[0]?.sampleKey}' ${us.api}/v1/orgs/`,
       );
+      await vi.waitFor(async () => expect(await deliveredTypes(us.receiver)).toEqual(['client.started']), 20_000);
+      expect(await place.command('apps/receiver/listen/main.ts', '--trigger', 'seat.given')).toMatchObject({ code: 0 });
+      await vi.waitFor(async () => expect(await deliveredTypes(us.receiver)).toContain('seat.given'), 20_000);
+      await vi.waitFor(async () => {
+        const { stdout } = await place.command('apps/orgctl/main.ts', 'ledger', '--region', 'us', '--json');
+        expect(JSON.parse(stdout)).toMatchObject({ waiting: 0, difference: 0, overdue: 0 });
+      }, 20_000);
       expect(await first.stop('SIGINT')).toBe(0);
       await expect(fetch(`${us.api}/livez`)).rejects.toThrow();
 
@@ -110,6 +117,14 @@ describe('npm start', () => {
     expect(key).toMatchObject({ code: 1, stderr: expect.stringContaining('run npm start') });
   });
 });
+
+/** What the sample receiver has got and verified. */
+async function deliveredTypes(receiver: string): Promise<string[]> {
+  const { deliveries } = (await (await fetch(`${receiver}/deliveries`)).json()) as {
+    deliveries: { type: string; verified: boolean }[];
+  };
+  return deliveries.filter(({ verified }) => verified).map(({ type }) => type);
+}
 
 /** The statuses of the nine reads, in order. */
 async function statuses(api: string, orgId: string, key: string): Promise<number[]> {

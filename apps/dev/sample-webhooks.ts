@@ -1,0 +1,84 @@
+import { eventTypes } from '#domain/contract/events.ts';
+import { type Database, openDatabase } from '#domain/db/connect.ts';
+import { createWebhook } from '#domain/webhooks/create.ts';
+import { addressBlocks, webhookSecretKeys } from '#runtime/settings/types.ts';
+import type { StackOrganization } from './state.ts';
+
+/** Which addresses a development stack's webhooks may reach although they are not public: this machine's own. */
+export const stackAllow = '127.0.0.0/8,::1';
+
+/** The webhook that leads an organization's events to the sample receiver. Its secret is kept for the receiver's next start. */
+export interface SampleWebhook {
+  organizationId: string;
+  webhookId: string;
+  secret: string;
+}
+
+/**
+ * Subscribes the sample receiver to every event of each organization that it is not subscribed for yet; `path` of the URL is the organization's id.
+ *
+ * @returns every organization's, the old ones first.
+ */
+export async function ensureSampleWebhooks(options: {
+  ownerUrl: string;
+  receiverUrl: string;
+  sealingKeys: string;
+  organizations: readonly StackOrganization[];
+  known: readonly SampleWebhook[];
+}): Promise<SampleWebhook[]> {
+  const { ownerUrl, receiverUrl, organizations, known } = options;
+  const database = await openDatabase({ url: ownerUrl, applicationName: 'org-api-dev', poolMax: 2 });
+  const settings = {
+    allow: addressBlocks.parse(stackAllow),
+    sealingKeys: webhookSecretKeys.parse(options.sealingKeys),
+  };
+  const all = [...known];
+  try {
+    for (const { webhookId } of known) await followReceiver(database, webhookId, receiverUrl);
+    for (const { id: organizationId } of organizations) {
+      if (known.some((webhook) => webhook.organizationId === organizationId)) continue;
+      const input = {
+        organizationId,
+        by: 'operator',
+        url: `${receiverUrl}/hooks/${organizationId}`,
+        eventTypes,
+        description: 'Sample receiver',
+      } as const;
+      const { id: webhookId, secret } = await createWebhook(database.orm.em, input, settings);
+      all.push({ organizationId, webhookId, secret });
+    }
+    return all;
+  } finally {
+    await database.close();
+  }
+}
+
+/** The receiver's port may be another one at this start. */
+async function followReceiver(database: Database, webhookId: string, receiverUrl: string): Promise<void> {
+  await database.pool.query(
+    `update webhook set url = $2 || '/hooks/' || organization_id where id = $1 and url <> $2 || '/hooks/' || organization_id and state <> 'deleted'`,
+    [webhookId, receiverUrl],
+  );
+}
+
+/**
+ * Starts a first client, so that a first event is delivered: a new family gives an active member of the organization access. The change is real, made with
+ * the platform's rights; the database makes the event.
+ */
+export async function causeFirstEvent(ownerUrl: string, organizationId: string): Promise<void> {
+  const database = await openDatabase({ url: ownerUrl, applicationName: 'org-api-dev', poolMax: 1 });
+  try {
+    await database.pool.query(
+      `with professional as (
+         select person_id from membership where organization_id = $1 and status = 'active' order by person_id limit 1
+       ), made as (
+         insert into family (organization_id, id, name) select $1, new_id(), 'First event family' from professional returning id
+       )
+       insert into client_grant (organization_id, kind, professional_id, family_id, since)
+       select $1, 'attorney', p.person_id, m.id, now() from professional p, made m`,
+      [organizationId],
+    );
+  } finally {
+    await database.close();
+  }
+}

@@ -1,0 +1,167 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { Connection } from '@temporalio/client';
+import { choosePort } from './ports.ts';
+import {
+  becomesTrue,
+  fileSize,
+  isServerOf,
+  makeFolder,
+  readLastComplaint,
+  ServerUnavailableError,
+  secondsSince,
+  spawnDetached,
+  stopServer,
+} from './process.ts';
+import { getTemporalProgram } from './temporal-program.ts';
+
+/** A Temporal development server that answers. */
+export interface RunningTemporal {
+  /** `host:port` of its gRPC front end. */
+  address: string;
+  /** Base URL of its own pages; null when started without. */
+  ui: string | null;
+  pid: number;
+  /** Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+const readyDeadlineMs = 60_000;
+const stopSignals = [
+  ['SIGTERM', 15_000],
+  ['SIGKILL', 5_000],
+] as const;
+
+/**
+ * Brings up Temporal's development server with its store in `stateFolder`, or adopts the one that runs there; resolves when it answers.
+ *
+ * The store's file stands on the command line, by which a later start knows the process again. Fairness is switched on for the queues: it needs the setting,
+ * and unknown settings are accepted silently.
+ *
+ * @throws ServerUnavailableError
+ */
+export async function startTemporal(options: {
+  stateFolder: string;
+  namespaces: readonly string[];
+  port?: number | null;
+  /** Port of its pages; null for none. */
+  uiPort?: number | null;
+  report: (line: string) => void;
+}): Promise<RunningTemporal> {
+  const { stateFolder, namespaces, port = null, uiPort = null, report } = options;
+  const startedAt = performance.now();
+  const program = await getTemporalProgram(report);
+  const folder = path.join(stateFolder, 'temporal');
+  makeFolder(folder);
+  const store = path.join(folder, 'store.db');
+  const last = readNote(folder);
+  const adopted = last !== null && isServerOf(last.pid, store) && (await answers(last.address, last.namespaces));
+  const server = adopted ? last : await launch({ program, folder, store, namespaces, port, uiPort, report });
+  report(`Temporal ${adopted ? 'was running already' : 'is ready'} on ${server.address} (${secondsSince(startedAt)})`);
+  let stopped: Promise<void> | undefined;
+  return {
+    address: server.address,
+    ui: server.ui,
+    pid: server.pid,
+    stop: () => {
+      stopped ??= stopServer(server.pid, store, stopSignals);
+      return stopped;
+    },
+  };
+}
+
+/** Stops the Temporal of a state folder, whoever started it. */
+export async function stopTemporalOf(stateFolder: string): Promise<void> {
+  const folder = path.join(stateFolder, 'temporal');
+  const last = readNote(folder);
+  if (last !== null) await stopServer(last.pid, path.join(folder, 'store.db'), stopSignals);
+}
+
+interface Note {
+  pid: number;
+  address: string;
+  ui: string | null;
+  namespaces: readonly string[];
+}
+
+async function launch(options: {
+  program: string;
+  folder: string;
+  store: string;
+  namespaces: readonly string[];
+  port: number | null;
+  uiPort: number | null;
+  report: (line: string) => void;
+}): Promise<Note> {
+  const { program, folder, store, namespaces, port, uiPort, report } = options;
+  const last = readNote(folder);
+  if (last !== null) await stopServer(last.pid, store, stopSignals);
+  const frontPort = await choosePort(port, 'Temporal', report);
+  const pagePort = uiPort === null ? null : await choosePort(uiPort, "Temporal's pages", report);
+  const logFile = path.join(folder, 'log');
+  const logStart = fileSize(logFile);
+  const child = await spawnDetached({
+    command: program,
+    args: [
+      ...[
+        'server',
+        'start-dev',
+        '--ip',
+        '127.0.0.1',
+        '--port',
+        String(frontPort),
+        '--db-filename',
+        store,
+        '--log-level',
+        'warn',
+      ],
+      ...(pagePort === null ? ['--headless'] : ['--ui-port', String(pagePort)]),
+      ...namespaces.flatMap((namespace) => ['--namespace', namespace]),
+      ...[
+        '--dynamic-config-value',
+        'matching.enableFairness=true',
+        '--dynamic-config-value',
+        'system.enableEagerWorkflowStart=true',
+      ],
+    ],
+    cwd: folder,
+    env: { PATH: process.env.PATH ?? '/usr/bin:/bin', HOME: folder },
+    logFile,
+    account: null,
+  });
+  const address = `127.0.0.1:${frontPort}`;
+  const note = { pid: child.pid, address, ui: pagePort === null ? null : `http://127.0.0.1:${pagePort}`, namespaces };
+  const ready = await becomesTrue(
+    async () => child.hasExited() || (await answers(address, namespaces)),
+    readyDeadlineMs,
+    100,
+  );
+  if (!ready || child.hasExited()) {
+    await stopServer(child.pid, store, stopSignals);
+    const reason = readLastComplaint(logFile, logStart) || 'no answer';
+    throw new ServerUnavailableError(
+      `Temporal did not start (${reason}): mend that (its log is ${logFile}), or set TEMPORAL_ADDRESS.`,
+    );
+  }
+  writeFileSync(path.join(folder, 'server.json'), JSON.stringify(note));
+  return note;
+}
+
+function readNote(folder: string): Note | null {
+  const file = path.join(folder, 'server.json');
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Note) : null;
+}
+
+/** Whether the server knows every namespace; it answers before it has made them. */
+async function answers(address: string, namespaces: readonly string[]): Promise<boolean> {
+  let connection: Connection | undefined;
+  try {
+    connection = await Connection.connect({ address, connectTimeout: '1s' });
+    for (const namespace of namespaces) await connection.workflowService.describeNamespace({ namespace });
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await connection?.close();
+  }
+}
