@@ -1,10 +1,15 @@
-import { Client, Connection, WorkflowNotFoundError } from '@temporalio/client';
-import { type DeliveryKey, workflowIdOf } from '#workflows/deliver-event/types.ts';
+import { randomUUIDv7 } from 'node:crypto';
+import { Client, Connection, WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
+import { type DeliveryKey, deliverQueue, workflowIdOf } from '#workflows/deliver-event/types.ts';
+import type { SendTestInput, TestResult } from '#workflows/send-test/types.ts';
+import { Refused } from './command.ts';
 
 /** Tells workflows that run. */
 export interface DeliverySignals {
   /** Makes a delivery's next attempt now. False when its workflow ended meanwhile; then the reconciler looks after the delivery within a minute or so. */
   retryNow(delivery: DeliveryKey, round: number): Promise<boolean>;
+  /** Sends a test event through a worker and waits for what came of it, 40 s at most. Null when the webhook is deleted meanwhile. @throws Refused when no worker carried it out. */
+  sendTest(input: SendTestInput): Promise<TestResult | null>;
   close(): Promise<void>;
 }
 
@@ -21,6 +26,18 @@ export async function openDeliverySignals(temporal: { address: string; namespace
         return true;
       } catch (error) {
         if (error instanceof WorkflowNotFoundError) return false;
+        throw error;
+      }
+    },
+    async sendTest(input) {
+      try {
+        const workflowId = `test/${input.webhookId}/${randomUUIDv7()}`;
+        return await client.workflow.execute<(input: SendTestInput) => Promise<TestResult | null>>('sendTest', {
+          ...{ taskQueue: deliverQueue, workflowId, args: [input], workflowExecutionTimeout: '40s' },
+        });
+      } catch (error) {
+        if (error instanceof WorkflowFailedError)
+          throw new Refused('No worker could send the test event: see that one runs, and its log, and ask again.');
         throw error;
       }
     },

@@ -5,7 +5,9 @@ import { getWebhook, listWebhooks } from '#domain/webhooks/list.ts';
 import { deleteWebhook, type MovedDeliveries, pauseWebhook, resumeWebhook } from '#domain/webhooks/park.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
+import { requestTest } from '#domain/webhooks/test-event.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
+import type { TestResult } from '#workflows/send-test/types.ts';
 import type { Command, Context, Noun, Options } from './command.ts';
 import { Refused } from './command.ts';
 import { getOrganization } from './org.ts';
@@ -123,20 +125,55 @@ const rotate: Command = {
   },
 };
 
+/** Sends a test event and tells how the receiver took it. @throws Refused without Temporal, or when no worker carries it out. */
+async function sendTest(request: WebhookRequest, askedType: string | null, context: Context): Promise<TestResult> {
+  const signals = await context.openSignals();
+  if (signals === null) throw new Refused('Temporal cannot be asked, and a test event goes through its workers.');
+  try {
+    const eventType = await requestTest(context.database.orm.em, request, askedType);
+    const { organizationId, webhookId } = request;
+    const result = await signals.sendTest({ organizationId, webhookId, eventType });
+    if (result === null) throw new Refused('The webhook was deleted meanwhile.');
+    return result;
+  } finally {
+    await signals.close();
+  }
+}
+
 const test: Command = {
   verb: 'test',
-  summary: 'send a test event (not yet)',
-  options: webhookOption,
-  async run() {
-    throw new Refused(
-      'Test events cannot be sent yet: they come as a workflow of their own, outside ledger and sequence.',
-    );
+  summary: 'send a signed test event and show how the receiver took it; outside ledger and sequence',
+  options: { ...webhookOption, type: { value: 'T', about: 'an event type it is subscribed to (its first)' } },
+  async run(options, context) {
+    const result = await sendTest(await getWebhookRequest(options, context), options.find('type'), context);
+    return { json: result, text: fields({ ...result }) };
   },
 };
 
-/** Pause, resume and delete differ in the change and in what they say. */
+const resume: Command = {
+  verb: 'resume',
+  summary: 'send what a parked one has waiting, slowly at first, once a signed probe was accepted',
+  options: { ...webhookOption, probe: { value: 'yes|no', about: 'whether to send the probe first (yes)' } },
+  async run(options, context) {
+    const request = await getWebhookRequest(options, context);
+    if (options.find('probe') !== 'no') {
+      const { delivered, cause, explanation } = await sendTest(request, null, context);
+      if (!delivered)
+        throw new Refused(
+          `The probe was not accepted (${cause}): ${explanation} Mend that, or resume with --probe no.`,
+        );
+    }
+    const { deliveries } = await resumeWebhook(context.database.orm.em, request);
+    return {
+      json: { id: request.webhookId, state: 'active', deliveries },
+      text: `Active; ${deliveries} deliveries moved with it.`,
+    };
+  },
+};
+
+/** Pause and delete differ in the change and in what they say. */
 function stateCommand(
-  verb: 'pause' | 'resume' | 'delete',
+  verb: 'pause' | 'delete',
   about: { summary: string; state: string; said: string },
   change: (em: Context['database']['orm']['em'], request: WebhookRequest) => Promise<MovedDeliveries>,
 ): Command {
@@ -158,16 +195,11 @@ export const webhook: Noun = {
   noun: 'webhook',
   summary: 'subscriptions of organizations to events',
   commands: [
-    ...[create, list, show, change, rotate, test],
+    ...[create, list, show, change, rotate, test, resume],
     stateCommand(
       'pause',
       { summary: 'park it: nothing is sent and nothing is lost', state: 'parked', said: 'Parked' },
       pauseWebhook,
-    ),
-    stateCommand(
-      'resume',
-      { summary: 'send what a parked one has waiting, slowly at first', state: 'active', said: 'Active' },
-      resumeWebhook,
     ),
     stateCommand(
       'delete',

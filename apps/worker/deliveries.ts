@@ -2,7 +2,12 @@ import type { Pool } from 'pg';
 import { openSecret } from '#domain/webhooks/seal.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
-import { type AttemptLine, createDeliveryActivities } from '#workflows/deliver-event/activities.ts';
+import {
+  type ActivityDependencies,
+  type AttemptLine,
+  createDeliveryActivities,
+} from '#workflows/deliver-event/activities.ts';
+import { createTestActivities } from '#workflows/send-test/activities.ts';
 import { postOnce } from './attempt/post.ts';
 import { createResolve } from './attempt/resolve.ts';
 import type { WorkerConfig } from './config.ts';
@@ -21,7 +26,7 @@ const reconcilesPerOverdue = 4;
 export async function startDeliveries(options: { config: WorkerConfig; pool: Pool; metrics: Metrics; log: Logger }) {
   const { config, pool, metrics, log } = options;
   const resolve = createResolve();
-  const activities = createDeliveryActivities({
+  const dependencies: ActivityDependencies = {
     pool,
     post: (request) => postOnce({ ...request, allow: config.webhookAllow, resolve }),
     sign: ({ organizationId, webhookId, eventId }, sealed, body) => ({
@@ -40,7 +45,8 @@ export async function startDeliveries(options: { config: WorkerConfig; pool: Poo
         { error: describeError(cause), organizationId, webhookId, eventId },
         'an attempt could not be made or recorded; its workflow goes on',
       ),
-  });
+  };
+  const activities = { ...createDeliveryActivities(dependencies), ...createTestActivities(dependencies) };
   const temporal = await openTemporal({
     address: config.temporalAddress,
     namespace: config.temporalNamespace,

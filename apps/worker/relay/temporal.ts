@@ -18,12 +18,13 @@ import {
   deliverSlowQueue,
   workflowIdOf,
 } from '#workflows/deliver-event/types.ts';
+import type { TestActivities } from '#workflows/send-test/types.ts';
 import type { ClaimedDelivery } from './relay.ts';
 
 export interface TemporalOptions {
   address: string;
   namespace: string;
-  activities: DeliveryActivities;
+  activities: DeliveryActivities & Partial<TestActivities>;
   delaysMs: readonly number[];
   /** Attempts under way at once, on the prompt queue and on the slow one. */
   promptSlots: number;

@@ -1,0 +1,84 @@
+/** `orgctl webhook test`, and the probe that precedes `resume`. Source: design, section 6. */
+import { describe, expect, it } from 'vitest';
+import { eventEnvelope } from '#domain/contract/events.ts';
+import { verifyDelivery } from '#domain/webhooks/verify.ts';
+import { startReceiver } from '#test/receiver.ts';
+import { insertWebhook, startTestWorker } from '#test/worker.ts';
+import { setupOrgctl } from './orgctl.ts';
+
+const timeout = 90_000;
+
+async function setupWebhook() {
+  const t = await setupOrgctl();
+  const receiver = await startReceiver();
+  const organizationId = await t.make.organization();
+  const webhook = await insertWebhook(t.owner, {
+    organizationId,
+    url: receiver.url,
+    eventTypes: ['seat.given', 'seat.ended'],
+  });
+  await startTestWorker(t.database);
+  const on = (verb: string, ...args: string[]) => t.orgctl('webhook', verb, '--webhook', webhook.id, ...args, '--json');
+  return { ...t, receiver, organizationId, webhook, on };
+}
+
+describe('a test event', () => {
+  it('is signed like any other, says that it is a test, and leaves no delivery, attempt or number behind', {
+    timeout,
+  }, async () => {
+    const { owner, receiver, organizationId, webhook, on } = await setupWebhook();
+
+    const sent = await on('test', '--type', 'seat.ended');
+
+    expect(sent).toMatchObject({ code: 0, stderr: '' });
+    const [post] = receiver.received;
+    const body: unknown = JSON.parse(String(post?.body));
+    expect(body).toMatchObject({
+      ...eventEnvelope('seat.ended').parse(body),
+      test: true,
+      organization: { id: organizationId },
+    });
+    expect(sent.json()).toMatchObject({
+      eventId: post?.headers['webhook-id'],
+      delivered: true,
+      status: 200,
+      cause: 'accepted',
+    });
+    const delivery = { headers: post?.headers ?? {}, body: post?.body ?? Buffer.alloc(0), secrets: [webhook.secret] };
+    expect(verifyDelivery(delivery).checks.filter(({ ok }) => !ok)).toEqual([]);
+    expect(post?.headers).not.toHaveProperty('webhook-sequence');
+    const { rows } = await owner.pool.query(
+      `select (select count(*)::int from event) + (select count(*)::int from delivery) + (select count(*)::int from delivery_attempt) as rows,
+         (select next_sequence::int from webhook) as next, (select array_agg(action) from activity) as actions`,
+    );
+    expect(rows).toEqual([{ rows: 0, next: 1, actions: ['webhook.test'] }]);
+  });
+
+  it('shows what the receiver answered when it refuses, and is not sent for a type that is not subscribed', {
+    timeout,
+  }, async () => {
+    const { receiver, on } = await setupWebhook();
+    receiver.answer = (response) => void response.writeHead(418).end();
+
+    expect((await on('test')).json()).toMatchObject({ delivered: false, status: 418 });
+    const refused = await on('test', '--type', 'client.started');
+
+    expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('seat.given, seat.ended') });
+    expect(receiver.received).toHaveLength(1);
+  });
+});
+
+describe('resuming a parked webhook', () => {
+  it('waits for a signed probe that is accepted', { timeout }, async () => {
+    const { owner, receiver, on } = await setupWebhook();
+    await on('pause');
+    receiver.answer = (response) => void response.writeHead(receiver.received.length < 2 ? 503 : 204).end();
+
+    const refused = await on('resume');
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('The probe was not accepted') });
+    expect((await owner.pool.query('select state from webhook')).rows).toEqual([{ state: 'parked' }]);
+
+    expect((await on('resume')).json()).toMatchObject({ state: 'active' });
+    expect((await owner.pool.query('select state, ramp from webhook')).rows).toEqual([{ state: 'active', ramp: 1 }]);
+  });
+});
