@@ -4,7 +4,7 @@ import { ApiError, errorStatus } from '#domain/contract/errors.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import type { Tracing } from '#runtime/tracing.ts';
 import type { Metrics } from './metrics.ts';
-import type { ReadState } from './mount.ts';
+import type { ReadState } from './read-state.ts';
 
 /**
  * Around every request: gives it an id, turns a refusal into `{error, message}` and a fault into a 500 with constant text, and tells

@@ -11,7 +11,7 @@ import { bearerOf } from './bearer.ts';
 import type { FailedAuthentications } from './failed-authentications.ts';
 import { setLimitHeaders } from './keyed-headers.ts';
 import type { Limiter } from './limiter/limiter.ts';
-import type { ReadState } from './mount.ts';
+import type { ReadState } from './read-state.ts';
 import type { RefusalCounter } from './refusal-counter.ts';
 import { refusalOfBearer } from './verdicts.ts';
 

@@ -10,6 +10,7 @@ import type { Endpoint } from './endpoint.ts';
 import { createGate, type GateDependencies } from './gate.ts';
 import { matchesEtag } from './if-none-match.ts';
 import { setPrivate } from './keyed-headers.ts';
+import type { ReadState } from './read-state.ts';
 import { createRouter, type Route } from './routes.ts';
 import { refusalOf } from './verdicts.ts';
 
@@ -18,16 +19,6 @@ export interface ReadDependencies extends GateDependencies {
   endpoints: readonly Endpoint[];
   pool: Pool;
   activity: ActivityWriter;
-}
-
-/** What is known of a request beside Koa's own; the request's log line shows it. `requestId` is also the id of its activity line. */
-export interface ReadState {
-  requestId: string;
-  operation: string;
-  organizationId?: string;
-  keyId?: string;
-  code?: string;
-  limitLeft?: number;
 }
 
 type Ctx = ParameterizedContext<ReadState>;

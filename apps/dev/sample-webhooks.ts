@@ -2,17 +2,10 @@ import { eventTypes } from '#domain/contract/events.ts';
 import { type Database, openDatabase } from '#domain/db/connect.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { addressBlocks, webhookSecretKeys } from '#runtime/settings/types.ts';
-import type { StackOrganization } from './state.ts';
+import type { SampleWebhook, StackOrganization } from './state.ts';
 
 /** Which addresses a development stack's webhooks may reach although they are not public: this machine's own. */
 export const stackAllow = '127.0.0.0/8,::1';
-
-/** The webhook that leads an organization's events to the sample receiver. Its secret is kept for the receiver's next start. */
-export interface SampleWebhook {
-  organizationId: string;
-  webhookId: string;
-  secret: string;
-}
 
 /**
  * Subscribes the sample receiver to every event of each organization that it is not subscribed for yet; `path` of the URL is the organization's id.

@@ -4,7 +4,6 @@ import path from 'node:path';
 import type { Region } from '#domain/contract/regions.ts';
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
 import { keyPeppers, keyTagSecrets } from '#runtime/settings/types.ts';
-import type { SampleWebhook } from './sample-webhooks.ts';
 
 /** One organization of a running stack, as `.org-api/stack.json` lists it. `sampleKey` has all seven scopes; null when the organization has no active owner. */
 export interface StackOrganization {
@@ -36,6 +35,13 @@ export interface RegionSecrets {
   keyTagSecrets: string;
   webhookSecretKeys: string;
   passwords: { api: string; worker: string; console: string; platform: string };
+}
+
+/** The webhook that leads an organization's events to the sample receiver. Its secret is kept for the receiver's next start. */
+export interface SampleWebhook {
+  organizationId: string;
+  webhookId: string;
+  secret: string;
 }
 
 /** What the stack remembers between starts, per region: organizations with their sample keys, and the files it has imported (by hash). */

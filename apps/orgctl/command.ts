@@ -1,5 +1,6 @@
 import type { Database } from '#domain/db/connect.ts';
 import type { OrgctlConfig } from './config.ts';
+import { WrongUse } from './refused.ts';
 import type { DeliverySignals } from './temporal.ts';
 
 /** One option of a command; `value` is its placeholder in the help. */
@@ -39,12 +40,6 @@ export interface Noun {
   summary: string;
   commands: Command[];
 }
-
-/** The command was called wrongly: exit code 2. */
-export class WrongUse extends Error {}
-
-/** The call was fine and is refused: exit code 1, and the message is the sentence for the person who asked. */
-export class Refused extends Error {}
 
 /** The options of one call, read by name; what is malformed is wrong use. */
 export class Options {

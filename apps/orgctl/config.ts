@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts';
 import { readSettings, SettingsRefused } from '#runtime/settings/read.ts';
 import { addressBlocks, databaseUrl, keyPeppers, webhookSecretKeys } from '#runtime/settings/types.ts';
-import { WrongUse } from './command.ts';
+import { WrongUse } from './refused.ts';
 
 /** What `orgctl` reads from the environment, and for what is left out there from the stack of `npm start`. README lists each. */
 const Settings = z.object({

@@ -1,8 +1,9 @@
 import { fingerprints } from '#domain/keys/fingerprint.ts';
 import { listKeys } from '#domain/keys/list.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
-import { type Context, type Noun, Options, Refused, WrongUse } from './command.ts';
+import { type Context, type Noun, Options } from './command.ts';
 import { getOrganization } from './org.ts';
+import { Refused, WrongUse } from './refused.ts';
 import { table } from './table.ts';
 
 /** `orgctl key …` */

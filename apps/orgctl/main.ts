@@ -3,7 +3,7 @@ import { openDatabase } from '#domain/db/connect.ts';
 import { KeyRefused } from '#domain/keys/refused.ts';
 import { WebhookRefused } from '#domain/webhooks/refused.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
-import { type Answer, type Command, type Noun, Options, Refused, WrongUse } from './command.ts';
+import { type Answer, type Command, type Noun, Options } from './command.ts';
 import { type OrgctlConfig, readConfig } from './config.ts';
 import { delivery } from './delivery.ts';
 import { failureSentence } from './failure.ts';
@@ -12,6 +12,7 @@ import { key } from './key.ts';
 import { ledger } from './ledger.ts';
 import { org } from './org.ts';
 import { person } from './person.ts';
+import { Refused, WrongUse } from './refused.ts';
 import type { DeliverySignals } from './temporal.ts';
 import { webhook } from './webhook.ts';
 

@@ -4,7 +4,8 @@ import {
   type OrganizationDetails,
   type OrganizationRow,
 } from '#domain/db/queries/organizations.ts';
-import { type Context, type Noun, type Options, Refused } from './command.ts';
+import type { Context, Noun, Options } from './command.ts';
+import { Refused } from './refused.ts';
 import { fields, table } from './table.ts';
 
 /** The organization that `--org` names. @throws Refused when there is none. */

@@ -1,4 +1,5 @@
-import { type Noun, Refused } from './command.ts';
+import type { Noun } from './command.ts';
+import { Refused } from './refused.ts';
 
 /** `orgctl person …` */
 export const person: Noun = {

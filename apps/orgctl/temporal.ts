@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { Client, Connection, WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
 import { type DeliveryKey, deliverQueue, workflowIdOf } from '#workflows/deliver-event/types.ts';
 import type { SendTestInput, TestResult } from '#workflows/send-test/types.ts';
-import { Refused } from './command.ts';
+import { Refused } from './refused.ts';
 
 /** Tells workflows that run. */
 export interface DeliverySignals {

@@ -9,8 +9,8 @@ import { requestTest } from '#domain/webhooks/test-event.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import type { TestResult } from '#workflows/send-test/types.ts';
 import type { Command, Context, Noun, Options } from './command.ts';
-import { Refused } from './command.ts';
 import { getOrganization } from './org.ts';
+import { Refused } from './refused.ts';
 import { fields, table } from './table.ts';
 
 const webhookOption = { webhook: { value: 'ID', about: 'the webhook', required: true } };
