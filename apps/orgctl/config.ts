@@ -3,7 +3,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts';
 import { readSettings, SettingsRefused } from '#runtime/settings/read.ts';
-import { addressBlocks, databaseUrl, keyPeppers, webhookSecretKeys } from '#runtime/settings/types.ts';
+import { addressBlocks, databaseUrl, keyPeppers, temporalAddress, webhookSecretKeys } from '#runtime/settings/types.ts';
 import { WrongUse } from './refused.ts';
 
 /** What `orgctl` reads from the environment, and for what is left out there from the stack of `npm start`. README lists each. */
@@ -14,10 +14,7 @@ const Settings = z.object({
   WEBHOOK_SECRET_KEYS: webhookSecretKeys.optional(),
   WEBHOOK_ALLOW: addressBlocks,
   KEY_PEPPERS: keyPeppers.optional(),
-  TEMPORAL_ADDRESS: z
-    .string()
-    .regex(/^[^\s:]+:\d{1,5}$/, 'must be host:port')
-    .optional(),
+  TEMPORAL_ADDRESS: temporalAddress.optional(),
   TEMPORAL_NAMESPACE: z.string().optional(),
 });
 

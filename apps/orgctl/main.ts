@@ -88,8 +88,6 @@ async function run(command: Command, options: Options, config: OrgctlConfig): Pr
     return await command.run(options, { config, database, report, openSignals: () => openSignals(config) });
   } finally {
     await database.close();
-    // MikroORM leaves a pool that it never used itself open, and its idle connections would keep this process for ten seconds.
-    if (!database.pool.ended) await database.pool.end();
   }
 }
 

@@ -7,6 +7,7 @@ import {
   logLevel,
   port,
   region,
+  temporalAddress,
   webhookSecretKeys,
   wholeNumber,
 } from '#runtime/settings/types.ts';
@@ -19,10 +20,7 @@ import { defaultDelaysMs, parseSchedule } from '#workflows/deliver-event/schedul
 const Settings = z.object({
   REGION: region.describe('us or ca'),
   WORKER_DATABASE_URL: databaseUrl.describe('the PostgreSQL URL of the worker’s own login'),
-  TEMPORAL_ADDRESS: z
-    .string()
-    .regex(/^[^\s:]+:\d{1,5}$/, 'must be host:port')
-    .describe('host:port of Temporal'),
+  TEMPORAL_ADDRESS: temporalAddress.describe('host:port of Temporal'),
   TEMPORAL_NAMESPACE: z.string().min(1).describe('the namespace of this region'),
   WEBHOOK_SECRET_KEYS: webhookSecretKeys.describe('the keys that seal signing secrets, version:base64, newest first'),
   WEBHOOK_ALLOW: addressBlocks,

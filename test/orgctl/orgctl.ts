@@ -5,7 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { inject, onTestFinished } from 'vitest';
-import { testKeySettings } from '#test/secrets.ts';
+import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { testNamespace } from '#test/worker.ts';
 
@@ -51,7 +51,7 @@ export async function setupOrgctl() {
     DATABASE_URL: installation.database.ownerUrl,
     REGION: 'us',
     ORG_API_STATE: emptyFolder(),
-    WEBHOOK_SECRET_KEYS: `1:${Buffer.from('a sealing key of the tests, 32 b').toString('base64')}`,
+    WEBHOOK_SECRET_KEYS: testWebhookSecretKeys,
     WEBHOOK_ALLOW: '127.0.0.0/8',
     TEMPORAL_ADDRESS: inject('temporalAddress'),
     TEMPORAL_NAMESPACE: testNamespace(),

@@ -15,7 +15,10 @@ export const testKeySecrets: KeySecrets = {
   tagSecrets: [Buffer.from('a tag secret of the tests, 32 by')],
 };
 
-/** The key that seals signing secrets in tests, as the domain takes it. */
+/** The key that seals signing secrets in tests, as an app reads it from its environment. */
+export const testWebhookSecretKeys = `1:${Buffer.from('a sealing key of the tests, 32 b').toString('base64')}`;
+
+/** The same, as the domain takes it. */
 export const testSealingKeys: SealingKeys = [{ version: 1, secret: Buffer.from('a sealing key of the tests, 32 b') }];
 
 /** Addresses that webhooks of tests may have: loopback, where their receivers are. */

@@ -8,12 +8,10 @@ import { startWorker } from '../../apps/worker/app.ts';
 import { readConfig } from '../../apps/worker/config.ts';
 import { installTemporalLog } from '../../apps/worker/relay/temporal.ts';
 import type { TestDatabase } from './database.ts';
+import { testSealingKeys, testWebhookSecretKeys } from './secrets.ts';
 
 // The SDK's runtime is one a process; what it says of itself is not what a test's output is for.
 installTemporalLog(createLog({ level: 'silent', name: 'test', region: 'us' }));
-
-/** The key that seals signing secrets in tests. */
-export const testWebhookSecretKeys = `1:${Buffer.from('a sealing key of the tests, 32 b').toString('base64')}`;
 
 /** What a worker of `database` reads from its environment; also for one that runs as a process of its own. */
 export function workerEnvironment(
@@ -66,16 +64,8 @@ export async function insertWebhook(
   );
   const id = rows[0]?.id ?? '';
   const secret = makeSecret();
-  const keys = readConfig({ ...stubSettings, WEBHOOK_SECRET_KEYS: testWebhookSecretKeys }).webhookSecretKeys;
   await owner.pool.query('insert into webhook_secret (organization_id, webhook_id, sealed) values ($1, $2, $3)', [
-    ...[organizationId, id, sealSecret(secret, { organizationId, webhookId: id }, keys)],
+    ...[organizationId, id, sealSecret(secret, { organizationId, webhookId: id }, testSealingKeys)],
   ]);
   return { id, secret };
 }
-
-const stubSettings = {
-  REGION: 'us',
-  WORKER_DATABASE_URL: 'postgresql://user:password@127.0.0.1/none',
-  TEMPORAL_ADDRESS: '127.0.0.1:7233',
-  TEMPORAL_NAMESPACE: 'none',
-};

@@ -56,16 +56,10 @@ export async function openStack(
   try {
     await assertDevelopment(database);
   } catch (error) {
-    await close(database);
+    await database.close();
     throw error;
   }
-  return { database, close: () => close(database), sealingKeys: sealing.data, organization };
-}
-
-/** MikroORM leaves a pool open that it made no query of its own on, which would keep this process for its idle time of 10 s. */
-async function close({ close, pool }: Database): Promise<void> {
-  await close();
-  if (!pool.ended) await pool.end();
+  return { database, close: () => database.close(), sealingKeys: sealing.data, organization };
 }
 
 /** `npm start` marks its databases; no other is ever touched by this tool. */

@@ -19,6 +19,8 @@ export const databaseUrl = z
 
 export const redisUrl = z.string().regex(/^rediss?:\/\/./, 'must be a redis:// or rediss:// URL');
 
+export const temporalAddress = z.string().regex(/^[^\s:]+:\d{1,5}$/, 'must be host:port');
+
 export const httpUrl = z
   .string()
   .regex(/^https?:\/\/[^/]/, 'must be an http:// or https:// URL')
