@@ -2,16 +2,17 @@ import Koa from 'koa';
 import { failedAuthenticationsPerMinute, requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
 import { openDatabase } from '#domain/db/connect.ts';
 import { currentMigration } from '#domain/db/migrations/index.ts';
+import { health } from '#runtime/health.ts';
 import { startServer } from '#runtime/http-server.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { serveMetrics } from '#runtime/metrics-page.ts';
+import { watchSettings } from '#runtime/settings/watch.ts';
 import { openTracing } from '#runtime/tracing.ts';
 import { createActivityWriter } from './activity-writer.ts';
 import { answers } from './answers.ts';
 import type { ApiConfig } from './config.ts';
 import { endpoints } from './endpoints/index.ts';
 import { createFailedAuthentications } from './failed-authentications.ts';
-import { health } from './health.ts';
 import { createLimiter } from './limiter/limiter.ts';
 import { createMetrics } from './metrics.ts';
 import { mountReads } from './mount.ts';
@@ -32,14 +33,14 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
 
   const tracing = await openTracing({ otlpEndpoint: config.otlpEndpoint, app: 'api', region: config.region });
   const database = await openDatabase({
-    url: config.databaseUrl,
+    url: () => config.databaseUrl,
     applicationName: 'org-api',
     poolMax: config.databasePoolMax,
   });
   const { pool } = database;
   const metrics = createMetrics(pool);
   const limiter = createLimiter({
-    redisUrl: config.redisUrl,
+    redisUrl: config.redisUrl === null ? null : () => config.redisUrl ?? '',
     limit: requestsPerWindow,
     windowSeconds: requestWindowSeconds,
     keyPrefix: `limit:${config.region}:`,
@@ -53,7 +54,13 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     },
   });
   await limiter.start();
-  const activity = createActivityWriter({ pool, onInsert: (lines) => metrics.activityLines.observe(lines) });
+  const settings = watchSettings({ followed: config.followed, registry: metrics.registry, log });
+  settings.start();
+  const activity = createActivityWriter({
+    pool,
+    onInsert: (lines) => metrics.activityLines.observe(lines),
+    onRefused: (lines) => metrics.activityRefused.inc(lines),
+  });
   const refusals = createRefusalCounter({
     pool,
     onError: (cause) =>
@@ -103,6 +110,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
   async function close(): Promise<void> {
     await server.stop();
     await refusals.stop().catch(() => {});
+    settings.stop();
     await limiter.stop();
     await metricsServer.stop();
     await database.close();

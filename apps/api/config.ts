@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { followSettings, sameButLogin } from '#runtime/settings/follow.ts';
 import { readSettings } from '#runtime/settings/read.ts';
 import {
   addressBlocks,
@@ -38,13 +39,35 @@ export type ApiConfig = ReturnType<typeof readConfig>;
 /** @throws SettingsRefused with every problem at once. */
 export function readConfig(environment: Record<string, string | undefined> = process.env) {
   const s = readSettings(Settings, environment);
+  const followed = followSettings({
+    schema: Settings,
+    environment,
+    parsed: s,
+    names: ['API_DATABASE_URL', 'REDIS_URL', 'KEY_PEPPERS', 'KEY_TAG_SECRETS'],
+    mayReplace: { API_DATABASE_URL: sameButLogin, REDIS_URL: sameButLogin },
+  });
+  const { values } = followed;
   return Object.freeze({
-    keys: { region: s.REGION, peppers: s.KEY_PEPPERS, tagSecrets: s.KEY_TAG_SECRETS },
+    /** Secrets: each look-up gives the newest value of its file. `watchSettings` keeps them up to date. */
+    followed,
+    keys: {
+      region: s.REGION,
+      get peppers() {
+        return values.KEY_PEPPERS;
+      },
+      get tagSecrets() {
+        return values.KEY_TAG_SECRETS;
+      },
+    },
+    get databaseUrl() {
+      return values.API_DATABASE_URL;
+    },
+    get redisUrl() {
+      return values.REDIS_URL ?? null;
+    },
     region: s.REGION,
     baseUrls: { us: s.BASE_URL_US, ca: s.BASE_URL_CA },
-    databaseUrl: s.API_DATABASE_URL,
     databasePoolMax: s.DATABASE_POOL_MAX,
-    redisUrl: s.REDIS_URL ?? null,
     host: s.HOST,
     port: s.PORT,
     metricsPort: s.METRICS_PORT,

@@ -5,9 +5,9 @@ import { requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits
 import type { Region } from '#domain/contract/regions.ts';
 import { fingerprints, type KeySecrets } from '#domain/keys/fingerprint.ts';
 import { checkKey } from '#domain/keys/format.ts';
+import { clientAddress } from '#runtime/address.ts';
+import { bearerOf } from '#runtime/bearer.ts';
 import type { Tracing } from '#runtime/tracing.ts';
-import { clientAddress } from './address.ts';
-import { bearerOf } from './bearer.ts';
 import type { FailedAuthentications } from './failed-authentications.ts';
 import { setLimitHeaders } from './keyed-headers.ts';
 import type { Limiter } from './limiter/limiter.ts';

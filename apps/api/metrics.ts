@@ -30,6 +30,11 @@ export function createMetrics(pool: Pool) {
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 500],
     registers,
   });
+  const activityRefused = new Counter({
+    name: 'org_api_activity_lines_refused_total',
+    help: 'Activity lines that PostgreSQL did not take; each cost its caller the answer.',
+    registers,
+  });
   const failedAuthentications = new Counter({
     name: 'org_api_failed_authentications_total',
     help: 'Requests refused with 401, or 429 for too many of them.',
@@ -54,6 +59,7 @@ export function createMetrics(pool: Pool) {
     limiterMode,
     limiterSwitches,
     activityLines,
+    activityRefused,
     failedAuthentications,
     observeRequest(operation: string, status: number, seconds: number): void {
       const id = `${operation} ${status}`;

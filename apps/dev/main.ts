@@ -4,14 +4,21 @@ import type { Region } from '#domain/contract/regions.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import { type AppProcess, stopLeftOver } from './app-process.ts';
 import { type DevConfig, readConfig, usage } from './config.ts';
-import { choosePorts, type RegionPorts, regionApps, startRegion, temporalNamespaceOf } from './region.ts';
+import {
+  choosePorts,
+  type RegionPorts,
+  regionApps,
+  type StartedRegion,
+  startRegion,
+  temporalNamespaceOf,
+} from './region.ts';
 import { listSources, SourceRefused } from './samples.ts';
 import { startPostgres } from './servers/postgres.ts';
 import { ServerUnavailableError, secondsSince } from './servers/process.ts';
 import { startRedis } from './servers/redis.ts';
 import { startTemporal } from './servers/temporal.ts';
 import { holdState } from './single.ts';
-import { openState, type StackRegion } from './state.ts';
+import { openState } from './state.ts';
 import { summaryOf } from './summary.ts';
 
 /** `npm start`: brings up all that the service needs, imports data, serves, and stops in reverse order on Ctrl-C. Source: design, section 2. */
@@ -45,7 +52,7 @@ async function bringUp(config: DevConfig): Promise<void> {
     config.temporalAddress === null
       ? await startEmbeddedTemporal(config)
       : { address: config.temporalAddress, ui: null };
-  const stack: StackRegion[] = [];
+  const started: StartedRegion[] = [];
   const ended: Promise<string>[] = [];
   const ports = new Map<Region, RegionPorts>();
   for (const [index, region] of config.regions.entries())
@@ -54,7 +61,7 @@ async function bringUp(config: DevConfig): Promise<void> {
     [...ports].map(([region, { api }]) => [`BASE_URL_${region.toUpperCase()}`, `http://127.0.0.1:${api}`]),
   );
   for (const [region, regionPorts] of ports) {
-    const started = await startRegion({
+    const served = await startRegion({
       ...{ region, state, redisUrl, temporal, report },
       serverUrl: server,
       databaseName: databaseName(config, region),
@@ -66,14 +73,14 @@ async function bringUp(config: DevConfig): Promise<void> {
         ended.push(endOf(app, region));
       },
     });
-    stack.push(started);
+    started.push(served);
   }
-  state.writeStack(stack);
+  state.writeStack(started.map(({ stack }) => stack));
   // The apps and servers are detached, so nothing else keeps this process here until it is told to stop.
   const staying = setInterval(() => {}, 3_600_000);
   open.push({ name: 'the wait', stop: async () => clearInterval(staying) });
   console.log(
-    `\nReady in ${secondsSince(startedAt)}.\n${summaryOf(stack, path.relative(process.cwd(), state.stackFile))}`,
+    `\nReady in ${secondsSince(startedAt)}.\n${summaryOf(started, path.relative(process.cwd(), state.stackFile))}`,
   );
   Promise.race(ended).then(async (what) => {
     if (stopping !== undefined) return;

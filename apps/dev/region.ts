@@ -4,6 +4,7 @@ import { migrate } from '#domain/db/migrate.ts';
 import { type AppProcess, answersOk, startApp } from './app-process.ts';
 import { getRegionDatabase, loginUrls } from './databases.ts';
 import { ensureSampleKeys } from './sample-keys.ts';
+import { makeOwnerLink, type SampleOwner } from './sample-owner.ts';
 import { causeFirstEvent, ensureSampleWebhooks, stackAllow } from './sample-webhooks.ts';
 import { type ImportSource, importSources } from './samples.ts';
 import { choosePort } from './servers/ports.ts';
@@ -13,6 +14,8 @@ export interface RegionPorts {
   api: number;
   metrics: number;
   workerMetrics: number;
+  console: number;
+  consoleMetrics: number;
   receiver: number;
 }
 
@@ -37,8 +40,15 @@ export interface RegionOptions {
 /** A region's namespace: nothing is shared across regions, not even on one development server. */
 export const temporalNamespaceOf = (region: Region) => `org-api-${region}`;
 
-/** Brings one region up: database, migrations, data, sample keys, worker, API. Resolves with its entry for `stack.json` when it serves. */
-export async function startRegion(options: RegionOptions): Promise<StackRegion> {
+/** A region that serves: its entry for `stack.json`, and what is said of it once and kept nowhere. */
+export interface StartedRegion {
+  stack: StackRegion;
+  /** Null when no organization has an owner. */
+  owner: SampleOwner | null;
+}
+
+/** Brings one region up: database, migrations, data, sample keys, worker, API, console. Resolves when it serves. */
+export async function startRegion(options: RegionOptions): Promise<StartedRegion> {
   const { region, state, redisUrl, temporal, report, onStarted } = options;
   const secrets = state.getSecrets(region);
   const ownerUrl = await getRegionDatabase(options.serverUrl, options.databaseName);
@@ -98,7 +108,7 @@ export async function startRegion(options: RegionOptions): Promise<StackRegion> 
       WEBHOOK_ALLOW: stackAllow,
       METRICS_PORT: String(ports.workerMetrics),
     },
-    isReady: () => answersOk(`${workerUrl}/metrics`),
+    isReady: () => answersOk(`${workerUrl}/readyz`),
   });
   onStarted(worker);
   report(`${region}: the worker is running`);
@@ -122,6 +132,24 @@ export async function startRegion(options: RegionOptions): Promise<StackRegion> 
   });
   onStarted(apiProcess);
   report(`${region}: the API answers at ${api}`);
+
+  // By name, not by address: passkeys are bound to one, and browsers take http://localhost for as safe as https.
+  const consoleUrl = `http://localhost:${ports.console}`;
+  const consoleProcess = await startApp({
+    name: 'console',
+    folder: path.join(folder, 'console'),
+    env: {
+      ...common,
+      ...{ CONSOLE_DATABASE_URL: urls.console, CONSOLE_URL: consoleUrl, API_URL: api },
+      ...{ PORT: String(ports.console), METRICS_PORT: String(ports.consoleMetrics) },
+      ...{ KEY_PEPPERS: secrets.keyPeppers, KEY_TAG_SECRETS: secrets.keyTagSecrets },
+      ...{ WEBHOOK_SECRET_KEYS: secrets.webhookSecretKeys, WEBHOOK_ALLOW: stackAllow },
+      ...{ TEMPORAL_ADDRESS: temporal.address, TEMPORAL_NAMESPACE: temporalNamespaceOf(region) },
+    },
+    isReady: () => answersOk(`http://127.0.0.1:${ports.console}/readyz`),
+  });
+  onStarted(consoleProcess);
+  report(`${region}: the console is at ${consoleUrl}`);
   const firstSample = wasEmpty ? options.sources.find(({ isSample }) => isSample) : undefined;
   const firstOrganization = firstSample === undefined ? undefined : organizations[0];
   if (firstOrganization !== undefined) {
@@ -129,19 +157,20 @@ export async function startRegion(options: RegionOptions): Promise<StackRegion> 
     report(`${region}: a first client of ${firstOrganization.name} was started; its event is on the receiver's page`);
   }
   const metrics = `http://127.0.0.1:${ports.metrics}`;
-  return {
-    ...{ region, api, metrics, databaseUrl: ownerUrl, receiver },
+  const stack = {
+    ...{ region, api, console: consoleUrl, metrics, databaseUrl: ownerUrl, receiver },
     ...(redisUrl === null ? {} : { redisUrl }),
     ...{ temporalAddress: temporal.address, temporalNamespace: temporalNamespaceOf(region) },
     ...(temporal.ui === null ? {} : { temporalUi: temporal.ui }),
     organizations,
   };
+  return { stack, owner: await makeOwnerLink(ownerUrl, consoleUrl, organizations) };
 }
 
 /** The apps of a region, each with a folder of its name in the region's. */
-export const regionApps = ['receiver', 'worker', 'api'] as const;
+export const regionApps = ['receiver', 'worker', 'api', 'console'] as const;
 
-/** Four of the ten ports from `first` on, or others when they are taken. The system may offer a free port twice, so each is remembered. */
+/** Six of the ten ports from `first` on, or others when they are taken. The system may offer a free port twice, so each is remembered. */
 export async function choosePorts(region: Region, first: number, report: (line: string) => void): Promise<RegionPorts> {
   const chosen = new Set<number>();
   const choose = async (offset: number, server: string): Promise<number> => {
@@ -156,6 +185,8 @@ export async function choosePorts(region: Region, first: number, report: (line: 
     api: await choose(0, 'API'),
     metrics: await choose(1, 'API metrics'),
     workerMetrics: await choose(2, 'worker metrics'),
+    console: await choose(3, 'console'),
     receiver: await choose(4, 'sample receiver'),
+    consoleMetrics: await choose(5, 'console metrics'),
   };
 }

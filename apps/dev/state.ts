@@ -17,6 +17,7 @@ export interface StackOrganization {
 export interface StackRegion {
   region: Region;
   api: string;
+  console: string;
   metrics: string;
   databaseUrl: string;
   redisUrl?: string;

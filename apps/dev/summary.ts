@@ -1,6 +1,7 @@
 import { eventTypes } from '#domain/contract/events.ts';
 import { regions } from '#domain/contract/regions.ts';
-import type { StackRegion } from './state.ts';
+import type { StartedRegion } from './region.ts';
+import type { SampleOwner } from './sample-owner.ts';
 
 /** The reads as partners call them; a test compares this list with the API's own. */
 export const readPaths = [
@@ -16,35 +17,30 @@ export const readPaths = [
 ] as const;
 
 /** What `npm start` prints when all is ready: where everything is, a `curl` line per read, and what to try next. */
-export function summaryOf(stack: StackRegion[], stackFile: string): string {
+export function summaryOf(started: StartedRegion[], stackFile: string): string {
   return [
-    ...stack.flatMap(regionLines),
+    ...started.flatMap(regionLines),
     `Everything again, for programs: ${stackFile}`,
     'Ctrl-C stops all of it; the data stays for the next npm start.',
     '',
   ].join('\n');
 }
 
-function regionLines({
-  region,
-  api,
-  metrics,
-  receiver,
-  temporalUi,
-  temporalNamespace,
-  organizations,
-}: StackRegion): string[] {
+function regionLines({ stack, owner }: StartedRegion): string[] {
+  const { region, api, console, metrics, receiver, temporalUi, temporalNamespace, organizations } = stack;
   const first = organizations.find(({ sampleKey }) => sampleKey !== null);
   const lines = [
     '',
     `${regions[region].name} (${region})`,
     `  API        ${api}`,
+    `  Console    ${console}`,
     `  Reference  ${api}/docs`,
     `  OpenAPI    ${api}/v1/openapi.json`,
     `  Receiver   ${receiver}/   (the sample receiver: what was delivered, as it comes)`,
     `  Metrics    ${metrics}/metrics`,
     ...(temporalUi === undefined ? [] : [`  Temporal   ${temporalUi}/namespaces/${temporalNamespace}/workflows`]),
   ];
+  lines.push(...ownerLines(owner));
   if (first === undefined)
     return [...lines, '  No organization has a sample key yet: import one with --data FILE.', ''];
   lines.push('', `  Organizations and their sample keys (all seven scopes):`);
@@ -65,4 +61,16 @@ function regionLines({
     '',
   );
   return lines;
+}
+
+/** How to get into the console. */
+function ownerLines(owner: SampleOwner | null): string[] {
+  if (owner === null) return [];
+  const { organizationName, email, link } = owner;
+  if (link === null) return ['', `  The owner of ${organizationName} signs in to the console as ${email}.`];
+  return [
+    '',
+    `  Enter the console as the owner of ${organizationName} (a link for once; choose a password and a second factor):`,
+    `    ${link}`,
+  ];
 }

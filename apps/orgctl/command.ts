@@ -1,11 +1,11 @@
 import type { Database } from '#domain/db/connect.ts';
+import type { WorkflowClient } from '#workflows/client.ts';
 import type { OrgctlConfig } from './config.ts';
 import { WrongUse } from './refused.ts';
-import type { DeliverySignals } from './temporal.ts';
 
-/** One option of a command; `value` is its placeholder in the help. */
+/** One option of a command; `value` is its placeholder in the help, null for one that takes none. */
 export interface CommandOption {
-  value: string;
+  value: string | null;
   about: string;
   required?: boolean;
 }
@@ -16,8 +16,8 @@ export interface Context {
   database: Database;
   /** Told to people on standard error: progress, and what could not be done beside the answer. */
   report: (line: string) => void;
-  /** Opens what tells running workflows; null when Temporal is not configured or does not answer, which has been reported then. */
-  openSignals: () => Promise<DeliverySignals | null>;
+  /** Opens what tells running workflows; null when Temporal is not configured or does not answer, which has been reported then, with what is `left` undone by that. */
+  openSignals: (left?: string) => Promise<WorkflowClient | null>;
 }
 
 /** An answer: one document for programs, a text for people. */
@@ -44,9 +44,19 @@ export interface Noun {
 /** The options of one call, read by name; what is malformed is wrong use. */
 export class Options {
   readonly #values: Record<string, string | undefined>;
+  readonly #flags: ReadonlySet<string>;
 
-  constructor(values: Record<string, string | undefined>) {
-    this.#values = values;
+  constructor(values: Record<string, string | boolean | undefined>) {
+    const entries = Object.entries(values);
+    this.#flags = new Set(entries.filter(([, value]) => value === true).map(([name]) => name));
+    this.#values = Object.fromEntries(
+      entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+    );
+  }
+
+  /** Whether an option without a value was given. */
+  has(name: string): boolean {
+    return this.#flags.has(name);
   }
 
   /** Null when it was left out. */
@@ -77,6 +87,15 @@ export class Options {
       .split(',')
       .map((part) => part.trim())
       .filter((part) => part !== '');
+  }
+
+  /** How many at most, from 1 to 100,000; `otherwise` when it was left out. @throws WrongUse */
+  getLimit(otherwise: number): number {
+    const text = this.#values.limit ?? String(otherwise);
+    const limit = Number(text);
+    if (!/^\d+$/.test(text) || limit < 1 || limit > 100_000)
+      throw new WrongUse('--limit: give a number from 1 to 100000.');
+    return limit;
   }
 
   /** A moment: an ISO 8601 date-time with its offset, or how long ago, like 90m, 6h, 3d. @throws WrongUse */

@@ -3,7 +3,15 @@ import path from 'node:path';
 import { z } from 'zod';
 import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts';
 import { readSettings, SettingsRefused } from '#runtime/settings/read.ts';
-import { addressBlocks, databaseUrl, keyPeppers, temporalAddress, webhookSecretKeys } from '#runtime/settings/types.ts';
+import {
+  addressBlocks,
+  databaseUrl,
+  httpUrl,
+  keyPeppers,
+  keyTagSecrets,
+  temporalAddress,
+  webhookSecretKeys,
+} from '#runtime/settings/types.ts';
 import { WrongUse } from './refused.ts';
 
 /** What `orgctl` reads from the environment, and for what is left out there from the stack of `npm start`. README lists each. */
@@ -14,8 +22,10 @@ const Settings = z.object({
   WEBHOOK_SECRET_KEYS: webhookSecretKeys.optional(),
   WEBHOOK_ALLOW: addressBlocks,
   KEY_PEPPERS: keyPeppers.optional(),
+  KEY_TAG_SECRETS: keyTagSecrets.optional(),
   TEMPORAL_ADDRESS: temporalAddress.optional(),
   TEMPORAL_NAMESPACE: z.string().optional(),
+  CONSOLE_URL: httpUrl.optional(),
 });
 
 /** Of what `npm start` writes, the part that is read here. Source: design, section 2. */
@@ -24,6 +34,7 @@ const StackFile = z.object({
     z.object({
       region: z.enum(regionCodes),
       databaseUrl: z.string(),
+      console: z.string().optional(),
       temporalAddress: z.string().optional(),
       temporalNamespace: z.string().optional(),
     }),
@@ -31,7 +42,11 @@ const StackFile = z.object({
 });
 const SecretsFile = z.partialRecord(
   z.enum(regionCodes),
-  z.object({ keyPeppers: z.string().optional(), webhookSecretKeys: z.string().optional() }),
+  z.object({
+    keyPeppers: z.string().optional(),
+    keyTagSecrets: z.string().optional(),
+    webhookSecretKeys: z.string().optional(),
+  }),
 );
 
 type StackRegion = z.output<typeof StackFile>['regions'][number];
@@ -71,6 +86,10 @@ export function readConfig(askedRegion: string | null, environment: Record<strin
     allow: s.WEBHOOK_ALLOW,
     /** Null: keys are found by their id alone. */
     peppers: s.KEY_PEPPERS ?? null,
+    /** Where enrolment links lead; null: none can be made. */
+    consoleUrl: s.CONSOLE_URL ?? null,
+    /** Null: keys cannot be made. */
+    tagSecrets: s.KEY_TAG_SECRETS ?? null,
     /** Null: running workflows cannot be told anything. */
     temporal:
       s.TEMPORAL_ADDRESS === undefined
@@ -96,8 +115,10 @@ function stackSettings(folder: string, entry: StackRegion): Record<string, strin
     WEBHOOK_SECRET_KEYS: secrets?.webhookSecretKeys,
     WEBHOOK_ALLOW: stackAllow,
     KEY_PEPPERS: secrets?.keyPeppers,
+    KEY_TAG_SECRETS: secrets?.keyTagSecrets,
     TEMPORAL_ADDRESS: entry.temporalAddress,
     TEMPORAL_NAMESPACE: entry.temporalNamespace,
+    CONSOLE_URL: entry.console,
   };
 }
 

@@ -1,18 +1,15 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import type { WebhookRequest } from '#domain/webhooks/access.ts';
 import { type DeliveryState, deliveryStates, getDelivery, listDeliveries } from '#domain/webhooks/deliveries.ts';
-import { redeliverOne, redeliverPage, requestRedelivery, type Selection } from '#domain/webhooks/redeliver.ts';
+import { redeliverOne } from '#domain/webhooks/redeliver.ts';
+import { requestRedelivery, type Selection } from '#domain/webhooks/redeliveries.ts';
 import type { Answer, Command, Context, Noun, Options } from './command.ts';
+import { redeliveryText, waitForRedelivery } from './redelivery.ts';
 import { WrongUse } from './refused.ts';
 import { fields, table } from './table.ts';
-import type { DeliverySignals } from './temporal.ts';
 import { getWebhookRequest } from './webhook.ts';
 
 const webhookOption = { webhook: { value: 'ID', about: 'the webhook', required: true } };
 const defaultLimit = 1_000;
-/** The steady pace of a redelivery: so many deliveries, then a second's rest. */
-const perPage = 100;
-const paceMs = 1_000;
 const notRunning = 'The delivery’s workflow does not run (any more); the worker gives it a new one within two minutes.';
 
 const list: Command = {
@@ -26,7 +23,7 @@ const list: Command = {
   },
   async run(options, context) {
     const state = findState(options);
-    const atMost = findLimit(options);
+    const atMost = options.getLimit(defaultLimit);
     const before = options.find('before') === null ? null : options.getId('before');
     const request = await getWebhookRequest(options, context);
     const found = await listDeliveries(context.database.orm.em, { ...request, state, before, atMost: atMost + 1 });
@@ -74,18 +71,15 @@ const redeliver: Command = {
     from: { value: 'T', about: 'events from this moment on: 2026-11-20T08:00:00Z, or how long ago: 90m, 6h, 3d' },
     to: { value: 'T', about: 'up to this moment' },
     'failed-since': { value: 'T', about: 'all that failed since, also what is still being tried' },
+    'no-wait': { value: null, about: 'do not wait until the worker has sent them all; redelivery show tells' },
   },
   async run(options, context) {
     const what = readSelection(options);
     const request = await getWebhookRequest(options, context);
-    const signals = await context.openSignals();
-    try {
-      return 'eventId' in what
-        ? await redeliverEvent({ ...request, eventId: what.eventId }, signals, context)
-        : await redeliverMany(request, what, signals, context);
-    } finally {
-      await signals?.close();
-    }
+    if ('eventId' in what) return redeliverEvent({ ...request, eventId: what.eventId }, context);
+    const asked = await requestRedelivery(context.database.orm.em, { ...request, selection: what });
+    const redelivery = options.has('no-wait') ? asked : await waitForRedelivery(asked, context);
+    return { json: redelivery, text: redeliveryText(redelivery) };
   },
 };
 
@@ -93,14 +87,6 @@ function findState(options: Options): DeliveryState | null {
   const state = options.find('state');
   if (state === null || (deliveryStates as readonly string[]).includes(state)) return state as DeliveryState | null;
   throw new WrongUse(`--state: there are ${deliveryStates.join(', ')}.`);
-}
-
-function findLimit(options: Options): number {
-  const text = options.find('limit') ?? String(defaultLimit);
-  const limit = Number(text);
-  if (!/^\d+$/.test(text) || limit < 1 || limit > 100_000)
-    throw new WrongUse('--limit: give a number from 1 to 100000.');
-  return limit;
 }
 
 function readSelection(options: Options): { eventId: string } | Selection {
@@ -115,50 +101,16 @@ function readSelection(options: Options): { eventId: string } | Selection {
   return { from: options.getMoment('from'), to: options.getMoment('to') };
 }
 
-async function redeliverEvent(
-  input: WebhookRequest & { eventId: string },
-  signals: DeliverySignals | null,
-  { database, report }: Context,
-): Promise<Answer> {
-  const sent = await redeliverOne(database.orm.em, input, { canRetryNow: signals !== null });
-  if (sent.how === 'retry_now' && !(await signals?.retryNow(input, sent.round))) report(notRunning);
-  const how = sent.how === 'retry_now' ? 'its next attempt is made now' : `it is sent again, round ${sent.round}`;
-  return { json: sent, text: `${sent.eventId}: ${how}.` };
-}
-
-/**
- * Page by page at a steady pace. For now this process carries it out: ended half-way, what is left is asked for again.
- * The workflow `redelivery/<id>` takes over the same pages.
- */
-async function redeliverMany(
-  request: WebhookRequest,
-  selection: Selection,
-  signals: DeliverySignals | null,
-  { database, report }: Context,
-): Promise<Answer> {
-  const redelivery = await requestRedelivery(database.orm.em, { ...request, selection });
-  const counts = { queued: 0, retriedNow: 0, notRunning: 0 };
-  for (let after: string | null = null; ; ) {
-    const page = await redeliverPage(database.pool, redelivery, {
-      after,
-      atMost: perPage,
-      canRetryNow: signals !== null,
-    });
-    for (const { eventId, round, how } of page.redelivered) {
-      if (how === 'queued') counts.queued += 1;
-      else if (await signals?.retryNow({ ...request, eventId }, round)) counts.retriedNow += 1;
-      else counts.notRunning += 1;
-    }
-    if (page.next === null) break;
-    after = page.next;
-    if (page.redelivered.length > 0) {
-      report(`${counts.queued + counts.retriedNow} sent again so far`);
-      await wait(paceMs);
-    }
+async function redeliverEvent(input: WebhookRequest & { eventId: string }, context: Context): Promise<Answer> {
+  const signals = await context.openSignals();
+  try {
+    const sent = await redeliverOne(context.database.orm.em, input, { canRetryNow: signals !== null });
+    if (sent.how === 'retry_now' && !(await signals?.retryNow(input, sent.round))) context.report(notRunning);
+    const how = sent.how === 'retry_now' ? 'its next attempt is made now' : `it is sent again, round ${sent.round}`;
+    return { json: sent, text: `${sent.eventId}: ${how}.` };
+  } finally {
+    await signals?.close();
   }
-  if (counts.notRunning > 0) report(`${counts.notRunning} times: ${notRunning}`);
-  const text = `${counts.queued} deliveries are sent again, and ${counts.retriedNow} that were being tried are tried now.`;
-  return { json: { id: redelivery.id, ...counts }, text };
 }
 
 /** `orgctl delivery …` */

@@ -6,8 +6,8 @@ const common = `
   --help           this text
 
 Settings come from the environment (DATABASE_URL, WEBHOOK_SECRET_KEYS, WEBHOOK_ALLOW, KEY_PEPPERS, TEMPORAL_ADDRESS,
-TEMPORAL_NAMESPACE), and for what is left out from the stack of npm start (ORG_API_STATE, .org-api).
-Exit code 0; 1 with a sentence on standard error when refused; 2 for a wrong call.
+TEMPORAL_NAMESPACE, CONSOLE_URL), and for what is left out from the stack of npm start (ORG_API_STATE, .org-api).
+Exit code 0; 1 with a sentence on standard error when refused; 2 for a wrong call; 130 when Ctrl-C ended the waiting.
 `;
 
 /** The help of the whole command, of a noun, or of one of its verbs. */
@@ -23,11 +23,12 @@ export function helpText(nouns: readonly Noun[], noun: Noun | null, command: Com
 
 function usageOf({ noun }: Noun, { verb, summary, options }: Command): string {
   const entries = Object.entries(options);
+  const shape = (name: string, value: string | null) => (value === null ? `--${name}` : `--${name} ${value}`);
   const flags = entries.map(([name, { value, required }]) =>
-    required ? `--${name} ${value}` : `[--${name} ${value}]`,
+    required ? shape(name, value) : `[${shape(name, value)}]`,
   );
-  const width = Math.max(0, ...entries.map(([name, { value }]) => `--${name} ${value}`.length));
-  const lines = entries.map(([name, { value, about }]) => `    ${`--${name} ${value}`.padEnd(width)}  ${about}`);
+  const width = Math.max(0, ...entries.map(([name, { value }]) => shape(name, value).length));
+  const lines = entries.map(([name, { value, about }]) => `    ${shape(name, value).padEnd(width)}  ${about}`);
   return [`orgctl ${[noun, verb, ...flags].filter((part) => part !== '').join(' ')}`, `  ${summary}`, ...lines].join(
     '\n',
   );

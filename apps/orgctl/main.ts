@@ -1,8 +1,13 @@
 import { parseArgs } from 'node:util';
 import { openDatabase } from '#domain/db/connect.ts';
+import { IdentityRefused } from '#domain/identity/refused.ts';
 import { KeyRefused } from '#domain/keys/refused.ts';
+import { OrganizationRefused } from '#domain/organization/refused.ts';
+import { ProbeRefused } from '#domain/probe/refused.ts';
 import { WebhookRefused } from '#domain/webhooks/refused.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
+import type { WorkflowClient } from '#workflows/client.ts';
+import { WorkflowRefused } from '#workflows/refused.ts';
 import { type Answer, type Command, type Noun, Options } from './command.ts';
 import { type OrgctlConfig, readConfig } from './config.ts';
 import { delivery } from './delivery.ts';
@@ -12,16 +17,17 @@ import { key } from './key.ts';
 import { ledger } from './ledger.ts';
 import { org } from './org.ts';
 import { person } from './person.ts';
-import { Refused, WrongUse } from './refused.ts';
-import type { DeliverySignals } from './temporal.ts';
+import { probe } from './probe.ts';
+import { redelivery } from './redelivery.ts';
+import { LeftRunning, Refused, WrongUse } from './refused.ts';
 import { webhook } from './webhook.ts';
 
 /**
  * `npm run -s orgctl -- NOUN VERB … --region us [--json]`: what operators do at an installation, with the rights of the database login they have.
- * Answers go to standard output, everything else to standard error. Exit code 0, 1 when refused or failed, 2 for a wrong call. Source: design, section 10.
+ * Answers go to standard output, everything else to standard error. Exit code 0, 1 when refused or failed, 2 for a wrong call, 130 after Ctrl-C. Source: design, section 10.
  */
 
-const nouns: readonly Noun[] = [org, person, webhook, delivery, ledger, key];
+const nouns: readonly Noun[] = [org, person, webhook, delivery, redelivery, ledger, key, probe];
 /** Counting a long history takes longer than a request may. */
 const statementTimeoutMs = 60_000;
 const report = (line: string) => void process.stderr.write(`${line}\n`);
@@ -60,18 +66,24 @@ function findCommand(args: string[]): { noun: Noun | null; command: Command | nu
 /** @throws WrongUse for options the command does not have, or lacks. */
 function readOptions(command: Command, args: string[]): { options: Options; region: string | null; json: boolean } {
   const text = { type: 'string' } as const;
-  const own = Object.fromEntries(Object.keys(command.options).map((name) => [name, text]));
+  const flag = { type: 'boolean' } as const;
+  const own = Object.fromEntries(
+    Object.entries(command.options).map(([name, { value }]) => [name, value === null ? flag : text]),
+  );
   const { region, json, ...values } = parse(args, own);
   for (const [name, { required }] of Object.entries(command.options))
     if (required && values[name] === undefined) throw new WrongUse(`--${name} is missing.`);
   return {
-    options: new Options(values as Record<string, string | undefined>),
+    options: new Options(values),
     region: typeof region === 'string' ? region : null,
     json: json === true,
   };
 }
 
-function parse(args: string[], own: Record<string, { type: 'string' }>): Record<string, string | boolean | undefined> {
+function parse(
+  args: string[],
+  own: Record<string, { type: 'string' | 'boolean' }>,
+): Record<string, string | boolean | undefined> {
   try {
     return parseArgs({ args, options: { ...own, region: { type: 'string' }, json: { type: 'boolean' } } }).values;
   } catch (error) {
@@ -85,30 +97,41 @@ async function run(command: Command, options: Options, config: OrgctlConfig): Pr
     ...{ connectTimeoutMs: 10_000, statementTimeoutMs },
   });
   try {
-    return await command.run(options, { config, database, report, openSignals: () => openSignals(config) });
+    return await command.run(options, { config, database, report, openSignals: (left) => openSignals(config, left) });
   } finally {
     await database.close();
   }
 }
 
-async function openSignals({ temporal }: OrgctlConfig): Promise<DeliverySignals | null> {
-  const left = 'deliveries whose workflow runs are left to their own time';
+async function openSignals(
+  { temporal }: OrgctlConfig,
+  left = 'deliveries whose workflow runs are left to their own time',
+): Promise<WorkflowClient | null> {
   if (temporal === null) {
     report(`Temporal is not configured (TEMPORAL_ADDRESS): ${left}.`);
     return null;
   }
   try {
     // Loaded by the few commands that need it: Temporal's client takes as long to load as all the rest.
-    const { openDeliverySignals } = await import('./temporal.ts');
-    return await openDeliverySignals(temporal);
-  } catch {
-    report(`Temporal does not answer at ${temporal.address}: ${left}.`);
+    const { openWorkflowClient } = await import('#workflows/client.ts');
+    return await openWorkflowClient(temporal);
+  } catch (error) {
+    if (!(error instanceof WorkflowRefused)) throw error;
+    report(`${error.message.slice(0, -1)}: ${left}.`);
     return null;
   }
 }
 
+function exitCodeOf(error: unknown): number {
+  if (error instanceof WrongUse) return 2;
+  return error instanceof LeftRunning ? 130 : 1; // as a shell has it for a command that Ctrl-C ended
+}
+
 /** What is told as it is: someone chose the words. */
-const told = [Refused, KeyRefused, WebhookRefused, SettingsRefused];
+const told = [
+  ...[Refused, LeftRunning, KeyRefused, WebhookRefused, IdentityRefused, OrganizationRefused],
+  ...[ProbeRefused, WorkflowRefused, SettingsRefused],
+];
 
 try {
   await main(process.argv.slice(2));
@@ -116,5 +139,5 @@ try {
   if (error instanceof WrongUse) report(`${error.message}${error.message.includes('\n') ? '' : ' See --help.'}`);
   else if (error instanceof Error && told.some((kind) => error instanceof kind)) report(error.message);
   else report(failureSentence(error));
-  process.exitCode = error instanceof WrongUse ? 2 : 1;
+  process.exitCode = exitCodeOf(error);
 }

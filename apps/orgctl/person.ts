@@ -1,5 +1,13 @@
+import { createEnrolment } from '#domain/identity/enrolment.ts';
 import type { Noun } from './command.ts';
-import { Refused } from './refused.ts';
+import { getOrganization } from './org.ts';
+import { WrongUse } from './refused.ts';
+
+const purposes = {
+  enrol: 'the person sets a password and a second factor with it',
+  join: 'the person signs in as ever and joins the organization with it',
+  recover: 'the person sets a new password and second factor with it; the old ones, and their sessions, end then',
+};
 
 /** `orgctl person …` */
 export const person: Noun = {
@@ -8,13 +16,27 @@ export const person: Noun = {
   commands: [
     {
       verb: 'invite',
-      summary: 'print a one-time link with which a person enrols (comes with the console)',
+      summary: 'print a one-time link with which a person enrols, joins one more organization, or gets back in',
       options: {
         org: { value: 'ID', about: 'the organization', required: true },
         email: { value: 'E', about: 'the address the person signs in with', required: true },
+        name: { value: 'N', about: 'what the organization calls somebody new' },
+        roles: { value: 'K,…', about: 'keys of roles to give them; somebody new is a member when left out' },
       },
-      async run() {
-        throw new Refused('People cannot be invited yet: enrolment links come with the console.');
+      async run(options, context) {
+        const { consoleUrl } = context.config;
+        if (consoleUrl === null)
+          throw new WrongUse('CONSOLE_URL is missing: set it to the address of the console, where the link leads.');
+        const { id: organizationId } = await getOrganization(options, context);
+        const [name, roles] = [options.find('name'), options.find('roles')];
+        const { token, expiresAt, personId, kind } = await createEnrolment(context.database.orm.em, {
+          ...{ organizationId, email: options.get('email'), by: 'operator' },
+          ...(name === null ? {} : { name }),
+          ...(roles === null ? {} : { roleKeys: options.getList('roles') }),
+        });
+        const url = `${consoleUrl}/enrol/${token}`;
+        const text = `${url}\nGood once, until ${expiresAt.toISOString()}: ${purposes[kind]}. Whoever has it can use it; hand it to them alone.`;
+        return { json: { url, expiresAt: expiresAt.toISOString(), personId, kind }, text };
       },
     },
   ],

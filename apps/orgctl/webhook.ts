@@ -5,9 +5,11 @@ import { getWebhook, listWebhooks } from '#domain/webhooks/list.ts';
 import { deleteWebhook, type MovedDeliveries, pauseWebhook, resumeWebhook } from '#domain/webhooks/park.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
-import { requestTest } from '#domain/webhooks/test-event.ts';
+import { type SignatureVerdict, signatureVerdictSentences } from '#domain/webhooks/signature-verdict.ts';
+import { requestSignatureCheck, requestTest } from '#domain/webhooks/test-event.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
-import type { TestResult } from '#workflows/send-test/types.ts';
+import type { WorkflowClient } from '#workflows/client.ts';
+import type { SignatureCheck, TestResult } from '#workflows/send-test/types.ts';
 import type { Command, Context, Noun, Options } from './command.ts';
 import { getOrganization } from './org.ts';
 import { Refused } from './refused.ts';
@@ -71,9 +73,14 @@ const list: Command = {
   },
 };
 
+const verdictText = (verdict: SignatureVerdict | null) =>
+  verdict === null
+    ? 'Whether the receiver verifies has not been checked since the URL and the secret are what they are.'
+    : signatureVerdictSentences[verdict];
+
 const show: Command = {
   verb: 'show',
-  summary: 'one webhook, its deliveries by state, and the life of its secrets',
+  summary: 'one webhook, its deliveries by state, whether its receiver verifies, and the life of its secrets',
   options: webhookOption,
   async run(options, context) {
     const webhook = await getWebhook(context.database.orm.em, await getWebhookRequest(options, context));
@@ -81,6 +88,7 @@ const show: Command = {
     const secretRows = secrets.map(({ id, createdAt, validUntil }) => [id, createdAt, validUntil ?? 'newest']);
     const text = [
       fields({ ...rest, eventTypes: eventTypes.join(','), ...deliveries }),
+      verdictText(rest.signatureVerdict),
       table(['SECRET', 'CREATED', 'SIGNS UNTIL'], secretRows, 'No secrets.'),
     ].join('\n\n');
     return { json: webhook, text };
@@ -125,20 +133,58 @@ const rotate: Command = {
   },
 };
 
-/** Sends a test event and tells how the receiver took it. @throws Refused without Temporal, or when no worker carries it out. */
-async function sendTest(request: WebhookRequest, askedType: string | null, context: Context): Promise<TestResult> {
+/** Has a worker do something for a webhook. @throws Refused without Temporal, and when the webhook is deleted (null) meanwhile. */
+async function askWorker<Result>(
+  context: Context,
+  ask: (signals: WorkflowClient) => Promise<Result | null>,
+): Promise<Result> {
   const signals = await context.openSignals();
   if (signals === null) throw new Refused('Temporal cannot be asked, and a test event goes through its workers.');
   try {
-    const eventType = await requestTest(context.database.orm.em, request, askedType);
-    const { organizationId, webhookId } = request;
-    const result = await signals.sendTest({ organizationId, webhookId, eventType });
+    const result = await ask(signals);
     if (result === null) throw new Refused('The webhook was deleted meanwhile.');
     return result;
   } finally {
     await signals.close();
   }
 }
+
+/** Sends a test event and tells how the receiver took it. @throws Refused without Temporal, or when no worker carries it out. */
+function sendTest(request: WebhookRequest, askedType: string | null, context: Context): Promise<TestResult> {
+  return askWorker(context, async (signals) => {
+    const eventType = await requestTest(context.database.orm.em, request, askedType);
+    const { organizationId, webhookId } = request;
+    return signals.sendTest({ organizationId, webhookId, eventType });
+  });
+}
+
+const unrecordedSentences: Record<NonNullable<SignatureCheck['unrecorded']>, string> = {
+  changed: 'The verdict was not kept, because the URL or the secret was changed meanwhile: check again.',
+  own_fault: 'The verdict was not kept, because the fault is ours and says nothing of the receiver: check again later.',
+};
+
+const verify: Command = {
+  verb: 'verify',
+  summary:
+    'find out whether the receiver verifies: a correctly signed test event, then a badly signed one it must refuse',
+  options: webhookOption,
+  async run(options, context) {
+    const request = await getWebhookRequest(options, context);
+    const check = await askWorker(context, async (signals) => {
+      const eventType = await requestSignatureCheck(context.database.orm.em, request);
+      const { organizationId, webhookId } = request;
+      return signals.checkSignatures({ organizationId, webhookId, eventType });
+    });
+    const { verdict, unrecorded, good, bad } = check;
+    if (unrecorded !== null) context.report(unrecordedSentences[unrecorded]);
+    const explanation = signatureVerdictSentences[verdict];
+    const posts = [['good', good] as const, ['bad', bad] as const].map(([signature, post]) => [
+      ...[signature, post?.status, post?.cause ?? 'not sent', post?.durationMs, post?.explanation],
+    ]);
+    const text = `${fields({ verdict, explanation })}\n\n${table(['SIGNATURE', 'STATUS', 'CAUSE', 'MS', 'EXPLANATION'], posts, '')}`;
+    return { json: { verdict, explanation, unrecorded, good, bad }, text };
+  },
+};
 
 const test: Command = {
   verb: 'test',
@@ -195,7 +241,7 @@ export const webhook: Noun = {
   noun: 'webhook',
   summary: 'subscriptions of organizations to events',
   commands: [
-    ...[create, list, show, change, rotate, test, resume],
+    ...[create, list, show, change, rotate, test, verify, resume],
     stateCommand(
       'pause',
       { summary: 'park it: nothing is sent and nothing is lost', state: 'parked', said: 'Parked' },

@@ -11,6 +11,7 @@ export const Secrets = z.record(
 
 const Settings = z.object({
   REGION: region.default('us'),
+  RECEIVER_HOST: z.string().default('127.0.0.1'),
   RECEIVER_PORT: port.default(8090),
   RECEIVER_SECRETS: z.string().default('{}').transform(readSecrets),
   LOG_LEVEL: logLevel,
@@ -25,10 +26,16 @@ function readSecrets(text: string, context: z.RefinementCtx): z.output<typeof Se
   }
 }
 
-/** The sample receiver's settings. It listens on loopback alone. @throws SettingsRefused with every problem at once. */
+/** The sample receiver's settings. It listens on loopback alone unless told otherwise. @throws SettingsRefused with every problem at once. */
 export function readConfig(environment: Record<string, string | undefined> = process.env) {
   const s = readSettings(Settings, environment);
-  return Object.freeze({ region: s.REGION, port: s.RECEIVER_PORT, secrets: s.RECEIVER_SECRETS, logLevel: s.LOG_LEVEL });
+  return Object.freeze({
+    region: s.REGION,
+    host: s.RECEIVER_HOST,
+    port: s.RECEIVER_PORT,
+    secrets: s.RECEIVER_SECRETS,
+    logLevel: s.LOG_LEVEL,
+  });
 }
 
 export type ReceiverConfig = ReturnType<typeof readConfig>;

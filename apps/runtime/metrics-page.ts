@@ -1,9 +1,14 @@
-import type { RequestListener } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
 
-/** `GET /metrics` in Prometheus' text format, on a port of its own that no partner reaches. */
-export function serveMetrics(registry: Registry): RequestListener {
+/**
+ * `GET /metrics` in Prometheus' text format, on a port of its own that no partner reaches. An app without another port shows its health here: `/livez`, and `/readyz`
+ * with 503 while `findUnreadiness` gives a reason.
+ */
+export function serveMetrics(registry: Registry, findUnreadiness?: () => string | null): RequestListener {
   return async (request, response) => {
+    if (findUnreadiness !== undefined && request.url === '/livez') return answer(response, null);
+    if (findUnreadiness !== undefined && request.url === '/readyz') return answer(response, findUnreadiness());
     if (request.url !== '/metrics') {
       response.writeHead(404, { 'Content-Type': 'text/plain' }).end('Metrics are at /metrics.\n');
       return;
@@ -11,4 +16,9 @@ export function serveMetrics(registry: Registry): RequestListener {
     const text = await registry.metrics();
     response.writeHead(200, { 'Content-Type': registry.contentType }).end(text);
   };
+}
+
+function answer(response: ServerResponse, problem: string | null): void {
+  response.writeHead(problem === null ? 200 : 503, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' });
+  response.end(JSON.stringify(problem === null ? { status: 'ok' } : { status: 'unready', reason: problem }));
 }

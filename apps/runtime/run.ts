@@ -1,6 +1,7 @@
 import { ListenRefused } from './http-server.ts';
 import { createLog, describeError, type Logger } from './log.ts';
 import { SettingsRefused } from './settings/read.ts';
+import { StartRefused } from './start-refused.ts';
 
 /** What every app's configuration has, whatever else it has. */
 interface AppConfig {
@@ -26,23 +27,30 @@ export async function runApp<C extends AppConfig>(app: {
       log.fatal({ error: describeError(error) }, 'a fault that nothing handled; this process ends');
       end(1);
     });
-    const running = await app.start(config, log);
-    stopOnSignals(running, log, end);
+    const started = app.start(config, log);
+    stopOnSignals(started, log, end);
+    await started;
   } catch (error) {
-    const told = error instanceof SettingsRefused || error instanceof ListenRefused;
-    process.stderr.write(
-      `The ${app.name} did not start: ${told ? error.message : JSON.stringify(describeError(error))}\n`,
-    );
+    process.stderr.write(`The ${app.name} did not start: ${reasonOf(error)}\n`);
     process.exit(1);
   }
 }
 
-function stopOnSignals(running: { stop(): Promise<void> }, log: Logger, end: (code: number) => void): void {
+/** As the first process of a container it would not be ended by a signal that it does not listen to, so it listens from the beginning; what has not started yet has nothing to drain. */
+function stopOnSignals(started: Promise<{ stop(): Promise<void> }>, log: Logger, end: (code: number) => void): void {
   let asked = false;
+  let running: { stop(): Promise<void> } | null = null;
+  started.then(
+    (app) => {
+      running = app;
+    },
+    () => {}, // whoever started it tells
+  );
   const stop = (signal: string) => {
     if (asked) process.exit(1);
     asked = true;
     log.info({ signal }, 'stopping');
+    if (running === null) return end(0);
     running.stop().then(
       () => end(0),
       (error: unknown) => {
@@ -53,4 +61,11 @@ function stopOnSignals(running: { stop(): Promise<void> }, log: Logger, end: (co
   };
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
+}
+
+/** Faults of the operator's are told in their own words, all others without the error's text. */
+function reasonOf(error: unknown): string {
+  const kinds = [SettingsRefused, ListenRefused, StartRefused];
+  if (error instanceof Error && kinds.some((kind) => error instanceof kind)) return error.message;
+  return JSON.stringify(describeError(error));
 }

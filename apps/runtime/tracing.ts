@@ -1,10 +1,38 @@
-import { context, type Span, SpanStatusCode, trace } from '@opentelemetry/api';
+import { randomBytes } from 'node:crypto';
+import {
+  type Attributes,
+  context,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  trace,
+} from '@opentelemetry/api';
+
+/** A span that is over. Times are Unix time in ms; ids are hexadecimal, 32 digits and 16. */
+export interface RecordedSpan {
+  name: string;
+  kind: 'internal' | 'client';
+  traceId: string;
+  /** Null for one of chance; given where another process has to know it. */
+  spanId: string | null;
+  /** Null for a root. */
+  parentSpanId: string | null;
+  startedAtMs: number;
+  endedAtMs: number;
+  attributes: Attributes;
+  events: { name: string; atMs: number; attributes?: Attributes }[];
+  isError: boolean;
+}
 
 /** Spans around the parts of a request. Without an OTLP endpoint `span` calls its function and nothing else. */
 export interface Tracing {
   span<T>(name: string, run: () => Promise<T>): Promise<T>;
   /** A root span of one request; attributes hold ids and statuses only. */
   request<T>(name: string, run: (span: Span | null) => Promise<T>): Promise<T>;
+  /** Sends a span that is over, of a trace whose id its teller chose. */
+  record(span: RecordedSpan): void;
   stop(): Promise<void>;
 }
 
@@ -18,7 +46,7 @@ export async function openTracing(options: {
   region: string;
 }): Promise<Tracing> {
   if (options.otlpEndpoint === null)
-    return { span: (_name, run) => run(), request: (_name, run) => run(null), stop: async () => {} };
+    return { span: (_name, run) => run(), request: (_name, run) => run(null), record: () => {}, stop: async () => {} };
   const [
     { BatchSpanProcessor, TracerProvider },
     { OTLPTraceExporter },
@@ -32,7 +60,9 @@ export async function openTracing(options: {
   ]);
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   const exporter = new OTLPTraceExporter({ url: `${options.otlpEndpoint}/v1/traces`, timeoutMillis: 2_000 });
+  const ids = createIds();
   const provider = new TracerProvider({
+    idGenerator: ids,
     resource: resourceFromAttributes({ 'service.name': `org-api-${options.app}`, 'org_api.region': options.region }),
     spanProcessors: [new BatchSpanProcessor({ exporter })],
   });
@@ -52,10 +82,35 @@ export async function openTracing(options: {
   return {
     span: (name, run) => within(tracer.startSpan(name), run),
     request: (name, run) => within(tracer.startSpan(name, { root: true }), run),
+    record({ name, kind, traceId, spanId, parentSpanId, startedAtMs, endedAtMs, attributes, events, isError }) {
+      const parent = { traceId, spanId: parentSpanId ?? '', traceFlags: TraceFlags.SAMPLED, isRemote: true };
+      const within = parentSpanId === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent);
+      ids.next = { traceId, spanId };
+      const options = { kind: kind === 'client' ? SpanKind.CLIENT : SpanKind.INTERNAL, startTime: startedAtMs };
+      const span = tracer.startSpan(name, { ...options, attributes }, within);
+      ids.next = { traceId: null, spanId: null };
+      for (const event of events) span.addEvent(event.name, event.attributes ?? {}, event.atMs);
+      if (isError) span.setStatus({ code: SpanStatusCode.ERROR });
+      span.end(endedAtMs);
+    },
     stop: async () => {
       // A collector that is away loses its last spans; it must not fail the stop of what is traced.
       const sent = provider.shutdown().catch(() => {});
       await Promise.race([sent, new Promise((resolve) => setTimeout(resolve, 2_000).unref())]);
+    },
+  };
+}
+
+/** Ids of chance, but for those in `next`, which `startSpan` takes at once: there is no other way to give a span its id. */
+function createIds() {
+  const random = (bytes: number) => randomBytes(bytes).toString('hex');
+  return {
+    next: { traceId: null, spanId: null } as { traceId: string | null; spanId: string | null },
+    generateTraceId(): string {
+      return this.next.traceId ?? random(16);
+    },
+    generateSpanId(): string {
+      return this.next.spanId ?? random(8);
     },
   };
 }

@@ -2,49 +2,82 @@ import { openDatabase } from '#domain/db/connect.ts';
 import { startServer } from '#runtime/http-server.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { serveMetrics } from '#runtime/metrics-page.ts';
+import { watchSettings } from '#runtime/settings/watch.ts';
+import { openTracing } from '#runtime/tracing.ts';
 import type { WorkerConfig } from './config.ts';
+import { defaultPartitionMetric } from './default-partition-metric.ts';
 import { startDeliveries } from './deliveries.ts';
 import { ledgerMetrics } from './ledger-metrics.ts';
 import { createMaintenance } from './maintenance.ts';
 import { createMetrics } from './metrics.ts';
+import { waitForSchema } from './schema.ts';
 
-/** Starts the worker: the maintenance loop, the relay with Temporal's workers, and their metrics. `stop` may be called twice. */
+/**
+ * Starts the worker: its metrics and health, and once the schema is there the maintenance loop and the relay with Temporal's workers. Resolves while Temporal is away too: the worker is live
+ * then, and not ready.
+ * `stop` may be called twice.
+ */
 export async function startWorker(
   config: WorkerConfig,
   log: Logger,
 ): Promise<{ metricsUrl: string; stop(): Promise<void> }> {
   const metrics = createMetrics();
+  const tracing = await openTracing({ otlpEndpoint: config.otlpEndpoint, app: 'worker', region: config.region });
   const database = await openDatabase({
-    url: config.databaseUrl,
+    url: () => config.databaseUrl,
     applicationName: 'org-api-worker',
     poolMax: config.databasePoolMax,
   });
+  const settings = watchSettings({ followed: config.followed, registry: metrics.registry, log });
+  settings.start();
+  let findUnreadiness: () => string | null = () => 'starting';
+  const server = await startServer({
+    handler: serveMetrics(metrics.registry, () => findUnreadiness()),
+    host: config.host,
+    port: config.metricsPort,
+  });
+  await waitForSchema(database.pool, {
+    onWaiting: (reason) => {
+      findUnreadiness = () => reason;
+      log.warn({ reason }, 'waiting for the schema');
+    },
+  });
   const maintenance = createMaintenance({
-    databaseUrl: config.databaseUrl,
+    databaseUrl: () => config.databaseUrl,
     activityRetentionDays: config.activityRetentionDays,
     onEnded: (grants) => metrics.grantsEnded.inc(grants),
+    onParked: (webhooks) => metrics.webhooksParked.inc(webhooks),
+    onMended: (state, deliveries) => metrics.mended.inc({ state }, deliveries),
     onRound: () => metrics.lastRound.setToCurrentTime(),
     onError: (cause) =>
       log.error({ error: describeError(cause) }, 'maintenance could not run; it tries again in a second'),
   });
   await maintenance.start();
-  const deliveries = await startDeliveries({ config, pool: database.pool, metrics, log });
+  const deliveries = await startDeliveries({ config, pool: database.pool, metrics, tracing, log });
   const ledger = ledgerMetrics(database.pool, metrics.registry, {
     onError: (cause) => log.error({ error: describeError(cause) }, 'the ledger could not be read; tried again in 15 s'),
   });
   await ledger.start();
-  const server = await startServer({
-    handler: serveMetrics(metrics.registry),
-    host: config.host,
-    port: config.metricsPort,
+  const defaultPartition = defaultPartitionMetric(database.pool, metrics.registry, {
+    onError: (cause) =>
+      log.error(
+        { error: describeError(cause) },
+        'the default partition could not be looked at; tried again in a minute',
+      ),
   });
-  log.info({ metricsUrl: server.url }, 'the worker is running');
+  await defaultPartition.start();
+  findUnreadiness = () => (deliveries.isOpen() ? null : 'Temporal has not answered yet; the log says what to do');
+  log.info({ metricsUrl: server.url, isOpen: deliveries.isOpen() }, 'the worker is running');
 
   async function close(): Promise<void> {
+    findUnreadiness = () => 'draining';
     await deliveries.stop();
+    await defaultPartition.stop();
     await ledger.stop();
     await maintenance.stop();
     await server.stop();
+    settings.stop();
+    await tracing.stop();
     await database.close();
   }
   let stopping: Promise<void> | undefined;

@@ -1,9 +1,11 @@
 import { z } from 'zod';
-import { readSettings } from '#runtime/settings/read.ts';
+import { followSettings, sameButLogin } from '#runtime/settings/follow.ts';
+import { readSettings, SettingsRefused } from '#runtime/settings/read.ts';
 import {
   addressBlocks,
   databaseUrl,
   days,
+  httpUrl,
   logLevel,
   port,
   region,
@@ -12,6 +14,12 @@ import {
   wholeNumber,
 } from '#runtime/settings/types.ts';
 import { defaultDelaysMs, parseSchedule } from '#workflows/deliver-event/schedule.ts';
+import { BundleRefused, readWorkflowBundle } from './relay/bundle.ts';
+import type { WorkerVersion } from './relay/versions.ts';
+
+const buildId = z
+  .string()
+  .regex(/^\w[\w.-]{0,62}$/, 'must be at most 63 letters, digits, dots, dashes and underscores');
 
 /**
  * The worker's settings. README lists each with its unit and default. The 10 s of an attempt are the contract's with receivers and no setting; after how long an attempt counts as
@@ -24,6 +32,8 @@ const Settings = z.object({
   TEMPORAL_NAMESPACE: z.string().min(1).describe('the namespace of this region'),
   WEBHOOK_SECRET_KEYS: webhookSecretKeys.describe('the keys that seal signing secrets, version:base64, newest first'),
   WEBHOOK_ALLOW: addressBlocks,
+  PROBE_WEBHOOK_ID: z.uuid('must be a UUID').optional(),
+  PROBE_WEBHOOK_ALLOW: addressBlocks,
   DELIVERY_SCHEDULE: z
     .string()
     .optional()
@@ -44,6 +54,24 @@ const Settings = z.object({
       context.addIssue({ code: 'custom', message: 'must be one wait of at least a second, for example 60s or 2m' });
       return z.NEVER;
     }),
+  WORKFLOW_BUNDLE: z
+    .string()
+    .optional()
+    .transform((file, context) => {
+      try {
+        return file === undefined ? null : readWorkflowBundle(file);
+      } catch (error) {
+        if (!(error instanceof BundleRefused)) throw error;
+        context.addIssue({ code: 'custom', message: error.message });
+        return z.NEVER;
+      }
+    }),
+  WORKER_DEPLOYMENT: z
+    .string()
+    .regex(/^\w[\w-]{0,99}$/, 'must be at most 100 letters, digits, dashes and underscores')
+    .optional(),
+  WORKER_BUILD_ID: buildId.optional(),
+  ORG_API_BUILD_ID: buildId.optional(),
   DELIVERY_SLOTS: wholeNumber(1, 2_000).default(200),
   DELIVERY_SLOW_SLOTS: wholeNumber(1, 2_000).default(200),
   DATABASE_POOL_MAX: wholeNumber(2, 100).default(10),
@@ -51,6 +79,7 @@ const Settings = z.object({
   HOST: z.string().default('0.0.0.0'),
   METRICS_PORT: port.default(9090),
   LOG_LEVEL: logLevel,
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
 });
 
 function tryParse(text: string): number[] {
@@ -61,19 +90,47 @@ function tryParse(text: string): number[] {
   }
 }
 
+/** Null without a deployment: then the workers are unversioned, as in development. */
+function versionOf(s: z.output<typeof Settings>): WorkerVersion | null {
+  if (s.WORKER_DEPLOYMENT === undefined) return null;
+  const ownBuildId = s.WORKER_BUILD_ID ?? s.ORG_API_BUILD_ID;
+  if (ownBuildId !== undefined) return { deploymentName: s.WORKER_DEPLOYMENT, buildId: ownBuildId };
+  throw new SettingsRefused([
+    'WORKER_BUILD_ID is missing: with WORKER_DEPLOYMENT, the build of this worker; images carry theirs',
+  ]);
+}
+
 /** @throws SettingsRefused with every problem at once. */
 export function readConfig(environment: Record<string, string | undefined> = process.env) {
   const s = readSettings(Settings, environment);
+  const followed = followSettings({
+    schema: Settings,
+    environment,
+    parsed: s,
+    names: ['WORKER_DATABASE_URL', 'WEBHOOK_SECRET_KEYS'],
+    mayReplace: { WORKER_DATABASE_URL: sameButLogin },
+  });
   return Object.freeze({
+    /** Secrets: each look-up gives the newest value of its file. `watchSettings` keeps them up to date. */
+    followed,
+    get databaseUrl() {
+      return followed.values.WORKER_DATABASE_URL;
+    },
+    get webhookSecretKeys() {
+      return followed.values.WEBHOOK_SECRET_KEYS;
+    },
     region: s.REGION,
-    databaseUrl: s.WORKER_DATABASE_URL,
     databasePoolMax: s.DATABASE_POOL_MAX,
     temporalAddress: s.TEMPORAL_ADDRESS,
     temporalNamespace: s.TEMPORAL_NAMESPACE,
-    webhookSecretKeys: s.WEBHOOK_SECRET_KEYS,
     webhookAllow: s.WEBHOOK_ALLOW,
+    /** The operator's own webhook and what it alone may reach besides; null without one. */
+    probeWebhook: s.PROBE_WEBHOOK_ID === undefined ? null : { id: s.PROBE_WEBHOOK_ID, allow: s.PROBE_WEBHOOK_ALLOW },
+    /** Null: bundled when the worker starts. */
+    workflowBundle: s.WORKFLOW_BUNDLE,
+    version: versionOf(s),
     delaysMs: s.DELIVERY_SCHEDULE,
-    /** How late a delivery without a workflow is before it gets a new round. */
+    /** How late a delivery is before it is looked after. */
     reconcileAfterMs: s.RECONCILE_AFTER,
     promptSlots: s.DELIVERY_SLOTS,
     slowSlots: s.DELIVERY_SLOW_SLOTS,
@@ -81,6 +138,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     host: s.HOST,
     metricsPort: s.METRICS_PORT,
     logLevel: s.LOG_LEVEL,
+    otlpEndpoint: s.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
   });
 }
 

@@ -1,108 +1,168 @@
 import type { Pool } from 'pg';
-import { openSecret } from '#domain/webhooks/seal.ts';
-import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
-import {
-  type ActivityDependencies,
-  type AttemptLine,
-  createDeliveryActivities,
-} from '#workflows/deliver-event/activities.ts';
-import { createTestActivities } from '#workflows/send-test/activities.ts';
-import { postOnce } from './attempt/post.ts';
-import { createResolve } from './attempt/resolve.ts';
+import type { Tracing } from '#runtime/tracing.ts';
+import { deliverQueue } from '#workflows/deliver-event/types.ts';
+import { createActivities } from './activities.ts';
 import type { WorkerConfig } from './config.ts';
+import { createDeliveryTraces } from './delivery-traces.ts';
 import type { Metrics } from './metrics.ts';
-import { reconcile } from './relay/reconciler.ts';
+import { createRedeliveryStarter, redeliveryWorkflows } from './relay/redeliveries.ts';
 import { createRelay } from './relay/relay.ts';
+import { createRepairs } from './relay/repairs.ts';
 import { openTemporal } from './relay/temporal.ts';
+import { createTemporalMetrics } from './relay/temporal-metrics.ts';
+import { createVersions, type WorkerVersion } from './relay/versions.ts';
 
-/** How often overdue deliveries are looked for, in parts of the time after which they count as overdue: every 15 s with the default of 60 s. */
-const reconcilesPerOverdue = 4;
+export interface DeliveriesOptions {
+  config: WorkerConfig;
+  pool: Pool;
+  metrics: Metrics;
+  tracing: Tracing;
+  log: Logger;
+}
 
 /**
- * The delivery half of the worker: Temporal's workers with the activities, the relay that starts workflows, and the reconciler that mends what was lost.
- * Opened top to bottom; `stop` claims nothing more, lets attempts under way end, and closes in reverse.
+ * The delivery half of the worker: Temporal's workers with the activities, the relay that starts workflows, and the repairs that mend what was lost.
+ *
+ * Resolves when it runs, or has found that Temporal does not answer yet; it goes on trying, while events wait in PostgreSQL. What trying cannot mend (workflow code that does not
+ * bundle, a worker that fails for good) is left unhandled on purpose: it ends the process, and whatever restarts it begins anew.
  */
-export async function startDeliveries(options: { config: WorkerConfig; pool: Pool; metrics: Metrics; log: Logger }) {
-  const { config, pool, metrics, log } = options;
-  const resolve = createResolve();
-  const dependencies: ActivityDependencies = {
-    pool,
-    post: (request) => postOnce({ ...request, allow: config.webhookAllow, resolve }),
-    sign: ({ organizationId, webhookId, eventId }, sealed, body) => ({
-      ...signatureHeaders({
-        id: eventId,
-        timestampSeconds: Math.floor(Date.now() / 1000),
-        body,
-        secrets: sealed.map((secret) => openSecret(secret, { organizationId, webhookId }, config.webhookSecretKeys)),
-      }),
-      'Content-Type': 'application/json',
-      'User-Agent': 'org-api-webhooks/1.0',
-    }),
-    onAttempt: (line) => tell(line),
-    onFault: (cause, { organizationId, webhookId, eventId }) =>
-      log.error(
-        { error: describeError(cause), organizationId, webhookId, eventId },
-        'an attempt could not be made or recorded; its workflow goes on',
-      ),
+export async function startDeliveries(options: DeliveriesOptions) {
+  const { log } = options;
+  const stopping = new AbortController();
+  let open: { stop(): Promise<void> } | null = null;
+  let opening: Promise<void> = Promise.resolve();
+  await new Promise<void>((found) => {
+    const onProblem = (problem: string) => {
+      log.warn({ problem }, 'temporal');
+      found();
+    };
+    opening = openDeliveries(options, onProblem, stopping.signal).then(
+      (opened) => {
+        open = opened;
+        found();
+      },
+      (cause: unknown) => {
+        if (!stopping.signal.aborted) throw cause;
+      },
+    );
+  });
+
+  return {
+    /** False until Temporal has answered. */
+    isOpen: () => open !== null,
+    /** Claims nothing more, lets attempts under way end, and closes in reverse. At once while it is not open. */
+    async stop(): Promise<void> {
+      stopping.abort();
+      await opening;
+      await open?.stop();
+    },
   };
-  const activities = { ...createDeliveryActivities(dependencies), ...createTestActivities(dependencies) };
+}
+
+/** Opened top to bottom. Rejects when `signal` aborts before Temporal answers. */
+async function openDeliveries(
+  { config, pool, metrics, tracing, log }: DeliveriesOptions,
+  onProblem: (problem: string) => void,
+  signal: AbortSignal,
+): Promise<{ stop(): Promise<void> }> {
+  const traces = createDeliveryTraces(tracing);
   const temporal = await openTemporal({
     address: config.temporalAddress,
     namespace: config.temporalNamespace,
-    activities,
+    activities: createActivities({ config, pool, metrics, traces, log }),
     delaysMs: config.delaysMs,
     promptSlots: config.promptSlots,
     slowSlots: config.slowSlots,
-    bundle: null,
+    bundle: config.workflowBundle,
+    version: config.version,
+    onRoundEnded: traces.ended,
+    onProblem,
+    signal,
+  });
+  const versions = config.version === null ? null : versionsOf(config.version);
+  if (versions === null) metrics.versionIsCurrent.set(1);
+  signal.addEventListener('abort', () => void versions?.stop(), { once: true });
+  await versions?.start().catch((cause: Error) => {
+    log.error({ own: config.version?.buildId }, cause.message);
+    throw cause;
+  });
+  const temporalMetrics = createTemporalMetrics({
+    service: temporal.service,
+    namespace: config.temporalNamespace,
+    registry: metrics.registry,
+    onError: (cause) =>
+      log.error({ error: describeError(cause) }, 'Temporal did not answer about its queues; asked again soon'),
+  });
+  await temporalMetrics.start();
+  const redeliveries = createRedeliveryStarter({
+    pool,
+    startWorkflow: redeliveryWorkflows(temporal.client),
+    onError: (cause) =>
+      log.error({ error: describeError(cause) }, 'redeliveries could not be claimed or started; tried again soon'),
   });
   const relay = createRelay({
     pool,
-    databaseUrl: config.databaseUrl,
+    databaseUrl: () => config.databaseUrl,
     startWorkflow: temporal.startWorkflow,
     onClaimed: (deliveries) => metrics.claimed.inc(deliveries),
+    onStarted: traces.started,
+    onRedelivery: redeliveries.wake,
     onError: (cause) =>
       log.error({ error: describeError(cause) }, 'deliveries could not be claimed or started; tried again in a second'),
   });
   await relay.start();
-  let reconciling: Promise<void> | null = null;
-  const stopping = new AbortController();
-  const reconciler = setInterval(() => {
-    reconciling ??= repair().finally(() => {
-      reconciling = null;
-    });
-  }, config.reconcileAfterMs / reconcilesPerOverdue);
-
-  async function repair(): Promise<void> {
-    try {
-      const repaired = await reconcile({
-        pool,
-        isRunning: temporal.isRunning,
-        overdueMs: config.reconcileAfterMs,
-        signal: stopping.signal,
-      });
-      metrics.repaired.inc(repaired);
-      if (repaired > 0) {
-        log.warn({ repaired }, 'overdue deliveries had no workflow and were given a new round');
+  redeliveries.start();
+  const repairs = createRepairs({
+    pool,
+    temporal,
+    overdueMs: config.reconcileAfterMs,
+    onReconciled: ({ begun, hurried }) => {
+      metrics.repaired.inc(begun);
+      metrics.hurried.inc(hurried);
+      if (begun > 0) {
+        log.warn({ repaired: begun }, 'overdue deliveries had no workflow and were given a new round');
         relay.wake();
       }
-    } catch (cause) {
-      log.error({ error: describeError(cause) }, 'overdue deliveries could not be looked after; tried again soon');
-    }
-  }
+      if (hurried > 0) log.warn({ hurried }, 'overdue deliveries were waiting in Temporal and were told to go on');
+    },
+    onCancelled: (workflows) => {
+      metrics.cancelledWorkflows.inc(workflows);
+      if (workflows > 0)
+        log.info({ workflows }, 'ended workflows whose delivery is parked, settled or in another round');
+    },
+    onLost: traces.lost,
+    onError: (cause) =>
+      log.error({ error: describeError(cause) }, 'deliveries could not be looked after; tried again soon'),
+  });
+  repairs.start();
 
-  function tell(line: AttemptLine): void {
-    metrics.attempts.observe({ outcome: line.outcome, cause: line.cause }, line.durationMs / 1000);
-    log.info(line, 'attempt');
+  function versionsOf(version: WorkerVersion) {
+    return createVersions({
+      service: temporal.service,
+      withinDeadline: temporal.withinDeadline,
+      namespace: config.temporalNamespace,
+      version,
+      taskQueue: deliverQueue,
+      onCurrent: ({ buildId, isOwn }) => {
+        metrics.versionIsCurrent.set(isOwn ? 1 : 0);
+        log.info({ current: buildId, own: version.buildId }, 'the current version of the workers');
+      },
+      onError: (cause) =>
+        log.error(
+          { error: describeError(cause) },
+          'the current version could not be looked up or set; tried again soon',
+        ),
+    });
   }
 
   return {
-    failed: temporal.running,
     async stop(): Promise<void> {
-      clearInterval(reconciler);
-      stopping.abort();
+      await repairs.stop();
+      await redeliveries.stop();
       await relay.stop();
-      await reconciling;
+      await versions?.stop();
+      await temporalMetrics.stop();
       await temporal.stop();
     },
   };

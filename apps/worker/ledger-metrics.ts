@@ -1,6 +1,8 @@
 import type { Pool } from 'pg';
 import { Gauge, type Registry } from 'prom-client';
+import { type AilingWebhooks, countAilingWebhooksSql } from '#domain/db/queries/count-webhooks.ts';
 import { type Ledger, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
+import { createRounds } from './rounds.ts';
 
 const help: Record<keyof Ledger, string> = {
   obligations: 'Deliveries that events were to have, as counted when they were made.',
@@ -14,8 +16,8 @@ const help: Record<keyof Ledger, string> = {
 };
 
 /**
- * Shows the ledger as gauges, `org_api_ledger_<figure>`, read anew every 15 s; each round first rolls up what is settled, which keeps the reading short. Every worker
- * shows the same figures, so a graph takes their maximum. A round that fails leaves the last figures and the time of the last reading, and tells `onError`.
+ * Shows the ledger as gauges, `org_api_ledger_<figure>`, and beside it the webhooks that are not well, read anew every 15 s; each round first rolls up what is settled,
+ * which keeps the reading short. Every worker shows the same figures, so a graph takes their maximum. A round that fails leaves the last figures and the time of the last reading, and tells `onError`.
  *
  * `start` resolves after the first reading; `stop` may be called twice and before `start`, and waits for the round under way.
  */
@@ -34,35 +36,25 @@ export function ledgerMetrics(
     help: 'When the ledger was last read.',
     registers: [registry],
   });
-  let timer: NodeJS.Timeout | undefined;
-  let round: Promise<void> | null = null;
+  const webhooks = new Gauge({
+    name: 'org_api_webhooks',
+    help: 'Webhooks that are not well: failing (active, only failures came back lately), parked (by us, after 72 hours of them) and paused (by a person).',
+    labelNames: ['state'],
+    registers: [registry],
+  });
 
   async function refresh(): Promise<void> {
     try {
       await rollUpLedger(pool);
       const ledger = await readLedger(pool);
       for (const { figure, gauge } of gauges) gauge.set(ledger[figure]);
+      const { rows } = await pool.query<AilingWebhooks>({ name: 'countAilingWebhooks', text: countAilingWebhooksSql });
+      for (const [state, count] of Object.entries(rows[0] ?? {})) webhooks.set({ state }, count);
       readAt.setToCurrentTime();
     } catch (cause) {
       onError(cause);
     }
   }
 
-  function tick(): Promise<void> {
-    round ??= refresh().finally(() => {
-      round = null;
-    });
-    return round;
-  }
-
-  return {
-    async start(): Promise<void> {
-      timer = setInterval(tick, everyMs);
-      await tick();
-    },
-    async stop(): Promise<void> {
-      clearInterval(timer);
-      await round;
-    },
-  };
+  return createRounds(refresh, everyMs);
 }

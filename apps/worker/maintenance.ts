@@ -1,6 +1,13 @@
 import pg from 'pg';
-import { dropOldActivitySql, endDueGrantsSql, keepPartitionsSql } from '#domain/db/queries/maintenance.ts';
+import { type DatabaseUrl, urlNow } from '#domain/db/connect.ts';
+import {
+  dropOldActivitySql,
+  endDueGrantsSql,
+  eraseSignInLeftoversSql,
+  keepPartitionsSql,
+} from '#domain/db/queries/maintenance.ts';
 import { eraseExpiredSecretsSql, mendDeliveriesSql, parkFailingWebhooksSql } from '#domain/db/queries/park-webhooks.ts';
+import { personWindowHours, sessionIdleMinutes } from '#domain/identity/limits.ts';
 import { deliveriesPerMend, parkAfterSeconds, parkMinimumEvents } from '#domain/webhooks/limits.ts';
 
 /** The advisory lock of whoever maintains: one process a database. The constant spells "orgm" in ASCII. */
@@ -10,17 +17,27 @@ const hourMs = 3_600_000;
 const parkEveryRounds = 10;
 
 export interface MaintenanceOptions {
-  databaseUrl: string;
+  databaseUrl: DatabaseUrl;
   activityRetentionDays: number;
   everyMs?: number;
   onEnded?: (grants: number) => void;
+  /** Webhooks that were parked because they only fail. */
+  onParked?: (webhooks: number) => void;
+  /** Deliveries that were moved to `state`, where their webhook's wants them. */
+  onMended?: (state: string, deliveries: number) => void;
   onRound?: () => void;
   onError: (cause: unknown) => void;
 }
 
+interface MovedRow {
+  state: string;
+  deliveries: number;
+}
+
 /**
  * What time does by itself (design, section 3): each second it ends the grants that are due, moves deliveries to where their webhook's state wants
- * them and erases secrets whose overlap is over; each ten it parks webhooks that only fail; each hour it keeps the log's partitions ahead and applies its retention.
+ * them and erases secrets whose overlap is over; each ten it parks webhooks that only fail; each hour it keeps the log's partitions ahead,
+ * applies its retention and erases what is over of signing in.
  *
  * One process at a time, by an advisory lock on the connection that does the work: when that process or its connection dies, the lock
  * goes with it, and another worker takes over within a second. `start` resolves once the first round has been tried.
@@ -31,10 +48,13 @@ export function createMaintenance(options: MaintenanceOptions) {
     activityRetentionDays,
     everyMs = 1000,
     onEnded = () => {},
+    onParked = () => {},
+    onMended = () => {},
     onRound = () => {},
     onError,
   } = options;
   let client: pg.Client | null = null;
+  let openedBy = '';
   let isHolder = false;
   let rounds = 0;
   let housekeptAtMs = Number.NEGATIVE_INFINITY;
@@ -43,8 +63,9 @@ export function createMaintenance(options: MaintenanceOptions) {
   let round: Promise<void> = Promise.resolve();
 
   async function connect(): Promise<pg.Client> {
+    openedBy = urlNow(databaseUrl);
     const opened = new pg.Client({
-      connectionString: databaseUrl,
+      connectionString: openedBy,
       application_name: 'org-api-maintenance',
       connectionTimeoutMillis: 2_000,
       query_timeout: 30_000,
@@ -61,6 +82,7 @@ export function createMaintenance(options: MaintenanceOptions) {
   }
 
   async function work(): Promise<void> {
+    if (client !== null && openedBy !== urlNow(databaseUrl)) forget(client); // its login is being replaced
     client ??= await connect();
     if (!isHolder) {
       const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [
@@ -71,14 +93,18 @@ export function createMaintenance(options: MaintenanceOptions) {
     if (!isHolder) return;
     const ended = await client.query(endDueGrantsSql);
     onEnded(ended.rowCount ?? 0);
-    if (rounds % parkEveryRounds === 0)
-      await client.query(parkFailingWebhooksSql, [parkAfterSeconds, parkMinimumEvents]);
+    if (rounds % parkEveryRounds === 0) {
+      const parked = await client.query(parkFailingWebhooksSql, [parkAfterSeconds, parkMinimumEvents]);
+      onParked(parked.rowCount ?? 0);
+    }
     rounds += 1;
-    await client.query(mendDeliveriesSql, [deliveriesPerMend, null]);
+    const mended = await client.query<MovedRow>(mendDeliveriesSql, [deliveriesPerMend, null]);
+    for (const { state, deliveries } of mended.rows) onMended(state, deliveries);
     await client.query(eraseExpiredSecretsSql);
     if (performance.now() - housekeptAtMs >= hourMs) {
       await client.query(keepPartitionsSql);
       await client.query(dropOldActivitySql, [activityRetentionDays]);
+      await client.query(eraseSignInLeftoversSql, [sessionIdleMinutes, personWindowHours]);
       housekeptAtMs = performance.now();
     }
     onRound();

@@ -17,6 +17,17 @@ export function createMetrics() {
       help: 'When this process last maintained the database; 0 while another one does.',
       registers,
     }),
+    webhooksParked: new Counter({
+      name: 'org_api_webhooks_parked_total',
+      help: 'Webhooks parked after 72 hours of only failures.',
+      registers,
+    }),
+    mended: new Counter({
+      name: 'org_api_deliveries_mended_total',
+      help: 'Open deliveries that the maintenance loop moved after their webhook was parked, resumed or deleted, by the state they came to.',
+      labelNames: ['state'],
+      registers,
+    }),
     attempts: new Histogram({
       name: 'org_api_delivery_attempt_duration_seconds',
       help: 'Time of one attempt from look-up to the end of its answer, by outcome; its count is the number of attempts.',
@@ -24,14 +35,35 @@ export function createMetrics() {
       buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
       registers,
     }),
+    firstAttemptDelay: new Histogram({
+      name: 'org_api_delivery_first_attempt_delay_seconds',
+      help: 'From the moment that an event was made, as its id tells it, to its first attempt at a webhook; the time for which the webhook was parked or had no place counts too.',
+      buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600],
+      registers,
+    }),
     claimed: new Counter({
       name: 'org_api_deliveries_claimed_total',
       help: 'Deliveries whose workflows this process was to start.',
       registers,
     }),
+    versionIsCurrent: new Gauge({
+      name: 'org_api_worker_version_is_current',
+      help: '1 while this worker’s version is the current one of its deployment in Temporal, or workers have no versions; else 0.',
+      registers,
+    }),
     repaired: new Counter({
       name: 'org_api_deliveries_repaired_total',
       help: 'Overdue deliveries without a workflow that were given a new round.',
+      registers,
+    }),
+    hurried: new Counter({
+      name: 'org_api_deliveries_hurried_total',
+      help: 'Overdue deliveries whose workflow waited and was told to go on.',
+      registers,
+    }),
+    cancelledWorkflows: new Counter({
+      name: 'org_api_delivery_workflows_cancelled_total',
+      help: 'Workflows that were ended because their delivery is parked, settled or in another round.',
       registers,
     }),
   };

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { describe, expect, it } from 'vitest';
 import { setupDatabase } from '#test/setup.ts';
-import { insertWebhook } from '#test/worker.ts';
 import { judge } from './judge.ts';
 import type { Post } from './receivers.ts';
 
@@ -63,7 +62,7 @@ function first(posts: Post[]): Post {
 async function arrange(): Promise<{ pool: Pool; posts: Post[]; webhookIds: string[] }> {
   const { owner, make } = await setupDatabase();
   const professional = await make.member();
-  const { id } = await insertWebhook(owner, { organizationId: professional.orgId, url: 'http://127.0.0.1:9/' });
+  const { id } = await make.webhook({ orgId: professional.orgId, url: 'http://127.0.0.1:9/' });
   await make.grant({ professional });
   await owner.pool.query(
     `insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, place, signed_with, started_at, finished_at, status, cause)

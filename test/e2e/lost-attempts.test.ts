@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { admitAttemptSql } from '#domain/db/queries/attempts.ts';
 import { setupDatabase } from '#test/setup.ts';
-import { insertWebhook } from '#test/worker.ts';
 import { reconcile } from '../../apps/worker/relay/reconciler.ts';
 import { createDeliveryActivities, type PostOutcome } from '../../workflows/deliver-event/activities.ts';
 import type { AttemptInput } from '../../workflows/deliver-event/types.ts';
@@ -58,9 +57,9 @@ describe('the reconciler', () => {
     await pool.query(`update delivery set next_attempt_at = now() - interval '5 minutes' where event_id = $1`, [
       input.eventId,
     ]);
-    const isRunning = async ({ eventId }: { eventId: string }) => eventId !== input.eventId;
-    const options = { pool, isRunning, overdueMs: 60_000, signal: new AbortController().signal, pageSize: 2 };
-    expect(await reconcile(options)).toBe(1);
+    const getStatus = async ({ eventId }: { eventId: string }) => (eventId === input.eventId ? 'ended' : 'busy');
+    const options = { pool, getStatus, retryNow: async () => {}, overdueMs: 60_000, pageSize: 2 } as const;
+    expect(await reconcile({ ...options, signal: new AbortController().signal })).toEqual({ begun: 1, hurried: 0 });
     const { rows } = await pool.query('select event_id, started from delivery where round = 2');
     expect(rows).toEqual([{ event_id: input.eventId, started: false }]);
   });
@@ -77,7 +76,7 @@ async function arrange(replaced: Partial<Parameters<typeof createDeliveryActivit
   const { owner, make } = await setupDatabase();
   const { pool } = owner;
   const professional = await make.member();
-  const webhook = await insertWebhook(owner, { organizationId: professional.orgId, url: 'http://127.0.0.1:9/' });
+  const webhook = await make.webhook({ orgId: professional.orgId, url: 'http://127.0.0.1:9/' });
   await make.grant({ professional });
   const { rows } = await pool.query<{ id: string }>('select id from event');
   const input: AttemptInput = {

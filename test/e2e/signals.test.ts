@@ -5,7 +5,7 @@ import { beginRoundSql } from '#domain/db/queries/claim-deliveries.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';
-import { insertWebhook, startTestWorker } from '#test/worker.ts';
+import { startTestWorker } from '#test/worker.ts';
 import { cancelSignal, retryNowSignal, stateQuery } from '../../workflows/deliver-event/workflow.ts';
 
 const timeout = 90_000;
@@ -108,7 +108,7 @@ async function setupDelivery({ schedule, isHeld = false }: { schedule: string; i
     },
   });
   const professional = await make.member();
-  const webhook = await insertWebhook(owner, { organizationId: professional.orgId, url: server.url });
+  const webhook = await make.webhook({ orgId: professional.orgId, url: server.url });
   await startTestWorker(database, { DELIVERY_SCHEDULE: schedule });
   await make.grant({ professional });
   const client = await openTestTemporal();

@@ -3,7 +3,7 @@ import { eventEnvelope } from '#domain/contract/events.ts';
 import { verifyDelivery } from '#domain/webhooks/verify.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
-import { insertWebhook, startTestWorker } from '#test/worker.ts';
+import { startTestWorker } from '#test/worker.ts';
 
 const timeout = 60_000;
 
@@ -14,8 +14,8 @@ describe('an event', () => {
       const { database, owner, make } = await setupDatabase();
       const receiver = await startReceiver();
       const professional = await make.member();
-      const webhook = await insertWebhook(owner, {
-        organizationId: professional.orgId,
+      const webhook = await make.webhook({
+        orgId: professional.orgId,
         url: `${receiver.url}/hooks/first`,
       });
       const { logLines } = await startTestWorker(database);
@@ -54,7 +54,7 @@ describe('an event', () => {
       const { database, owner, make } = await setupDatabase();
       const receiver = await startReceiver();
       const professional = await make.member();
-      await insertWebhook(owner, { organizationId: professional.orgId, url: receiver.url });
+      await make.webhook({ orgId: professional.orgId, url: receiver.url });
       receiver.answer = (response) => void response.writeHead(receiver.received.length < 3 ? 500 : 204).end();
       await startTestWorker(database, { DELIVERY_SCHEDULE: '200ms,300ms,5s' });
 
@@ -80,7 +80,7 @@ describe('an event', () => {
       const { database, owner, make } = await setupDatabase();
       const receiver = await startReceiver();
       const professional = await make.member();
-      await insertWebhook(owner, { organizationId: professional.orgId, url: receiver.url });
+      await make.webhook({ orgId: professional.orgId, url: receiver.url });
       receiver.answer = (response) => void response.writeHead(410).end();
       await startTestWorker(database, { DELIVERY_SCHEDULE: '100ms,100ms' });
 

@@ -4,7 +4,7 @@ import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';
-import { insertWebhook, startTestWorker, testNamespace } from '#test/worker.ts';
+import { startTestWorker, testNamespace } from '#test/worker.ts';
 import { openTemporal } from '../../apps/worker/relay/temporal.ts';
 import { createDeliveryActivities } from '../../workflows/deliver-event/activities.ts';
 import { defaultDelaysMs, parseSchedule } from '../../workflows/deliver-event/schedule.ts';
@@ -20,11 +20,11 @@ describe('the schedule of a delivery', () => {
     timeout: 120_000,
   }, async () => {
     const schedule = '1s,2s,4s,8s';
-    const { database, owner, make } = await setupDatabase();
+    const { database, make } = await setupDatabase();
     const receiver = await startReceiver();
     receiver.answer = (response) => void response.writeHead(500).end();
     const professional = await make.member();
-    await insertWebhook(owner, { organizationId: professional.orgId, url: receiver.url });
+    await make.webhook({ orgId: professional.orgId, url: receiver.url });
     await startTestWorker(database, { DELIVERY_SCHEDULE: schedule });
 
     await make.grant({ professional });
@@ -39,7 +39,7 @@ describe('the schedule of a delivery', () => {
   });
 
   it('takes a receiver’s Retry-After as a floor', { timeout: 60_000 }, async () => {
-    const { database, owner, make } = await setupDatabase();
+    const { database, make } = await setupDatabase();
     const receiver = await startReceiver();
     receiver.answer = (response) => {
       const [status, headers] =
@@ -47,7 +47,7 @@ describe('the schedule of a delivery', () => {
       response.writeHead(status, headers).end();
     };
     const professional = await make.member();
-    await insertWebhook(owner, { organizationId: professional.orgId, url: receiver.url });
+    await make.webhook({ orgId: professional.orgId, url: receiver.url });
     await startTestWorker(database, { DELIVERY_SCHEDULE: '500ms,500ms' });
 
     await make.grant({ professional });
@@ -83,7 +83,10 @@ describe('the schedule of a delivery', () => {
     });
     onTestFinished(() => temporal.stop());
 
-    await temporal.startWorkflow({ organizationId, webhookId, eventId, round: 1, slow: false });
+    await temporal.startWorkflow({
+      ...{ organizationId, webhookId, eventId, round: 1, slow: false },
+      ...{ type: 'client.started', begunAtMs: Date.now() },
+    });
 
     const handle = (await openTestTemporal()).workflow.getHandle(`delivery/${webhookId}/${eventId}`);
     expect(await handle.result()).toBe('exhausted');
@@ -128,7 +131,7 @@ function activitiesThatFail(pool: Parameters<typeof createDeliveryActivities>[0]
 async function arrangeDelivery() {
   const { owner, make } = await setupDatabase();
   const professional = await make.member();
-  const webhook = await insertWebhook(owner, { organizationId: professional.orgId, url: 'http://127.0.0.1:9/' });
+  const webhook = await make.webhook({ orgId: professional.orgId, url: 'http://127.0.0.1:9/' });
   await make.grant({ professional });
   const { rows } = await owner.pool.query<{ id: string }>('select id from event');
   return { organizationId: professional.orgId, webhookId: webhook.id, eventId: rows[0]?.id ?? '', owner };

@@ -53,6 +53,7 @@ export async function setupOrgctl() {
     ORG_API_STATE: emptyFolder(),
     WEBHOOK_SECRET_KEYS: testWebhookSecretKeys,
     WEBHOOK_ALLOW: '127.0.0.0/8',
+    CONSOLE_URL: 'https://console.example.org/',
     TEMPORAL_ADDRESS: inject('temporalAddress'),
     TEMPORAL_NAMESPACE: testNamespace(),
   };

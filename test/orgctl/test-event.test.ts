@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { eventEnvelope } from '#domain/contract/events.ts';
 import { verifyDelivery } from '#domain/webhooks/verify.ts';
 import { startReceiver } from '#test/receiver.ts';
-import { insertWebhook, startTestWorker } from '#test/worker.ts';
+import { startTestWorker } from '#test/worker.ts';
 import { setupOrgctl } from './orgctl.ts';
 
 const timeout = 90_000;
@@ -12,8 +12,8 @@ async function setupWebhook() {
   const t = await setupOrgctl();
   const receiver = await startReceiver();
   const organizationId = await t.make.organization();
-  const webhook = await insertWebhook(t.owner, {
-    organizationId,
+  const webhook = await t.make.webhook({
+    orgId: organizationId,
     url: receiver.url,
     eventTypes: ['seat.given', 'seat.ended'],
   });
@@ -49,9 +49,9 @@ describe('a test event', () => {
     expect(post?.headers).not.toHaveProperty('webhook-sequence');
     const { rows } = await owner.pool.query(
       `select (select count(*)::int from event) + (select count(*)::int from delivery) + (select count(*)::int from delivery_attempt) as rows,
-         (select next_sequence::int from webhook) as next, (select array_agg(action) from activity) as actions`,
+         (select next_sequence::int from webhook) as next, (select array_agg(action order by at, id) from activity) as actions`,
     );
-    expect(rows).toEqual([{ rows: 0, next: 1, actions: ['webhook.test'] }]);
+    expect(rows).toEqual([{ rows: 0, next: 1, actions: ['webhook.create', 'webhook.test'] }]);
   });
 
   it('shows what the receiver answered when it refuses, and is not sent for a type that is not subscribed', {

@@ -6,6 +6,11 @@ import { createInterface } from 'node:readline';
 import { text as readText } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeSecret } from '#domain/webhooks/secret.ts';
+import { signatureHeaders } from '#domain/webhooks/sign.ts';
+import { testAllowList } from '#test/secrets.ts';
+import { tryBothSignatures } from '#workflows/send-test/activities.ts';
+import { postOnce } from '../../apps/worker/attempt/post.ts';
+import { createResolve } from '../../apps/worker/attempt/resolve.ts';
 import { type Captured, type Case, capture, captureCases } from './captured.ts';
 
 /** A program with its arguments. */
@@ -68,6 +73,12 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
         expect(server.handled()).toEqual([`client.started ${first}`, `client.started ${next}`]);
       });
 
+      it('passes our check: it accepts a correctly signed test event and refuses a badly signed one', async () => {
+        const { verdict, good, bad } = await checkSignatures(server.url, secret);
+        expect({ verdict, bad }).toMatchObject({ verdict: 'verified', bad: { status: 400 } });
+        await expect.poll(() => server.handled().at(-1)).toBe(`client.started ${good.eventId}`);
+      });
+
       it('refuses another method, and a body above its limit', async () => {
         expect((await fetch(server.url)).ok).toBe(false);
         const large = { headers: {}, body: Buffer.alloc(300_000).toString('base64'), secret };
@@ -109,6 +120,18 @@ async function serve({ serve: [file, ...args] }: ReceiverProgram, secret: string
 async function post(url: string, { headers, body }: Captured): Promise<number> {
   const request = { method: 'POST', headers: { ...headers, 'Content-Type': 'application/json' } };
   return (await fetch(url, { ...request, body: Buffer.from(body, 'base64') })).status;
+}
+
+/** What `orgctl webhook verify` has a worker do, over the same code, without the installation. */
+function checkSignatures(url: string, secret: string) {
+  const resolve = createResolve();
+  return tryBothSignatures({
+    input: { organizationId: randomUUID(), webhookId: randomUUID(), eventType: 'client.started' },
+    target: { url, secrets: [''] },
+    post: (request) => postOnce({ ...request, allow: testAllowList, resolve }),
+    sign: ({ eventId: id }, _sealed, body) =>
+      signatureHeaders({ id, body, secrets: [secret], timestampSeconds: Math.floor(Date.now() / 1000) }),
+  });
 }
 
 async function stop(child: ChildProcess): Promise<void> {

@@ -14,6 +14,7 @@ export interface StackFile {
   regions: {
     region: string;
     api: string;
+    console: string;
     metrics: string;
     databaseUrl: string;
     redisUrl: string;

@@ -1,14 +1,11 @@
 import type { DestinationStream } from 'pino';
 import { inject, onTestFinished } from 'vitest';
-import type { Database } from '#domain/db/connect.ts';
-import { sealSecret } from '#domain/webhooks/seal.ts';
-import { makeSecret } from '#domain/webhooks/secret.ts';
 import { createLog } from '#runtime/log.ts';
 import { startWorker } from '../../apps/worker/app.ts';
 import { readConfig } from '../../apps/worker/config.ts';
 import { installTemporalLog } from '../../apps/worker/relay/temporal.ts';
 import type { TestDatabase } from './database.ts';
-import { testSealingKeys, testWebhookSecretKeys } from './secrets.ts';
+import { testWebhookSecretKeys } from './secrets.ts';
 
 // The SDK's runtime is one a process; what it says of itself is not what a test's output is for.
 installTemporalLog(createLog({ level: 'silent', name: 'test', region: 'us' }));
@@ -48,24 +45,4 @@ export async function startTestWorker(database: TestDatabase, settings: Record<s
   );
   onTestFinished(() => worker.stop());
   return { ...worker, logLines };
-}
-
-/** Inserts a subscribed webhook as the console would. */
-export async function insertWebhook(
-  owner: Database,
-  fields: { organizationId: string; url: string; eventTypes?: string[] },
-): Promise<{ id: string; secret: string }> {
-  const { organizationId, url, eventTypes = ['client.started', 'client.ended', 'seat.given', 'seat.ended'] } = fields;
-  const { rows } = await owner.pool.query<{ id: string }>(
-    `insert into webhook (organization_id, url, event_types, slot)
-     select $1, $2, $3, min(s) from generate_series(1, 20) s
-     where not exists (select from webhook w where w.organization_id = $1 and w.slot = s) returning id`,
-    [organizationId, url, eventTypes],
-  );
-  const id = rows[0]?.id ?? '';
-  const secret = makeSecret();
-  await owner.pool.query('insert into webhook_secret (organization_id, webhook_id, sealed) values ($1, $2, $3)', [
-    ...[organizationId, id, sealSecret(secret, { organizationId, webhookId: id }, testSealingKeys)],
-  ]);
-  return { id, secret };
 }

@@ -54,10 +54,11 @@ describe('the maintenance loop', () => {
     const professional = await make.member();
     const familyId = await make.family({ orgId: professional.orgId });
     await owner.pool.query(
-      `insert into client_grant (organization_id, kind, professional_id, family_id, since, ends_at)
-       select $1, 'neutral', $2, $3, now() - interval '2 days', now() - interval '1 day' from generate_series(1, 1200)`,
+      `insert into client_grant (organization_id, kind, professional_id, family_id, since)
+       select $1, 'neutral', $2, $3, now() - interval '2 days' from generate_series(1, 1200)`,
       [professional.orgId, professional.userId, familyId],
     );
+    await owner.pool.query(`update client_grant set ends_at = now() - interval '1 day'`);
     const { counts } = await startMaintenance(database.urls.worker);
 
     await vi.waitFor(() => expect(counts.ended).toBe(1200), 10_000);

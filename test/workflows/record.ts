@@ -54,9 +54,13 @@ async function main(kinds: string[]): Promise<void> {
 async function record(run: Run, scenario: Scenario, seed: number): Promise<void> {
   const startedAt = performance.now();
   const stage = await setStage(run, seed);
-  const { eventId, round } = await scenario.run(stage);
+  const kept = await scenario.run(stage);
   const { organizationId, webhookId } = stage;
-  const handle = run.client.workflow.getHandle(workflowIdOf({ organizationId, webhookId, eventId }, round));
+  const workflowId =
+    'workflowId' in kept
+      ? kept.workflowId
+      : workflowIdOf({ organizationId, webhookId, eventId: kept.eventId }, kept.round);
+  const handle = run.client.workflow.getHandle(workflowId);
   if (!(await becomesTrue(async () => (await handle.describe()).status.name === 'COMPLETED', stepDeadlineMs, 100))) {
     throw new Error(`the workflow of ${scenario.kind} did not end`);
   }

@@ -1,7 +1,10 @@
 import type { Client } from '@temporalio/client';
 import type { Pool } from 'pg';
 import { beginRoundSql } from '#domain/db/queries/claim-deliveries.ts';
+import { deliverQueue } from '#workflows/deliver-event/types.ts';
+import type { SendTestInput } from '#workflows/send-test/types.ts';
 import type { Behaviour } from '../chaos/plan.ts';
+import { redeliveryScenarios } from './redelivery-scenarios.ts';
 
 /** One delivery of a scenario's own, and what may be done to it. */
 export interface Stage {
@@ -23,11 +26,11 @@ export interface Stage {
   restartPostgres: () => Promise<void>;
 }
 
-/** Brings a delivery to its end in one particular way. Returns which round's workflow is to be kept. */
+/** Brings a workflow to its end in one particular way. Returns which is to be kept: that of a delivery's round, or another by its id. */
 export interface Scenario {
   /** Names the saved history. */
   kind: string;
-  run: (stage: Stage) => Promise<{ eventId: string; round: number }>;
+  run: (stage: Stage) => Promise<{ eventId: string; round: number } | { workflowId: string }>;
 }
 
 /** The waits that every scenario runs with: short ones, one that stands for hours, and the end. */
@@ -37,7 +40,15 @@ const fail: Behaviour = { kind: 'answer', status: 500 };
 const accept: Behaviour = { kind: 'answer', status: 200 };
 const workflowOf = ({ webhookId }: Stage, eventId: string) => `delivery/${webhookId}/${eventId}`;
 
-/** Every way in which a delivery's workflow ends; each is in `histories/` under its kind. */
+/** Has a test event sent, or signatures checked, as `orgctl` asks for it. */
+async function sendTest({ client, organizationId, webhookId }: Stage, option: Partial<SendTestInput>) {
+  const workflowId = `test/${webhookId}/${webhookId}`;
+  const input: SendTestInput = { organizationId, webhookId, eventType: 'client.started', ...option };
+  await client.workflow.execute('sendTest', { taskQueue: deliverQueue, workflowId, args: [input] });
+  return { workflowId };
+}
+
+/** Every way in which a workflow ends; each is in `histories/` under its kind. */
 export const scenarios: readonly Scenario[] = [
   {
     kind: 'delivered-at-once',
@@ -81,6 +92,19 @@ export const scenarios: readonly Scenario[] = [
       const eventId = await stage.makeEvent();
       await stage.attempts(3, 0);
       await stage.client.workflow.getHandle(workflowOf(stage, eventId)).signal('retryNow');
+      await stage.state('delivered');
+      return { eventId, round: 1 };
+    },
+  },
+  {
+    kind: 'hurried-when-overdue',
+    async run(stage) {
+      stage.receive((nth) => (nth < 4 ? fail : accept));
+      const eventId = await stage.makeEvent();
+      await stage.attempts(3, 0);
+      const handle = stage.client.workflow.getHandle(workflowOf(stage, eventId));
+      await handle.signal('retryNow', Date.now() - 60_000); // of an earlier wait, and not meant
+      await handle.signal('retryNow', Date.now() + 10_000);
       await stage.state('delivered');
       return { eventId, round: 1 };
     },
@@ -148,4 +172,7 @@ export const scenarios: readonly Scenario[] = [
       return { eventId, round: 2 };
     },
   },
+  { kind: 'test-event', run: (stage) => sendTest(stage, {}) },
+  { kind: 'signature-check', run: (stage) => sendTest(stage, { checkSignatures: true }) },
+  ...redeliveryScenarios,
 ];

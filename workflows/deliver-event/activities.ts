@@ -17,7 +17,7 @@ export interface PostOutcome {
   /** A stable code, and a sentence with the remedy; neither holds a secret, a body or a URL's query. */
   cause: string;
   explanation: string;
-  timingsMs: { total: number };
+  timingsMs: AttemptTimings;
   peerAddress: string | null;
   keptBytes: number;
   /** At most 16 KiB of the answer. */
@@ -27,25 +27,52 @@ export interface PostOutcome {
   ownFault: boolean;
 }
 
+/** Lengths of the phases in order, whole ms; null or absent when one was not completed or not needed. */
+export interface AttemptTimings {
+  dns?: number | null;
+  connect?: number | null;
+  tls?: number | null;
+  /** From the request's hand-over to the first byte of an answer. */
+  firstByte?: number | null;
+  total: number;
+}
+
 export interface ActivityDependencies {
   pool: Pool;
-  /** One HTTP attempt; never throws for what the receiver does. */
-  post: (request: { url: string; headers: Record<string, string>; body: Buffer }) => Promise<PostOutcome>;
+  /** One HTTP attempt for a webhook; never throws for what the receiver does. */
+  post: (request: {
+    webhookId: string;
+    url: string;
+    headers: Record<string, string>;
+    body: Buffer;
+  }) => Promise<PostOutcome>;
   /** The headers of one attempt, signed with secrets that are sealed (newest first) and open only for this webhook. */
   sign: (delivery: DeliveryKey, sealed: Buffer[], body: Buffer) => Record<string, string>;
   onAttempt?: (line: AttemptLine) => void;
+  /** Told of an attempt that was found under way without a process that makes it. */
+  onLost?: (lost: LostAttempt) => void;
   /** Told of a fault of ours before it becomes a failure without its text; the attempt goes on as lost. */
   onFault?: (cause: unknown, delivery: DeliveryKey) => void;
 }
 
 /** What logs and metrics tell of an attempt: ids, a verdict and times. */
 export interface AttemptLine extends DeliveryKey {
+  round: number;
   number: number;
   type: string;
   outcome: AttemptResult['kind'];
   status: number | null;
   cause: string;
-  durationMs: number;
+  /** Unix time. */
+  startedAtMs: number;
+  timingsMs: AttemptTimings;
+}
+
+/** An attempt that was closed as lost; `startedAtMs` is Unix time by PostgreSQL's clock. */
+export interface LostAttempt extends DeliveryKey {
+  round: number;
+  number: number;
+  startedAtMs: number;
 }
 
 /** All of a webhook's places are taken, or a fault was ours: this soon it is tried again. */
@@ -55,7 +82,7 @@ const uniqueViolation = '23505';
 
 /** Makes the activities of deliveries, over the connections of the worker that runs them. */
 export function createDeliveryActivities(deps: ActivityDependencies): DeliveryActivities {
-  const { pool, post, sign, onAttempt = () => {}, onFault = () => {} } = deps;
+  const { pool, post, sign, onAttempt = () => {}, onLost = () => {}, onFault = () => {} } = deps;
 
   async function attemptDelivery(input: AttemptInput): Promise<AttemptResult> {
     const admitted = await admit(pool, input);
@@ -70,32 +97,25 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
       'webhook-attempt': String(number),
       ...(sequence === null ? {} : { 'webhook-sequence': sequence }),
     };
-    const outcome = await post({ url, headers, body });
+    const startedAtMs = Date.now();
+    const outcome = await post({ webhookId: input.webhookId, url, headers, body });
     const result = resultOf(outcome, input.nextDelayMs);
-    await record(input, number, outcome, result);
-    const { organizationId, webhookId, eventId } = input;
-    const durationMs = outcome.timingsMs.total;
+    await record({ ...input, number, headers }, outcome, result);
+    const { organizationId, webhookId, eventId, round } = input;
+    const { status, cause, timingsMs } = outcome;
     onAttempt({
-      organizationId,
-      webhookId,
-      eventId,
-      number,
-      type,
-      outcome: result.kind,
-      status: outcome.status,
-      cause: outcome.cause,
-      durationMs,
+      ...{ organizationId, webhookId, eventId, round, number, type },
+      ...{ outcome: result.kind, status, cause, startedAtMs, timingsMs },
     });
     return result;
   }
 
   async function record(
-    input: AttemptInput,
-    number: number,
+    made: DeliveryKey & { number: number; headers: Record<string, string> },
     outcome: PostOutcome,
     result: AttemptResult,
   ): Promise<void> {
-    const { organizationId, webhookId, eventId } = input;
+    const { organizationId, webhookId, eventId, number } = made;
     const follows = result.kind === 'delivered' || result.kind === 'exhausted' ? result.kind : 'waiting';
     const waitMs = 'waitMs' in result ? result.waitMs : null;
     const { status, cause, explanation, timingsMs, peerAddress, keptBytes, answer, ownFault } = outcome;
@@ -112,6 +132,7 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
         peerAddress,
       ],
       ...[keptBytes, answer, follows, waitMs, !ownFault && follows !== 'delivered'],
+      JSON.stringify(made.headers),
     ];
     await retriedWhileAway(() => pool.query({ name: 'recordOutcome', text: recordOutcomeSql, values }));
   }
@@ -121,7 +142,10 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
     const follows = nextDelayMs === null ? 'exhausted' : 'waiting';
     const values = [organizationId, webhookId, eventId, round, follows, nextDelayMs];
     const { rows } = await pool.query<LostRow>({ name: 'recordLost', text: recordLostSql, values });
-    return resultOfLost(rows[0], nextDelayMs);
+    const row = rows[0];
+    if (row?.number != null && row.startedAtMs !== null)
+      onLost({ organizationId, webhookId, eventId, round, number: row.number, startedAtMs: row.startedAtMs });
+    return resultOfLost(row, nextDelayMs);
   }
 
   /** Temporal keeps what a failed activity says, and no text of an error may get there: it could quote a value. */

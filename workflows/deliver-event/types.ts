@@ -1,4 +1,5 @@
-/** Everything that enters Temporal is here: ids and numbers, never a body, a secret, a URL or a name. Source: design, section 6. */
+/** Everything that enters Temporal is here: ids, numbers and codes, never a body, a secret, a URL or a name. Source: design, section 6. */
+import type { Sinks } from '@temporalio/workflow';
 
 /** One delivery: an event to a webhook. */
 export interface DeliveryKey {
@@ -14,6 +15,10 @@ export interface DeliverEventInput extends DeliveryKey {
   delaysMs: number[];
   /** True for a webhook that is failing: its first attempts too go to the slow queue. */
   slow: boolean;
+  /** The event's type; absent in workflows that began before 2026-11-21. */
+  type?: string;
+  /** When this round became due (of a first round: the event's own time), Unix time in ms, by PostgreSQL's clock. Absent like `type`. */
+  begunAtMs?: number;
 }
 
 /** `closed`: the delivery was settled, cancelled or parked elsewhere, or another round took over. */
@@ -46,6 +51,21 @@ export interface DeliveryActivities {
   recordLostAttempt(input: AttemptInput): Promise<AttemptResult>;
 }
 
+/** How a round ended, for whoever watches. `type` and `begunAtMs` are null for a workflow that began before they were known. */
+export interface RoundEnd extends DeliveryKey {
+  round: number;
+  type: string | null;
+  begunAtMs: number | null;
+  end: DeliveryEnd;
+  /** Failed attempts of this round. */
+  failed: number;
+}
+
+/** What a workflow tells the worker that runs it: outside of its history, once, and not when it is replayed. */
+export interface DeliverySinks extends Sinks {
+  delivery: { ended(end: RoundEnd): void };
+}
+
 /** Where workflows, activities and the relay meet. */
 export const deliverQueue = 'deliver';
 /** Retries, and deliveries to webhooks that are failing: slots of their own, so that slow receivers cannot take the others'. */
@@ -54,4 +74,13 @@ export const deliverSlowQueue = 'deliver-slow';
 /** The workflow of a delivery's round: one id a round, and one round runs at a time. */
 export function workflowIdOf({ webhookId, eventId }: DeliveryKey, round: number): string {
   return round === 1 ? `delivery/${webhookId}/${eventId}` : `delivery/${webhookId}/${eventId}/r${round}`;
+}
+
+const uuid = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
+const deliveryWorkflowId = new RegExp(`^delivery/(${uuid})/(${uuid})(?:/r([1-9][0-9]{0,8}))?$`);
+
+/** The reverse of `workflowIdOf`; null for an id that is of no delivery. */
+export function parseWorkflowId(workflowId: string): { webhookId: string; eventId: string; round: number } | null {
+  const [, webhookId, eventId, round = '1'] = deliveryWorkflowId.exec(workflowId) ?? [];
+  return webhookId === undefined || eventId === undefined ? null : { webhookId, eventId, round: Number(round) };
 }

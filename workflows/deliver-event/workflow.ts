@@ -4,20 +4,30 @@ import {
   defineQuery,
   defineSignal,
   isCancellation,
+  patched,
   proxyActivities,
+  proxySinks,
   setHandler,
+  upsertSearchAttributes,
+  workflowInfo,
 } from '@temporalio/workflow';
+import { priorityOfRetry } from './priority.ts';
+import { stateAttribute } from './search-attributes.ts';
 import {
   type AttemptResult,
   type DeliverEventInput,
   type DeliveryActivities,
   type DeliveryEnd,
+  type DeliverySinks,
   deliverQueue,
   deliverSlowQueue,
 } from './types.ts';
 
-/** Makes the next attempt now instead of when it is due. */
-export const retryNowSignal = defineSignal('retryNow');
+/**
+ * Makes the next attempt now instead of when it is due. With a time (Unix, ms) it means only a wait that began before it: whoever saw a delivery late may
+ * be overtaken by its attempt, and must not hurry the wait that follows.
+ */
+export const retryNowSignal = defineSignal<[waitingSinceBeforeMs?: number]>('retryNow');
 /** Ends the workflow; whoever sends it has settled the delivery in the database first. */
 export const cancelSignal = defineSignal('cancel');
 /** What the workflow is at: `attempting`, or `waiting` with the attempts that failed so far. */
@@ -27,37 +37,50 @@ export const stateQuery = defineQuery<{ state: 'attempting' | 'waiting'; failed:
 // repeated unseen, it is closed as lost and the next one is an attempt of its own.
 const options = { startToCloseTimeout: '20s', retry: { maximumAttempts: 1 } } as const;
 const prompt = proxyActivities<DeliveryActivities>({ ...options, taskQueue: deliverQueue });
-const slow = proxyActivities<DeliveryActivities>({ ...options, taskQueue: deliverSlowQueue });
+const slow = proxyActivities<DeliveryActivities>({
+  ...options,
+  taskQueue: deliverSlowQueue,
+  priority: priorityOfRetry,
+});
 // Writes to our own database only, so it is tried until it succeeds.
 const { recordLostAttempt } = proxyActivities<DeliveryActivities>({
   startToCloseTimeout: '10s',
   retry: { maximumInterval: '10s' },
   taskQueue: deliverSlowQueue,
+  priority: priorityOfRetry,
 });
+const { delivery } = proxySinks<DeliverySinks>();
 
 /** Jitter on each wait: up to a tenth more, so that a receiver that comes back does not meet everything at once. */
 const jitter = 0.1;
 
 /** Posts one event to one webhook until it is accepted, the delivery is settled elsewhere, or the schedule ends. */
 export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEnd> {
-  const { delaysMs, slow: isFailing, ...round } = input;
+  const { delaysMs, slow: isFailing, type = null, begunAtMs = null, ...round } = input;
+  const shown = showState();
   let wake = false;
   let cancelled = false;
-  let state: 'attempting' | 'waiting' = 'attempting';
+  let waitingSinceMs: number | null = null;
   let failed = 0;
-  setHandler(retryNowSignal, () => {
-    wake = true;
+  setHandler(retryNowSignal, (waitingSinceBeforeMs) => {
+    const isMeant = waitingSinceBeforeMs === undefined || (waitingSinceMs ?? Infinity) < waitingSinceBeforeMs;
+    if (isMeant) wake = true;
   });
   setHandler(cancelSignal, () => {
     cancelled = true;
   });
-  setHandler(stateQuery, () => ({ state, failed }));
+  setHandler(stateQuery, () => ({ state: waitingSinceMs === null ? 'attempting' : 'waiting', failed }));
+  const ended = (end: DeliveryEnd): DeliveryEnd => {
+    shown.ended(end);
+    delivery.ended({ ...round, type, begunAtMs, end, failed });
+    return end;
+  };
 
   while (!cancelled) {
     const delayMs = delaysMs[failed];
     const nextDelayMs = delayMs === undefined ? null : Math.round(delayMs * (1 + jitter * Math.random()));
     const attemptInput = { ...round, nextDelayMs };
-    state = 'attempting';
+    waitingSinceMs = null;
     // Forgotten before the attempt and not after it: an attempt that has failed is on record a moment before this code hears of it, and
     // whoever saw that record and asked for a retry must not be ignored.
     wake = false;
@@ -66,12 +89,37 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEn
       if (!(error instanceof ActivityFailure) || isCancellation(error)) throw error;
       return recordLostAttempt(attemptInput);
     });
-    if (!isToBeContinued(result)) return result.kind;
+    if (!isToBeContinued(result)) return ended(result.kind);
     if (result.kind === 'failed') failed += 1;
-    state = 'waiting';
+    waitingSinceMs = Date.now();
+    shown.waiting();
     await condition(() => wake || cancelled, result.waitMs);
   }
-  return 'closed';
+  return ended('closed');
+}
+
+/**
+ * Shows the state as a search attribute, if the workflow was started with one: a server that does not know the attribute would refuse the workflow's every step.
+ *
+ * Each change goes with a command that is sent anyway, so none costs a task of its own, and there are two of them at most: `waiting` once, at the first
+ * failure, although attempts follow it (the query tells more), and the end.
+ */
+function showState() {
+  const isShown = workflowInfo().typedSearchAttributes.get(stateAttribute) !== undefined;
+  let isWaiting = false;
+  const show = (value: 'waiting' | DeliveryEnd) => upsertSearchAttributes([{ key: stateAttribute, value }]);
+  return {
+    waiting(): void {
+      if (!isShown || isWaiting) return;
+      isWaiting = true;
+      // A worker of the version before may have carried this workflow over its first failure, without this command.
+      if (patched('waiting-is-shown')) show('waiting');
+    },
+    /** Nothing follows it in a history, so no version needs a mark to go by, which would cost every delivery an event. */
+    ended(end: DeliveryEnd): void {
+      if (isShown) show(end);
+    },
+  };
 }
 
 function isToBeContinued(result: AttemptResult): result is Extract<AttemptResult, { waitMs: number }> {

@@ -36,7 +36,7 @@ export interface Limiter {
 
 export interface LimiterOptions {
   /** `redis:` or `rediss:` (TLS); null: no Redis, this process counts alone. */
-  redisUrl: string | null;
+  redisUrl: string | (() => string) | null;
   /** Calls admitted in any window. */
   limit: number;
   windowSeconds: number;
@@ -87,7 +87,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     redisUrl === null
       ? null
       : createRedisWindow({
-          redisUrl,
+          redisUrl: typeof redisUrl === 'string' ? () => redisUrl : redisUrl,
           limit,
           windowUs: Math.round(windowMs * 1_000),
           keyPrefix,

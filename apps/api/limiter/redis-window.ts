@@ -20,7 +20,8 @@ const SILENCE_MS = 2_000;
 const PROBE = { limit: Number.MAX_SAFE_INTEGER, windowUs: 1 };
 
 export interface RedisWindowOptions {
-  redisUrl: string;
+  /** Looked up at each connection, of which a later one takes user and password only. */
+  redisUrl: () => string;
   limit: number;
   windowUs: number;
   keyPrefix: string;
@@ -48,7 +49,7 @@ export interface RedisWindow {
 /** Prepares Redis's half of the limiter without connecting. Nothing is retried or queued: who asks decides by itself after a failure. */
 export function createRedisWindow(options: RedisWindowOptions): RedisWindow {
   const { limit, windowUs, keyPrefix, timeoutMs, now } = options;
-  const redis = new Redis(options.redisUrl, {
+  const redis = new Redis(options.redisUrl(), {
     lazyConnect: true,
     scripts: { slidingWindow: { lua: script } },
     enableOfflineQueue: false,
@@ -71,7 +72,12 @@ export function createRedisWindow(options: RedisWindowOptions): RedisWindow {
     lastError = null;
     options.onReady();
   });
-  redis.on('close', () => options.onLost(lastError ?? 'Redis closed the connection'));
+  redis.on('close', () => {
+    const { username, password } = new URL(options.redisUrl());
+    redis.options.username = decodeURIComponent(username);
+    redis.options.password = decodeURIComponent(password);
+    options.onLost(lastError ?? 'Redis closed the connection');
+  });
 
   function run(keys: string[], args: { limit: number; windowUs: number }, answerByUs: number): Promise<number[]> {
     return within(timeoutMs, redis.slidingWindow([keys.length, ...keys, args.limit, args.windowUs, answerByUs]));

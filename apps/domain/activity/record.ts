@@ -8,15 +8,17 @@ export interface ActivityLine {
   personId: string | null;
   keyId?: string | null;
   action: string;
+  /** The IP address it was asked from, where that is known. */
+  address?: string | null;
   detail?: Record<string, unknown>;
 }
 
 /** Records a line in the transaction of the change it tells of. */
 export async function recordActivity(tx: EntityManager, line: ActivityLine): Promise<void> {
-  const { organizationId, personId, keyId = null, action, detail = null } = line;
+  const { organizationId, personId, keyId = null, address = null, action, detail = null } = line;
   await sql`
-    insert into activity (id, organization_id, person_id, key_id, action, detail)
-    values (${randomUUIDv7()}, ${organizationId}, ${personId}, ${keyId}, ${action}, ${detail === null ? null : JSON.stringify(detail)}::jsonb)`.execute(
+    insert into activity (id, organization_id, person_id, key_id, action, address, detail)
+    values (${randomUUIDv7()}, ${organizationId}, ${personId}, ${keyId}, ${action}, ${address}::inet, ${detail === null ? null : JSON.stringify(detail)}::jsonb)`.execute(
     tx.getKysely(),
   );
 }

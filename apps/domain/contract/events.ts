@@ -36,7 +36,7 @@ export const eventMeaning: Record<EventType, string> = {
   'seat.ended': 'A seat ended, with the reason.',
 };
 
-/** The body posted for one event type: all fields required, `id` the same on every retry. */
+/** The body posted for one event type: all fields required but `test`, which no real event has; `id` the same on every retry. */
 export function eventEnvelope(type: EventType) {
   return z.object({
     id: uuid.describe('Identical on every retry, so that a repeat can be ignored.'),
@@ -44,5 +44,11 @@ export function eventEnvelope(type: EventType) {
     createdAt: z.iso.datetime().describe('When the change happened, in UTC.'),
     organization: z.object({ id: uuid }),
     data: eventData[type],
+    test: z
+      .literal(true)
+      .optional()
+      .describe(
+        'Only on a test event, which the organization asked for: nothing happened, and the ids in `data` name nothing. Answer it like any other and act on none of it.',
+      ),
   });
 }

@@ -1,5 +1,6 @@
 import { MikroORM, type Options } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
+import { parseIntoClientConfig } from 'pg-connection-string';
 import { entities } from './entities/index.ts';
 
 /** A database opened for an app: the entity manager for writes, and the `pg` pool below it for named prepared statements. */
@@ -9,9 +10,17 @@ export interface Database {
   close(): Promise<void>;
 }
 
+/** A URL, or where to look it up: each new connection then takes user and password as they are at that moment. */
+export type DatabaseUrl = string | (() => string);
+
+export const urlNow = (url: DatabaseUrl): string => (typeof url === 'string' ? url : url());
+
+/** A connection lives no longer (seconds), so that a login that is being replaced falls out of use. */
+const lifetimeSeconds = 600;
+
 export interface DatabaseOptions {
   /** A `postgresql://` URL of one login. */
-  url: string;
+  url: DatabaseUrl;
   /** Shown in `pg_stat_activity`. */
   applicationName: string;
   poolMax: number;
@@ -31,18 +40,22 @@ export interface DatabaseOptions {
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const { connectTimeoutMs = 2_000, statementTimeoutMs = 5_000 } = options;
   let pool: Pool | undefined;
+  const common = ormOptions(urlNow(options.url));
   const orm = await MikroORM.init({
-    ...ormOptions(options.url),
+    ...common,
     pool: { min: 0, max: options.poolMax },
     driverOptions: {
+      ...common.driverOptions,
       application_name: options.applicationName,
       connectionTimeoutMillis: connectTimeoutMs,
       statement_timeout: statementTimeoutMs,
       query_timeout: statementTimeoutMs + 1_000,
       options: '-c plan_cache_mode=force_generic_plan',
       keepAlive: true,
+      maxLifetimeSeconds: lifetimeSeconds,
       onPoolCreated: (created: Pool) => {
         pool = created;
+        if (typeof options.url === 'function') takeLoginFrom(created, options.url);
       },
     },
   });
@@ -61,10 +74,21 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   };
 }
 
+/** The pool reads its options anew for every connection that it makes. */
+function takeLoginFrom(pool: Pool, url: () => string): void {
+  const login = (part: 'username' | 'password') => decodeURIComponent(new URL(url())[part]);
+  Object.defineProperties(pool.options, {
+    user: { configurable: true, enumerable: true, get: () => login('username') },
+    password: { configurable: true, enumerable: false, get: () => login('password') },
+  });
+}
+
 /** What every MikroORM of ours has in common: the entities, UTC, and silence (errors reach the caller; values never reach a log). */
 export function ormOptions(url: string): Options {
   return {
     clientUrl: url,
+    // MikroORM drops the URL's parameters, and with `sslmode` it would drop TLS without a word.
+    driverOptions: { ssl: parseIntoClientConfig(url).ssl },
     entities,
     forceUtcTimezone: true,
     debug: false,

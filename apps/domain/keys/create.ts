@@ -21,6 +21,8 @@ export interface CreateKey {
   expiresAt: Date | null;
   /** True when an operator makes it for `makerId`, who then need not be allowed to manage keys. The scopes must be theirs all the same. */
   byOperator?: boolean;
+  /** The IP address that the maker asked from, for the activity log. */
+  address?: string | null;
 }
 
 /** A key just made. `key` is its value: show it once, store it nowhere. */
@@ -102,6 +104,7 @@ export async function insertKey(
     personId: input.byOperator ? null : makerId,
     keyId: id,
     action,
+    address: input.address ?? null,
     detail: { hint, scopes, predecessorId },
   });
   return { id, key, hint, expiresAt };

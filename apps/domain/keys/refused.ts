@@ -1,4 +1,4 @@
-/** Why a key was not made, rotated or revoked. */
+/** Why a key was not made, rotated, revoked or looked for. */
 export type KeyRefusal =
   | 'not_an_active_member'
   | 'may_not_manage_keys'
@@ -8,7 +8,9 @@ export type KeyRefusal =
   | 'too_many_keys'
   | 'no_such_key'
   | 'key_not_live'
-  | 'overlap_too_long';
+  | 'overlap_too_long'
+  | 'no_key_in_text'
+  | 'several_keys_in_text';
 
 /** A refusal of the domain: `reason` for the program, `message` a sentence for the person who asked. */
 export class KeyRefused extends Error {

@@ -13,10 +13,10 @@ import { KeyRefused } from './refused.ts';
  */
 export async function revokeKey(
   em: EntityManager,
-  input: { organizationId: string; keyId: string; by: Authority },
+  input: { organizationId: string; keyId: string; by: Authority; address?: string | null },
   now: () => Date = () => new Date(),
 ): Promise<void> {
-  const { organizationId, keyId, by } = input;
+  const { organizationId, keyId, by, address = null } = input;
   await em.fork().transactional(async (tx) => {
     await lockKeys(tx, organizationId);
     await assertMayManageKeys(tx, organizationId, by);
@@ -27,7 +27,8 @@ export async function revokeKey(
     key.slot = null;
     await tx.flush();
     const personId = by === 'operator' ? null : by.personId;
-    await recordActivity(tx, { organizationId, personId, keyId, action: 'key.revoke', detail: { hint: key.hint } });
+    const line = { organizationId, personId, keyId, address, action: 'key.revoke', detail: { hint: key.hint } };
+    await recordActivity(tx, line);
   });
 }
 

@@ -16,6 +16,8 @@ export interface RotateKey {
   overlapSeconds: number;
   /** When the successor expires; null: until revoked. */
   expiresAt: Date | null;
+  /** The IP address that they asked from, for the activity log. */
+  address?: string | null;
 }
 
 /** The successor, and when its predecessor stops (`predecessorEndsAt`: now when there was no overlap). */
@@ -35,7 +37,7 @@ export async function rotateKey(
   secrets: KeySecrets,
   now: () => Date = () => new Date(),
 ): Promise<RotatedKey> {
-  const { organizationId, keyId, makerId, overlapSeconds, expiresAt } = input;
+  const { organizationId, keyId, makerId, overlapSeconds, expiresAt, address = null } = input;
   if (!(overlapSeconds >= 0 && overlapSeconds <= keyRotationOverlapMaxDays * 86_400)) {
     throw new KeyRefused('overlap_too_long', `Both keys can work for 0 to ${keyRotationOverlapMaxDays} days.`);
   }
@@ -43,7 +45,7 @@ export async function rotateKey(
     await lockKeys(tx, organizationId);
     const at = now();
     const { key: old, slot: oldSlot } = await getLiveKey(tx, organizationId, keyId, at);
-    const successor = { organizationId, makerId, scopes: old.scopes as Scope[], label: old.label, expiresAt };
+    const successor = { organizationId, makerId, scopes: old.scopes as Scope[], label: old.label, expiresAt, address };
     await assertMayMake(tx, successor, at);
     const freeSlot = overlapSeconds > 0 ? await findFreeSlot(tx, organizationId, at) : null;
     if (freeSlot === null) {

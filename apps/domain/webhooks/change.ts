@@ -15,7 +15,7 @@ export interface ChangeWebhook extends WebhookRequest {
 
 /**
  * Changes a webhook, in one transaction with its activity line. A new URL is used from the next attempt on, also for events that happened before, and begins
- * without the failures of the old one; new event types hold for events that happen from then on.
+ * without the failures of the old one and without its verdict on signatures; new event types hold for events that happen from then on.
  *
  * @throws WebhookRefused when the caller may not, a field is refused, the webhook is deleted, or nothing is to be changed.
  */
@@ -30,7 +30,9 @@ export async function changeWebhook(em: EntityManager, input: ChangeWebhook, all
         url = coalesce(${url}, url),
         event_types = coalesce(${sql.val(eventTypes)}::text[], event_types),
         description = coalesce(${description}, description),
-        failing_since = case when not ${isMoved} then failing_since end
+        failing_since = case when not ${isMoved} then failing_since end,
+        signature_verdict = case when not ${isMoved} then signature_verdict end,
+        signature_checked_at = case when not ${isMoved} then signature_checked_at end
       where organization_id = ${organizationId} and id = ${webhookId}`.execute(tx.getKysely());
     await recordActivity(tx, {
       ...{ organizationId, personId: personOf(by), action: 'webhook.change' },

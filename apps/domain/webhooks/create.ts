@@ -58,6 +58,7 @@ export async function createWebhook(
     tx.create(Webhook, {
       ...{ organizationId, id, url, description, eventTypes, slot, createdAt },
       ...{ state: 'active', parkedReason: null, failingSince: null, ramp: null },
+      ...{ signatureVerdict: null, signatureCheckedAt: null },
     });
     await tx.flush(); // the secret's row refers to it
     const sealed = sealSecret(secret, { organizationId, webhookId: id }, sealingKeys);

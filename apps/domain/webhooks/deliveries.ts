@@ -54,7 +54,8 @@ export interface ListDeliveries extends WebhookRequest {
   before: string | null;
 }
 
-const columns = sql`
+/** What is listed of a delivery `d` with its event `e`. */
+export const deliveryColumns = sql`
   d.event_id as "eventId", e.type, d.state, d.round, d.attempts, d.sequence::float8 as sequence,
   api.utc(d.created_at) as "createdAt", api.utc(d.next_attempt_at) as "nextAttemptAt", api.utc(d.settled_at) as "settledAt"`;
 
@@ -66,7 +67,7 @@ export async function listDeliveries(em: EntityManager, input: ListDeliveries): 
   // A literal, so that the index of open deliveries serves the two states that it holds.
   const inState = state === null ? sql`true` : sql`d.state = ${sql.lit(state)}`;
   const { rows } = await sql<DeliveryListing>`
-    select ${columns}
+    select ${deliveryColumns}
     from delivery d join event e on e.organization_id = d.organization_id and e.id = d.event_id
     where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and ${inState}
       and (${before}::uuid is null or d.event_id < ${before}::uuid)
@@ -84,7 +85,7 @@ export async function getDelivery(
   const fork = em.fork();
   await assertShown(fork, input);
   const { rows } = await sql<DeliveryListing>`
-    select ${columns}
+    select ${deliveryColumns}
     from delivery d join event e on e.organization_id = d.organization_id and e.id = d.event_id
     where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = ${eventId}`.execute(
     fork.getKysely(),
@@ -106,7 +107,8 @@ export async function getDelivery(
 export const noSuchDelivery = () =>
   new WebhookRefused('no_such_delivery', 'The webhook has no delivery of this event: it was not subscribed to it.');
 
-async function assertShown(em: EntityManager, { organizationId, webhookId, by }: WebhookRequest): Promise<void> {
+/** @throws WebhookRefused when the caller may not look at the webhook, or the organization has no such webhook. */
+export async function assertShown(em: EntityManager, { organizationId, webhookId, by }: WebhookRequest): Promise<void> {
   await assertMayManageWebhooks(em, organizationId, by);
   const { rows } = await sql`
     select from webhook w where w.organization_id = ${organizationId} and w.id = ${webhookId}`.execute(em.getKysely());

@@ -85,7 +85,7 @@ function explain({ state, counted, found }: Pick<FaultRow, 'state' | 'counted' |
     case 'exhausted':
       return 'It is exhausted, but its schedule’s last attempt is missing or has not failed.';
     case 'cancelled':
-      return 'It is cancelled, but the activity log has no line that its webhook was deleted.';
+      return 'It is cancelled, but the activity log has no line that its webhook was deleted or that somebody cancelled it.';
     default:
       return `The event counted ${counted} obligations when it was made, and there are ${found} deliveries of it.`;
   }

@@ -4,6 +4,7 @@ import type { Authority } from '../keys/authority.ts';
 import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest } from './access.ts';
 import { firstEventIdAt } from './event-id.ts';
 import { redeliverableDays } from './limits.ts';
+import type { SignatureVerdict } from './signature-verdict.ts';
 
 /** Deliveries by state. Waiting and parked are all there are; the settled ones are of events of the last 30 days, those that can be sent again. */
 export type DeliveryCounts = Record<'waiting' | 'parked' | 'delivered' | 'exhausted' | 'cancelled', number>;
@@ -22,6 +23,9 @@ export interface WebhookListing {
   failingSince: string | null;
   /** While it comes back from parking: how many deliveries may be under way; null for all ten. */
   ramp: number | null;
+  /** Whether its receiver verifies, as last checked; both null when it was not since its URL and its newest secret are what they are. */
+  signatureVerdict: SignatureVerdict | null;
+  signatureCheckedAt: string | null;
   createdAt: string;
   deliveries: DeliveryCounts;
 }
@@ -48,12 +52,26 @@ export async function getWebhook(em: EntityManager, request: WebhookRequest): Pr
   await assertMayManageWebhooks(fork, organizationId, by);
   const [webhook] = await selectWebhooks(fork, organizationId, webhookId);
   if (webhook === undefined) throw noSuchWebhook();
-  const { rows: secrets } = await sql<WebhookDetails['secrets'][number]>`
+  return { ...webhook, secrets: await listSecrets(fork, { organizationId, webhookId }) };
+}
+
+/** The life of a webhook's secrets, newest first; its caller has seen that it is the organization's. */
+export async function listSecrets(
+  em: EntityManager,
+  { organizationId, webhookId }: Omit<WebhookRequest, 'by'>,
+): Promise<WebhookDetails['secrets']> {
+  const { rows } = await sql<WebhookDetails['secrets'][number]>`
     select s.id, api.utc(s.created_at) as "createdAt", api.utc(s.valid_until) as "validUntil" from webhook_secret s
     where s.organization_id = ${organizationId} and s.webhook_id = ${webhookId}
-    order by s.valid_until desc nulls first, s.created_at desc, s.id`.execute(fork.getKysely());
-  return { ...webhook, secrets };
+    order by s.valid_until desc nulls first, s.created_at desc, s.id`.execute(em.getKysely());
+  return rows;
 }
+
+/** What is listed of a webhook `w` itself. */
+export const webhookColumns = sql`
+  w.id, w.organization_id as "organizationId", w.url, w.description, w.event_types as "eventTypes", w.state,
+  w.parked_reason as "parkedReason", api.utc(w.failing_since) as "failingSince", w.ramp,
+  w.signature_verdict as "signatureVerdict", api.utc(w.signature_checked_at) as "signatureCheckedAt", api.utc(w.created_at) as "createdAt"`;
 
 /** `webhookId` null: all that are not deleted. */
 async function selectWebhooks(
@@ -63,8 +81,7 @@ async function selectWebhooks(
 ): Promise<WebhookListing[]> {
   const recent = firstEventIdAt(new Date(Date.now() - redeliverableDays * 86_400_000));
   const { rows } = await sql<WebhookListing>`
-    select w.id, w.organization_id as "organizationId", w.url, w.description, w.event_types as "eventTypes", w.state,
-      w.parked_reason as "parkedReason", api.utc(w.failing_since) as "failingSince", w.ramp, api.utc(w.created_at) as "createdAt",
+    select ${webhookColumns},
       json_build_object('waiting', o.waiting, 'parked', o.parked, 'delivered', s.delivered, 'exhausted', s.exhausted,
         'cancelled', s.cancelled) as deliveries
     from webhook w

@@ -16,8 +16,11 @@ export type WebhookRefusal =
   | 'no_such_delivery'
   | 'delivery_cancelled'
   | 'delivery_open'
+  | 'delivery_settled'
   | 'event_too_old'
-  | 'empty_range';
+  | 'empty_range'
+  | 'no_such_redelivery'
+  | 'redelivery_under_way';
 
 /** A refusal of the domain: `reason` for the program, `message` a sentence for the person who asked; neither holds a secret. */
 export class WebhookRefused extends Error {

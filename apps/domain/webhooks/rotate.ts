@@ -44,6 +44,12 @@ export async function rotateSecret(
     await sql`
       insert into webhook_secret (organization_id, webhook_id, id, sealed, created_at)
       values (${organizationId}, ${webhookId}, ${id}, ${sealed}, clock_timestamp())`.execute(tx.getKysely());
+    // Whether the receiver verifies with the new one is not known.
+    await sql`
+      update webhook set signature_verdict = null, signature_checked_at = null
+      where organization_id = ${organizationId} and id = ${webhookId} and signature_verdict is not null`.execute(
+      tx.getKysely(),
+    );
     await recordActivity(tx, {
       ...{ organizationId, personId: personOf(by), action: 'webhook.rotate_secret' },
       detail: { webhookId, secretId: id, overlapSeconds },

@@ -35,10 +35,25 @@ export function makeTestEvent(type: EventType, organizationId: string, at: Date)
  * @returns the type to send.
  * @throws WebhookRefused when the caller may not, the webhook is deleted, or it is not subscribed to the type.
  */
-export async function requestTest(
+export function requestTest(em: EntityManager, request: WebhookRequest, askedType: string | null): Promise<EventType> {
+  return requestPost(em, request, askedType, 'webhook.test');
+}
+
+/**
+ * The same for a check whether the receiver verifies signatures: nothing else ever sends it a badly signed event. Whoever carries the check out records its verdict.
+ *
+ * @returns the type to send.
+ * @throws WebhookRefused when the caller may not, or the webhook is deleted.
+ */
+export function requestSignatureCheck(em: EntityManager, request: WebhookRequest): Promise<EventType> {
+  return requestPost(em, request, null, 'webhook.verify');
+}
+
+function requestPost(
   em: EntityManager,
   request: WebhookRequest,
   askedType: string | null,
+  action: string,
 ): Promise<EventType> {
   return em.fork().transactional(async (tx) => {
     const { eventTypes } = await lockLivingWebhook(tx, request);
@@ -50,12 +65,7 @@ export async function requestTest(
       );
     }
     const { organizationId, webhookId, by } = request;
-    await recordActivity(tx, {
-      organizationId,
-      personId: personOf(by),
-      action: 'webhook.test',
-      detail: { webhookId, eventType },
-    });
+    await recordActivity(tx, { organizationId, personId: personOf(by), action, detail: { webhookId, eventType } });
     return eventType as EventType;
   });
 }

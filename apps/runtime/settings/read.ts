@@ -47,10 +47,13 @@ export function readSettings<S extends z.ZodObject>(
   return Object.freeze(parsed.data);
 }
 
+/** A file's text as a setting's value. */
+export const withoutLineEnd = (text: string): string => text.replace(/\r?\n$/, '');
+
 function readNamedFile(name: string, path: string | undefined, problems: string[]): string | undefined {
   if (!path) return undefined;
   try {
-    return readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+    return withoutLineEnd(readFileSync(path, 'utf8'));
   } catch (error) {
     problems.push(
       `${name}_FILE: the file cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'})`,

@@ -1,53 +1,78 @@
 import type { Pool } from 'pg';
 import { closeAbandonedAttemptsSql } from '#domain/db/queries/attempts.ts';
 import { beginRoundSql, listOverdueSql } from '#domain/db/queries/claim-deliveries.ts';
+import type { LostAttempt } from '#workflows/deliver-event/activities.ts';
 import type { DeliveryKey } from '#workflows/deliver-event/types.ts';
+import type { RoundStatus } from './delivery-workflows.ts';
 
 /** Longer than an attempt can take with its own reads and writes (20 s), so nothing alive is closed. */
 const abandonedAfterSeconds = 45;
 /** Temporal is asked about this many at once. */
 const askedAtOnce = 20;
 
-type Overdue = DeliveryKey & { round: number; dueAt: string };
+type Round = DeliveryKey & { round: number };
+type Overdue = Round & { dueAt: string; dueAtMs: number };
 const nil = '00000000-0000-0000-0000-000000000000';
 const beforeAll = { dueAt: '-infinity', eventId: nil, webhookId: nil };
 
 export interface ReconcilerOptions {
   pool: Pool;
-  /** Whether Temporal runs this workflow; rejects when Temporal does not answer, which is no answer. */
-  isRunning: (delivery: DeliveryKey & { round: number }) => Promise<boolean>;
+  /** What the round's workflow is at; rejects when Temporal does not answer, which is no answer. */
+  getStatus: (delivery: Round) => Promise<RoundStatus>;
+  /** Ends the wait of a round if it began before this Unix time in ms. */
+  retryNow: (delivery: Round, waitingSinceBeforeMs: number) => Promise<void>;
   overdueMs: number;
   /** Ends it between two pages. */
   signal: AbortSignal;
+  /** Told of each attempt that was closed because nobody looks after it. */
+  onLost?: (lost: LostAttempt) => void;
   pageSize?: number;
 }
 
+/** How many deliveries were mended, and how. */
+export interface Reconciled {
+  /** Without a workflow: given a new round. */
+  begun: number;
+  /** With a workflow that waits although they are due: told to go on. */
+  hurried: number;
+}
+
 /**
- * Gives every waiting delivery that is overdue and has no workflow a new round, so that a lost Temporal store, a terminated workflow or a fault of
- * ours loses no event. Returns how many it mended. It trusts PostgreSQL about what is owed and Temporal about what runs.
+ * Looks after every waiting delivery that is overdue. One without a workflow gets a new round, so that a lost Temporal store, a terminated workflow or a fault of
+ * ours loses no event; one whose workflow sits on a timer is told to go on, which mends a signal or a timer that was lost. It trusts PostgreSQL about what is owed and
+ * Temporal about what runs.
+ *
+ * One that is under way is left alone (an attempt in a full queue is late, and no signal makes it quicker). Between the look and the signal the delivery may have been
+ * attempted and wait for its next time; so the signal means only a wait that is as old as the lateness that was seen.
  *
  * It reads all that is overdue, page by page: deliveries that are late with a workflow of theirs (a full queue) must not hide those without.
  */
-export async function reconcile(options: ReconcilerOptions): Promise<number> {
-  const { pool, isRunning, overdueMs, signal, pageSize = 200 } = options;
-  await pool.query(closeAbandonedAttemptsSql, [abandonedAfterSeconds]);
-  let mended = 0;
+export async function reconcile(options: ReconcilerOptions): Promise<Reconciled> {
+  const { pool, getStatus, retryNow, overdueMs, signal, onLost = () => {}, pageSize = 200 } = options;
+  const abandoned = await pool.query<LostAttempt>(closeAbandonedAttemptsSql, [abandonedAfterSeconds]);
+  for (const lost of abandoned.rows) onLost(lost);
+  const reconciled: Reconciled = { begun: 0, hurried: 0 };
   let last: Pick<Overdue, 'dueAt' | 'eventId' | 'webhookId'> | undefined = beforeAll;
   while (last !== undefined && !signal.aborted) {
     const values: unknown[] = [overdueMs / 1000, pageSize, last.dueAt, last.eventId, last.webhookId];
     const { rows } = await pool.query<Overdue>(listOverdueSql, values);
     for (let from = 0; from < rows.length; from += askedAtOnce) {
-      const results = await Promise.all(rows.slice(from, from + askedAtOnce).map(mend));
-      mended += results.filter(Boolean).length;
+      await Promise.all(rows.slice(from, from + askedAtOnce).map(mend));
     }
     last = rows.length === pageSize ? rows.at(-1) : undefined;
   }
-  return mended;
+  return reconciled;
 
-  async function mend(delivery: Overdue): Promise<boolean> {
-    if (await isRunning(delivery)) return false;
-    const { organizationId, webhookId, eventId, round } = delivery;
-    const begun = await pool.query(beginRoundSql, [organizationId, webhookId, eventId, round]);
-    return begun.rowCount === 1;
+  async function mend(delivery: Overdue): Promise<void> {
+    const { organizationId, webhookId, eventId, round, dueAtMs } = delivery;
+    const status = await getStatus(delivery);
+    if (status === 'waiting') {
+      // Its wait began before it was due (or a moment after that was recorded); the wait after an attempt made since begins later by more than the lateness.
+      await retryNow(delivery, dueAtMs + overdueMs / 2);
+      reconciled.hurried += 1;
+    } else if (status === 'ended') {
+      const begun = await pool.query(beginRoundSql, [organizationId, webhookId, eventId, round]);
+      reconciled.begun += begun.rowCount ?? 0;
+    }
   }
 }

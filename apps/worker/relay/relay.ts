@@ -1,4 +1,5 @@
 import pg, { type Pool } from 'pg';
+import { type DatabaseUrl, urlNow } from '#domain/db/connect.ts';
 import { claimDeliveriesSql, recordStartedSql } from '#domain/db/queries/claim-deliveries.ts';
 import type { DeliveryKey } from '#workflows/deliver-event/types.ts';
 
@@ -7,12 +8,24 @@ export interface ClaimedDelivery extends DeliveryKey {
   round: number;
   /** Its webhook is failing: every attempt goes to the slow queue. */
   slow: boolean;
+  /** The event's type. */
+  type: string;
+  /** When the round became due; of a first round, the event's own time. Unix time in ms, by PostgreSQL's clock. */
+  begunAtMs: number;
+}
+
+/** Unix times in ms of the way from the table to a running workflow. */
+export interface StartTimes {
+  /** When the claim was asked for, and when it was answered. */
+  askedAtMs: number;
+  claimedAtMs: number;
+  startedAtMs: number;
 }
 
 export interface RelayOptions {
   pool: Pool;
   /** For the connection that listens; the same login as the pool's. */
-  databaseUrl: string;
+  databaseUrl: DatabaseUrl;
   /** Starts a delivery's workflow. Resolves also when it runs already; rejects when Temporal does not answer. */
   startWorkflow: (delivery: ClaimedDelivery) => Promise<void>;
   /** How often it looks without being told, for notifications that were lost and deliveries that become due. */
@@ -20,6 +33,10 @@ export interface RelayOptions {
   webhooksPerClaim?: number;
   leaseSeconds?: number;
   onClaimed?: (deliveries: number) => void;
+  /** Told of each delivery whose workflow runs now. */
+  onStarted?: (delivery: ClaimedDelivery, times: StartTimes) => void;
+  /** Told that somebody asked for a redelivery of many, which comes over the same connection. */
+  onRedelivery?: () => void;
   onError: (cause: unknown) => void;
 }
 
@@ -30,9 +47,11 @@ export interface RelayOptions {
  * is a lease, and when this process dies its deliveries are claimed again once the lease is over, under the same workflow id.
  */
 export function createRelay(options: RelayOptions) {
-  const { pool, databaseUrl, startWorkflow, onError, onClaimed = () => {} } = options;
+  const { pool, databaseUrl, startWorkflow, onError } = options;
+  const { onClaimed = () => {}, onStarted = () => {}, onRedelivery = () => {} } = options;
   const { pollEveryMs = 1_000, webhooksPerClaim = 200, leaseSeconds = 15 } = options;
   let listener: pg.Client | null = null;
+  let openedBy = '';
   let timer: NodeJS.Timeout | undefined;
   let wanted = false;
   let working: Promise<void> | null = null;
@@ -60,6 +79,7 @@ export function createRelay(options: RelayOptions) {
   }
 
   async function claimOnce(): Promise<number> {
+    const askedAtMs = Date.now();
     const { rows } = await pool.query<ClaimedDelivery>({
       name: 'claimDeliveries',
       text: claimDeliveriesSql,
@@ -67,7 +87,12 @@ export function createRelay(options: RelayOptions) {
     });
     if (rows.length === 0) return 0;
     onClaimed(rows.length);
-    const tried = await Promise.allSettled(rows.map(startWorkflow));
+    const claimedAtMs = Date.now();
+    const start = async (delivery: ClaimedDelivery): Promise<void> => {
+      await startWorkflow(delivery);
+      onStarted(delivery, { askedAtMs, claimedAtMs, startedAtMs: Date.now() });
+    };
+    const tried = await Promise.allSettled(rows.map(start));
     const started = rows.filter((_, index) => tried[index]?.status === 'fulfilled');
     if (started.length > 0) await recordStarted(started);
     const failure = tried.find((result) => result.status === 'rejected');
@@ -86,9 +111,10 @@ export function createRelay(options: RelayOptions) {
   }
 
   async function listen(): Promise<void> {
-    if (listener !== null || stopped) return;
+    const url = urlNow(databaseUrl);
+    if (stopped || (listener !== null && openedBy === url)) return;
     const client = new pg.Client({
-      connectionString: databaseUrl,
+      connectionString: url,
       application_name: 'org-api-relay',
       connectionTimeoutMillis: 2_000,
       keepAlive: true,
@@ -97,10 +123,13 @@ export function createRelay(options: RelayOptions) {
       if (listener === client) listener = null;
       client.end().catch(() => {});
     });
-    client.on('notification', wake);
+    client.on('notification', ({ payload }) => (payload === 'redelivery' ? onRedelivery() : wake()));
     await client.connect();
     await client.query('listen org_api_deliveries');
+    const replaced = listener; // its login is being replaced
     listener = client;
+    openedBy = url;
+    await replaced?.end().catch(() => {});
   }
 
   function tick(): void {

@@ -1,59 +1,113 @@
 import { fileURLToPath } from 'node:url';
-import { Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
+import { Client } from '@temporalio/client';
 import {
   bundleWorkflowCode,
   DefaultLogger,
+  type InjectedSinks,
   makeTelemetryFilterString,
-  NativeConnection,
+  type NativeConnection,
   Runtime,
   Worker,
+  type WorkerOptions,
   type WorkflowBundleWithSourceMap,
 } from '@temporalio/worker';
 import type { Logger } from '#runtime/log.ts';
 import {
-  type DeliverEventInput,
   type DeliveryActivities,
-  type DeliveryKey,
+  type DeliverySinks,
   deliverQueue,
   deliverSlowQueue,
-  workflowIdOf,
+  type RoundEnd,
 } from '#workflows/deliver-event/types.ts';
+import type { RedeliveryActivities } from '#workflows/redeliver/types.ts';
 import type { TestActivities } from '#workflows/send-test/types.ts';
-import type { ClaimedDelivery } from './relay.ts';
+import { connectToTemporal } from './connect-temporal.ts';
+import { createDeliveryWorkflows } from './delivery-workflows.ts';
+import { openSearchAttributes } from './search-attributes.ts';
+import type { WorkerVersion } from './versions.ts';
 
 export interface TemporalOptions {
   address: string;
   namespace: string;
-  activities: DeliveryActivities & Partial<TestActivities>;
+  activities: DeliveryActivities & Partial<TestActivities & RedeliveryActivities>;
   delaysMs: readonly number[];
   /** Attempts under way at once, on the prompt queue and on the slow one. */
   promptSlots: number;
   slowSlots: number;
   /** Workflow code, bundled before; null bundles it now (2 s). */
   bundle: WorkflowBundleWithSourceMap | null;
+  /** The version as which the workers poll; null: unversioned. */
+  version?: WorkerVersion | null;
+  /** Told of the end of each round that this process carried to it; its time is when it is told. */
+  onRoundEnded?: (end: RoundEnd) => void;
+  /** Told in a sentence what keeps it from opening, or what it does without. */
+  onProblem?: (sentence: string) => void;
+  /** Ends the opening, which goes on until Temporal answers. */
+  signal?: AbortSignal;
 }
 
-/** Bundles `workflows/` for a worker. */
+/** For questions to the server that are asked again when it does not answer. */
+const callDeadlineMs = 5_000;
+
+/** The worker's half of Temporal, open. */
+export type OpenTemporal = Awaited<ReturnType<typeof openTemporal>>;
+
+/** Bundles `workflows/` for a worker. Its source map has lines only: columns would depend on the length of this machine's paths, and a prebuilt bundle is to have the same bytes everywhere. */
 export function bundleWorkflows(): Promise<WorkflowBundleWithSourceMap> {
   return bundleWorkflowCode({
     workflowsPath: fileURLToPath(import.meta.resolve('#workflows/index.ts')),
     logger: new DefaultLogger('ERROR'),
+    webpackConfigHook: (config) => ({ ...config, devtool: 'inline-cheap-module-source-map' }),
   });
 }
 
 /**
  * Two workers on one connection, one per queue, so that retries and failing webhooks have slots of their own; and what the relay asks of Temporal.
  * Workflows are started eagerly: the worker that starts one gets its first task with the answer, which spares the round trip through the queue.
+ *
+ * Resolves once Temporal answers, however long that takes. @throws the signal's reason when that came first.
  */
 export async function openTemporal(options: TemporalOptions) {
-  const { address, namespace, activities, delaysMs, promptSlots, slowSlots } = options;
-  const connection = await NativeConnection.connect({ address });
+  const { address, namespace, delaysMs, onProblem = () => {}, signal = new AbortController().signal } = options;
+  const connection = await connectToTemporal({ address, namespace, signal, onProblem });
+  if (connection === null) throw signal.reason;
+  const client = new Client({ connection, namespace });
+  const attributes = await openSearchAttributes({ client, namespace, onProblem });
+  const workers = await createWorkers(connection, options);
+  const running = Promise.all(workers.map((worker) => worker.run()));
+
+  let stopping: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+    await running;
+    await connection.close();
+  };
+
+  return {
+    /** Rejects when a worker fails for good; resolves after `stop`. */
+    running,
+    /** Over the workers' connection. */
+    client,
+    service: connection.workflowService,
+    withinDeadline: <T>(call: () => Promise<T>) => connection.withDeadline(Date.now() + callDeadlineMs, call),
+    ...createDeliveryWorkflows({ client, delaysMs, attributes }),
+    stop: () => {
+      stopping ??= close();
+      return stopping;
+    },
+  };
+}
+
+async function createWorkers(connection: NativeConnection, options: TemporalOptions): Promise<[Worker, Worker]> {
+  const { namespace, activities, promptSlots, slowSlots, onRoundEnded = () => {}, version = null } = options;
   const workflowBundle = options.bundle ?? (await bundleWorkflows());
-  const common = { connection, namespace, activities, shutdownGraceTime: '25s' } as const;
+  const sinks: InjectedSinks<DeliverySinks> = { delivery: { ended: { fn: (_, end) => onRoundEnded(end) } } };
+  const common = { connection, namespace, activities, shutdownGraceTime: '25s', ...versioned(version) } as const;
   const prompt = await Worker.create({
     ...common,
     taskQueue: deliverQueue,
     workflowBundle,
+    sinks,
     maxConcurrentActivityTaskExecutions: promptSlots,
     maxCachedWorkflows: 2_000,
   });
@@ -62,59 +116,14 @@ export async function openTemporal(options: TemporalOptions) {
     taskQueue: deliverSlowQueue,
     maxConcurrentActivityTaskExecutions: slowSlots,
   });
-  const client = new Client({ connection, namespace });
-  const running = Promise.all([prompt.run(), slow.run()]);
+  return [prompt, slow];
+}
 
-  let stopping: Promise<void> | undefined;
-  async function close(): Promise<void> {
-    for (const worker of [prompt, slow]) if (worker.getState() === 'RUNNING') worker.shutdown();
-    await running;
-    await connection.close();
-  }
-
+/** A delivery waits for days, so it moves on with each release instead of keeping an old pod alive: saved histories prove that the new code can take it over. */
+function versioned(version: WorkerVersion | null): Pick<WorkerOptions, 'workerDeploymentOptions'> {
+  if (version === null) return {};
   return {
-    /** Rejects when a worker fails for good; resolves after `stop`. */
-    running,
-
-    /** Starts a delivery's workflow; one that runs already under this id is what was wanted. */
-    async startWorkflow(delivery: ClaimedDelivery): Promise<void> {
-      const { organizationId, webhookId, eventId, round, slow: isFailing } = delivery;
-      const input: DeliverEventInput = {
-        organizationId,
-        webhookId,
-        eventId,
-        round,
-        delaysMs: [...delaysMs],
-        slow: isFailing,
-      };
-      try {
-        await client.workflow.start('deliverEvent', {
-          taskQueue: deliverQueue,
-          workflowId: workflowIdOf(delivery, round),
-          args: [input],
-          requestEagerStart: true,
-          workflowIdReusePolicy: 'REJECT_DUPLICATE',
-        });
-      } catch (error) {
-        if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-      }
-    },
-
-    /** Whether the workflow of this round runs; false when it ended or Temporal knows none. */
-    async isRunning(delivery: DeliveryKey & { round: number }): Promise<boolean> {
-      try {
-        const { status } = await client.workflow.getHandle(workflowIdOf(delivery, delivery.round)).describe();
-        return status.name === 'RUNNING';
-      } catch (error) {
-        if (error instanceof WorkflowNotFoundError) return false;
-        throw error;
-      }
-    },
-
-    stop: () => {
-      stopping ??= close();
-      return stopping;
-    },
+    workerDeploymentOptions: { version, useWorkerVersioning: true, defaultVersioningBehavior: 'AUTO_UPGRADE' },
   };
 }
 

@@ -1,44 +1,16 @@
 /** The acceptance files, read through HTTP, give the answers that were worked out independently. Source: design, section 9. */
 import { createReadStream, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import type { z } from 'zod';
 import type { Region } from '#domain/contract/regions.ts';
-import type { Member, Role } from '#domain/contract/resources.ts';
 import { scopes } from '#domain/contract/scopes.ts';
 import { importFile } from '#domain/import/import-file.ts';
 import { createKey } from '#domain/keys/create.ts';
+import { type Answers, comparable, shifted } from '#test/expected-answers.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase, startTestApi, type TestApi } from '#test/setup.ts';
 import { sharedData, sharedDataAbsent } from '#test/shared-data.ts';
 import type { Endpoint } from '../../../apps/api/endpoint.ts';
 import { endpoints } from '../../../apps/api/endpoints/index.ts';
-
-type Answers = Record<string, unknown>;
-
-/** The same JSON with every date-time moved by whole days. */
-function shifted(value: unknown, days: number): unknown {
-  if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT.*Z$/.test(value))
-    return new Date(Date.parse(value) + days * 86_400_000).toISOString();
-  if (Array.isArray(value)) return value.map((item) => shifted(item, days));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, shifted(item, days)]));
-}
-
-/** The answer in the form of the expected file: ids of system roles are ours, so it names roles by key. */
-function comparable(operationId: string, body: unknown): unknown {
-  if (operationId === 'listMembers') {
-    return (body as z.infer<typeof Member>[]).map(({ roles, ...member }) => ({
-      ...member,
-      roleKeys: roles.map(({ key }) => key),
-    }));
-  }
-  if (operationId !== 'listRoles') return body;
-  const roles = body as z.infer<typeof Role>[];
-  return {
-    systemKeys: roles.filter(({ isSystem }) => isSystem).map(({ key }) => key),
-    own: roles.filter(({ isSystem }) => !isSystem).map(({ isSystem: _, ...role }) => role),
-  };
-}
 
 /** A read's body: as declared, with no field beside that. */
 async function read(api: TestApi, endpoint: Endpoint, orgId: string, key: string): Promise<unknown> {

@@ -4,6 +4,8 @@ import { describe, expect, it } from 'vitest';
 import type { Database } from '#domain/db/connect.ts';
 import type { Factories, MadeMember } from '#test/make.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { wrongIdentityStates } from './identity-states.ts';
+import { wrongRedeliveryStates } from './redelivery-states.ts';
 import { wrongWebhookStates } from './webhook-states.ts';
 
 interface Scene {
@@ -191,6 +193,8 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
   ['a key that may manage keys', 'api_key_scopes_known', insertKey({ scopes: '{org.keys.manage}' })],
   ['a key that expired before it was made', 'api_key_expires_after_it_was_made', insertKey({ expiresAt: 'now()' })],
   ...wrongWebhookStates,
+  ...wrongIdentityStates,
+  ...wrongRedeliveryStates,
 ];
 
 function insertRole(org: string, key: string, position = 'null'): string {

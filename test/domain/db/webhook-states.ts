@@ -37,6 +37,16 @@ export const wrongWebhookStates: [state: string, constraint: string, statement: 
     'webhook_deleted_has_no_slot',
     `${webhook}; update webhook set state = 'deleted'`,
   ],
+  [
+    'a webhook with an unknown verdict on its receiver',
+    'webhook_signature_verdict_known',
+    `${webhook}; update webhook set signature_verdict = 'fine', signature_checked_at = now()`,
+  ],
+  [
+    'a webhook with a verdict of no time',
+    'webhook_signature_verdict_has_time',
+    `${webhook}; update webhook set signature_verdict = 'verified'`,
+  ],
   ['a delivery in an unknown state', 'delivery_state_known', `${delivery}; update delivery set state = 'lost'`],
   ['a delivery before its first round', 'delivery_round_positive', `${delivery}; update delivery set round = 0`],
   [

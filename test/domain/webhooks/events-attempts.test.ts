@@ -35,7 +35,14 @@ async function setupAttempts(events: number, ramp: number | null = null) {
       const { event = eventId, ownFault = false } = options;
       const { rows } = await worker.query<{ recorded: boolean }>(recordOutcomeSql, [
         ...[orgId, webhookId, event, number, follows === 'delivered' ? 204 : 503, 'status', 'A sentence.', '{}', null],
-        ...[0, Buffer.alloc(0), follows, follows === 'waiting' ? 5_000 : null, !ownFault && follows !== 'delivered'],
+        ...[
+          0,
+          Buffer.alloc(0),
+          follows,
+          follows === 'waiting' ? 5_000 : null,
+          !ownFault && follows !== 'delivered',
+          null,
+        ],
       ]);
       return rows[0]?.recorded;
     },

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type EventType, eventEnvelope, eventTypes } from '#domain/contract/events.ts';
+import { endDueGrantsSql } from '#domain/db/queries/maintenance.ts';
 import { setupWebhooks } from './webhook-rows.ts';
 
 /** A database with one organization, its professional, a webhook for everything, and the platform's own connection. */
@@ -116,10 +117,29 @@ describe('the events that the database makes', () => {
     expect(await told()).toEqual([['client.started', { grantId, kind: 'attorney' }]]);
   });
 
+  it('are not made for access that arrives active with an end that has passed, nor a moment later when the clock would end it', async () => {
+    const { insertGrant, told, platform, connect, database } = await setupEvents();
+    const late = await insertGrant({ ends_at: '2026-02-01Z' });
+    const ahead = await insertGrant({ ends_at: '2099-01-01Z' });
+
+    const { rows: stored } = await platform.query(
+      'select id, status, end_reason, api.utc(ends_at) as ends from client_grant order by id = $1 desc',
+      [late],
+    );
+    expect(stored).toEqual([
+      { id: late, status: 'ended', end_reason: 'ended', ends: '2026-02-01T00:00:00.000Z' },
+      { id: ahead, status: 'active', end_reason: null, ends: '2099-01-01T00:00:00.000Z' },
+    ]);
+    const worker = await connect(database.urls.worker);
+    expect((await worker.query(endDueGrantsSql)).rows).toEqual([]);
+    expect(await told()).toEqual([['client.started', { grantId: ahead, kind: 'attorney' }]]);
+    const contradiction = insertGrant({ ends_at: '2026-02-01Z', end_reason: 'moved' });
+    await expect(contradiction).rejects.toThrow('client_grant_ended_has_reason');
+  });
+
   it('are not made for rows that arrive already ended, nor for changes that are neither start nor end', async () => {
     const { insertGrant, insertSeat, told, platform, orgId } = await setupEvents();
     const ended = await insertGrant({ status: 'ended', end_reason: 'ended', ends_at: '2026-02-01Z' });
-    await insertGrant({ ends_at: '2026-02-01Z' }); // its end has passed: the clock has ended it
     await platform.query(
       `insert into seat (organization_id, grant_id, family_id, given_at, ended_at, end_reason)
        select organization_id, id, family_id, '2026-01-02Z', '2026-02-01Z', 'access_ended' from client_grant where id = $1`,

@@ -30,7 +30,7 @@ async function setupLedger({ settled = true } = {}) {
     if (ends === 'lost') return worker.query(recordLostSql, [...delivery, round, 'exhausted', null]);
     return worker.query(recordOutcomeSql, [
       ...[...delivery, admitted.rows[0]?.number, ends === 'delivered' ? 204 : 503, 'status', 'A sentence.', '{}', null],
-      ...[0, Buffer.alloc(0), ends, ends === 'waiting' ? 5_000 : null, ends !== 'delivered'],
+      ...[0, Buffer.alloc(0), ends, ends === 'waiting' ? 5_000 : null, ends !== 'delivered', null],
     ]);
   }
 
@@ -115,7 +115,7 @@ describe('the ledger', () => {
     await rollUp();
     await worker.query(recordOutcomeSql, [
       ...[orgId, webhookId, eventIds[7], 1, 204, 'accepted', 'A sentence.', '{}', null, 0, Buffer.alloc(0)],
-      ...['delivered', null, false],
+      ...['delivered', null, false, null],
     ]);
     const after = { ...whole, delivered: 6, exhausted: 2 };
     expect(await read()).toEqual(after);

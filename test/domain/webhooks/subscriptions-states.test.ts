@@ -100,7 +100,7 @@ describe('pausing a webhook', () => {
     await recorder.query('begin');
     await recorder.query('select from delivery where event_id = $1 for no key update', [eventId]);
     expect(await t.pause(t.id)).toEqual({ deliveries: 0 });
-    const outcome = [500, 'status', 'refused', '{}', null, 0, null, 'waiting', 5_000, true];
+    const outcome = [500, 'status', 'refused', '{}', null, 0, null, 'waiting', 5_000, true, null];
     const { rows } = await recorder.query(recordOutcomeSql, [t.organizationId, t.id, eventId, 1, ...outcome]);
     await recorder.query('commit');
     expect(rows).toEqual([{ recorded: true }]);
@@ -257,7 +257,7 @@ describe('the sweep, by the worker’s own login', () => {
     const t = await setupStates();
     for (const eventId of [await t.open({ started: true }), await t.open({ started: true })]) {
       await t.rows(admitAttemptSql, [t.organizationId, t.id, eventId, 1, false]);
-      const outcome = [500, 'status', 'refused', '{}', null, 0, null, 'waiting', 5_000, true];
+      const outcome = [500, 'status', 'refused', '{}', null, 0, null, 'waiting', 5_000, true, null];
       await t.rows(recordOutcomeSql, [t.organizationId, t.id, eventId, 1, ...outcome]);
     }
     expect(await t.rows(parkFailingWebhooksSql, [3_600, 2])).toEqual([]);

@@ -1,7 +1,18 @@
 import { ClientGrant, Family, FamilyDay, Seat, SeatPlan, Subscription } from './client.ts';
+import {
+  ConsoleSession,
+  Enrolment,
+  FactorChallenge,
+  FormUse,
+  RecoveryCode,
+  SecondFactor,
+  SignIn,
+  SignInAttempt,
+} from './identity.ts';
 import { Activity, ApiKey } from './key.ts';
 import { LedgerDay } from './ledger.ts';
 import { Membership, MembershipRole, Organization, Person, Role } from './organization.ts';
+import { Redelivery } from './redelivery.ts';
 import { Referral, ReferralCode, ReferralInvoice } from './referral.ts';
 import { Delivery, DeliveryAttempt, Event, Webhook, WebhookSecret } from './webhook.ts';
 
@@ -29,4 +40,13 @@ export const entities = [
   Delivery,
   DeliveryAttempt,
   LedgerDay,
+  SignIn,
+  SecondFactor,
+  RecoveryCode,
+  ConsoleSession,
+  FactorChallenge,
+  Enrolment,
+  SignInAttempt,
+  FormUse,
+  Redelivery,
 ];

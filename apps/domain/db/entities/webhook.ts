@@ -1,7 +1,8 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import type { EventType } from '../../contract/events.ts';
+import type { SignatureVerdict } from '../../webhooks/signature-verdict.ts';
 
-/** Webhooks, events and deliveries: one entity per table of migration 0007. */
+/** Webhooks, events and deliveries: one entity per table of migration 0007, with the columns of later ones. */
 export const Webhook = defineEntity({
   name: 'Webhook',
   tableName: 'webhook',
@@ -18,6 +19,8 @@ export const Webhook = defineEntity({
     nextSequence: p.bigint('number').default(1),
     slot: p.smallint().strictNullable(),
     createdAt: p.datetime(),
+    signatureVerdict: p.text().$type<SignatureVerdict>().strictNullable(),
+    signatureCheckedAt: p.datetime().strictNullable(),
   },
 });
 
@@ -94,5 +97,6 @@ export const DeliveryAttempt = defineEntity({
     peerAddress: p.text().columnType('inet').strictNullable(),
     keptBytes: p.integer().strictNullable(),
     answer: p.blob().strictNullable(),
+    headers: p.json().columnType('json').strictNullable(),
   },
 });

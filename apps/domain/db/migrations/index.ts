@@ -6,6 +6,14 @@ import { KeysAndActivity } from './0005-keys-and-activity.ts';
 import { Rights } from './0006-rights.ts';
 import { Webhooks } from './0007-webhooks.ts';
 import { Ledger } from './0008-ledger.ts';
+import { Redeliveries } from './0009-redeliveries.ts';
+import { VerdictsAndArrivals } from './0010-verdicts-and-arrivals.ts';
+import { Identity } from './0011-identity.ts';
+import { OrganizationDeeds } from './0012-organization-deeds.ts';
+import { ConsoleForms } from './0013-console-forms.ts';
+import { ActivitySearch } from './0014-activity-search.ts';
+import { ConsoleLists } from './0015-console-lists.ts';
+import { DeliveriesSeen } from './0016-deliveries-seen.ts';
 
 /** Every migration, in order. A merged one is never edited; a new one is appended here and says whether running pods survive it. */
 export const migrations = [
@@ -17,7 +25,15 @@ export const migrations = [
   { name: '0006-rights', class: Rights },
   { name: '0007-webhooks', class: Webhooks },
   { name: '0008-ledger', class: Ledger },
+  { name: '0009-redeliveries', class: Redeliveries },
+  { name: '0010-verdicts-and-arrivals', class: VerdictsAndArrivals },
+  { name: '0011-identity', class: Identity },
+  { name: '0012-organization-deeds', class: OrganizationDeeds },
+  { name: '0013-console-forms', class: ConsoleForms },
+  { name: '0014-activity-search', class: ActivitySearch },
+  { name: '0015-console-lists', class: ConsoleLists },
+  { name: '0016-deliveries-seen', class: DeliveriesSeen },
 ];
 
 /** The migration that a database must have for this code to serve from it. */
-export const currentMigration = '0008-ledger';
+export const currentMigration = '0016-deliveries-seen';

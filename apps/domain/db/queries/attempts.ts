@@ -52,13 +52,14 @@ export const admitAttemptSql = /* sql */ `
  * Records how an attempt ended and what follows for its delivery and its webhook. One statement, so that no reader sees half of it.
  *
  * `$1`…`$3` the delivery, `$4` the attempt's number, `$5` the HTTP status or null, `$6` cause, `$7` explanation, `$8` timings (json), `$9` peer address, `$10` kept
- * bytes, `$11` the answer's beginning, `$12` what follows: `delivered`, `exhausted`, or `waiting` for `$13` milliseconds, `$14` whether the receiver failed (false: a fault of our own).
+ * bytes, `$11` the answer's beginning, `$12` what follows: `delivered`, `exhausted`, or `waiting` for `$13` milliseconds, `$14` whether the receiver failed (false: a fault of our own),
+ * `$15` the headers as they were sent (json), null for none.
  * A 2xx settles the delivery whatever round it was of, and also one that was parked or given up meanwhile; a failure moves only the round it belongs to. Returns `{recorded}`: false when it was closed as lost meanwhile.
  */
 export const recordOutcomeSql = /* sql */ `
   with attempt as (
     update delivery_attempt a set finished_at = clock_timestamp(), status = $5, cause = $6, explanation = $7, timings = $8::jsonb,
-      peer_address = $9::inet, kept_bytes = $10, answer = $11
+      peer_address = $9::inet, kept_bytes = $10, answer = $11, headers = $15::json
     where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.number = $4 and (a.finished_at is null or $12 = 'delivered')
     returning a.round
   ), delivery_now as (
@@ -85,7 +86,7 @@ export const recordLostSql = /* sql */ `
     update delivery_attempt a set finished_at = clock_timestamp(), cause = 'lost',
       explanation = 'The process that made this attempt ended before it could record the answer. The receiver may have got it; the same event id tells.'
     where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.round = $4 and a.finished_at is null
-    returning a.number
+    returning a.number, a.started_at
   ), delivery_now as (
     update delivery d set state = $5::text,
       next_attempt_at = case when $5 = 'waiting' then clock_timestamp() + make_interval(secs => $6::double precision / 1000) end,
@@ -93,8 +94,9 @@ export const recordLostSql = /* sql */ `
     where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.round = $4 and d.state = 'waiting' and exists (select from attempt)
   )
   select exists (select from attempt) as closed, d.state = 'waiting' and d.round = $4 as open,
-    greatest(0, ceil(extract(epoch from d.next_attempt_at - clock_timestamp()) * 1000))::integer as "dueInMs"
-  from delivery d where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3`;
+    greatest(0, ceil(extract(epoch from d.next_attempt_at - clock_timestamp()) * 1000))::integer as "dueInMs",
+    a.number, (extract(epoch from a.started_at) * 1000)::double precision as "startedAtMs"
+  from delivery d left join attempt a on true where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3`;
 
 /** What `recordLostSql` answers: whether it closed an attempt, and how the delivery stood before: open to this round, and due in so many milliseconds. */
 export interface LostRow {
@@ -102,11 +104,15 @@ export interface LostRow {
   open: boolean;
   /** 0 when it is due; null when it is settled or parked. */
   dueInMs: number | null;
+  /** Of the attempt that it closed, with when it began (Unix, ms); null when it closed none. */
+  number: number | null;
+  startedAtMs: number | null;
 }
 
-/** Closes attempts that nobody looks after: under way for more than `$1` seconds. A row per attempt. Their deliveries are overdue by then, which the reconciler mends. */
+/** Closes attempts that nobody looks after: under way for more than `$1` seconds. Returns a row per attempt: `{organizationId, webhookId, eventId, round, number, startedAtMs}`. Their deliveries are overdue by then, which the reconciler mends. */
 export const closeAbandonedAttemptsSql = /* sql */ `
   update delivery_attempt a set finished_at = clock_timestamp(), cause = 'lost',
     explanation = 'The process that made this attempt ended before it could record the answer. The receiver may have got it; the same event id tells.'
   where a.finished_at is null and a.started_at < clock_timestamp() - make_interval(secs => $1)
-  returning a.number`;
+  returning a.organization_id as "organizationId", a.webhook_id as "webhookId", a.event_id as "eventId", a.round, a.number,
+    (extract(epoch from a.started_at) * 1000)::double precision as "startedAtMs"`;

@@ -1,7 +1,8 @@
 /**
  * Claims deliveries whose workflow is to be started, as many as their webhooks have places for, and numbers those that have no number yet.
  *
- * `$1` webhooks at most, `$2` the lease in seconds. Returns a row per delivery: `{organizationId, webhookId, eventId, round, slow}`.
+ * `$1` webhooks at most, `$2` the lease in seconds. Returns a row per delivery: `{organizationId, webhookId, eventId, round, slow, type, begunAtMs}`: the
+ * event's type, and when the round became due (of a first round: the event's own time), Unix time in ms.
  *
  * Webhooks are locked in id order, and those another relay holds are passed over, so relays neither wait for each other nor give a number
  * twice. A place is taken by an attempt under way or by a claim that has not come to its attempt yet; what has none stays in the table,
@@ -44,11 +45,11 @@ export const claimDeliveriesSql = /* sql */ `
     limit $1
     for no key update of w skip locked
   ), picked as (
-    select h.organization_id, h.id as webhook_id, h.slow, d.event_id, d.round, d.sequence, d.created_at
+    select h.organization_id, h.id as webhook_id, h.slow, d.event_id, d.round, d.sequence, d.created_at, d.next_attempt_at
     from hook h
     join webhook seen on seen.organization_id = h.organization_id and seen.id = h.id and seen.ctid = h.version
     cross join lateral (
-      select d.event_id, d.round, d.sequence, d.created_at from delivery d
+      select d.event_id, d.round, d.sequence, d.created_at, d.next_attempt_at from delivery d
       where d.organization_id = h.organization_id and d.webhook_id = h.id and d.state = 'waiting' and not d.started
         and d.next_attempt_at <= clock_timestamp() and (d.leased_until is null or d.leased_until < clock_timestamp())
       order by d.created_at, d.event_id
@@ -69,7 +70,9 @@ export const claimDeliveriesSql = /* sql */ `
     sequence = coalesce(d.sequence, (select h.next_sequence from hook h where h.organization_id = n.organization_id and h.id = n.webhook_id) + n.place_in_line - 1)
   from numbered n
   where d.organization_id = n.organization_id and d.webhook_id = n.webhook_id and d.event_id = n.event_id
-  returning d.organization_id as "organizationId", d.webhook_id as "webhookId", d.event_id as "eventId", d.round, n.slow`;
+  returning d.organization_id as "organizationId", d.webhook_id as "webhookId", d.event_id as "eventId", d.round, n.slow,
+    (select e.type from event e where e.organization_id = n.organization_id and e.id = n.event_id) as type,
+    (extract(epoch from n.next_attempt_at) * 1000)::double precision as "begunAtMs"`;
 
 /** Notes that the workflows of claimed deliveries run. `$1`…`$4`: organizations, webhooks, events, rounds, arrays of equal length. */
 export const recordStartedSql = /* sql */ `
@@ -79,10 +82,11 @@ export const recordStartedSql = /* sql */ `
 
 /**
  * Waiting deliveries that should have been attempted more than `$1` seconds ago, of active webhooks, oldest first, at most `$2`, after the one that `$3` (its `dueAt`), `$4` (event)
- * and `$5` (webhook) name. The reconciler asks Temporal whether their workflows run; `dueAt` is text, as a Date would lose its microseconds.
+ * and `$5` (webhook) name. The reconciler asks Temporal whether their workflows run; `dueAt` is text, as a Date would lose its microseconds, and `dueAtMs` the same as Unix time.
  */
 export const listOverdueSql = /* sql */ `
-  select d.organization_id as "organizationId", d.webhook_id as "webhookId", d.event_id as "eventId", d.round, d.next_attempt_at::text as "dueAt"
+  select d.organization_id as "organizationId", d.webhook_id as "webhookId", d.event_id as "eventId", d.round, d.next_attempt_at::text as "dueAt",
+    (extract(epoch from d.next_attempt_at) * 1000)::double precision as "dueAtMs"
   from delivery d join webhook w on w.organization_id = d.organization_id and w.id = d.webhook_id
   where d.state = 'waiting' and d.started and d.next_attempt_at < clock_timestamp() - make_interval(secs => $1) and w.state = 'active'
     and (d.next_attempt_at, d.event_id, d.webhook_id) > ($3::timestamptz, $4::uuid, $5::uuid)

@@ -4,7 +4,7 @@
  * A settled delivery is proven
  * - `delivered` by an attempt that was answered with a 2xx, of whatever round;
  * - `exhausted` by an attempt of its last round that the schedule had no other after, and that has ended without a 2xx, `lost` included;
- * - `cancelled` by the line in the activity log that says that its webhook was deleted.
+ * - `cancelled` by the line in the activity log that says that its webhook was deleted, or that a person cancelled it.
  */
 const isProven = /* sql */ `
   case d.state
@@ -18,6 +18,9 @@ const isProven = /* sql */ `
         and a.is_last and a.round = d.round and a.finished_at is not null and (a.status is null or a.status not between 200 and 299))
     else exists (
       select from webhook_deletion l where l.organization_id = d.organization_id and l.webhook_id = d.webhook_id::text)
+    or exists (
+      select from delivery_cancellation l
+      where l.organization_id = d.organization_id and l.webhook_id = d.webhook_id::text and l.event_id = d.event_id::text)
   end`;
 
 const settledStates = /* sql */ `('delivered', 'exhausted', 'cancelled')`;

@@ -19,3 +19,20 @@ export const keepPartitionsSql = /* sql */ `select keep_activity_partitions() as
 
 /** Drops what is older than `$1` days from the activity log; one row, `{dropped}`, an array of months. */
 export const dropOldActivitySql = /* sql */ `select drop_old_activity(make_interval(days => $1)) as dropped`;
+
+/**
+ * Erases what is over of signing in: sessions past their end or idle for `$1` minutes (with what they waited for), links, challenges, and attempts that
+ * count no longer, older than `$2` hours. None of them could be used any more; it keeps what is kept about people to what is needed. Hourly is enough.
+ */
+export const eraseSignInLeftoversSql = /* sql */ `
+  with sessions as (
+    delete from console_session where expires_at <= now() or last_seen_at <= now() - make_interval(mins => $1)
+  ), links as (
+    delete from enrolment where expires_at <= now()
+  ), challenges as (
+    delete from factor_challenge where expires_at <= now()
+  )
+  delete from sign_in_attempt where at <= now() - make_interval(hours => $2)`;
+
+/** Bytes of the activity log's default partition, one row, `{bytes}`: 0 as long as every line found the partition of its month. Needs no right to read the log. */
+export const defaultPartitionBytesSql = /* sql */ `select pg_relation_size('public.activity_default')::float8 as bytes`;

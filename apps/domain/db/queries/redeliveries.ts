@@ -23,7 +23,7 @@ export const redeliverOneSql = /* sql */ `
   where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.state in ('delivered', 'exhausted', 'waiting')
   returning d.round, d.started`;
 
-/** A row of `redeliverPageSql`. */
+/** One delivery that was sent again. */
 export interface RedeliveredRow {
   eventId: string;
   round: number;
@@ -31,38 +31,54 @@ export interface RedeliveredRow {
   started: boolean;
 }
 
+/** The row of `redeliverPageSql`. */
+export interface RedeliveredPageRow {
+  redelivered: RedeliveredRow[];
+  /** How many deliveries it looked at, as integer; with `next` null to the end, otherwise up to `next`. */
+  seen: number;
+  /** The event to go on after; null when it has seen them all. */
+  next: string | null;
+}
+
 /**
  * Sends a page of a webhook's deliveries again, in the order of their events.
  *
- * `$1` organization, `$2` webhook, `$3` the event after which it goes on, `$4` how many deliveries it looks at, `$5` how many it sends at most. Either a range: events from
- * `$6` to before `$7`, whatever became of them; or, `$6` null, all failed since `$8`: exhausted since, or failed before and waiting for another attempt. `$9` events before
- * this moment are too old. `$10` whether deliveries whose workflow runs are included: false for a caller that cannot tell it.
+ * `$1` organization, `$2` webhook, `$3` the event after which it goes on and `$4` the one it stops before, `$5` how many deliveries it looks at, `$6` how many it sends at
+ * most. Either a range: events from `$7` to before `$8`, whatever became of them; or, `$7` null, all failed since `$9`: exhausted since, or failed before and waiting for
+ * another attempt. `$10` events before this moment are too old.
  *
- * Returns one row `{redelivered, next}`: what it sent, and the event to go on after, null when it has seen them all. It looks at a bounded number of rows, so that a
- * page of a webhook with a million deliveries, none of which match, is quick too.
+ * Returns one row. It looks at a bounded number of rows, so that a page of a webhook with a million deliveries, none of which match, is quick too. Rows are locked in the
+ * order of their events, so that two that send the same again wait for each other instead of for ever.
  */
 export const redeliverPageSql = /* sql */ `
   with seen as (
     select d.event_id, d.state, d.attempts, d.created_at, d.settled_at from delivery d
-    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id > $3
-    order by d.event_id limit $4
+    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id > $3 and d.event_id < $4
+    order by d.event_id limit $5
   ), matching as (
     select s.event_id from seen s
-    where s.created_at >= $9::timestamptz
-      and case when $6::timestamptz is not null then s.created_at >= $6::timestamptz and s.created_at < $7::timestamptz
-        else s.state = 'exhausted' and s.settled_at >= $8::timestamptz or s.state = 'waiting' and s.attempts > 0 end
-    order by s.event_id limit $5
+    where s.created_at >= $10::timestamptz
+      and case when $7::timestamptz is not null then s.created_at >= $7::timestamptz and s.created_at < $8::timestamptz
+        else s.state = 'exhausted' and s.settled_at >= $9::timestamptz or s.state = 'waiting' and s.attempts > 0 end
+    order by s.event_id limit $6
+  ), stop as (
+    select case
+      when (select count(*) from matching) = $6 then (select m.event_id from matching m order by m.event_id desc limit 1)
+      when (select count(*) from seen) = $5 then (select s.event_id from seen s order by s.event_id desc limit 1)
+    end as next
+  ), locked as (
+    select d.event_id from delivery d
+    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id in (select m.event_id from matching m)
+      and (d.state = 'exhausted' or d.state = 'delivered' and $7::timestamptz is not null or d.state = 'waiting' and not ${isAttempting})
+    order by d.event_id
+    for no key update
   ), redelivered as (
     update delivery d set ${restarted}
-    from matching m
-    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = m.event_id
-      and (d.state = 'exhausted' or d.state = 'delivered' and $6::timestamptz is not null
-        or d.state = 'waiting' and ($10 or not d.started) and not ${isAttempting})
+    from locked l
+    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = l.event_id
     returning d.event_id, d.round, d.started
   )
   select
     coalesce((select json_agg(json_build_object('eventId', r.event_id, 'round', r.round, 'started', r.started) order by r.event_id) from redelivered r), '[]') as redelivered,
-    case
-      when (select count(*) from matching) = $5 then (select m.event_id from matching m order by m.event_id desc limit 1)
-      when (select count(*) from seen) = $4 then (select s.event_id from seen s order by s.event_id desc limit 1)
-    end as next`;
+    (select count(*) from seen s, stop where stop.next is null or s.event_id <= stop.next)::integer as seen,
+    (select next from stop) as next`;

@@ -1,15 +1,18 @@
-/** Where a test event goes. `secrets` are sealed, base64, newest first. */
+/** Where a test event goes. `secrets` are sealed, base64, newest first; `newestSecretId` names the first. */
 export interface TestTarget {
   url: string;
   secrets: string[];
+  newestSecretId: string;
 }
 
 /** A webhook that is not deleted, with the secrets that sign now. `$1` organization, `$2` webhook; no row when there is none. */
 export const testTargetSql = /* sql */ `
-  select w.url, (
-    select json_agg(encode(s.sealed, 'base64') order by s.valid_until desc nulls first, s.created_at desc)
+  select w.url, s.secrets, s."newestSecretId"
+  from webhook w
+  cross join lateral (
+    select json_agg(encode(s.sealed, 'base64') order by s.valid_until desc nulls first, s.created_at desc) as secrets,
+      (array_agg(s.id) filter (where s.valid_until is null))[1] as "newestSecretId"
     from webhook_secret s
     where s.organization_id = w.organization_id and s.webhook_id = w.id and (s.valid_until is null or s.valid_until > clock_timestamp())
-  ) as secrets
-  from webhook w
+  ) s
   where w.organization_id = $1 and w.id = $2 and w.state <> 'deleted'`;

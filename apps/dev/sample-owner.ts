@@ -1,0 +1,45 @@
+import { openDatabase } from '#domain/db/connect.ts';
+import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { IdentityRefused } from '#domain/identity/refused.ts';
+import type { StackOrganization } from './state.ts';
+
+/** How the owner of the first sample organization gets into the console: by a link, or (`link` null) by signing in, as they have enrolled already. */
+export interface SampleOwner {
+  organizationName: string;
+  email: string;
+  link: string | null;
+}
+
+/**
+ * Makes an enrolment link for the owner of the first organization that has one; null when none has. Who has enrolled gets none: an operator's link would replace their
+ * password. An older link of theirs is void.
+ */
+export async function makeOwnerLink(
+  ownerUrl: string,
+  consoleUrl: string,
+  organizations: readonly StackOrganization[],
+): Promise<SampleOwner | null> {
+  const organization = organizations.find(({ ownerUserId }) => ownerUserId !== null);
+  if (organization === undefined) return null;
+  const { id: organizationId, name: organizationName, ownerUserId } = organization;
+  const database = await openDatabase({ url: ownerUrl, applicationName: 'org-api-dev', poolMax: 2 });
+  try {
+    const { rows } = await database.pool.query<{ email: string; signInEmail: string | null }>(
+      `select m.email, i.email as "signInEmail" from membership m left join sign_in i on i.person_id = m.person_id
+       where m.organization_id = $1 and m.person_id = $2`,
+      [organizationId, ownerUserId],
+    );
+    const [found] = rows;
+    if (found === undefined) return null;
+    const { email, signInEmail } = found;
+    if (signInEmail !== null) return { organizationName, email: signInEmail, link: null };
+    const { token } = await createEnrolment(database.orm.em, { organizationId, email, by: 'operator' });
+    return { organizationName, email, link: `${consoleUrl}/enrol/${token}` };
+  } catch (error) {
+    // Two members of an imported file may have one address; then nobody can be told apart by it.
+    if (error instanceof IdentityRefused) return null;
+    throw error;
+  } finally {
+    await database.close();
+  }
+}

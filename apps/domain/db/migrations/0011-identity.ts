@@ -1,0 +1,138 @@
+import { Migration } from '@mikro-orm/migrations';
+
+/**
+ * How people sign in to the console: password, second factors, recovery codes, sessions, one-time links, and the attempts that are counted.
+ * What could be used to sign in is a hash, or sealed: tokens and codes as SHA-256 (they are random), passwords as argon2id.
+ * Only org_api_console reaches these tables; the worker may erase what is over. Running pods: survive it, they see none of them.
+ */
+export class Identity extends Migration {
+  override up(): void {
+    this.addSql(/* sql */ `
+      -- Made when a person has enrolled; before that, they can have no session.
+      create table sign_in (
+        person_id text collate "C" primary key constraint sign_in_person references person,
+        email text not null constraint sign_in_email_form check (email like '%_@_%' and length(email) <= 254),
+        password_hash text not null constraint sign_in_password_is_argon2id check (password_hash like '$argon2id$%'),
+        password_changed_at timestamptz not null,
+        created_at timestamptz not null
+      );
+      create unique index sign_in_email_unique on sign_in (lower(email));
+
+      create table second_factor (
+        id uuid primary key default new_id(),
+        person_id text collate "C" not null constraint second_factor_sign_in references sign_in,
+        kind text not null constraint second_factor_kind_known check (kind in ('totp', 'passkey')),
+        name text not null constraint second_factor_name_length check (length(name) between 1 and 100),
+        created_at timestamptz not null,
+        last_used_at timestamptz,
+        -- Of an authenticator app: its secret, and the last time step whose code was accepted; no code works twice.
+        totp_sealed bytea,
+        totp_last_step bigint,
+        -- Of a passkey.
+        credential_id text constraint second_factor_credential_unique unique,
+        public_key bytea,
+        counter bigint,
+        transports text[],
+        constraint second_factor_totp_whole check ((kind = 'totp') = (totp_sealed is not null) and (kind = 'totp') = (totp_last_step is not null)),
+        constraint second_factor_passkey_whole check ((kind = 'passkey') = (credential_id is not null) and (kind = 'passkey') = (public_key is not null)
+          and (kind = 'passkey') = (counter is not null) and (kind = 'passkey') = (transports is not null))
+      );
+      create index second_factor_by_person on second_factor (person_id, created_at, id);
+
+      create table recovery_code (
+        person_id text collate "C" not null constraint recovery_code_sign_in references sign_in,
+        code_hash bytea not null constraint recovery_code_hash_length check (length(code_hash) = 32),
+        created_at timestamptz not null,
+        used_at timestamptz,
+        primary key (person_id, code_hash)
+      );
+
+      create table console_session (
+        id uuid primary key default new_id(),
+        token_hash bytea not null constraint console_session_token_unique unique
+          constraint console_session_token_length check (length(token_hash) = 32),
+        person_id text collate "C" not null constraint console_session_sign_in references sign_in,
+        state text not null constraint console_session_state_known check (state in ('password_passed', 'full')),
+        created_at timestamptz not null,
+        last_seen_at timestamptz not null,
+        expires_at timestamptz not null,
+        second_factor_at timestamptz,
+        address inet,
+        user_agent text not null constraint console_session_user_agent_length check (length(user_agent) <= 300),
+        constraint console_session_full_has_second_factor check ((state = 'full') = (second_factor_at is not null)),
+        constraint console_session_ends check (expires_at > created_at)
+      );
+      create index console_session_by_person on console_session (person_id, created_at, id);
+      create index console_session_by_end on console_session (expires_at);
+
+      -- What a session waits for an answer to; each is taken away by its first answer. A newer one of a kind replaces the older.
+      create table factor_challenge (
+        session_id uuid not null constraint factor_challenge_session references console_session on delete cascade,
+        purpose text not null constraint factor_challenge_purpose_known check (purpose in ('totp_setup', 'passkey_setup', 'passkey_use')),
+        expires_at timestamptz not null,
+        challenge text,
+        totp_sealed bytea,
+        primary key (session_id, purpose),
+        constraint factor_challenge_whole check ((purpose = 'totp_setup') = (totp_sealed is not null) and (purpose = 'totp_setup') = (challenge is null))
+      );
+      create index factor_challenge_by_end on factor_challenge (expires_at);
+
+      -- A one-time link, and what its person has chosen so far. A newer link of a membership replaces the older.
+      create table enrolment (
+        organization_id uuid not null,
+        person_id text collate "C" not null,
+        token_hash bytea not null constraint enrolment_token_unique unique constraint enrolment_token_length check (length(token_hash) = 32),
+        kind text not null constraint enrolment_kind_known check (kind in ('enrol', 'join', 'recover')),
+        email text not null constraint enrolment_email_form check (email like '%_@_%' and length(email) <= 254),
+        created_at timestamptz not null,
+        expires_at timestamptz not null constraint enrolment_ends check (expires_at > created_at),
+        -- Null: an operator.
+        invited_by text,
+        password_hash text constraint enrolment_password_is_argon2id check (password_hash like '$argon2id$%'),
+        totp_sealed bytea,
+        challenge text,
+        primary key (organization_id, person_id),
+        constraint enrolment_membership foreign key (organization_id, person_id) references membership on delete cascade,
+        constraint enrolment_join_sets_nothing check (kind <> 'join' or (password_hash is null and totp_sealed is null and challenge is null)),
+        constraint enrolment_recovery_by_operator check (kind <> 'recover' or invited_by is null)
+      );
+      create index enrolment_by_end on enrolment (expires_at);
+
+      -- An attempt counts as a failure from the moment it is admitted; success takes its person's failures away. "subject" is a SHA-256 of who it was
+      -- for, an address nobody has included, so that the log of attempts does not become a list of addresses.
+      create table sign_in_attempt (
+        id uuid primary key default new_id(),
+        subject bytea not null constraint sign_in_attempt_subject_length check (length(subject) = 32),
+        -- The IPv4 address, or the /64 of an IPv6 one, which one visitor has whole.
+        network cidr,
+        at timestamptz not null
+      );
+      create index sign_in_attempt_by_subject on sign_in_attempt (subject, at);
+      create index sign_in_attempt_by_network on sign_in_attempt (network, at) where network is not null;
+      create index sign_in_attempt_by_time on sign_in_attempt (at);
+    `);
+
+    // Two removals at once each see the other's factor still there; the lock makes the second wait, and look again.
+    this.addSql(/* sql */ `
+      create function second_factor_remains() returns trigger language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        perform from sign_in s where s.person_id = old.person_id for no key update;
+        if found and not exists (select from second_factor f where f.person_id = old.person_id) then
+          raise exception 'a person who signs in has a second factor'
+            using errcode = 'check_violation', constraint = 'second_factor_remains';
+        end if;
+        return null;
+      end $$;
+      revoke execute on function second_factor_remains from public;
+      create constraint trigger second_factor_remains after delete on second_factor deferrable initially deferred
+        for each row execute function second_factor_remains();
+
+      grant select, insert, update on sign_in to org_api_console;
+      grant select, insert, update, delete on second_factor, recovery_code, console_session, factor_challenge, enrolment to org_api_console;
+      grant select, insert, delete on sign_in_attempt to org_api_console;
+      grant select (expires_at, last_seen_at), delete on console_session to org_api_worker;
+      grant select (expires_at), delete on factor_challenge, enrolment to org_api_worker;
+      grant select (at), delete on sign_in_attempt to org_api_worker;
+    `);
+  }
+}

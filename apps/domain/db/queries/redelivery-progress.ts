@@ -1,0 +1,85 @@
+/** How a redelivery stands, as the one who carries it out sees it. */
+export interface RedeliveryRow {
+  webhookId: string;
+  state: 'requested' | 'running' | 'done' | 'cancelled' | 'ended';
+  /** ISO 8601 text, or null. */
+  from: string | null;
+  to: string | null;
+  failedSince: string | null;
+  requestedAt: string;
+  isCancelAsked: boolean;
+  pages: number;
+  /** The event after which the next page goes on; null before the first. */
+  reached: string | null;
+  seenAll: boolean;
+  /** Events whose running workflows are still to be told. */
+  untold: string[];
+  seen: number;
+  queued: number;
+  hurried: number;
+}
+
+const columns = /* sql */ `
+  r.webhook_id as "webhookId", r.state, api.utc(r.range_from) as "from", api.utc(r.range_to) as "to", api.utc(r.failed_since) as "failedSince",
+  api.utc(r.requested_at) as "requestedAt", r.cancel_requested_at is not null as "isCancelAsked", r.pages, r.reached, r.seen_all as "seenAll",
+  r.untold, r.seen, r.queued, r.hurried`;
+
+/**
+ * Claims redeliveries that nobody looks after, at most `$1`, for `$2` seconds: those that were asked for, and those whose workflow has done no page for as long as the lease of
+ * its last one. Returns a row each: `{organizationId, redeliveryId, page}`, `page` being how many are done.
+ */
+export const claimRedeliveriesSql = /* sql */ `
+  update redelivery r set leased_until = clock_timestamp() + make_interval(secs => $2)
+  from (
+    select o.organization_id, o.id from redelivery o
+    where o.state in ('requested', 'running') and (o.leased_until is null or o.leased_until < clock_timestamp())
+    order by o.requested_at, o.id
+    limit $1
+    for no key update skip locked
+  ) due
+  where r.organization_id = due.organization_id and r.id = due.id
+  returning r.organization_id as "organizationId", r.id as "redeliveryId", r.pages as page`;
+
+/** One redelivery, locked until the transaction ends. `$1` organization, `$2` id. */
+export const lockRedeliverySql = /* sql */ `
+  select ${columns} from redelivery r where r.organization_id = $1 and r.id = $2 for no key update`;
+
+/**
+ * Notes that a page is done. `$1`, `$2` the redelivery, `$3` where the next one goes on (null: there is none), `$4` the events whose workflows are to be told, `$5` how many
+ * deliveries it saw, `$6` how many it put into the queue, `$7` seconds after which somebody else looks after it.
+ */
+export const recordPageSql = /* sql */ `
+  update redelivery r set state = 'running', pages = r.pages + 1, reached = coalesce($3, r.reached), seen_all = $3::uuid is null, untold = $4::uuid[],
+    seen = r.seen + $5, queued = r.queued + $6, hurried = r.hurried + cardinality($4::uuid[]), leased_until = clock_timestamp() + make_interval(secs => $7)
+  where r.organization_id = $1 and r.id = $2
+  returning ${columns}`;
+
+/** The deliveries of `$3` whose workflows run and wait for an attempt that is due now. `$1` organization, `$2` webhook. Returns `{eventId, round}`. */
+export const listUntoldSql = /* sql */ `
+  select d.event_id as "eventId", d.round from delivery d
+  where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = any ($3::uuid[]) and d.state = 'waiting' and d.started
+    and d.next_attempt_at <= clock_timestamp()
+  order by d.event_id`;
+
+/** Notes that the workflows of page `$3` were told. `$1`, `$2` the redelivery. */
+export const recordToldSql = /* sql */ `
+  update redelivery r set untold = '{}'
+  where r.organization_id = $1 and r.id = $2 and r.pages = $3
+  returning ${columns}`;
+
+/**
+ * Ends an open redelivery, with its activity line. `$1`, `$2` the redelivery, `$3` `done`, `cancelled` or `ended`, `$4` why it ended early, or null. Returns its row; none when
+ * it had ended before.
+ */
+export const finishRedeliverySql = /* sql */ `
+  with finished as (
+    update redelivery r set state = $3::text, end_reason = $4::text, finished_at = clock_timestamp(), leased_until = null
+    where r.organization_id = $1 and r.id = $2 and r.state in ('requested', 'running')
+    returning r.*
+  ), line as (
+    insert into activity (organization_id, action, detail)
+    select r.organization_id, 'webhook.redelivered', jsonb_strip_nulls(jsonb_build_object('webhookId', r.webhook_id, 'redeliveryId', r.id,
+      'state', r.state, 'reason', r.end_reason, 'seen', r.seen, 'queued', r.queued, 'hurried', r.hurried))
+    from finished r
+  )
+  select ${columns} from finished r`;

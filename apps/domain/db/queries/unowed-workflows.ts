@@ -1,0 +1,21 @@
+/** A delivery's workflow by what its id says. */
+export interface RunningRound {
+  webhookId: string;
+  eventId: string;
+  round: number;
+}
+
+/**
+ * Which workflows that run are of rounds that are owed no longer: their delivery is parked or settled, or another round of it is current.
+ *
+ * `$1`…`$3`: webhooks, events, rounds, arrays of equal length. One whose attempt settled it within the last minute is left out: its workflow is about to end by
+ * itself. A webhook that is not in this database is somebody else's, and so are its workflows.
+ */
+export const listUnowedSql = /* sql */ `
+  select r.webhook_id as "webhookId", r.event_id as "eventId", r.round
+  from unnest($1::uuid[], $2::uuid[], $3::integer[]) as r (webhook_id, event_id, round)
+  join webhook w on w.id = r.webhook_id
+  join delivery d on d.organization_id = w.organization_id and d.webhook_id = w.id and d.event_id = r.event_id
+  where (d.state <> 'waiting' or d.round <> r.round)
+    and not (d.state in ('delivered', 'exhausted') and d.settled_at > clock_timestamp() - interval '60 seconds')
+  order by r.webhook_id, r.event_id, r.round`;

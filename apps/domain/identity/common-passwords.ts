@@ -1,0 +1,70 @@
+/**
+ * Passwords that are guessed first: those made of no more than three pieces, each a listed common password, a word of the person's own
+ * (their name, address or organization, and ours), up to four digits (a year, a day), a few characters repeated, or a single character. `Password2026!`, `qwertyuiop12`, `sunshinebutterfly` and
+ * `abcabcabcabc` are; four words chosen freely are not.
+ *
+ * The list (49,233 passwords of breaches, @zxcvbn-ts/language-common) has few of twelve characters and more, as people lengthen short ones: taken as
+ * pieces it covers all that are made so, millions of them, which a list of the long ones alone would not (ASVS 6.2.4 asks for 3,000).
+ */
+
+/** Pieces at most of a password that is refused. */
+const guessablePieces = 3;
+/** No listed entry is longer. */
+const longestListed = 30;
+/** So many characters, repeated, are one piece. */
+const longestUnit = 7;
+/** Words of the person shorter than this are no words to look for. */
+const shortestWord = 3;
+/** What everyone here may think of. Source: ASVS 6.2.11, which asks for the list to be written down. */
+const ownWords = ['orgapi', 'org-api', 'organization', 'organisation', 'console', 'webhook', 'password'];
+
+let listed: Promise<ReadonlySet<string>> | undefined;
+
+/** Loaded when first needed (35 ms): few processes ever set a password. */
+function getListed(): Promise<ReadonlySet<string>> {
+  listed ??= import('@zxcvbn-ts/language-common').then(
+    ({ dictionary }) => new Set((dictionary['passwords-common'] as string[]).filter((entry) => entry.length > 1)),
+  );
+  return listed;
+}
+
+/** Whether a password is one that is guessed first. `context` are texts about its person: name, address, organization. */
+export async function isCommonPassword(password: string, context: readonly string[]): Promise<boolean> {
+  const own = new Set([...ownWords, ...context.flatMap(wordsOf)]);
+  const list = await getListed();
+  const longestPiece = Math.max(longestListed, ...[...own].map(({ length }) => length));
+  const isKnown = (piece: string) =>
+    list.has(piece) || own.has(piece) || /^\d{2,4}$/.test(piece) || isRepetition(piece);
+  const text = password.toLowerCase();
+  // What stands between words makes them no harder to guess.
+  const variants = [text, text.replace(/[\s._-]+/g, '')];
+  return variants.some((variant) => fewestPieces(variant, longestPiece, isKnown) <= guessablePieces);
+}
+
+/** A text as a whole, its words, and these joined: "Ada Rivers" gives itself, rivers, adarivers. */
+function wordsOf(text: string): string[] {
+  const whole = text.trim().toLowerCase();
+  const words = whole.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== '');
+  return [whole, ...words, words.join('')].filter((word) => word.length >= shortestWord);
+}
+
+/** Whether a text is a few characters again and again; the last time they may be cut short. */
+function isRepetition(text: string): boolean {
+  for (let unit = 1; unit <= Math.min(longestUnit, text.length / 2); unit += 1)
+    if (text.slice(unit) === text.slice(0, -unit)) return true;
+  return false;
+}
+
+/** How few pieces make up a text, where a piece is a known one or a single character. */
+function fewestPieces(text: string, longestPiece: number, isKnown: (piece: string) => boolean): number {
+  const fewest = [0];
+  for (let end = 1; end <= text.length; end += 1) {
+    let best = (fewest[end - 1] ?? 0) + 1;
+    for (let start = Math.max(0, end - longestPiece); start < end - 1; start += 1) {
+      const pieces = (fewest[start] ?? 0) + 1;
+      if (pieces < best && isKnown(text.slice(start, end))) best = pieces;
+    }
+    fewest.push(best);
+  }
+  return fewest.at(-1) ?? 0;
+}

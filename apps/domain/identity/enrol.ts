@@ -1,0 +1,264 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import { recordActivity } from '../activity/record.ts';
+import { brokenConstraint } from '../db/constraint.ts';
+import { recordPersonActivity } from './activity.ts';
+import { admitAttempt, enrolmentSubject, forgetFailures } from './attempts.ts';
+import { type EnrolmentRow, findEnrolmentRow } from './enrolment.ts';
+import { insertPasskey, insertTotp } from './factor-rows.ts';
+import { getNewPasskey, passkeySetupOptions, type StoredPasskey } from './passkey.ts';
+import { assertNewPassword, hashPassword } from './password.ts';
+import { replaceRecoveryCodes } from './recovery-codes.ts';
+import { IdentityRefused } from './refused.ts';
+import { wrongCode } from './second-factor.ts';
+import { assertFull, endSessions, recordSecondFactor, startSession } from './sessions.ts';
+import { findTotpStep, makeTotpSecret, openTotp, sealTotp, totpUri } from './totp.ts';
+import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
+
+/**
+ * Enrolling by a one-time link: password, then second factor, then it is done at once: the link is used up, the membership active, the recovery codes shown and the
+ * person signed in. Until then nothing of the person has changed but what the link's own row remembers.
+ */
+
+/** The factor that completes an enrolment: a right code of the app begun with, or the answer of the passkey asked. */
+export type FirstFactor =
+  | { kind: 'totp'; code: string; name?: string }
+  | { kind: 'passkey'; response: unknown; name?: string };
+
+/** Enrolled and signed in. `token` is the session's; `recoveryCodes` are shown once. */
+export interface Enrolled {
+  token: string;
+  personId: string;
+  organizationId: string;
+  recoveryCodes: string[];
+}
+
+/** Chooses the password; another choice replaces it until the enrolment is complete. @throws IdentityRefused `link_over`, `sign_in_first`, or why the password is none */
+export async function setEnrolmentPassword(
+  em: EntityManager,
+  { token, password }: { token: string; password: string },
+  now: () => Date = () => new Date(),
+): Promise<void> {
+  const enrolment = await getOpenEnrolment(em, token, now());
+  await assertNewPassword(password, [enrolment.email, enrolment.name, enrolment.organizationName]);
+  const hash = await hashPassword(password);
+  await choose(em, enrolment, sql`password_hash = ${hash}`);
+}
+
+/** Begins with an authenticator app: its secret, to type, and the text of the QR code. @throws IdentityRefused `password_first` and as above */
+export async function startEnrolmentTotp(
+  em: EntityManager,
+  token: string,
+  { sealingKeys, relyingParty }: FactorSettings,
+  now: () => Date = () => new Date(),
+): Promise<{ secret: string; uri: string }> {
+  const enrolment = await getOpenEnrolment(em, token, now());
+  assertHasPassword(enrolment);
+  const secret = makeTotpSecret();
+  await choose(em, enrolment, sql`totp_sealed = ${sealTotp(secret, rowOf(enrolment), sealingKeys)}`);
+  return { secret, uri: totpUri(secret, enrolment.email, relyingParty.name) };
+}
+
+/** Begins with a passkey: options for `navigator.credentials.create`. @throws IdentityRefused `password_first` and as above */
+export async function startEnrolmentPasskey(
+  em: EntityManager,
+  token: string,
+  party: RelyingParty,
+  now: () => Date = () => new Date(),
+) {
+  const enrolment = await getOpenEnrolment(em, token, now());
+  assertHasPassword(enrolment);
+  const options = await passkeySetupOptions(enrolment, [], party);
+  await choose(em, enrolment, sql`challenge = ${options.challenge}`);
+  return options;
+}
+
+/**
+ * Completes an enrolment with its second factor, in one transaction. Of two who use a link at once, one enrols.
+ *
+ * @throws IdentityRefused `link_over`, `sign_in_first`, `password_first`, `setup_over` (no factor was begun), `wrong_code`, `wrong_passkey`, `factor_known`, `email_taken`, `too_many_attempts`.
+ */
+export async function completeEnrolment(
+  em: EntityManager,
+  { token, factor, visitor }: { token: string; factor: FirstFactor; visitor: Visitor },
+  settings: FactorSettings,
+  now: () => Date = () => new Date(),
+): Promise<Enrolled> {
+  const enrolment = await getOpenEnrolment(em, token, now());
+  assertHasPassword(enrolment);
+  const { personId, organizationId, passwordHash } = enrolment;
+  const attempt = { subject: enrolmentSubject(enrolment.tokenHash), address: visitor.address };
+  await admitAttempt(em, attempt, now());
+  const insertFactor = await judge(em, enrolment, factor, settings, now);
+  try {
+    return await em.fork().transactional(async (tx) => {
+      await useUp(tx, enrolment);
+      await forgetFailures(tx, attempt);
+      await enter(tx, enrolment);
+      if (enrolment.kind === 'recover') await forgetSignIn(tx, personId);
+      await writeSignIn(tx, enrolment, passwordHash, now());
+      await insertFactor(tx);
+      const codes = await replaceRecoveryCodes(tx, personId, now());
+      const { sessionId } = await startSession(tx, { personId, visitor }, now());
+      const session = await recordSecondFactor(tx, sessionId, now());
+      await recordPersonActivity(tx, {
+        ...{ personId, action: enrolment.kind === 'recover' ? 'sign_in.recover' : 'sign_in.enrol', visitor },
+        detail: { factor: factor.kind },
+      });
+      return { token: session.token, personId, organizationId, recoveryCodes: codes };
+    });
+  } catch (error) {
+    const constraint = brokenConstraint(error);
+    if (constraint === 'sign_in_email_unique')
+      throw new IdentityRefused(
+        'email_taken',
+        'Somebody else signs in with this address. Ask for a link for another address.',
+      );
+    if (constraint === 'sign_in_pkey') throw signInFirst();
+    throw error;
+  }
+}
+
+/** Joins one more organization with its link, as the person who is signed in. @throws IdentityRefused `link_over`, `link_of_another`, `second_factor_needed` */
+export async function acceptEnrolment(
+  em: EntityManager,
+  session: Session,
+  { token, visitor }: { token: string; visitor: Visitor },
+  now: () => Date = () => new Date(),
+): Promise<{ organizationId: string }> {
+  assertFull(session);
+  const enrolment = await findEnrolmentRow(em.fork(), token, now());
+  if (enrolment === null || enrolment.kind === 'recover') throw linkOver();
+  const { organizationId, personId } = enrolment;
+  if (personId !== session.personId)
+    throw new IdentityRefused(
+      'link_of_another',
+      'This link is for somebody else. Sign out, and sign in as the person it is for.',
+    );
+  await em.fork().transactional(async (tx) => {
+    await useUp(tx, enrolment);
+    await enter(tx, enrolment);
+    await recordActivity(tx, {
+      ...{ organizationId, personId, action: 'member.join', address: visitor.address },
+      detail: { memberId: personId },
+    });
+  });
+  return { organizationId };
+}
+
+/** @throws IdentityRefused `link_over`; `sign_in_first` for who signs in already and joins by that. */
+async function getOpenEnrolment(em: EntityManager, token: string, at: Date): Promise<EnrolmentRow> {
+  const found = await findEnrolmentRow(em.fork(), token, at);
+  if (found === null) throw linkOver();
+  if (found.kind === 'join') throw signInFirst();
+  return found;
+}
+
+function assertHasPassword(enrolment: EnrolmentRow): asserts enrolment is EnrolmentRow & { passwordHash: string } {
+  if (enrolment.passwordHash !== null) return;
+  throw new IdentityRefused('password_first', 'Choose a password first.');
+}
+
+/** Verifies the factor; what it returns inserts it. */
+async function judge(
+  em: EntityManager,
+  enrolment: EnrolmentRow,
+  factor: FirstFactor,
+  { sealingKeys, relyingParty }: FactorSettings,
+  now: () => Date,
+): Promise<(tx: EntityManager) => Promise<void>> {
+  const { personId, totpSealed } = enrolment;
+  const common = { id: randomUUIDv7(), personId, name: factor.name ?? '' };
+  if (factor.kind === 'totp') {
+    if (totpSealed === null) throw setupOver();
+    const secret = openTotp(totpSealed, rowOf(enrolment), sealingKeys);
+    const step = findTotpStep(secret, factor.code, now());
+    if (step === null) throw wrongCode();
+    const sealed = sealTotp(secret, common.id, sealingKeys);
+    return (tx) => insertTotp(tx, { ...common, sealed, step }, now());
+  }
+  const challenge = await takeEnrolmentChallenge(em, enrolment);
+  if (challenge === null) throw setupOver();
+  const passkey: StoredPasskey = await getNewPasskey(factor.response, challenge, relyingParty);
+  return (tx) => insertPasskey(tx, { ...common, passkey }, now());
+}
+
+/** Each challenge is answered once, right or wrong. */
+async function takeEnrolmentChallenge(
+  em: EntityManager,
+  { tokenHash, challenge }: EnrolmentRow,
+): Promise<string | null> {
+  const { rows } = await sql`
+    update enrolment set challenge = null where token_hash = ${tokenHash} and challenge = ${challenge} returning person_id`.execute(
+    em.fork().getKysely(),
+  );
+  return rows.length === 0 ? null : challenge;
+}
+
+async function choose(em: EntityManager, { tokenHash }: EnrolmentRow, set: ReturnType<typeof sql>): Promise<void> {
+  const { rows } = await sql`update enrolment set ${set} where token_hash = ${tokenHash} returning person_id`.execute(
+    em.fork().getKysely(),
+  );
+  if (rows.length === 0) throw linkOver();
+}
+
+/** The password as it was verified with: one chosen meanwhile, in another window, is another enrolment. */
+async function useUp(tx: EntityManager, { tokenHash, passwordHash }: EnrolmentRow): Promise<void> {
+  const { rows } = await sql`
+    delete from enrolment where token_hash = ${tokenHash} and password_hash is not distinct from ${passwordHash} returning person_id`.execute(
+    tx.getKysely(),
+  );
+  if (rows.length === 0) throw linkOver();
+}
+
+/** Who was invited is active now; whoever has been suspended or removed meanwhile does not come back by an old link. */
+async function enter(tx: EntityManager, { organizationId, personId }: EnrolmentRow): Promise<void> {
+  const { rows } = await sql`
+    update membership set status = 'active'
+    where organization_id = ${organizationId} and person_id = ${personId} and status in ('invited', 'active') returning person_id`.execute(
+    tx.getKysely(),
+  );
+  if (rows.length === 0) throw linkOver();
+}
+
+/** A recovery begins anew: whoever has the old password or a factor of it is out. */
+async function forgetSignIn(tx: EntityManager, personId: string): Promise<void> {
+  await endSessions(tx, personId);
+  await sql`delete from second_factor where person_id = ${personId}`.execute(tx.getKysely());
+}
+
+async function writeSignIn(tx: EntityManager, enrolment: EnrolmentRow, passwordHash: string, now: Date): Promise<void> {
+  const { personId, email, kind } = enrolment;
+  const at = sql`${now.toISOString()}::timestamptz`;
+  if (kind === 'recover')
+    await sql`
+      update sign_in set email = ${email}, password_hash = ${passwordHash}, password_changed_at = ${at} where person_id = ${personId}`.execute(
+      tx.getKysely(),
+    );
+  else
+    await sql`
+      insert into sign_in (person_id, email, password_hash, password_changed_at, created_at) values (${personId}, ${email}, ${passwordHash}, ${at}, ${at})`.execute(
+      tx.getKysely(),
+    );
+}
+
+const rowOf = ({ organizationId, personId }: EnrolmentRow) => `enrolment/${organizationId}/${personId}`;
+
+const linkOver = () =>
+  new IdentityRefused(
+    'link_over',
+    'This link is over: it was used or replaced, or its 72 hours have passed. Ask for a new one.',
+  );
+
+const signInFirst = () =>
+  new IdentityRefused(
+    'sign_in_first',
+    'You sign in already: sign in with your password and second factor, then open the link again.',
+  );
+
+const setupOver = () =>
+  new IdentityRefused(
+    'setup_over',
+    'Begin with an authenticator app or a passkey first; a passkey’s answer counts once.',
+  );

@@ -1,0 +1,265 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import { recordActivity } from '../activity/record.ts';
+import type { Permission } from '../contract/scopes.ts';
+import type { Authority } from '../keys/authority.ts';
+import {
+  type Actor,
+  assertHolds,
+  assertMayTouch,
+  getActor,
+  lockOrganization,
+  type MemberRow,
+} from '../organization/access.ts';
+import { enrolmentHours } from './limits.ts';
+import { IdentityRefused } from './refused.ts';
+import { findTokenHash, hashOf, makeToken } from './token.ts';
+import type { EnrolmentDetails, EnrolmentKind } from './types.ts';
+
+/**
+ * One-time links: how people come to sign in, and into one more organization. We send no mail; whoever makes a link hands it over.
+ *
+ * Whoever holds a link can become the person it is for, so making one is bound to what its maker could do anyway: it needs all that the member's roles give, and an
+ * owner for an owner; a person who signs in already keeps their password and factors and enters with them (`join`); a person who is in other organizations too and has not
+ * enrolled yet can be enrolled by an operator alone, and so can one who has lost password or factors (`recover`).
+ */
+
+export interface CreateEnrolment {
+  organizationId: string;
+  /** Whom: a member of the organization with this address, or somebody new. */
+  email: string;
+  /** What the organization calls somebody new; the part of the address before the @ when left out. */
+  name?: string;
+  title?: string | null;
+  /** Roles to give them, by key; somebody new is a `member` when left out, others keep theirs. */
+  roleKeys?: readonly string[];
+  by: Authority;
+}
+
+/** `token` belongs into the link; show it once. */
+export interface CreatedEnrolment {
+  token: string;
+  expiresAt: Date;
+  personId: string;
+  kind: EnrolmentKind;
+}
+
+interface Invitee {
+  personId: string;
+  /** Null: not a member yet. */
+  member: MemberRow | null;
+  signsIn: boolean;
+  /** Whether they are in another organization too, as anything but someone who left. */
+  isElsewhere: boolean;
+}
+
+interface Role {
+  id: string;
+  key: string;
+  isOwner: boolean;
+  permissions: Permission[];
+}
+
+/**
+ * Makes a link for a person, good for 72 hours and once; an older one of theirs in this organization is void. Somebody new, and who had left, is `invited` until
+ * they have enrolled. Asks for `org.members.manage`.
+ *
+ * @throws OrganizationRefused `may_not_manage_members`, `not_held`, `only_owners`; IdentityRefused `email_malformed`, `email_taken`, `email_ambiguous`, `no_such_organization`,
+ *   `no_such_role`, `member_suspended`, `operator_needed`.
+ */
+export async function createEnrolment(
+  em: EntityManager,
+  input: CreateEnrolment,
+  now: () => Date = () => new Date(),
+): Promise<CreatedEnrolment> {
+  const { organizationId, by } = input;
+  const email = readEmail(input.email);
+  return em.fork().transactional(async (tx) => {
+    await lockOrganization(tx, organizationId);
+    await assertOrganization(tx, organizationId);
+    const actor = await getActor(tx, organizationId, by, 'org.members.manage');
+    const invitee = await findInvitee(tx, organizationId, email);
+    const isNew = invitee.member === null || invitee.member.status === 'left';
+    const roles = await getRoles(tx, organizationId, input.roleKeys ?? (isNew ? ['member'] : []));
+    assertMayInvite(actor, invitee, isNew ? roles : [...roles, ...rolesOf(invitee)]);
+    const kind = kindOf(actor, invitee);
+    await writeMember(tx, { ...input, email }, invitee, roles);
+    const token = makeToken();
+    const expiresAt = new Date(now().getTime() + enrolmentHours * 3_600_000);
+    await sql`
+      insert into enrolment (organization_id, person_id, token_hash, kind, email, created_at, expires_at, invited_by)
+      values (${organizationId}, ${invitee.personId}, ${hashOf(token)}, ${kind}, ${email}, ${now().toISOString()}::timestamptz, ${expiresAt.toISOString()}::timestamptz, ${actor.personId})
+      on conflict (organization_id, person_id) do update set token_hash = excluded.token_hash, kind = excluded.kind, email = excluded.email,
+        created_at = excluded.created_at, expires_at = excluded.expires_at, invited_by = excluded.invited_by,
+        password_hash = null, totp_sealed = null, challenge = null`.execute(tx.getKysely());
+    await recordActivity(tx, {
+      ...{ organizationId, personId: actor.personId, action: 'member.invite' },
+      detail: { memberId: invitee.personId, kind, roleKeys: roles.map(({ key }) => key) },
+    });
+    return { token, expiresAt, personId: invitee.personId, kind };
+  });
+}
+
+/** What a link is for; null when it was used, replaced, is over or never was. */
+export async function findEnrolment(em: EntityManager, token: string, now: Date): Promise<EnrolmentDetails | null> {
+  const found = await findEnrolmentRow(em, token, now);
+  if (found === null) return null;
+  const { personId, email, organizationId, organizationName, kind, passwordHash, expiresAt } = found;
+  return { personId, email, organizationId, organizationName, kind, hasPassword: passwordHash !== null, expiresAt };
+}
+
+/** A link's row, with what its person has chosen so far. */
+export interface EnrolmentRow {
+  tokenHash: Buffer;
+  organizationId: string;
+  organizationName: string;
+  personId: string;
+  /** What the organization calls them. */
+  name: string;
+  email: string;
+  kind: EnrolmentKind;
+  passwordHash: string | null;
+  totpSealed: Buffer | null;
+  challenge: string | null;
+  expiresAt: Date;
+}
+
+/** The same for those who go on with it. Who has enrolled meanwhile, by another organization's link, joins with this one. */
+export async function findEnrolmentRow(em: EntityManager, token: string, now: Date): Promise<EnrolmentRow | null> {
+  const hash = findTokenHash(token);
+  if (hash === null) return null;
+  const { rows } = await sql<EnrolmentRow>`
+    select e.token_hash as "tokenHash", e.organization_id as "organizationId", o.name as "organizationName", e.person_id as "personId", m.name, e.email,
+      case when e.kind = 'enrol' and exists (select from sign_in i where i.person_id = e.person_id) then 'join' else e.kind end as kind,
+      e.password_hash as "passwordHash", e.totp_sealed as "totpSealed", e.challenge, e.expires_at as "expiresAt"
+    from enrolment e
+    join organization o on o.id = e.organization_id
+    join membership m on m.organization_id = e.organization_id and m.person_id = e.person_id
+    where e.token_hash = ${hash} and e.expires_at > ${now.toISOString()}::timestamptz`.execute(em.getKysely());
+  const [row] = rows;
+  return row === undefined ? null : { ...row, expiresAt: new Date(row.expiresAt) };
+}
+
+function readEmail(text: string): string {
+  const email = text.trim();
+  if (/^[^\s@]+@[^\s@]+$/.test(email) && email.length <= 254) return email;
+  throw new IdentityRefused('email_malformed', 'That is no e-mail address; it looks like ada@example.org.');
+}
+
+async function assertOrganization(tx: EntityManager, organizationId: string): Promise<void> {
+  const { rows } = await sql`select id from organization where id = ${organizationId}`.execute(tx.getKysely());
+  if (rows.length === 0) throw new IdentityRefused('no_such_organization', 'There is no such organization.');
+}
+
+/** The member with the address, else whoever signs in with it, else somebody new. Members who left count only when nobody else has the address. */
+async function findInvitee(tx: EntityManager, organizationId: string, email: string): Promise<Invitee> {
+  const { rows } = await sql<MemberRow & { signsIn: boolean; isElsewhere: boolean; signsInWith: boolean }>`
+    select p.id as "personId", m.name, m.email, m.title, m.status,
+      array(select distinct permission from membership_role mr join role r on r.id = mr.role_id, unnest(r.permissions) as permission
+        where mr.organization_id = m.organization_id and mr.person_id = m.person_id) as permissions,
+      exists (select from membership_role mr join role r on r.id = mr.role_id
+        where mr.organization_id = m.organization_id and mr.person_id = m.person_id and r.organization_id is null and r.key = 'owner') as "isOwner",
+      i.person_id is not null as "signsIn", coalesce(lower(i.email) = lower(${email}), false) as "signsInWith",
+      exists (select from membership e where e.person_id = p.id and e.organization_id <> ${organizationId} and e.status <> 'left') as "isElsewhere"
+    from person p
+    left join membership m on m.organization_id = ${organizationId} and m.person_id = p.id
+    left join sign_in i on i.person_id = p.id
+    where p.id in (
+      select person_id from membership where organization_id = ${organizationId} and lower(email) = lower(${email})
+      union all select person_id from sign_in where lower(email) = lower(${email}))
+    order by p.id`.execute(tx.getKysely());
+  const members = rows.filter(({ status }) => status !== null);
+  const present = members.filter(({ status }) => status !== 'left');
+  const candidates = present.length > 0 ? present : members.length > 0 ? members : rows;
+  if (candidates.length > 1)
+    throw new IdentityRefused(
+      'email_ambiguous',
+      'Several members have this address. Give each an address of their own first.',
+    );
+  const [found] = candidates;
+  if (found === undefined)
+    return { personId: `usr_${randomUUIDv7().replaceAll('-', '')}`, member: null, signsIn: false, isElsewhere: false };
+  if (rows.some(({ personId, signsInWith }) => signsInWith && personId !== found.personId))
+    throw new IdentityRefused(
+      'email_taken',
+      'Somebody else signs in with this address. Give the member another address first.',
+    );
+  const { signsIn, isElsewhere, personId } = found;
+  return { personId, member: found.status === null ? null : found, signsIn, isElsewhere };
+}
+
+const rolesOf = ({ member }: Invitee): Pick<Role, 'isOwner' | 'permissions'>[] =>
+  member === null ? [] : [{ isOwner: member.isOwner, permissions: member.permissions }];
+
+/** All roles, or why not. */
+async function getRoles(tx: EntityManager, organizationId: string, keys: readonly string[]): Promise<Role[]> {
+  const { rows } = await sql<Role>`
+    select id, key, organization_id is null and key = 'owner' as "isOwner", permissions from role
+    where (organization_id is null or organization_id = ${organizationId}) and key = any (${sql.val([...keys])}::text[]) order by key`.execute(
+    tx.getKysely(),
+  );
+  const missing = keys.filter((key) => !rows.some((role) => role.key === key));
+  if (missing.length > 0)
+    throw new IdentityRefused('no_such_role', `The organization has no role ${missing.join(', ')}.`);
+  return rows;
+}
+
+function assertMayInvite(
+  actor: Actor,
+  { member, signsIn, isElsewhere }: Invitee,
+  given: Pick<Role, 'isOwner' | 'permissions'>[],
+) {
+  for (const role of given) {
+    assertMayTouch(actor, role);
+    assertHolds(actor, role.permissions);
+  }
+  if (member?.status === 'suspended')
+    throw new IdentityRefused('member_suspended', 'This member is suspended. Reinstate them instead.');
+  const isOperator = actor.personId === null;
+  if (isOperator) return;
+  if (signsIn && member?.status === 'active')
+    throw new IdentityRefused(
+      'operator_needed',
+      'This member has enrolled already. If they have lost their password or second factor, an operator can make a link for them.',
+    );
+  if (!signsIn && isElsewhere)
+    throw new IdentityRefused(
+      'operator_needed',
+      'This person belongs to another organization too; an operator makes their first link.',
+    );
+}
+
+function kindOf(actor: Actor, { member, signsIn }: Invitee): EnrolmentKind {
+  if (!signsIn) return 'enrol';
+  return actor.personId === null && member?.status === 'active' ? 'recover' : 'join';
+}
+
+/** Somebody new gets a row, who had left is invited again with these roles alone, others get the roles beside theirs. */
+async function writeMember(
+  tx: EntityManager,
+  { organizationId, email, name, title }: CreateEnrolment,
+  { personId, member }: Invitee,
+  roles: Role[],
+): Promise<void> {
+  if (member === null) {
+    await sql`insert into person (id) values (${personId}) on conflict do nothing`.execute(tx.getKysely());
+    await sql`
+      insert into membership (organization_id, person_id, name, email, title, status)
+      values (${organizationId}, ${personId}, ${(name?.trim() || email.split('@')[0]) ?? email}, ${email}, ${title?.trim() || null}, 'invited')`.execute(
+      tx.getKysely(),
+    );
+  } else if (member.status === 'left') {
+    await sql`delete from membership_role where organization_id = ${organizationId} and person_id = ${personId}`.execute(
+      tx.getKysely(),
+    );
+    await sql`
+      update membership set status = 'invited', name = coalesce(${name?.trim() || null}, name), title = coalesce(${title?.trim() || null}, title)
+      where organization_id = ${organizationId} and person_id = ${personId}`.execute(tx.getKysely());
+  }
+  for (const role of roles)
+    await sql`
+      insert into membership_role (organization_id, person_id, role_id) values (${organizationId}, ${personId}, ${role.id}) on conflict do nothing`.execute(
+      tx.getKysely(),
+    );
+}

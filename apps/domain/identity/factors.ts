@@ -1,0 +1,169 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import { recordPersonActivity } from './activity.ts';
+import { admitAttempt, forgetFailures } from './attempts.ts';
+import { findTotpSetup, setupOver, storeChallenge, takeChallenge } from './challenges.ts';
+import { insertPasskey, insertTotp, listPasskeyRows } from './factor-rows.ts';
+import { getNewPasskey, passkeySetupOptions } from './passkey.ts';
+import { countRecoveryCodes, replaceRecoveryCodes } from './recovery-codes.ts';
+import { IdentityRefused } from './refused.ts';
+import { attemptOf, wrongCode } from './second-factor.ts';
+import { assertFull, assertSteppedUp, endSessions } from './sessions.ts';
+import { findTotpStep, makeTotpSecret, openTotp, sealTotp, totpUri } from './totp.ts';
+import type { FactorListing, FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
+
+/** A person's second factors: adding, removing and renewing them asks for a fresh second factor each time (ASVS 7.5.1), and each leaves its line. */
+
+/** The person's factors, oldest first, and how many recovery codes are left. */
+export async function listFactors(
+  em: EntityManager,
+  session: Session,
+): Promise<{ factors: FactorListing[]; recoveryCodesLeft: number }> {
+  assertFull(session);
+  const { rows } = await sql<FactorListing>`
+    select id, kind, name, created_at as "createdAt", last_used_at as "lastUsedAt" from second_factor
+    where person_id = ${session.personId} order by created_at, id`.execute(em.getKysely());
+  const factors = rows.map((row) => ({
+    ...row,
+    createdAt: new Date(row.createdAt),
+    lastUsedAt: row.lastUsedAt === null ? null : new Date(row.lastUsedAt),
+  }));
+  return { factors, recoveryCodesLeft: await countRecoveryCodes(em, session.personId) };
+}
+
+/** Begins with another authenticator app: its secret, to type, and the text of the QR code. Nothing changes before `addTotp`. */
+export async function startTotp(
+  em: EntityManager,
+  session: Session,
+  { sealingKeys, relyingParty }: FactorSettings,
+  now: () => Date = () => new Date(),
+): Promise<{ secret: string; uri: string }> {
+  assertSteppedUp(session, now());
+  const secret = makeTotpSecret();
+  const stored = { challenge: null, totpSealed: sealTotp(secret, session.id, sealingKeys) };
+  await storeChallenge(em.fork(), { sessionId: session.id, purpose: 'totp_setup' }, stored, now());
+  return { secret, uri: totpUri(secret, session.email, relyingParty.name) };
+}
+
+/** Adds the app that was begun with, once it shows a right code. Returns its id. @throws IdentityRefused `wrong_code`, `setup_over`, `step_up_needed`, `too_many_attempts` */
+export async function addTotp(
+  em: EntityManager,
+  session: Session,
+  { code, name, visitor }: { code: string; name: string; visitor: Visitor },
+  { sealingKeys }: Pick<FactorSettings, 'sealingKeys'>,
+  now: () => Date = () => new Date(),
+): Promise<{ id: string }> {
+  assertSteppedUp(session, now());
+  const sealed = await findTotpSetup(em.fork(), session.id, now());
+  if (sealed === null) throw setupOver();
+  const attempt = attemptOf(session, visitor);
+  await admitAttempt(em, attempt, now());
+  const secret = openTotp(sealed, session.id, sealingKeys);
+  const step = findTotpStep(secret, code, now());
+  if (step === null) throw wrongCode();
+  return em.fork().transactional(async (tx) => {
+    if ((await takeChallenge(tx, { sessionId: session.id, purpose: 'totp_setup' }, now())) === null) throw setupOver();
+    const id = randomUUIDv7();
+    const { personId } = session;
+    await insertTotp(tx, { id, personId, name, sealed: sealTotp(secret, id, sealingKeys), step }, now());
+    await forgetFailures(tx, attempt);
+    await recordPersonActivity(tx, {
+      ...{ personId, action: 'factor.add', visitor },
+      detail: { factorId: id, kind: 'totp' },
+    });
+    return { id };
+  });
+}
+
+/** Begins with another passkey: options for `navigator.credentials.create`, whose answer `addPasskey` takes. */
+export async function startPasskey(
+  em: EntityManager,
+  session: Session,
+  party: RelyingParty,
+  now: () => Date = () => new Date(),
+) {
+  assertSteppedUp(session, now());
+  const known = await listPasskeyRows(em.fork(), session.personId);
+  const person = { ...session, name: session.memberships[0]?.name ?? session.email };
+  const options = await passkeySetupOptions(
+    person,
+    known.map(({ credentialId }) => credentialId),
+    party,
+  );
+  const stored = { challenge: options.challenge, totpSealed: null };
+  await storeChallenge(em.fork(), { sessionId: session.id, purpose: 'passkey_setup' }, stored, now());
+  return options;
+}
+
+/** Adds the passkey that answers. Returns its id. @throws IdentityRefused `wrong_passkey`, `setup_over`, `factor_known`, `step_up_needed` */
+export async function addPasskey(
+  em: EntityManager,
+  session: Session,
+  { response, name, visitor }: { response: unknown; name: string; visitor: Visitor },
+  party: RelyingParty,
+  now: () => Date = () => new Date(),
+): Promise<{ id: string }> {
+  assertSteppedUp(session, now());
+  const taken = await takeChallenge(em.fork(), { sessionId: session.id, purpose: 'passkey_setup' }, now());
+  const challenge = taken?.challenge ?? null;
+  if (challenge === null) throw setupOver();
+  const passkey = await getNewPasskey(response, challenge, party);
+  return em.fork().transactional(async (tx) => {
+    const id = randomUUIDv7();
+    const { personId } = session;
+    await insertPasskey(tx, { id, personId, name, passkey }, now());
+    await recordPersonActivity(tx, {
+      ...{ personId, action: 'factor.add', visitor },
+      detail: { factorId: id, kind: 'passkey' },
+    });
+    return { id };
+  });
+}
+
+/**
+ * Removes a factor; the person's other sessions end, since whoever had it may be in one. The last one stays, however many are removed at once.
+ *
+ * @throws IdentityRefused `no_such_factor`, `last_factor`, `step_up_needed`.
+ */
+export async function removeFactor(
+  em: EntityManager,
+  session: Session,
+  { factorId, visitor }: { factorId: string; visitor: Visitor },
+  now: () => Date = () => new Date(),
+): Promise<void> {
+  assertSteppedUp(session, now());
+  await em.fork().transactional(async (tx) => {
+    const { personId } = session;
+    // The database refuses the last one's removal by itself; the lock makes two at once get a sentence instead.
+    await sql`select from sign_in where person_id = ${personId} for no key update`.execute(tx.getKysely());
+    const { rows } = await sql<{ id: string; kind: string }>`
+      select id::text as id, kind from second_factor where person_id = ${personId}`.execute(tx.getKysely());
+    const found = rows.find(({ id }) => id === factorId.toLowerCase());
+    if (found === undefined) throw new IdentityRefused('no_such_factor', 'You have no such second factor.');
+    if (rows.length === 1)
+      throw new IdentityRefused('last_factor', 'This is your only second factor. Add another one first.');
+    await sql`delete from second_factor where id = ${found.id} and person_id = ${personId}`.execute(tx.getKysely());
+    await endSessions(tx, personId, session.id);
+    await recordPersonActivity(tx, {
+      ...{ personId, action: 'factor.remove', visitor },
+      detail: { factorId: found.id, kind: found.kind },
+    });
+  });
+}
+
+/** Ten new recovery codes instead of all the person had; shown once. @throws IdentityRefused `step_up_needed` */
+export async function renewRecoveryCodes(
+  em: EntityManager,
+  session: Session,
+  visitor: Visitor,
+  now: () => Date = () => new Date(),
+): Promise<string[]> {
+  assertSteppedUp(session, now());
+  return em.fork().transactional(async (tx) => {
+    const { personId } = session;
+    const codes = await replaceRecoveryCodes(tx, personId, now());
+    await recordPersonActivity(tx, { personId, action: 'recovery_codes.renew', visitor });
+    return codes;
+  });
+}

@@ -1,0 +1,41 @@
+/** The numbers of signing in, each named once with its unit. Source: OWASP ASVS 5.0 (V6, V7), level 2, unless a comment says otherwise. */
+
+/** A session ends then, however much it is used (ASVS 7.3.2). */
+export const sessionAbsoluteHours = 12;
+/** A session ends after this long without a request (ASVS 7.3.1). */
+export const sessionIdleMinutes = 30;
+/** A session that has only passed the password ends then: the second factor takes no longer. */
+export const passwordPassedMinutes = 10;
+/** The use of a session is written at most this often, so that a page's requests are not a write each. */
+export const sessionSeenEverySeconds = 60;
+/** A second factor counts as fresh this long. Source: design, section 7. */
+export const stepUpMinutes = 5;
+
+/** How long an enrolment link works. */
+export const enrolmentHours = 72;
+/** How long a passkey's challenge, or an authenticator app's secret that is being set up, waits for its answer. */
+export const challengeMinutes = 10;
+
+/** Characters of a password, counted in code points (ASVS 6.2.1, 6.2.9). */
+export const passwordMinLength = 12;
+export const passwordMaxLength = 128;
+
+/** Recovery codes a person gets at a time. */
+export const recoveryCodes = 10;
+/** Factors a person may have. */
+export const factorsPerPerson = 10;
+
+/** Failures of one person (or of an address nobody has) count this long. */
+export const personWindowHours = 24;
+/** Failures from one network count this long, whoever they were for: an office shares an address. */
+export const networkWindowMinutes = 15;
+/** Failures of one person from one network in the window, above which each waits for the one before it. */
+export const failuresPerPersonAndNetwork = 10;
+/** The same from everywhere. Higher, so that whoever fails on purpose elsewhere does not make the person wait. */
+export const failuresPerPerson = 100;
+/** Failures from one network in its window, above which the same holds. */
+export const failuresPerNetwork = 50;
+/** The first such wait; each further failure doubles it. */
+export const firstWaitSeconds = 30;
+/** The longest wait: nobody is ever locked out for longer. */
+export const longestWaitSeconds = 900;

@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto';
+import {
+  type AuthenticationResponseJSON,
+  generateAuthenticationOptions,
+  generateRegistrationOptions,
+  type RegistrationResponseJSON,
+  verifyAuthenticationResponse,
+  verifyRegistrationResponse,
+  type WebAuthnCredential,
+} from '@simplewebauthn/server';
+import { challengeMinutes } from './limits.ts';
+import { IdentityRefused } from './refused.ts';
+import type { RelyingParty } from './types.ts';
+
+/** Passkeys (WebAuthn). The authenticator always verifies its user, by finger, face or PIN; which make it is, is nobody's business: no attestation. */
+
+/** A passkey as it is stored. */
+export interface StoredPasskey {
+  credentialId: string;
+  publicKey: Buffer;
+  counter: number;
+  transports: string[];
+}
+
+const timeout = challengeMinutes * 60_000;
+/** COSE numbers of EdDSA, ES256 and RS256. Said here, because the library's own choice asks the runtime for what it still calls experimental. */
+const algorithms = [-8, -7, -257];
+
+/** What `navigator.credentials.create` takes, as JSON. `known` are ids of the person's passkeys, which their devices then do not offer again. */
+export function passkeySetupOptions(
+  person: { personId: string; email: string; name: string },
+  known: readonly string[],
+  party: RelyingParty,
+) {
+  return generateRegistrationOptions({
+    ...{ rpName: party.name, rpID: party.id, userName: person.email, userDisplayName: person.name, timeout },
+    // At most 64 bytes, and no id of ours on a stranger's device.
+    userID: new Uint8Array(createHash('sha256').update(`passkey\0${person.personId}`).digest()),
+    attestationType: 'none',
+    supportedAlgorithmIDs: algorithms,
+    excludeCredentials: known.map((id) => ({ id })),
+    authenticatorSelection: { residentKey: 'preferred', userVerification: 'required' },
+  });
+}
+
+/** What `navigator.credentials.get` takes, as JSON, for one of these passkeys. */
+export function passkeyUseOptions(known: readonly StoredPasskey[], party: RelyingParty) {
+  return generateAuthenticationOptions({
+    ...{ rpID: party.id, timeout, userVerification: 'required' as const },
+    allowCredentials: known.map(({ credentialId, transports }) => ({ id: credentialId, transports })),
+  });
+}
+
+/** The new passkey that answers a challenge. `response` is what the browser sent, not trusted in any way. @throws IdentityRefused `wrong_passkey` */
+export async function getNewPasskey(response: unknown, challenge: string, party: RelyingParty): Promise<StoredPasskey> {
+  const result = await judged(() =>
+    verifyRegistrationResponse({
+      response: response as RegistrationResponseJSON,
+      ...expected(challenge, party),
+      ...{ requireUserVerification: true, supportedAlgorithmIDs: algorithms },
+    }),
+  );
+  if (!result?.verified) throw wrongPasskey();
+  const { id, publicKey, counter, transports = [] } = result.registrationInfo.credential;
+  return { credentialId: id, publicKey: Buffer.from(publicKey), counter, transports: transports.map(String) };
+}
+
+/** The counter of a passkey that has answered a challenge rightly; it never goes back. @throws IdentityRefused `wrong_passkey` */
+export async function getNewCounter(
+  response: unknown,
+  passkey: StoredPasskey,
+  challenge: string,
+  party: RelyingParty,
+): Promise<number> {
+  const { credentialId, counter, publicKey } = passkey;
+  const credential: WebAuthnCredential = { id: credentialId, counter, publicKey: new Uint8Array(publicKey) };
+  const result = await judged(() =>
+    verifyAuthenticationResponse({
+      response: response as AuthenticationResponseJSON,
+      ...expected(challenge, party),
+      ...{ credential, requireUserVerification: true },
+    }),
+  );
+  if (!result?.verified) throw wrongPasskey();
+  return result.authenticationInfo.newCounter;
+}
+
+/** The id of the passkey that says it answers; null when the answer is no such thing. */
+export function findCredentialId(response: unknown): string | null {
+  if (typeof response !== 'object' || response === null || !('id' in response)) return null;
+  return typeof response.id === 'string' ? response.id : null;
+}
+
+const expected = (challenge: string, { id, origin }: RelyingParty) => ({
+  expectedChallenge: challenge,
+  expectedOrigin: origin,
+  expectedRPID: id,
+});
+
+/** The library throws for whatever is wrong with an answer: to us each is the same, an answer that does not count. */
+async function judged<T>(work: () => Promise<T>): Promise<T | null> {
+  try {
+    return await work();
+  } catch {
+    return null;
+  }
+}
+
+export const wrongPasskey = () =>
+  new IdentityRefused('wrong_passkey', 'That passkey was not accepted. Try again, or use another second factor.');

@@ -1,0 +1,98 @@
+import { argon2 as argon2Callback, randomBytes, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
+import { isCommonPassword } from './common-passwords.ts';
+import { passwordMaxLength, passwordMinLength } from './limits.ts';
+import { IdentityRefused } from './refused.ts';
+
+/** Passwords at rest: argon2id by Node itself, in PHC string form, for example `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>`. */
+
+const argon2 = promisify(argon2Callback);
+
+/** OWASP's password storage cheat sheet: 19 MiB, two passes, one lane (25 ms on one core here). */
+const current = { memoryKib: 19_456, passes: 2, lanes: 1 };
+const saltBytes = 16;
+const hashBytes = 32;
+const form = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{16,171})$/;
+
+/** What a password is checked against when nobody has the address: the same work, and never right. Made with `current`, so it costs the same. */
+const nobodys = `$argon2id$v=19$m=${current.memoryKib},t=${current.passes},p=${current.lanes}$${base64(Buffer.alloc(saltBytes, 1))}$${base64(Buffer.alloc(hashBytes, 1))}`;
+
+/** Hashes a password with a salt of its own. */
+export async function hashPassword(password: string): Promise<string> {
+  const salt = randomBytes(saltBytes);
+  const hash = await derive(password, salt, current, hashBytes);
+  return `$argon2id$v=19$m=${current.memoryKib},t=${current.passes},p=${current.lanes}$${base64(salt)}$${base64(hash)}`;
+}
+
+/** Whether a password is the one that was hashed. `hash` null, for a person nobody knows: false, after as much work. */
+export async function isPassword(password: string, hash: string | null): Promise<boolean> {
+  // Longer than any password can be: not worth more work than another, and not truncated either.
+  const isPossible = lengthOf(password) <= passwordMaxLength;
+  const parsed = parse(hash ?? nobodys);
+  const derived = await derive(isPossible ? password : '', parsed.salt, parsed, parsed.hash.length);
+  return timingSafeEqual(derived, parsed.hash) && isPossible && hash !== null;
+}
+
+/** Whether a hash was made with other costs than today's, and is to be made anew while the password is at hand. */
+export function isOutdated(hash: string): boolean {
+  const { memoryKib, passes, lanes } = parse(hash);
+  return memoryKib !== current.memoryKib || passes !== current.passes || lanes !== current.lanes;
+}
+
+/**
+ * Judges a new password: its length in code points and whether it is guessed first. Any characters will do (ASVS 6.2.5).
+ *
+ * @param context texts about its person: name, address, organization.
+ * @throws IdentityRefused
+ */
+export async function assertNewPassword(password: string, context: readonly string[]): Promise<void> {
+  const length = lengthOf(password);
+  if (length < passwordMinLength)
+    throw new IdentityRefused(
+      'password_too_short',
+      `A password has at least ${passwordMinLength} characters; this one has ${length}. A few unrelated words make a good one.`,
+    );
+  if (length > passwordMaxLength)
+    throw new IdentityRefused(
+      'password_too_long',
+      `A password has at most ${passwordMaxLength} characters; this one has ${length}.`,
+    );
+  if (await isCommonPassword(password, context))
+    throw new IdentityRefused(
+      'password_common',
+      'This password is easy to guess: it is common, or made of a few common words, of your name or of your address. Take four or more unrelated words.',
+    );
+}
+
+const lengthOf = (password: string) => [...password].length;
+
+function derive(
+  password: string,
+  salt: Buffer,
+  { memoryKib, passes, lanes }: typeof current,
+  bytes: number,
+): Promise<Buffer> {
+  const parameters = {
+    message: password,
+    nonce: salt,
+    parallelism: lanes,
+    tagLength: bytes,
+    memory: memoryKib,
+    passes,
+  };
+  return argon2('argon2id', parameters);
+}
+
+function parse(phc: string) {
+  const [whole, memory, passes, lanes, salt = '', hash = ''] = form.exec(phc) ?? [];
+  if (whole === undefined) throw new TypeError('a stored password hash is not argon2id in PHC form');
+  return {
+    ...{ memoryKib: Number(memory), passes: Number(passes), lanes: Number(lanes) },
+    ...{ salt: Buffer.from(salt, 'base64'), hash: Buffer.from(hash, 'base64') },
+  };
+}
+
+/** PHC strings leave the padding out. */
+function base64(bytes: Buffer): string {
+  return bytes.toString('base64').replace(/=+$/, '');
+}

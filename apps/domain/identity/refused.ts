@@ -1,0 +1,47 @@
+/** Why signing in, enrolling or a change of one's own sign-in was refused. */
+export type IdentityRefusal =
+  | 'wrong_credentials'
+  | 'too_many_attempts'
+  | 'wrong_code'
+  | 'wrong_passkey'
+  | 'session_over'
+  | 'second_factor_needed'
+  | 'step_up_needed'
+  | 'no_such_session'
+  | 'no_such_factor'
+  | 'last_factor'
+  | 'too_many_factors'
+  | 'setup_over'
+  | 'factor_known'
+  | 'password_too_short'
+  | 'password_too_long'
+  | 'password_common'
+  | 'password_unchanged'
+  | 'link_over'
+  | 'password_first'
+  | 'sign_in_first'
+  | 'link_of_another'
+  | 'email_malformed'
+  | 'email_taken'
+  | 'email_ambiguous'
+  | 'no_such_organization'
+  | 'no_such_role'
+  | 'may_not_invite'
+  | 'member_suspended'
+  | 'operator_needed';
+
+/**
+ * A refusal of the domain: `reason` for the program, `message` a sentence for the person who asked. Neither holds a secret, nor tells
+ * whether an address is known. `retryAt` says from when an attempt is taken again, null when that is at once or never.
+ */
+export class IdentityRefused extends Error {
+  readonly reason: IdentityRefusal;
+  readonly retryAt: Date | null;
+
+  constructor(reason: IdentityRefusal, message: string, retryAt: Date | null = null) {
+    super(message);
+    this.name = 'IdentityRefused';
+    this.reason = reason;
+    this.retryAt = retryAt;
+  }
+}

@@ -1,0 +1,164 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import { recordPersonActivity } from './activity.ts';
+import { type Attempt, admitAttempt, factorSubject, forgetFailures, stepUpSubject } from './attempts.ts';
+import { storeChallenge, takeChallenge } from './challenges.ts';
+import { listPasskeyRows, listTotpRows, type TotpRow } from './factor-rows.ts';
+import { findCredentialId, getNewCounter, passkeyUseOptions, wrongPasskey } from './passkey.ts';
+import { countRecoveryCodes, takeRecoveryCode } from './recovery-codes.ts';
+import { IdentityRefused } from './refused.ts';
+import { recordSecondFactor } from './sessions.ts';
+import { findTotpStep, openTotp, resealTotp } from './totp.ts';
+import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
+
+/**
+ * Giving the second factor: the second step of signing in, and the step-up of a session that is in. Each success gives the session a new token and leaves its line;
+ * each failure counts and leaves its line.
+ */
+
+/** A second factor was accepted: the session's new token. */
+export interface SecondFactorPassed {
+  token: string;
+}
+
+type Step = 'totp' | 'passkey' | 'recovery_code';
+
+/**
+ * Accepts the code of an authenticator app. A code is accepted once, of its time step and no earlier one, whoever tries it at the same moment.
+ *
+ * @throws IdentityRefused `wrong_code`, `too_many_attempts`, `session_over`.
+ */
+export async function passTotp(
+  em: EntityManager,
+  session: Session,
+  { code, visitor }: { code: string; visitor: Visitor },
+  settings: Pick<FactorSettings, 'sealingKeys'>,
+  now: () => Date = () => new Date(),
+): Promise<SecondFactorPassed> {
+  const take = async (tx: EntityManager) => {
+    for (const row of await listTotpRows(tx, session.personId))
+      if (await takeTotp(tx, row, code, settings, now())) return true;
+    return false;
+  };
+  return pass(em, { session, visitor, step: 'totp', take }, now);
+}
+
+/** Whether the code is this app's, and newer than all that were accepted: the condition is the statement's, so of two at once one is taken. */
+async function takeTotp(
+  tx: EntityManager,
+  { id, sealed }: TotpRow,
+  code: string,
+  { sealingKeys }: Pick<FactorSettings, 'sealingKeys'>,
+  at: Date,
+): Promise<boolean> {
+  const step = findTotpStep(openTotp(sealed, id, sealingKeys), code, at);
+  if (step === null) return false;
+  const { rows } = await sql`
+    update second_factor set totp_last_step = ${step}, last_used_at = ${at.toISOString()}::timestamptz,
+      totp_sealed = coalesce(${resealTotp(sealed, id, sealingKeys)}::bytea, totp_sealed)
+    where id = ${id} and totp_last_step < ${step} returning id`.execute(tx.getKysely());
+  return rows.length > 0;
+}
+
+/** Asks the person's passkeys: options for `navigator.credentials.get`, whose answer `passPasskey` takes. @throws IdentityRefused `no_such_factor` */
+export async function startPasskeyUse(
+  em: EntityManager,
+  session: Session,
+  party: RelyingParty,
+  now: () => Date = () => new Date(),
+) {
+  const known = await listPasskeyRows(em.fork(), session.personId);
+  if (known.length === 0) throw new IdentityRefused('no_such_factor', 'You have no passkey here.');
+  const options = await passkeyUseOptions(known, party);
+  const stored = { challenge: options.challenge, totpSealed: null };
+  await storeChallenge(em.fork(), { sessionId: session.id, purpose: 'passkey_use' }, stored, now());
+  return options;
+}
+
+/**
+ * Accepts the answer of a passkey to the session's last challenge, which is used up by it, right or wrong.
+ *
+ * @throws IdentityRefused `wrong_passkey`, also for a late answer, another's passkey, or a counter that went back; `too_many_attempts`, `session_over`.
+ */
+export async function passPasskey(
+  em: EntityManager,
+  session: Session,
+  { response, visitor }: { response: unknown; visitor: Visitor },
+  party: RelyingParty,
+  now: () => Date = () => new Date(),
+): Promise<SecondFactorPassed> {
+  // A transaction of its own, so that a wrong answer uses the challenge up too.
+  const challenge = await takeChallenge(em.fork(), { sessionId: session.id, purpose: 'passkey_use' }, now());
+  const take = async (tx: EntityManager) => {
+    const asked = challenge?.challenge ?? null;
+    const known = await listPasskeyRows(tx, session.personId);
+    const passkey = known.find(({ credentialId }) => credentialId === findCredentialId(response));
+    if (asked === null || passkey === undefined) return false;
+    const counter = await getNewCounter(response, passkey, asked, party).catch(refusedToNull);
+    if (counter === null) return false;
+    // A passkey that does not count says 0 each time; one that counts never says the same twice.
+    const { rows } = await sql`
+      update second_factor set counter = ${counter}, last_used_at = ${now().toISOString()}::timestamptz
+      where id = ${passkey.id} and (counter < ${counter} or (counter = 0 and ${counter}::bigint = 0)) returning id`.execute(
+      tx.getKysely(),
+    );
+    return rows.length > 0;
+  };
+  return pass(em, { session, visitor, step: 'passkey', take }, now);
+}
+
+/** Accepts a recovery code, which is used up. `left` says how many the person still has. @throws IdentityRefused `wrong_code`, `too_many_attempts`, `session_over` */
+export async function passRecoveryCode(
+  em: EntityManager,
+  session: Session,
+  { code, visitor }: { code: string; visitor: Visitor },
+  now: () => Date = () => new Date(),
+): Promise<SecondFactorPassed & { left: number }> {
+  const take = (tx: EntityManager) => takeRecoveryCode(tx, session.personId, code, now());
+  const passed = await pass(em, { session, visitor, step: 'recovery_code', take }, now);
+  return { ...passed, left: await countRecoveryCodes(em.fork(), session.personId) };
+}
+
+/** What the three have in common. `take` says whether the factor is accepted, and uses it up in the transaction given. */
+async function pass(
+  em: EntityManager,
+  {
+    session,
+    visitor,
+    step,
+    take,
+  }: { session: Session; visitor: Visitor; step: Step; take: (tx: EntityManager) => Promise<boolean> },
+  now: () => Date,
+): Promise<SecondFactorPassed> {
+  const attempt = attemptOf(session, visitor);
+  await admitAttempt(em, attempt, now());
+  const { personId } = session;
+  const passed = await em.fork().transactional(async (tx) => {
+    const isAccepted = await take(tx);
+    if (!isAccepted) {
+      await recordPersonActivity(tx, { personId, action: 'sign_in.failure', visitor, detail: { step } });
+      return null;
+    }
+    const renewed = await recordSecondFactor(tx, session.id, now());
+    await forgetFailures(tx, attempt);
+    const action = session.state === 'full' ? 'sign_in.step_up' : 'sign_in.complete';
+    await recordPersonActivity(tx, { personId, action, visitor, detail: { step, sessionId: session.id } });
+    return renewed;
+  });
+  if (passed !== null) return passed;
+  throw step === 'passkey' ? wrongPasskey() : wrongCode();
+}
+
+/** At the door a person's attempts count together; inside, those of each session, so that nobody outside can use them up. */
+export function attemptOf(session: Session, visitor: Visitor): Attempt {
+  const subject = session.state === 'full' ? stepUpSubject(session.id) : factorSubject(session.personId);
+  return { subject, address: visitor.address };
+}
+
+function refusedToNull(error: unknown): null {
+  if (error instanceof IdentityRefused) return null;
+  throw error;
+}
+
+export const wrongCode = () =>
+  new IdentityRefused('wrong_code', 'That code is not right, or was used already. Take the next one that is shown.');

@@ -1,0 +1,201 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import { recordPersonActivity } from './activity.ts';
+import {
+  passwordPassedMinutes,
+  sessionAbsoluteHours,
+  sessionIdleMinutes,
+  sessionSeenEverySeconds,
+  stepUpMinutes,
+} from './limits.ts';
+import { IdentityRefused } from './refused.ts';
+import { findTokenHash, hashOf, makeToken } from './token.ts';
+import type { Session, SessionListing, Visitor } from './types.ts';
+
+/** Sessions of the console. Source: design, section 7; OWASP ASVS 5.0, V7. */
+
+/**
+ * The living session that a token belongs to; null when there is none: never was, ended, idle too long, or its person may not enter any organization any more.
+ * One statement: the session, its person, what they may do where now; and, once a minute, that it was seen.
+ *
+ * @param now the clock: sessions end by it, 12 hours after they began and 30 minutes after their last use.
+ * @param isUse false for what a page asks by itself while nobody is there: it finds the session and keeps it alive no longer.
+ */
+export async function findSession(em: EntityManager, token: string, now: Date, isUse = true): Promise<Session | null> {
+  const hash = findTokenHash(token);
+  if (hash === null) return null;
+  const at = sql`${now.toISOString()}::timestamptz`;
+  const { rows } = await sql<Session>`
+    with found as (
+      select s.id, s.person_id, s.state, s.created_at, s.last_seen_at, s.expires_at, s.second_factor_at
+      from console_session s
+      where s.token_hash = ${hash} and s.expires_at > ${at} and s.last_seen_at > ${at} - make_interval(mins => ${sessionIdleMinutes})
+    ), seen as (
+      update console_session s set last_seen_at = ${at} from found f
+      where ${isUse} and s.id = f.id and f.last_seen_at <= ${at} - make_interval(secs => ${sessionSeenEverySeconds})
+    )
+    select f.id, f.person_id as "personId", i.email, f.state, f.created_at as "createdAt", f.last_seen_at as "lastSeenAt",
+      f.expires_at as "expiresAt", f.second_factor_at as "secondFactorAt", m.memberships
+    from found f
+    join sign_in i on i.person_id = f.person_id
+    cross join lateral (
+      select json_agg(json_build_object(
+        'organizationId', o.id, 'organizationName', o.name, 'name', m.name, 'email', m.email, 'title', m.title, 'status', m.status,
+        'roleKeys', array(
+          select r.key from membership_role mr join role r on r.id = mr.role_id
+          where mr.organization_id = m.organization_id and mr.person_id = m.person_id order by r.key),
+        'permissions', array(
+          select distinct p from membership_role mr join role r on r.id = mr.role_id, unnest(r.permissions) as p
+          where mr.organization_id = m.organization_id and mr.person_id = m.person_id and m.status = 'active' order by p)
+        ) order by o.name collate "C", o.id) as memberships
+      from membership m join organization o on o.id = m.organization_id
+      where m.person_id = f.person_id and m.status in ('active', 'invited')
+    ) m
+    where m.memberships is not null`.execute(em.getKysely());
+  const [found] = rows;
+  return found === undefined ? null : { ...found, ...datesOf(found), secondFactorAt: dateOrNull(found.secondFactorAt) };
+}
+
+/** Begins a session that has passed the password alone, in the transaction that saw it pass. Returns its token. */
+export async function startSession(
+  tx: EntityManager,
+  { personId, visitor }: { personId: string; visitor: Visitor },
+  now: Date,
+): Promise<{ token: string; sessionId: string }> {
+  const token = makeToken();
+  const sessionId = randomUUIDv7();
+  const at = now.toISOString();
+  await sql`
+    insert into console_session (id, token_hash, person_id, state, created_at, last_seen_at, expires_at, second_factor_at, address, user_agent)
+    values (${sessionId}, ${hashOf(token)}, ${personId}, 'password_passed', ${at}::timestamptz, ${at}::timestamptz,
+      ${at}::timestamptz + make_interval(mins => ${passwordPassedMinutes}), null, ${visitor.address}::inet, ${visitor.userAgent.slice(0, 300)})`.execute(
+    tx.getKysely(),
+  );
+  return { token, sessionId };
+}
+
+/**
+ * Records that a session gave a second factor now, in the transaction that saw it: it is `full`, its step-up is fresh, and it has a new token; the old one is dead.
+ *
+ * @throws IdentityRefused `session_over` when it has ended meanwhile.
+ */
+export async function recordSecondFactor(tx: EntityManager, sessionId: string, now: Date): Promise<{ token: string }> {
+  const token = makeToken();
+  const at = sql`${now.toISOString()}::timestamptz`;
+  const { rows } = await sql`
+    update console_session set token_hash = ${hashOf(token)}, state = 'full', second_factor_at = ${at}, last_seen_at = ${at},
+      expires_at = case state when 'full' then expires_at else ${at} + make_interval(hours => ${sessionAbsoluteHours}) end
+    where id = ${sessionId} and expires_at > ${at}
+    returning id`.execute(tx.getKysely());
+  if (rows.length === 0) throw sessionOver();
+  return { token };
+}
+
+/** Whether the second factor is to be given again before an action that asks for a fresh one. Source: design, section 7. */
+export function needsStepUp(session: Pick<Session, 'state' | 'secondFactorAt'>, now: Date): boolean {
+  if (session.state !== 'full' || session.secondFactorAt === null) return true;
+  return now.getTime() - session.secondFactorAt.getTime() > stepUpMinutes * 60_000;
+}
+
+/** @throws IdentityRefused unless the session is `full`. */
+export function assertFull(session: Pick<Session, 'state'>): void {
+  if (session.state === 'full') return;
+  throw new IdentityRefused('second_factor_needed', 'Finish signing in with your second factor first.');
+}
+
+/** @throws IdentityRefused when the second factor is to be given again first. */
+export function assertSteppedUp(session: Pick<Session, 'state' | 'secondFactorAt'>, now: Date): void {
+  assertFull(session);
+  if (!needsStepUp(session, now)) return;
+  throw new IdentityRefused(
+    'step_up_needed',
+    'Give your second factor again: this needs one given in the last 5 minutes.',
+  );
+}
+
+/** The living sessions of the person, the last used first. */
+export async function listSessions(em: EntityManager, session: Session, now: Date): Promise<SessionListing[]> {
+  assertFull(session);
+  const at = sql`${now.toISOString()}::timestamptz`;
+  const { rows } = await sql<Omit<SessionListing, 'isThis'>>`
+    select id, state, created_at as "createdAt", last_seen_at as "lastSeenAt", expires_at as "expiresAt", host(address) as address, user_agent as "userAgent"
+    from console_session
+    where person_id = ${session.personId} and expires_at > ${at} and last_seen_at > ${at} - make_interval(mins => ${sessionIdleMinutes})
+    order by last_seen_at desc, id desc`.execute(em.getKysely());
+  return rows.map((row) => ({
+    ...{ ...row, ...datesOf(row) },
+    isThis: row.id === session.id,
+  }));
+}
+
+/**
+ * Ends one of the person's sessions at once; their own by its id is signing out, also of a session that is not `full` yet.
+ *
+ * @throws IdentityRefused `no_such_session` when the person has none of that id, `second_factor_needed` for another than their own before it is full.
+ */
+export async function endSession(
+  em: EntityManager,
+  session: Session,
+  sessionId: string,
+  visitor: Visitor,
+): Promise<void> {
+  if (sessionId !== session.id) assertFull(session);
+  await em.fork().transactional(async (tx) => {
+    const { rows } = await sql`
+      delete from console_session where id::text = ${sessionId.toLowerCase()} and person_id = ${session.personId} returning id`.execute(
+      tx.getKysely(),
+    );
+    if (rows.length === 0)
+      throw new IdentityRefused('no_such_session', 'You have no such session; it has ended already.');
+    const isOwn = sessionId === session.id;
+    await recordPersonActivity(tx, {
+      ...{ personId: session.personId, action: isOwn ? 'session.sign_out' : 'session.end', visitor },
+      detail: { sessionId },
+    });
+  });
+}
+
+/** Ends every session of the person but this one, at once. Returns how many lived. */
+export async function endOtherSessions(em: EntityManager, session: Session, visitor: Visitor): Promise<number> {
+  assertFull(session);
+  return em.fork().transactional(async (tx) => {
+    const ended = await endSessions(tx, session.personId, session.id);
+    await recordPersonActivity(tx, {
+      ...{ personId: session.personId, action: 'session.end_others', visitor },
+      detail: { ended },
+    });
+    return ended;
+  });
+}
+
+/** Ends the sessions of a person, but for `exceptId`, in the transaction of the change that asks for it. Returns how many there were. */
+export async function endSessions(
+  tx: EntityManager,
+  personId: string,
+  exceptId: string | null = null,
+): Promise<number> {
+  const { rows } = await sql`
+    delete from console_session where person_id = ${personId} and id is distinct from ${exceptId}::uuid returning id`.execute(
+    tx.getKysely(),
+  );
+  return rows.length;
+}
+
+/** Ends the sessions of a person who may enter no organization any more. `findSession` would refuse them anyway; this erases them. */
+export async function endSessionsOfStranger(tx: EntityManager, personId: string): Promise<void> {
+  await sql`
+    delete from console_session s where s.person_id = ${personId}
+      and not exists (select from membership m where m.person_id = s.person_id and m.status in ('active', 'invited'))`.execute(
+    tx.getKysely(),
+  );
+}
+
+/** Moments come from the entity manager's connections as text. */
+const datesOf = ({ createdAt, lastSeenAt, expiresAt }: Record<'createdAt' | 'lastSeenAt' | 'expiresAt', Date>) => ({
+  ...{ createdAt: new Date(createdAt), lastSeenAt: new Date(lastSeenAt), expiresAt: new Date(expiresAt) },
+});
+
+const dateOrNull = (moment: Date | null) => (moment === null ? null : new Date(moment));
+
+export const sessionOver = () => new IdentityRefused('session_over', 'Your session is over. Sign in again.');

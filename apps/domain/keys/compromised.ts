@@ -1,0 +1,59 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import { recordActivity } from '../activity/record.ts';
+import { admitAttempt, forgetFailures } from '../identity/attempts.ts';
+import { hashOf } from '../identity/token.ts';
+import { fingerprints, type KeySecrets } from './fingerprint.ts';
+import { KeyRefused } from './refused.ts';
+import { assertMayManageKeys } from './revoke.ts';
+
+/** A key in whatever surrounds it: a header, a curl line, a line of a log. */
+const keysInText = /aln_[a-z]{2}_[0-9A-Za-z]{40}(?![0-9A-Za-z])/g;
+
+/**
+ * Finds the key of an organization that was seen where it should not be, by its fingerprint under every pepper in use, and notes in the activity log who reported it. Null for all
+ * else, without saying what it is: another organization's, another region's, or nobody's. The text is neither kept nor told to anyone.
+ *
+ * Nobody can guess a key (178 random bits); texts that are no key of the organization are counted all the same, like attempts to sign in, so that it is no way to keep the database busy.
+ *
+ * @throws KeyRefused when the person may not manage keys, or the text holds no key, or several.
+ * @throws IdentityRefused `too_many_attempts` after ten misses, with the time from which the next is heard.
+ */
+export async function findCompromisedKey(
+  em: EntityManager,
+  input: { organizationId: string; personId: string; text: string; address: string | null },
+  secrets: KeySecrets,
+  now: () => Date = () => new Date(),
+): Promise<{ keyId: string } | null> {
+  const { organizationId, personId, text, address } = input;
+  await assertMayManageKeys(em.fork(), organizationId, { personId });
+  const key = readKey(text);
+  // No address: misses of one person are no reason to slow down the sign-in of everybody in their office.
+  const attempt = { subject: hashOf(`compromised_key\0${personId}`), address: null };
+  await admitAttempt(em, attempt, now());
+  return em.fork().transactional(async (tx) => {
+    const prints = fingerprints(key, secrets.peppers);
+    const { rows } = await sql<{ id: string; hint: string }>`
+      select k.id, k.hint from api_key k
+      where k.organization_id = ${organizationId} and k.fingerprint in (${sql.join(prints)})`.execute(tx.getKysely());
+    const [found] = rows;
+    if (found === undefined) return null;
+    await forgetFailures(tx, attempt);
+    await recordActivity(tx, {
+      ...{ organizationId, personId, address, keyId: found.id, action: 'key.report', detail: { hint: found.hint } },
+    });
+    return { keyId: found.id };
+  });
+}
+
+function readKey(text: string): string {
+  const [key, ...others] = new Set(text.match(keysInText) ?? []);
+  if (key === undefined)
+    throw new KeyRefused(
+      'no_key_in_text',
+      'There is no API key in that text. A key begins with aln_, its region and another _, and 40 letters and digits follow; paste it whole.',
+    );
+  if (others.length > 0)
+    throw new KeyRefused('several_keys_in_text', 'There are several keys in that text. Paste one at a time.');
+  return key;
+}

@@ -1,0 +1,150 @@
+import type { Pool } from 'pg';
+import type { Scope } from '../contract/scopes.ts';
+
+/** A key with what became of it. `working` are its scopes that its maker holds now; a live key without any reads nothing. */
+export interface KeyUsage {
+  id: string;
+  label: string;
+  hint: string;
+  makerId: string;
+  makerName: string;
+  makerStatus: 'invited' | 'active' | 'suspended' | 'left';
+  scopes: Scope[];
+  working: Scope[];
+  createdAt: Date;
+  expiresAt: Date | null;
+  revokedAt: Date | null;
+  state: 'live' | 'expired' | 'revoked';
+  /** The last call with it, refused ones included, but for those over the limit, which read nothing. Null: none that the activity log remembers. */
+  lastUsedAt: Date | null;
+  /** Such calls of the last 24 hours, counted to `usesCounted` at most. */
+  uses24h: number;
+  predecessorId: string | null;
+  /** The newest of the keys that came of rotating it. */
+  successorId: string | null;
+}
+
+/** Uses of one key that a list counts: with 25 keys at their limit a day holds 4,320,000, and nobody reads the difference. */
+export const usesCounted = 1_000;
+/** The same for the page of one key: more than a key can make in a day, so the number is exact. */
+export const usesCountedOfOne = 172_801;
+/** Ended keys of one page. */
+const endedPerPage = 25;
+
+/** As the pool gives it: MikroORM has it leave times as PostgreSQL writes them. */
+type UsageRow = Omit<KeyUsage, 'createdAt' | 'expiresAt' | 'revokedAt' | 'lastUsedAt'> &
+  Record<'createdAt', string> &
+  Record<'expiresAt' | 'revokedAt' | 'lastUsedAt', string | null>;
+
+const moment = (text: string | null) => (text === null ? null : new Date(text));
+
+const usageOf = (row: UsageRow): KeyUsage => ({
+  ...row,
+  ...{ createdAt: new Date(row.createdAt), expiresAt: moment(row.expiresAt) },
+  ...{ revokedAt: moment(row.revokedAt), lastUsedAt: moment(row.lastUsedAt) },
+});
+
+/** Calls that reached the API's answer: a status, and not the count of calls over the limit. */
+const isUse = 'a.status is not null and a.status <> 429';
+
+/** `$1` organization, `$2` now, `$3` how far uses are counted. Both questions to the log are answered by the index activity_by_key alone (0014). */
+const usageSql = /* sql */ `
+  select k.id, k.label, k.hint, k.maker_id as "makerId", coalesce(m.name, k.maker_id) as "makerName", coalesce(m.status, 'left') as "makerStatus", k.scopes,
+    array(
+      select u.scope from unnest(k.scopes) with ordinality as u (scope, place)
+      where m.status = 'active' and exists (
+        select from membership_role mr join role r on r.id = mr.role_id
+        where mr.organization_id = m.organization_id and mr.person_id = m.person_id and u.scope = any(r.permissions))
+      order by u.place
+    ) as working,
+    k.created_at as "createdAt", k.expires_at as "expiresAt", k.revoked_at as "revokedAt",
+    case when k.revoked_at is not null then 'revoked' when k.expires_at <= $2::timestamptz then 'expired' else 'live' end as state,
+    (select a.at from activity a where a.organization_id = k.organization_id and a.key_id = k.id and ${isUse} order by a.at desc, a.id desc limit 1) as "lastUsedAt",
+    (select count(*)::int from (
+      select from activity a where a.organization_id = k.organization_id and a.key_id = k.id and a.at > $2::timestamptz - interval '24 hours' and ${isUse} limit $3
+    ) counted) as "uses24h",
+    k.predecessor_id as "predecessorId",
+    (select s.id from api_key s where s.organization_id = k.organization_id and s.predecessor_id = k.id order by s.id desc limit 1) as "successorId"
+  from api_key k
+  left join membership m on m.organization_id = k.organization_id and m.person_id = k.maker_id
+  where k.organization_id = $1`;
+
+const liveSql = `${usageSql} and k.revoked_at is null and (k.expires_at is null or k.expires_at > $2::timestamptz) order by k.id desc`;
+const endedSql = `${usageSql} and (k.revoked_at is not null or k.expires_at <= $2::timestamptz) and ($4::uuid is null or k.id < $4::uuid) order by k.id desc limit $5`;
+const oneSql = `${usageSql} and k.id = $4`;
+
+/** The live keys of an organization, newest first: 25 at most. */
+export async function listLiveKeys(pool: Pool, organizationId: string, now: Date): Promise<KeyUsage[]> {
+  const values = [organizationId, now, usesCounted + 1];
+  const { rows } = await pool.query<UsageRow>({ name: 'listLiveKeys', text: liveSql, values });
+  return rows.map(usageOf);
+}
+
+/** Revoked and expired keys, newest first, a page at a time; `older` is what the next page takes as `before`, null at the end. */
+export async function listEndedKeys(
+  pool: Pool,
+  organizationId: string,
+  before: string | null,
+  now: Date,
+): Promise<{ keys: KeyUsage[]; older: string | null }> {
+  const values = [organizationId, now, usesCounted + 1, before, endedPerPage + 1];
+  const { rows } = await pool.query<UsageRow>({ name: 'listEndedKeys', text: endedSql, values });
+  const keys = rows.slice(0, endedPerPage).map(usageOf);
+  return { keys, older: rows.length > endedPerPage ? (keys.at(-1)?.id ?? null) : null };
+}
+
+/** One key of an organization; null when it has none of that id. Its uses are counted exactly. */
+export async function findKeyUsage(
+  pool: Pool,
+  organizationId: string,
+  keyId: string,
+  now: Date,
+): Promise<KeyUsage | null> {
+  const values = [organizationId, now, usesCountedOfOne, keyId];
+  const { rows } = await pool.query<UsageRow>({ name: 'findKeyUsage', text: oneSql, values });
+  return rows[0] === undefined ? null : usageOf(rows[0]);
+}
+
+/** Where a key was called from, by its last uses (1,000 at most): what would notice that it is gone. Newest first. */
+export interface KeyCaller {
+  /** Null: unknown. */
+  address: string | null;
+  uses: number;
+  lastUsedAt: Date;
+}
+
+/** `$1` organization, `$2` key. */
+const callersSql = /* sql */ `
+  select host(u.address) as address, count(*)::int as uses, max(u.at) as "lastUsedAt"
+  from (
+    select a.address, a.at from activity a where a.organization_id = $1 and a.key_id = $2 and ${isUse} order by a.at desc, a.id desc limit 1000
+  ) u
+  group by u.address
+  order by max(u.at) desc, u.address
+  limit 10`;
+
+export async function listCallers(pool: Pool, organizationId: string, keyId: string): Promise<KeyCaller[]> {
+  const values = [organizationId, keyId];
+  const { rows } = await pool.query<Omit<KeyCaller, 'lastUsedAt'> & { lastUsedAt: string }>({
+    ...{ name: 'listKeyCallers', text: callersSql, values },
+  });
+  return rows.map((row) => ({ ...row, lastUsedAt: new Date(row.lastUsedAt) }));
+}
+
+/** A role of a key's maker, by name. */
+export interface MakerRole {
+  id: string;
+  name: string;
+}
+
+/** `$1` organization, `$2` person. */
+const makerRolesSql = /* sql */ `
+  select r.id, r.name from membership_role mr join role r on r.id = mr.role_id
+  where mr.organization_id = $1 and mr.person_id = $2
+  order by r.name, r.id`;
+
+export async function listMakerRoles(pool: Pool, organizationId: string, personId: string): Promise<MakerRole[]> {
+  const values = [organizationId, personId];
+  const { rows } = await pool.query<MakerRole>({ name: 'listMakerRoles', text: makerRolesSql, values });
+  return rows;
+}

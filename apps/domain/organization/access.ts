@@ -1,0 +1,111 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import { permissions as allPermissions, type Permission } from '../contract/scopes.ts';
+import type { Authority } from '../keys/authority.ts';
+import { OrganizationRefused } from './refused.ts';
+
+/** What members may be managed with; each deed says which it asks for. */
+export type ManagingPermission = 'org.members.manage' | 'org.roles.manage' | 'org.seats.manage';
+
+/** Who asks for a change, and what they can grant. An operator has the database itself: all permissions, and an owner's say. */
+export interface Actor {
+  personId: string | null;
+  permissions: ReadonlySet<Permission>;
+  isOwner: boolean;
+}
+
+/** A member as a change of them sees it: `permissions` are what their roles say, whatever their status. */
+export interface MemberRow {
+  personId: string;
+  name: string;
+  email: string;
+  title: string | null;
+  status: 'invited' | 'active' | 'suspended' | 'left';
+  permissions: Permission[];
+  isOwner: boolean;
+}
+
+/**
+ * Makes changes of one organization's members and roles wait for each other until the transaction ends: that an owner remains, and that nobody grants what they have
+ * just lost, is then seen by whoever comes second. First lock of every such deed. (Seats and access have locks of their own, migration 0003.)
+ */
+export async function lockOrganization(tx: EntityManager, organizationId: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended('org_api.members.' || ${organizationId}::text, 0))`.execute(
+    tx.getKysely(),
+  );
+}
+
+const refusals = {
+  'org.members.manage': ['may_not_manage_members', 'manage members'],
+  'org.roles.manage': ['may_not_manage_roles', 'manage roles'],
+  'org.seats.manage': ['may_not_manage_seats', 'manage seats and clients'],
+} as const;
+
+/** @throws OrganizationRefused unless an operator asks, or an active member who holds the permission. */
+export async function getActor(
+  tx: EntityManager,
+  organizationId: string,
+  by: Authority,
+  needed: ManagingPermission,
+): Promise<Actor> {
+  if (by === 'operator') return { personId: null, permissions: new Set(allPermissions), isOwner: true };
+  const member = await findMember(tx, organizationId, by.personId);
+  if (member?.status === 'active' && member.permissions.includes(needed))
+    return { personId: member.personId, permissions: new Set(member.permissions), isOwner: member.isOwner };
+  const [reason, what] = refusals[needed];
+  throw new OrganizationRefused(reason, `Only an active member with a role that may ${what} (${needed}) can do this.`);
+}
+
+/** A member of whatever status; null when the organization never had them. */
+export async function findMember(
+  em: EntityManager,
+  organizationId: string,
+  personId: string,
+): Promise<MemberRow | null> {
+  const { rows } = await sql<MemberRow>`
+    select m.person_id as "personId", m.name, m.email, m.title, m.status,
+      array(select distinct p from membership_role mr join role r on r.id = mr.role_id, unnest(r.permissions) as p
+        where mr.organization_id = m.organization_id and mr.person_id = m.person_id) as permissions,
+      exists (select from membership_role mr join role r on r.id = mr.role_id
+        where mr.organization_id = m.organization_id and mr.person_id = m.person_id and r.organization_id is null and r.key = 'owner') as "isOwner"
+    from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`.execute(
+    em.getKysely(),
+  );
+  return rows[0] ?? null;
+}
+
+/** @throws OrganizationRefused `no_such_member`, also for one who has left. */
+export async function getMember(tx: EntityManager, organizationId: string, personId: string): Promise<MemberRow> {
+  const member = await findMember(tx, organizationId, personId);
+  if (member === null || member.status === 'left')
+    throw new OrganizationRefused('no_such_member', 'The organization has no such member.');
+  return member;
+}
+
+/** An administrator holds all that an owner holds, and may yet not touch owners. @throws OrganizationRefused `only_owners` */
+export function assertMayTouch(actor: Actor, member: Pick<MemberRow, 'isOwner'>): void {
+  if (!member.isOwner || actor.isOwner) return;
+  throw new OrganizationRefused('only_owners', 'Only an owner can change an owner, or make one.');
+}
+
+/** No one can grant what they do not hold. @throws OrganizationRefused `not_held` */
+export function assertHolds(actor: Actor, granted: readonly Permission[]): void {
+  const missing = granted.filter((permission) => !actor.permissions.has(permission));
+  if (missing.length === 0) return;
+  throw new OrganizationRefused('not_held', `You cannot grant what you do not hold: ${missing.join(', ')}.`);
+}
+
+/**
+ * After a change that may have taken an owner away: one who can act is left. Call it under `lockOrganization`, before the transaction ends.
+ *
+ * @throws OrganizationRefused `last_owner`
+ */
+export async function assertOwnerRemains(tx: EntityManager, organizationId: string): Promise<void> {
+  const { rows } = await sql`
+    select m.person_id from membership m
+    join membership_role mr on mr.organization_id = m.organization_id and mr.person_id = m.person_id
+    join role r on r.id = mr.role_id and r.organization_id is null and r.key = 'owner'
+    where m.organization_id = ${organizationId} and m.status = 'active' limit 1`.execute(tx.getKysely());
+  if (rows.length > 0) return;
+  throw new OrganizationRefused('last_owner', 'The last active owner cannot leave. Make somebody else an owner first.');
+}

@@ -1,0 +1,118 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import { bareWord, contains, type ListPage, pageOf } from './list-page.ts';
+import { noSuchGrant } from './seats.ts';
+
+/** A family's access to a professional, as the roster shows it: names and dates, nothing else of the family. */
+export interface ClientListing {
+  grantId: string;
+  kind: 'attorney' | 'neutral';
+  family: string;
+  professionalId: string;
+  professional: string;
+  since: Date;
+  /** When it ends or ended; null: no end is planned. */
+  endsAt: Date | null;
+  /** As the clock says, also before the maintenance loop has written it. */
+  status: 'active' | 'ended';
+  /** The seat that this access carries now; null: none. */
+  seatId: string | null;
+}
+
+/** Which access. An empty `text` and null ask for nothing. */
+export interface ClientFilter {
+  state: 'active' | 'ended' | 'all';
+  /** Part of a family's or a professional's name. */
+  text: string;
+  professionalId: string | null;
+}
+
+/**
+ * One page of the roster, newest access first.
+ *
+ * @param after the id of the access that the page before ended with; null: the first page.
+ */
+export async function listClients(
+  em: EntityManager,
+  organizationId: string,
+  filter: ClientFilter,
+  after: string | null,
+  pageSize: number,
+): Promise<ListPage<ClientListing>> {
+  const { state, text, professionalId } = filter;
+  const conditions = [
+    sql`g.organization_id = ${organizationId}`,
+    ...(state === 'all' ? [] : [state === 'active' ? isActive : isOver]),
+    ...(professionalId === null ? [] : [sql`g.professional_id = ${professionalId}`]),
+    ...(bareWord(text) === '' ? [] : [sql`(${contains('f.name', text)} or ${contains('m.name', text)})`]),
+    ...(after === null ? [] : [beyond(organizationId, after)]),
+  ];
+  const { rows } = await sql<ClientListing>`
+    select ${columns} ${source}
+    where ${sql.join(conditions, sql` and `)}
+    order by g.since desc, g.id desc limit ${sql.lit(pageSize + 1)}`.execute(em.getKysely());
+  return pageOf(rows.map(withDates), pageSize, ({ grantId }) => grantId);
+}
+
+/** One page of the active access whose family holds no seat: what `giveSeat` takes. Newest first, as `listClients`. */
+export async function listEligibleClients(
+  em: EntityManager,
+  organizationId: string,
+  text: string,
+  after: string | null,
+  pageSize: number,
+): Promise<ListPage<ClientListing>> {
+  const conditions = [
+    sql`g.organization_id = ${organizationId} and ${isActive}`,
+    sql`not exists (select from seat h where h.organization_id = g.organization_id and h.family_id = g.family_id and h.ended_at is null)`,
+    ...(bareWord(text) === '' ? [] : [sql`(${contains('f.name', text)} or ${contains('m.name', text)})`]),
+    ...(after === null ? [] : [beyond(organizationId, after)]),
+  ];
+  const { rows } = await sql<ClientListing>`
+    select ${columns} ${source}
+    where ${sql.join(conditions, sql` and `)}
+    order by g.since desc, g.id desc limit ${sql.lit(pageSize + 1)}`.execute(em.getKysely());
+  return pageOf(rows.map(withDates), pageSize, ({ grantId }) => grantId);
+}
+
+/** One access with what its page shows beside it. */
+export interface ClientDetails extends ClientListing {
+  /** Whether the access ended by itself or by somebody, or was moved; null while it is active. */
+  endReason: 'ended' | 'moved' | null;
+  /** Whether the family holds a seat through other access. */
+  hasSeatElsewhere: boolean;
+}
+
+/** @throws OrganizationRefused `no_such_grant` */
+export async function getClient(em: EntityManager, organizationId: string, grantId: string): Promise<ClientDetails> {
+  const { rows } = await sql<ClientDetails>`
+    select ${columns}, g.end_reason as "endReason",
+      exists (select from seat h where h.organization_id = g.organization_id and h.family_id = g.family_id and h.grant_id <> g.id and h.ended_at is null) as "hasSeatElsewhere"
+    ${source}
+    where g.organization_id = ${organizationId} and g.id = ${grantId}`.execute(em.getKysely());
+  const [client] = rows;
+  if (client === undefined) throw noSuchGrant();
+  return withDates(client);
+}
+
+const isActive = sql`g.status = 'active' and (g.ends_at is null or g.ends_at > now())`;
+const isOver = sql`(g.status = 'ended' or g.ends_at <= now())`;
+
+const beyond = (organizationId: string, after: string) =>
+  sql`(g.since, g.id) < (select c.since, c.id from client_grant c where c.organization_id = ${organizationId} and c.id = ${after})`;
+
+const columns = sql`
+  g.id as "grantId", g.kind, f.name as family, g.professional_id as "professionalId", m.name as professional, g.since, g.ends_at as "endsAt",
+  case when ${isOver} then 'ended' else 'active' end as status,
+  (select s.id from seat s where s.organization_id = g.organization_id and s.grant_id = g.id and s.ended_at is null limit 1) as "seatId"`;
+
+const source = sql`
+  from client_grant g
+  join family f on f.organization_id = g.organization_id and f.id = g.family_id
+  join membership m on m.organization_id = g.organization_id and m.person_id = g.professional_id`;
+
+const withDates = <C extends ClientListing>(client: C): C => ({
+  ...client,
+  since: new Date(client.since),
+  endsAt: client.endsAt === null ? null : new Date(client.endsAt),
+});

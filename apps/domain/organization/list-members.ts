@@ -1,0 +1,140 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { type RawBuilder, sql } from 'kysely';
+import type { MemberRow } from './access.ts';
+import { bareWord, contains, type ListPage, pageOf } from './list-page.ts';
+import { OrganizationRefused } from './refused.ts';
+
+export type MemberStatus = MemberRow['status'];
+
+/** A role as a member's row names it. */
+export interface HeldRole {
+  id: string;
+  key: string;
+  name: string;
+  isSystem: boolean;
+}
+
+/** A member as lists show them. */
+export interface MemberListing {
+  personId: string;
+  name: string;
+  email: string;
+  title: string | null;
+  status: MemberStatus;
+  /** System roles first. */
+  roles: HeldRole[];
+  /** Keys of theirs that are neither revoked nor expired. */
+  liveKeys: number;
+  /** Whether they have enrolled: have a password and a second factor. */
+  hasEnrolled: boolean;
+  /** When they last gave a second factor, to sign in or to confirm a change. Null: never. */
+  lastSeenAt: Date | null;
+}
+
+/** Which members. `present`: all but those who left. An empty `text` and a null `roleId` ask for nothing. */
+export interface MemberFilter {
+  status: MemberStatus | 'present' | 'all';
+  /** Part of a name, title or address. */
+  text: string;
+  roleId: string | null;
+}
+
+/** In the order of the index membership_by_name (0015). */
+const place = (table: string) => sql`(lower(left(${sql.ref(`${table}.name`)}, 100)), ${sql.ref(`${table}.person_id`)})`;
+const order = (table: string) =>
+  sql`order by lower(left(${sql.ref(`${table}.name`)}, 100)), ${sql.ref(`${table}.person_id`)}`;
+
+/**
+ * One page of an organization's members, by name without regard to case, then id.
+ *
+ * @param after the id of the member that the page before ended with; null: the first page.
+ */
+export async function listMembers(
+  em: EntityManager,
+  organizationId: string,
+  filter: MemberFilter,
+  after: string | null,
+  pageSize: number,
+  now: Date,
+): Promise<ListPage<MemberListing>> {
+  const { status, text, roleId } = filter;
+  const conditions = [
+    sql`m.organization_id = ${organizationId}`,
+    ...(status === 'all' ? [] : [status === 'present' ? sql`m.status <> 'left'` : sql`m.status = ${status}`]),
+    ...(bareWord(text) === ''
+      ? []
+      : [sql`(${contains('m.name', text)} or ${contains('m.email', text)} or ${contains('m.title', text)})`]),
+    ...(roleId === null
+      ? []
+      : [
+          sql`exists (select from membership_role h where h.organization_id = m.organization_id and h.person_id = m.person_id and h.role_id = ${roleId})`,
+        ]),
+    ...(after === null
+      ? []
+      : [
+          sql`${place('m')} > (select lower(left(c.name, 100)), c.person_id from membership c where c.organization_id = ${organizationId} and c.person_id = ${after})`,
+        ]),
+  ];
+  const { rows } = await sql<MemberListing>`
+    with m as (
+      select m.organization_id, m.person_id, m.name, m.email, m.title, m.status from membership m
+      where ${sql.join(conditions, sql` and `)} ${order('m')} limit ${sql.lit(pageSize + 1)}
+    )
+    select ${columns(now)} from m ${order('m')}`.execute(em.getKysely());
+  return pageOf(rows.map(withDates), pageSize, ({ personId }) => personId);
+}
+
+/** A member with what their own page shows beside it. */
+export interface MemberDetails extends MemberListing {
+  isOwner: boolean;
+  /** Families whose access is with them now. */
+  activeGrants: number;
+  /** The one-time link that is on its way to them, while it works. */
+  link: { expiresAt: Date } | null;
+}
+
+/** Any member the organization ever had. @throws OrganizationRefused `no_such_member` */
+export async function getMemberDetails(
+  em: EntityManager,
+  organizationId: string,
+  personId: string,
+  now: Date,
+): Promise<MemberDetails> {
+  const { rows } = await sql<MemberListing & { activeGrants: number; linkExpiresAt: string | null }>`
+    select ${columns(now)},
+      (select count(*)::int from client_grant g where g.organization_id = m.organization_id and g.professional_id = m.person_id
+        and g.status = 'active' and (g.ends_at is null or g.ends_at > now())) as "activeGrants",
+      (select e.expires_at from enrolment e where e.organization_id = m.organization_id and e.person_id = m.person_id
+        and e.expires_at > ${now.toISOString()}::timestamptz) as "linkExpiresAt"
+    from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`.execute(
+    em.getKysely(),
+  );
+  const [row] = rows;
+  if (row === undefined) throw new OrganizationRefused('no_such_member', 'The organization has no such member.');
+  const { linkExpiresAt, ...member } = row;
+  return {
+    ...withDates(member),
+    activeGrants: row.activeGrants,
+    isOwner: row.roles.some(({ isSystem, key }) => isSystem && key === 'owner'),
+    link: linkExpiresAt === null ? null : { expiresAt: new Date(linkExpiresAt) },
+  };
+}
+
+/** Live keys have a place of the organization's 25 (0005), so counting them looks at 25 rows, however many keys there were. */
+const columns = (now: Date): RawBuilder<unknown> => sql`
+  m.person_id as "personId", m.name, m.email, m.title, m.status,
+  (select coalesce(json_agg(json_build_object('id', r.id, 'key', r.key, 'name', r.name, 'isSystem', r.organization_id is null)
+      order by r.position nulls last, r.name, r.id), '[]')
+    from membership_role mr join role r on r.id = mr.role_id
+    where mr.organization_id = m.organization_id and mr.person_id = m.person_id) as roles,
+  (select count(*)::int from api_key k where k.organization_id = m.organization_id and k.slot is not null and k.maker_id = m.person_id
+    and (k.expires_at is null or k.expires_at > ${now.toISOString()}::timestamptz)) as "liveKeys",
+  exists (select from sign_in i where i.person_id = m.person_id) as "hasEnrolled",
+  greatest(
+    (select max(coalesce(f.last_used_at, f.created_at)) from second_factor f where f.person_id = m.person_id),
+    (select max(c.used_at) from recovery_code c where c.person_id = m.person_id)) as "lastSeenAt"`;
+
+const withDates = <M extends MemberListing>(member: M): M => ({
+  ...member,
+  lastSeenAt: member.lastSeenAt === null ? null : new Date(member.lastSeenAt),
+});

@@ -1,0 +1,44 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import type { Permission } from '../contract/scopes.ts';
+import { OrganizationRefused } from './refused.ts';
+
+/** A role as lists and its page show it. `holders` are members of whatever status: those who left count, since a role that somebody holds cannot be deleted. */
+export interface RoleListing {
+  id: string;
+  key: string;
+  name: string;
+  description: string;
+  permissions: Permission[];
+  isSystem: boolean;
+  holders: number;
+}
+
+/** Roles that a list shows at most. The console makes 100 (`rolesPerOrganization`); an import may have brought more. */
+const rolesListed = 500;
+
+/** The system roles in their fixed order, then the organization's own by name. */
+export async function listRoles(em: EntityManager, organizationId: string): Promise<RoleListing[]> {
+  const { rows } = await sql<RoleListing>`
+    select ${columns}, coalesce(h.holders, 0) as holders
+    from role r
+    left join (select mr.role_id, count(*)::int as holders from membership_role mr where mr.organization_id = ${organizationId} group by mr.role_id) h on h.role_id = r.id
+    where r.organization_id = ${organizationId} or r.organization_id is null
+    order by r.position nulls last, r.name, r.id limit ${sql.lit(rolesListed)}`.execute(em.getKysely());
+  return rows;
+}
+
+/** One role that the organization has. @throws OrganizationRefused `no_such_role` */
+export async function getRoleListing(em: EntityManager, organizationId: string, roleId: string): Promise<RoleListing> {
+  const { rows } = await sql<RoleListing>`
+    select ${columns}, (select count(*)::int from membership_role mr where mr.organization_id = ${organizationId} and mr.role_id = r.id) as holders
+    from role r
+    where r.id = ${roleId} and (r.organization_id = ${organizationId} or r.organization_id is null)`.execute(
+    em.getKysely(),
+  );
+  const [role] = rows;
+  if (role === undefined) throw new OrganizationRefused('no_such_role', 'The organization has no such role.');
+  return role;
+}
+
+const columns = sql`r.id, r.key, r.name, r.description, r.permissions, r.organization_id is null as "isSystem"`;

@@ -1,0 +1,108 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import { type ListPage, pageOf } from './list-page.ts';
+import { OrganizationRefused } from './refused.ts';
+
+/** How many seats an organization has. `free` is never below 0, also when a subscription ended under held seats. */
+export interface SeatPlaces {
+  total: number;
+  used: number;
+  free: number;
+  /** Of live subscriptions. */
+  paid: number;
+  /** Agreed beside them, by invoice. */
+  invoiced: number;
+}
+
+export async function getSeatPlaces(em: EntityManager, organizationId: string): Promise<SeatPlaces> {
+  const { rows } = await sql<{ paid: number; invoiced: number; used: number }>`
+    select
+      (select coalesce(sum(s.quantity), 0)::int from subscription s where s.organization_id = ${organizationId} and s.status in ('active', 'trialing', 'past_due')) as paid,
+      coalesce((select p.invoiced from seat_plan p where p.organization_id = ${organizationId}), 0) as invoiced,
+      (select count(*)::int from seat s where s.organization_id = ${organizationId} and s.ended_at is null) as used`.execute(
+    em.getKysely(),
+  );
+  const { paid = 0, invoiced = 0, used = 0 } = rows[0] ?? {};
+  return { paid, invoiced, used, total: paid + invoiced, free: Math.max(0, paid + invoiced - used) };
+}
+
+/** A seat with the access that carries it, or carried it. */
+export interface SeatListing {
+  seatId: string;
+  grantId: string;
+  kind: 'attorney' | 'neutral';
+  family: string;
+  professional: string;
+  givenAt: Date;
+  /** Null while it is held. */
+  endedAt: Date | null;
+  endReason: 'ended_by_organization' | 'access_ended' | 'subscription_ended' | null;
+}
+
+/**
+ * One page of the seats that are held (the last given first) or over (the last ended first).
+ *
+ * @param after the id of the seat that the page before ended with; null: the first page.
+ */
+export async function listSeats(
+  em: EntityManager,
+  organizationId: string,
+  state: 'held' | 'over',
+  after: string | null,
+  pageSize: number,
+): Promise<ListPage<SeatListing>> {
+  const moment = sql.ref(state === 'held' ? 's.given_at' : 's.ended_at');
+  const cursorMoment = sql.ref(state === 'held' ? 'c.given_at' : 'c.ended_at');
+  const beyond =
+    after === null
+      ? sql``
+      : sql`and (${moment}, s.id) < (select ${cursorMoment}, c.id from seat c where c.organization_id = ${organizationId} and c.id = ${after})`;
+  const { rows } = await sql<SeatListing>`
+    select ${columns} ${source}
+    where s.organization_id = ${organizationId} and ${state === 'held' ? sql`s.ended_at is null` : sql`s.ended_at is not null`} ${beyond}
+    order by ${moment} desc, s.id desc limit ${sql.lit(pageSize + 1)}`.execute(em.getKysely());
+  return pageOf(rows.map(withDates), pageSize, ({ seatId }) => seatId);
+}
+
+/** Seats that one access ever carried and are listed at most. */
+const seatsOfGrantListed = 50;
+
+/** The seats that one access carries and carried, the last given first. */
+export async function listSeatsOfGrant(
+  em: EntityManager,
+  organizationId: string,
+  grantId: string,
+): Promise<SeatListing[]> {
+  const { rows } = await sql<SeatListing>`
+    select ${columns} ${source}
+    where s.organization_id = ${organizationId} and s.grant_id = ${grantId}
+    order by s.given_at desc, s.id desc limit ${sql.lit(seatsOfGrantListed)}`.execute(em.getKysely());
+  return rows.map(withDates);
+}
+
+/** @throws OrganizationRefused `no_such_seat` */
+export async function getSeat(em: EntityManager, organizationId: string, seatId: string): Promise<SeatListing> {
+  const { rows } = await sql<SeatListing>`
+    select ${columns} ${source} where s.organization_id = ${organizationId} and s.id = ${seatId}`.execute(
+    em.getKysely(),
+  );
+  const [seat] = rows;
+  if (seat === undefined) throw new OrganizationRefused('no_such_seat', 'The organization has no such seat.');
+  return withDates(seat);
+}
+
+const columns = sql`
+  s.id as "seatId", s.grant_id as "grantId", g.kind, f.name as family, m.name as professional, s.given_at as "givenAt", s.ended_at as "endedAt",
+  s.end_reason as "endReason"`;
+
+const source = sql`
+  from seat s
+  join client_grant g on g.organization_id = s.organization_id and g.id = s.grant_id
+  join family f on f.organization_id = s.organization_id and f.id = s.family_id
+  join membership m on m.organization_id = s.organization_id and m.person_id = g.professional_id`;
+
+const withDates = (seat: SeatListing): SeatListing => ({
+  ...seat,
+  givenAt: new Date(seat.givenAt),
+  endedAt: seat.endedAt === null ? null : new Date(seat.endedAt),
+});

@@ -1,0 +1,132 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import { recordActivity } from '../activity/record.ts';
+import { endSessionsOfStranger } from '../identity/sessions.ts';
+import type { Authority } from '../keys/authority.ts';
+import {
+  type Actor,
+  assertHolds,
+  assertMayTouch,
+  assertOwnerRemains,
+  getActor,
+  getMember,
+  lockOrganization,
+  type MemberRow,
+} from './access.ts';
+import { OrganizationRefused } from './refused.ts';
+
+/**
+ * Members of an organization: who they are, and whether they may act. All of it asks for `org.members.manage`, and for an owner where an owner is changed. Inviting is
+ * `createEnrolment` (identity/enrolment.ts). Keys a member made stop with them at once, since each read asks for its maker; `whatStops` tells beforehand.
+ */
+
+/** Which member, and who asks. */
+export interface MemberRequest {
+  organizationId: string;
+  personId: string;
+  by: Authority;
+}
+
+const longestText = 200;
+
+/** Changes what the organization calls a member; what is left out stays. @throws OrganizationRefused */
+export async function changeMember(
+  em: EntityManager,
+  input: MemberRequest & { name?: string; title?: string | null },
+): Promise<void> {
+  await changing(em, input, 'member.change', async (tx, _member, _actor) => {
+    const changed = (['name', 'title'] as const).filter((field) => input[field] !== undefined);
+    if (changed.length === 0) throw new OrganizationRefused('nothing_to_change', 'Say what to change: name or title.');
+    const name = input.name?.trim() ?? null;
+    const title = input.title?.trim() || null;
+    if (name === '' || [name, title].some((text) => text !== null && text.length > longestText))
+      throw new OrganizationRefused(
+        'field_refused',
+        `A name has 1 to ${longestText} characters, a title at most as many.`,
+      );
+    await sql`
+      update membership set name = coalesce(${name}, name), title = case when ${input.title !== undefined} then ${title} else title end
+      where organization_id = ${input.organizationId} and person_id = ${input.personId}`.execute(tx.getKysely());
+    return { changed };
+  });
+}
+
+/** Takes a member's access away until they are reinstated: their keys stop, their sessions see the organization no more. @throws OrganizationRefused `last_owner` and others */
+export async function suspendMember(em: EntityManager, input: MemberRequest): Promise<void> {
+  await changing(em, input, 'member.suspend', async (tx, member) => {
+    if (member.status === 'suspended') throw wrongStatus('The member is suspended already.');
+    await setStatus(tx, input, 'suspended');
+    await leaveNothingOpen(tx, input, member);
+    return {};
+  });
+}
+
+/** Gives a suspended member back what their roles say, which the one who asks must hold. @throws OrganizationRefused `not_held` and others */
+export async function reinstateMember(em: EntityManager, input: MemberRequest): Promise<void> {
+  await changing(em, input, 'member.reinstate', async (tx, member, actor) => {
+    if (member.status !== 'suspended') throw wrongStatus('Only a suspended member can be reinstated.');
+    assertHolds(actor, member.permissions);
+    await setStatus(tx, input, 'active');
+    return {};
+  });
+}
+
+/**
+ * Removes a member, who has then left, with all their roles; whoever removes themselves needs no permission. Their row stays, since access and log name it.
+ *
+ * @throws OrganizationRefused `last_owner` and others.
+ */
+export async function removeMember(em: EntityManager, input: MemberRequest): Promise<void> {
+  await changing(em, input, 'member.remove', async (tx, member) => {
+    await setStatus(tx, input, 'left');
+    await sql`
+      delete from membership_role where organization_id = ${input.organizationId} and person_id = ${input.personId}`.execute(
+      tx.getKysely(),
+    );
+    await leaveNothingOpen(tx, input, member);
+    return { status: member.status };
+  });
+}
+
+/** The frame of each change: lock, who asks, whom, the change, its line. `work` returns what the line tells beside the member. */
+async function changing(
+  em: EntityManager,
+  { organizationId, personId, by }: MemberRequest,
+  action: string,
+  work: (tx: EntityManager, member: MemberRow, actor: Actor) => Promise<Record<string, unknown>>,
+): Promise<void> {
+  await em.fork().transactional(async (tx) => {
+    await lockOrganization(tx, organizationId);
+    const isLeaving = action === 'member.remove' && by !== 'operator' && by.personId === personId;
+    const actor = isLeaving ? leaver(personId) : await getActor(tx, organizationId, by, 'org.members.manage');
+    const member = await getMember(tx, organizationId, personId);
+    if (!isLeaving) assertMayTouch(actor, member);
+    const detail = await work(tx, member, actor);
+    await recordActivity(tx, {
+      organizationId,
+      personId: actor.personId,
+      action,
+      detail: { memberId: personId, ...detail },
+    });
+  });
+}
+
+const leaver = (personId: string): Actor => ({ personId, permissions: new Set(), isOwner: false });
+
+async function setStatus(tx: EntityManager, { organizationId, personId }: MemberRequest, status: MemberRow['status']) {
+  await sql`
+    update membership set status = ${status} where organization_id = ${organizationId} and person_id = ${personId}`.execute(
+    tx.getKysely(),
+  );
+}
+
+/** An owner remains; the link that was on its way is void; sessions of a person with no organization end. */
+async function leaveNothingOpen(tx: EntityManager, { organizationId, personId }: MemberRequest, member: MemberRow) {
+  if (member.isOwner && member.status === 'active') await assertOwnerRemains(tx, organizationId);
+  await sql`delete from enrolment where organization_id = ${organizationId} and person_id = ${personId}`.execute(
+    tx.getKysely(),
+  );
+  await endSessionsOfStranger(tx, personId);
+}
+
+const wrongStatus = (message: string) => new OrganizationRefused('wrong_status', message);

@@ -1,0 +1,37 @@
+/** Why a change of an organization's members, roles, seats or access was refused. */
+export type OrganizationRefusal =
+  | 'may_not_manage_members'
+  | 'may_not_manage_roles'
+  | 'may_not_manage_seats'
+  | 'no_such_organization'
+  | 'no_such_member'
+  | 'no_such_role'
+  | 'no_such_grant'
+  | 'no_such_seat'
+  | 'only_owners'
+  | 'last_owner'
+  | 'not_held'
+  | 'wrong_status'
+  | 'field_refused'
+  | 'nothing_to_change'
+  | 'role_key_taken'
+  | 'role_in_use'
+  | 'system_role'
+  | 'unknown_permission'
+  | 'too_many_roles'
+  | 'grant_not_active'
+  | 'same_professional'
+  | 'no_free_place'
+  | 'family_holds_seat'
+  | 'seat_ended';
+
+/** A refusal of the domain: `reason` for the program, `message` a sentence for the person who asked. */
+export class OrganizationRefused extends Error {
+  readonly reason: OrganizationRefusal;
+
+  constructor(reason: OrganizationRefusal, message: string) {
+    super(message);
+    this.name = 'OrganizationRefused';
+    this.reason = reason;
+  }
+}

@@ -1,0 +1,160 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import { operationsOfScope } from '../contract/operations.ts';
+import type { Permission, Scope } from '../contract/scopes.ts';
+
+/**
+ * "Maker watch": a key can do only what its maker may do now, so a change of a member or a role may stop keys that partners use. These say which, before it is made. They ask for no
+ * permission themselves: whoever shows them decides who sees them.
+ */
+
+/** A live key of a member. `working` are its scopes that its maker holds now: what it can read with today. */
+export interface MakersKey {
+  id: string;
+  label: string;
+  hint: string;
+  makerId: string;
+  scopes: Scope[];
+  working: Scope[];
+}
+
+/** A key that would read less: `scopes` it would lose, and the `operations` that would then be refused. `isDead` when nothing would be left. */
+export interface StoppingKey {
+  id: string;
+  label: string;
+  hint: string;
+  makerId: string;
+  scopes: Scope[];
+  operations: string[];
+  isDead: boolean;
+}
+
+/** What a change would stop. `activeGrants` are families whose access is with the member; it goes on, and may be ended or moved. */
+export interface WhatStops {
+  keys: StoppingKey[];
+  activeGrants: number;
+}
+
+/** A change of a member. */
+export type MemberChange = { kind: 'suspend' } | { kind: 'remove' } | { kind: 'unassign'; roleId: string };
+
+interface Maker {
+  personId: string;
+  isActive: boolean;
+  roles: { id: string; permissions: Permission[] }[];
+  keys: { id: string; label: string; hint: string; scopes: Scope[] }[];
+}
+
+/** The live keys that a member made, oldest first, with what each can read with now. */
+export async function listKeysOfMaker(
+  em: EntityManager,
+  organizationId: string,
+  personId: string,
+  now: Date,
+): Promise<MakersKey[]> {
+  const makers = await listMakers(em, organizationId, { personId, roleId: null }, now);
+  return makers.flatMap((maker) => {
+    const held = heldBy(maker);
+    return maker.keys.map((key) => ({
+      ...key,
+      makerId: maker.personId,
+      working: key.scopes.filter((s) => held.has(s)),
+    }));
+  });
+}
+
+/** Which keys and reads stop when a member is suspended or removed, or loses a role. */
+export async function whatStops(
+  em: EntityManager,
+  organizationId: string,
+  personId: string,
+  change: MemberChange,
+  now: Date,
+): Promise<WhatStops> {
+  const makers = await listMakers(em, organizationId, { personId, roleId: null }, now);
+  const after = (maker: Maker): Maker =>
+    change.kind === 'unassign'
+      ? { ...maker, roles: maker.roles.filter(({ id }) => id !== change.roleId.toLowerCase()) }
+      : { ...maker, isActive: false };
+  const isGoing = change.kind !== 'unassign';
+  return {
+    keys: stopping(makers, after),
+    activeGrants: isGoing ? await countActiveGrants(em, organizationId, personId) : 0,
+  };
+}
+
+/** Which keys and reads stop, whoever made them, when a role has these permissions alone (none: it is deleted). */
+export async function whatStopsWithRole(
+  em: EntityManager,
+  organizationId: string,
+  roleId: string,
+  permissionsAfter: readonly string[],
+  now: Date,
+): Promise<StoppingKey[]> {
+  const makers = await listMakers(em, organizationId, { personId: null, roleId }, now);
+  const changed = (role: Maker['roles'][number]) => ({
+    ...role,
+    permissions: role.permissions.filter((permission) => permissionsAfter.includes(permission)),
+  });
+  return stopping(makers, (maker) => ({
+    ...maker,
+    roles: maker.roles.map((role) => (role.id === roleId.toLowerCase() ? changed(role) : role)),
+  }));
+}
+
+function stopping(makers: Maker[], after: (maker: Maker) => Maker): StoppingKey[] {
+  return makers.flatMap((maker) => {
+    const before = heldBy(maker);
+    const left = heldBy(after(maker));
+    return maker.keys
+      .map((key) => {
+        const lost = key.scopes.filter((scope) => before.has(scope) && !left.has(scope));
+        return {
+          ...key,
+          ...{ makerId: maker.personId, scopes: lost, operations: lost.flatMap((scope) => operationsOfScope[scope]) },
+          isDead: !key.scopes.some((scope) => left.has(scope)),
+        };
+      })
+      .filter(({ scopes }) => scopes.length > 0);
+  });
+}
+
+const heldBy = ({ isActive, roles }: Maker): ReadonlySet<Permission> =>
+  new Set(isActive ? roles.flatMap(({ permissions }) => permissions) : []);
+
+/** Members with live keys: the one given, or all who hold the role given; by id. */
+async function listMakers(
+  em: EntityManager,
+  organizationId: string,
+  { personId, roleId }: { personId: string | null; roleId: string | null },
+  now: Date,
+): Promise<Maker[]> {
+  const { rows } = await sql<Maker>`
+    select m.person_id as "personId", m.status = 'active' as "isActive",
+      (select coalesce(json_agg(json_build_object('id', r.id, 'permissions', r.permissions)), '[]')
+        from membership_role mr join role r on r.id = mr.role_id
+        where mr.organization_id = m.organization_id and mr.person_id = m.person_id) as roles,
+      k.keys
+    from membership m
+    cross join lateral (
+      select json_agg(json_build_object('id', k.id, 'label', k.label, 'hint', k.hint, 'scopes', k.scopes) order by k.created_at, k.id) as keys
+      from api_key k
+      where k.organization_id = m.organization_id and k.maker_id = m.person_id and k.revoked_at is null
+        and (k.expires_at is null or k.expires_at > ${now.toISOString()}::timestamptz)
+    ) k
+    where m.organization_id = ${organizationId} and k.keys is not null
+      and (${personId}::text is null or m.person_id = ${personId})
+      and (${roleId}::uuid is null or exists (
+        select from membership_role mr where mr.organization_id = m.organization_id and mr.person_id = m.person_id and mr.role_id = ${roleId}::uuid))
+    order by m.person_id`.execute(em.getKysely());
+  return rows;
+}
+
+async function countActiveGrants(em: EntityManager, organizationId: string, personId: string): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::int as count from client_grant
+    where organization_id = ${organizationId} and professional_id = ${personId} and status = 'active' and (ends_at is null or ends_at > now())`.execute(
+    em.getKysely(),
+  );
+  return rows[0]?.count ?? 0;
+}

@@ -1,0 +1,95 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+
+/**
+ * Secrets at rest that must be read again: AES-256-GCM under a key that lives outside the database.
+ *
+ * The sealed form:
+ *
+ * | bytes | what |
+ * | --- | --- |
+ * | 1 | the format, 1 |
+ * | 2 | the version of the key, big-endian |
+ * | 12 | the nonce, random |
+ * | n | the encrypted secret, as long as the secret |
+ * | 16 | the tag |
+ *
+ * The tag also covers the first three bytes and the ids of the row that holds it, so a row copied elsewhere does not open there.
+ *
+ * Rotation: put a new key in front of the old ones, reseal every row whose {@link sealedVersion} is not the newest, then drop the old key.
+ * Random nonces are safe for 2³² secrets under one key (NIST SP 800-38D, section 8.3); nobody comes near.
+ */
+
+/** A key that seals, under the version that each sealed secret remembers. */
+export interface SealingKey {
+  /** 0 to 9999. */
+  version: number;
+  /** 32 bytes. */
+  secret: Buffer;
+}
+
+/** Newest first: the first seals, all of them open. */
+export type SealingKeys = readonly [SealingKey, ...SealingKey[]];
+
+/** A sealed text that does not open: not of this format, sealed with a key that is not given (`version`), or not what was sealed for this row. */
+export class SealBroken extends Error {
+  override name = 'SealBroken';
+  readonly reason: 'malformed' | 'key_missing' | 'not_authentic';
+  readonly version: number | null;
+
+  constructor(reason: SealBroken['reason'], version: number | null) {
+    super(`a sealed secret does not open: ${reason}${version === null ? '' : ` (key version ${version})`}`);
+    this.reason = reason;
+    this.version = version;
+  }
+}
+
+const format = 1;
+const headBytes = 3;
+const nonceBytes = 12;
+const tagBytes = 16;
+
+/** Seals a text for the row that `boundTo` names, under the newest key. `random` replaces the source of the nonce in tests. */
+export function sealText(
+  text: string,
+  boundTo: string,
+  [newest]: SealingKeys,
+  random: (size: number) => Buffer = randomBytes,
+): Buffer {
+  const head = Buffer.alloc(headBytes);
+  head.writeUInt8(format);
+  head.writeUInt16BE(newest.version, 1);
+  const nonce = random(nonceBytes);
+  const cipher = createCipheriv('aes-256-gcm', newest.secret, nonce, { authTagLength: tagBytes });
+  cipher.setAAD(boundData(head, boundTo));
+  return Buffer.concat([head, nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+}
+
+/** Opens what {@link sealText} sealed for the same row. @throws SealBroken */
+export function openText(sealed: Buffer, boundTo: string, keys: SealingKeys): string {
+  const version = sealedVersion(sealed);
+  const key = keys.find((candidate) => candidate.version === version);
+  if (!key) throw new SealBroken('key_missing', version);
+  const head = sealed.subarray(0, headBytes);
+  const nonce = sealed.subarray(headBytes, headBytes + nonceBytes);
+  const decipher = createDecipheriv('aes-256-gcm', key.secret, nonce, { authTagLength: tagBytes });
+  decipher.setAAD(boundData(head, boundTo));
+  decipher.setAuthTag(sealed.subarray(-tagBytes));
+  const opened = decipher.update(sealed.subarray(headBytes + nonceBytes, -tagBytes));
+  try {
+    return Buffer.concat([opened, decipher.final()]).toString('utf8');
+  } catch {
+    throw new SealBroken('not_authentic', version);
+  }
+}
+
+/** The version of the key that sealed it. @throws SealBroken when it is not of this format. */
+export function sealedVersion(sealed: Buffer): number {
+  if (sealed.length <= headBytes + nonceBytes + tagBytes || sealed.readUInt8() !== format)
+    throw new SealBroken('malformed', null);
+  return sealed.readUInt16BE(1);
+}
+
+/** What the tag covers beside the text. PostgreSQL writes UUIDs in lower case; whoever spells one otherwise means the same row. */
+function boundData(head: Buffer, boundTo: string): Buffer {
+  return Buffer.concat([head, Buffer.from(boundTo.toLowerCase())]);
+}

@@ -1,0 +1,52 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import { recordActivity } from '../activity/record.ts';
+import { assertMayManageWebhooks, personOf, type WebhookRequest } from './access.ts';
+import { type DeliveryState, noSuchDelivery } from './deliveries.ts';
+import { WebhookRefused } from './refused.ts';
+
+/** A delivery that was given up. */
+export interface CancelledDelivery {
+  /** The round that was current: when `started`, its workflow may run, and is to be ended. */
+  round: number;
+  started: boolean;
+}
+
+/**
+ * Gives up one open delivery for good, in one transaction with its activity line, which is the ledger's proof of it. An attempt under way ends by itself and is
+ * recorded; what the receiver answers to it changes nothing any more.
+ *
+ * The workflow is told by whoever asked; one that is not told finds out at its next attempt, which is not admitted.
+ *
+ * @throws WebhookRefused when the caller may not, the webhook has no such delivery, or that is settled already.
+ */
+export async function cancelDelivery(
+  em: EntityManager,
+  input: WebhookRequest & { eventId: string },
+): Promise<CancelledDelivery> {
+  const { organizationId, webhookId, eventId, by } = input;
+  return em.fork().transactional(async (tx) => {
+    await assertMayManageWebhooks(tx, organizationId, by);
+    const { rows } = await sql<CancelledDelivery & { state: DeliveryState }>`
+      select d.state, d.round, d.started from delivery d
+      where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = ${eventId}
+      for no key update`.execute(tx.getKysely());
+    const [found] = rows;
+    if (found === undefined) throw noSuchDelivery();
+    const { state, round, started } = found;
+    if (state !== 'waiting' && state !== 'parked') throw deliverySettled(state);
+    await sql`
+      update delivery set state = 'cancelled', round = round + 1, started = false, claimed = false, leased_until = null,
+        next_attempt_at = null, settled_at = clock_timestamp()
+      where organization_id = ${organizationId} and webhook_id = ${webhookId} and event_id = ${eventId}`.execute(
+      tx.getKysely(),
+    );
+    const detail = { webhookId, eventId };
+    await recordActivity(tx, { organizationId, personId: personOf(by), action: 'delivery.cancel', detail });
+    return { round, started };
+  });
+}
+
+/** The refusal of what makes sense only while a delivery is open. */
+export const deliverySettled = (state: DeliveryState) =>
+  new WebhookRefused('delivery_settled', `The delivery is settled already: it is ${state}.`);

@@ -1,0 +1,81 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import type { WebhookRequest } from './access.ts';
+import { assertShown } from './deliveries.ts';
+import { firstEventIdAt } from './event-id.ts';
+
+/** What became of the events of a time, as they stand now. */
+export interface HealthCounts {
+  /** Delivered by the first attempt. */
+  atOnce: number;
+  /** Delivered by a later one. */
+  afterRetries: number;
+  /** Waiting or parked: still to be delivered. */
+  open: number;
+  /** Exhausted or cancelled. */
+  failed: number;
+  /** Whether there may be more than were looked at; then the counts are of the newest of them. */
+  isCapped: boolean;
+}
+
+/** One hour or day; `from` is ISO text. */
+export interface HealthBucket extends HealthCounts {
+  from: string;
+}
+
+/** How many deliveries of one hour or day are looked at: the picture of a webhook with a million a day takes no longer than that of one with 500. */
+export const healthLooksAt = 500;
+
+const hourMs = 3_600_000;
+
+/** How long each bar of the picture is, and how many there are. */
+export const healthSpans = {
+  hours: { count: 24, lengthMs: hourMs },
+  days: { count: 30, lengthMs: 24 * hourMs },
+} as const;
+
+export type HealthSpan = keyof typeof healthSpans;
+
+/**
+ * A webhook's health by the hour (24 of them) or by the day (30), oldest first, the one under way last. Hours and days are UTC, and of the time when the event happened.
+ *
+ * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
+ */
+export async function listHealth(
+  em: EntityManager,
+  request: WebhookRequest,
+  span: HealthSpan,
+  now: Date,
+): Promise<HealthBucket[]> {
+  const { organizationId, webhookId } = request;
+  const fork = em.fork();
+  await assertShown(fork, request);
+  const { count, lengthMs } = healthSpans[span];
+  const last = Math.floor(now.getTime() / lengthMs) * lengthMs;
+  const begins = Array.from({ length: count + 1 }, (_, index) => new Date(last - (count - 1 - index) * lengthMs));
+  const ids = begins.map(firstEventIdAt);
+  const { rows } = await sql<HealthCounts>`
+    select c.* from unnest(${sql.val(ids.slice(0, -1))}::uuid[], ${sql.val(ids.slice(1))}::uuid[]) with ordinality as b (from_id, until_id, place)
+    cross join lateral (
+      select ${healthCounts} from (
+        select d.state, d.attempts from delivery d
+        where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id >= b.from_id and d.event_id < b.until_id
+        order by d.event_id desc
+        limit ${healthLooksAt}
+      ) d
+    ) c
+    order by b.place`.execute(fork.getKysely());
+  return rows.map((counts, index) => ({ from: (begins[index] ?? now).toISOString(), ...counts }));
+}
+
+/** The counts of a subquery `d` of deliveries, of which it has `healthLooksAt` at most. */
+export const healthCounts = sql`
+  count(*) filter (where d.state = 'delivered' and d.attempts <= 1)::integer as "atOnce",
+  count(*) filter (where d.state = 'delivered' and d.attempts > 1)::integer as "afterRetries",
+  count(*) filter (where d.state in ('waiting', 'parked'))::integer as open,
+  count(*) filter (where d.state in ('exhausted', 'cancelled'))::integer as failed,
+  count(*) = ${sql.lit(healthLooksAt)} as "isCapped"`;
+
+/** How many events the counts are of. */
+export const totalOf = ({ atOnce, afterRetries, open, failed }: HealthCounts): number =>
+  atOnce + afterRetries + open + failed;

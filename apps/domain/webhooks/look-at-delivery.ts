@@ -1,0 +1,86 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import type { WebhookRequest } from './access.ts';
+import { type AttemptListing, assertShown, deliveryColumns, noSuchDelivery } from './deliveries.ts';
+import { type FoundDelivery, nowColumns } from './search-deliveries.ts';
+
+/** One attempt in the list of its delivery, without what the receiver answered. */
+export type AttemptOutline = Omit<AttemptListing, 'answer'>;
+
+/** A delivery with the bytes that are sent, and its newest attempts, newest first. */
+export interface DeliveryLook extends FoundDelivery {
+  /** As it is posted, UTF-8. */
+  body: string;
+  newestAttempts: AttemptOutline[];
+  /** Go on below this number; null when those were all. */
+  olderAttempts: number | null;
+}
+
+/** One attempt with all that is on record of it. */
+export interface AttemptLook extends AttemptOutline {
+  /** Of its delivery. */
+  type: string;
+  /** The bytes that were posted, UTF-8. */
+  body: string;
+  /** As they were sent, but for Host, Content-Length and Connection; null when it was lost, or made by an older version. */
+  headers: Record<string, string> | null;
+  /** The first 16 KiB of the answer at most; null while there is none. */
+  answer: Buffer | null;
+}
+
+const attemptColumns = sql`
+  a.number, a.round, api.utc(a.started_at) as "startedAt", api.utc(a.finished_at) as "finishedAt", a.status, a.cause, a.explanation,
+  a.timings, host(a.peer_address) as "peerAddress", a.kept_bytes as "keptBytes", a.signed_with as "signedWith"`;
+
+/**
+ * One delivery as it is now. A delivery that was sent again many times has many attempts, so they come in pages.
+ *
+ * @param page `before`: attempts below this number; null begins with the newest.
+ * @throws WebhookRefused when the caller may not, or there is none.
+ */
+export async function lookAtDelivery(
+  em: EntityManager,
+  request: WebhookRequest & { eventId: string },
+  page: { before: number | null; atMost: number },
+): Promise<DeliveryLook> {
+  const { organizationId, webhookId, eventId } = request;
+  const fork = em.fork();
+  await assertShown(fork, request);
+  const { rows } = await sql<FoundDelivery & { body: string }>`
+    select ${deliveryColumns}, ${nowColumns}, e.body
+    from delivery d
+    join event e on e.organization_id = d.organization_id and e.id = d.event_id
+    left join delivery_attempt a on a.organization_id = d.organization_id and a.webhook_id = d.webhook_id and a.event_id = d.event_id and a.number = d.attempts
+    where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = ${eventId}`.execute(
+    fork.getKysely(),
+  );
+  const [delivery] = rows;
+  if (delivery === undefined) throw noSuchDelivery();
+  const { before, atMost } = page;
+  const { rows: attempts } = await sql<AttemptOutline>`
+    select ${attemptColumns} from delivery_attempt a
+    where a.organization_id = ${organizationId} and a.webhook_id = ${webhookId} and a.event_id = ${eventId}
+      and (${before}::integer is null or a.number < ${before}::integer)
+    order by a.number desc
+    limit ${atMost + 1}`.execute(fork.getKysely());
+  const newestAttempts = attempts.slice(0, atMost);
+  const olderAttempts = attempts.length > atMost ? (newestAttempts.at(-1)?.number ?? null) : null;
+  return { ...delivery, newestAttempts, olderAttempts };
+}
+
+/** One attempt; null when the delivery has none of this number. @throws WebhookRefused when the caller may not, or the organization has no such webhook. */
+export async function findAttempt(
+  em: EntityManager,
+  request: WebhookRequest & { eventId: string; number: number },
+): Promise<AttemptLook | null> {
+  const { organizationId, webhookId, eventId, number } = request;
+  const fork = em.fork();
+  await assertShown(fork, request);
+  const { rows } = await sql<AttemptLook>`
+    select ${attemptColumns}, e.type, e.body, a.headers, a.answer from delivery_attempt a
+    join event e on e.organization_id = a.organization_id and e.id = a.event_id
+    where a.organization_id = ${organizationId} and a.webhook_id = ${webhookId} and a.event_id = ${eventId} and a.number = ${number}`.execute(
+    fork.getKysely(),
+  );
+  return rows[0] ?? null;
+}

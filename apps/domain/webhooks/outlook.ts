@@ -1,0 +1,92 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { type RawBuilder, sql } from 'kysely';
+import type { Authority } from '../keys/authority.ts';
+import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest } from './access.ts';
+import { firstEventIdAt } from './event-id.ts';
+import { type HealthCounts, healthCounts, healthLooksAt } from './health.ts';
+import { listSecrets, type WebhookDetails, type WebhookListing, webhookColumns } from './list.ts';
+
+/** What a webhook is, without what it has sent. */
+export type WebhookHead = Omit<WebhookListing, 'deliveries'>;
+
+/** A webhook as a page shows it: every number is bounded, so it takes as long with a million deliveries as with ten. */
+export interface WebhookOutlook extends WebhookHead {
+  /** Of the events of the last 24 hours, the newest 500 at most. */
+  day: HealthCounts;
+  /** Deliveries that are open, up to `openCountedTo`; that many means at least so many. */
+  waiting: number;
+  parked: number;
+}
+
+/** How far open deliveries are counted. */
+export const openCountedTo = 10_000;
+
+/** An organization's webhooks that are not deleted (20 at most), oldest first. @throws WebhookRefused when the caller may not. */
+export async function listWebhookOutlooks(
+  em: EntityManager,
+  { organizationId, by }: { organizationId: string; by: Authority },
+  now: Date,
+): Promise<WebhookOutlook[]> {
+  const fork = em.fork();
+  await assertMayManageWebhooks(fork, organizationId, by);
+  return selectOutlooks(fork, organizationId, sql`w.state <> 'deleted'`, now);
+}
+
+/** One webhook with its secrets’ life, also a deleted one. @throws WebhookRefused when the caller may not, or the organization has no such webhook. */
+export async function getWebhookOutlook(
+  em: EntityManager,
+  { organizationId, webhookId, by }: WebhookRequest,
+  now: Date,
+): Promise<WebhookOutlook & Pick<WebhookDetails, 'secrets'>> {
+  const fork = em.fork();
+  await assertMayManageWebhooks(fork, organizationId, by);
+  const [webhook] = await selectOutlooks(fork, organizationId, sql`w.id = ${webhookId}`, now);
+  if (webhook === undefined) throw noSuchWebhook();
+  return { ...webhook, secrets: await listSecrets(fork, { organizationId, webhookId }) };
+}
+
+/** One webhook itself, without a number, also a deleted one. @throws WebhookRefused when the caller may not, or the organization has no such webhook. */
+export async function getWebhookHead(
+  em: EntityManager,
+  { organizationId, webhookId, by }: WebhookRequest,
+): Promise<WebhookHead> {
+  const fork = em.fork();
+  await assertMayManageWebhooks(fork, organizationId, by);
+  const { rows } = await sql<WebhookHead>`
+    select ${webhookColumns} from webhook w where w.organization_id = ${organizationId} and w.id = ${webhookId}`.execute(
+    fork.getKysely(),
+  );
+  const [webhook] = rows;
+  if (webhook === undefined) throw noSuchWebhook();
+  return webhook;
+}
+
+async function selectOutlooks(
+  em: EntityManager,
+  organizationId: string,
+  which: RawBuilder<unknown>,
+  now: Date,
+): Promise<WebhookOutlook[]> {
+  const yesterday = firstEventIdAt(new Date(now.getTime() - 24 * 3_600_000));
+  const { rows } = await sql<WebhookOutlook>`
+    select ${webhookColumns}, row_to_json(h) as day, ${openOf('waiting')}, ${openOf('parked')}
+    from webhook w
+    cross join lateral (
+      select ${healthCounts} from (
+        select d.state, d.attempts from delivery d
+        where d.organization_id = w.organization_id and d.webhook_id = w.id and d.event_id >= ${yesterday}::uuid
+        order by d.event_id desc
+        limit ${healthLooksAt}
+      ) d
+    ) h
+    where w.organization_id = ${organizationId} and ${which}
+    order by w.created_at, w.id`.execute(em.getKysely());
+  return rows;
+}
+
+const openOf = (state: 'waiting' | 'parked') => sql`(
+  select count(*)::integer from (
+    select from delivery d
+    where d.organization_id = w.organization_id and d.webhook_id = w.id and d.state = ${sql.lit(state)}
+    limit ${openCountedTo}
+  ) o) as ${sql.ref(state)}`;

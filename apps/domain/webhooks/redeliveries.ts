@@ -1,0 +1,188 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { CompiledQuery, sql } from 'kysely';
+import { recordActivity } from '../activity/record.ts';
+import { finishRedeliverySql } from '../db/queries/redelivery-progress.ts';
+import type { Authority } from '../keys/authority.ts';
+import { assertMayManageWebhooks, personOf, type WebhookRequest } from './access.ts';
+import { assertShown } from './deliveries.ts';
+import { assertSendable, eventTooOld, oldestRedeliverable } from './redeliver.ts';
+import { WebhookRefused } from './refused.ts';
+
+/**
+ * Redeliveries of many: asked for, cancelled and shown here, and carried out by the workflow `redelivery/<id>`. The row is all there is to a request, so whoever asks needs
+ * the database alone, and a Temporal that is away only delays it. Source: design, section 6.
+ */
+
+/**
+ * Which deliveries are sent again: those of events that happened from `from` to before `to`, whatever became of them; or all that failed since `failedSince`, that is
+ * exhausted since then or still failing. Times as ISO 8601 text.
+ */
+export type Selection = { from: string; to: string } | { failedSince: string };
+
+/** `requested`: no worker has begun. `done`: all of it was sent again. `cancelled`: by a person. `ended`: early, by `endReason`. */
+export type RedeliveryState = 'requested' | 'running' | 'done' | 'cancelled' | 'ended';
+
+/** A redelivery of many. Times are UTC; `from` and `to`, or `failedSince`, are null. */
+export interface RedeliveryListing {
+  /** UUID v7. */
+  id: string;
+  organizationId: string;
+  webhookId: string;
+  from: string | null;
+  to: string | null;
+  failedSince: string | null;
+  state: RedeliveryState;
+  /** Null unless it ended early. */
+  endReason: 'webhook_parked' | 'webhook_deleted' | null;
+  /** The person who asked; null: an operator. */
+  requestedBy: string | null;
+  requestedAt: string;
+  /** Null unless somebody wants it to stop; then it does within a page. */
+  cancelRequestedAt: string | null;
+  finishedAt: string | null;
+  /** Deliveries looked at so far; of them sent again in the relay's queue, and open ones whose running workflow was told to try now. */
+  seen: number;
+  queued: number;
+  hurried: number;
+}
+
+/** Whose redelivery, and who asks. */
+export interface RedeliveryRequest {
+  organizationId: string;
+  redeliveryId: string;
+  by: Authority;
+}
+
+const columns = sql`
+  r.id, r.organization_id as "organizationId", r.webhook_id as "webhookId", api.utc(r.range_from) as "from", api.utc(r.range_to) as "to",
+  api.utc(r.failed_since) as "failedSince", r.state, r.end_reason as "endReason", r.requested_by as "requestedBy", api.utc(r.requested_at) as "requestedAt",
+  api.utc(r.cancel_requested_at) as "cancelRequestedAt", api.utc(r.finished_at) as "finishedAt", r.seen, r.queued, r.hurried`;
+
+/**
+ * Asks that a selection of a webhook's deliveries be sent again, in one transaction with its activity line, and wakes the relay. One at a time for a webhook, so that it has
+ * the steady pace.
+ *
+ * @throws WebhookRefused when the caller may not, the webhook is parked or deleted, the range is empty, it begins more than 30 days ago, or a redelivery of the webhook is
+ *   under way.
+ */
+export async function requestRedelivery(
+  em: EntityManager,
+  input: WebhookRequest & { selection: Selection },
+): Promise<RedeliveryListing> {
+  const { organizationId, webhookId, by, selection } = input;
+  return em.fork().transactional(async (tx) => {
+    await assertSendable(tx, input);
+    assertSelectable(selection);
+    const [from, to] = 'from' in selection ? [selection.from, selection.to] : [null, null];
+    const failedSince = 'from' in selection ? null : selection.failedSince;
+    const { rows } = await sql<RedeliveryListing>`
+      insert into redelivery as r (organization_id, id, webhook_id, range_from, range_to, failed_since, requested_by)
+      values (${organizationId}, ${randomUUIDv7()}, ${webhookId}, ${from}::timestamptz, ${to}::timestamptz, ${failedSince}::timestamptz, ${personOf(by)})
+      on conflict (organization_id, webhook_id) where state in ('requested', 'running') do nothing
+      returning ${columns}`.execute(tx.getKysely());
+    const [redelivery] = rows;
+    if (redelivery === undefined) throw await underWay(tx, input);
+    const detail = { webhookId, redeliveryId: redelivery.id, ...selection };
+    await recordActivity(tx, { organizationId, personId: personOf(by), action: 'webhook.redeliver', detail });
+    await sql`select pg_notify('org_api_deliveries', 'redelivery')`.execute(tx.getKysely());
+    return redelivery;
+  });
+}
+
+/**
+ * Asks that a redelivery stop, in one transaction with its activity line. One that no worker has begun is cancelled at once; one that runs ends before its next page, and what
+ * it has sent again by then stays so. Asking again, or for one that has ended, changes nothing and writes no line.
+ *
+ * @throws WebhookRefused when the caller may not, or the organization has no such redelivery.
+ */
+export async function cancelRedelivery(em: EntityManager, request: RedeliveryRequest): Promise<RedeliveryListing> {
+  const { organizationId, redeliveryId, by } = request;
+  return em.fork().transactional(async (tx) => {
+    await assertMayManageWebhooks(tx, organizationId, by);
+    const { rows } = await sql<{ webhookId: string; state: RedeliveryState }>`
+      update redelivery r set cancel_requested_at = clock_timestamp()
+      where r.organization_id = ${organizationId} and r.id = ${redeliveryId} and r.state in ('requested', 'running') and r.cancel_requested_at is null
+      returning r.webhook_id as "webhookId", r.state`.execute(tx.getKysely());
+    const [asked] = rows;
+    if (asked !== undefined) {
+      const detail = { webhookId: asked.webhookId, redeliveryId };
+      await recordActivity(tx, { organizationId, personId: personOf(by), action: 'webhook.cancel_redelivery', detail });
+      const values = [organizationId, redeliveryId, 'cancelled', null];
+      if (asked.state === 'requested')
+        await tx.getKysely().executeQuery(CompiledQuery.raw(finishRedeliverySql, values));
+    }
+    const redelivery = await selectRedelivery(tx, organizationId, redeliveryId);
+    if (redelivery === null) throw noSuchRedelivery();
+    return redelivery;
+  });
+}
+
+/** One redelivery with its progress; null when the organization has none of this id. @throws WebhookRefused when the caller may not. */
+export async function findRedelivery(em: EntityManager, request: RedeliveryRequest): Promise<RedeliveryListing | null> {
+  const { organizationId, redeliveryId, by } = request;
+  const fork = em.fork();
+  await assertMayManageWebhooks(fork, organizationId, by);
+  return selectRedelivery(fork, organizationId, redeliveryId);
+}
+
+/**
+ * A webhook's redeliveries, newest first, at most `atMost`, below the one named by `before` (null begins with the newest).
+ *
+ * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
+ */
+export async function listRedeliveries(
+  em: EntityManager,
+  input: WebhookRequest & { atMost: number; before: string | null },
+): Promise<RedeliveryListing[]> {
+  const { organizationId, webhookId, atMost, before } = input;
+  const fork = em.fork();
+  await assertShown(fork, input);
+  const { rows } = await sql<RedeliveryListing>`
+    select ${columns} from redelivery r
+    where r.organization_id = ${organizationId} and r.webhook_id = ${webhookId} and (${before}::uuid is null or r.id < ${before}::uuid)
+    order by r.id desc
+    limit ${atMost}`.execute(fork.getKysely());
+  return rows;
+}
+
+/** Which organization has a redelivery, for operators, who name it by id alone; null when there is none. */
+export async function findRedeliveryOrganization(em: EntityManager, redeliveryId: string): Promise<string | null> {
+  const { rows } = await sql<{ organizationId: string }>`
+    select r.organization_id as "organizationId" from redelivery r where r.id = ${redeliveryId}`.execute(
+    em.getKysely(),
+  );
+  return rows[0]?.organizationId ?? null;
+}
+
+async function selectRedelivery(em: EntityManager, organizationId: string, id: string) {
+  const { rows } = await sql<RedeliveryListing>`
+    select ${columns} from redelivery r where r.organization_id = ${organizationId} and r.id = ${id}`.execute(
+    em.getKysely(),
+  );
+  return rows[0] ?? null;
+}
+
+function assertSelectable(selection: Selection): void {
+  const begins = new Date('from' in selection ? selection.from : selection.failedSince);
+  if ('from' in selection && begins >= new Date(selection.to))
+    throw new WebhookRefused('empty_range', 'The range is empty: it ends before it begins.');
+  if (begins < oldestRedeliverable(new Date())) throw eventTooOld();
+}
+
+async function underWay(tx: EntityManager, { organizationId, webhookId }: WebhookRequest): Promise<WebhookRefused> {
+  const { rows } = await sql<{ id: string }>`
+    select r.id from redelivery r
+    where r.organization_id = ${organizationId} and r.webhook_id = ${webhookId} and r.state in ('requested', 'running')`.execute(
+    tx.getKysely(),
+  );
+  const which = rows[0] === undefined ? '' : ` (${rows[0].id})`;
+  return new WebhookRefused(
+    'redelivery_under_way',
+    `A redelivery of this webhook is under way${which}: wait until it is done, or cancel it.`,
+  );
+}
+
+/** The refusal of a redelivery that the organization does not have. */
+export const noSuchRedelivery = () =>
+  new WebhookRefused('no_such_redelivery', 'The organization has no such redelivery.');

@@ -1,0 +1,161 @@
+import type { Pool, PoolClient } from 'pg';
+import { type RedeliveredPageRow, redeliverPageSql } from '../db/queries/redeliveries.ts';
+import {
+  finishRedeliverySql,
+  listUntoldSql,
+  lockRedeliverySql,
+  type RedeliveryRow,
+  recordPageSql,
+  recordToldSql,
+} from '../db/queries/redelivery-progress.ts';
+import { firstEventIdAt } from './event-id.ts';
+import { oldestRedeliverable } from './redeliver.ts';
+import type { RedeliveryState } from './redeliveries.ts';
+
+/** Which page of which redelivery is to be carried out. */
+export interface PageRequest {
+  organizationId: string;
+  redeliveryId: string;
+  /** How many pages are done already, as far as the caller knows. */
+  page: number;
+  /** How many deliveries it sends again at most. */
+  perPage: number;
+}
+
+/** How a redelivery stands after a page. */
+export interface RedeliveryProgress {
+  state: RedeliveryState;
+  /** How many pages are done. */
+  pages: number;
+  seen: number;
+  queued: number;
+  hurried: number;
+}
+
+/** What a page leaves to do: `untold` are events whose running workflows are to be told, and then `recordTold` goes on. */
+export interface PageLeft {
+  webhookId: string;
+  progress: RedeliveryProgress;
+  untold: string[];
+  /** Whether `recordTold` is to be called, also with nothing to tell. */
+  isUnfinished: boolean;
+}
+
+/** How many deliveries a page looks at: it stays quick when few of many match. */
+const lookedAtPerPage = 2_000;
+
+/**
+ * Carries out the next page of a redelivery in one transaction: at most `perPage` deliveries are sent again, counted, and the place where the next page goes on is noted. A page
+ * done already changes nothing, so a caller that never heard of its end asks again. What is asked to stop ends as cancelled, and what belongs to a webhook that was parked or
+ * deleted meanwhile ends with that reason; each writes its activity line.
+ *
+ * @param options.leaseMs after how long without another page somebody else may look after it.
+ * @throws when there is no such redelivery, or the database fails; then nothing is changed.
+ */
+export async function carryOutPage(
+  pool: Pool,
+  request: PageRequest,
+  options: { leaseMs: number; lookAtMost?: number; now?: Date },
+): Promise<PageLeft> {
+  const client = await pool.connect();
+  try {
+    await client.query('begin');
+    const left = await carryOut(client, request, options);
+    await client.query('commit');
+    client.release();
+    return left;
+  } catch (error) {
+    client.release(true); // with its connection the server forgets the transaction
+    throw error;
+  }
+}
+
+async function carryOut(
+  client: PoolClient,
+  request: PageRequest,
+  options: Parameters<typeof carryOutPage>[2],
+): Promise<PageLeft> {
+  const { organizationId, redeliveryId, page, perPage } = request;
+  const of = [organizationId, redeliveryId];
+  const { rows } = await client.query<RedeliveryRow>(lockRedeliverySql, of);
+  const row = rows[0];
+  if (row === undefined) throw new Error(`there is no redelivery ${redeliveryId}`);
+  const isOpen = row.state === 'requested' || row.state === 'running';
+  if (!isOpen || row.pages !== page || row.untold.length > 0 || row.seenAll) return leftOf(row);
+  if (row.isCancelAsked) return finish(client, of, 'cancelled', null);
+  const { rows: hooks } = await client.query<{ state: string }>(
+    'select w.state from webhook w where w.organization_id = $1 and w.id = $2',
+    [organizationId, row.webhookId],
+  );
+  const hookState = hooks[0]?.state;
+  if (hookState === 'parked') return finish(client, of, 'ended', 'webhook_parked');
+  if (hookState !== 'active') return finish(client, of, 'ended', 'webhook_deleted');
+
+  const { lookAtMost = lookedAtPerPage, now = new Date(), leaseMs } = options;
+  const sent = await client.query<RedeliveredPageRow>(redeliverPageSql, [
+    ...[organizationId, row.webhookId, ...boundsOf(row, now), lookAtMost, perPage],
+    ...[row.from, row.to, row.failedSince, oldestRedeliverable(now)],
+  ]);
+  const { redelivered, seen, next } = sent.rows[0] ?? { redelivered: [], seen: 0, next: null };
+  const untold = redelivered.filter(({ started }) => started).map(({ eventId }) => eventId);
+  const queued = redelivered.length - untold.length;
+  const values = [...of, next, untold, seen, queued, leaseMs / 1_000];
+  const recorded = await client.query<RedeliveryRow>(recordPageSql, values);
+  if (queued > 0) await client.query(`select pg_notify('org_api_deliveries', '')`);
+  return leftOf(recorded.rows[0] ?? row);
+}
+
+/**
+ * After the event of the first and before that of the second the page lies. What failed lately may have happened long before, and a range is bounded by its own beginning and
+ * end; neither goes on to what happened after it was asked for, which would let a busy webhook's never end.
+ */
+function boundsOf(row: RedeliveryRow, now: Date): [after: string, before: string] {
+  const begins = row.from === null ? oldestRedeliverable(now) : latest(oldestRedeliverable(now), new Date(row.from));
+  const ends = row.to === null ? Date.parse(row.requestedAt) : Date.parse(row.to);
+  // An id may be a second off its event's time either way.
+  return [row.reached ?? firstEventIdAt(begins), firstEventIdAt(new Date(ends + 2_000))];
+}
+
+/** The running workflows that a page left to be told, with the round that each is of. Those that were settled or have tried meanwhile are left out. */
+export async function listUntold(
+  pool: Pool,
+  { organizationId, webhookId, untold }: { organizationId: string; webhookId: string; untold: string[] },
+): Promise<{ eventId: string; round: number }[]> {
+  if (untold.length === 0) return [];
+  const { rows } = await pool.query<{ eventId: string; round: number }>(listUntoldSql, [
+    ...[organizationId, webhookId, untold],
+  ]);
+  return rows;
+}
+
+/** Notes that the workflows of page `pages` were told; after the last page the redelivery is done, with its activity line. */
+export async function recordTold(
+  pool: Pool,
+  { organizationId, redeliveryId, pages }: { organizationId: string; redeliveryId: string; pages: number },
+): Promise<RedeliveryProgress | null> {
+  const of = [organizationId, redeliveryId];
+  const { rows } = await pool.query<RedeliveryRow>(recordToldSql, [...of, pages]);
+  const row = rows[0];
+  if (row === undefined) return null;
+  if (!row.seenAll || row.state !== 'running') return leftOf(row).progress;
+  return (await finish(pool, of, 'done', null)).progress;
+}
+
+async function finish(
+  connection: Pick<Pool, 'query'>,
+  of: string[],
+  state: 'done' | 'cancelled' | 'ended',
+  reason: 'webhook_parked' | 'webhook_deleted' | null,
+): Promise<PageLeft> {
+  const { rows } = await connection.query<RedeliveryRow>(finishRedeliverySql, [...of, state, reason]);
+  const row = rows[0];
+  if (row === undefined) throw new Error(`redelivery ${of[1]} ended at the same moment`);
+  return leftOf(row);
+}
+
+function leftOf({ webhookId, state, pages, seen, queued, hurried, untold, seenAll }: RedeliveryRow): PageLeft {
+  const isUnfinished = state === 'running' && (untold.length > 0 || seenAll);
+  return { webhookId, untold, isUnfinished, progress: { state, pages, seen, queued, hurried } };
+}
+
+const latest = (a: Date, b: Date) => (a > b ? a : b);

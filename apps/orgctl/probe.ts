@@ -1,0 +1,67 @@
+import { type CreatedProbe, createProbe } from '#domain/probe/create.ts';
+import { SettingsRefused } from '#runtime/settings/read.ts';
+import type { Command, Context, Noun } from './command.ts';
+import { WrongUse } from './refused.ts';
+import { fields } from './table.ts';
+
+const create: Command = {
+  verb: 'create',
+  summary:
+    "make the operator's own organization with one key and one webhook, for helm test; prints both secrets, once",
+  options: {
+    url: { value: 'U', about: "where the probe's receiver answers; NOTES.txt of the chart names it", required: true },
+    renew: {
+      value: 'yes',
+      about: 'yes: revoke the key and delete the webhook of an earlier probe, and make them anew',
+    },
+    'secret-name': { value: 'N', about: 'print a Kubernetes Secret of that name instead, for kubectl apply -f -' },
+  },
+  async run(options, context) {
+    const renew = options.find('renew');
+    if (renew !== null && renew !== 'yes') throw new WrongUse('--renew: say yes, or leave it out.');
+    const secretName = options.find('secret-name');
+    const created = await createProbe(
+      context.database.orm.em,
+      { url: options.get('url'), renew: renew === 'yes' },
+      secretsOf(context),
+    );
+    if (secretName === null)
+      return {
+        json: created,
+        text: `${fields({ ...created })}\nKey and secret are shown this once: keep them in a Secret.`,
+      };
+    const manifest = secretManifest(secretName, created);
+    return { json: manifest, text: JSON.stringify(manifest, null, 2) };
+  },
+};
+
+/** `orgctl probe …` */
+export const probe: Noun = {
+  noun: 'probe',
+  summary: "the operator's own organization, which helm test reads and delivers to",
+  commands: [create],
+};
+
+function secretsOf({ config }: Context) {
+  const { region, peppers, tagSecrets, sealingKeys, allow } = config;
+  const missing = Object.entries({
+    KEY_PEPPERS: peppers,
+    KEY_TAG_SECRETS: tagSecrets,
+    WEBHOOK_SECRET_KEYS: sealingKeys,
+  })
+    .filter(([, value]) => value === null)
+    .map(([name]) => `${name} is missing: the value that the pods of this region have`);
+  if (peppers === null || tagSecrets === null || sealingKeys === null) throw new SettingsRefused(missing);
+  return { keys: { region, peppers, tagSecrets }, webhooks: { allow, sealingKeys } };
+}
+
+/** A Secret as `kubectl apply` takes it; its keys are those that the chart's test reads. */
+function secretManifest(name: string, { organizationId, key, webhookId, webhookSecret }: CreatedProbe) {
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, labels: { 'app.kubernetes.io/part-of': 'org-api' } },
+    type: 'Opaque',
+    stringData: { organizationId, key, webhookId, webhookSecret },
+  };
+}

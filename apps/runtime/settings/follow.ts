@@ -1,0 +1,91 @@
+import { readFileSync } from 'node:fs';
+import type { z } from 'zod';
+import { withoutLineEnd } from './read.ts';
+
+/** What is told of settings that are followed: names and reasons, never values. */
+export interface FollowReport {
+  onChanged: (name: string) => void;
+  /** A new value is not taken; the old one stays in use. Once a value. */
+  onRefused: (name: string, reason: string) => void;
+}
+
+/** Settings whose files are read again while the app runs. */
+export interface FollowedSettings<V> {
+  /** The values now; each look-up gives the newest. */
+  readonly values: Readonly<V>;
+  /** The settings that come from a file, and so are followed at all. */
+  readonly names: readonly string[];
+  /** Reads every file once. */
+  check(report: FollowReport): void;
+}
+
+/** Why a new value cannot replace the old one in a running app, in a sentence's end; null when it can. */
+export type MayReplace = (old: string, next: string) => string | null;
+
+/**
+ * Follows the settings `names` of a schema, as far as their values come from files (`NAME_FILE`): Kubernetes replaces such a file when its Secret changes. `parsed` is what `readSettings` gave
+ * at the start, from the same environment. Contents are compared, not times: a Secret that was written anew with the same value changes nothing.
+ */
+export function followSettings<S extends z.ZodObject, N extends string & keyof z.output<S>>(options: {
+  schema: S;
+  environment: Record<string, string | undefined>;
+  parsed: Readonly<z.output<S>>;
+  names: readonly N[];
+  mayReplace?: Partial<Record<N, MayReplace>>;
+}): FollowedSettings<Pick<z.output<S>, N>> {
+  const { schema, environment, parsed, names, mayReplace = {} as Partial<Record<N, MayReplace>> } = options;
+  const values = Object.fromEntries(names.map((name) => [name, parsed[name]])) as Pick<z.output<S>, N>;
+  const files = names.flatMap((name) => {
+    const path = environment[name] ? undefined : environment[`${name}_FILE`];
+    const text = path && read(path);
+    return path ? [{ name, path, seen: text, inUse: text }] : [];
+  });
+
+  function check(report: FollowReport): void {
+    for (const file of files) {
+      const text = read(file.path);
+      if (text === file.seen) continue;
+      file.seen = text;
+      if (text === file.inUse) {
+        report.onChanged(file.name); // back to what is in use, after a value that was refused
+        continue;
+      }
+      const reason = take(file, text);
+      if (reason === null) report.onChanged(file.name);
+      else report.onRefused(file.name, reason);
+    }
+  }
+
+  /** Null when the text's value is in use now. */
+  function take(file: { name: N; inUse: string | undefined }, text: string | undefined): string | null {
+    if (!text) return text === '' ? 'its file is empty' : 'its file cannot be read';
+    const result = schema.shape[file.name]?.safeParse(text, { reportInput: false });
+    if (!result?.success) return result?.error.issues[0]?.message ?? 'it cannot be understood';
+    const refusal = file.inUse === undefined ? null : mayReplace[file.name]?.(file.inUse, text);
+    if (refusal) return refusal;
+    values[file.name] = result.data as Pick<z.output<S>, N>[N];
+    file.inUse = text;
+    return null;
+  }
+
+  return { values, names: files.map(({ name }) => name), check };
+}
+
+/** Only its user and password may change under an open pool: another server or database is another installation. */
+export const sameButLogin: MayReplace = (old, next) => {
+  const [before, after] = [old, next].map((text) => {
+    const url = new URL(text);
+    url.username = '';
+    url.password = '';
+    return url.href;
+  });
+  return before === after ? null : 'it names another server, which takes effect when the process starts anew';
+};
+
+function read(path: string): string | undefined {
+  try {
+    return withoutLineEnd(readFileSync(path, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,57 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Logger } from '../log.ts';
+import type { FollowedSettings } from './follow.ts';
+
+/**
+ * Reads the files of followed settings again every few seconds, logs each change by the setting's name, and counts it. A value that is refused shows as `org_api_setting_refused` 1 until its file
+ * holds one that can be used; the old value stays in use meanwhile. Polling, because a file that Kubernetes mounts is a link into a folder that is replaced as a whole, which file watchers miss.
+ *
+ * `stop` may be called twice and before `start`.
+ */
+export function watchSettings(options: {
+  followed: Pick<FollowedSettings<unknown>, 'names' | 'check'>;
+  registry: Registry;
+  log: Logger;
+  everyMs?: number;
+}) {
+  const { followed, registry, log, everyMs = 5_000 } = options;
+  const labelNames = ['setting'] as const;
+  const registers = [registry];
+  const changes = new Counter({
+    name: 'org_api_setting_changes_total',
+    help: 'New values of settings that were taken from their files while the process ran.',
+    labelNames,
+    registers,
+  });
+  const refused = new Gauge({
+    name: 'org_api_setting_refused',
+    help: '1 while the file of a setting holds a value that cannot be used; the old one is still in use.',
+    labelNames,
+    registers,
+  });
+  for (const setting of followed.names) refused.set({ setting }, 0);
+  let timer: NodeJS.Timeout | undefined;
+
+  function check(): void {
+    followed.check({
+      onChanged: (setting) => {
+        changes.inc({ setting });
+        refused.set({ setting }, 0);
+        log.info({ setting }, 'the setting was read again from its file');
+      },
+      onRefused: (setting, reason) => {
+        refused.set({ setting }, 1);
+        log.error({ setting, reason }, 'the new value of a setting is refused; the old one stays in use');
+      },
+    });
+  }
+
+  return {
+    start(): void {
+      if (followed.names.length > 0) timer ??= setInterval(check, everyMs).unref();
+    },
+    stop(): void {
+      clearInterval(timer);
+    },
+  };
+}

@@ -1,0 +1,34 @@
+import type { Pool } from 'pg';
+import { Gauge, type Registry } from 'prom-client';
+import { defaultPartitionBytesSql } from '#domain/db/queries/maintenance.ts';
+import { createRounds } from './rounds.ts';
+
+/**
+ * Shows as `org_api_activity_default_partition_bytes` whether lines of the activity log went to the default partition, which happens when their month has none (design, section 3). A size and not a
+ * count: the worker may not read the log, and a table that never had a line has 0 bytes.
+ *
+ * While it cannot be looked at the figure is not shown, and `onError` is told. `start` resolves after the first round; `stop` may be called twice and before `start`.
+ */
+export function defaultPartitionMetric(
+  pool: Pool,
+  registry: Registry,
+  { everyMs = 60_000, onError = () => {} }: { everyMs?: number; onError?: (cause: unknown) => void } = {},
+) {
+  const gauge = new Gauge({
+    name: 'org_api_activity_default_partition_bytes',
+    help: 'Size of the activity log’s default partition. Alert when it is not 0: a month had no partition of its own.',
+    registers: [registry],
+  });
+
+  async function look(): Promise<void> {
+    try {
+      const { rows } = await pool.query<{ bytes: number }>(defaultPartitionBytesSql);
+      gauge.set(rows[0]?.bytes ?? 0);
+    } catch (cause) {
+      gauge.remove(); // unknown is not 0, and the alert fires on what is missing
+      onError(cause);
+    }
+  }
+
+  return createRounds(look, everyMs);
+}

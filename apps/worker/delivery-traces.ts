@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto';
+import type { Tracing } from '#runtime/tracing.ts';
+import type { AttemptLine, LostAttempt } from '#workflows/deliver-event/activities.ts';
+import type { DeliveryKey, RoundEnd } from '#workflows/deliver-event/types.ts';
+import type { ClaimedDelivery, StartTimes } from './relay/relay.ts';
+
+type Round = DeliveryKey & { round: number };
+
+/** The trace of an event: its id without the dashes, so whoever has the one has the other. */
+export const traceIdOf = (eventId: string): string => eventId.replaceAll('-', '');
+
+/** The root span of a round, which several processes add to without having met: each works out the same id. */
+export const roundSpanIdOf = ({ webhookId, round }: Pick<Round, 'webhookId' | 'round'>): string =>
+  createHash('sha256').update(`${webhookId}/${round}`).digest('hex').slice(0, 16);
+
+const idsOf = ({ organizationId, webhookId, eventId, round }: Round) => ({
+  'org_api.organization_id': organizationId,
+  'org_api.webhook_id': webhookId,
+  'org_api.event_id': eventId,
+  'org_api.round': round,
+});
+
+/**
+ * The trace of a delivery, from its event's commit to its settlement (design, section 8). A `delivery` span for each round of each webhook; in it a `delivery.start`
+ * (claimed, and its workflow started) and a `delivery.attempt` for each attempt, with an event at the end of each phase. Attributes are ids, numbers and codes.
+ *
+ * A round begins by PostgreSQL's clock, the rest is told by the worker's, so a first child may seem to begin a little before its parent.
+ */
+export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
+  const partOf = (round: Round) => ({
+    traceId: traceIdOf(round.eventId),
+    spanId: null,
+    parentSpanId: roundSpanIdOf(round),
+  });
+  return {
+    started(delivery: ClaimedDelivery, { askedAtMs, claimedAtMs, startedAtMs }: StartTimes): void {
+      tracing.record({
+        ...partOf(delivery),
+        ...{ name: 'delivery.start', kind: 'internal', startedAtMs: askedAtMs, endedAtMs: startedAtMs },
+        attributes: { ...idsOf(delivery), 'org_api.event_type': delivery.type },
+        events: [{ name: 'claimed', atMs: claimedAtMs }],
+        isError: false,
+      });
+    },
+
+    attempted(line: AttemptLine): void {
+      const { number, type, outcome, status, cause, startedAtMs, timingsMs } = line;
+      tracing.record({
+        ...partOf(line),
+        ...{ name: 'delivery.attempt', kind: 'client', startedAtMs, endedAtMs: startedAtMs + timingsMs.total },
+        attributes: {
+          ...idsOf(line),
+          'org_api.event_type': type,
+          'org_api.attempt': number,
+          'org_api.outcome': outcome,
+          'org_api.cause': cause,
+          ...(status === null ? {} : { 'http.response.status_code': status }),
+        },
+        events: phasesOf(startedAtMs, timingsMs),
+        isError: outcome !== 'delivered',
+      });
+    },
+
+    lost(attempt: LostAttempt): void {
+      tracing.record({
+        ...partOf(attempt),
+        ...{ name: 'delivery.attempt', kind: 'client', startedAtMs: attempt.startedAtMs, endedAtMs: Date.now() },
+        attributes: { ...idsOf(attempt), 'org_api.attempt': attempt.number, 'org_api.cause': 'lost' },
+        events: [],
+        isError: true,
+      });
+    },
+
+    /** Nothing for a round that began before its times were known. */
+    ended(round: RoundEnd): void {
+      if (round.begunAtMs === null || round.type === null) return;
+      tracing.record({
+        ...{ traceId: traceIdOf(round.eventId), spanId: roundSpanIdOf(round), parentSpanId: null },
+        ...{ name: 'delivery', kind: 'internal', startedAtMs: round.begunAtMs, endedAtMs: Date.now() },
+        attributes: {
+          ...idsOf(round),
+          'org_api.event_type': round.type,
+          'org_api.outcome': round.end,
+          'org_api.failed_attempts': round.failed,
+        },
+        events: [],
+        isError: round.end === 'exhausted',
+      });
+    },
+  };
+}
+
+/** The end of each phase that was completed, one after the other. */
+function phasesOf(startedAtMs: number, { dns, connect, tls, firstByte }: AttemptLine['timingsMs']) {
+  const phases = { dns, connect, tls, first_byte: firstByte };
+  let atMs = startedAtMs;
+  return Object.entries(phases).flatMap(([name, durationMs]) => {
+    if (durationMs === null || durationMs === undefined) return [];
+    atMs += durationMs;
+    return [{ name, atMs, attributes: { 'org_api.duration_ms': durationMs } }];
+  });
+}

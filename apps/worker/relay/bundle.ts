@@ -1,0 +1,87 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { z } from 'zod';
+
+/** A prebuilt bundle as its file holds it: the code, and what it was built from. */
+const BundleFile = z.object({ sources: z.string(), code: z.string() });
+
+const mapMark = '//# sourceMappingURL=data:application/json;charset=utf-8;base64,';
+const workflowsFolder = path.dirname(fileURLToPath(import.meta.resolve('#workflows/index.ts')));
+
+/** A prebuilt workflow bundle that is not this release's, or none. The message says what to do. */
+export class BundleRefused extends Error {}
+
+/**
+ * What a bundle is built from, as one hash: every source below `workflows/`, and the version of the SDK whose code is bundled with them. A bundle of
+ * other sources would replay running deliveries by code that the activities beside it do not know.
+ */
+export function hashWorkflowSources(folder = workflowsFolder): string {
+  const hash = createHash('sha256');
+  hash.update(sdkVersion());
+  for (const file of listSources(folder)) hash.update(`\0${file}\0`).update(readFileSync(path.join(folder, file)));
+  return hash.digest('hex');
+}
+
+/**
+ * Writes a bundle to a file, which the image of the apps carries. The same sources give the same bytes wherever they lie: paths of the build machine are
+ * taken out of the source map, and so are the sources themselves, which the image has. The bundler names modules by the current folder, so it is run in the package's own.
+ */
+export function writeWorkflowBundle(file: string, { code }: Pick<WorkflowBundleWithSourceMap, 'code'>): void {
+  const bundle = { sources: hashWorkflowSources(), code: withPortableMap(code, process.cwd()) };
+  writeFileSync(file, JSON.stringify(bundle));
+}
+
+/** @throws BundleRefused when the file cannot be read, is no bundle, or was built from other sources than lie here. */
+export function readWorkflowBundle(file: string): WorkflowBundleWithSourceMap {
+  const bundle = parseBundle(file);
+  if (bundle.sources !== hashWorkflowSources())
+    throw new BundleRefused(
+      `the workflow bundle ${file} was built from other sources than this release's workflows: build it anew, or unset WORKFLOW_BUNDLE to bundle at the start`,
+    );
+  return { code: bundle.code, sourceMap: '' };
+}
+
+function parseBundle(file: string): z.output<typeof BundleFile> {
+  try {
+    return BundleFile.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code ?? 'it is no bundle';
+    throw new BundleRefused(
+      `the workflow bundle ${file} cannot be read (${why}): build it anew, or unset WORKFLOW_BUNDLE to bundle at the start`,
+    );
+  }
+}
+
+/** In one order on every machine. */
+function listSources(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => file.split(path.sep).join('/'))
+    .sort();
+}
+
+function sdkVersion(): string {
+  return (createRequire(import.meta.url)('@temporalio/workflow/package.json') as { version: string }).version;
+}
+
+function withPortableMap(code: string, root: string): string {
+  const at = code.lastIndexOf(mapMark);
+  if (at < 0) throw new Error('the bundler wrote no source map; the SDK expects one');
+  const map = JSON.parse(Buffer.from(code.slice(at + mapMark.length), 'base64').toString()) as {
+    sources: string[];
+    sourcesContent?: string[];
+  };
+  // A module that is left out is named `ignored|<folder>|<name>`.
+  const inRepository = (part: string) => (path.isAbsolute(part) ? path.relative(root, part) : part);
+  const portable = {
+    ...map,
+    file: 'workflows.js',
+    sources: map.sources.map((source) => source.split('|').map(inRepository).join('|')),
+    sourcesContent: undefined,
+  };
+  return `${code.slice(0, at)}${mapMark}${Buffer.from(JSON.stringify(portable)).toString('base64')}`;
+}

@@ -1,0 +1,93 @@
+import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import type { Pool } from 'pg';
+import { claimRedeliveriesSql } from '#domain/db/queries/redelivery-progress.ts';
+import { deliverQueue } from '#workflows/deliver-event/types.ts';
+import {
+  type Pace,
+  pagesPerRun,
+  type RedeliverInput,
+  type RedeliveryKey,
+  redeliveryWorkflowId,
+  steadyPace,
+} from '#workflows/redeliver/types.ts';
+
+/** A redelivery that is to be begun, or begun again after so many pages. */
+export type ClaimedRedelivery = RedeliveryKey & { page: number };
+
+export interface RedeliveryStarterOptions {
+  pool: Pool;
+  /** Starts a redelivery's workflow. Resolves also when it runs already; rejects when Temporal does not answer. */
+  startWorkflow: (redelivery: ClaimedRedelivery) => Promise<void>;
+  onError: (cause: unknown) => void;
+  /** How often it looks without being told, for notifications that were lost and leases that are over. */
+  pollEveryMs?: number;
+  /** How long a claim holds; then another worker claims it. Afterwards each page gives its own lease. */
+  leaseSeconds?: number;
+}
+
+/** Each has a webhook of its own, and one start takes milliseconds. */
+const perClaim = 20;
+
+/**
+ * Starts a workflow for each redelivery that nobody looks after: one that was asked for, and one whose workflow was lost. As with deliveries a claim is a lease, and no
+ * transaction is open during a call to Temporal. A workflow that runs after all, only late, is found running by its id, and nothing happens.
+ */
+export function createRedeliveryStarter(options: RedeliveryStarterOptions) {
+  const { pool, startWorkflow, onError, pollEveryMs = 1_000, leaseSeconds = 15 } = options;
+  let timer: NodeJS.Timeout | undefined;
+  let working: Promise<void> | null = null;
+  let wanted = false;
+  let stopped = true;
+
+  function wake(): void {
+    wanted = true;
+    if (stopped || working !== null) return;
+    working = work().finally(() => {
+      working = null;
+      if (wanted && !stopped) wake();
+    });
+  }
+
+  async function work(): Promise<void> {
+    wanted = false;
+    try {
+      const { rows } = await pool.query<ClaimedRedelivery>(claimRedeliveriesSql, [perClaim, leaseSeconds]);
+      const tried = await Promise.allSettled(rows.map(startWorkflow));
+      const failure = tried.find((result) => result.status === 'rejected');
+      if (failure !== undefined) throw failure.reason;
+      if (rows.length === perClaim) wanted = true;
+    } catch (cause) {
+      onError(cause); // the next poll tries again
+    }
+  }
+
+  return {
+    start(): void {
+      stopped = false;
+      wake();
+      timer = setInterval(wake, pollEveryMs);
+    },
+    wake,
+    /** Claims nothing more and waits for what is under way. Safe to call twice, and before `start`. */
+    async stop(): Promise<void> {
+      stopped = true;
+      clearInterval(timer);
+      await working;
+    },
+  };
+}
+
+/** Starts a redelivery's workflow at this pace. One that runs already is what was wanted; one that ended or was lost before the redelivery did is begun again under its id. */
+export function redeliveryWorkflows(client: Client, pace: Pace = steadyPace) {
+  return async ({ organizationId, redeliveryId, page }: ClaimedRedelivery): Promise<void> => {
+    const input: RedeliverInput = { organizationId, redeliveryId, page, pace, pagesPerRun, progress: null };
+    try {
+      await client.workflow.start('redeliver', {
+        ...{ taskQueue: deliverQueue, workflowId: redeliveryWorkflowId(redeliveryId), args: [input] },
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      });
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    }
+  };
+}

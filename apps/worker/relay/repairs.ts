@@ -1,0 +1,58 @@
+import type { Pool } from 'pg';
+import type { LostAttempt } from '#workflows/deliver-event/activities.ts';
+import { cancelUnowed } from './cancel-unowed.ts';
+import { type Reconciled, reconcile } from './reconciler.ts';
+import type { OpenTemporal } from './temporal.ts';
+
+/** How often overdue deliveries are looked for, in parts of the time after which they count as overdue: every 15 s with the default of 60 s. */
+const reconcilesPerOverdue = 4;
+
+export interface RepairsOptions {
+  pool: Pool;
+  temporal: Pick<OpenTemporal, 'getStatus' | 'retryNow' | 'cancel' | 'listRunning'>;
+  /** How late a delivery is before it is looked after; workflows that run this long are asked for once in as much time. */
+  overdueMs: number;
+  onReconciled: (reconciled: Reconciled) => void;
+  /** Told how many workflows that nobody owes any more were ended. */
+  onCancelled: (workflows: number) => void;
+  onLost: (lost: LostAttempt) => void;
+  onError: (cause: unknown) => void;
+}
+
+/** Brings PostgreSQL and Temporal together again and again: what is owed runs, what runs is owed. `stop` waits for the round under way; safe to call twice, and before `start`. */
+export function createRepairs(options: RepairsOptions) {
+  const { pool, temporal, overdueMs, onReconciled, onCancelled, onLost, onError } = options;
+  const { getStatus, retryNow, cancel, listRunning } = temporal;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let timer: NodeJS.Timeout | undefined;
+  let repairing: Promise<void> | null = null;
+  let rounds = 0;
+
+  async function repair(): Promise<void> {
+    try {
+      onReconciled(await reconcile({ pool, getStatus, retryNow, overdueMs, signal, onLost }));
+      rounds += 1;
+      if (rounds % reconcilesPerOverdue > 0 || signal.aborted) return;
+      const running = listRunning(new Date(Date.now() - overdueMs));
+      onCancelled(await cancelUnowed({ pool, running, cancel, signal }));
+    } catch (cause) {
+      onError(cause);
+    }
+  }
+
+  return {
+    start(): void {
+      timer = setInterval(() => {
+        repairing ??= repair().finally(() => {
+          repairing = null;
+        });
+      }, overdueMs / reconcilesPerOverdue);
+    },
+    async stop(): Promise<void> {
+      clearInterval(timer);
+      stopping.abort();
+      await repairing;
+    },
+  };
+}

@@ -1,0 +1,85 @@
+import { type Client, isGrpcServiceError } from '@temporalio/client';
+import { TypedSearchAttributes } from '@temporalio/common';
+import {
+  deliveryAttributes,
+  eventTypeAttribute,
+  organizationAttribute,
+  stateAttribute,
+  webhookAttribute,
+} from '#workflows/deliver-event/search-attributes.ts';
+import type { ClaimedDelivery } from './relay.ts';
+
+/** `INDEXED_VALUE_TYPE_KEYWORD` of Temporal's API. */
+const keyword = 2;
+const askTimeoutMs = 5_000;
+/** How long workflows are started without attributes after the server refused them: its nodes learn of new ones within a minute. */
+const withoutForMs = 60_000;
+const grpcInvalidArgument = 3;
+
+/** The search attributes of deliveries in one namespace; deliveries go on where it has none. */
+export interface DeliverySearchAttributes {
+  /** What a delivery's workflow is started with; undefined while the server does not take them. */
+  of(delivery: ClaimedDelivery): TypedSearchAttributes | undefined;
+  /** Whether a start failed for its attributes, so that it is to be tried without; the starts of the next minute are. */
+  wereRefused(error: unknown): boolean;
+}
+
+/**
+ * Makes those search attributes that the namespace lacks. Two workers may do so at once: whoever comes second finds them. Where it may not (another
+ * account's right, Temporal Cloud), it tells `onProblem` the command for who may, and deliveries are started without any until the worker is started again.
+ */
+export async function openSearchAttributes(options: {
+  client: Client;
+  namespace: string;
+  onProblem: (sentence: string) => void;
+}): Promise<DeliverySearchAttributes> {
+  const { client, namespace, onProblem } = options;
+  const missing = await makeMissing(client, namespace);
+  let offUntilMs = missing.length === 0 ? 0 : Number.POSITIVE_INFINITY;
+  if (missing.length > 0) {
+    const flags = missing.map((name) => `--name ${name} --type Keyword`).join(' ');
+    onProblem(
+      `Temporal lacks the search attributes ${missing.join(', ')} and did not let the worker make them; deliveries go on without. Run "temporal operator search-attribute create --namespace ${namespace} ${flags}" and start the worker again`,
+    );
+  }
+  return {
+    of({ organizationId, webhookId, type }) {
+      if (performance.now() < offUntilMs) return undefined;
+      return new TypedSearchAttributes([
+        { key: organizationAttribute, value: organizationId },
+        { key: webhookAttribute, value: webhookId },
+        { key: eventTypeAttribute, value: type },
+        { key: stateAttribute, value: 'attempting' },
+      ]);
+    },
+    wereRefused(error) {
+      const cause = error instanceof Error ? error.cause : undefined;
+      if (performance.now() < offUntilMs || !isGrpcServiceError(cause) || cause.code !== grpcInvalidArgument)
+        return false;
+      offUntilMs = performance.now() + withoutForMs;
+      onProblem('Temporal refused a delivery’s search attributes; deliveries are started without them for a minute');
+      return true;
+    },
+  };
+}
+
+/** Names of those that are missing in the end. */
+async function makeMissing({ connection }: Client, namespace: string): Promise<string[]> {
+  const findMissing = async (): Promise<string[]> => {
+    const known = await within(() => connection.operatorService.listSearchAttributes({ namespace }));
+    return deliveryAttributes.map(({ name }) => name).filter((name) => known.customAttributes?.[name] !== keyword);
+  };
+  const within = <T>(ask: () => Promise<T>) => connection.withDeadline(Date.now() + askTimeoutMs, ask);
+  const all = deliveryAttributes.map(({ name }) => name);
+  const missing = await findMissing().catch(() => all);
+  if (missing.length === 0) return [];
+  const searchAttributes = Object.fromEntries(missing.map((name) => [name, keyword]));
+  const added = await within(() =>
+    connection.operatorService.addSearchAttributes({ namespace, searchAttributes }),
+  ).then(
+    () => true,
+    () => false,
+  );
+  // Refused because another worker was quicker, or because we may not: the list tells. Added ones may take a moment to be in it.
+  return added ? [] : findMissing().catch(() => missing);
+}

@@ -1,0 +1,67 @@
+import type { NativeConnection } from '@temporalio/worker';
+import { Gauge, type Registry } from 'prom-client';
+import { deliverQueue, deliverSlowQueue } from '#workflows/deliver-event/types.ts';
+import { createRounds } from '../rounds.ts';
+
+/** Temporal's own numbers of the two kinds of queues. */
+const kinds = { workflow: 1, activity: 2 } as const;
+const queues = [deliverQueue, deliverSlowQueue] as const;
+
+/**
+ * Asks Temporal every few seconds what waits in the queues of deliveries, and shows when it last answered: `org_api_temporal_answered_timestamp_seconds`, `org_api_queue_backlog_tasks` and
+ * `org_api_queue_backlog_age_seconds` by queue and kind. A round that fails leaves the figures as they are, so that their age tells, and is told to `onError`.
+ *
+ * `start` resolves after the first round, answered or not; `stop` may be called twice and before `start`.
+ */
+export function createTemporalMetrics(options: {
+  service: Pick<NativeConnection['workflowService'], 'describeTaskQueue'>;
+  namespace: string;
+  registry: Registry;
+  everyMs?: number;
+  onError: (cause: unknown) => void;
+}) {
+  const { service, namespace, registry, everyMs = 15_000, onError } = options;
+  const registers = [registry];
+  const labelNames = ['queue', 'kind'] as const;
+  const answeredAt = new Gauge({
+    name: 'org_api_temporal_answered_timestamp_seconds',
+    help: 'When Temporal last answered this worker about its queues; 0 when it never has.',
+    registers,
+  });
+  const tasks = new Gauge({
+    name: 'org_api_queue_backlog_tasks',
+    help: 'Tasks that wait in Temporal for a worker, as it estimates them.',
+    labelNames,
+    registers,
+  });
+  const age = new Gauge({
+    name: 'org_api_queue_backlog_age_seconds',
+    help: 'How long the oldest task has waited in Temporal for a worker; 0 when none waits.',
+    labelNames,
+    registers,
+  });
+
+  async function ask(): Promise<void> {
+    try {
+      for (const queue of queues)
+        for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) await read(queue, kind);
+      answeredAt.setToCurrentTime();
+    } catch (cause) {
+      onError(cause);
+    }
+  }
+
+  async function read(queue: string, kind: keyof typeof kinds): Promise<void> {
+    const { stats } = await service.describeTaskQueue({
+      namespace,
+      taskQueue: { name: queue },
+      taskQueueType: kinds[kind],
+      reportStats: true,
+    });
+    const { seconds, nanos } = stats?.approximateBacklogAge ?? {};
+    tasks.set({ queue, kind }, Number(stats?.approximateBacklogCount ?? 0));
+    age.set({ queue, kind }, Number(seconds ?? 0) + (nanos ?? 0) / 1e9);
+  }
+
+  return createRounds(ask, everyMs);
+}

@@ -1,0 +1,36 @@
+import type { Pool } from 'pg';
+import { currentMigration } from '#domain/db/migrations/index.ts';
+import { schemaIsCurrentSql } from '#domain/db/queries/schema-version.ts';
+
+/**
+ * Resolves when the database has the schema that this code needs. In a rollout the new pods start beside the migration: until it is through they take no work, and so they do not take it
+ * from the old ones. `onWaiting` is told why when that changes, in words.
+ */
+export async function waitForSchema(
+  pool: Pool,
+  { everyMs = 1_000, onWaiting }: { everyMs?: number; onWaiting: (reason: string) => void },
+): Promise<void> {
+  let told: string | null = null;
+  for (;;) {
+    const reason = await findReason(pool);
+    if (reason === null) return;
+    if (reason !== told) onWaiting(reason);
+    told = reason;
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
+  }
+}
+
+/** What PostgreSQL answers a worker's login before the first migration: no such table or schema, or no right to it yet. */
+const notMigrated = new Set(['42P01', '3F000', '42501']);
+const tooOld = 'the database’s schema is older than this version; run the migrations';
+
+async function findReason(pool: Pool): Promise<string | null> {
+  try {
+    const { rows } = await pool.query<{ current: boolean }>(schemaIsCurrentSql, [currentMigration]);
+    return rows[0]?.current === true ? null : tooOld;
+  } catch (cause) {
+    const { code } = cause as { code?: string };
+    if (notMigrated.has(code ?? '')) return tooOld;
+    return `the database cannot be asked for its schema (${code ?? 'no answer'})`;
+  }
+}

@@ -1,0 +1,24 @@
+/** No line, no answer, and a metric that tells it. Source: design, section 5, step 5; issue 5, point 5. */
+import { expect, it } from 'vitest';
+import { setup } from '#test/setup.ts';
+
+it('a read whose line the activity log does not take is answered 500 and counted as refused by the log', async () => {
+  const { api, owner, make } = await setup();
+  const maker = await make.member();
+  const { key } = await make.apiKey({ maker });
+  const read = () => api.get(`/v1/orgs/${maker.orgId}`, { key });
+  const refused = async () =>
+    /^org_api_activity_lines_refused_total (\d+)$/m.exec(await (await fetch(`${api.metricsUrl}/metrics`)).text())?.[1];
+  expect((await read()).status).toBe(200);
+  expect(await refused()).toBe('0');
+
+  await owner.pool.query('revoke insert on api.activity from org_api_read');
+  const answer = await read();
+  expect(answer.status).toBe(500);
+  expect(await answer.text()).not.toContain(maker.orgId);
+  expect(await refused()).toBe('1');
+
+  await owner.pool.query('grant insert on api.activity to org_api_read');
+  expect((await read()).status).toBe(200);
+  expect(await refused()).toBe('1');
+});

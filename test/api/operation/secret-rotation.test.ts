@@ -1,0 +1,188 @@
+/** Secrets that change under a running API, as Kubernetes replaces mounted files. Source: issue 5, "secrets re-read from files"; apps/README.md. */
+import { randomBytes } from 'node:crypto';
+import { Redis } from 'ioredis';
+import { Client } from 'pg';
+import { expect, inject, it, onTestFinished, vi } from 'vitest';
+import { ensureLogin } from '#domain/db/logins.ts';
+import { createKey } from '#domain/keys/create.ts';
+import { mountSecret } from '#test/mounted-secret.ts';
+import { testKeySecrets, testKeySettings } from '#test/secrets.ts';
+import { setupDatabase, startTestApi, type TestApi } from '#test/setup.ts';
+
+const patient = { timeout: 20_000, interval: 50 };
+const newPepper = { version: 2, secret: Buffer.from('another pepper of the tests, 32b') };
+const newPeppers = `2:${newPepper.secret.toString('base64')},${testKeySettings.KEY_PEPPERS}`;
+
+it('a new database login and a new pepper are taken while reads go on, and none fails', async () => {
+  const { database, owner, make, newLogin, sessionsOf, start } = await setup();
+  const first = await newLogin();
+  const { api, secret, values, logLines } = await start(first.url);
+  const members = await Promise.all(Array.from({ length: 12 }, () => make.member()));
+  const keys = await Promise.all(members.map((maker) => make.apiKey({ maker })));
+  const reads = keepReading(api, keys);
+
+  const second = await newLogin();
+  const changed = { ...values, API_DATABASE_URL: second.url, KEY_PEPPERS: newPeppers };
+  secret.replace(changed);
+  await vi.waitFor(() => expect(changesIn(logLines)).toEqual(['API_DATABASE_URL', 'KEY_PEPPERS']), patient);
+  const [member] = members;
+  const made = await createKey(
+    owner.orm.em,
+    {
+      organizationId: member?.orgId ?? '',
+      makerId: member?.userId ?? '',
+      scopes: ['org.read'],
+      expiresAt: null,
+      label: 'made with the new pepper',
+      byOperator: true,
+    },
+    { ...testKeySecrets, peppers: [newPepper, ...testKeySecrets.peppers] },
+  );
+  expect((await api.get(`/v1/orgs/${member?.orgId}`, { key: made.key })).status).toBe(200);
+  // While reads wait for a lock they keep their connections, so that further ones need new connections.
+  const lock = await owner.pool.connect();
+  await lock.query('begin; lock table organization in access exclusive mode');
+  const burst = Promise.all(keys.flatMap((key) => Array.from({ length: 3 }, () => read(api, key))));
+  await vi.waitFor(async () => expect(await sessionsOf(second.user)).toBeGreaterThan(0), patient);
+  await lock.query('commit');
+  lock.release();
+  expect(new Set(await burst)).toEqual(new Set([200]));
+
+  const statuses = await reads.stop();
+  expect(statuses.length).toBeGreaterThan(50);
+  expect(new Set(statuses)).toEqual(new Set([200]));
+  const logged = logLines.join('');
+  for (const text of [first.password, second.password, newPeppers, database.ownerUrl])
+    expect(logged).not.toContain(text);
+}, 60_000);
+
+it('a new password of the same login is what new connections use', async () => {
+  const { owner, make, newLogin, start } = await setup();
+  const login = await newLogin();
+  const { api, secret, values, logLines } = await start(login.url);
+  const { key, orgId } = await make.apiKey();
+  expect((await api.get(`/v1/orgs/${orgId}`, { key })).status).toBe(200);
+
+  const replaced = await newLogin(login.user);
+  secret.replace({ ...values, API_DATABASE_URL: replaced.url });
+  await vi.waitFor(() => expect(changesIn(logLines)).toEqual(['API_DATABASE_URL']), patient);
+  await owner.pool.query('select pg_terminate_backend(pid) from pg_stat_activity where usename = $1', [login.user]);
+
+  await vi.waitFor(async () => expect((await api.get(`/v1/orgs/${orgId}`, { key })).status).toBe(200), patient);
+}, 60_000);
+
+it('a new password for Redis is what the limiter reconnects with', async () => {
+  const { newLogin, start } = await setup();
+  const redis = new Redis(inject('redisUrl'));
+  const user = `limiter-${randomBytes(4).toString('hex')}`;
+  onTestFinished(async () => {
+    await redis.call('acl', 'deluser', user);
+    redis.disconnect();
+  });
+  await redis.call('acl', 'setuser', user, 'on', '>first', '~*', '&*', '+@all');
+  const urlWith = (password: string) => Object.assign(new URL(inject('redisUrl')), { username: user, password }).href;
+  const { api, secret, values, logLines } = await start((await newLogin()).url, { REDIS_URL: urlWith('first') });
+  expect(await (await fetch(`${api.metricsUrl}/metrics`)).text()).toContain('org_api_limiter_without_redis 0\n');
+
+  await redis.call('acl', 'setuser', user, '>second');
+  secret.replace({ ...values, REDIS_URL: urlWith('second') });
+  await vi.waitFor(() => expect(changesIn(logLines)).toEqual(['REDIS_URL']), patient);
+  await redis.call('acl', 'setuser', user, '<first');
+  await redis.call('client', 'kill', 'user', user);
+
+  const switches = () =>
+    logLines.filter((line) => line.includes('limiter: ')).map((line) => (JSON.parse(line) as { mode: string }).mode);
+  await vi.waitFor(() => expect(switches()).toEqual(['redis', 'pod', 'redis']), patient);
+}, 60_000);
+
+it('a value that cannot be used is refused by name, in the log and a metric, and the old one stays in use', async () => {
+  const { make, newLogin, start } = await setup();
+  const { api, secret, values, logLines } = await start((await newLogin()).url);
+  const { key, orgId } = await make.apiKey();
+  const elsewhere = new URL(values.API_DATABASE_URL);
+  elsewhere.port = '1';
+
+  secret.replace({ ...values, KEY_PEPPERS: 'hunter2', API_DATABASE_URL: elsewhere.href });
+  await vi.waitFor(() => expect(refusalsIn(logLines)).toEqual(['API_DATABASE_URL', 'KEY_PEPPERS']), patient);
+  expect((await api.get(`/v1/orgs/${orgId}`, { key })).status).toBe(200);
+  const page = async () => (await fetch(`${api.metricsUrl}/metrics`)).text();
+  expect(await page()).toContain('org_api_setting_refused{setting="KEY_PEPPERS"} 1\n');
+  expect(logLines.join('')).not.toContain('hunter2');
+
+  secret.replace({ ...values, KEY_PEPPERS: newPeppers });
+  await vi.waitFor(async () => {
+    expect(await page()).toContain('org_api_setting_refused{setting="KEY_PEPPERS"} 0\n');
+    expect(await page()).toContain('org_api_setting_refused{setting="API_DATABASE_URL"} 0\n');
+  }, patient);
+  expect((await api.get(`/v1/orgs/${orgId}`, { key })).status).toBe(200);
+}, 60_000);
+
+/** A database, and an API whose secrets are mounted. */
+async function setup() {
+  const { database, owner, make } = await setupDatabase();
+  return {
+    database,
+    owner,
+    make,
+    /** Makes a login of the API's rights, or gives one another password. */
+    async newLogin(user = `org_api_login_${randomBytes(4).toString('hex')}`) {
+      const url = new URL(database.urls.api);
+      const password = randomBytes(12).toString('hex');
+      Object.assign(url, { username: user, password });
+      const client = new Client({ connectionString: database.ownerUrl });
+      await client.connect();
+      await ensureLogin(client, { role: 'api', url: url.href });
+      await client.end();
+      onTestFinished(async () => {
+        await owner.pool.query(`drop owned by ${user}; drop role ${user}`).catch(() => {}); // another test's database may still hold it
+      });
+      return { url: url.href, user, password };
+    },
+    async sessionsOf(user: string): Promise<number> {
+      const { rows } = await owner.pool.query<{ sessions: number }>(
+        'select count(*)::int as sessions from pg_stat_activity where usename = $1',
+        [user],
+      );
+      return rows[0]?.sessions ?? 0;
+    },
+    async start(databaseUrl: string, others: Record<string, string> = {}) {
+      const values = { ...testKeySettings, API_DATABASE_URL: databaseUrl, ...others };
+      const secret = mountSecret(values);
+      const inPlace = Object.fromEntries(Object.keys(values).map((name) => [name, '']));
+      const logLines: string[] = [];
+      const api = await startTestApi(database, { ...inPlace, ...secret.settings, DATABASE_POOL_MAX: '40' }, logLines);
+      return { api, secret, values, logLines };
+    },
+  };
+}
+
+async function read(api: TestApi, { key, orgId }: { key: string; orgId: string }): Promise<number> {
+  return (await api.get(`/v1/orgs/${orgId}/seats`, { key })).status;
+}
+
+/** Reads with each key in turn, several at once, slowly enough for their limits. `stop` gives every answer's status. */
+function keepReading(api: TestApi, keys: { key: string; orgId: string }[]) {
+  const statuses: number[] = [];
+  let going = true;
+  const loops = keys.map(async (key) => {
+    while (going) {
+      statuses.push(await read(api, key));
+      await new Promise((resolve) => setTimeout(resolve, 300));
+    }
+  });
+  const stop = async (): Promise<number[]> => {
+    going = false;
+    await Promise.all(loops);
+    return statuses;
+  };
+  onTestFinished(() => stop().then(() => {}));
+  return { stop };
+}
+
+const settingsOf = (lines: string[], message: string) =>
+  lines
+    .filter((line) => line.includes(message))
+    .map((line) => (JSON.parse(line) as { setting: string }).setting)
+    .sort();
+const changesIn = (lines: string[]) => settingsOf(lines, 'read again from its file');
+const refusalsIn = (lines: string[]) => settingsOf(lines, 'is refused; the old one');

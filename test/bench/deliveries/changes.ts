@@ -1,0 +1,130 @@
+import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import { insertOrganization, insertWebhook } from '../../chaos/changes.ts';
+import { machineMs } from './clock.ts';
+import type { BenchStack } from './stack.ts';
+
+/** An organization with one professional and one webhook, which is subscribed to everything. */
+export interface BenchOrganization {
+  id: string;
+  userId: string;
+  webhookId: string;
+}
+
+/** A grant that is to start: its family is there already. */
+export interface GrantChange {
+  organization: BenchOrganization;
+  familyId: string;
+  grantId: string;
+}
+
+let organizationsMade = 0;
+
+/** Makes an organization whose webhook points at `path` of the receiver. */
+export async function addOrganization(stack: BenchStack, path: string): Promise<BenchOrganization> {
+  const { pool } = stack.owner;
+  organizationsMade += 1;
+  const organization = await insertOrganization(pool, organizationsMade);
+  const webhookId = randomUUID();
+  const url = `${stack.receiver.url}${path}`;
+  await insertWebhook(pool, {
+    ...{ organizationId: organization.id, webhookId, slot: 1, url },
+    keys: stack.sealingKeys,
+  });
+  return { ...organization, webhookId };
+}
+
+export async function addOrganizations(stack: BenchStack, count: number): Promise<BenchOrganization[]> {
+  const organizations: BenchOrganization[] = [];
+  while (organizations.length < count) organizations.push(await addOrganization(stack, '/ours'));
+  return organizations;
+}
+
+/** Families for so many changes, the organizations in turn. They are no events, and made before anything is measured. */
+export async function prepareChanges(
+  pool: Pool,
+  organizations: readonly BenchOrganization[],
+  count: number,
+): Promise<GrantChange[]> {
+  const changes = Array.from({ length: count }, (_, index) => ({
+    organization: organizations[index % organizations.length] as BenchOrganization,
+    familyId: randomUUID(),
+    grantId: randomUUID(),
+  }));
+  await pool.query(
+    `insert into family (organization_id, id, name) select o, f, 'A family' from unnest($1::uuid[], $2::uuid[]) as made (o, f)`,
+    [changes.map(({ organization }) => organization.id), changes.map(({ familyId }) => familyId)],
+  );
+  return changes;
+}
+
+/** Commits one change, which is one event and, with one webhook, one obligation. Returns when this process knew that it was committed ({@link machineMs}). */
+export async function commitChange(pool: Pool, { organization, familyId, grantId }: GrantChange): Promise<number> {
+  await pool.query({
+    name: 'startGrant',
+    text: `insert into client_grant (organization_id, id, kind, professional_id, family_id, since)
+           values ($1, $2, 'attorney', $3, $4, now() - interval '1 day')`,
+    values: [organization.id, grantId, organization.userId, familyId],
+  });
+  return machineMs();
+}
+
+/** Commits changes as quickly as eight connections do. */
+export async function commitAll(pool: Pool, changes: readonly GrantChange[]): Promise<void> {
+  let next = 0;
+  const line = async () => {
+    for (let change = changes[next++]; change !== undefined; change = changes[next++]) await commitChange(pool, change);
+  };
+  await Promise.all(Array.from({ length: 8 }, line));
+}
+
+/** Commits so many changes a second, each when it is due. Returns when each was committed, by its grant. */
+export async function commitPaced(
+  pool: Pool,
+  changes: readonly GrantChange[],
+  perSecond: number,
+): Promise<Map<string, number>> {
+  const committedAtMs = new Map<string, number>();
+  const startedAt = performance.now();
+  const running: Promise<void>[] = [];
+  for (const [index, change] of changes.entries()) {
+    const dueInMs = startedAt + (index * 1000) / perSecond - performance.now();
+    if (dueInMs > 0) await new Promise((resolve) => setTimeout(resolve, dueInMs));
+    running.push(commitChange(pool, change).then((atMs) => void committedAtMs.set(change.grantId, atMs)));
+  }
+  await Promise.all(running);
+  return committedAtMs;
+}
+
+/** Queues so many events of an organization at once, in one commit. */
+export async function queueEvents(pool: Pool, organization: BenchOrganization, count: number): Promise<void> {
+  const changes = await prepareChanges(pool, [organization], count);
+  await pool.query(
+    `insert into client_grant (organization_id, id, kind, professional_id, family_id, since)
+     select $1, g, 'attorney', $2, f, now() - interval '1 day' from unnest($3::uuid[], $4::uuid[]) as made (g, f)`,
+    [
+      ...[organization.id, organization.userId],
+      ...[changes.map(({ grantId }) => grantId), changes.map(({ familyId }) => familyId)],
+    ],
+  );
+}
+
+/** Waits until nothing waits in these organizations. @throws Error when that takes longer than the deadline. */
+export async function settles(
+  pool: Pool,
+  organizations: readonly BenchOrganization[],
+  deadlineMs: number,
+): Promise<void> {
+  const giveUpAt = performance.now() + deadlineMs;
+  const ids = organizations.map(({ id }) => id);
+  for (;;) {
+    const { rows } = await pool.query<{ waiting: number }>(
+      `select count(*)::int as waiting from delivery where organization_id = any ($1) and state = 'waiting'`,
+      [ids],
+    );
+    const waiting = rows[0]?.waiting ?? 0;
+    if (waiting === 0) return;
+    if (performance.now() > giveUpAt) throw new Error(`${waiting} deliveries still wait after ${deadlineMs / 1000} s`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}

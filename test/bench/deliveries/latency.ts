@@ -1,0 +1,39 @@
+import { addOrganizations } from './changes.ts';
+import { measureBareLatency, measureLatency, percentile } from './measures.ts';
+import type { BenchOptions, Store } from './options.ts';
+import { type Result, storeWords } from './results.ts';
+import type { BenchStack } from './stack.ts';
+
+const organizationCount = 10;
+
+/** Time from commit to the receiver's first byte at a steady pace, in three stretches of ours between which the bare side has two. */
+export async function measureLatencies(
+  stack: BenchStack,
+  store: Store,
+  { latencyEvents, latencyPerSecond }: BenchOptions,
+  report: (line: string) => void,
+): Promise<Result> {
+  const organizations = await addOrganizations(stack, organizationCount);
+  await measureLatency(stack, organizations, 2 * latencyPerSecond, latencyPerSecond); // not counted: connections, compiled code
+  const ours: number[] = [];
+  const bare: number[] = [];
+  for (let stretch = 0; stretch < 3; stretch += 1) {
+    ours.push(...(await measureLatency(stack, organizations, Math.round(latencyEvents / 3), latencyPerSecond)));
+    if (stretch < 2) bare.push(...(await measureBareLatency(stack, Math.round(latencyEvents / 6), latencyPerSecond)));
+    report(`latency, stretch ${stretch + 1} of 3: ${describe(ours)}`);
+  }
+  const aim = store === 'memory' ? '; aim p50 under 60 ms' : '';
+  return {
+    title: `commit to the receiver's first byte at ${latencyPerSecond}/s, ${storeWords[store]}`,
+    headline: `${describe(ours)}${aim}`,
+    details: [
+      `${ours.length} events, least ${Math.min(...ours).toFixed(1)} ms, most ${Math.max(...ours).toFixed(1)} ms`,
+      `bare, from asking for the start to the first byte: ${describe(bare)} (${bare.length} of them)`,
+    ],
+  };
+}
+
+/** `p50 12.3 ms, p99 45.6 ms`. */
+export function describe(values: readonly number[]): string {
+  return `p50 ${percentile(values, 0.5).toFixed(1)} ms, p99 ${percentile(values, 0.99).toFixed(1)} ms`;
+}

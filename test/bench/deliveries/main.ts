@@ -1,0 +1,93 @@
+/** `npm run bench:deliveries`: our deliveries beside a bare Temporal workflow. What it measures and how: README.md beside this file. */
+import { cpus } from 'node:os';
+import { removeDeadRunFolders } from '#test/run-folder.ts';
+import { ServerUnavailableError } from '../../../apps/dev/servers/process.ts';
+import { endChildren } from '../reads/children.ts';
+import { BenchRefused } from '../reads/options.ts';
+import { findProfile, printProfile } from '../reads/profile.ts';
+import { compareIsolation } from './isolation.ts';
+import { measureLatencies } from './latency.ts';
+import { type BenchOptions, type Part, readOptions, type Store } from './options.ts';
+import { printResults, type Result } from './results.ts';
+import { type BenchStack, createClosers, startStack } from './stack.ts';
+import { compareThroughput } from './throughput.ts';
+
+const startedAt = performance.now();
+const report = (line: string) =>
+  console.log(`  ${String(Math.round((performance.now() - startedAt) / 1000)).padStart(3)} s  ${line}`);
+
+async function main(): Promise<void> {
+  const options = readOptions(process.argv.slice(2));
+  console.log(
+    `Node ${process.version}, ${cpus().length} cores (${cpus()[0]?.model ?? 'unknown'}), everything on this machine`,
+  );
+  const results: Result[] = [];
+  const closers = createClosers();
+  let starting: Promise<unknown> = Promise.resolve();
+  let interrupted = false;
+  const stop = () => {
+    if (interrupted) process.exit(1);
+    interrupted = true;
+    console.log('interrupted: stopping the servers');
+    endChildren();
+    // A server that is being started cannot be stopped before it has.
+    const started = starting.catch(() => {});
+    void started
+      .then(() => closers.closeAll())
+      .finally(() => {
+        printResults(results);
+        process.exit(1);
+      });
+  };
+  process.on('SIGINT', stop);
+  process.on('SIGTERM', stop);
+  try {
+    await removeDeadRunFolders(report);
+    for (const store of options.stores) {
+      const parts = partsOf(options, store);
+      if (parts.length === 0) continue;
+      report(`Temporal ${store === 'memory' ? 'in memory' : 'with a file'}`);
+      const { settings, profile } = options;
+      const opened = startStack({ store, settings, profile, closers, report });
+      starting = opened;
+      const stack = await opened;
+      await measure(stack, store, parts, options, results);
+      if (profile) {
+        await stack.stopWorker();
+        printProfile(findProfile(stack.folder));
+      }
+      await closers.closeAll();
+    }
+    printResults(results);
+    report('done');
+  } catch (error) {
+    if (!interrupted) throw error; // what an interruption breaks is not news
+  } finally {
+    if (!interrupted) await closers.closeAll();
+  }
+}
+
+/** Isolation is a matter of places and queues, not of how quickly Temporal writes: once is enough, where Temporal is quick and the ratio therefore strict. */
+function partsOf({ parts, stores }: BenchOptions, store: Store): Part[] {
+  return parts.filter((part) => part !== 'isolation' || store === stores[0]);
+}
+
+async function measure(
+  stack: BenchStack,
+  store: Store,
+  parts: readonly Part[],
+  options: BenchOptions,
+  results: Result[],
+): Promise<void> {
+  for (const part of parts) {
+    if (part === 'throughput') results.push(await compareThroughput(stack, store, options, report));
+    if (part === 'latency') results.push(await measureLatencies(stack, store, options, report));
+    if (part === 'isolation') results.push(await compareIsolation(stack, options, report));
+  }
+}
+
+main().catch((error: unknown) => {
+  const told = error instanceof BenchRefused || error instanceof ServerUnavailableError;
+  console.error(told ? error.message : error);
+  process.exitCode = 1;
+});

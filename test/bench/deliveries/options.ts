@@ -1,0 +1,104 @@
+import { parseArgs } from 'node:util';
+import { BenchRefused } from '../reads/options.ts';
+
+/** What can be measured, in the order in which it is. */
+export const parts = ['throughput', 'latency', 'isolation'] as const;
+export type Part = (typeof parts)[number];
+
+/** Where Temporal keeps its state. */
+export const stores = ['memory', 'file'] as const;
+export type Store = (typeof stores)[number];
+
+export interface BenchOptions {
+  parts: readonly Part[];
+  stores: readonly Store[];
+  /** How often each side of a comparison has its turn. */
+  rounds: number;
+  /** Of one turn of throughput, about: so many deliveries as the bare side makes in it. */
+  roundSeconds: number;
+  /** Deliveries under way at once, on either side: ours has ten for each webhook. */
+  underWay: number;
+  latencyEvents: number;
+  latencyPerSecond: number;
+  /** Turns with the hanging receiver, and as many without it. */
+  isolationRounds: number;
+  isolationSeconds: number;
+  isolationPerSecond: number;
+  /** How long it hangs before a turn with it is measured. */
+  hangingLeadSeconds: number;
+  hangingEvents: number;
+  /** Settings of ours for this run, such as `DATABASE_POOL_MAX=20`; the bare side keeps the slots of the defaults. */
+  settings: Record<string, string>;
+  /** Writes a processor profile of our worker and tells where its time went. */
+  profile: boolean;
+}
+
+const full = {
+  ...{ rounds: 6, roundSeconds: 6, latencyEvents: 300 },
+  ...{ isolationRounds: 8, isolationSeconds: 12, hangingLeadSeconds: 12 },
+};
+const quick = {
+  ...{ rounds: 4, roundSeconds: 2, latencyEvents: 100 },
+  ...{ isolationRounds: 4, isolationSeconds: 6, hangingLeadSeconds: 2 },
+};
+
+/** @throws BenchRefused naming the options there are. */
+export function readOptions(args: string[]): BenchOptions {
+  try {
+    const { values } = parseArgs({
+      args,
+      options: {
+        quick: { type: 'boolean' },
+        only: { type: 'string' },
+        store: { type: 'string' },
+        rounds: { type: 'string' },
+        seconds: { type: 'string' },
+        'under-way': { type: 'string' },
+        set: { type: 'string', multiple: true },
+        profile: { type: 'boolean' },
+      },
+    });
+    const lengths = values.quick ? quick : full;
+    const rounds = values.rounds === undefined ? null : readWhole('--rounds', values.rounds, 50);
+    const seconds = values.seconds === undefined ? null : readWhole('--seconds', values.seconds, 600);
+    return {
+      parts: values.only === undefined ? parts : [readOneOf('--only', parts, values.only)],
+      stores: values.store === undefined ? stores : [readOneOf('--store', stores, values.store)],
+      rounds: rounds ?? lengths.rounds,
+      roundSeconds: seconds ?? lengths.roundSeconds,
+      underWay: readWhole('--under-way', values['under-way'] ?? '100', 500),
+      latencyEvents: lengths.latencyEvents,
+      latencyPerSecond: 10,
+      isolationRounds: rounds ?? lengths.isolationRounds,
+      isolationSeconds: seconds ?? lengths.isolationSeconds,
+      isolationPerSecond: 20,
+      hangingLeadSeconds: lengths.hangingLeadSeconds,
+      hangingEvents: 5_000,
+      settings: Object.fromEntries((values.set ?? []).map(readSetting)),
+      profile: values.profile ?? false,
+    };
+  } catch (error) {
+    throw new BenchRefused(
+      `${(error as Error).message}. The options are --quick, --only ${parts.join('|')}, --store ${stores.join('|')}, --rounds N, --seconds N, --under-way N, --set NAME=VALUE and --profile.`,
+    );
+  }
+}
+
+function readOneOf<T extends string>(name: string, values: readonly T[], text: string): T {
+  const found = values.find((value) => value === text);
+  if (found === undefined) throw new Error(`${name} must be one of ${values.join(', ')}`);
+  return found;
+}
+
+function readWhole(name: string, text: string, max: number): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 1 || value > max)
+    throw new Error(`${name} must be a whole number from 1 to ${max}`);
+  return value;
+}
+
+function readSetting(text: string): [string, string] {
+  const [, name, value] = /^([A-Z_]+)=(.*)$/.exec(text) ?? [];
+  if (name === undefined || value === undefined) throw new Error('--set must be NAME=VALUE');
+  return [name, value];
+}

@@ -1,0 +1,148 @@
+/**
+ * The bare side, a process of its own: a Temporal worker, and a client on its connection that starts workflows eagerly; no database, nothing recorded, nothing signed.
+ * What it posts has the length and the headers of ours, from memory; its connections to the receiver are kept. Its parent asks over IPC for deliveries.
+ */
+import { randomUUID } from 'node:crypto';
+import { Agent, request } from 'node:http';
+import { fileURLToPath } from 'node:url';
+import { activityInfo } from '@temporalio/activity';
+import { Client } from '@temporalio/client';
+import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { machineMs } from '../clock.ts';
+import type { BareInput } from './bare-workflow.ts';
+
+export interface BareSettings {
+  address: string;
+  namespace: string;
+  /** Where to post. */
+  url: string;
+  /** As ours: attempts under way at once. */
+  slots: number;
+}
+
+/** `underWay` at once, each with its post answered before the next is started in its place; or one at a time, so many a second. */
+export type BareRequest = { deliveries: number; underWay: number } | { deliveries: number; perSecond: number };
+
+/**
+ * When each was asked for ({@link machineMs}), how many of them were started eagerly, how many activities Temporal tried again, and the time from the
+ * first start to the last answer.
+ */
+export type BareMessage =
+  | { ready: true }
+  | { startedAtMs: [eventId: string, atMs: number][]; eager: number; retried: number; ms: number };
+
+const taskQueue = 'bare';
+const settings = JSON.parse(process.argv[2] ?? '{}') as BareSettings;
+const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
+const answered = new Map<string, () => void>();
+let retried = 0;
+
+/** What a delivery of ours looks like, but for the event's id. */
+const bodyOf = (eventId: string) =>
+  `{"id":"${eventId}","type":"client.started","createdAt":"2026-01-01T00:00:00.000Z","organization":{"id":"0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d"},"data":{"grantId":"7f3c2f0e-6a1b-4d0e-8f57-2b9a4c1d5e6f","kind":"attorney"}}`;
+const constantHeaders = {
+  'Service-Signature': `t=1767225600,v1=${'0'.repeat(64)}`,
+  'webhook-timestamp': '1767225600',
+  'webhook-signature': `v1,${'A'.repeat(43)}=`,
+  'Content-Type': 'application/json',
+  'User-Agent': 'org-api-webhooks/1.0',
+  'webhook-attempt': '1',
+  'webhook-sequence': '100000',
+};
+
+function post(eventId: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const body = Buffer.from(bodyOf(eventId));
+    const headers = { ...constantHeaders, 'webhook-id': eventId, 'content-length': String(body.length) };
+    const sent = request(settings.url, { method: 'POST', agent, headers }, (answer) => {
+      answer.resume();
+      answer.on('end', () => (answer.statusCode === 200 ? resolve() : reject(new Error(`${answer.statusCode}`))));
+    });
+    sent.on('error', reject);
+    sent.end(body);
+  });
+}
+
+Runtime.install({ logger: new DefaultLogger('ERROR') });
+const connection = await NativeConnection.connect({ address: settings.address });
+const client = new Client({ connection, namespace: settings.namespace });
+const worker = await Worker.create({
+  connection,
+  namespace: settings.namespace,
+  taskQueue,
+  workflowBundle: await bundleWorkflowCode({
+    workflowsPath: fileURLToPath(new URL('./bare-workflow.ts', import.meta.url)),
+    logger: new DefaultLogger('ERROR'),
+  }),
+  activities: {
+    async post({ eventId }: BareInput): Promise<void> {
+      if (activityInfo().attempt > 1) retried += 1;
+      await post(eventId);
+      answered.get(eventId)?.();
+    },
+  },
+  maxConcurrentActivityTaskExecutions: settings.slots,
+  maxCachedWorkflows: 2_000,
+});
+
+/** Starts a delivery and waits until its post is answered. */
+async function deliver(startedAtMs: [string, number][]): Promise<boolean> {
+  const eventId = randomUUID();
+  const end = new Promise<void>((resolve) => answered.set(eventId, resolve));
+  startedAtMs.push([eventId, machineMs()]);
+  const [handle] = await Promise.all([
+    client.workflow.start('bareDelivery', {
+      taskQueue,
+      workflowId: `bare/${eventId}`,
+      args: [{ eventId }],
+      requestEagerStart: true,
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+    }),
+    end,
+  ]);
+  answered.delete(eventId);
+  return handle.eagerlyStarted;
+}
+
+async function run(asked: BareRequest): Promise<BareMessage> {
+  const startedAtMs: [string, number][] = [];
+  const startedAt = performance.now();
+  let eager = 0;
+  retried = 0;
+  const one = async () => {
+    if (await deliver(startedAtMs)) eager += 1;
+  };
+  if ('underWay' in asked) {
+    let left = asked.deliveries;
+    const line = async () => {
+      while (left > 0) {
+        left -= 1;
+        await one();
+      }
+    };
+    await Promise.all(Array.from({ length: asked.underWay }, line));
+  } else {
+    const running: Promise<void>[] = [];
+    for (let index = 0; index < asked.deliveries; index += 1) {
+      const dueInMs = startedAt + (index * 1000) / asked.perSecond - performance.now();
+      if (dueInMs > 0) await new Promise((resolve) => setTimeout(resolve, dueInMs));
+      running.push(one());
+    }
+    await Promise.all(running);
+  }
+  return { startedAtMs, eager, retried, ms: performance.now() - startedAt };
+}
+
+process.on('message', (asked: BareRequest) => {
+  run(asked).then(
+    (message) => process.send?.(message),
+    (error: unknown) => {
+      console.error('the bare side failed:', error);
+      process.exit(1);
+    },
+  );
+});
+process.on('disconnect', () => process.exit(0));
+process.send?.({ ready: true } satisfies BareMessage);
+await worker.run(); // until SIGTERM
+process.exit(0);

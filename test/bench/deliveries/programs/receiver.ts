@@ -1,0 +1,49 @@
+/**
+ * The receiver of both sides, a process of its own: it answers every post with 200 at once, or takes it and never answers when its path begins with `/hang`.
+ * Its parent asks over IPC: `posts` for what came since it last asked, `release` to drop what hangs.
+ */
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { machineMs } from '../clock.ts';
+
+/** A post: the event's id, and when its first bytes were here ({@link machineMs}). */
+export interface ReceivedPost {
+  eventId: string;
+  atMs: number;
+}
+
+export type ReceiverRequest = { want: 'posts' } | { want: 'release' };
+export type ReceiverMessage = { port: number } | { posts: ReceivedPost[] } | { released: number };
+
+let posts: ReceivedPost[] = [];
+const hanging = new Set<ServerResponse>();
+const tell = (message: ReceiverMessage) => process.send?.(message);
+
+// Headers come in one piece with the first byte, so a request is told of in the turn in which that was read.
+const server = createServer((request, response) => {
+  const atMs = machineMs();
+  request.on('error', () => {});
+  response.on('error', () => {});
+  request.resume();
+  if (request.url?.startsWith('/hang')) {
+    hanging.add(response);
+    response.on('close', () => hanging.delete(response));
+    return;
+  }
+  posts.push({ eventId: String(request.headers['webhook-id']), atMs });
+  request.on('end', () => response.end('thanks'));
+});
+server.keepAliveTimeout = 60_000;
+
+process.on('message', ({ want }: ReceiverRequest) => {
+  if (want === 'posts') {
+    tell({ posts });
+    posts = [];
+    return;
+  }
+  const released = hanging.size;
+  for (const response of hanging) response.destroy();
+  tell({ released });
+});
+process.on('disconnect', () => process.exit(0));
+server.listen(0, '127.0.0.1', () => tell({ port: (server.address() as AddressInfo).port }));

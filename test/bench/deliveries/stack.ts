@@ -1,0 +1,117 @@
+import { randomBytes } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { Client } from 'pg';
+import { type Database, openDatabase } from '#domain/db/connect.ts';
+import { migrate } from '#domain/db/migrate.ts';
+import { webhookSecretKeys } from '#runtime/settings/types.ts';
+import { makeRunFolder, removeRunFolder, removeRunFolderNow, stateOf } from '#test/run-folder.ts';
+import { startPostgres } from '../../../apps/dev/servers/postgres.ts';
+import { startTemporal } from '../../../apps/dev/servers/temporal.ts';
+import type { Store } from './options.ts';
+import { type Bare, type Receiver, startBare, startReceiver, startWorkerProcess } from './processes.ts';
+
+type Report = (line: string) => void;
+
+/** Both sides beside each other, over one Temporal, with one receiver. */
+export interface BenchStack {
+  owner: Database;
+  receiver: Receiver;
+  bare: Bare;
+  /** Seals signing secrets, for organizations that are made. */
+  sealingKeys: ReturnType<typeof webhookSecretKeys.parse>;
+  /** For their processor time. */
+  pids: { worker: number; postgres: number; temporal: number };
+  /** Where a profile of the worker is written when it ends. */
+  folder: string;
+  stopWorker(): Promise<void>;
+}
+
+/** What is open of a stack, also of one that is still starting. */
+export interface Closers {
+  add(close: () => Promise<void>): void;
+  /** Ends everything and removes it, the last first. Safe to call twice. */
+  closeAll(): Promise<void>;
+}
+
+export function createClosers(): Closers {
+  const closers: (() => Promise<void>)[] = [];
+  return {
+    add: (close) => void closers.push(close),
+    async closeAll() {
+      for (let close = closers.pop(); close !== undefined; close = closers.pop()) await close();
+    },
+  };
+}
+
+const namespace = 'org-api-bench';
+/** The default of DELIVERY_SLOTS, for both sides. */
+const slots = 200;
+
+/** Servers of the benchmark's own, in a folder of their own; nothing is turned off that production has on: what is committed is on disk. What it opens is in `closers` at once. */
+export async function startStack(options: {
+  store: Store;
+  settings: Record<string, string>;
+  profile: boolean;
+  closers: Closers;
+  report: Report;
+}): Promise<BenchStack> {
+  const { store, settings, profile, closers, report } = options;
+  const folder = makeRunFolder(tmpdir());
+  const stateFolder = stateOf(folder);
+  const serverPids: number[] = [];
+  const abandon = () => removeRunFolderNow(folder, serverPids);
+  process.once('exit', abandon);
+  closers.add(() => removeRunFolder(folder).then(() => void process.off('exit', abandon)));
+
+  const postgres = await startPostgres({ stateFolder, report });
+  serverPids.push(postgres.pid);
+  const inMemory = store === 'memory';
+  const temporal = await startTemporal({ stateFolder, namespaces: [namespace], inMemory, report });
+  serverPids.push(temporal.pid);
+  const { ownerUrl, workerUrl } = await makeDatabase(postgres.adminUrl);
+  const owner = await openDatabase({
+    ...{ url: ownerUrl, applicationName: 'bench', poolMax: 12, statementTimeoutMs: 120_000 },
+  });
+  closers.add(() => owner.close());
+
+  const receiver = await startReceiver();
+  closers.add(() => receiver.stop());
+  const { address } = temporal;
+  const sealingKey = `1:${randomBytes(32).toString('base64')}`;
+  const worker = await startWorkerProcess({
+    folder,
+    environment: {
+      REGION: 'us',
+      WORKER_DATABASE_URL: workerUrl,
+      TEMPORAL_ADDRESS: address,
+      TEMPORAL_NAMESPACE: namespace,
+      WEBHOOK_SECRET_KEYS: sealingKey,
+      WEBHOOK_ALLOW: '127.0.0.0/8',
+      ...settings,
+    },
+    nodeOptions: profile ? ['--cpu-prof', `--cpu-prof-dir=${folder}`] : [],
+  });
+  closers.add(() => worker.stop());
+  const bare = await startBare({ address, namespace, slots, url: `${receiver.url}/bare` });
+  closers.add(() => bare.stop());
+  report('our worker, the bare one and the receiver are running');
+  return {
+    ...{ owner, receiver, bare, folder },
+    sealingKeys: webhookSecretKeys.parse(sealingKey),
+    pids: { worker: worker.pid, postgres: postgres.pid, temporal: temporal.pid },
+    stopWorker: () => worker.stop(),
+  };
+}
+
+async function makeDatabase(adminUrl: string): Promise<{ ownerUrl: string; workerUrl: string }> {
+  const admin = new Client({ connectionString: adminUrl });
+  await admin.connect();
+  await admin.query(`create database bench template template0 encoding 'UTF8'`);
+  await admin.end();
+  const ownerUrl = new URL(adminUrl);
+  ownerUrl.pathname = 'bench';
+  const workerUrl = new URL(ownerUrl);
+  Object.assign(workerUrl, { username: 'bench_worker', password: 'bench' });
+  await migrate({ ownerUrl: ownerUrl.href, logins: [{ role: 'worker', url: workerUrl.href }] });
+  return { ownerUrl: ownerUrl.href, workerUrl: workerUrl.href };
+}

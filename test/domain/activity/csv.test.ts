@@ -1,0 +1,67 @@
+/** What a spreadsheet makes of a field. Source: RFC 4180; OWASP, "CSV Injection". */
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { csvField, csvLine } from '#domain/activity/csv.ts';
+
+/** Reads one line as RFC 4180 says, written for the test alone. */
+function readLine(line: string, separator = ','): string[] {
+  expect(line.endsWith('\r\n')).toBe(true);
+  const fields: string[] = [];
+  let rest = `${line.slice(0, -2)}${separator}`;
+  while (rest !== '') {
+    const match = rest.startsWith('"') ? /^"((?:[^"]|"")*)"(.)/su.exec(rest) : /^([^,]*)(,)/.exec(rest);
+    if (match?.[2] !== separator) throw new Error(`not a line of CSV: ${line}`);
+    fields.push((match[1] ?? '').replaceAll('""', '"'));
+    rest = rest.slice(match[0].length);
+  }
+  return fields;
+}
+
+it.each([
+  ['=HYPERLINK("http://evil")', `'=HYPERLINK("http://evil")`],
+  ['+1', "'+1"],
+  ['-1', "'-1"],
+  ['@SUM(A1)', "'@SUM(A1)"],
+  ['\t=1', "'\t'=1"],
+  ['\r=1', "'\r'=1"],
+  ['\n', "'\n"],
+  ['＝1', "'＝1"],
+  ['＋1', "'＋1"],
+  ['－1', "'－1"],
+  ['＠a', "'＠a"],
+  ['  =1', "'  =1"],
+  ['\u200b=1', "'\u200b=1"],
+  ['\ufeff=1', "'\ufeff=1"],
+])('%j would be a formula, and is text', (typed, written) => {
+  expect(csvField(typed)).toBe(`"${written.replaceAll('"', '""')}"`);
+});
+
+it('what begins a formula after a separator of another language is text too', () => {
+  expect(csvField('a;=1+1')).toBe(`"a;'=1+1"`);
+  expect(csvField('a\n@x')).toBe(`"a\n'@x"`);
+  expect(csvField('a;"=1')).toBe(`"a;""'=1"`);
+});
+
+it('ordinary text, also with quotes, commas, line breaks and other scripts, comes back as it was', () => {
+  for (const text of ['Rossi, Ada', 'say "hi"', 'two\nlines', 'تقرير', 'a-b=c', 'x@example.org', ''])
+    expect(readLine(csvLine([text]))).toEqual([text]);
+});
+
+it('whatever is in the fields, there are as many as before, and no text begins a formula', () => {
+  const text = fc.string({ unit: fc.constantFrom(...'=+-@＝＋－＠;,"\'|\t\r\n a1é\u200b') });
+  fc.assert(
+    fc.property(fc.array(text, { minLength: 1, maxLength: 6 }), (fields) => {
+      const read = readLine(csvLine(fields));
+      expect(read.length).toBe(fields.length);
+      for (const [index, field] of read.entries()) {
+        expect(field).not.toMatch(/^[\s\p{Cf}]*[=+\-@＝＋－＠]/u);
+        // Nothing but apostrophes was added.
+        expect(field.replaceAll("'", '')).toBe((fields[index] ?? '').replaceAll("'", ''));
+      }
+    }),
+  );
+});
+
+it('numbers are numbers, and nothing is an empty field', () => {
+  expect(csvLine([200, null, 'x'])).toBe('200,,"x"\r\n');
+});

@@ -1,0 +1,30 @@
+import type { Database } from '#domain/db/connect.ts';
+
+/** A line of the log as a test writes it; what is not given is empty, and `at` is now. */
+export interface GivenLine {
+  orgId: string;
+  at?: Date;
+  personId?: string | null;
+  keyId?: string | null;
+  action?: string;
+  status?: number | null;
+  code?: string | null;
+  address?: string | null;
+  detail?: Record<string, unknown> | null;
+}
+
+/** Writes lines as the database's owner; returns their ids, in order. */
+export async function writeLines(owner: Database, lines: readonly GivenLine[]): Promise<string[]> {
+  const ids: string[] = [];
+  for (const line of lines) {
+    const { orgId, at = new Date(), personId = null, keyId = null, action = 'api.getOrg', status = 200 } = line;
+    const { code = null, address = null, detail = null } = line;
+    const { rows } = await owner.pool.query<{ id: string }>(
+      `insert into activity (at, organization_id, person_id, key_id, action, status, code, address, detail)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning id`,
+      [at, orgId, personId, keyId, action, status, code, address, detail],
+    );
+    ids.push(rows[0]?.id ?? '');
+  }
+  return ids;
+}

@@ -1,0 +1,155 @@
+/** The log is found by any filter, in its order, a page at a time in both directions. Source: issue of the console, point 5. */
+import { randomUUID } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { eachActivityEntry } from '#domain/activity/download.ts';
+import {
+  type ActivityEntry,
+  type ActivityFilter,
+  type ActivityPage,
+  everything,
+  findActivityEntry,
+  linesSearched,
+  listActivity,
+} from '#domain/activity/search.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { writeLines } from './lines.ts';
+
+const idsOf = ({ entries }: { entries: ActivityEntry[] }) => entries.map(({ id }) => id);
+const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000);
+
+it('pages go down to the end and up again over the same lines, also where many share a moment', async () => {
+  const { owner, make } = await setupDatabase();
+  const orgId = await make.organization();
+  const em = owner.orm.em;
+  await owner.pool.query(
+    `insert into activity (at, organization_id, action, status)
+     select date_trunc('hour', now()) - make_interval(secs => (n / 7)), $1, 'api.getOrg', 200 from generate_series(0, 99) n`,
+    [orgId],
+  );
+  const { rows } = await owner.pool.query<{ id: string }>('select id from activity order by at desc, id desc');
+  const down: string[][] = [];
+  let page = await listActivity(em, orgId, everything, null, 15);
+  expect(page.newer).toBeNull();
+  down.push(idsOf(page));
+  while (page.older !== null) {
+    page = await listActivity(em, orgId, everything, { place: page.older, direction: 'older' }, 15);
+    down.push(idsOf(page));
+  }
+  expect(down.flat()).toEqual(rows.map(({ id }) => id));
+  const up: string[][] = [idsOf(page)];
+  while (page.newer !== null) {
+    page = await listActivity(em, orgId, everything, { place: page.newer, direction: 'newer' }, 15);
+    up.unshift(idsOf(page));
+  }
+  expect(up.flat()).toEqual(rows.map(({ id }) => id));
+});
+
+it('each filter gives its lines alone, and filters together those that fit all', async () => {
+  const { owner, make } = await setupDatabase();
+  const ada = await make.member({ name: 'Ada Rivers' });
+  const bo = await make.member({ orgId: ada.orgId, name: 'Bo Lindqvist' });
+  const key = await make.apiKey({ maker: ada, label: 'Report' });
+  await owner.pool.query('delete from activity');
+  const [read, refused, old, made, strange] = await writeLines(owner, [
+    { orgId: ada.orgId, personId: ada.userId, keyId: key.id, at: minutesAgo(1), address: '203.0.113.4' },
+    { orgId: ada.orgId, personId: ada.userId, keyId: key.id, at: minutesAgo(2), status: 403, code: 'forbidden' },
+    { orgId: ada.orgId, personId: bo.userId, at: minutesAgo(90), action: 'api.listRoles' },
+    { orgId: ada.orgId, personId: bo.userId, at: minutesAgo(3), action: 'role.create', status: null },
+    { orgId: ada.orgId, at: minutesAgo(4), action: 'webhook.park', status: null },
+  ]);
+  const found = async (filter: Partial<ActivityFilter>) =>
+    idsOf(await listActivity(owner.orm.em, ada.orgId, { ...everything, ...filter }, null, 50));
+  expect(await found({})).toEqual([read, refused, made, strange, old]);
+  expect(await found({ keyId: key.id })).toEqual([read, refused]);
+  expect(await found({ personId: bo.userId })).toEqual([made, old]);
+  expect(await found({ action: 'api.getOrg' })).toEqual([read, refused]);
+  expect(await found({ outcome: 'answered' })).toEqual([read, old]);
+  expect(await found({ outcome: 'refused' })).toEqual([refused]);
+  expect(await found({ outcome: 'deed' })).toEqual([made, strange]);
+  expect(await found({ from: minutesAgo(3.5), to: minutesAgo(1.5) })).toEqual([refused, made]);
+  expect(await found({ keyId: key.id, outcome: 'refused', personId: ada.userId, action: 'api.getOrg' })).toEqual([
+    refused,
+  ]);
+  expect(await found({ personId: bo.userId, outcome: 'answered' })).toEqual([old]);
+  expect(await found({ keyId: key.id, personId: bo.userId })).toEqual([]);
+  expect(await found({ keyId: randomUUID() })).toEqual([]);
+});
+
+it('a line has all that is stored of it, with today’s names', async () => {
+  const { owner, make } = await setupDatabase();
+  const ada = await make.member({ name: 'Ada Rivers' });
+  const bo = await make.member({ orgId: ada.orgId, name: 'Bo Lindqvist' });
+  const key = await make.apiKey({ maker: ada, label: 'Report' });
+  const detail = { memberId: bo.userId, key: 'admin' };
+  const [id = ''] = await writeLines(owner, [
+    {
+      orgId: ada.orgId,
+      personId: ada.userId,
+      keyId: key.id,
+      status: 403,
+      code: 'forbidden',
+      address: '2001:db8::7',
+      detail,
+    },
+  ]);
+  expect(await findActivityEntry(owner.orm.em, ada.orgId, id)).toMatchObject({
+    ...{ id, personId: ada.userId, personName: 'Ada Rivers', keyId: key.id, keyLabel: 'Report', action: 'api.getOrg' },
+    ...{ status: 403, code: 'forbidden', address: '2001:db8::7', count: 1, detail, memberName: 'Bo Lindqvist' },
+    at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/),
+  });
+});
+
+it('another organization’s lines are in no page, no file, and not found by their id', async () => {
+  const { owner, make } = await setupDatabase();
+  const ours = await make.organization();
+  const theirs = await make.member();
+  const key = await make.apiKey({ maker: theirs });
+  const [id = ''] = await writeLines(owner, [{ orgId: theirs.orgId, personId: theirs.userId, keyId: key.id }]);
+  const em = owner.orm.em;
+  for (const filter of [everything, { ...everything, keyId: key.id }, { ...everything, personId: theirs.userId }]) {
+    expect(idsOf(await listActivity(em, ours, filter, null, 50))).toEqual([]);
+    for await (const batch of eachActivityEntry(em, ours, filter)) expect(batch).toEqual([]);
+  }
+  expect(await findActivityEntry(em, ours, id)).toBeNull();
+  expect(await findActivityEntry(em, theirs.orgId, id)).not.toBeNull();
+});
+
+it('a search for what seldom meets stops after so many lines, says where, and finds it by going on from there', async () => {
+  const { owner, make } = await setupDatabase();
+  const { orgId, userId } = await make.member();
+  const em = owner.orm.em;
+  const lines = linesSearched * 2 + 500;
+  const keyId = randomUUID();
+  await owner.pool.query(
+    `insert into activity (at, organization_id, person_id, key_id, action, status)
+     select now() - make_interval(secs => n), $1, $2, $3, case n when $4 then 'api.listRoles' else 'api.getOrg' end, 200 from generate_series(1, $4) n`,
+    [orgId, userId, keyId, lines],
+  );
+  // Led by the key, which has them all.
+  const filter = { ...everything, keyId, action: 'api.listRoles' };
+  const pages: ActivityPage[] = [await listActivity(em, orgId, filter, null, 50)];
+  for (let last = pages[0]; last !== undefined && last.older !== null; last = pages.at(-1))
+    pages.push(await listActivity(em, orgId, filter, { place: last.older, direction: 'older' }, 50));
+  expect(pages.map(({ entries, isWhole }) => [entries.length, isWhole])).toEqual([
+    [0, false],
+    [0, false],
+    [1, true],
+  ]);
+  let found = 0;
+  for await (const batch of eachActivityEntry(em, orgId, filter)) found += batch.length;
+  expect(found).toBe(1);
+});
+
+it('a file has every line once, in order, however many there are', async () => {
+  const { owner, make } = await setupDatabase();
+  const orgId = await make.organization();
+  await owner.pool.query(
+    `insert into activity (at, organization_id, action, status)
+     select now() - make_interval(secs => n / 3), $1, 'api.getOrg', 200 from generate_series(1, 9001) n`,
+    [orgId],
+  );
+  const seen: string[] = [];
+  for await (const batch of eachActivityEntry(owner.orm.em, orgId, everything)) seen.push(...idsOf({ entries: batch }));
+  const { rows } = await owner.pool.query<{ id: string }>('select id from activity order by at desc, id desc');
+  expect(seen).toEqual(rows.map(({ id }) => id));
+});

@@ -1,0 +1,105 @@
+/** Wrong states of what people sign in with, for constraints.test.ts: what is tried, and the constraint that must refuse it. */
+const hash = (digits: string) => `decode(repeat('${digits}', 32), 'hex')`;
+const phc = '$argon2id$v=19$m=19456,t=2,p=1$AAAA$AAAA';
+
+const signIn = `insert into sign_in (person_id, email, password_hash, password_changed_at, created_at) values ('$user', 'a@example.org', '${phc}', now(), now())`;
+const totp = `${signIn}; insert into second_factor (person_id, kind, name, created_at, totp_sealed, totp_last_step) values ('$user', 'totp', 'App', now(), 'x', 1)`;
+const passkey = (id: string) =>
+  `insert into second_factor (person_id, kind, name, created_at, credential_id, public_key, counter, transports) values ('$user', 'passkey', 'Key', now(), '${id}', 'x', 0, '{}')`;
+const session = (token = '01') => `
+  insert into console_session (token_hash, person_id, state, created_at, last_seen_at, expires_at, user_agent)
+  values (${hash(token)}, '$user', 'password_passed', now(), now(), now() + interval '1 hour', '')`;
+const challenge = `${signIn}; ${session()};
+  insert into factor_challenge (session_id, purpose, expires_at, challenge) select id, 'passkey_use', now(), 'x' from console_session`;
+const enrolment = `
+  insert into enrolment (organization_id, person_id, token_hash, kind, email, created_at, expires_at)
+  values ('$org', '$user', ${hash('01')}, 'enrol', 'a@example.org', now(), now() + interval '1 hour')`;
+const attempt = (subject: string) => `insert into sign_in_attempt (subject, at) values (${subject}, now())`;
+const code = (codeHash: string) =>
+  `${signIn}; insert into recovery_code (person_id, code_hash, created_at) values ('$user', ${codeHash}, now())`;
+
+export const wrongIdentityStates: [state: string, constraint: string, statement: string][] = [
+  ['a sign-in without an address', 'sign_in_email_form', `${signIn}; update sign_in set email = 'nobody'`],
+  [
+    'a password that is not hashed',
+    'sign_in_password_is_argon2id',
+    `${signIn}; update sign_in set password_hash = 'hello'`,
+  ],
+  [
+    'two people who sign in with one address, in whatever case',
+    'sign_in_email_unique',
+    `${signIn}; insert into person (id) values ('other');
+     insert into sign_in select 'other', upper(email), password_hash, now(), now() from sign_in`,
+  ],
+  ['a second factor of an unknown kind', 'second_factor_kind_known', `${totp}; update second_factor set kind = 'sms'`],
+  ['a second factor without a name', 'second_factor_name_length', `${totp}; update second_factor set name = ''`],
+  [
+    'an app without its last time step',
+    'second_factor_totp_whole',
+    `${totp}; update second_factor set totp_last_step = null`,
+  ],
+  ['an app that counts like a passkey', 'second_factor_passkey_whole', `${totp}; update second_factor set counter = 1`],
+  ['one passkey twice', 'second_factor_credential_unique', `${signIn}; ${passkey('a')}; ${passkey('a')}`],
+  ['a person who signs in without a second factor', 'second_factor_remains', `${totp}; delete from second_factor`],
+  ['a recovery code that is no hash', 'recovery_code_hash_length', code(`'AAAA'`)],
+  ['two sessions with one token', 'console_session_token_unique', `${signIn}; ${session()}; ${session()}`],
+  [
+    'a token that is no hash',
+    'console_session_token_length',
+    `${signIn}; ${session()}; update console_session set token_hash = 'x'`,
+  ],
+  [
+    'a session in an unknown state',
+    'console_session_state_known',
+    `${signIn}; ${session()}; update console_session set state = 'half'`,
+  ],
+  [
+    'a full session without a second factor',
+    'console_session_full_has_second_factor',
+    `${signIn}; ${session()}; update console_session set state = 'full'`,
+  ],
+  [
+    'a session that ended before it began',
+    'console_session_ends',
+    `${signIn}; ${session()}; update console_session set expires_at = created_at`,
+  ],
+  [
+    'a browser’s name of 301 characters',
+    'console_session_user_agent_length',
+    `${signIn}; ${session()}; update console_session set user_agent = repeat('x', 301)`,
+  ],
+  [
+    'a challenge for nothing known',
+    'factor_challenge_purpose_known',
+    `${challenge}; update factor_challenge set purpose = 'guess'`,
+  ],
+  [
+    'a passkey’s challenge without one',
+    'factor_challenge_whole',
+    `${challenge}; update factor_challenge set challenge = null`,
+  ],
+  ['a link of an unknown kind', 'enrolment_kind_known', `${enrolment}; update enrolment set kind = 'visit'`],
+  ['a link for no address', 'enrolment_email_form', `${enrolment}; update enrolment set email = '@'`],
+  [
+    'a link that is over when it is made',
+    'enrolment_ends',
+    `${enrolment}; update enrolment set expires_at = created_at`,
+  ],
+  ['a link’s token that is no hash', 'enrolment_token_length', `${enrolment}; update enrolment set token_hash = 'x'`],
+  [
+    'a link’s password that is not hashed',
+    'enrolment_password_is_argon2id',
+    `${enrolment}; update enrolment set password_hash = 'x'`,
+  ],
+  [
+    'a link that sets a password for somebody who has one',
+    'enrolment_join_sets_nothing',
+    `${enrolment}; update enrolment set kind = 'join', password_hash = '${phc}'`,
+  ],
+  [
+    'a recovery that a member made',
+    'enrolment_recovery_by_operator',
+    `${enrolment}; update enrolment set kind = 'recover', invited_by = '$user'`,
+  ],
+  ['an attempt on a readable address', 'sign_in_attempt_subject_length', attempt(`'a@example.org'`)],
+];

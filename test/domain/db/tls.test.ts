@@ -1,0 +1,38 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { openDatabase } from '#domain/db/connect.ts';
+
+/** PostgreSQL's SSLRequest: its length, then a code that is no version of the protocol. */
+const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
+
+/** What a server gets first from a pool of this URL, before anything is decided. */
+async function firstBytes(parameters: string): Promise<Buffer> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const received = new Promise<Buffer>((resolve) => {
+    server.on('connection', (socket) =>
+      socket.once('data', (bytes: Buffer) => {
+        resolve(bytes);
+        socket.destroy();
+      }),
+    );
+  });
+  const { port } = server.address() as AddressInfo;
+  const url = `postgresql://someone:secret@127.0.0.1:${port}/base${parameters}`;
+  const database = await openDatabase({ url, applicationName: 'test', poolMax: 1 });
+  onTestFinished(() => database.close());
+  await database.pool.query('select 1').catch(() => {});
+  return received;
+}
+
+// It once did not: MikroORM drops the parameters of a URL, and the password went over the network in plain text.
+it('asks for TLS before it says anything else when the URL has sslmode', async () => {
+  expect(await firstBytes('?sslmode=verify-full')).toEqual(sslRequest);
+});
+
+it('asks for none when the URL has none, as on loopback', async () => {
+  expect(await firstBytes('')).not.toEqual(sslRequest);
+});

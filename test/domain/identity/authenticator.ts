@@ -1,0 +1,104 @@
+import { createHash, createSign, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
+
+/**
+ * A passkey in software: ES256, no attestation, as WebAuthn level 2 (sections 6.1, 6.5.1, 8.7) lays the bytes out. What a real authenticator refuses to do, this one does on request:
+ * another origin, no user verification, a counter that goes back.
+ */
+export interface Signing {
+  origin?: string;
+  rpId?: string;
+  userVerified?: boolean;
+  counter?: number;
+}
+
+const rp = { origin: 'https://console.example.org', rpId: 'console.example.org' };
+
+export function createAuthenticator() {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const credentialId = randomBytes(32);
+  const id = credentialId.toString('base64url');
+  return {
+    id,
+    /** The answer to `navigator.credentials.create`. */
+    register(challenge: string, signing: Signing = {}) {
+      const attested = Buffer.concat([Buffer.alloc(16), uint16(credentialId.length), credentialId, coseKey(publicKey)]);
+      const authData = authenticatorData(signing, 0x40, attested);
+      const attestationObject = map([
+        [text('fmt'), text('none')],
+        [text('attStmt'), map([])],
+        [text('authData'), bytes(authData)],
+      ]);
+      const response = {
+        clientDataJSON: clientData('webauthn.create', challenge, signing),
+        attestationObject: attestationObject.toString('base64url'),
+        transports: ['internal'],
+      };
+      return { id, rawId: id, type: 'public-key', clientExtensionResults: {}, response };
+    },
+    /** The answer to `navigator.credentials.get`. */
+    sign(challenge: string, signing: Signing = {}) {
+      const clientDataJSON = clientData('webauthn.get', challenge, signing);
+      const authData = authenticatorData(signing, 0, Buffer.alloc(0));
+      const response = {
+        clientDataJSON,
+        authenticatorData: authData.toString('base64url'),
+        signature: signatureOf(privateKey, authData, clientDataJSON),
+      };
+      return { id, rawId: id, type: 'public-key', clientExtensionResults: {}, response };
+    },
+  };
+}
+
+function clientData(type: string, challenge: string, { origin = rp.origin }: Signing): string {
+  return Buffer.from(JSON.stringify({ type, challenge, origin, crossOrigin: false })).toString('base64url');
+}
+
+/** Hash of the relying party, flags (present 1, verified 4, with a credential 0x40), counter, the credential. */
+function authenticatorData(
+  { rpId = rp.rpId, userVerified = true, counter = 0 }: Signing,
+  flags: number,
+  attested: Buffer,
+): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt8(flags | 1 | (userVerified ? 4 : 0));
+  head.writeUInt32BE(counter, 1);
+  return Buffer.concat([createHash('sha256').update(rpId).digest(), head, attested]);
+}
+
+function signatureOf(key: KeyObject, authData: Buffer, clientDataJSON: string): string {
+  const hash = createHash('sha256').update(Buffer.from(clientDataJSON, 'base64url')).digest();
+  return createSign('sha256')
+    .update(Buffer.concat([authData, hash]))
+    .sign(key)
+    .toString('base64url');
+}
+
+/** COSE: kty 2 (EC2), alg -7 (ES256), crv 1 (P-256), x, y. */
+function coseKey(key: KeyObject): Buffer {
+  const { x = '', y = '' } = key.export({ format: 'jwk' });
+  const number = (n: number) => (n >= 0 ? head(0, n) : head(1, -1 - n));
+  return map([
+    [number(1), number(2)],
+    [number(3), number(-7)],
+    [number(-1), number(1)],
+    [number(-2), bytes(Buffer.from(x, 'base64url'))],
+    [number(-3), bytes(Buffer.from(y, 'base64url'))],
+  ]);
+}
+
+/** CBOR, as much as this needs (RFC 8949). */
+const text = (value: string) => Buffer.concat([head(3, Buffer.byteLength(value)), Buffer.from(value)]);
+const bytes = (value: Buffer) => Buffer.concat([head(2, value.length), value]);
+const map = (entries: [Buffer, Buffer][]) => Buffer.concat([head(5, entries.length), ...entries.flat()]);
+
+function head(major: number, value: number): Buffer {
+  if (value < 24) return Buffer.from([(major << 5) | value]);
+  if (value < 256) return Buffer.from([(major << 5) | 24, value]);
+  return Buffer.concat([Buffer.from([(major << 5) | 25]), uint16(value)]);
+}
+
+function uint16(value: number): Buffer {
+  const two = Buffer.alloc(2);
+  two.writeUInt16BE(value);
+  return two;
+}

@@ -1,0 +1,209 @@
+/** One-time links: how people come to sign in. Source: issue of the console, point 1; design, section 7. */
+import { describe, expect, it } from 'vitest';
+import {
+  acceptEnrolment,
+  completeEnrolment,
+  setEnrolmentPassword,
+  startEnrolmentTotp,
+} from '#domain/identity/enrol.ts';
+import { createEnrolment, findEnrolment } from '#domain/identity/enrolment.ts';
+import { findSession } from '#domain/identity/sessions.ts';
+import { signIn } from '#domain/identity/sign-in.ts';
+import { removeMember, suspendMember } from '#domain/organization/members.ts';
+import { codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from './people.ts';
+
+const hourMs = 60 * minuteMs;
+
+describe('an enrolment link', () => {
+  it('leads through password and second factor to an active membership, a full session and ten recovery codes, and is used up', async () => {
+    const t = await setupPeople();
+    const orgId = await t.make.organization({ name: 'Harbor' });
+    const input = { organizationId: orgId, email: 'Ada@Example.org', name: 'Ada', roleKeys: ['owner'] };
+    const { token, personId, kind } = await createEnrolment(t.em, { ...input, by: 'operator' }, t.now);
+    expect(kind).toBe('enrol');
+    expect(await findEnrolment(t.em, token, t.now())).toMatchObject({
+      ...{ personId, email: 'Ada@Example.org', organizationName: 'Harbor', kind: 'enrol', hasPassword: false },
+    });
+
+    await expect(startEnrolmentTotp(t.em, token, settings, t.now)).rejects.toMatchObject({ reason: 'password_first' });
+    await setEnrolmentPassword(t.em, { token, password: goodPassword }, t.now);
+    const complete = (code: string) =>
+      completeEnrolment(t.em, { token, factor: { kind: 'totp', code }, visitor }, settings, t.now);
+    await expect(complete('123456')).rejects.toMatchObject({ reason: 'setup_over' });
+    const { secret, uri } = await startEnrolmentTotp(t.em, token, settings, t.now);
+    expect(uri).toContain(`secret=${secret}`);
+    const right = codeAt(secret, t.now());
+    await expect(complete(right === '000000' ? '000001' : '000000')).rejects.toMatchObject({ reason: 'wrong_code' });
+    const { rows: before } = await t.owner.pool.query('select status from membership where person_id = $1', [personId]);
+    expect(before).toEqual([{ status: 'invited' }]); // nothing has changed yet
+
+    const done = await complete(right);
+    expect(done.recoveryCodes.length).toBe(10);
+    const session = await t.session(done.token);
+    expect(session).toMatchObject({ personId, state: 'full', email: 'Ada@Example.org' });
+    expect(session.memberships).toMatchObject([{ organizationId: orgId, status: 'active', roleKeys: ['owner'] }]);
+    await expect(complete(right)).rejects.toMatchObject({ reason: 'link_over' });
+    expect(await findEnrolment(t.em, token, t.now())).toBeNull();
+    expect((await t.lines(orgId)).map(({ action }) => action)).toEqual(['member.invite', 'sign_in.enrol']);
+  });
+
+  it('used twice at once enrols once', async () => {
+    const t = await setupPeople();
+    const member = await t.make.member();
+    const input = { organizationId: member.orgId, email: `${member.userId}@example.org`, by: 'operator' } as const;
+    const { token } = await createEnrolment(t.em, input, t.now);
+    await setEnrolmentPassword(t.em, { token, password: goodPassword }, t.now);
+    const { secret } = await startEnrolmentTotp(t.em, token, settings, t.now);
+    const factor = { kind: 'totp', code: codeAt(secret, t.now()) } as const;
+    const tries = await Promise.allSettled(
+      [1, 2, 3, 4].map(() => completeEnrolment(t.em, { token, factor, visitor }, settings, t.now)),
+    );
+    expect(tries.filter(({ status }) => status === 'fulfilled').length).toBe(1);
+    for (const one of tries) if (one.status === 'rejected') expect(one.reason).toMatchObject({ reason: 'link_over' });
+    const { rows } = await t.owner.pool.query('select count(*)::int as factors from second_factor');
+    expect(rows).toEqual([{ factors: 1 }]);
+  });
+
+  it('is over after 72 hours, when a newer one is made, and when its person is suspended or removed', async () => {
+    const t = await setupPeople();
+    const orgId = await t.make.organization();
+    const boss = await t.make.member({ orgId });
+    const by = { personId: boss.userId };
+    const invite = (email: string) => createEnrolment(t.em, { organizationId: orgId, email, by }, t.now);
+    const first = await invite('a@example.org');
+    const second = await invite('A@example.org');
+    expect(second.personId).toBe(first.personId);
+    expect(await findEnrolment(t.em, first.token, t.now())).toBeNull();
+    expect(await findEnrolment(t.em, second.token, t.now())).not.toBeNull();
+    await suspendMember(t.em, { organizationId: orgId, personId: second.personId, by });
+    expect(await findEnrolment(t.em, second.token, t.now())).toBeNull();
+    const third = await invite('b@example.org');
+    await removeMember(t.em, { organizationId: orgId, personId: third.personId, by });
+    expect(await findEnrolment(t.em, third.token, t.now())).toBeNull();
+    const fourth = await invite('c@example.org');
+    t.pass(72 * hourMs - 1);
+    expect(await findEnrolment(t.em, fourth.token, t.now())).not.toBeNull();
+    t.pass(1);
+    expect(await findEnrolment(t.em, fourth.token, t.now())).toBeNull();
+    const password = { token: fourth.token, password: goodPassword };
+    await expect(setEnrolmentPassword(t.em, password, t.now)).rejects.toMatchObject({ reason: 'link_over' });
+  });
+
+  it('is stored as a hash: no table holds its text', async () => {
+    const t = await setupPeople();
+    const member = await t.make.member();
+    const input = { organizationId: member.orgId, email: `${member.userId}@example.org`, by: 'operator' } as const;
+    const { token } = await createEnrolment(t.em, input, t.now);
+    await setEnrolmentPassword(t.em, { token, password: goodPassword }, t.now);
+    const { secret } = await startEnrolmentTotp(t.em, token, settings, t.now);
+    const { rows } = await t.owner.pool.query(
+      `select (select string_agg(e::text, '') from enrolment e) || (select string_agg(a::text, '') from activity a) as everything`,
+    );
+    for (const needle of [token, goodPassword, secret, Buffer.from(secret).toString('hex')])
+      expect(rows[0].everything).not.toContain(needle);
+  });
+});
+
+describe('who may make a link', () => {
+  it('needs org.members.manage, all that the link gives, and an owner for an owner', async () => {
+    const t = await setupPeople();
+    const orgId = await t.make.organization();
+    const reader = await t.make.member({ orgId, roleKey: 'member' });
+    const clerk = await t.make.member({ orgId, permissions: ['org.members.manage', 'org.read'] });
+    const admin = await t.make.member({ orgId, roleKey: 'admin' });
+    const boss = await t.make.member({ orgId, roleKey: 'owner' });
+    const other = await t.make.member({ roleKey: 'owner' });
+    const invite = (who: { userId: string }, email: string, roleKeys = ['member']) =>
+      createEnrolment(t.em, { organizationId: orgId, email, roleKeys, by: { personId: who.userId } }, t.now);
+    for (const who of [reader, other])
+      await expect(invite(who, 'x@example.org')).rejects.toMatchObject({ reason: 'may_not_manage_members' });
+    await expect(invite(clerk, 'x@example.org')).rejects.toMatchObject({ reason: 'not_held' });
+    await expect(invite(clerk, 'x@example.org', ['admin'])).rejects.toMatchObject({ reason: 'not_held' });
+    await expect(invite(admin, 'x@example.org', ['owner'])).rejects.toMatchObject({ reason: 'only_owners' });
+    // The link of a member who has not enrolled gives all that they are.
+    await expect(invite(clerk, `${admin.userId}@example.org`)).rejects.toMatchObject({ reason: 'not_held' });
+    await expect(invite(admin, `${boss.userId}@example.org`)).rejects.toMatchObject({ reason: 'only_owners' });
+    await invite(admin, `${reader.userId}@example.org`);
+    await invite(boss, 'x@example.org', ['owner', 'billing']);
+    await expect(invite(boss, 'y@example.org', ['nothing'])).rejects.toMatchObject({ reason: 'no_such_role' });
+    await expect(invite(boss, 'no address')).rejects.toMatchObject({ reason: 'email_malformed' });
+  });
+
+  it('never lets an organization enrol, or take over, a person of another one', async () => {
+    const t = await setupPeople();
+    const [here, there] = [await t.make.organization(), await t.make.organization()];
+    const boss = await t.make.member({ orgId: here });
+    const by = { personId: boss.userId };
+    // Not enrolled yet, and in both.
+    const both = await t.make.member({ orgId: here, roleKey: 'member' });
+    await t.owner.pool.query(`insert into membership values ($1, $2, 'B', 'b@example.org', null, 'active')`, [
+      there,
+      both.userId,
+    ]);
+    const email = `${both.userId}@example.org`;
+    await expect(createEnrolment(t.em, { organizationId: here, email, by }, t.now)).rejects.toMatchObject({
+      reason: 'operator_needed',
+    });
+    // Not enrolled yet, and there alone: somebody new here, whoever they say they are.
+    const foreign = await t.make.member({ orgId: there });
+    const made = await createEnrolment(
+      t.em,
+      { organizationId: here, email: `${foreign.userId}@example.org`, by },
+      t.now,
+    );
+    expect(made.personId).not.toBe(foreign.userId);
+    // Enrolled: the link sets nothing, it lets them join once they have signed in.
+    const enrolled = await t.enrol({ orgId: there });
+    const link = await createEnrolment(t.em, { organizationId: here, email: enrolled.email, by }, t.now);
+    expect(link).toMatchObject({ personId: enrolled.personId, kind: 'join' });
+    const password = { token: link.token, password: 'another-password-of-four' };
+    await expect(setEnrolmentPassword(t.em, password, t.now)).rejects.toMatchObject({ reason: 'sign_in_first' });
+    const stranger = await t.enrol({ orgId: here });
+    const accept = async (who: { token: string }) =>
+      acceptEnrolment(t.em, await t.session(who.token), { token: link.token, visitor }, t.now);
+    await expect(accept(stranger)).rejects.toMatchObject({ reason: 'link_of_another' });
+    expect((await t.session(enrolled.token)).memberships).toMatchObject([
+      { organizationId: expect.any(String) },
+      { organizationId: expect.any(String) },
+    ]);
+    expect(await accept(enrolled)).toEqual({ organizationId: here });
+    expect(
+      (await t.session(enrolled.token)).memberships
+        .map(({ organizationId, status }) => [organizationId, status])
+        .sort(),
+    ).toEqual(
+      [
+        [here, 'active'],
+        [there, 'active'],
+      ].sort(),
+    );
+  });
+
+  it('is an operator for a person who has lost password or factors: all they had ends when they use it', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    const boss = await t.make.member({ orgId: person.orgId });
+    const input = { organizationId: person.orgId, email: person.email };
+    await expect(createEnrolment(t.em, { ...input, by: { personId: boss.userId } }, t.now)).rejects.toMatchObject({
+      reason: 'operator_needed',
+    });
+    const { token, kind } = await createEnrolment(t.em, { ...input, by: 'operator' }, t.now);
+    expect(kind).toBe('recover');
+    await t.session(person.token); // until it is used, nothing ends
+    const newPassword = 'quartz lantern meadow fiddle';
+    await setEnrolmentPassword(t.em, { token, password: newPassword }, t.now);
+    const { secret } = await startEnrolmentTotp(t.em, token, settings, t.now);
+    t.pass(31_000);
+    const factor = { kind: 'totp', code: codeAt(secret, t.now()) } as const;
+    const done = await completeEnrolment(t.em, { token, factor, visitor }, settings, t.now);
+    expect(await findSession(t.em, person.token, t.now())).toBeNull();
+    await t.session(done.token);
+    const attempt = (password: string) => signIn(t.em, { email: person.email, password, visitor }, t.now);
+    await expect(attempt(goodPassword)).rejects.toMatchObject({ reason: 'wrong_credentials' });
+    await attempt(newPassword);
+    const { rows } = await t.owner.pool.query('select count(*)::int as codes from recovery_code where person_id = $1', [
+      person.personId,
+    ]);
+    expect(rows).toEqual([{ codes: 10 }]);
+  });
+});

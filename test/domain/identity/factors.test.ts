@@ -1,0 +1,225 @@
+/** Second factors of a person: passkeys, authenticator apps, recovery codes. Source: issue of the console, point 1. */
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { completeEnrolment, setEnrolmentPassword, startEnrolmentPasskey } from '#domain/identity/enrol.ts';
+import { createEnrolment } from '#domain/identity/enrolment.ts';
+import {
+  addPasskey,
+  addTotp,
+  listFactors,
+  removeFactor,
+  renewRecoveryCodes,
+  startPasskey,
+  startTotp,
+} from '#domain/identity/factors.ts';
+import { passPasskey, passRecoveryCode, passTotp, startPasskeyUse } from '#domain/identity/second-factor.ts';
+import { findSession } from '#domain/identity/sessions.ts';
+import { signIn } from '#domain/identity/sign-in.ts';
+import { createAuthenticator, type Signing } from './authenticator.ts';
+import { codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from './people.ts';
+
+const party = settings.relyingParty;
+
+/** A person with an app and a passkey, and ways to use the passkey. */
+async function setupPasskey() {
+  const t = await setupPeople();
+  const person = await t.enrol();
+  const session = await t.session(person.token);
+  const key = createAuthenticator();
+  const { challenge } = await startPasskey(t.em, session, party, t.now);
+  const { id } = await addPasskey(
+    t.em,
+    session,
+    { response: key.register(challenge), name: 'My laptop', visitor },
+    party,
+    t.now,
+  );
+  const half = async () =>
+    t.session((await signIn(t.em, { email: person.email, password: goodPassword, visitor }, t.now)).token);
+  return { ...t, person, mine: session, key, passkeyId: id, half };
+}
+
+describe('a passkey', () => {
+  it('is added by who is signed in, and signs in', async () => {
+    const t = await setupPasskey();
+    expect((await listFactors(t.em, t.mine)).factors).toMatchObject([
+      { kind: 'totp', name: 'Authenticator app' },
+      { kind: 'passkey', name: 'My laptop', lastUsedAt: null },
+    ]);
+    const half = await t.half();
+    const options = await startPasskeyUse(t.em, half, party, t.now);
+    expect(options).toMatchObject({
+      rpId: party.id,
+      userVerification: 'required',
+      allowCredentials: [{ id: t.key.id }],
+    });
+    const { token } = await passPasskey(t.em, half, { response: t.key.sign(options.challenge), visitor }, party, t.now);
+    expect(await findSession(t.em, token, t.now())).toMatchObject({ state: 'full', personId: t.person.personId });
+    const actions = (await t.lines(t.person.orgId)).map(({ action, detail }) => [action, detail]);
+    expect(actions).toContainEqual(['factor.add', { factorId: t.passkeyId, kind: 'passkey' }]);
+  });
+
+  it('enrols a person without an app', async () => {
+    const t = await setupPeople();
+    const member = await t.make.member();
+    const input = { organizationId: member.orgId, email: `${member.userId}@example.org`, by: 'operator' } as const;
+    const { token } = await createEnrolment(t.em, input, t.now);
+    await setEnrolmentPassword(t.em, { token, password: goodPassword }, t.now);
+    const key = createAuthenticator();
+    const answer = async (response: unknown) =>
+      completeEnrolment(t.em, { token, factor: { kind: 'passkey', response }, visitor }, settings, t.now);
+    const { challenge, authenticatorSelection } = await startEnrolmentPasskey(t.em, token, party, t.now);
+    expect(authenticatorSelection).toMatchObject({ userVerification: 'required' });
+    await expect(answer(key.register(challenge, { origin: 'https://evil.example' }))).rejects.toMatchObject({
+      reason: 'wrong_passkey',
+    });
+    await expect(answer(key.register(challenge))).rejects.toMatchObject({ reason: 'setup_over' }); // a challenge counts once
+    const again = await startEnrolmentPasskey(t.em, token, party, t.now);
+    const done = await answer(key.register(again.challenge));
+    expect(await t.session(done.token)).toMatchObject({ state: 'full' });
+  });
+
+  it('is refused with another origin, another site, no user verification, another key, an older challenge or none', async () => {
+    const t = await setupPasskey();
+    const half = await t.half();
+    const other = createAuthenticator();
+    const start = async () => (await startPasskeyUse(t.em, half, party, t.now)).challenge;
+    const refused = async (response: unknown) =>
+      expect(passPasskey(t.em, half, { response, visitor }, party, t.now)).rejects.toMatchObject({
+        reason: 'wrong_passkey',
+      });
+    const wrong: Signing[] = [
+      { origin: 'https://console.example.org.evil.example' },
+      { rpId: 'example.org' },
+      { userVerified: false },
+    ];
+    for (const signing of wrong) await refused(t.key.sign(await start(), signing));
+    await refused(other.sign(await start()));
+    const older = await start();
+    await start();
+    await refused(t.key.sign(older));
+    for (const nonsense of [null, 'x', {}, { id: t.key.id }, { id: t.key.id, response: {} }]) {
+      await start();
+      await refused(nonsense).catch(() => {}); // above ten failures the limit answers instead
+    }
+  });
+
+  it('answers a challenge once, also twice at once, and in its time', async () => {
+    const t = await setupPasskey();
+    const half = await t.half();
+    const { challenge } = await startPasskeyUse(t.em, half, party, t.now);
+    const response = t.key.sign(challenge);
+    const tries = await Promise.allSettled(
+      [1, 2, 3].map(() => passPasskey(t.em, half, { response, visitor }, party, t.now)),
+    );
+    expect(tries.filter(({ status }) => status === 'fulfilled').length).toBe(1);
+    const session = await t.session(t.person.token);
+    const late = await startPasskeyUse(t.em, session, party, t.now);
+    t.pass(10 * minuteMs);
+    await expect(
+      passPasskey(t.em, session, { response: t.key.sign(late.challenge), visitor }, party, t.now),
+    ).rejects.toMatchObject({ reason: 'wrong_passkey' });
+  });
+
+  it('whose counter does not grow is a copy, and refused', async () => {
+    const t = await setupPasskey();
+    const use = async (counter: number) => {
+      const half = await t.half();
+      const { challenge } = await startPasskeyUse(t.em, half, party, t.now);
+      const response = t.key.sign(challenge, { counter });
+      return passPasskey(t.em, half, { response, visitor }, party, t.now).then(
+        () => 'in',
+        (error: { reason: string }) => error.reason,
+      );
+    };
+    const outcomes = [];
+    for (const counter of [0, 0, 5, 6, 6, 2, 0, 7]) outcomes.push(await use(counter));
+    expect(outcomes).toEqual(['in', 'in', 'in', 'in', 'wrong_passkey', 'wrong_passkey', 'wrong_passkey', 'in']);
+  });
+
+  it('of one person is not accepted for another, and cannot be registered twice', async () => {
+    const t = await setupPasskey();
+    const other = await t.enrol();
+    const theirs = await t.session(other.token);
+    await expect(startPasskeyUse(t.em, theirs, party, t.now)).rejects.toMatchObject({ reason: 'no_such_factor' });
+    const { challenge } = await startPasskey(t.em, theirs, party, t.now);
+    const input = { response: t.key.register(challenge), name: '', visitor };
+    await expect(addPasskey(t.em, theirs, input, party, t.now)).rejects.toMatchObject({ reason: 'factor_known' });
+  });
+});
+
+describe('another authenticator app', () => {
+  it('is added with a right code, within ten minutes of its setup, after a fresh second factor', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    const session = await t.session(person.token);
+    const { secret } = await startTotp(t.em, session, settings, t.now);
+    const add = (code: string, name = 'Phone') => addTotp(t.em, session, { code, name, visitor }, settings, t.now);
+    await expect(add('12345')).rejects.toMatchObject({ reason: 'wrong_code' });
+    await add(codeAt(secret, t.now())); // mistyping does not begin anew
+    await expect(add(codeAt(secret, t.now()))).rejects.toMatchObject({ reason: 'setup_over' });
+    t.pass(minuteMs);
+    const half = await t.session(
+      (await signIn(t.em, { email: person.email, password: goodPassword, visitor }, t.now)).token,
+    );
+    await passTotp(t.em, half, { code: codeAt(secret, t.now()), visitor }, settings, t.now);
+    t.pass(5 * minuteMs);
+    await expect(startTotp(t.em, session, settings, t.now)).rejects.toMatchObject({ reason: 'step_up_needed' });
+  });
+});
+
+describe('removing a factor', () => {
+  it('ends the other sessions of the person, leaves its line, and is refused for the last and for another’s', async () => {
+    const t = await setupPasskey();
+    const stranger = await t.enrol();
+    const theirs = (await listFactors(t.em, await t.session(stranger.token))).factors[0]?.id ?? '';
+    const remove = (factorId: string) => removeFactor(t.em, t.mine, { factorId, visitor }, t.now);
+    for (const id of [theirs, randomUUID(), 'x'])
+      await expect(remove(id)).rejects.toMatchObject({ reason: 'no_such_factor' });
+    const half = await t.half();
+    const { challenge } = await startPasskeyUse(t.em, half, party, t.now);
+    const other = await passPasskey(t.em, half, { response: t.key.sign(challenge), visitor }, party, t.now);
+    await remove(t.passkeyId);
+    expect(await findSession(t.em, other.token, t.now())).toBeNull();
+    const [left] = (await listFactors(t.em, t.mine)).factors;
+    await expect(remove(left?.id ?? '')).rejects.toMatchObject({ reason: 'last_factor' });
+    expect((await t.lines(t.person.orgId)).at(-1)).toMatchObject({
+      action: 'factor.remove',
+      detail: { factorId: t.passkeyId, kind: 'passkey' },
+    });
+  });
+
+  it('leaves one when both are removed at once, by the database’s own rule too', async () => {
+    const t = await setupPasskey();
+    const { factors } = await listFactors(t.em, t.mine);
+    const tries = await Promise.allSettled(
+      factors.map(({ id }) => removeFactor(t.em, t.mine, { factorId: id, visitor }, t.now)),
+    );
+    expect(tries.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    await expect(t.owner.pool.query('delete from second_factor')).rejects.toMatchObject({
+      constraint: 'second_factor_remains',
+    });
+    const both = await setupPasskey();
+    const { factors: two } = await listFactors(both.em, both.mine);
+    const raw = await Promise.allSettled(
+      two.map(({ id }) => both.owner.pool.query('delete from second_factor where id = $1', [id])),
+    );
+    expect(raw.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+  });
+});
+
+describe('recovery codes', () => {
+  it('are renewed all at once: the old ones are dead, the new ones stored as hashes', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    const session = await t.session(person.token);
+    const codes = await renewRecoveryCodes(t.em, session, visitor, t.now);
+    expect(new Set(codes).size).toBe(10);
+    expect((await listFactors(t.em, session)).recoveryCodesLeft).toBe(10);
+    const { rows } = await t.owner.pool.query(`select string_agg(c::text, '') as all from recovery_code c`);
+    for (const code of codes) expect(rows[0].all).not.toContain(code.slice(0, 9));
+    const pass = (code: string) => passRecoveryCode(t.em, session, { code, visitor }, t.now);
+    await expect(pass(person.recoveryCodes[0] ?? '')).rejects.toMatchObject({ reason: 'wrong_code' });
+    expect((await pass(codes[0] ?? '')).left).toBe(9);
+  });
+});

@@ -1,0 +1,41 @@
+/** What is over of signing in is erased by the maintenance loop, with the worker's own rights. Source: migration 0011. */
+import { expect, it } from 'vitest';
+import { openDatabase } from '#domain/db/connect.ts';
+import { eraseSignInLeftoversSql } from '#domain/db/queries/maintenance.ts';
+import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { startTotp } from '#domain/identity/factors.ts';
+import { personWindowHours, sessionIdleMinutes } from '#domain/identity/limits.ts';
+import { signIn } from '#domain/identity/sign-in.ts';
+import { settings, setupPeople, visitor } from './people.ts';
+
+it('erases sessions that are over or idle, links, challenges and attempts that count no longer, and leaves the rest', async () => {
+  const t = await setupPeople();
+  const [living, idle, old] = [await t.enrol(), await t.enrol(), await t.enrol()];
+  for (const { token } of [living, idle, old]) await startTotp(t.em, await t.session(token), settings, t.now);
+  for (const email of ['new@example.org', 'old@example.org']) {
+    await createEnrolment(t.em, { organizationId: living.orgId, email, by: 'operator' }, t.now);
+    await signIn(t.em, { email, password: 'x', visitor }, t.now).catch(() => {});
+  }
+  const owner = (text: string, values: unknown[] = []) => t.owner.pool.query(text, values);
+  await owner(`update console_session set last_seen_at = now() - interval '30 minutes' where person_id = $1`, [
+    idle.personId,
+  ]);
+  const day = `created_at = now() - interval '4 days', expires_at = now()`;
+  await owner(`update console_session set ${day} where person_id = $1`, [old.personId]);
+  await owner(`update enrolment set ${day} where email = 'old@example.org'`);
+  await owner(
+    `update sign_in_attempt set at = now() - interval '24 hours' where id = (select min(id::text)::uuid from sign_in_attempt)`,
+  );
+
+  const worker = await openDatabase({ url: t.database.urls.worker, applicationName: 'test', poolMax: 1 });
+  try {
+    await worker.pool.query(eraseSignInLeftoversSql, [sessionIdleMinutes, personWindowHours]);
+  } finally {
+    await worker.close();
+  }
+  const { rows } = await owner(
+    `select (select array_agg(person_id) from console_session) as sessions, (select count(*)::int from factor_challenge) as challenges,
+       (select array_agg(email) from enrolment) as links, (select count(*)::int from sign_in_attempt) as attempts`,
+  );
+  expect(rows).toEqual([{ sessions: [living.personId], challenges: 1, links: ['new@example.org'], attempts: 1 }]);
+});

@@ -1,0 +1,96 @@
+/** What a password may be, and how it is kept. Source: OWASP ASVS 5.0, 6.2 and 11.4. */
+import { argon2Sync } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { assertNewPassword, hashPassword, isOutdated, isPassword } from '#domain/identity/password.ts';
+
+const context = ['Ada Rivers', 'ada.rivers@harbor-law.example', 'Harbor Family Law'];
+const judge = (password: string) =>
+  assertNewPassword(password, context).then(
+    () => 'taken',
+    (error: { reason: string }) => error.reason,
+  );
+
+describe('a new password', () => {
+  it('has 12 to 128 characters, counted as people count them', async () => {
+    expect(await judge('vq7 mz2 kd9')).toBe('password_too_short');
+    expect(await judge('vq7 mz2 kd9!')).toBe('taken');
+    expect(await judge('🦜🌲🧲🪐🫖🧩🪁🛶🧭🪗🦔')).toBe('password_too_short'); // 11, though 22 UTF-16 units
+    expect(await judge('🦜🌲🧲🪐🫖🧩🪁🛶🧭🪗🦔🧵')).toBe('taken');
+    const long = 'four words at the sea '.repeat(6).slice(0, 128);
+    expect(await judge(long)).toBe('taken');
+    expect(await judge(`${long}x`)).toBe('password_too_long');
+  });
+
+  it('may be of any characters', async () => {
+    for (const password of [
+      'violet harbour tractor mango',
+      '  ¶ ☂ ¤ ‽ § ✂',
+      'пароль из четырёх слов',
+      '739105824617395',
+      'ALLCAPSXKJWQZV',
+    ])
+      expect([password, await judge(password)]).toEqual([password, 'taken']);
+  });
+
+  it('is none that is guessed first: listed, made of listed ones, or of what everybody knows of the person', async () => {
+    const guessed = [
+      ...[
+        '123qweasdzxc',
+        'PasswordPassword',
+        'Password12345!',
+        'qwertyuiop12',
+        'aaaaaaaaaaaa',
+        'xqzxqzxqzxqz1',
+        'ada.rivers@harbor-law.example',
+        'sunshinebutterfly',
+        '123456789012',
+      ],
+      ...['AdaRivers2026', 'harbor-law12', 'org-api-console', 'Harbor Family Law', 'ada.rivers1!', 'Rivers123456'],
+    ];
+    for (const password of guessed) expect([password, await judge(password)]).toEqual([password, 'password_common']);
+  });
+
+  it('is compared with far more than the 3,000 likeliest that have its length', async () => {
+    // Pairs of ten listed words, a hundred of the millions that the rule covers.
+    const words = [
+      'dragon',
+      'monkey',
+      'sunshine',
+      'football',
+      'princess',
+      'shadow',
+      'michael',
+      'jordan',
+      'superman',
+      'charlie',
+    ];
+    for (const first of words)
+      for (const second of words) expect(await judge(`${first}${second}`.padEnd(12, '1'))).toBe('password_common');
+  });
+});
+
+describe('a stored password', () => {
+  it('is argon2id in PHC form with a salt of its own, and verifies for that password alone', async () => {
+    const [one, two] = [await hashPassword('correct horse'), await hashPassword('correct horse')];
+    expect(one).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
+    expect(one).not.toBe(two);
+    expect(await isPassword('correct horse', one)).toBe(true);
+    for (const wrong of ['correct hors', 'Correct horse', 'correct horse ', '', 'x'.repeat(1_000_000)])
+      expect(await isPassword(wrong, one)).toBe(false);
+  });
+
+  it('agrees with a vector of the reference implementation', async () => {
+    // "password", "somesalt", two passes of 64 MiB: from that implementation's own tests.
+    const hash = '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc';
+    expect(await isPassword('password', hash)).toBe(true);
+    expect(await isPassword('passwore', hash)).toBe(false);
+    expect(isOutdated(hash)).toBe(true);
+    expect(isOutdated(await hashPassword('password'))).toBe(false);
+  });
+
+  it('is never right for somebody nobody knows', async () => {
+    expect(await isPassword('anything at all', null)).toBe(false);
+    expect(await isPassword('', null)).toBe(false);
+    expect(typeof argon2Sync).toBe('function'); // the runtime's own
+  });
+});

@@ -1,0 +1,76 @@
+import { generateSync } from 'otplib';
+import { onTestFinished } from 'vitest';
+import { openDatabase } from '#domain/db/connect.ts';
+import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/enrol.ts';
+import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { findSession } from '#domain/identity/sessions.ts';
+import type { FactorSettings, Session, Visitor } from '#domain/identity/types.ts';
+import { testSealingKeys } from '#test/secrets.ts';
+import { setupDatabase } from '#test/setup.ts';
+
+export const settings: FactorSettings = {
+  sealingKeys: testSealingKeys,
+  relyingParty: { id: 'console.example.org', name: 'org-api console', origin: 'https://console.example.org' },
+};
+export const visitor: Visitor = { address: '203.0.113.7', userAgent: 'a browser' };
+export const goodPassword = 'violet-harbour-tractor-mango';
+export const minuteMs = 60_000;
+
+/** The code an authenticator app shows at a moment. */
+export const codeAt = (secret: string, at: Date) =>
+  generateSync({ secret, epoch: Math.floor(at.getTime() / 1000), period: 30 });
+
+/** A person who has enrolled with an app, with a session of theirs. `secret` is the app's. */
+export interface Enrolled {
+  personId: string;
+  orgId: string;
+  email: string;
+  secret: string;
+  recoveryCodes: string[];
+  token: string;
+}
+
+/** A database, the console's own login on it, and a clock that only the test moves. */
+export async function setupPeople() {
+  const { database, owner, make } = await setupDatabase();
+  const options = { url: database.urls.console, applicationName: 'test', poolMax: 8 };
+  const console = await openDatabase({ ...options, connectTimeoutMs: 20_000, statementTimeoutMs: 60_000 });
+  onTestFinished(() => console.close());
+  const em = console.orm.em;
+  // Not before the present: the database's own clock writes the activity log.
+  const clock = { at: new Date() };
+  const now = () => clock.at;
+
+  /** Enrols a member by a link, as the pages do. */
+  async function enrol(fields: { orgId?: string; roleKey?: string; permissions?: string[] } = {}): Promise<Enrolled> {
+    const member = await make.member(fields);
+    const email = `${member.userId}@example.org`;
+    const { token } = await createEnrolment(em, { organizationId: member.orgId, email, by: 'operator' }, now);
+    await setEnrolmentPassword(em, { token, password: goodPassword }, now);
+    const { secret } = await startEnrolmentTotp(em, token, settings, now);
+    const factor = { kind: 'totp', code: codeAt(secret, now()) } as const;
+    const done = await completeEnrolment(em, { token, factor, visitor }, settings, now);
+    const { recoveryCodes, token: sessionToken } = done;
+    return { personId: member.userId, orgId: member.orgId, email, secret, recoveryCodes, token: sessionToken };
+  }
+
+  return {
+    ...{ database, owner, make, em, clock, now, enrol },
+    pass: (ms: number) => {
+      clock.at = new Date(clock.at.getTime() + ms);
+    },
+    async session(token: string): Promise<Session> {
+      const found = await findSession(em, token, now());
+      if (found === null) throw new Error('the session is over');
+      return found;
+    },
+    /** The log, oldest first: action and detail. */
+    async lines(orgId: string) {
+      const { rows } = await owner.pool.query<{ action: string; person: string; detail: Record<string, unknown> }>(
+        'select action, person_id as person, host(address) as address, detail from activity where organization_id = $1 order by at, id',
+        [orgId],
+      );
+      return rows;
+    },
+  };
+}

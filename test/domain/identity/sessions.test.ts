@@ -1,0 +1,177 @@
+/** Sessions: how they end, and the step-up. Source: OWASP ASVS 5.0, V7; design, section 7. */
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { changePassword } from '#domain/identity/change-password.ts';
+import { passTotp } from '#domain/identity/second-factor.ts';
+import { endOtherSessions, endSession, findSession, listSessions, needsStepUp } from '#domain/identity/sessions.ts';
+import { signIn } from '#domain/identity/sign-in.ts';
+import { removeMember, suspendMember } from '#domain/organization/members.ts';
+import { codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from './people.ts';
+
+type People = Awaited<ReturnType<typeof setupPeople>>;
+const newPassword = 'quartz lantern meadow fiddle';
+
+/** One more full session of an enrolled person. */
+async function another(t: People, person: { email: string; secret: string }): Promise<string> {
+  t.pass(minuteMs);
+  const { token } = await signIn(t.em, { email: person.email, password: goodPassword, visitor }, t.now);
+  const factor = { code: codeAt(person.secret, t.now()), visitor };
+  return (await passTotp(t.em, await t.session(token), factor, settings, t.now)).token;
+}
+
+describe('a session', () => {
+  it('ends 30 minutes after its last use', async () => {
+    const t = await setupPeople();
+    const { token } = await t.enrol();
+    for (let n = 0; n < 3; n += 1) {
+      t.pass(30 * minuteMs - 1);
+      await t.session(token);
+    }
+    t.pass(30 * minuteMs);
+    expect(await findSession(t.em, token, t.now())).toBeNull();
+  });
+
+  it('ends 12 hours after it began, however much it is used, stepped up or not', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    let token = person.token;
+    for (let n = 0; n < 12 * 3 - 1; n += 1) {
+      t.pass(20 * minuteMs);
+      const session = await t.session(token);
+      if (n === 20)
+        token = (await passTotp(t.em, session, { code: codeAt(person.secret, t.now()), visitor }, settings, t.now))
+          .token;
+    }
+    t.pass(20 * minuteMs - 1);
+    await t.session(token);
+    t.pass(1);
+    expect(await findSession(t.em, token, t.now())).toBeNull();
+  });
+
+  it('is found by its token alone, of which the database has a hash', async () => {
+    const t = await setupPeople();
+    const { token } = await t.enrol();
+    for (const wrong of ['', 'x', token.slice(1), `${token}A`, token.toUpperCase(), `${token.slice(0, 42)} `])
+      expect(await findSession(t.em, wrong, t.now())).toBeNull();
+    const { rows } = await t.owner.pool.query(`select s::text as row from console_session s`);
+    expect(rows[0].row).not.toContain(token);
+    expect(rows[0].row).not.toContain(Buffer.from(token, 'base64url').toString('hex'));
+  });
+
+  it('tells what its person may do now, in each organization', async () => {
+    const t = await setupPeople();
+    const { token, personId, orgId } = await t.enrol({ permissions: ['org.keys.manage', 'org.read'] });
+    expect((await t.session(token)).memberships).toMatchObject([
+      { organizationId: orgId, status: 'active', permissions: ['org.keys.manage', 'org.read'] },
+    ]);
+    await t.owner.pool.query(`update role set permissions = '{org.read}' where organization_id = $1`, [orgId]);
+    expect((await t.session(token)).memberships[0]?.permissions).toEqual(['org.read']);
+    await t.owner.pool.query(`update membership set status = 'invited' where person_id = $1`, [personId]);
+    expect((await t.session(token)).memberships).toMatchObject([{ status: 'invited', permissions: [] }]);
+  });
+
+  it('is listed with the others of its person, and each can be ended at once, none of anybody else’s', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    const stranger = await t.enrol();
+    const second = await another(t, person);
+    const third = await another(t, person);
+    const session = await t.session(person.token);
+    const listed = await listSessions(t.em, session, t.now());
+    expect(listed.map(({ isThis }) => isThis).sort()).toEqual([false, false, true]);
+    for (const one of listed)
+      expect(one).toMatchObject({ state: 'full', address: visitor.address, userAgent: 'a browser' });
+    for (const id of [(await t.session(stranger.token)).id, randomUUID(), 'x'])
+      await expect(endSession(t.em, session, id, visitor)).rejects.toMatchObject({ reason: 'no_such_session' });
+    await endSession(t.em, session, (await t.session(second)).id, visitor);
+    expect(await findSession(t.em, second, t.now())).toBeNull();
+    expect(await endOtherSessions(t.em, session, visitor)).toBe(1);
+    expect(await findSession(t.em, third, t.now())).toBeNull();
+    await endSession(t.em, session, session.id, visitor);
+    expect(await findSession(t.em, person.token, t.now())).toBeNull();
+    await t.session(stranger.token);
+    expect((await t.lines(person.orgId)).map(({ action }) => action).slice(-3)).toEqual([
+      ...['session.end', 'session.end_others', 'session.sign_out'],
+    ]);
+  });
+
+  it('is over once its person may enter no organization any more, whoever took the last one away', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    const elsewhere = await t.make.organization();
+    await t.owner.pool.query(`insert into membership values ($1, $2, 'X', 'x@example.org', null, 'active')`, [
+      elsewhere,
+      person.personId,
+    ]);
+    await t.make.member({ orgId: person.orgId }); // an owner remains
+    const by = 'operator' as const;
+    await suspendMember(t.em, { organizationId: person.orgId, personId: person.personId, by });
+    expect((await t.session(person.token)).memberships.map(({ organizationId }) => organizationId)).toEqual([
+      elsewhere,
+    ]);
+    await t.make.member({ orgId: elsewhere });
+    await removeMember(t.em, { organizationId: elsewhere, personId: person.personId, by });
+    expect(await findSession(t.em, person.token, t.now())).toBeNull();
+    const { rows } = await t.owner.pool.query('select id from console_session');
+    expect(rows).toEqual([]);
+
+    const other = await t.enrol();
+    await t.owner.pool.query(`update membership set status = 'suspended' where person_id = $1`, [other.personId]); // by an import
+    expect(await findSession(t.em, other.token, t.now())).toBeNull();
+  });
+});
+
+describe('the step-up', () => {
+  it('is asked for when the second factor is older than 5 minutes, and gives a new token', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    const at = t.now().getTime();
+    const session = await t.session(person.token);
+    expect(needsStepUp(session, new Date(at + 5 * minuteMs))).toBe(false);
+    expect(needsStepUp(session, new Date(at + 5 * minuteMs + 1))).toBe(true);
+    expect(needsStepUp({ state: 'password_passed', secondFactorAt: null }, t.now())).toBe(true);
+    t.pass(6 * minuteMs);
+    const change = { oldPassword: goodPassword, newPassword, visitor };
+    await expect(changePassword(t.em, session, change, t.now)).rejects.toMatchObject({ reason: 'step_up_needed' });
+    const code = codeAt(person.secret, t.now());
+    const { token } = await passTotp(t.em, session, { code, visitor }, settings, t.now);
+    expect(await findSession(t.em, person.token, t.now())).toBeNull();
+    expect(needsStepUp(await t.session(token), t.now())).toBe(false);
+    expect((await t.lines(person.orgId)).at(-1)).toMatchObject({ action: 'sign_in.step_up' });
+  });
+});
+
+describe('changing the password', () => {
+  it('asks for the old one, ends all other sessions, and gives this one a new token', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    const mine = await another(t, person);
+    const session = await t.session(mine);
+    const change = (fields: { oldPassword?: string; newPassword?: string }) =>
+      changePassword(t.em, session, { oldPassword: goodPassword, newPassword, visitor, ...fields }, t.now);
+    await expect(change({ oldPassword: 'not the old one' })).rejects.toMatchObject({ reason: 'wrong_credentials' });
+    await expect(change({ newPassword: 'short' })).rejects.toMatchObject({ reason: 'password_too_short' });
+    await expect(change({ newPassword: person.email })).rejects.toMatchObject({ reason: 'password_common' });
+    await expect(change({ newPassword: goodPassword })).rejects.toMatchObject({ reason: 'password_unchanged' });
+    const { token } = await change({});
+    expect(await findSession(t.em, mine, t.now())).toBeNull();
+    expect(await findSession(t.em, person.token, t.now())).toBeNull();
+    await t.session(token);
+    const enter = (password: string) => signIn(t.em, { email: person.email, password, visitor }, t.now);
+    await expect(enter(goodPassword)).rejects.toMatchObject({ reason: 'wrong_credentials' });
+    await enter(newPassword);
+    expect((await t.lines(person.orgId)).map(({ action }) => action)).toContain('password.change');
+  });
+
+  it('asked for twice at once is done once', async () => {
+    const t = await setupPeople();
+    const session = await t.session((await t.enrol()).token);
+    const passwords = ['quartz lantern meadow fiddle', 'copper window thistle armchair'];
+    const tries = await Promise.allSettled(
+      passwords.map((one) =>
+        changePassword(t.em, session, { oldPassword: goodPassword, newPassword: one, visitor }, t.now),
+      ),
+    );
+    expect(tries.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+  });
+});

@@ -1,0 +1,262 @@
+/** Signing in: two steps, limits, and nothing that tells who is known. Source: issue of the console, point 1; OWASP ASVS 5.0, V6. */
+import { argon2Sync } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { listFactors } from '#domain/identity/factors.ts';
+import { passRecoveryCode, passTotp } from '#domain/identity/second-factor.ts';
+import { endOtherSessions, findSession, listSessions } from '#domain/identity/sessions.ts';
+import { signIn } from '#domain/identity/sign-in.ts';
+import { codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from './people.ts';
+
+type People = Awaited<ReturnType<typeof setupPeople>>;
+const elsewhere = { ...visitor, address: '198.51.100.9' };
+
+const enter = (t: People, email: string, password = goodPassword, from = visitor) =>
+  signIn(t.em, { email, password, visitor: from }, t.now);
+const outcomeOf = (work: Promise<unknown>) =>
+  work.then(
+    () => 'in',
+    (error: { reason?: string }) => error.reason ?? String(error),
+  );
+
+describe('signing in', () => {
+  it('takes password and second factor; in between the session can do nothing else, and each step has a token of its own', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    t.pass(minuteMs);
+    const first = await enter(t, ` ${person.email.toUpperCase()} `);
+    expect(first).toMatchObject({ personId: person.personId, factors: ['totp'] });
+    const half = await t.session(first.token);
+    expect(half).toMatchObject({ state: 'password_passed', secondFactorAt: null });
+    for (const work of [
+      listSessions(t.em, half, t.now()),
+      listFactors(t.em, half),
+      endOtherSessions(t.em, half, visitor),
+    ])
+      await expect(work).rejects.toMatchObject({ reason: 'second_factor_needed' });
+
+    const code = codeAt(person.secret, t.now());
+    const { token } = await passTotp(t.em, half, { code, visitor }, settings, t.now);
+    expect(await findSession(t.em, first.token, t.now())).toBeNull();
+    expect(await t.session(token)).toMatchObject({ id: half.id, state: 'full', secondFactorAt: t.now() });
+    const lines = (await t.lines(person.orgId)).slice(-2);
+    expect(lines).toMatchObject([
+      { action: 'sign_in.password', person: person.personId, address: visitor.address },
+      { action: 'sign_in.complete', detail: { step: 'totp' } },
+    ]);
+  });
+
+  it('gives the first step ten minutes for the second', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    const { token } = await enter(t, person.email);
+    const half = await t.session(token);
+    t.pass(10 * minuteMs);
+    expect(await findSession(t.em, token, t.now())).toBeNull();
+    const code = codeAt(person.secret, t.now());
+    await expect(passTotp(t.em, half, { code, visitor }, settings, t.now)).rejects.toMatchObject({
+      reason: 'session_over',
+    });
+  });
+
+  it('answers a wrong password, an unknown address and a person suspended everywhere alike, and counts them alike', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    const suspended = await t.enrol();
+    await t.owner.pool.query(`update membership set status = 'suspended' where person_id = $1`, [suspended.personId]);
+    const tries: [string, string][] = [
+      [person.email, 'wrong wrong wrong'],
+      ['nobody@example.org', goodPassword],
+      [suspended.email, goodPassword],
+    ];
+    for (const [email, password] of tries) {
+      const answers = new Set<string>();
+      for (let n = 0; n < 10; n += 1)
+        answers.add(
+          (await enter(t, email, password).catch((error: Error) => `${error.name}: ${error.message}`)) as string,
+        );
+      expect([...answers]).toEqual(['IdentityRefused: The e-mail address or the password is not right.']);
+      await expect(enter(t, email, password)).rejects.toMatchObject({
+        reason: 'too_many_attempts',
+        message: 'Too many attempts have failed. Try again in a minute.',
+        retryAt: new Date(t.now().getTime() + 30_000),
+      });
+    }
+  });
+
+  it('writes each failure into the log of the person’s organizations, without what was tried', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    await outcomeOf(enter(t, person.email, 'a secret that was tried'));
+    const { token } = await enter(t, person.email);
+    const half = await t.session(token);
+    await outcomeOf(passTotp(t.em, half, { code: '000000', visitor }, settings, t.now));
+    await outcomeOf(passRecoveryCode(t.em, half, { code: 'ABCD-EFGH-JKLM-NPQR-STUV-WXYZ', visitor }, t.now));
+    const lines = await t.lines(person.orgId);
+    expect(lines.filter(({ action }) => action === 'sign_in.failure').map(({ detail }) => detail)).toEqual([
+      { step: 'password' },
+      { step: 'totp' },
+      { step: 'recovery_code' },
+    ]);
+    const all = JSON.stringify(lines);
+    for (const needle of ['a secret', '000000', 'ABCD', goodPassword, person.secret, token])
+      expect(all).not.toContain(needle);
+  });
+
+  it('hashes the password anew when the costs have changed since', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    const parameters = {
+      message: goodPassword,
+      nonce: Buffer.alloc(16, 9),
+      parallelism: 1,
+      tagLength: 32,
+      memory: 1024,
+      passes: 1,
+    };
+    const plain = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '');
+    const cheap = `$argon2id$v=19$m=1024,t=1,p=1$${plain(parameters.nonce)}$${plain(argon2Sync('argon2id', parameters))}`;
+    await t.owner.pool.query('update sign_in set password_hash = $1', [cheap]);
+    await enter(t, person.email);
+    const { rows } = await t.owner.pool.query('select password_hash as hash from sign_in');
+    expect(rows[0].hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+    await enter(t, person.email);
+  });
+});
+
+describe('failed attempts', () => {
+  it('are admitted ten at a time, however many come at once', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    const outcomes = await Promise.all(
+      Array.from({ length: 30 }, () => outcomeOf(enter(t, person.email, 'wrong wrong wrong'))),
+    );
+    expect(outcomes.filter((outcome) => outcome === 'wrong_credentials').length).toBe(10);
+    expect(outcomes.filter((outcome) => outcome === 'too_many_attempts').length).toBe(20);
+  });
+
+  it('wait longer each time, up to 15 minutes and never for good; asking while waiting does not count', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    for (let n = 0; n < 10; n += 1) await outcomeOf(enter(t, person.email, 'wrong wrong wrong'));
+    for (const waitMs of [30_000, 60_000, 120_000, 240_000, 480_000, 900_000, 900_000]) {
+      t.pass(waitMs - 1);
+      expect(await outcomeOf(enter(t, person.email))).toBe('too_many_attempts'); // the right one, too early
+      t.pass(1);
+      expect(await outcomeOf(enter(t, person.email, 'wrong wrong wrong'))).toBe('wrong_credentials');
+    }
+    t.pass(900_000);
+    expect(await outcomeOf(enter(t, person.email))).toBe('in');
+    expect(await outcomeOf(enter(t, person.email, 'wrong wrong wrong'))).toBe('wrong_credentials'); // and it counts from nothing again
+  });
+
+  it('from one network do not keep the person out elsewhere, nor touch the sessions they are in', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    for (let n = 0; n < 12; n += 1) await outcomeOf(enter(t, person.email, 'wrong wrong wrong'));
+    expect(await outcomeOf(enter(t, person.email))).toBe('too_many_attempts');
+    expect(await outcomeOf(enter(t, person.email, goodPassword, elsewhere))).toBe('in');
+    const session = await t.session(person.token);
+    t.pass(minuteMs);
+    const code = codeAt(person.secret, t.now());
+    await passTotp(t.em, session, { code, visitor }, settings, t.now);
+  });
+
+  it('count for an IPv6 network as one, and above 50 for all who come from one network', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    for (let n = 0; n < 10; n += 1)
+      await outcomeOf(enter(t, person.email, 'wrong wrong wrong', { ...visitor, address: `2001:db8:1:2::${n + 1}` }));
+    const from = (address: string) => outcomeOf(enter(t, person.email, goodPassword, { ...visitor, address }));
+    expect(await from('2001:db8:1:2:ffff::1')).toBe('too_many_attempts');
+    expect(await from('2001:db8:1:3::1')).toBe('in');
+    for (let n = 0; n < 50; n += 1)
+      await outcomeOf(enter(t, `nobody-${n}@example.org`, 'wrong wrong wrong', elsewhere));
+    expect(await outcomeOf(enter(t, person.email, goodPassword, elsewhere))).toBe('too_many_attempts');
+    t.pass(15 * minuteMs);
+    expect(await outcomeOf(enter(t, person.email, goodPassword, elsewhere))).toBe('in');
+  });
+
+  it('of the second factor count by themselves, and a right password does not forgive them', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    for (let n = 0; n < 10; n += 1) {
+      const half = await t.session((await enter(t, person.email)).token);
+      expect(await outcomeOf(passTotp(t.em, half, { code: '12345', visitor }, settings, t.now))).toBe('wrong_code');
+    }
+    const half = await t.session((await enter(t, person.email)).token);
+    t.pass(29_000);
+    const code = codeAt(person.secret, t.now());
+    expect(await outcomeOf(passTotp(t.em, half, { code, visitor }, settings, t.now))).toBe('too_many_attempts');
+  });
+});
+
+describe('the code of an authenticator app', () => {
+  it('used twice at once is accepted once', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    t.pass(minuteMs);
+    const halves = [];
+    for (let n = 0; n < 4; n += 1) halves.push(await t.session((await enter(t, person.email)).token));
+    const code = codeAt(person.secret, t.now());
+    const outcomes = await Promise.all(
+      halves.map((half) => outcomeOf(passTotp(t.em, half, { code, visitor }, settings, t.now))),
+    );
+    expect(outcomes.sort()).toEqual(['in', 'wrong_code', 'wrong_code', 'wrong_code']);
+  });
+
+  it('is accepted a step early or late, once, and never after a later one', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    t.pass(10 * minuteMs);
+    const tryCode = async (offsetMs: number) => {
+      const half = await t.session((await enter(t, person.email)).token);
+      const code = codeAt(person.secret, new Date(t.now().getTime() + offsetMs));
+      return outcomeOf(passTotp(t.em, half, { code, visitor }, settings, t.now));
+    };
+    expect(await tryCode(-60_000)).toBe('wrong_code');
+    expect(await tryCode(60_000)).toBe('wrong_code');
+    expect(await tryCode(-30_000)).toBe('in');
+    expect(await tryCode(-30_000)).toBe('wrong_code');
+    expect(await tryCode(30_000)).toBe('in');
+    expect(await tryCode(0)).toBe('wrong_code');
+  });
+
+  it('that was set up with cannot sign in', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    const half = await t.session((await enter(t, person.email)).token);
+    const code = codeAt(person.secret, t.now());
+    expect(await outcomeOf(passTotp(t.em, half, { code, visitor }, settings, t.now))).toBe('wrong_code');
+  });
+
+  it('is checked by a secret that is sealed, and sealed anew under a newer key as it is used', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    t.pass(minuteMs);
+    const newer = { version: 2, secret: Buffer.alloc(32, 5) };
+    const rotated = { sealingKeys: [newer, ...settings.sealingKeys] as const };
+    const half = await t.session((await enter(t, person.email)).token);
+    await passTotp(t.em, half, { code: codeAt(person.secret, t.now()), visitor }, rotated, t.now);
+    const { rows } = await t.owner.pool.query('select totp_sealed as sealed from second_factor');
+    expect(rows[0].sealed.subarray(0, 3).toString('hex')).toBe('010002');
+    expect(rows[0].sealed.includes(person.secret)).toBe(false);
+    t.pass(minuteMs);
+    const next = await t.session((await enter(t, person.email)).token);
+    await passTotp(t.em, next, { code: codeAt(person.secret, t.now()), visitor }, { sealingKeys: [newer] }, t.now);
+  });
+});
+
+describe('a recovery code', () => {
+  it('is accepted once, also of two at once, however it is typed; how many are left is told', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    const [first = '', second = ''] = person.recoveryCodes;
+    expect(first).toMatch(/^([A-HJ-NP-Z2-9]{4}-){5}[A-HJ-NP-Z2-9]{4}$/);
+    const take = async (code: string) =>
+      passRecoveryCode(t.em, await t.session((await enter(t, person.email)).token), { code, visitor }, t.now);
+    expect((await take(first.toLowerCase().replaceAll('-', ' '))).left).toBe(9);
+    expect(await outcomeOf(take(first))).toBe('wrong_code');
+    const outcomes = await Promise.all([1, 2, 3].map(() => outcomeOf(take(second))));
+    expect(outcomes.sort()).toEqual(['in', 'wrong_code', 'wrong_code']);
+  });
+});

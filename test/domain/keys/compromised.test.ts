@@ -1,0 +1,99 @@
+/** A key that got out is found by its value, under every pepper, and nothing else is told. Source: issue of the console, point 2. */
+import { randomBytes } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { findCompromisedKey } from '#domain/keys/compromised.ts';
+import type { KeySecrets } from '#domain/keys/fingerprint.ts';
+import { makeKey } from '#domain/keys/format.ts';
+import type { MadeMember } from '#test/make.ts';
+import { testKeySecrets } from '#test/secrets.ts';
+import { setupDatabase } from '#test/setup.ts';
+
+async function setupSearch() {
+  const { owner, make } = await setupDatabase();
+  const ada = await make.member();
+  const find = (text: string, by: MadeMember = ada, secrets: KeySecrets = testKeySecrets, now?: () => Date) =>
+    findCompromisedKey(
+      owner.orm.em,
+      { organizationId: ada.orgId, personId: by.userId, text, address: '203.0.113.9' },
+      secrets,
+      now,
+    );
+  return { owner, make, ada, find };
+}
+
+it('is found in whatever it was pasted with, live, expired and revoked, and that it was reported is in the log', async () => {
+  const { owner, make, ada, find } = await setupSearch();
+  const key = await make.apiKey({ maker: ada });
+  for (const text of [
+    key.key,
+    `  ${key.key}\n`,
+    `curl -H 'Authorization: Bearer ${key.key}' https://x`,
+    `${key.key} ${key.key}`,
+  ])
+    expect(await find(text)).toEqual({ keyId: key.id });
+  await make.keyExpired(key);
+  expect(await find(key.key)).toEqual({ keyId: key.id });
+  await make.keyRevoked(key);
+  expect(await find(key.key)).toEqual({ keyId: key.id });
+  const { rows } = await owner.pool.query(
+    `select person_id, host(address) as address, detail::text from activity where action = 'key.report' and key_id = $1`,
+    [key.id],
+  );
+  expect(rows.length).toBe(6);
+  expect(rows[0]).toMatchObject({ person_id: ada.userId, address: '203.0.113.9' });
+  expect(JSON.stringify(rows)).not.toContain(key.key);
+});
+
+it('is found when it was made with a pepper that is no longer the newest', async () => {
+  const { make, ada, find } = await setupSearch();
+  const key = await make.apiKey({ maker: ada });
+  const newer = { version: 2, secret: randomBytes(32) };
+  expect(await find(key.key, ada, { ...testKeySecrets, peppers: [newer, ...testKeySecrets.peppers] })).toEqual({
+    keyId: key.id,
+  });
+  expect(await find(key.key, ada, { ...testKeySecrets, peppers: [newer] })).toBeNull();
+});
+
+it('another organization’s, another region’s and nobody’s are the same: nothing', async () => {
+  const { owner, make, find } = await setupSearch();
+  const theirs = await make.apiKey();
+  const [tagSecret] = testKeySecrets.tagSecrets;
+  expect(await find(theirs.key)).toBeNull();
+  expect(await find(makeKey('us', tagSecret))).toBeNull();
+  expect(await find(makeKey('ca', tagSecret))).toBeNull();
+  const { rows } = await owner.pool.query(`select from activity where action = 'key.report'`);
+  expect(rows.length).toBe(0);
+});
+
+it('a text without a key, or with several, is refused with what to do, and never repeated', async () => {
+  const { make, ada, find } = await setupSearch();
+  const [one, two] = [await make.apiKey({ maker: ada }), await make.apiKey({ maker: ada })];
+  for (const text of ['', 'hello', one.key.slice(0, -1), `${one.key}x`, one.key.toUpperCase()])
+    await expect(find(text)).rejects.toMatchObject({ name: 'KeyRefused', reason: 'no_key_in_text' });
+  const both = find(`${one.key} ${two.key}`);
+  await expect(both).rejects.toMatchObject({ reason: 'several_keys_in_text' });
+  await expect(both).rejects.not.toThrow(one.key);
+});
+
+it('whoever may not manage keys is refused, whatever they paste', async () => {
+  const { make, ada, find } = await setupSearch();
+  const bo = await make.member({ orgId: ada.orgId, permissions: ['org.read'] });
+  const key = await make.apiKey({ maker: ada });
+  for (const text of [key.key, 'hello'])
+    await expect(find(text, bo)).rejects.toMatchObject({ reason: 'may_not_manage_keys' });
+});
+
+it('ten misses make a person wait, nobody else, and time or a hit ends it', async () => {
+  const { make, ada, find } = await setupSearch();
+  const bo = await make.member({ orgId: ada.orgId });
+  const key = await make.apiKey({ maker: ada });
+  const [tagSecret] = testKeySecrets.tagSecrets;
+  const nobodys = makeKey('us', tagSecret);
+  for (let n = 0; n < 9; n += 1) expect(await find(nobodys)).toBeNull();
+  expect(await find(key.key)).toEqual({ keyId: key.id });
+  for (let n = 0; n < 10; n += 1) expect(await find(nobodys)).toBeNull();
+  await expect(find(key.key)).rejects.toMatchObject({ name: 'IdentityRefused', reason: 'too_many_attempts' });
+  expect(await find(key.key, bo)).toEqual({ keyId: key.id });
+  const later = () => new Date(Date.now() + 31_000);
+  expect(await find(key.key, ada, testKeySecrets, later)).toEqual({ keyId: key.id });
+});

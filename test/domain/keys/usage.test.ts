@@ -1,0 +1,109 @@
+/** What the console shows of keys: uses, callers, what works, what replaced what. Source: issue of the console, point 2. */
+import { randomUUID } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { rotateKey } from '#domain/keys/rotate.ts';
+import {
+  findKeyUsage,
+  listCallers,
+  listEndedKeys,
+  listLiveKeys,
+  listMakerRoles,
+  usesCounted,
+} from '#domain/keys/usage.ts';
+import { testKeySecrets } from '#test/secrets.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { writeLines } from '../activity/lines.ts';
+
+const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
+const now = () => new Date();
+
+it('uses are calls that reached an answer: also refused ones, not those over the limit, not what people did with the key', async () => {
+  const { owner, make } = await setupDatabase();
+  const ada = await make.member();
+  const { id } = await make.apiKey({ maker: ada });
+  const line = { orgId: ada.orgId, keyId: id };
+  expect(await findKeyUsage(owner.pool, ada.orgId, id, now())).toMatchObject({ lastUsedAt: null, uses24h: 0 });
+  await writeLines(owner, [
+    { ...line, at: hoursAgo(30) },
+    { ...line, at: hoursAgo(23), address: '203.0.113.1' },
+    { ...line, at: hoursAgo(2), status: 403, code: 'forbidden', address: '203.0.113.2' },
+    { ...line, at: hoursAgo(1), status: 429, action: 'api.rate_limited' },
+    { ...line, at: hoursAgo(1), status: null, action: 'key.report' },
+    { orgId: ada.orgId, keyId: randomUUID() },
+  ]);
+  const key = await findKeyUsage(owner.pool, ada.orgId, id, now());
+  expect(key?.uses24h).toBe(2);
+  expect(key?.lastUsedAt?.getTime()).toBeCloseTo(hoursAgo(2).getTime(), -4);
+  expect(await listCallers(owner.pool, ada.orgId, id)).toMatchObject([
+    { address: '203.0.113.2', uses: 1 },
+    { address: '203.0.113.1', uses: 1 },
+    { address: null, uses: 1 },
+  ]);
+});
+
+it('a list counts so far and no further; the page of one key counts exactly', async () => {
+  const { owner, make } = await setupDatabase();
+  const ada = await make.member();
+  const { id } = await make.apiKey({ maker: ada });
+  await owner.pool.query(
+    `insert into activity (organization_id, key_id, action, status) select $1, $2, 'api.getOrg', 200 from generate_series(1, 2500)`,
+    [ada.orgId, id],
+  );
+  expect((await listLiveKeys(owner.pool, ada.orgId, now()))[0]?.uses24h).toBe(usesCounted + 1);
+  expect((await findKeyUsage(owner.pool, ada.orgId, id, now()))?.uses24h).toBe(2500);
+});
+
+it('a key’s working scopes are those that its maker holds now', async () => {
+  const { owner, make } = await setupDatabase();
+  const bo = await make.member({ name: 'Bo', permissions: ['org.read', 'org.clients.read', 'org.keys.manage'] });
+  const { id } = await make.apiKey({ maker: bo, scopes: ['org.clients.read', 'org.read'] });
+  const working = async () => (await findKeyUsage(owner.pool, bo.orgId, id, now()))?.working;
+  expect(await working()).toEqual(['org.clients.read', 'org.read']);
+  await make.permissionLost(bo, 'org.clients.read');
+  expect(await working()).toEqual(['org.read']);
+  expect(await listMakerRoles(owner.pool, bo.orgId, bo.userId)).toEqual([{ id: bo.roleId, name: 'A role' }]);
+  await owner.pool.query(`update membership set status = 'suspended' where person_id = $1`, [bo.userId]);
+  expect(await findKeyUsage(owner.pool, bo.orgId, id, now())).toMatchObject({
+    ...{ working: [], makerName: 'Bo', makerStatus: 'suspended', state: 'live' },
+  });
+});
+
+it('a rotated key and its successor know each other, and ended keys have a list of their own, a page at a time', async () => {
+  const { owner, make } = await setupDatabase();
+  const ada = await make.member();
+  const old = await make.apiKey({ maker: ada });
+  const input = {
+    organizationId: ada.orgId,
+    keyId: old.id,
+    makerId: ada.userId,
+    overlapSeconds: 3600,
+    expiresAt: null,
+  };
+  const { id } = await rotateKey(owner.orm.em, input, testKeySecrets);
+  expect(await findKeyUsage(owner.pool, ada.orgId, old.id, now())).toMatchObject({ successorId: id, state: 'live' });
+  expect(await findKeyUsage(owner.pool, ada.orgId, id, now())).toMatchObject({ predecessorId: old.id });
+  const later = new Date(Date.now() + 3_700_000);
+  expect((await listLiveKeys(owner.pool, ada.orgId, later)).map((key) => key.id)).toEqual([id]);
+  expect((await listEndedKeys(owner.pool, ada.orgId, null, later)).keys).toMatchObject([
+    { id: old.id, state: 'expired' },
+  ]);
+
+  for (let n = 0; n < 26; n += 1) {
+    const key = await make.apiKey({ maker: ada });
+    await make.keyRevoked(key);
+  }
+  const first = await listEndedKeys(owner.pool, ada.orgId, null, later);
+  const second = await listEndedKeys(owner.pool, ada.orgId, first.older, later);
+  expect([first.keys.length, second.keys.length, second.older]).toEqual([25, 2, null]);
+  expect(new Set([...first.keys, ...second.keys].map((key) => key.id)).size).toBe(27);
+});
+
+it('another organization’s key is not found, and its callers are not told', async () => {
+  const { owner, make } = await setupDatabase();
+  const theirs = await make.apiKey();
+  const ours = await make.organization();
+  await writeLines(owner, [{ orgId: theirs.orgId, keyId: theirs.id, address: '203.0.113.1' }]);
+  expect(await findKeyUsage(owner.pool, ours, theirs.id, now())).toBeNull();
+  expect(await listCallers(owner.pool, ours, theirs.id)).toEqual([]);
+  expect(await listLiveKeys(owner.pool, ours, now())).toEqual([]);
+});

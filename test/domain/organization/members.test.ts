@@ -1,0 +1,271 @@
+/** Members and roles: who may change whom, and that an owner remains. Source: issue of the console, point 4; design, section 7. */
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { assignRole, unassignRole } from '#domain/organization/member-roles.ts';
+import { changeMember, reinstateMember, removeMember, suspendMember } from '#domain/organization/members.ts';
+import { changeRole, createRole, deleteRole } from '#domain/organization/roles.ts';
+import { outcomes, setupStaff, systemRole } from './staff.ts';
+
+type Staff = Awaited<ReturnType<typeof setupStaff>>;
+const asked = (t: Staff, who: { userId: string }, whom: { userId: string }) => ({
+  ...{ organizationId: t.orgId, personId: whom.userId, by: { personId: who.userId } },
+});
+
+describe('changing a member', () => {
+  it('is refused to who may not manage members, of this organization or another', async () => {
+    const t = await setupStaff();
+    const elsewhere = await t.make.member();
+    for (const who of [t.member, elsewhere]) {
+      for (const deed of [suspendMember, reinstateMember, removeMember])
+        await expect(deed(t.em, asked(t, who, t.admin))).rejects.toMatchObject({ reason: 'may_not_manage_members' });
+      await expect(changeMember(t.em, { ...asked(t, who, t.admin), name: 'X' })).rejects.toMatchObject({
+        reason: 'may_not_manage_members',
+      });
+      await expect(assignRole(t.em, { ...asked(t, who, t.member), roleId: systemRole.owner })).rejects.toMatchObject({
+        reason: 'may_not_manage_members',
+      });
+    }
+    for (const whom of [elsewhere, { userId: 'nobody' }])
+      await expect(suspendMember(t.em, asked(t, t.boss, whom))).rejects.toMatchObject({ reason: 'no_such_member' });
+    expect(await t.lines()).toEqual([]);
+  });
+
+  it('suspends, reinstates, names and removes, each with its line', async () => {
+    const t = await setupStaff();
+    const request = asked(t, t.admin, t.member);
+    await suspendMember(t.em, request);
+    await expect(suspendMember(t.em, request)).rejects.toMatchObject({ reason: 'wrong_status' });
+    expect(await t.statusOf(t.member.userId)).toBe('suspended');
+    await reinstateMember(t.em, request);
+    await expect(reinstateMember(t.em, request)).rejects.toMatchObject({ reason: 'wrong_status' });
+    await changeMember(t.em, { ...request, name: ' Ada ', title: 'Paralegal' });
+    await changeMember(t.em, { ...request, title: null });
+    const { rows } = await t.owner.pool.query('select name, title from membership where person_id = $1', [
+      t.member.userId,
+    ]);
+    expect(rows).toEqual([{ name: 'Ada', title: null }]);
+    for (const fields of [{}, { name: '' }, { name: ' ' }, { name: 'x'.repeat(201) }, { title: 'x'.repeat(10_000) }])
+      await expect(changeMember(t.em, { ...request, ...fields })).rejects.toMatchObject({
+        name: 'OrganizationRefused',
+      });
+    await removeMember(t.em, request);
+    expect(await t.statusOf(t.member.userId)).toBe('left');
+    await expect(removeMember(t.em, request)).rejects.toMatchObject({ reason: 'no_such_member' });
+    const { rows: roles } = await t.owner.pool.query('select role_id from membership_role where person_id = $1', [
+      t.member.userId,
+    ]);
+    expect(roles).toEqual([]);
+    const memberId = t.member.userId;
+    expect(await t.lines()).toEqual([
+      { action: 'member.suspend', person: t.admin.userId, detail: { memberId } },
+      { action: 'member.reinstate', person: t.admin.userId, detail: { memberId } },
+      { action: 'member.change', person: t.admin.userId, detail: { memberId, changed: ['name', 'title'] } },
+      { action: 'member.change', person: t.admin.userId, detail: { memberId, changed: ['title'] } },
+      { action: 'member.remove', person: t.admin.userId, detail: { memberId, status: 'active' } },
+    ]);
+  });
+
+  it('of an owner takes an owner: an administrator cannot touch one, nor make one', async () => {
+    const t = await setupStaff();
+    const second = await t.make.member({ orgId: t.orgId, roleKey: 'owner' });
+    const request = asked(t, t.admin, second);
+    for (const deed of [suspendMember, reinstateMember, removeMember])
+      await expect(deed(t.em, request)).rejects.toMatchObject({ reason: 'only_owners' });
+    await expect(changeMember(t.em, { ...request, name: 'X' })).rejects.toMatchObject({ reason: 'only_owners' });
+    for (const deed of [assignRole, unassignRole]) {
+      await expect(deed(t.em, { ...request, roleId: systemRole.billing })).rejects.toMatchObject({
+        reason: 'only_owners',
+      });
+      await expect(deed(t.em, { ...asked(t, t.admin, t.member), roleId: systemRole.owner })).rejects.toMatchObject({
+        reason: 'only_owners',
+      });
+    }
+    await assignRole(t.em, { ...asked(t, t.boss, t.member), roleId: systemRole.owner });
+    await suspendMember(t.em, asked(t, t.boss, second));
+  });
+
+  it('gives nobody what its maker does not hold: roles, reinstatement, own roles', async () => {
+    const t = await setupStaff();
+    const clerk = await t.make.member({
+      orgId: t.orgId,
+      permissions: ['org.members.manage', 'org.roles.manage', 'org.read'],
+    });
+    await expect(assignRole(t.em, { ...asked(t, clerk, t.member), roleId: systemRole.billing })).rejects.toMatchObject({
+      reason: 'not_held',
+    });
+    await expect(assignRole(t.em, { ...asked(t, clerk, clerk), roleId: systemRole.admin })).rejects.toMatchObject({
+      reason: 'not_held',
+    });
+    await suspendMember(t.em, asked(t, clerk, t.admin));
+    await expect(reinstateMember(t.em, asked(t, clerk, t.admin))).rejects.toMatchObject({ reason: 'not_held' });
+    const by = { personId: clerk.userId };
+    const role = { organizationId: t.orgId, by, name: 'Keys' };
+    await expect(createRole(t.em, { ...role, permissions: ['org.keys.manage'] })).rejects.toMatchObject({
+      reason: 'not_held',
+    });
+    await expect(
+      changeRole(t.em, {
+        organizationId: t.orgId,
+        by,
+        roleId: clerk.roleId ?? '',
+        permissions: ['org.members.manage', 'org.keys.manage'],
+      }),
+    ).rejects.toMatchObject({ reason: 'not_held' });
+    const { id } = await createRole(t.em, { ...role, permissions: ['org.read'] });
+    await assignRole(t.em, { ...asked(t, clerk, t.member), roleId: id });
+    await assignRole(t.em, { ...asked(t, clerk, t.member), roleId: id }); // no second line
+    await unassignRole(t.em, { ...asked(t, clerk, t.member), roleId: id });
+    await unassignRole(t.em, { ...asked(t, clerk, t.member), roleId: id });
+    expect((await t.lines()).map(({ action }) => action)).toEqual([
+      ...['member.suspend', 'role.create', 'member.role_assign', 'member.role_unassign'],
+    ]);
+  });
+
+  it('lets anybody but the last owner leave by themselves', async () => {
+    const t = await setupStaff();
+    await removeMember(t.em, asked(t, t.member, t.member));
+    await expect(removeMember(t.em, asked(t, t.boss, t.boss))).rejects.toMatchObject({ reason: 'last_owner' });
+    await expect(suspendMember(t.em, asked(t, t.boss, t.boss))).rejects.toMatchObject({ reason: 'last_owner' });
+    await expect(unassignRole(t.em, { ...asked(t, t.boss, t.boss), roleId: systemRole.owner })).rejects.toMatchObject({
+      reason: 'last_owner',
+    });
+    await expect(removeMember(t.em, { ...asked(t, t.boss, t.boss), by: 'operator' })).rejects.toMatchObject({
+      reason: 'last_owner',
+    });
+    // A suspended owner is none who could act.
+    const second = await t.make.member({ orgId: t.orgId, roleKey: 'owner' });
+    await suspendMember(t.em, asked(t, t.boss, second));
+    await expect(removeMember(t.em, asked(t, t.boss, t.boss))).rejects.toMatchObject({ reason: 'last_owner' });
+    expect(await t.statusOf(t.boss.userId)).toBe('active');
+    await reinstateMember(t.em, asked(t, t.boss, second));
+    await removeMember(t.em, asked(t, t.boss, t.boss));
+    expect(await t.statusOf(t.boss.userId)).toBe('left');
+  });
+});
+
+describe('two owners who go at once', () => {
+  it.each([
+    ['leave', (t: Staff, who: { userId: string }) => removeMember(t.em, asked(t, who, who))],
+    ['suspend themselves', (t: Staff, who: { userId: string }) => suspendMember(t.em, asked(t, who, who))],
+    [
+      'give the role back',
+      (t: Staff, who: { userId: string }) => unassignRole(t.em, { ...asked(t, who, who), roleId: systemRole.owner }),
+    ],
+  ] as const)('and %s leave one', async (_, deed) => {
+    const t = await setupStaff();
+    const second = await t.make.member({ orgId: t.orgId, roleKey: 'owner' });
+    const third = await t.make.member({ orgId: t.orgId, roleKey: 'owner' });
+    expect(await outcomes([t.boss, second, third].map((who) => deed(t, who)))).toEqual(['done', 'done', 'last_owner']);
+  });
+
+  it('or remove each other leave one', async () => {
+    const t = await setupStaff();
+    const second = await t.make.member({ orgId: t.orgId, roleKey: 'owner' });
+    const result = await outcomes([
+      removeMember(t.em, asked(t, t.boss, second)),
+      removeMember(t.em, asked(t, second, t.boss)),
+    ]);
+    expect(result).toEqual(['done', 'may_not_manage_members']);
+  });
+});
+
+describe('an own role', () => {
+  it('is made, changed and deleted with its line each; a system role is not', async () => {
+    const t = await setupStaff();
+    const by = { personId: t.admin.userId };
+    const base = { organizationId: t.orgId, by };
+    const made = await createRole(t.em, {
+      ...base,
+      name: 'Case Manager',
+      permissions: ['org.clients.read', 'org.read'],
+    });
+    expect(made.key).toBe('case-manager');
+    await expect(createRole(t.em, { ...base, name: 'Case  manager', permissions: [] })).rejects.toMatchObject({
+      reason: 'role_key_taken',
+    });
+    for (const key of ['owner', 'member'])
+      await expect(createRole(t.em, { ...base, name: 'X', key, permissions: [] })).rejects.toMatchObject({
+        reason: 'role_key_taken',
+      });
+    await expect(createRole(t.em, { ...base, name: 'X', permissions: ['org.everything'] })).rejects.toMatchObject({
+      reason: 'unknown_permission',
+    });
+    for (const fields of [{ name: '' }, { name: 'x'.repeat(201) }, { name: '¶' }, { name: 'X', key: 'A B' }])
+      await expect(createRole(t.em, { ...base, permissions: [], ...fields })).rejects.toMatchObject({
+        reason: 'field_refused',
+      });
+    const roleId = made.id;
+    await changeRole(t.em, { ...base, roleId, permissions: ['org.read', 'org.roles.read'], description: 'Reads' });
+    const { rows } = await t.owner.pool.query('select key, name, description, permissions from role where id = $1', [
+      roleId,
+    ]);
+    expect(rows).toEqual([
+      { key: 'case-manager', name: 'Case Manager', description: 'Reads', permissions: ['org.read', 'org.roles.read'] },
+    ]);
+    await expect(changeRole(t.em, { ...base, roleId })).rejects.toMatchObject({ reason: 'nothing_to_change' });
+    await assignRole(t.em, { ...asked(t, t.admin, t.member), roleId });
+    await expect(deleteRole(t.em, { ...base, roleId })).rejects.toMatchObject({ reason: 'role_in_use' });
+    await unassignRole(t.em, { ...asked(t, t.admin, t.member), roleId });
+    await deleteRole(t.em, { ...base, roleId });
+    expect(await t.lines()).toMatchObject([
+      { action: 'role.create', detail: { roleId, permissions: ['org.read', 'org.clients.read'] } },
+      {
+        action: 'role.change',
+        detail: {
+          roleId,
+          changed: ['description', 'permissions'],
+          added: ['org.roles.read'],
+          removed: ['org.clients.read'],
+        },
+      },
+      { action: 'member.role_assign', detail: { roleId, memberId: t.member.userId } },
+      { action: 'member.role_unassign' },
+      { action: 'role.delete', detail: { roleId, key: 'case-manager' } },
+    ]);
+    const foreign = await t.make.role({ orgId: await t.make.organization(), permissions: ['org.read'] });
+    for (const id of [foreign, randomUUID(), roleId]) {
+      await expect(deleteRole(t.em, { ...base, roleId: id })).rejects.toMatchObject({ reason: 'no_such_role' });
+      await expect(assignRole(t.em, { ...asked(t, t.boss, t.member), roleId: id })).rejects.toMatchObject({
+        reason: 'no_such_role',
+      });
+    }
+    for (const id of Object.values(systemRole)) {
+      await expect(deleteRole(t.em, { ...base, roleId: id })).rejects.toMatchObject({ reason: 'system_role' });
+      await expect(changeRole(t.em, { ...base, roleId: id, name: 'X' })).rejects.toMatchObject({
+        reason: 'system_role',
+      });
+    }
+    await expect(
+      createRole(t.em, { ...base, by: { personId: t.member.userId }, name: 'X', permissions: [] }),
+    ).rejects.toMatchObject({ reason: 'may_not_manage_roles' });
+  });
+
+  it('is not deleted under who is given it at the same moment', async () => {
+    const t = await setupStaff();
+    for (let round = 0; round < 5; round += 1) {
+      const roleId = await t.make.role({ orgId: t.orgId, permissions: ['org.read'] });
+      const by = { personId: t.boss.userId };
+      const result = await outcomes([
+        deleteRole(t.em, { organizationId: t.orgId, roleId, by }),
+        assignRole(t.em, { ...asked(t, t.boss, t.member), roleId }),
+      ]);
+      expect(result).toEqual(['done', expect.toBeOneOf(['no_such_role', 'role_in_use'])]);
+    }
+  });
+
+  it('lost at the same moment is not passed on', async () => {
+    const t = await setupStaff();
+    const second = await t.make.member({ orgId: t.orgId, roleKey: 'admin' });
+    const result = await outcomes([
+      unassignRole(t.em, { ...asked(t, t.boss, second), roleId: systemRole.admin }),
+      assignRole(t.em, { ...asked(t, second, t.member), roleId: systemRole.admin }),
+    ]);
+    // Either was first; never both undone.
+    expect(result).toEqual(
+      expect.toBeOneOf([
+        ['done', 'done'],
+        ['done', 'may_not_manage_members'],
+      ]),
+    );
+  });
+});

@@ -1,0 +1,150 @@
+/** Seats and clients' access: given, ended, moved, with their events. Source: issue of the console, point 4; design, section 3. */
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { endGrant, moveGrant } from '#domain/organization/grants.ts';
+import { suspendMember } from '#domain/organization/members.ts';
+import { endSeat, giveSeat } from '#domain/organization/seats.ts';
+import { outcomes, setupStaff } from './staff.ts';
+
+describe('a seat', () => {
+  it('is given to the family of active access while a place is free, and ended, with events and lines', async () => {
+    const t = await setupStaff();
+    const by = { personId: t.admin.userId };
+    const base = { organizationId: t.orgId, by };
+    const grant = await t.make.grant({ professional: t.member });
+    const { id } = await giveSeat(t.em, { ...base, grantId: grant.id });
+    await expect(giveSeat(t.em, { ...base, grantId: grant.id })).rejects.toMatchObject({ reason: 'family_holds_seat' });
+    const again = await t.make.grant({ professional: t.admin, familyId: grant.familyId });
+    await expect(giveSeat(t.em, { ...base, grantId: again.id })).rejects.toMatchObject({ reason: 'family_holds_seat' });
+    const ended = await t.make.grant({ professional: t.member, endsAt: new Date(), endReason: 'ended' });
+    await expect(giveSeat(t.em, { ...base, grantId: ended.id })).rejects.toMatchObject({ reason: 'grant_not_active' });
+    const foreign = await t.make.grant({ professional: await t.make.member() });
+    for (const grantId of [foreign.id, randomUUID()])
+      await expect(giveSeat(t.em, { ...base, grantId })).rejects.toMatchObject({ reason: 'no_such_grant' });
+    await endSeat(t.em, { ...base, seatId: id });
+    await expect(endSeat(t.em, { ...base, seatId: id })).rejects.toMatchObject({ reason: 'seat_ended' });
+    await expect(endSeat(t.em, { ...base, seatId: randomUUID() })).rejects.toMatchObject({ reason: 'no_such_seat' });
+    for (const who of [t.member, await t.make.member()]) {
+      const notAllowed = { organizationId: t.orgId, by: { personId: who.userId } };
+      await expect(giveSeat(t.em, { ...notAllowed, grantId: grant.id })).rejects.toMatchObject({
+        reason: 'may_not_manage_seats',
+      });
+      await expect(endSeat(t.em, { ...notAllowed, seatId: id })).rejects.toMatchObject({
+        reason: 'may_not_manage_seats',
+      });
+    }
+    expect((await t.events()).filter(({ type }) => type.startsWith('seat'))).toEqual([
+      { type: 'seat.given', data: { seatId: id, grantId: grant.id } },
+      { type: 'seat.ended', data: { seatId: id, grantId: grant.id, reason: 'ended_by_organization' } },
+    ]);
+    expect(await t.lines()).toEqual([
+      { action: 'seat.give', person: t.admin.userId, detail: { seatId: id, grantId: grant.id } },
+      { action: 'seat.end', person: t.admin.userId, detail: { seatId: id, grantId: grant.id } },
+    ]);
+  });
+
+  it('is given no more often than there are places, and once to a family, however many give at once', async () => {
+    const t = await setupStaff();
+    const base = { organizationId: t.orgId, by: { personId: t.boss.userId } };
+    const grants = [];
+    for (let n = 0; n < 6; n += 1) grants.push(await t.make.grant({ professional: t.member }));
+    const result = await outcomes(grants.map(({ id }) => giveSeat(t.em, { ...base, grantId: id })));
+    expect(result).toEqual(['done', 'done', 'done', 'no_free_place', 'no_free_place', 'no_free_place']);
+
+    const other = await setupStaff();
+    const grant = await other.make.grant({ professional: other.member });
+    const give = { organizationId: other.orgId, by: { personId: other.boss.userId }, grantId: grant.id };
+    expect(await outcomes([1, 2, 3].map(() => giveSeat(other.em, give)))).toEqual([
+      ...['done', 'family_holds_seat', 'family_holds_seat'],
+    ]);
+  });
+});
+
+describe('access of a client', () => {
+  it('ends at once, with its seat, once', async () => {
+    const t = await setupStaff();
+    const base = { organizationId: t.orgId, by: { personId: t.boss.userId } };
+    const grant = await t.make.grant({ professional: t.member, endsAt: new Date(Date.now() + 86_400_000) });
+    const seatId = await t.make.seat({ orgId: t.orgId, grant });
+    const end = { ...base, grantId: grant.id };
+    expect(await outcomes([1, 2, 3].map(() => endGrant(t.em, end)))).toEqual([
+      'done',
+      'grant_not_active',
+      'grant_not_active',
+    ]);
+    const { rows } = await t.owner.pool.query(
+      `select status, end_reason, ends_at <= now() as "isOver" from client_grant where id = $1`,
+      [grant.id],
+    );
+    expect(rows).toEqual([{ status: 'ended', end_reason: 'ended', isOver: true }]);
+    const events = await t.events();
+    expect(events).toHaveLength(4);
+    expect(events).toContainEqual({
+      type: 'client.ended',
+      data: { grantId: grant.id, kind: 'attorney', reason: 'ended' },
+    });
+    expect(events).toContainEqual({ type: 'seat.ended', data: { seatId, grantId: grant.id, reason: 'access_ended' } });
+    expect(await t.lines()).toEqual([{ action: 'grant.end', person: t.boss.userId, detail: { grantId: grant.id } }]);
+    await expect(endGrant(t.em, { ...end, grantId: randomUUID() })).rejects.toMatchObject({ reason: 'no_such_grant' });
+    await expect(endGrant(t.em, { ...end, by: { personId: t.member.userId } })).rejects.toMatchObject({
+      reason: 'may_not_manage_seats',
+    });
+  });
+
+  it('moves to another active member: the old ends as moved, a new one of the same kind and planned end begins', async () => {
+    const t = await setupStaff();
+    const base = { organizationId: t.orgId, by: { personId: t.boss.userId } };
+    const endsAt = new Date(Date.now() + 86_400_000);
+    const grant = await t.make.grant({ professional: t.member, kind: 'neutral', endsAt });
+    const move = (toPersonId: string, grantId = grant.id) => moveGrant(t.em, { ...base, grantId, toPersonId });
+    await expect(move(t.member.userId)).rejects.toMatchObject({ reason: 'same_professional' });
+    const elsewhere = await t.make.member();
+    for (const nobody of [elsewhere.userId, 'nobody'])
+      await expect(move(nobody)).rejects.toMatchObject({ reason: 'no_such_member' });
+    const gone = await t.make.member({ orgId: t.orgId, status: 'suspended' });
+    await expect(move(gone.userId)).rejects.toMatchObject({ reason: 'no_such_member' });
+    const { id } = await move(t.admin.userId);
+    const { rows } = await t.owner.pool.query(
+      'select id, kind, professional_id as professional, family_id as family, status, end_reason as reason, (extract(epoch from ends_at) * 1000)::float as "endsAtMs" from client_grant order by since, id',
+    );
+    expect(rows).toMatchObject([
+      { id: grant.id, professional: t.member.userId, status: 'ended', reason: 'moved' },
+      {
+        id,
+        kind: 'neutral',
+        professional: t.admin.userId,
+        family: grant.familyId,
+        status: 'active',
+        reason: null,
+        endsAtMs: endsAt.getTime(),
+      },
+    ]);
+    expect((await t.events()).slice(1)).toEqual([
+      { type: 'client.ended', data: { grantId: grant.id, kind: 'neutral', reason: 'moved' } },
+      { type: 'client.started', data: { grantId: id, kind: 'neutral' } },
+    ]);
+    await expect(move(t.boss.userId)).rejects.toMatchObject({ reason: 'grant_not_active' });
+    expect(await outcomes([t.boss, t.member].map(({ userId }) => move(userId, id)))).toEqual([
+      'done',
+      'grant_not_active',
+    ]);
+    expect((await t.lines())[0]).toEqual({
+      ...{ action: 'grant.move', person: t.boss.userId },
+      detail: { grantId: grant.id, newGrantId: id, from: t.member.userId, to: t.admin.userId },
+    });
+  });
+
+  it('is not moved to a member who is suspended at the same moment and stays so', async () => {
+    const t = await setupStaff();
+    for (let round = 0; round < 5; round += 1) {
+      const target = await t.make.member({ orgId: t.orgId, roleKey: 'member' });
+      const grant = await t.make.grant({ professional: t.member });
+      const by = { personId: t.boss.userId };
+      const result = await outcomes([
+        moveGrant(t.em, { organizationId: t.orgId, grantId: grant.id, by, toPersonId: target.userId }),
+        suspendMember(t.em, { organizationId: t.orgId, personId: target.userId, by }),
+      ]);
+      expect(result).toEqual(['done', expect.toBeOneOf(['done', 'no_such_member'])]);
+    }
+  });
+});

@@ -1,0 +1,59 @@
+import { onTestFinished } from 'vitest';
+import { openDatabase } from '#domain/db/connect.ts';
+import { setupDatabase } from '#test/setup.ts';
+
+/** The ids of the system roles (migration 0002). */
+export const systemRole = {
+  owner: '0a1f0000-0000-7000-8000-000000000001',
+  admin: '0a1f0000-0000-7000-8000-000000000002',
+  billing: '0a1f0000-0000-7000-8000-000000000003',
+  member: '0a1f0000-0000-7000-8000-000000000005',
+} as const;
+
+/** An organization with an owner, an administrator and a member, and the console's own connections to the database. */
+export async function setupStaff() {
+  const { database, owner, make } = await setupDatabase();
+  const console = await openDatabase({
+    ...{ url: database.urls.console, applicationName: 'test', poolMax: 8 },
+    ...{ connectTimeoutMs: 20_000, statementTimeoutMs: 60_000 },
+  });
+  onTestFinished(() => console.close());
+  const orgId = await make.organization({ invoiced: 3 });
+  const boss = await make.member({ orgId, roleKey: 'owner', name: 'Boss' });
+  const admin = await make.member({ orgId, roleKey: 'admin', name: 'Admin' });
+  const member = await make.member({ orgId, roleKey: 'member', name: 'Member' });
+  return {
+    ...{ database, owner, make, em: console.orm.em, orgId, boss, admin, member },
+    async lines() {
+      const { rows } = await owner.pool.query<{
+        action: string;
+        person: string | null;
+        detail: Record<string, unknown>;
+      }>(`select action, person_id as person, detail from activity where action !~ '^(key|webhook)' order by at, id`);
+      return rows;
+    },
+    async events() {
+      const { rows } = await owner.pool.query<{ type: string; data: Record<string, unknown> }>(
+        `select type, body::json -> 'data' as data from event order by id`,
+      );
+      return rows;
+    },
+    async statusOf(personId: string) {
+      const { rows } = await owner.pool.query(
+        'select status from membership where organization_id = $1 and person_id = $2',
+        [...[orgId, personId]],
+      );
+      return rows[0]?.status as string | undefined;
+    },
+  };
+}
+
+/** How each of several things done at once ended: 'done' or the reason of the refusal. */
+export async function outcomes(works: Promise<unknown>[]): Promise<string[]> {
+  const settled = await Promise.allSettled(works);
+  return settled
+    .map((one) =>
+      one.status === 'fulfilled' ? 'done' : ((one.reason as { reason?: string }).reason ?? String(one.reason)),
+    )
+    .sort();
+}

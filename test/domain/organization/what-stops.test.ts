@@ -1,0 +1,83 @@
+/** "Maker watch": what stops is told before it stops, and is what stops. Source: issue of the console, point 2. */
+import { expect, it } from 'vitest';
+import { operationsOfScope } from '#domain/contract/operations.ts';
+import { assignRole, unassignRole } from '#domain/organization/member-roles.ts';
+import { removeMember } from '#domain/organization/members.ts';
+import { changeRole } from '#domain/organization/roles.ts';
+import { listKeysOfMaker, whatStops, whatStopsWithRole } from '#domain/organization/what-stops.ts';
+import { startTestApi } from '#test/setup.ts';
+import { endpoints } from '../../../apps/api/endpoints/index.ts';
+import { setupStaff, systemRole } from './staff.ts';
+
+it('knows the reads of each scope as the API declares them', () => {
+  const declared = Object.fromEntries(
+    Object.keys(operationsOfScope).map((scope) => [
+      scope,
+      endpoints
+        .filter((endpoint) => endpoint.scope === scope)
+        .map(({ operationId }) => operationId)
+        .sort(),
+    ]),
+  );
+  const known = Object.entries(operationsOfScope).map(([scope, operations]) => [scope, [...operations].sort()]);
+  expect(Object.fromEntries(known)).toEqual(declared);
+});
+
+it('tells which live keys and which reads stop with a member or a role, and those are what the API refuses afterwards', async () => {
+  const t = await setupStaff();
+  const { orgId } = t;
+  const maker = await t.make.member({ orgId, permissions: ['org.read', 'org.roles.read'] });
+  const by = 'operator' as const;
+  await assignRole(t.em, { organizationId: orgId, personId: maker.userId, roleId: systemRole.billing, by }); // org.read too
+  const key = await t.make.apiKey({
+    maker,
+    scopes: ['org.read', 'org.roles.read', 'org.billing.manage'],
+    label: 'case tracking',
+  });
+  const revoked = await t.make.apiKey({ maker, scopes: ['org.read'] });
+  await t.make.keyRevoked(revoked);
+  const expired = await t.make.apiKey({ maker, scopes: ['org.read'] });
+  await t.make.keyExpired(expired);
+  await t.make.apiKey({ maker: t.boss, scopes: ['org.read'] });
+  await t.make.grant({ professional: maker });
+  const now = new Date();
+  expect(await listKeysOfMaker(t.em, orgId, maker.userId, now)).toMatchObject([
+    { id: key.id, label: 'case tracking', working: ['org.read', 'org.roles.read', 'org.billing.manage'] },
+  ]);
+
+  const onRoleLost = await whatStops(t.em, orgId, maker.userId, { kind: 'unassign', roleId: maker.roleId ?? '' }, now);
+  expect(onRoleLost).toEqual({
+    activeGrants: 0,
+    keys: [
+      {
+        ...{ id: key.id, label: 'case tracking', hint: expect.stringContaining('…'), makerId: maker.userId },
+        ...{ scopes: ['org.roles.read'], operations: ['listRoles'], isDead: false },
+      },
+    ],
+  });
+  const onRoleChanged = await whatStopsWithRole(t.em, orgId, maker.roleId ?? '', ['org.read'], now);
+  expect(onRoleChanged).toEqual(onRoleLost.keys);
+  const onRemoval = await whatStops(t.em, orgId, maker.userId, { kind: 'remove' }, now);
+  expect(onRemoval).toMatchObject({
+    activeGrants: 1,
+    keys: [{ id: key.id, operations: ['getOrg', 'listRoles', 'getOrgSeats'], isDead: true }],
+  });
+  expect((await whatStops(t.em, orgId, t.member.userId, { kind: 'suspend' }, now)).keys).toEqual([]);
+
+  const api = await startTestApi(t.database);
+  const paths = { getOrg: '', listRoles: '/roles', getOrgSeats: '/seats' };
+  const statuses = async () => {
+    const entries = Object.entries(paths).map(async ([operation, path]) => {
+      const answer = await api.get(`/v1/orgs/${orgId}${path}`, { key: key.key });
+      return [operation, answer.status];
+    });
+    return Object.fromEntries(await Promise.all(entries));
+  };
+  expect(await statuses()).toEqual({ getOrg: 200, listRoles: 200, getOrgSeats: 200 });
+  await changeRole(t.em, { organizationId: orgId, roleId: maker.roleId ?? '', by, permissions: ['org.read'] });
+  expect(await statuses()).toEqual({ getOrg: 200, listRoles: 403, getOrgSeats: 200 });
+  await unassignRole(t.em, { organizationId: orgId, personId: maker.userId, roleId: maker.roleId ?? '', by });
+  expect(await statuses()).toEqual({ getOrg: 200, listRoles: 403, getOrgSeats: 200 }); // billing has org.read as well
+  await removeMember(t.em, { organizationId: orgId, personId: maker.userId, by });
+  expect(await statuses()).toEqual({ getOrg: 403, listRoles: 403, getOrgSeats: 403 });
+});

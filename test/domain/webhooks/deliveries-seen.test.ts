@@ -1,0 +1,247 @@
+/** What pages read of deliveries, and giving one up. Source: design, sections 6 and 7; issue of the console, point 3. */
+import { describe, expect, it } from 'vitest';
+import { type AdmittedRow, admitAttemptSql, recordOutcomeSql } from '#domain/db/queries/attempts.ts';
+import { cancelDelivery } from '#domain/webhooks/cancel-delivery.ts';
+import { healthLooksAt, listHealth, totalOf } from '#domain/webhooks/health.ts';
+import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
+import { findAttempt, lookAtDelivery } from '#domain/webhooks/look-at-delivery.ts';
+import { getWebhookOutlook } from '#domain/webhooks/outlook.ts';
+import { redeliverOne } from '#domain/webhooks/redeliver.ts';
+import { type DeliveryFilter, searchDeliveries } from '#domain/webhooks/search-deliveries.ts';
+import { setupDatabase } from '#test/setup.ts';
+
+const all: DeliveryFilter = { state: null, type: null, eventId: null, from: null, to: null };
+const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000);
+
+/** One webhook of an organization with deliveries of the test's making. */
+async function setupDeliveries() {
+  const { database, owner, make } = await setupDatabase();
+  const webhook = await make.webhook();
+  const { em } = owner.orm;
+  const request = { organizationId: webhook.orgId, webhookId: webhook.id, by: 'operator' } as const;
+  const { pool } = owner;
+  return {
+    ...{ database, make, webhook, em, request, pool },
+    settled: (state: 'delivered' | 'exhausted', minutes: number, attempts = 1) =>
+      make.delivery({
+        ...{ webhook, state, createdAt: minutesAgo(minutes), settledAt: minutesAgo(minutes) },
+        attempts: Array.from({ length: attempts }, (_, index) => ({
+          status: state === 'delivered' && index === attempts - 1 ? 200 : 500,
+          isLast: state === 'exhausted' && index === attempts - 1,
+        })),
+      }),
+    search: (filter: Partial<DeliveryFilter>, page: Partial<Parameters<typeof searchDeliveries>[3]> = {}) =>
+      searchDeliveries(em, request, { ...all, ...filter }, { before: null, atMost: 100, ...page }),
+  };
+}
+
+const ids = ({ deliveries }: { deliveries: { eventId: string }[] }) => deliveries.map(({ eventId }) => eventId);
+
+describe('searching deliveries', () => {
+  it('shows each once, newest first, page by page', async () => {
+    const t = await setupDeliveries();
+    const made: string[] = [];
+    for (let minutes = 7; minutes > 0; minutes -= 1) made.unshift(await t.settled('delivered', minutes));
+    const seen: string[] = [];
+    let before: string | null = null;
+    do {
+      const found = await t.search({}, { before, atMost: 3 });
+      seen.push(...ids(found));
+      before = found.older;
+    } while (before !== null);
+    expect(seen).toEqual(made);
+  });
+
+  it('by state, type, event and time finds those and no others', async () => {
+    const t = await setupDeliveries();
+    const old = await t.settled('exhausted', 90);
+    const delivered = await t.settled('delivered', 30);
+    const waiting = await t.make.delivery({ webhook: t.webhook, type: 'seat.given', createdAt: minutesAgo(5) });
+    const other = await t.make.webhook({ orgId: t.webhook.orgId });
+    await t.make.delivery({ webhook: other });
+    expect(ids(await t.search({}))).toEqual([waiting, delivered, old]);
+    expect(ids(await t.search({ state: 'exhausted' }))).toEqual([old]);
+    expect(ids(await t.search({ state: 'delivered' }))).toEqual([delivered]);
+    expect(ids(await t.search({ state: 'waiting' }))).toEqual([waiting]);
+    expect(ids(await t.search({ type: 'seat.given' }))).toEqual([waiting]);
+    expect(ids(await t.search({ eventId: delivered }))).toEqual([delivered]);
+    expect(ids(await t.search({ from: minutesAgo(31), to: minutesAgo(29) }))).toEqual([delivered]);
+    expect(ids(await t.search({ from: minutesAgo(29.99) }))).toEqual([waiting]);
+    expect(ids(await t.search({ state: 'cancelled' }))).toEqual([]);
+  });
+
+  it('stops after a bounded number of rows and says where to go on, until all were looked at', async () => {
+    const t = await setupDeliveries();
+    const seatGiven = await t.make.delivery({ webhook: t.webhook, type: 'seat.given', createdAt: minutesAgo(50) });
+    for (let minutes = 8; minutes > 0; minutes -= 1) await t.settled('delivered', minutes);
+    const first = await t.search({ type: 'seat.given' }, { lookAtMost: 5 });
+    expect(first).toMatchObject({ deliveries: [], hasStopped: true });
+    const second = await t.search({ type: 'seat.given' }, { lookAtMost: 5, before: first.older });
+    expect(ids(second)).toEqual([seatGiven]);
+    expect(second).toMatchObject({ older: null, hasStopped: false });
+  });
+
+  it('tells what is under way, when the next attempt is due, and how the last one ended', async () => {
+    const t = await setupDeliveries();
+    const now = { webhook: t.webhook, started: true };
+    await t.make.delivery({ ...now, attempts: [{ status: null, finishedAt: null }] });
+    await t.make.delivery({
+      ...now,
+      nextAttemptAt: minutesAgo(-10),
+      attempts: [{ status: 503, cause: 'answered_unavailable' }],
+    });
+    const { deliveries } = await t.search({});
+    const [attempting, waiting] = deliveries.sort((a, b) => Number(b.isAttempting) - Number(a.isAttempting));
+    expect(attempting).toMatchObject({ isAttempting: true, lastStatus: null });
+    expect(waiting).toMatchObject({ isAttempting: false, lastStatus: 503, lastCause: 'answered_unavailable' });
+    expect(waiting?.dueInMs).toBeGreaterThan(9 * 60_000);
+    expect(waiting?.dueInMs).toBeLessThanOrEqual(10 * 60_000);
+  });
+});
+
+describe('health', () => {
+  it('counts the events of each hour by what became of them', async () => {
+    const t = await setupDeliveries();
+    const now = new Date();
+    const minutesIntoHour = now.getUTCMinutes();
+    await t.settled('delivered', minutesIntoHour + 20);
+    await t.settled('delivered', minutesIntoHour + 30, 3);
+    await t.settled('exhausted', minutesIntoHour + 40);
+    await t.make.delivery({ webhook: t.webhook, createdAt: minutesAgo(minutesIntoHour + 50) });
+    await t.settled('delivered', 26 * 60);
+    const hours = await listHealth(t.em, t.request, 'hours', now);
+    expect(hours).toHaveLength(24);
+    const whole = { atOnce: 1, afterRetries: 1, open: 1, failed: 1, isCapped: false };
+    const hour = new Date(Math.floor(now.getTime() / 3_600_000) * 3_600_000 - 3_600_000);
+    expect(hours.at(-2)).toEqual({ from: hour.toISOString(), ...whole });
+    expect(hours.filter((bucket) => totalOf(bucket) > 0)).toHaveLength(1);
+    const days = await listHealth(t.em, t.request, 'days', now);
+    expect(days).toHaveLength(30);
+    expect(days.reduce((sum, bucket) => sum + totalOf(bucket), 0)).toBe(5);
+  });
+
+  it('looks at a bounded number of an hour’s events, and says so', async () => {
+    const t = await setupDeliveries();
+    const { orgId, id } = t.webhook;
+    await t.pool.query(
+      `with made as (select new_id() as id from generate_series(1, $3)), event as (
+         insert into event (organization_id, id, type, created_at, body, obligations) select $1, id, 'client.started', now(), '{}', 1 from made
+       ) insert into delivery (organization_id, webhook_id, event_id, state, attempts, created_at, settled_at)
+       select $1, $2, id, 'delivered', 1, now(), now() from made`,
+      [orgId, id, healthLooksAt + 7],
+    );
+    const hours = await listHealth(t.em, t.request, 'hours', new Date());
+    expect(hours.filter(({ isCapped }) => isCapped)).toEqual([expect.objectContaining({ atOnce: healthLooksAt })]);
+    const { day } = await getWebhookOutlook(t.em, t.request, new Date());
+    expect(day).toMatchObject({ atOnce: healthLooksAt, isCapped: true });
+  });
+});
+
+describe('an attempt', () => {
+  it('has on record the headers as they were sent, in their order', async () => {
+    const t = await setupDeliveries();
+    const eventId = await t.make.delivery({ webhook: t.webhook, started: true });
+    const of = [t.webhook.orgId, t.webhook.id, eventId];
+    const admitted = await t.pool.query<AdmittedRow>(admitAttemptSql, [...of, 1, false]);
+    const headers = { 'webhook-signature': 'v1,abc', 'Content-Type': 'application/json', a: 'b' };
+    await t.pool.query(recordOutcomeSql, [
+      ...[
+        ...of,
+        admitted.rows[0]?.number,
+        200,
+        'accepted',
+        'Accepted.',
+        '{"total":3}',
+        '203.0.113.9',
+        2,
+        Buffer.from('ok'),
+      ],
+      ...['delivered', null, false, JSON.stringify(headers)],
+    ]);
+    const attempt = await findAttempt(t.em, { ...t.request, eventId, number: 1 });
+    expect(Object.entries(attempt?.headers ?? {})).toEqual(Object.entries(headers));
+    expect(attempt).toMatchObject({ answer: Buffer.from('ok'), type: 'client.started', timings: { total: 3 } });
+    expect(await findAttempt(t.em, { ...t.request, eventId, number: 2 })).toBeNull();
+  });
+
+  it('of many is listed with the newest, and the rest page by page', async () => {
+    const t = await setupDeliveries();
+    const eventId = await t.settled('exhausted', 5, 7);
+    const numbers: number[] = [];
+    let before: number | null = null;
+    do {
+      const look = await lookAtDelivery(t.em, { ...t.request, eventId }, { before, atMost: 3 });
+      numbers.push(...look.newestAttempts.map(({ number }) => number));
+      before = look.olderAttempts;
+    } while (before !== null);
+    expect(numbers).toEqual([7, 6, 5, 4, 3, 2, 1]);
+  });
+});
+
+describe('a delivery that a person gives up', () => {
+  it.each([{ state: 'waiting' as const }, { state: 'parked' as const }])(
+    'while $state is cancelled with its proof: the ledger has no difference, before and after it is rolled up',
+    async ({ state }) => {
+      const t = await setupDeliveries();
+      const person = await t.make.member({ orgId: t.webhook.orgId });
+      const eventId = await t.make.delivery({ webhook: t.webhook, state, started: state === 'waiting', round: 2 });
+      const by = { personId: person.userId };
+      expect(await cancelDelivery(t.em, { ...t.request, by, eventId })).toEqual({
+        round: 2,
+        started: state === 'waiting',
+      });
+      expect(await readLedger(t.pool)).toMatchObject({ cancelled: 1, waiting: 0, parked: 0, difference: 0 });
+      expect(await rollUpLedger(t.pool, { settledForSeconds: 0 })).toEqual({ deliveries: 1, events: 1 });
+      expect(await readLedger(t.pool)).toMatchObject({ obligations: 1, cancelled: 1, difference: 0 });
+      expect(await listLedgerFaults(t.pool, { everything: true })).toEqual([]);
+      const lines = await t.pool.query(`select person_id, detail from activity where action = 'delivery.cancel'`);
+      expect(lines.rows).toEqual([{ person_id: person.userId, detail: { webhookId: t.webhook.id, eventId } }]);
+      const admitted = await t.pool.query(admitAttemptSql, [t.webhook.orgId, t.webhook.id, eventId, 2, false]);
+      expect(admitted.rows).toEqual([]);
+    },
+  );
+
+  it('leaves a fault in the ledger when its line is missing, so that the line is a proof', async () => {
+    const t = await setupDeliveries();
+    const [first, second] = [
+      await t.make.delivery({ webhook: t.webhook }),
+      await t.make.delivery({ webhook: t.webhook }),
+    ];
+    await cancelDelivery(t.em, { ...t.request, eventId: first });
+    await cancelDelivery(t.em, { ...t.request, eventId: second });
+    await t.pool.query(`delete from activity where detail ->> 'eventId' = $1`, [second]);
+    expect(await listLedgerFaults(t.pool)).toMatchObject([{ kind: 'no_proof', eventId: second }]);
+    expect(await readLedger(t.pool)).toMatchObject({ difference: 1 });
+  });
+
+  it('is none that is settled, of another webhook, or asked for by somebody who may not; nothing changes then', async () => {
+    const t = await setupDeliveries();
+    const delivered = await t.settled('delivered', 5);
+    const open = await t.make.delivery({ webhook: t.webhook });
+    const other = await t.make.webhook({ orgId: t.webhook.orgId });
+    const analyst = await t.make.member({ orgId: t.webhook.orgId, permissions: ['org.read'] });
+    const cancel = (more: object) => cancelDelivery(t.em, { ...t.request, eventId: open, ...more });
+    await expect(cancel({ eventId: delivered })).rejects.toMatchObject({ reason: 'delivery_settled' });
+    await expect(cancel({ webhookId: other.id })).rejects.toMatchObject({ reason: 'no_such_delivery' });
+    await expect(cancel({ by: { personId: analyst.userId } })).rejects.toMatchObject({
+      reason: 'may_not_manage_webhooks',
+    });
+    const states = await t.pool.query('select state from delivery order by created_at');
+    expect(states.rows).toEqual([{ state: 'delivered' }, { state: 'waiting' }]);
+  });
+
+  it('is not sent again', async () => {
+    const t = await setupDeliveries();
+    const eventId = await t.make.delivery({ webhook: t.webhook });
+    await cancelDelivery(t.em, { ...t.request, eventId });
+    const again = redeliverOne(t.em, { ...t.request, eventId }, { canRetryNow: true });
+    await expect(again).rejects.toMatchObject({ reason: 'delivery_cancelled' });
+  });
+});
+
+it('who wants the next attempt now does not send again what was delivered meanwhile', async () => {
+  const t = await setupDeliveries();
+  const eventId = await t.settled('delivered', 5);
+  const retry = redeliverOne(t.em, { ...t.request, eventId }, { canRetryNow: true, onlyOpen: true });
+  await expect(retry).rejects.toMatchObject({ reason: 'delivery_settled' });
+});

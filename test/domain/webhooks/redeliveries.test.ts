@@ -1,0 +1,304 @@
+/** Redeliveries of many as rows: asked for, shown, cancelled, and carried out page by page. Source: design, section 6. */
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openDatabase } from '#domain/db/connect.ts';
+import { claimRedeliveriesSql } from '#domain/db/queries/redelivery-progress.ts';
+import type { Authority } from '#domain/keys/authority.ts';
+import { readLedger } from '#domain/webhooks/ledger.ts';
+import {
+  cancelRedelivery,
+  findRedelivery,
+  listRedeliveries,
+  requestRedelivery,
+  type Selection,
+} from '#domain/webhooks/redeliveries.ts';
+import { carryOutPage, listUntold, recordTold } from '#domain/webhooks/redelivery-page.ts';
+import { nowhere, setupWebhooks } from './subscriptions.ts';
+
+const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
+const lately: Selection = { failedSince: hoursAgo(10).toISOString() };
+const counts =
+  'select state, pages, seen, queued, hurried, untold, finished_at is not null as finished from redelivery';
+
+describe('asking for a redelivery', () => {
+  it('leaves a row and one line, and is refused without the permission, empty, too old, and where nothing may be sent', async () => {
+    const t = await setupRedeliveries();
+    const asked = await t.request(lately);
+    expect(asked).toMatchObject({
+      ...{
+        organizationId: t.organizationId,
+        webhookId: t.webhook.id,
+        state: 'requested',
+        requestedBy: t.manager.userId,
+      },
+      ...{ ...lately, from: null, to: null, endReason: null, cancelRequestedAt: null, finishedAt: null },
+      ...{ seen: 0, queued: 0, hurried: 0 },
+    });
+    expect((await t.lines()).at(-1)).toEqual({
+      ...{ action: 'webhook.redeliver', person_id: t.manager.userId },
+      detail: { webhookId: t.webhook.id, redeliveryId: asked.id, ...lately },
+    });
+    await t.cancel(asked.id);
+    const count = (await t.lines()).length;
+
+    const reader = await t.make.member({ orgId: t.organizationId, permissions: ['org.read'] });
+    const at = hoursAgo(2).toISOString();
+    const old = hoursAgo(30 * 24 + 1).toISOString();
+    const refusals: [selection: Selection, reason: string, by?: Authority][] = [
+      [lately, 'may_not_manage_webhooks', { personId: reader.userId }],
+      [{ from: at, to: at }, 'empty_range'],
+      [{ from: old, to: at }, 'event_too_old'],
+      [{ failedSince: old }, 'event_too_old'],
+    ];
+    for (const [selection, reason, by] of refusals)
+      await expect(t.request(selection, by)).rejects.toMatchObject({ reason });
+    await t.pause(t.webhook.id);
+    await expect(t.request(lately)).rejects.toMatchObject({ reason: 'webhook_parked' });
+    await t.remove(t.webhook.id);
+    await expect(t.request(lately)).rejects.toMatchObject({ reason: 'webhook_deleted' });
+    expect(await t.lines()).toHaveLength(count + 2); // of the pause and the deletion
+    expect(await t.rows('select from redelivery')).toHaveLength(1);
+  });
+
+  it('succeeds once when ten ask at once; the others are told which is under way, and another webhook’s is not in the way', async () => {
+    const t = await setupRedeliveries();
+    const asked = await Promise.allSettled(Array.from({ length: 10 }, () => t.request(lately)));
+    const [first] = asked.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    const refused = asked.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+    expect(refused).toHaveLength(9);
+    for (const refusal of refused) {
+      expect(refusal).toMatchObject({ reason: 'redelivery_under_way' });
+      expect(refusal.message).toContain(first?.id);
+    }
+    expect((await t.lines()).filter(({ action }) => action === 'webhook.redeliver')).toHaveLength(1);
+    const other = await t.make.webhook({ orgId: t.organizationId });
+    await requestRedelivery(t.owner.orm.em, { ...t.of(other.id), selection: lately });
+    await t.cancel(first?.id ?? '');
+    await t.request(lately);
+  });
+});
+
+describe('showing redeliveries', () => {
+  it('lists the newest first and page by page, and no other webhook’s', async () => {
+    const t = await setupRedeliveries();
+    const other = await t.make.webhook({ orgId: t.organizationId });
+    await requestRedelivery(t.owner.orm.em, { ...t.of(other.id), selection: lately });
+    const ids: string[] = [];
+    for (let count = 0; count < 3; count += 1) {
+      const { id } = await t.request(lately);
+      await t.cancel(id);
+      ids.unshift(id);
+    }
+    const list = async (atMost: number, before: string | null) =>
+      (await listRedeliveries(t.owner.orm.em, { ...t.of(t.webhook.id), atMost, before })).map(({ id }) => id);
+    expect(await list(2, null)).toEqual(ids.slice(0, 2));
+    expect(await list(2, ids[1] ?? '')).toEqual(ids.slice(2));
+  });
+
+  it('and cancelling them is refused to members without the permission, and another organization’s are not found', async () => {
+    const t = await setupRedeliveries();
+    const { id } = await t.request(lately);
+    const stranger = await t.make.member({ permissions: ['org.webhooks.manage'] });
+    const reader = await t.make.member({ orgId: t.organizationId, permissions: ['org.read'] });
+    const { em } = t.owner.orm;
+    for (const personId of [stranger.userId, reader.userId]) {
+      const by = { personId };
+      const refused = { reason: 'may_not_manage_webhooks' };
+      await expect(t.find(id, by)).rejects.toMatchObject(refused);
+      await expect(t.cancel(id, by)).rejects.toMatchObject(refused);
+      const listing = listRedeliveries(em, { ...t.of(t.webhook.id, by), atMost: 1, before: null });
+      await expect(listing).rejects.toMatchObject(refused);
+    }
+    const theirs = { organizationId: stranger.orgId, redeliveryId: id, by: { personId: stranger.userId } };
+    expect(await findRedelivery(em, theirs)).toBeNull();
+    await expect(cancelRedelivery(em, theirs)).rejects.toMatchObject({ reason: 'no_such_redelivery' });
+    await expect(t.cancel(nowhere)).rejects.toMatchObject({ reason: 'no_such_redelivery' });
+    expect(await t.find(id)).toMatchObject({ state: 'requested', cancelRequestedAt: null });
+  });
+});
+
+describe('cancelling a redelivery', () => {
+  it('ends one that no worker has begun at once, with both lines, and asking again writes none', async () => {
+    const t = await setupRedeliveries();
+    await t.failed(3);
+    const { id } = await t.request(lately);
+    expect(await t.cancel(id)).toMatchObject({ state: 'cancelled', cancelRequestedAt: expect.stringMatching(/Z$/) });
+    expect((await t.lines()).slice(-2)).toEqual([
+      {
+        ...{ action: 'webhook.cancel_redelivery', person_id: t.manager.userId },
+        detail: { webhookId: t.webhook.id, redeliveryId: id },
+      },
+      {
+        ...{ action: 'webhook.redelivered', person_id: null },
+        detail: { webhookId: t.webhook.id, redeliveryId: id, state: 'cancelled', seen: 0, queued: 0, hurried: 0 },
+      },
+    ]);
+    const count = (await t.lines()).length;
+    expect(await t.cancel(id)).toMatchObject({ state: 'cancelled' });
+    expect(await t.lines()).toHaveLength(count);
+    expect((await t.page(id, 0)).progress).toMatchObject({ state: 'cancelled', queued: 0 });
+  });
+
+  it('ends one that runs before its next page, and keeps what was sent', async () => {
+    const t = await setupRedeliveries();
+    await t.failed(3);
+    await t.failed(2);
+    const { id } = await t.request(lately);
+    await t.page(id, 0, 1);
+    expect(await t.cancel(id)).toMatchObject({ state: 'running', queued: 1, finishedAt: null });
+    expect((await t.page(id, 1, 1)).progress).toEqual({ state: 'cancelled', pages: 1, seen: 1, queued: 1, hurried: 0 });
+    expect(await t.rows('select state from delivery order by state')).toEqual([
+      { state: 'exhausted' },
+      { state: 'waiting' },
+    ]);
+    expect((await readLedger(t.owner.pool)).difference).toBe(0);
+  });
+});
+
+describe('a page', () => {
+  it('that is asked for again, or by two at once, is done once', async () => {
+    const t = await setupRedeliveries();
+    for (const hours of [5, 4, 3]) await t.failed(hours);
+    const { id } = await t.request(lately);
+    const twice = await Promise.all([t.page(id, 0, 2), t.page(id, 0, 2)]);
+    expect(twice.map(({ progress }) => progress.queued)).toEqual([2, 2]);
+    await t.page(id, 0, 2);
+    expect(await t.rows(counts)).toMatchObject([{ state: 'running', pages: 1, seen: 2, queued: 2 }]);
+    expect(await t.rows('select round, count(*)::int from delivery group by 1 order by 1')).toEqual([
+      { round: 1, count: 1 },
+      { round: 2, count: 2 },
+    ]);
+  });
+
+  it('whose workflows were not told, because its worker died after the commit, is told before the next one, and only then is it done', async () => {
+    const t = await setupRedeliveries();
+    const open = await t.make.delivery({
+      ...{ webhook: t.webhook, started: true, round: 3, createdAt: hoursAgo(4), attempts: [{ status: 500 }] },
+      nextAttemptAt: new Date(Date.now() + 3_600_000),
+    });
+    const { id } = await t.request(lately);
+    await t.page(id, 0);
+    // The worker is gone here; whoever comes next finds what is left to tell, whatever page it asks for.
+    for (const page of [0, 1]) {
+      const left = await t.page(id, page);
+      expect(left).toMatchObject({ untold: [open], isUnfinished: true, progress: { state: 'running', pages: 1 } });
+      expect(await listUntold(t.owner.pool, { ...t.of(t.webhook.id), untold: left.untold })).toEqual([
+        { eventId: open, round: 3 },
+      ]);
+    }
+    const told = await recordTold(t.owner.pool, { organizationId: t.organizationId, redeliveryId: id, pages: 1 });
+    expect(told).toEqual({ state: 'done', pages: 1, seen: 1, queued: 0, hurried: 1 });
+    expect((await t.lines()).at(-1)).toEqual({
+      ...{ action: 'webhook.redelivered', person_id: null },
+      detail: { webhookId: t.webhook.id, redeliveryId: id, state: 'done', seen: 1, queued: 0, hurried: 1 },
+    });
+    expect((await t.page(id, 1)).isUnfinished).toBe(false);
+  });
+
+  it('takes nothing that happened after the redelivery was asked for, so that a busy webhook’s ends', async () => {
+    const t = await setupRedeliveries();
+    await t.failed(3);
+    const { id } = await t.request(lately);
+    await t.make.delivery({ ...exhausted(t.webhook), createdAt: hoursAgo(-0.1), settledAt: hoursAgo(-0.1) });
+    expect((await t.page(id, 0)).progress).toMatchObject({ seen: 1, queued: 1 });
+  });
+
+  it('of a webhook that was parked or deleted meanwhile ends the redelivery with that reason and its line', async () => {
+    for (const [end, reason] of [
+      ['pause', 'webhook_parked'],
+      ['remove', 'webhook_deleted'],
+    ] as const) {
+      const t = await setupRedeliveries();
+      await t.failed(3);
+      await t.failed(2);
+      const { id } = await t.request(lately);
+      await t.page(id, 0, 1);
+      await t[end](t.webhook.id);
+      expect((await t.page(id, 1, 1)).progress).toMatchObject({ state: 'ended', queued: 1 });
+      expect(await t.find(id)).toMatchObject({ state: 'ended', endReason: reason, finishedAt: expect.any(String) });
+      expect((await t.lines()).at(-1)).toMatchObject({
+        ...{ action: 'webhook.redelivered' },
+        detail: { redeliveryId: id, state: 'ended', reason, queued: 1 },
+      });
+      expect((await readLedger(t.owner.pool)).difference).toBe(0);
+    }
+  });
+});
+
+describe('the rights', () => {
+  it('of the console are to ask, show and cancel, of the worker to claim and carry out, and no more', async () => {
+    const t = await setupRedeliveries();
+    await t.failed(3);
+    const [console, worker] = await Promise.all(
+      [t.database.urls.console, t.database.urls.worker].map((url) =>
+        openDatabase({ url, applicationName: 'test', poolMax: 1 }),
+      ),
+    );
+    if (console === undefined || worker === undefined) throw new Error('no database');
+    onTestFinished(async () => void (await Promise.all([console.close(), worker.close()])));
+    const by = { personId: t.manager.userId };
+    const first = await requestRedelivery(console.orm.em, { ...t.of(t.webhook.id, by), selection: lately });
+    const one = { organizationId: t.organizationId, redeliveryId: first.id, by };
+    expect(await findRedelivery(console.orm.em, one)).toMatchObject({ state: 'requested' });
+    expect(await cancelRedelivery(console.orm.em, one)).toMatchObject({ state: 'cancelled' });
+    const { id } = await t.request(lately);
+    const claim = () => worker.pool.query(claimRedeliveriesSql, [10, 15]);
+    expect((await claim()).rows).toEqual([{ organizationId: t.organizationId, redeliveryId: id, page: 0 }]);
+    expect((await claim()).rows).toEqual([]); // the lease
+    const of = { organizationId: t.organizationId, redeliveryId: id };
+    const left = await carryOutPage(worker.pool, { ...of, page: 0, perPage: 10 }, { leaseMs: 60_000 });
+    expect(left.progress).toMatchObject({ queued: 1 });
+    expect(await recordTold(worker.pool, { ...of, pages: 1 })).toMatchObject({ state: 'done' });
+    for (const [login, statement] of [
+      [console, 'update redelivery set queued = 7'],
+      [console, 'delete from redelivery'],
+      [worker, 'delete from redelivery'],
+    ] as const) {
+      await expect(login.pool.query(statement)).rejects.toMatchObject({ code: '42501' });
+    }
+  });
+
+  it('of a claim end with its lease, which each page renews', async () => {
+    const t = await setupRedeliveries();
+    for (const hours of [4, 3]) await t.failed(hours);
+    const { id } = await t.request(lately);
+    const claim = () => t.rows(claimRedeliveriesSql, [10, 15]);
+    expect(await claim()).toHaveLength(1);
+    await t.page(id, 0, 1);
+    expect(await claim()).toEqual([]);
+    await t.rows(`update redelivery set leased_until = now() - interval '1 second'`);
+    expect(await claim()).toEqual([{ organizationId: t.organizationId, redeliveryId: id, page: 1 }]);
+  });
+});
+
+type Webhook = Awaited<ReturnType<Awaited<ReturnType<typeof setupWebhooks>>['make']['webhook']>>;
+const exhausted = (webhook: Webhook) =>
+  ({ webhook, state: 'exhausted', attempts: [{ status: 500, isLast: true }] }) satisfies object as {
+    webhook: Webhook;
+    state: 'exhausted';
+    attempts: { status: number; isLast: boolean }[];
+  };
+
+async function setupRedeliveries() {
+  const t = await setupWebhooks();
+  const webhook = await t.make.webhook({ orgId: t.organizationId });
+  const { em } = t.owner.orm;
+  const byManager: Authority = { personId: t.manager.userId };
+  const of = (redeliveryId: string, by: Authority = byManager) => ({
+    organizationId: t.organizationId,
+    redeliveryId,
+    by,
+  });
+  return {
+    ...{ ...t, webhook },
+    failed: (hours: number) =>
+      t.make.delivery({ ...exhausted(webhook), createdAt: hoursAgo(hours), settledAt: hoursAgo(hours) }),
+    request: (selection: Selection, by: Authority = byManager) =>
+      requestRedelivery(em, { ...t.of(webhook.id, by), selection }),
+    cancel: (redeliveryId: string, by?: Authority) => cancelRedelivery(em, of(redeliveryId, by)),
+    find: (redeliveryId: string, by?: Authority) => findRedelivery(em, of(redeliveryId, by)),
+    page: (redeliveryId: string, page: number, perPage = 100) => {
+      const request = { organizationId: t.organizationId, redeliveryId, page, perPage };
+      return carryOutPage(t.owner.pool, request, { leaseMs: 60_000 });
+    },
+  };
+}

@@ -1,0 +1,71 @@
+import { spawn } from 'node:child_process';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { startReceiver } from '#test/receiver.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { startTestWorker, testNamespace, workerEnvironment } from '#test/worker.ts';
+import { getFreePort } from '../../apps/dev/servers/ports.ts';
+import { startTemporal } from '../../apps/dev/servers/temporal.ts';
+
+const timeout = 120_000;
+const patient = { timeout: 60_000, interval: 100 };
+
+it('a worker that starts before Temporal is live and not ready, and delivers once Temporal comes', {
+  timeout,
+}, async () => {
+  const { database, make } = await setupDatabase();
+  const receiver = await startReceiver();
+  const professional = await make.member();
+  await make.webhook({ orgId: professional.orgId, url: receiver.url });
+  const port = await getFreePort();
+  const address = `127.0.0.1:${port}`;
+  const { metricsUrl, logLines } = await startTestWorker(database, { TEMPORAL_ADDRESS: address });
+  const statusOf = async (page: string) => (await fetch(`${metricsUrl}${page}`)).status;
+  await make.grant({ professional });
+
+  expect(await statusOf('/livez')).toBe(200);
+  expect(await statusOf('/readyz')).toBe(503);
+  expect(await statusOf('/metrics')).toBe(200);
+  expect(logLines.join('')).toContain(
+    `Temporal does not answer at ${address}: start it, or correct TEMPORAL_ADDRESS; tried again in 0.25 s`,
+  );
+  expect(receiver.received).toHaveLength(0);
+
+  const stateFolder = mkdtempSync(path.join(tmpdir(), 'org-api-temporal-'));
+  chmodSync(stateFolder, 0o711);
+  onTestFinished(() => rmSync(stateFolder, { recursive: true, force: true }));
+  const options = { stateFolder, namespaces: [testNamespace()], port, report: () => {} };
+  const temporal = await startTemporal(options);
+  onTestFinished(() => temporal.stop());
+
+  await vi.waitFor(() => expect(receiver.received).toHaveLength(1), patient);
+  await vi.waitFor(async () => expect(await statusOf('/readyz')).toBe(200), patient);
+});
+
+it('a worker of a namespace that Temporal does not have says how to make it', { timeout }, async () => {
+  const { database } = await setupDatabase();
+  const { logLines } = await startTestWorker(database, { TEMPORAL_NAMESPACE: 'nobody-made-it' });
+  expect(logLines.join('')).toContain('temporal operator namespace create --namespace nobody-made-it');
+});
+
+it('a worker that waits for Temporal ends in order on SIGTERM', { timeout }, async () => {
+  const { database } = await setupDatabase();
+  const settings = { TEMPORAL_ADDRESS: `127.0.0.1:${await getFreePort()}` };
+  const program = fileURLToPath(new URL('../../apps/worker/main.ts', import.meta.url));
+  const child = spawn(process.execPath, [program], {
+    env: { PATH: process.env.PATH ?? '', ...workerEnvironment(database, settings) },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk;
+  });
+  const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  await vi.waitFor(() => expect(output).toContain('the worker is running'), patient);
+  child.kill('SIGTERM');
+  expect(await exited).toBe(0);
+});

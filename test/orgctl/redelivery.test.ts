@@ -1,0 +1,123 @@
+/** Redelivering many at the command line: asked for, watched, left running, shown, cancelled. Source: design, sections 6 and 10. */
+import { spawn } from 'node:child_process';
+import { describe, expect, it, vi } from 'vitest';
+import { insertExhausted } from '#test/exhausted-deliveries.ts';
+import { startReceiver } from '#test/receiver.ts';
+import { startTestWorker } from '#test/worker.ts';
+import { callOrgctl, setupOrgctl } from './orgctl.ts';
+
+const timeout = 120_000;
+const patient = { timeout: 45_000, interval: 50 };
+
+describe('delivery redeliver of many', () => {
+  it('waits until all are sent, telling its progress, and shows what came of it', { timeout }, async () => {
+    const t = await setupRedelivery(90);
+    await startTestWorker(t.database);
+    const done = await t.orgctl(...t.redeliver, '--failed-since', '2h', '--json');
+    expect(done.code).toBe(0);
+    expect(done.json()).toMatchObject({ state: 'done', queued: 90, hurried: 0, webhookId: t.webhook.id });
+    expect(done.stderr).toMatch(/^(\d+ sent again so far, \d+ looked at\n)+$/);
+    const { id } = done.json<{ id: string }>();
+    await vi.waitFor(() => expect(t.receiver.received).toHaveLength(90), patient);
+
+    const range = await t.orgctl(...t.redeliver, '--from', '100s', '--to', '0s');
+    expect(range).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+ deliveries are sent again, and 0 /) });
+    const shown = await t.orgctl('redelivery', 'show', '--id', id, '--json');
+    expect(shown.json()).toEqual(done.json());
+    const list = await t.orgctl('redelivery', 'list', '--webhook', t.webhook.id, '--limit', '1', '--json');
+    expect(list.json()).toMatchObject([{ state: 'done', failedSince: null }]);
+    expect(list.stderr).toContain('--before');
+    const all = await t.orgctl('redelivery', 'list', '--webhook', t.webhook.id);
+    expect(all.stdout).toContain(id);
+    expect((await t.orgctl('ledger', '--json')).json()).toMatchObject({ difference: 0 });
+  });
+
+  it('says that no worker has begun, keeps the request, and refuses a second one until it is cancelled', {
+    timeout,
+  }, async () => {
+    const t = await setupRedelivery(2);
+    const late = await t.orgctl(...t.redeliver, '--failed-since', '2h', '--json');
+    expect(late).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('No worker has begun') });
+    const id = /redelivery show --id (\S+),/.exec(late.stderr)?.[1] ?? '';
+    const shown = await t.orgctl('redelivery', 'show', '--id', id, '--json');
+    expect(shown.json()).toMatchObject({ id, state: 'requested', requestedBy: null });
+    const second = await t.orgctl(...t.redeliver, '--failed-since', '2h', '--no-wait');
+    expect(second).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(`under way (${id})`) });
+    const cancelled = await t.orgctl('redelivery', 'cancel', '--id', id, '--json');
+    expect(cancelled).toMatchObject({ code: 0, stderr: '' });
+    expect(cancelled.json()).toMatchObject({ id, state: 'cancelled' });
+  });
+
+  it('is left running by --no-wait and by Ctrl-C, which says how to look again, and is cancelled on the way', {
+    timeout,
+  }, async () => {
+    const t = await setupRedelivery(400);
+    await startTestWorker(t.database);
+    const asked = await t.orgctl(...t.redeliver, '--failed-since', '2h', '--no-wait', '--json');
+    expect(asked).toMatchObject({ code: 0, stderr: '' });
+    const { id, state } = asked.json<{ id: string; state: string }>();
+    expect(state).toBe('requested');
+    await vi.waitFor(async () => expect(await t.stateOf(id)).toBe('running'), patient);
+    const cancelled = await t.orgctl('redelivery', 'cancel', '--id', id, '--json');
+    expect(cancelled).toMatchObject({ code: 0, stderr: '' });
+    await vi.waitFor(async () => expect(await t.stateOf(id)).toBe('cancelled'), patient);
+
+    const watching = t.spawn(...t.redeliver, '--failed-since', '2h');
+    await vi.waitFor(async () => expect(await t.states()).toContain('running'), patient);
+    watching.child.kill('SIGINT');
+    expect(await watching.ended).toBe(130);
+    expect(watching.output.stdout).toBe('');
+    const left = /goes on without this command: look with orgctl redelivery show --id (\S+),/.exec(
+      watching.output.stderr,
+    )?.[1];
+    expect(left).not.toBe(id);
+    expect(await t.stateOf(left ?? '')).toBe('running');
+
+    const { TEMPORAL_ADDRESS: _address, ...withoutTemporal } = t.env;
+    const stop = await callOrgctl(withoutTemporal, ['redelivery', 'cancel', '--id', left ?? '']);
+    expect(stop).toMatchObject({ code: 0, stdout: expect.stringContaining('stops before its next page') });
+    expect(stop.stderr).toContain('the redelivery stops before its next page');
+    await vi.waitFor(async () => expect(await t.stateOf(left ?? '')).toBe('cancelled'), patient);
+    expect((await t.orgctl('ledger', '--json')).json()).toMatchObject({ difference: 0 });
+  });
+
+  it('that ends early because its webhook was paused says so and why', { timeout }, async () => {
+    const t = await setupRedelivery(400);
+    await startTestWorker(t.database);
+    const watching = t.spawn(...t.redeliver, '--failed-since', '2h', '--json');
+    await vi.waitFor(async () => expect(await t.states()).toContain('running'), patient);
+    await t.orgctl('webhook', 'pause', '--webhook', t.webhook.id);
+    expect(await watching.ended).toBe(1);
+    expect(watching.output.stdout).toBe('');
+    expect(watching.output.stderr).toContain('its webhook was parked');
+  });
+});
+
+/** A webhook with this many deliveries that were given up, and a receiver that accepts. */
+async function setupRedelivery(count: number) {
+  const t = await setupOrgctl();
+  const receiver = await startReceiver();
+  const webhook = await t.make.webhook({ url: receiver.url });
+  await insertExhausted(t.owner.pool, { organizationId: webhook.orgId, webhookId: webhook.id, count });
+  const states = async () =>
+    (await t.owner.pool.query<{ id: string; state: string }>('select id, state from redelivery order by id')).rows;
+  return {
+    ...{ ...t, receiver, webhook },
+    redeliver: ['delivery', 'redeliver', '--webhook', webhook.id],
+    stateOf: async (id: string) => (await states()).find((one) => one.id === id)?.state,
+    states: async () => (await states()).map(({ state }) => state),
+    /** Starts a call that the test does something to before it ends. */
+    spawn(...args: string[]) {
+      const env = { PATH: process.env.PATH ?? '', ...t.env };
+      const child = spawn(process.execPath, ['apps/orgctl/main.ts', ...args], { env });
+      const output = { stdout: '', stderr: '' };
+      for (const stream of ['stdout', 'stderr'] as const) {
+        child[stream].on('data', (chunk: Buffer) => {
+          output[stream] += chunk;
+        });
+      }
+      const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+      return { child, output, ended };
+    },
+  };
+}

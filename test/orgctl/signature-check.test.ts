@@ -1,0 +1,264 @@
+/** `orgctl webhook verify`: whether a receiver verifies what it gets. Source: design, section 6. */
+import type { DestinationStream } from 'pino';
+import { Webhook } from 'standardwebhooks';
+import Stripe from 'stripe';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { eventEnvelope } from '#domain/contract/events.ts';
+import { rotateSecret } from '#domain/webhooks/rotate.ts';
+import { verifyDelivery } from '#domain/webhooks/verify.ts';
+import { createLog } from '#runtime/log.ts';
+import type { MadeWebhook } from '#test/make.ts';
+import { type Received, startReceiver } from '#test/receiver.ts';
+import { testSealingKeys } from '#test/secrets.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { startTestWorker } from '#test/worker.ts';
+import { createTestActivities } from '#workflows/send-test/activities.ts';
+import type { SignatureCheck } from '#workflows/send-test/types.ts';
+import { startReceiver as startSampleReceiver } from '../../apps/receiver/app.ts';
+import { readConfig as readReceiverConfig } from '../../apps/receiver/config.ts';
+import { factsOf } from '../../apps/worker/attempt/outcome.ts';
+import { openPool } from '../domain/webhooks/webhook-rows.ts';
+import { setupOrgctl } from './orgctl.ts';
+
+const timeout = 90_000;
+const silence = { write: () => {} } as DestinationStream;
+
+/** An installation with a worker; `check` calls the command for a webhook, and `stored` is what the webhook keeps of it. */
+async function setupCheck() {
+  const t = await setupOrgctl();
+  const receiver = await startReceiver();
+  const orgId = await t.make.organization();
+  await startTestWorker(t.database);
+  const call = (verb: string, { id }: MadeWebhook, ...args: string[]) =>
+    t.orgctl('webhook', verb, '--webhook', id, ...args, '--json');
+  return {
+    ...{ ...t, receiver, orgId, call },
+    webhookAt: (url: string) => t.make.webhook({ orgId, url, eventTypes: ['seat.given', 'seat.ended'] }),
+    check: async (webhook: MadeWebhook) => (await call('verify', webhook)).json<SignatureCheck>(),
+    async stored({ id }: MadeWebhook) {
+      const { rows } = await t.owner.pool.query(
+        'select signature_verdict as verdict, signature_checked_at > now() - interval $$1 minute$$ as fresh from webhook where id = $1',
+        [id],
+      );
+      return rows[0] as { verdict: string | null; fresh: boolean | null };
+    },
+  };
+}
+
+/** Which of the two signature forms of a post an off-the-shelf library accepts. */
+function formsAccepted({ headers, body }: Received, secret: string): string[] {
+  const libraries: [string, () => unknown][] = [
+    ['service', () => Stripe.webhooks.constructEvent(body, String(headers['service-signature']), secret)],
+    ['standard', () => new Webhook(secret).verify(body, headers as Record<string, string>)],
+  ];
+  return libraries.flatMap(([form, verify]) => {
+    try {
+      verify();
+      return [form];
+    } catch {
+      return [];
+    }
+  });
+}
+
+describe('checking whether a receiver verifies', () => {
+  it('sends a test event signed correctly and one signed badly in both forms, which are alike in all else, outside of ledger and sequence', {
+    timeout,
+  }, async () => {
+    const { receiver, webhookAt, check, stored, owner, orgId } = await setupCheck();
+    const webhook = await webhookAt(receiver.url);
+    await rotateSecret(owner.orm.em, { organizationId: orgId, webhookId: webhook.id, by: 'operator' }, testSealingKeys);
+    receiver.answer = (response, post) =>
+      void response.writeHead(formsAccepted(post, webhook.secret).length > 0 ? 204 : 400).end();
+
+    const checked = await check(webhook);
+
+    expect(checked).toMatchObject({
+      ...{ verdict: 'verified', unrecorded: null },
+      ...{ good: { delivered: true, status: 204 }, bad: { delivered: false, status: 400 } },
+    });
+    const [good, bad] = receiver.received as [Received, Received];
+    expect(receiver.received).toHaveLength(2);
+    expect([formsAccepted(good, webhook.secret), formsAccepted(bad, webhook.secret)]).toEqual([
+      ['service', 'standard'],
+      [],
+    ]);
+    const failed = verifyDelivery({ ...bad, secrets: [webhook.secret] }).checks.filter(({ ok }) => !ok);
+    expect(failed.map(({ name }) => name)).toEqual(['service_signature', 'standard_signature']);
+    const shapes = receiver.received.map(({ headers, body }) => {
+      const event = JSON.parse(String(body));
+      expect(event).toEqual({ ...eventEnvelope('seat.given').parse(event), test: true });
+      expect(headers['webhook-id']).toBe(event.id);
+      return {
+        names: Object.keys(headers),
+        lengths: ['service-signature', 'webhook-signature'].map((name) => String(headers[name]).length),
+        bytes: body.length,
+      };
+    });
+    expect(shapes[1]).toEqual(shapes[0]);
+    expect(shapes[0]?.names).not.toContain('webhook-sequence');
+    expect(String(bad.headers['webhook-signature']).split(' ')).toHaveLength(2); // as many as secrets sign
+    expect(bad.headers['webhook-id']).not.toBe(good.headers['webhook-id']);
+
+    expect(await stored(webhook)).toEqual({ verdict: 'verified', fresh: true });
+    const { rows } = await owner.pool.query(
+      `select (select count(*)::int from event) + (select count(*)::int from delivery) + (select count(*)::int from delivery_attempt) as rows,
+         (select next_sequence::int from webhook) as next`,
+    );
+    expect(rows).toEqual([{ rows: 0, next: 1 }]);
+    const lines = await owner.pool.query('select action, detail from activity order by at, id');
+    expect(lines.rows.slice(2)).toEqual([
+      { action: 'webhook.verify', detail: { webhookId: webhook.id, eventType: 'seat.given' } },
+      { action: 'webhook.verdict', detail: { webhookId: webhook.id, verdict: 'verified' } },
+    ]);
+  });
+
+  it('finds that the sample receiver verifies, shows it with the webhook, and forgets it when URL or secret change', {
+    timeout,
+  }, async () => {
+    const { webhookAt, check, call, stored } = await setupCheck();
+    const webhook = await webhookAt('http://127.0.0.1:9/'); // its URL comes with the receiver, which has to know the secret
+    const config = readReceiverConfig({
+      RECEIVER_PORT: '0',
+      RECEIVER_SECRETS: JSON.stringify({ ours: [webhook.secret] }),
+    });
+    const log = createLog({ level: 'silent', name: 'receiver', region: 'us', destination: silence });
+    const sample = await startSampleReceiver(config, log);
+    onTestFinished(() => sample.stop());
+    const url = `${sample.url}/hooks/ours`;
+    await call('change', webhook, '--url', url);
+    expect((await call('show', webhook)).json()).toMatchObject({ signatureVerdict: null, signatureCheckedAt: null });
+
+    expect(await check(webhook)).toMatchObject({ verdict: 'verified', bad: { status: 400 } });
+    expect((await call('show', webhook)).json()).toMatchObject({
+      ...{ signatureVerdict: 'verified', signatureCheckedAt: expect.stringMatching(/Z$/) },
+    });
+    await call('change', webhook, '--description', 'the same receiver', '--url', url);
+    expect(await stored(webhook)).toMatchObject({ verdict: 'verified' });
+    await call('rotate', webhook, '--overlap', '1h');
+    expect(await stored(webhook)).toEqual({ verdict: null, fresh: null });
+    expect(await check(webhook)).toMatchObject({ verdict: 'verified' }); // by the older secret, which signs too
+    await call('change', webhook, '--url', `${url}?moved`);
+    expect(await stored(webhook)).toEqual({ verdict: null, fresh: null });
+  });
+
+  it('tells a receiver apart that accepts everything, one that refuses everything, and one that does not answer', {
+    timeout,
+  }, async () => {
+    const { receiver, webhookAt, check, stored } = await setupCheck();
+    const webhook = await webhookAt(receiver.url);
+    expect(await check(webhook)).toMatchObject({
+      ...{ verdict: 'accepts_bad_signatures', bad: { delivered: true, status: 200 } },
+      explanation: expect.stringContaining('verify the signature'),
+    });
+    expect(await stored(webhook)).toEqual({ verdict: 'accepts_bad_signatures', fresh: true });
+
+    receiver.received.length = 0;
+    receiver.answer = (response) => void response.writeHead(401).end();
+    expect(await check(webhook)).toMatchObject({
+      verdict: 'refuses_good_signatures',
+      good: { status: 401 },
+      bad: null,
+    });
+    expect(receiver.received).toHaveLength(1);
+    expect(await stored(webhook)).toEqual({ verdict: 'refuses_good_signatures', fresh: true });
+
+    receiver.received.length = 0;
+    receiver.answer = (response) =>
+      void (receiver.received.length === 1 ? response.writeHead(204).end() : response.socket?.destroy());
+    expect(await check(webhook)).toMatchObject({ verdict: 'no_answer', good: { status: 204 }, bad: { status: null } });
+    const silent = await webhookAt('http://127.0.0.1:9/');
+    expect(await check(silent)).toMatchObject({ verdict: 'no_answer', good: { status: null }, bad: null });
+    expect(await stored(silent)).toEqual({ verdict: 'no_answer', fresh: true });
+  });
+
+  it.each(['url', 'secret'])('keeps no verdict when the %s was changed while it went on', { timeout }, async (what) => {
+    const { receiver, webhookAt, call, stored, owner, orgId } = await setupCheck();
+    const webhook = await webhookAt(receiver.url);
+    const change = () =>
+      what === 'url'
+        ? owner.pool.query(`update webhook set url = 'https://elsewhere.example/' where id = $1`, [webhook.id])
+        : rotateSecret(owner.orm.em, { organizationId: orgId, webhookId: webhook.id, by: 'operator' }, testSealingKeys);
+    receiver.answer = (response) => void change().then(() => response.writeHead(204).end());
+
+    const called = await call('verify', webhook);
+
+    expect(called.json()).toMatchObject({ unrecorded: 'changed' });
+    expect(called.stderr).toContain('check again');
+    expect(await stored(webhook)).toEqual({ verdict: null, fresh: null });
+    const { rows } = await owner.pool.query(`select 1 from activity where action = 'webhook.verdict'`);
+    expect(rows).toEqual([]);
+  });
+
+  it('waits for a rotation that holds the webhook, and then keeps no verdict', { timeout }, async () => {
+    const { receiver, webhookAt, call, stored, owner } = await setupCheck();
+    const webhook = await webhookAt(receiver.url);
+    const holder = await owner.pool.connect();
+    receiver.answer = async (response) => {
+      if (receiver.received.length === 2) {
+        await holder.query('begin; select from webhook for update');
+        await holder.query(
+          `update webhook_secret set valid_until = now() + interval '1 hour';
+           insert into webhook_secret (organization_id, webhook_id, sealed) select organization_id, id, 'x' from webhook`,
+        );
+      }
+      response.writeHead(204).end();
+    };
+    try {
+      const calling = call('verify', webhook);
+      await vi.waitFor(
+        async () => {
+          const { rows } = await owner.pool.query(
+            `select from pg_stat_activity where datname = current_database() and application_name = 'org-api-worker' and wait_event_type = 'Lock'`,
+          );
+          expect(rows.length).toBeGreaterThan(0);
+        },
+        { timeout: 30_000, interval: 50 },
+      );
+      await holder.query('commit');
+      expect((await calling).json()).toMatchObject({ unrecorded: 'changed' });
+      expect(await stored(webhook)).toEqual({ verdict: null, fresh: null });
+    } finally {
+      holder.release();
+    }
+  });
+});
+
+it('a check that a fault of ours stopped says nothing of the receiver, whose verdict stays', { timeout }, async () => {
+  const { database, owner, make } = await setupDatabase();
+  const webhook = await make.webhook();
+  await owner.pool.query(`update webhook set signature_verdict = 'verified', signature_checked_at = now()`);
+  const pool = openPool(database.urls.worker, 1);
+  const { checkSignatures } = createTestActivities({
+    pool,
+    sign: () => ({}),
+    // A process without free descriptors: what a post comes to then is tested in test/worker/attempt/own-fault.test.ts.
+    post: async () => ({
+      ...{ ...factsOf('sockets_exhausted'), status: null, cause: 'sockets_exhausted', timingsMs: { total: 1 } },
+      ...{ peerAddress: null, keptBytes: 0, answer: Buffer.alloc(0), retryAfterSeconds: null },
+    }),
+  });
+  const { id: webhookId, orgId: organizationId } = webhook;
+
+  const checked = await checkSignatures({ organizationId, webhookId, eventType: 'client.started' });
+
+  expect(checked).toMatchObject({ verdict: 'no_answer', unrecorded: 'own_fault', bad: null });
+  const { rows } = await owner.pool.query('select signature_verdict as verdict from webhook');
+  expect(rows).toEqual([{ verdict: 'verified' }]);
+});
+
+describe('a badly signed test event', () => {
+  it('is never sent by anything else: a test, and the probe before a resume, are signed correctly', {
+    timeout,
+  }, async () => {
+    const { receiver, webhookAt, call } = await setupCheck();
+    const webhook = await webhookAt(receiver.url);
+    await call('test', webhook);
+    await call('pause', webhook);
+    await call('resume', webhook);
+    expect(receiver.received.map((post) => formsAccepted(post, webhook.secret))).toEqual([
+      ['service', 'standard'],
+      ['service', 'standard'],
+    ]);
+  });
+});

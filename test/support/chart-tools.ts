@@ -1,0 +1,127 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import path from 'node:path';
+
+/** A program that checks charts, and the Go package that it is built from. */
+interface Tool {
+  package: string;
+  version: string;
+  /** What tells that the program runs. */
+  probe: readonly string[];
+  /** Build flags, for a program whose module replaces others, which `go install` refuses: it is then built inside its module. */
+  inModule?: { module: string; flags: readonly string[] };
+}
+
+const tools = {
+  helm: { package: 'helm.sh/helm/v3/cmd/helm', version: 'v3.21.4', probe: ['version', '--short'] },
+  kubeconform: { package: 'github.com/yannh/kubeconform/cmd/kubeconform', version: 'v0.7.0', probe: ['-v'] },
+  'kube-score': { package: 'github.com/zegl/kube-score/cmd/kube-score', version: 'v1.20.0', probe: ['version'] },
+  'kube-linter': { package: 'golang.stackrox.io/kube-linter/cmd/kube-linter', version: 'v0.7.5', probe: ['version'] },
+  // v0.313.5 is Prometheus 3.13.5. Without service discovery: 2.5 minutes of processor time with a cold cache of Go instead of far more.
+  promtool: {
+    ...{ package: 'github.com/prometheus/prometheus/cmd/promtool', version: 'v0.313.5', probe: ['--version'] },
+    inModule: { module: 'github.com/prometheus/prometheus', flags: ['-tags', 'remove_all_sd'] },
+  },
+} as const satisfies Record<string, Tool>;
+
+/** The programs that can be asked for. */
+export type ToolName = keyof typeof tools;
+
+/** Building takes one to six minutes with a cold cache of Go: how long another process's build is waited for. */
+const buildDeadlineMs = 600_000;
+
+/** What was found, or not, by this process. */
+const found = new Map<ToolName, string | null>();
+
+/**
+ * The program's path: from PATH, from where a local single-node cluster keeps its own (`KUBE_CACHE`), from our cache, or built by Go into that, said aloud. Null when it cannot be had.
+ */
+export function findTool(name: ToolName): string | null {
+  const known = found.get(name);
+  if (known !== undefined) return known;
+  const program = look(name, (line) => void process.stderr.write(`${line}\n`));
+  found.set(name, program);
+  return program;
+}
+
+function look(name: ToolName, report: (line: string) => void): string | null {
+  const cached = path.join(cacheFolder(), `${name}-${tools[name].version}`, name);
+  const cluster = path.join(process.env.KUBE_CACHE || path.join(userCache(), 'kube-single-node'), 'bin', name);
+  for (const program of [name, cluster, cached]) if (runs(program, name)) return program;
+  const lock = `${path.dirname(cached)}.building`;
+  mkdirSync(path.dirname(lock), { recursive: true });
+  try {
+    mkdirSync(lock);
+  } catch {
+    return waitForOther(lock, cached, name);
+  }
+  try {
+    return build(name, cached, report) ? cached : null;
+  } finally {
+    rmSync(lock, { recursive: true, force: true });
+  }
+}
+
+/** @throws with the remedy when the program cannot be had. */
+export function getTool(name: ToolName): string {
+  const program = findTool(name);
+  if (program !== null) return program;
+  const { package: source, version } = tools[name];
+  throw new Error(
+    `${name} cannot be had: put it on PATH, or install Go, with which it is built from ${source}@${version}.`,
+  );
+}
+
+/** The folder where a Go module's files are, downloaded by Go if need be. @throws with what Go said. */
+export function getModule(module: string): string {
+  const { status, stdout, stderr } = spawnSync('go', ['mod', 'download', '-json', module], { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`Go could not download ${module}, whose schemas are needed: ${stderr || stdout}`);
+  return (JSON.parse(stdout) as { Dir: string }).Dir;
+}
+
+/** Where what is built or made once is kept. */
+export function cacheFolder(): string {
+  return path.join(userCache(), 'org-api', 'chart-tools');
+}
+
+function userCache(): string {
+  return process.env.XDG_CACHE_HOME || path.join(homedir(), '.cache');
+}
+
+function runs(program: string, name: ToolName): boolean {
+  return spawnSync(program, tools[name].probe, { stdio: 'ignore' }).status === 0;
+}
+
+function build(name: ToolName, target: string, report: (line: string) => void): boolean {
+  const { package: source, version, inModule }: Tool = tools[name];
+  if (spawnSync('go', ['version']).status !== 0) return false;
+  report(`${name}: not found; building ${source}@${version} with Go (one to six minutes, once)`);
+  const folder = `${path.dirname(target)}.${process.pid}`;
+  const built =
+    inModule === undefined
+      ? spawnSync('go', ['install', `${source}@${version}`], {
+          env: { ...process.env, GOBIN: folder },
+          encoding: 'utf8',
+        })
+      : spawnSync('go', ['build', '-mod=readonly', ...inModule.flags, '-o', path.join(folder, name), source], {
+          cwd: getModule(`${inModule.module}@${version}`),
+          env: { ...process.env, GOWORK: 'off' }, // the module's own workspace names folders that its archive lacks
+          encoding: 'utf8',
+        });
+  if (built.status === 0) {
+    mkdirSync(path.dirname(target), { recursive: true });
+    renameSync(path.join(folder, name), target);
+  } else report(`${name}: Go could not build it: ${built.stderr.trim().split('\n').at(-1) ?? ''}`);
+  rmSync(folder, { recursive: true, force: true });
+  return built.status === 0;
+}
+
+/** Another process builds it: wait until it is there, or its lock is gone or stale. */
+function waitForOther(lock: string, cached: string, name: ToolName): string | null {
+  const pause = new Int32Array(new SharedArrayBuffer(4));
+  const isHeld = () => Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? 0) < buildDeadlineMs;
+  while (isHeld()) Atomics.wait(pause, 0, 0, 500);
+  rmSync(lock, { recursive: true, force: true });
+  return runs(cached, name) ? cached : null;
+}

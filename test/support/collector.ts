@@ -1,0 +1,81 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+/** A span as OTLP/HTTP's JSON has it, attributes and times made plain. Times are Unix time in ms. */
+export interface CollectedSpan {
+  service: string;
+  name: string;
+  traceId: string;
+  spanId: string;
+  parentSpanId: string | undefined;
+  startMs: number;
+  endMs: number;
+  attributes: Record<string, unknown>;
+  events: { name: string; atMs: number }[];
+  isError: boolean;
+}
+
+interface Attribute {
+  key: string;
+  value: Record<string, unknown>;
+}
+interface OtlpSpan {
+  name: string;
+  traceId: string;
+  spanId: string;
+  parentSpanId?: string;
+  startTimeUnixNano: string;
+  endTimeUnixNano: string;
+  attributes: Attribute[];
+  events: { name: string; timeUnixNano: string }[];
+  status: { code?: number };
+}
+interface OtlpBody {
+  resourceSpans: { resource: { attributes: Attribute[] }; scopeSpans: { spans: OtlpSpan[] }[] }[];
+}
+
+/** An OTLP/HTTP collector of the test's own: keeps every byte it is sent, and the spans that they say. */
+export async function startCollector() {
+  const bodies: Buffer[] = [];
+  const server = createServer((request, response) => {
+    const parts: Buffer[] = [];
+    request.on('data', (part: Buffer) => parts.push(part));
+    request.on('end', () => {
+      if (request.url !== '/v1/traces') return void response.writeHead(404).end();
+      bodies.push(Buffer.concat(parts));
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}');
+    });
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    return new Promise((closed) => server.close(() => closed()));
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    bytes: () => Buffer.concat(bodies),
+    spans: () => bodies.flatMap((body) => spansOf(JSON.parse(String(body)) as OtlpBody)),
+  };
+}
+
+function spansOf({ resourceSpans }: OtlpBody): CollectedSpan[] {
+  return resourceSpans.flatMap(({ resource, scopeSpans }) => {
+    const service = String(plain(resource.attributes)['service.name']);
+    return scopeSpans.flatMap(({ spans }) => spans.map((span) => ({ service, ...spanOf(span) })));
+  });
+}
+
+function spanOf({ name, traceId, spanId, parentSpanId, status, ...span }: OtlpSpan): Omit<CollectedSpan, 'service'> {
+  return {
+    ...{ name, traceId, spanId, parentSpanId: parentSpanId || undefined },
+    ...{ startMs: ms(span.startTimeUnixNano), endMs: ms(span.endTimeUnixNano) },
+    attributes: plain(span.attributes),
+    events: span.events.map((event) => ({ name: event.name, atMs: ms(event.timeUnixNano) })),
+    isError: status.code === 2,
+  };
+}
+
+const ms = (nanoseconds: string) => Number(nanoseconds) / 1e6;
+const plain = (attributes: Attribute[]) =>
+  Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));

@@ -1,0 +1,22 @@
+import type { Pool } from 'pg';
+
+/** Deliveries of a webhook that were given up a while ago, each with its event and the attempt that proves it; events of `count` consecutive seconds. */
+export async function insertExhausted(
+  pool: Pool,
+  fields: { organizationId: string; webhookId: string; count: number },
+): Promise<void> {
+  await pool.query(
+    `with made as (
+       select new_id() as id, now() - make_interval(secs => $3 + 60 - n) as at from generate_series(1, $3::integer) n
+     ), event as (
+       insert into event (organization_id, id, type, created_at, body, obligations)
+       select $1, m.id, 'client.started', m.at, format('{"id":"%s","type":"client.started"}', m.id), 1 from made m
+     ), delivery as (
+       insert into delivery (organization_id, webhook_id, event_id, state, attempts, created_at, settled_at)
+       select $1, $2, m.id, 'exhausted', 1, m.at, m.at from made m
+     )
+     insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, place, signed_with, started_at, finished_at, status, cause)
+     select $1, $2, m.id, 1, 1, true, 1, '{}', m.at, m.at, 500, 'status' from made m`,
+    [fields.organizationId, fields.webhookId, fields.count],
+  );
+}

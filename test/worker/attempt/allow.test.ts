@@ -1,0 +1,24 @@
+import { expect, it } from 'vitest';
+import { judgeAddress } from '#domain/webhooks/address/addresses.ts';
+import { addressBlocks } from '#runtime/settings/types.ts';
+import { allowOf } from '../../../apps/worker/attempt/allow.ts';
+
+const probe = '0198c0de-0000-7000-8000-000000000001';
+const settings = {
+  webhookAllow: addressBlocks.parse('10.9.0.0/16'),
+  probeWebhook: { id: probe, allow: addressBlocks.parse('10.96.0.81') },
+};
+const reaches = (webhookId: string, address: string, from = settings) =>
+  judgeAddress(address, allowOf(from, webhookId)).ok;
+
+it('the probe’s webhook alone reaches the probe’s one address', () => {
+  expect(reaches(probe, '10.96.0.81')).toBe(true);
+  expect(reaches('0198c0de-0000-7000-8000-000000000002', '10.96.0.81')).toBe(false);
+  expect(reaches(probe, '10.96.0.82')).toBe(false);
+  expect(reaches(probe, '10.9.0.1')).toBe(false);
+});
+
+it('every other webhook reaches what WEBHOOK_ALLOW names, with a probe or without', () => {
+  expect(reaches('another', '10.9.0.1')).toBe(true);
+  expect(judgeAddress('10.9.0.1', allowOf({ ...settings, probeWebhook: null }, probe)).ok).toBe(true);
+});

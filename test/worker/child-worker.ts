@@ -1,0 +1,55 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, vi } from 'vitest';
+
+/** A worker that runs as a process of its own, as a pod does. */
+export interface ChildWorker {
+  metricsUrl: string;
+  /** What it wrote so far, line by line. */
+  lines: string[];
+  process: ChildProcess;
+  /** SIGTERM; resolves with its exit code when it has ended. Safe to call twice. */
+  stop(): Promise<number | null>;
+  /** Resolves with its exit code when it has ended. */
+  ended: Promise<number | null>;
+}
+
+const ours = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Runs the worker of a folder (the repository's) with these settings and nothing else of this environment; it is killed when the test ends. */
+export function spawnWorker(environment: Record<string, string>, root = ours): Omit<ChildWorker, 'metricsUrl'> {
+  const child = spawn(process.execPath, [path.join(root, 'apps/worker/main.ts')], {
+    cwd: root,
+    env: { PATH: process.env.PATH ?? '', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const lines: string[] = [];
+  for (const stream of [child.stdout, child.stderr])
+    createInterface({ input: stream }).on('line', (line) => lines.push(line));
+  const ended = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
+  onTestFinished(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+  const stop = () => {
+    child.kill('SIGTERM');
+    return ended;
+  };
+  return { lines, process: child, stop, ended };
+}
+
+/** Starts one; resolves when it delivers. */
+export async function startChildWorker(environment: Record<string, string>, root = ours): Promise<ChildWorker> {
+  const child = spawnWorker(environment, root);
+  const running = new Promise<string>((resolve) => {
+    createInterface({ input: child.process.stdout as NodeJS.ReadableStream }).on('line', (line) => {
+      if (line.includes('"the worker is running"')) resolve((JSON.parse(line) as { metricsUrl: string }).metricsUrl);
+    });
+  });
+  const metricsUrl = await Promise.race([running, child.ended]);
+  if (typeof metricsUrl !== 'string') throw new Error(`the worker ended: ${child.lines.join('\n')}`);
+  await vi.waitFor(async () => expect((await fetch(`${metricsUrl}/readyz`)).status).toBe(200), { timeout: 40_000 });
+  return { ...child, metricsUrl };
+}

@@ -1,0 +1,69 @@
+import type { Client } from '@temporalio/client';
+import { describe, expect, it, vi } from 'vitest';
+import { startReceiver } from '#test/receiver.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { openTestTemporal } from '#test/temporal.ts';
+import { startTestWorker, testNamespace } from '#test/worker.ts';
+import { deliverQueue } from '../../workflows/deliver-event/types.ts';
+
+const webhooks = 20;
+const grants = 10;
+const late = 5;
+const patient = { timeout: 90_000, interval: 50 };
+
+/**
+ * Temporal accepts settings and keys that it does not know without a word, and a task that is handed to a worker at once passes the queue by. So the behaviour is what is looked at: one place to
+ * work at, two hundred posts of one organization queued for it, then five others. In the order of arrival those five are the last, as was seen without the keys and without the server's setting.
+ */
+describe('five events that come when two hundred of an organization are queued', () => {
+  it('take turns with them when they are another organization’s', { timeout: 180_000 }, async () => {
+    const order = await queueThenMore({ isOther: true });
+    expect(order.lastIndexOf('/late')).toBeLessThan(40);
+  });
+
+  it('go first when the two hundred are sent again and the five are news', { timeout: 180_000 }, async () => {
+    const order = await queueThenMore({ isOther: false });
+    expect(order.lastIndexOf('/late')).toBeLessThan(40);
+  });
+});
+
+/** Returns the paths of the posts from the moment at which the late ones came. The queued ones are of round 2 when the late ones are not another organization's. */
+async function queueThenMore({ isOther }: { isOther: boolean }): Promise<string[]> {
+  const { database, owner, make } = await setupDatabase();
+  const receiver = await startReceiver();
+  receiver.answer = (response) => void setTimeout(() => response.writeHead(200).end(), 80);
+  const busy = await make.member();
+  const other = isOther ? await make.member() : busy;
+  const queued = (webhooks - 1) * grants;
+  for (let count = 1; count < webhooks; count += 1)
+    await make.webhook({ orgId: busy.orgId, url: `${receiver.url}/queued` });
+  for (let count = 0; count < grants; count += 1) await make.grant({ professional: busy });
+  if (!isOther) await owner.pool.query('update delivery set round = 2');
+  await make.webhook({ orgId: other.orgId, url: `${receiver.url}/late`, eventTypes: ['client.ended'] });
+  await startTestWorker(database, { DELIVERY_SLOTS: '1' });
+  const temporal = await openTestTemporal();
+  await vi.waitFor(async () => {
+    const { rows } = await owner.pool.query('select count(*)::int as started from delivery where started');
+    expect(rows).toEqual([{ started: queued }]);
+    expect(await countQueued(temporal)).toBeGreaterThan(queued - receiver.received.length - 10);
+  }, patient);
+
+  const before = receiver.received.length;
+  await owner.pool.query(`update webhook set event_types = '{client.started}' where url like '%/late'`);
+  await owner.pool.query(`update webhook set event_types = '{client.ended}' where url like '%/queued'`);
+  for (let count = 0; count < late; count += 1) await make.grant({ professional: other });
+
+  await vi.waitFor(() => expect(receiver.received).toHaveLength(queued + late), patient);
+  const order = receiver.received.slice(before).map(({ path }) => path);
+  expect(order.length).toBeGreaterThan(80); // a queue there was
+  expect(order.filter((path) => path === '/late')).toHaveLength(late);
+  return order;
+}
+
+/** Attempts that Temporal holds because no worker has a place for them. */
+async function countQueued({ workflowService }: Client): Promise<number> {
+  const { stats } = await workflowService.describeTaskQueue({
+    ...{ namespace: testNamespace(), taskQueue: { name: deliverQueue }, taskQueueType: 2, reportStats: true },
+  });
+  return Number(stats?.approximateBacklogCount ?? 0);
+}

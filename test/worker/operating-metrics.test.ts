@@ -1,0 +1,119 @@
+/** What a worker's `/metrics` tells of Temporal, of the activity log's partitions, and of how soon events go out: alerts look at it. Source: issue 5, point 5. */
+
+import { Client } from '@temporalio/client';
+import { NativeConnection } from '@temporalio/worker';
+import { Registry } from 'prom-client';
+import { expect, inject, it, onTestFinished, vi } from 'vitest';
+import { startReceiver } from '#test/receiver.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { startTestWorker, testNamespace } from '#test/worker.ts';
+import { defaultPartitionMetric } from '../../apps/worker/default-partition-metric.ts';
+import { createTemporalMetrics } from '../../apps/worker/relay/temporal-metrics.ts';
+import { openPool } from '../domain/webhooks/webhook-rows.ts';
+
+const timeout = 60_000;
+const patient = { timeout: 20_000, interval: 100 };
+
+/** A metric with its labels as they are written; null when it is not there. */
+function find(page: string, name: string): number | null {
+  const line = page.split('\n').find((each) => each.startsWith(`${name} `));
+  return line === undefined ? null : Number(line.slice(name.length + 1));
+}
+
+it('shows what waits in a queue for a worker, for how long, and when Temporal last answered', { timeout }, async () => {
+  const namespace = testNamespace();
+  const connection = await NativeConnection.connect({ address: inject('temporalAddress') });
+  onTestFinished(() => connection.close());
+  const registry = new Registry();
+  const errors: unknown[] = [];
+  let isAway = false;
+  const service = connection.workflowService;
+  const metrics = createTemporalMetrics({
+    service: {
+      describeTaskQueue: ((request: object) =>
+        isAway
+          ? connection.withDeadline(1, () => service.describeTaskQueue(request))
+          : service.describeTaskQueue(request)) as typeof service.describeTaskQueue,
+    },
+    ...{ namespace, registry, everyMs: 100, onError: (cause: unknown) => errors.push(cause) },
+  });
+  onTestFinished(() => metrics.stop());
+  await metrics.start();
+  const read = async (name: string) => find(await registry.metrics(), name);
+  const slow = '{queue="deliver-slow",kind="workflow"}';
+  expect(await read(`org_api_queue_backlog_tasks${slow}`)).toBe(0);
+  expect(await read(`org_api_queue_backlog_age_seconds${slow}`)).toBe(0);
+  expect(await read('org_api_queue_backlog_age_seconds{queue="deliver",kind="activity"}')).not.toBeNull();
+  const answeredAt = await read('org_api_temporal_answered_timestamp_seconds');
+  expect(Math.abs((answeredAt ?? 0) - Date.now() / 1000)).toBeLessThan(60);
+
+  const client = new Client({ connection, namespace });
+  const handle = await client.workflow.start('nobodyRunsThis', {
+    taskQueue: 'deliver-slow',
+    workflowId: `metrics-${Date.now()}`,
+  });
+  onTestFinished(async () => void (await handle.terminate()));
+  await vi.waitFor(async () => {
+    expect(await read(`org_api_queue_backlog_tasks${slow}`)).toBe(1);
+    expect(await read(`org_api_queue_backlog_age_seconds${slow}`)).toBeGreaterThan(0);
+  }, patient);
+
+  isAway = true;
+  await vi.waitFor(() => expect(errors.length).toBeGreaterThan(0), patient);
+  const last = await read('org_api_temporal_answered_timestamp_seconds');
+  const before = errors.length;
+  await vi.waitFor(() => expect(errors.length).toBeGreaterThan(before + 1), patient);
+  expect(await read('org_api_temporal_answered_timestamp_seconds')).toBe(last);
+  await metrics.stop();
+  await metrics.stop();
+});
+
+it('shows the size of the default partition: 0, until a line comes for a month without its own; nothing while it cannot look', async () => {
+  const { database, owner, make } = await setupDatabase();
+  const orgId = await make.organization();
+  const pool = openPool(database.urls.worker, 1);
+  const registry = new Registry();
+  const errors: unknown[] = [];
+  const metric = defaultPartitionMetric(pool, registry, { everyMs: 50, onError: (cause) => errors.push(cause) });
+  onTestFinished(() => metric.stop());
+  await metric.start();
+  const read = async () => find(await registry.metrics(), 'org_api_activity_default_partition_bytes');
+  const insert = (at: string) =>
+    owner.pool.query(`insert into activity (organization_id, action, at) values ($1, 'test', ${at})`, [orgId]);
+  await insert('now()');
+  expect(await read()).toBe(0);
+  await insert(`now() + interval '2 years'`);
+  await vi.waitFor(async () => expect(await read()).toBeGreaterThan(0), patient);
+
+  await owner.pool.query('alter table activity_default rename to elsewhere');
+  await vi.waitFor(async () => expect(await read()).toBeNull(), patient);
+  expect(errors.length).toBeGreaterThan(0);
+  await metric.stop();
+  await metric.stop();
+});
+
+it('measures from an event to its first attempt, and that one alone', { timeout }, async () => {
+  const { database, make } = await setupDatabase();
+  const receiver = await startReceiver();
+  const professional = await make.member();
+  await make.webhook({ orgId: professional.orgId, url: receiver.url });
+  receiver.answer = (response) => void response.writeHead(receiver.received.length === 1 ? 503 : 204).end();
+  const { metricsUrl } = await startTestWorker(database, { DELIVERY_SCHEDULE: '10ms,10ms' });
+
+  await make.grant({ professional });
+
+  const page = async () => (await fetch(`${metricsUrl}/metrics`)).text();
+  const name = 'org_api_delivery_first_attempt_delay_seconds';
+  await vi.waitFor(
+    async () =>
+      expect(await page()).toMatch(
+        /org_api_delivery_attempt_duration_seconds_count\{outcome="delivered",cause="accepted"\} 1/,
+      ),
+    patient,
+  );
+  expect(receiver.received).toHaveLength(2);
+  expect(find(await page(), `${name}_count`)).toBe(1);
+  const seconds = find(await page(), `${name}_sum`) ?? -1;
+  expect(seconds).toBeGreaterThan(0); // by the event's id, which the database's clock made
+  expect(seconds).toBeLessThan(timeout / 1000);
+});

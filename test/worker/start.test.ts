@@ -1,0 +1,93 @@
+/** How a worker begins: its settings, the schema it waits for, and secrets that change under it. Source: issue 5. */
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { migrate } from '#domain/db/migrate.ts';
+import { sealSecret } from '#domain/webhooks/seal.ts';
+import { verifyDelivery } from '#domain/webhooks/verify.ts';
+import { SettingsRefused } from '#runtime/settings/read.ts';
+import { createTestDatabase } from '#test/database.ts';
+import { mountSecret } from '#test/mounted-secret.ts';
+import { startReceiver } from '#test/receiver.ts';
+import { testSealingKeys, testWebhookSecretKeys } from '#test/secrets.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { startTestWorker, workerEnvironment } from '#test/worker.ts';
+import { getFreePort } from '../../apps/dev/servers/ports.ts';
+import { readConfig } from '../../apps/worker/config.ts';
+import { spawnWorker } from './child-worker.ts';
+
+const patient = { timeout: 30_000, interval: 100 };
+
+it('waits for the migrations, unready with the reason, and takes no work until they are through', async () => {
+  const database = await createTestDatabase({ empty: true });
+  onTestFinished(() => database.drop());
+  const port = await getFreePort();
+  const worker = spawnWorker(workerEnvironment(database, { METRICS_PORT: String(port) }));
+  const readiness = async () => {
+    const answer = await fetch(`http://127.0.0.1:${port}/readyz`);
+    const { reason } = (await answer.json()) as { reason?: string };
+    return { status: answer.status, reason };
+  };
+  await vi.waitFor(async () => {
+    const reason = expect.stringMatching(/^the database’s schema is older/);
+    expect(await readiness()).toEqual({ status: 503, reason });
+  }, patient);
+  expect((await fetch(`http://127.0.0.1:${port}/livez`)).status).toBe(200);
+  expect(worker.lines.join('\n')).not.toContain('the worker is running');
+
+  await migrate({ ownerUrl: database.ownerUrl, logins: [{ role: 'worker', url: database.urls.worker }] });
+  await vi.waitFor(async () => expect((await readiness()).status).toBe(200), patient);
+  expect(await worker.stop()).toBe(0);
+}, 60_000);
+
+it('is ended by a signal while it waits', async () => {
+  const database = await createTestDatabase({ empty: true });
+  onTestFinished(() => database.drop());
+  const worker = spawnWorker(workerEnvironment(database));
+  await vi.waitFor(() => expect(worker.lines.join('\n')).toContain('waiting for the schema'), patient);
+  expect(await worker.stop()).toBe(0);
+}, 60_000);
+
+it('opens secrets that are sealed with a key that came into its file meanwhile', async () => {
+  const { database, owner, make } = await setupDatabase();
+  const receiver = await startReceiver();
+  const professional = await make.member();
+  const { id, secret } = await make.webhook({ orgId: professional.orgId, url: receiver.url });
+  const mounted = mountSecret({ WEBHOOK_SECRET_KEYS: testWebhookSecretKeys });
+  const { logLines } = await startTestWorker(database, { WEBHOOK_SECRET_KEYS: '', ...mounted.settings });
+
+  const newKey = { version: 2, secret: Buffer.from('another sealing key of tests, 32') };
+  mounted.replace({ WEBHOOK_SECRET_KEYS: `2:${newKey.secret.toString('base64')},${testWebhookSecretKeys}` });
+  await vi.waitFor(() => expect(logLines.join('')).toContain('read again from its file'), patient);
+  const sealed = sealSecret(secret, { organizationId: professional.orgId, webhookId: id }, [
+    newKey,
+    ...testSealingKeys,
+  ]);
+  await owner.pool.query('update webhook_secret set sealed = $1 where webhook_id = $2', [sealed, id]);
+  await make.grant({ professional });
+
+  await vi.waitFor(() => expect(receiver.received).toHaveLength(1), patient);
+  const [post] = receiver.received;
+  const { checks } = verifyDelivery({
+    headers: post?.headers ?? {},
+    body: post?.body ?? Buffer.alloc(0),
+    secrets: [secret],
+  });
+  expect(checks.filter(({ ok }) => !ok)).toEqual([]);
+}, 60_000);
+
+it('is unversioned without a deployment; with one its build is the image’s, unless it is said otherwise', () => {
+  const needed = {
+    ...{ REGION: 'us', WORKER_DATABASE_URL: 'postgresql://worker:pw@db/org_api', TEMPORAL_ADDRESS: 'temporal:7233' },
+    ...{ TEMPORAL_NAMESPACE: 'org-api-us', WEBHOOK_SECRET_KEYS: testWebhookSecretKeys },
+  };
+  const image = { ORG_API_BUILD_ID: '0.1.0-4bb4264f47dd' };
+  expect(readConfig({ ...needed, ...image }).version).toBeNull();
+  const deployed = { ...needed, WORKER_DEPLOYMENT: 'org-api-us' };
+  expect(readConfig({ ...deployed, ...image }).version).toEqual({
+    ...{ deploymentName: 'org-api-us', buildId: '0.1.0-4bb4264f47dd' },
+  });
+  expect(readConfig({ ...deployed, ...image, WORKER_BUILD_ID: 'mine' }).version?.buildId).toBe('mine');
+  expect(() => readConfig(deployed)).toThrow(SettingsRefused);
+  expect(() => readConfig({ ...deployed, ...image, WORKER_DEPLOYMENT: 'with.dot' })).toThrow(
+    /WORKER_DEPLOYMENT: must be/,
+  );
+});

@@ -1,0 +1,207 @@
+/** Releases of the worker as versions of one Temporal deployment, on the real server: issue 5, point 7. */
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Client, Connection } from '@temporalio/client';
+import { NativeConnection } from '@temporalio/worker';
+import { expect, inject, it, onTestFinished, vi } from 'vitest';
+import { readLedger } from '#domain/webhooks/ledger.ts';
+import { startReceiver } from '#test/receiver.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { workerEnvironment } from '#test/worker.ts';
+import { writeWorkflowBundle } from '../../apps/worker/relay/bundle.ts';
+import { bundleWorkflows } from '../../apps/worker/relay/temporal.ts';
+import { createVersions } from '../../apps/worker/relay/versions.ts';
+import { startChildWorker } from './child-worker.ts';
+
+const timeout = 120_000;
+const patient = { timeout: 40_000, interval: 100 };
+const deploymentName = 'org-api-test';
+const accept = (response: ServerResponse) => void response.writeHead(204).end();
+const refuse = (response: ServerResponse) => void response.writeHead(503).end();
+
+it(
+  'deliveries that wait for a retry go on under the next release once the old one is gone, and under the old one after a rollback',
+  async () => {
+    const { startVersion, receiver, makeEvents, versionsOfWorkflows, expectAllDelivered, expectWaiting } =
+      await setup();
+    receiver.answer = refuse;
+    const old = await startVersion('0.1.0-a');
+    await makeEvents(5);
+    await expectWaiting(5);
+    expect(new Set(await versionsOfWorkflows())).toEqual(new Set(['0.1.0-a']));
+
+    const next = await startVersion('0.1.0-b');
+    expect(await old.stop()).toBe(0);
+    receiver.answer = accept;
+    await expectAllDelivered(5);
+    expect(new Set(await versionsOfWorkflows())).toEqual(new Set(['0.1.0-b']));
+
+    receiver.answer = refuse;
+    await makeEvents(5);
+    await expectWaiting(5);
+    await startVersion('0.1.0-a');
+    expect(await next.stop()).toBe(0);
+    receiver.answer = accept;
+    await expectAllDelivered(10);
+    expect((await versionsOfWorkflows()).sort()).toEqual([...Array(5).fill('0.1.0-a'), ...Array(5).fill('0.1.0-b')]);
+  },
+  timeout,
+);
+
+it(
+  'new deliveries run on the current version; those that a worker of an older one starts move on to it with their next task',
+  async () => {
+    const { startVersion, makeEvents, versionsOfWorkflows, expectAllDelivered } = await setup();
+    const old = await startVersion('a');
+    await makeEvents(3);
+    await expectAllDelivered(3);
+    const next = await startVersion('b');
+    let made = 3;
+    await vi.waitFor(async () => {
+      await makeEvents(5);
+      made += 5;
+      // Both relays claim. The server (1.29) gives the first task back with the start whatever the version; this is what it may not stay with.
+      expect(await claimedBy(old)).toBeGreaterThan(3);
+    }, patient);
+
+    await expectAllDelivered(made);
+    expect((await claimedBy(old)) + (await claimedBy(next))).toBe(made);
+    expect((await versionsOfWorkflows()).sort()).toEqual([...Array(3).fill('a'), ...Array(made - 3).fill('b')]);
+  },
+  timeout,
+);
+
+it(
+  'an old pod that restarts in the middle of a rollout leaves nothing stuck: the new version takes over when the old one is gone',
+  async () => {
+    const { startVersion, receiver, makeEvents, expectAllDelivered, expectWaiting, currentVersion, watch } =
+      await setup();
+    const old = await startVersion('a');
+    await startVersion('b');
+    await watch('b');
+    expect(await currentVersion()).toBe('b');
+    const restarted = await startVersion('a');
+    expect(await currentVersion()).toBe('a');
+    receiver.answer = refuse;
+    await makeEvents(5);
+    await expectWaiting(5);
+
+    expect(await Promise.all([old.stop(), restarted.stop()])).toEqual([0, 0]);
+    await makeEvents(5);
+    receiver.answer = accept;
+
+    await vi.waitFor(async () => expect(await currentVersion()).toBe('b'), patient);
+    await expectAllDelivered(10);
+  },
+  timeout,
+);
+
+/** A database with a webhook, a receiver, a namespace of the test's own (a current version decides for all workers of its queues), and workers as processes. */
+async function setup() {
+  const { database, owner, make } = await setupDatabase();
+  const receiver = await startReceiver();
+  const professional = await make.member();
+  await make.webhook({ orgId: professional.orgId, url: receiver.url, eventTypes: ['client.started'] });
+  const namespace = await makeNamespace();
+  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-versions-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const bundle = path.join(folder, 'bundle.json');
+  writeWorkflowBundle(bundle, await bundleWorkflows());
+  const connection = await Connection.connect({ address: inject('temporalAddress') });
+  onTestFinished(() => connection.close());
+  const client = new Client({ connection, namespace });
+
+  return {
+    receiver,
+    startVersion: (buildId: string) =>
+      startChildWorker(
+        workerEnvironment(database, {
+          TEMPORAL_NAMESPACE: namespace,
+          DELIVERY_SCHEDULE: Array(20).fill('3s').join(','),
+          WORKFLOW_BUNDLE: bundle,
+          WORKER_DEPLOYMENT: deploymentName,
+          ORG_API_BUILD_ID: buildId,
+        }),
+      ),
+    async makeEvents(count: number) {
+      for (let i = 0; i < count; i += 1) await make.grant({ professional });
+    },
+    /** The version that ran each delivery's workflow last, oldest event first. */
+    async versionsOfWorkflows(): Promise<(string | null | undefined)[]> {
+      const { rows } = await owner.pool.query<{ id: string }>(
+        `select 'delivery/' || webhook_id || '/' || event_id as id from delivery order by sequence`,
+      );
+      return Promise.all(
+        rows.map(async ({ id }) => {
+          const { raw } = await client.workflow.getHandle(id).describe();
+          return raw.workflowExecutionInfo?.versioningInfo?.deploymentVersion?.buildId;
+        }),
+      );
+    },
+    async currentVersion(): Promise<string | null | undefined> {
+      const { workerDeploymentInfo } = await client.workflowService.describeWorkerDeployment({
+        namespace,
+        deploymentName,
+      });
+      return workerDeploymentInfo?.routingConfig?.currentDeploymentVersion?.buildId;
+    },
+    /** Looks after a version as its pods do, but does not wait as long before it calls another one gone. */
+    async watch(buildId: string): Promise<void> {
+      const native = await NativeConnection.connect({ address: inject('temporalAddress') });
+      const versions = createVersions({
+        service: native.workflowService,
+        namespace,
+        version: { deploymentName, buildId },
+        taskQueue: 'deliver',
+        checkEveryMs: 200,
+        goneAfterMs: 4_000,
+        onError: () => {},
+      });
+      onTestFinished(async () => {
+        await versions.stop();
+        await native.close();
+      });
+      await versions.start();
+    },
+    async expectWaiting(count: number): Promise<void> {
+      await vi.waitFor(async () => {
+        const { rows } = await owner.pool.query(
+          `select count(*)::int as waiting from delivery where state = 'waiting' and attempts > 0`,
+        );
+        expect(rows).toEqual([{ waiting: count }]);
+      }, patient);
+    },
+    /** Every event arrived, accepted exactly once, and the ledger balances. */
+    async expectAllDelivered(count: number): Promise<void> {
+      await vi.waitFor(async () => {
+        expect(await readLedger(owner.pool)).toMatchObject({ obligations: count, delivered: count, difference: 0 });
+      }, patient);
+      const { rows } = await owner.pool.query(
+        `select count(*)::int as accepted, count(distinct event_id)::int as events from delivery_attempt where cause = 'accepted'`,
+      );
+      expect(rows).toEqual([{ accepted: count, events: count }]);
+    },
+  };
+}
+
+async function claimedBy({ metricsUrl }: { metricsUrl: string }): Promise<number> {
+  const page = await (await fetch(`${metricsUrl}/metrics`)).text();
+  return Number(/^org_api_deliveries_claimed_total (\d+)/m.exec(page)?.[1]);
+}
+
+/** A new namespace, once the server lets workers use it. */
+async function makeNamespace(): Promise<string> {
+  const connection = await Connection.connect({ address: inject('temporalAddress') });
+  const namespace = `org-api-versions-${randomBytes(4).toString('hex')}`;
+  const { workflowService } = connection;
+  await workflowService.registerNamespace({
+    namespace,
+    workflowExecutionRetentionPeriod: { seconds: 86_400 } as never,
+  });
+  await vi.waitFor(() => workflowService.describeTaskQueue({ namespace, taskQueue: { name: 'deliver' } }), patient);
+  await connection.close();
+  return namespace;
+}

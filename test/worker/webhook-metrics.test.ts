@@ -1,0 +1,78 @@
+/** What a worker's `/metrics` tells of webhooks that are not well and of deliveries that were mended. Source: design, section 8. */
+import { describe, expect, it } from 'vitest';
+import { countAilingWebhooksSql } from '#domain/db/queries/count-webhooks.ts';
+import { startReceiver } from '#test/receiver.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { startTestWorker } from '#test/worker.ts';
+
+const timeout = 60_000;
+const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
+
+/** One metric of a worker, with its labels as they are written; null when it is not there. */
+async function read(metricsUrl: string, name: string): Promise<number | null> {
+  const page = await (await fetch(`${metricsUrl}/metrics`)).text();
+  const line = page.split('\n').find((each) => each.startsWith(`${name} `));
+  return line === undefined ? null : Number(line.slice(name.length + 1));
+}
+
+describe('a worker’s metrics', () => {
+  it('count webhooks that fail, were parked, or are paused, and the deliveries that were moved with them', {
+    timeout,
+  }, async () => {
+    const { database, owner, make } = await setupDatabase();
+    const orgId = await make.organization();
+    const [worn, failing, paused] = [
+      await make.webhook({ orgId }),
+      await make.webhook({ orgId }),
+      await make.webhook({ orgId }),
+    ];
+    await make.webhook({ orgId }); // is well
+    for (let event = 0; event < 2; event += 1) {
+      const attempts = [{ status: 500, isLast: true }];
+      await make.delivery({ webhook: worn, state: 'exhausted', createdAt: hoursAgo(73), attempts });
+    }
+    await make.delivery({ webhook: worn, started: true, nextAttemptAt: hoursAgo(-1) });
+    await owner.pool.query('update webhook set failing_since = $2 where id = $1', [worn.id, hoursAgo(73)]);
+    await owner.pool.query('update webhook set failing_since = $2 where id = $1', [failing.id, hoursAgo(1)]);
+    await owner.pool.query(`update webhook set state = 'parked', parked_reason = 'paused' where id = $1`, [paused.id]);
+
+    const { metricsUrl } = await startTestWorker(database);
+
+    expect(await read(metricsUrl, 'org_api_webhooks{state="failing"}')).toBe(1);
+    expect(await read(metricsUrl, 'org_api_webhooks{state="parked"}')).toBe(1);
+    expect(await read(metricsUrl, 'org_api_webhooks{state="paused"}')).toBe(1);
+    expect(await read(metricsUrl, 'org_api_webhooks_parked_total')).toBe(1);
+    expect(await read(metricsUrl, 'org_api_deliveries_mended_total{state="parked"}')).toBe(1);
+  });
+
+  it('count deliveries that had lost their workflow and were given a new one', { timeout }, async () => {
+    const { database, make } = await setupDatabase();
+    const receiver = await startReceiver();
+    const webhook = await make.webhook({ url: receiver.url });
+    await make.delivery({ webhook, started: true, nextAttemptAt: new Date(Date.now() - 120_000) });
+
+    const { metricsUrl } = await startTestWorker(database, { RECONCILE_AFTER: '1s' });
+
+    await expect.poll(() => receiver.received.length, { timeout: 30_000 }).toBe(1);
+    expect(await read(metricsUrl, 'org_api_deliveries_repaired_total')).toBe(1);
+  });
+});
+
+it('counting them reads no webhook that is well', async () => {
+  const { owner, make } = await setupDatabase();
+  const orgId = await make.organization();
+  await owner.pool.query(
+    `insert into organization (id, name, slug, kind, status)
+     select gen_random_uuid(), 'Many', 'many-' || n, 'law_firm', 'active' from generate_series(1, 2000) n`,
+  );
+  await owner.pool.query(
+    `insert into webhook (organization_id, url, event_types, slot)
+     select o.id, 'https://hooks.example.com/', '{client.started}', s from organization o, generate_series(1, 10) s where o.id <> $1`,
+    [orgId],
+  );
+  await owner.pool.query('analyze webhook');
+  const { rows } = await owner.pool.query<{ 'QUERY PLAN': string }>(`explain ${countAilingWebhooksSql}`);
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  expect(plan).not.toContain('Seq Scan');
+  expect(plan.match(/webhook_(parked|failing)/g)).toEqual(['webhook_failing', 'webhook_parked', 'webhook_parked']);
+});

@@ -1,0 +1,51 @@
+import { getClient } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
+import type { Pool } from 'pg';
+import { carryOutPage, listUntold, recordTold } from '#domain/webhooks/redelivery-page.ts';
+import { retryNow } from '../client.ts';
+import type { PageInput, RedeliveryActivities, RedeliveryKey, RedeliveryProgress } from './types.ts';
+
+export interface RedeliveryDependencies {
+  pool: Pool;
+  /** After how long without a page a redelivery counts as left alone, and its workflow is started again. */
+  leaseMs: number;
+  /** Told of a fault of ours before it becomes a failure without its text; the page is tried again. */
+  onFault?: (cause: unknown, redelivery: RedeliveryKey) => void;
+}
+
+/** Workflows told at once. */
+const toldAtOnce = 10;
+
+/** Makes the activities of redeliveries, over the worker's connections. */
+export function createRedeliveryActivities(deps: RedeliveryDependencies): RedeliveryActivities {
+  const { pool, leaseMs, onFault = () => {} } = deps;
+
+  /** Told after the commit and noted then: what dies in between is told again, which a workflow that has tried already does not mind. */
+  async function redeliverPage(input: PageInput): Promise<RedeliveryProgress> {
+    const { organizationId, redeliveryId } = input;
+    const { webhookId, untold, progress, isUnfinished } = await carryOutPage(pool, input, { leaseMs });
+    if (!isUnfinished) return progress;
+    const running = await listUntold(pool, { organizationId, webhookId, untold });
+    const client = getClient();
+    for (let from = 0; from < running.length; from += toldAtOnce) {
+      const some = running.slice(from, from + toldAtOnce);
+      // One whose workflow is gone is overdue by now, and the reconciler begins it anew.
+      await Promise.all(
+        some.map(({ eventId, round }) => retryNow(client, { organizationId, webhookId, eventId }, round)),
+      );
+    }
+    const told = await recordTold(pool, { organizationId, redeliveryId, pages: progress.pages });
+    return told ?? progress;
+  }
+
+  return {
+    redeliverPage: (input) =>
+      redeliverPage(input).catch((cause: unknown) => {
+        onFault(cause, input);
+        // What failed stays in our log: an error's text could carry a value into the history.
+        const failure = ApplicationFailure.create({ message: 'a fault of our own, told in the worker’s log' });
+        failure.stack = '';
+        throw failure;
+      }),
+  };
+}
