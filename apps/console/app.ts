@@ -1,0 +1,92 @@
+import Koa from 'koa';
+import { openDatabase } from '#domain/db/connect.ts';
+import { currentMigration } from '#domain/db/migrations/index.ts';
+import { health } from '#runtime/health.ts';
+import { startServer } from '#runtime/http-server.ts';
+import { describeError, type Logger } from '#runtime/log.ts';
+import { serveMetrics } from '#runtime/metrics-page.ts';
+import type { ConsoleConfig } from './config.ts';
+import { createMetrics } from './metrics.ts';
+import { routes } from './routes.ts';
+import { answers } from './web/answers.ts';
+import { mountPages } from './web/mount.ts';
+import { refuseKeys } from './web/refuse-keys.ts';
+import { serveAssets } from './web/serve-assets.ts';
+import type { ConsoleParts } from './web/visit.ts';
+import { createWorkflows } from './workflows.ts';
+
+/** A running console: where it listens, and how to stop it without losing a request. */
+export interface RunningConsole {
+  url: string;
+  metricsUrl: string;
+  stop(): Promise<void>;
+}
+
+/**
+ * Opens everything the console needs, top to bottom, and serves. `stop` closes in reverse order; it may be called twice.
+ *
+ * @param now the clock that sessions, links and codes live by.
+ */
+export async function startConsole(
+  config: ConsoleConfig,
+  log: Logger,
+  now: () => Date = () => new Date(),
+): Promise<RunningConsole> {
+  let draining = false;
+  const isDraining = () => draining;
+  const { trustedProxies, keys, sealingKeys, relyingParty } = config;
+
+  const database = await openDatabase({
+    url: config.databaseUrl,
+    applicationName: 'org-console',
+    poolMax: config.databasePoolMax,
+  });
+  const { pool } = database;
+  const metrics = createMetrics(pool);
+  const workflows = createWorkflows(config.temporal);
+  const parts: ConsoleParts = {
+    ...{ region: config.region, em: database.orm.em, pool, keys, sealingKeys, webhookAllow: config.webhookAllow },
+    ...{ factors: { sealingKeys, relyingParty }, workflows, apiUrl: config.apiUrl, origin: config.origin, now },
+  };
+
+  const app = new Koa();
+  app.silent = true;
+  app.on('error', (error) => log.error({ error: describeError(error) }, 'an answer could not be sent'));
+  app.use(answers({ log, metrics, https: config.origin.startsWith('https:'), isDraining }));
+  app.use(health({ pool, migration: currentMigration, isDraining }));
+  app.use(refuseKeys({ pool, keys, trustedProxies }));
+  app.use(serveAssets);
+  app.use(mountPages({ routes, parts, trustedProxies }));
+
+  const metricsServer = await startServer({
+    handler: serveMetrics(metrics.registry),
+    host: config.host,
+    port: config.metricsPort,
+  });
+  const server = await startServer({
+    handler: app.callback(),
+    host: config.host,
+    port: config.port,
+    drainDelayMs: config.drainDelayMs,
+    onDraining: () => {
+      draining = true;
+    },
+  });
+
+  async function close(): Promise<void> {
+    await server.stop();
+    await workflows.close();
+    await metricsServer.stop();
+    await database.close();
+  }
+  log.info({ url: server.url, metricsUrl: metricsServer.url }, 'the console is listening');
+  let stopping: Promise<void> | undefined;
+  return {
+    url: server.url,
+    metricsUrl: metricsServer.url,
+    stop: () => {
+      stopping ??= close();
+      return stopping;
+    },
+  };
+}

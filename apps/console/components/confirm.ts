@@ -1,0 +1,33 @@
+import { type FormState, freshForm } from '../web/form.ts';
+import { type Child, type Html, html } from '../web/html.ts';
+import type { Visit } from '../web/visit.ts';
+import { form } from './form.ts';
+
+/**
+ * A question before what cannot be taken back: a part of the page that opens (no script needed), says what will happen, and holds the form that does it.
+ * It stands open when its form was refused.
+ */
+export function confirm(
+  visit: Visit,
+  parts: {
+    /** What opens it: `Revoke…`. */
+    summary: string;
+    about?: string;
+    /** What will happen, and to whom. */
+    consequences: Child;
+    action: string;
+    button: string;
+    fields?: Child;
+    state?: FormState;
+    kind?: 'primary' | 'danger';
+  },
+): Html {
+  const { summary, about, consequences, action, button, fields, state = freshForm(), kind = 'danger' } = parts;
+  const isOpen = state.problem !== null || Object.keys(state.problems).length > 0;
+  const inner = html`<summary role="button" class="${kind === 'danger' ? 'danger outline' : 'secondary outline'}">${summary}${about ? html`<span class="visually-hidden"> ${about}</span>` : null}</summary>
+    <div class="consequences">${consequences}</div>
+    ${form(visit, { action, state, fields, button, kind })}`;
+  return isOpen
+    ? html`<details class="confirm" open>${inner}</details>`
+    : html`<details class="confirm">${inner}</details>`;
+}

@@ -1,0 +1,123 @@
+import { regions } from '#domain/contract/regions.ts';
+import type { Permission } from '#domain/contract/scopes.ts';
+import type { SessionMembership } from '#domain/identity/types.ts';
+import type { Page } from '../web/answer.ts';
+import { assets } from '../web/assets.ts';
+import { type Child, type Html, html, nothing } from '../web/html.ts';
+import type { Visit } from '../web/visit.ts';
+import { buttonForm } from './form.ts';
+import { notice } from './notice.ts';
+
+/** The places of an organization, and what one must hold to find each in the navigation; null: every member. */
+const places: readonly { label: string; path: string; permission: Permission | null; or?: Permission }[] = [
+  { label: 'Overview', path: '', permission: null },
+  { label: 'API keys', path: '/keys', permission: 'org.keys.manage' },
+  { label: 'Webhooks', path: '/webhooks', permission: 'org.webhooks.manage' },
+  { label: 'Members & roles', path: '/members', permission: 'org.members.read' },
+  { label: 'Clients & seats', path: '/clients', permission: 'org.clients.read', or: 'org.seats.manage' },
+  { label: 'Activity', path: '/activity', permission: 'org.activity.read' },
+];
+
+/** htmx: only what its attributes say, only to us, no style of its own in the page, no history of its own. */
+const htmxConfig = 'includeIndicatorCSS:false, mode:same-origin, history:false, defaultTimeout:10000';
+
+/** The whole document around a page: head, navigation of the organization, what the last page had to say, heading, body. */
+export function layout(visit: Visit | null, page: Page): Html {
+  const membership = visit === null ? null : membershipOf(visit);
+  const { session } = visit ?? { session: null };
+  return html`<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <title>${page.title}${membership ? ` · ${membership.organizationName}` : ''} · Organization console</title>
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <meta name="htmx-config" content="${htmxConfig}">
+    <meta name="robots" content="noindex">
+    <link rel="icon" href="${assets.icon.path}" type="image/svg+xml">
+    <link rel="stylesheet" href="${assets.pico.path}">
+    <link rel="stylesheet" href="${assets.style.path}">
+    <script src="${assets.htmx.path}" defer></script>
+    ${page.passkeys ? html`<script src="${assets.webauthn.path}" defer></script>` : nothing}
+    <script src="${assets.script.path}" defer></script>
+  </head>
+  <body>
+    <a class="skip" href="#main">Skip to the page</a>
+    <header class="top">
+      <div class="top-line">
+        <div class="brand"><a class="mark" href="${membership ? `/o/${membership.organizationId}` : '/'}"><img src="${assets.icon.path}" alt="" width="24" height="24"><span>Organization console</span></a>
+          ${visit ? html`<span class="region">${regions[visit.console.region].name}</span>` : nothing}</div>
+        ${visit && session?.state === 'full' ? account(visit, membership) : nothing}
+      </div>
+      ${visit && membership ? navigation(visit.path, membership) : nothing}
+    </header>
+    <main id="main" tabindex="-1" class="${session?.state === 'full' ? 'wide' : 'narrow'}">
+      ${page.trail.length === 0 ? nothing : trailOf(page.trail)}
+      ${visit?.told ? notice('good', visit.told) : nothing}
+      <h1>${page.title}</h1>
+      ${page.body}
+    </main>
+    <p class="visually-hidden" role="status" data-said></p>
+  </body>
+</html>`;
+}
+
+/** The organization of the path, when its visitor is an active member of it. */
+function membershipOf(visit: Visit): SessionMembership | null {
+  const { session, params } = visit;
+  if (session?.state !== 'full') return null;
+  return (
+    session.memberships.find(({ organizationId, status }) => organizationId === params.orgId && status === 'active') ??
+    null
+  );
+}
+
+function navigation(path: string, membership: SessionMembership): Html {
+  const base = `/o/${membership.organizationId}`;
+  const isHere = (place: string) =>
+    place === '' ? path === base : path === base + place || path.startsWith(`${base}${place}/`);
+  const seen = places.filter(
+    ({ permission, or = permission }) =>
+      permission === null || or === null || [permission, or].some((one) => membership.permissions.includes(one)),
+  );
+  return html`<nav class="places" aria-label="Organization"><ul>${seen.map(
+    (place) =>
+      html`<li><a href="${base}${place.path}"${isHere(place.path) ? html` aria-current="page"` : nothing}>${place.label}</a></li>`,
+  )}</ul></nav>`;
+}
+
+/** Who is signed in, the organizations they may go to, and the way out. */
+function account(visit: Visit, here: SessionMembership | null): Html {
+  const { session } = visit;
+  if (session === null) return nothing;
+  const others = session.memberships.filter(
+    ({ organizationId, status }) => status === 'active' && organizationId !== here?.organizationId,
+  );
+  return html`<details class="menu"><summary><span>${here ? here.organizationName : session.email}</span></summary>
+    <div class="menu-body">
+      ${here ? html`<p class="quiet">Signed in as ${here.name}<br>${session.email}</p>` : nothing}
+      ${
+        others.length === 0
+          ? nothing
+          : html`<p class="menu-heading">Go to</p><ul>${others.map(
+              ({ organizationId, organizationName }) =>
+                html`<li><a href="/o/${organizationId}">${organizationName}</a></li>`,
+            )}</ul>`
+      }
+      <ul><li><a href="/account">Your account</a></li></ul>
+      ${buttonForm(visit, { action: '/sign-out', button: 'Sign out' })}
+    </div>
+  </details>`;
+}
+
+function trailOf(trail: Page['trail']): Html {
+  return html`<nav class="trail" aria-label="Above this page"><ul>${[...trail]
+    .reverse()
+    .map(([label, href]) => html`<li><a href="${href}">${label}</a></li>`)}</ul></nav>`;
+}
+
+/** A page that says why there is no page: what happened, what to do next. `requestId` for faults of ours, to quote. */
+export function problemBody(parts: { sentence: string; next?: Child; requestId?: string }): Html {
+  return html`<p>${parts.sentence}</p>${parts.next ? html`<p>${parts.next}</p>` : nothing}
+    ${parts.requestId ? html`<p class="quiet">When you ask for help, quote <code>${parts.requestId}</code>.</p>` : nothing}`;
+}

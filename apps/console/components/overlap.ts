@@ -1,0 +1,16 @@
+import type { z } from 'zod';
+
+/** How long the old one of two keys or secrets goes on, in hours, up to `maxDays`: the choices of a select field, and the form's field. `none` says what no overlap means. */
+export function overlapField(maxDays: number, { none, problem }: { none: string; problem: string }) {
+  const choices = [
+    { value: '0', label: none },
+    { value: '1', label: '1 hour' },
+    ...Array.from({ length: maxDays }, (_, index) => ({
+      value: String((index + 1) * 24),
+      label: index === 0 ? '1 day' : `${index + 1} days`,
+    })),
+  ];
+  const hours = (text: z.ZodString) =>
+    text.refine((given) => choices.some(({ value }) => value === given), problem).transform(Number);
+  return { choices, hours };
+}

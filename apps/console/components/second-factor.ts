@@ -1,0 +1,95 @@
+import type { startPasskeyUse } from '#domain/identity/second-factor.ts';
+import type { FormState } from '../web/form.ts';
+import { type Child, type Html, html, nothing } from '../web/html.ts';
+import type { Visit } from '../web/visit.ts';
+import { form, hiddenField, textField } from './form.ts';
+import { notice } from './notice.ts';
+
+/** The fields by which a second factor is given, whatever form they stand in; one of them is filled in. */
+export const factorFields = { code: 'factorCode', passkey: 'factorPasskey', recoveryCode: 'factorRecovery' } as const;
+
+/** What a person can give as second factor now. `passkey`: what their browser is asked with; null when they have none. */
+export interface FactorsToGive {
+  hasTotp: boolean;
+  passkey: Awaited<ReturnType<typeof startPasskeyUse>> | null;
+}
+
+/** The ways to give the second factor, each a form of its own to the same address. `carried` are fields that each takes along. */
+export function secondFactorForms(
+  visit: Visit,
+  parts: { action: string; factors: FactorsToGive; state: FormState; carried?: Child },
+): Html {
+  const { action, factors, state, carried } = parts;
+  const each = { action, state: { ...state, problem: null } };
+  return html`<div class="second-factor">
+    ${state.problem === null ? nothing : notice('bad', state.problem)}
+    ${factors.passkey === null ? nothing : passkeyForm(visit, { ...each, ...carriedOf(carried), ceremony: 'get', options: factors.passkey, field: factorFields.passkey, button: 'Use a passkey' })}
+    ${factors.passkey !== null && factors.hasTotp ? html`<p class="or">or</p>` : nothing}
+    ${
+      factors.hasTotp
+        ? form(visit, {
+            ...each,
+            fields: html`${carried}${codeField(each.state, factorFields.code, factors.passkey === null)}`,
+            button: 'Continue',
+            kind: factors.passkey === null ? 'primary' : 'secondary',
+          })
+        : nothing
+    }
+    <details class="aside"><summary>Not at hand? Use a recovery code</summary>
+      ${form(visit, {
+        ...each,
+        fields: html`${carried}${textField(each.state, {
+          name: factorFields.recoveryCode,
+          label: 'Recovery code',
+          hint: 'One of the ten that you kept when you enrolled. Each works once.',
+          exact: true,
+          maxLength: 60,
+        })}`,
+        button: 'Use the recovery code',
+        kind: 'secondary',
+      })}
+    </details>
+  </div>`;
+}
+
+/** Six digits of an authenticator app. */
+export function codeField(state: FormState, name: string, autofocus = false): Html {
+  return textField(state, {
+    ...{
+      name,
+      label: 'Code of your authenticator app',
+      hint: 'Six digits, new every 30 seconds.',
+      autocomplete: 'one-time-code',
+    },
+    ...{ inputMode: 'numeric', maxLength: 9, exact: true, autofocus },
+  });
+}
+
+/**
+ * A form that the browser's passkey fills in: the script asks it (`create` a new one, `get` an answer of a known one), puts the answer into `field` and sends the form.
+ * `options` hold no secret.
+ */
+export function passkeyForm(
+  visit: Visit,
+  parts: {
+    action: string;
+    state: FormState;
+    ceremony: 'create' | 'get';
+    options: object;
+    field: string;
+    button: string;
+    carried?: Child;
+    fields?: Child;
+  },
+): Html {
+  const { action, state, ceremony, options, field, button, carried, fields } = parts;
+  return form(visit, {
+    ...{ action, state, button },
+    attributes: { 'data-passkey': ceremony, 'data-options': JSON.stringify(options), 'data-field': field },
+    fields: html`${carried}${hiddenField(field, '')}${fields}
+      <p class="problem" data-passkey-problem role="alert" hidden></p>
+      <noscript><p class="problem">Passkeys need JavaScript. Allow it for this page, or use another way.</p></noscript>`,
+  });
+}
+
+const carriedOf = (carried: Child | undefined) => (carried === undefined ? {} : { carried });

@@ -1,0 +1,56 @@
+import { type Html, html } from '../web/html.ts';
+
+/** How long the steps of a request took, in ms; null or absent when a step was not completed or not needed. */
+export type Timings = Readonly<Record<string, number | null | undefined>>;
+
+const steps = [
+  { key: 'dns', label: 'name lookup' },
+  { key: 'connect', label: 'connection' },
+  { key: 'tls', label: 'TLS' },
+  { key: 'firstByte', label: 'waiting for the answer' },
+] as const;
+
+interface Part {
+  key: string;
+  label: string;
+  ms: number;
+}
+
+/**
+ * Where an attempt's time went: a bar with a part per step, and the same in words beside it.
+ *
+ * @param scaleMs how many ms the whole width is; pictures that stand together share it, so that a slow one is seen at once.
+ */
+export function timingPicture(timings: Timings, scaleMs: number): Html {
+  const totalMs = timings.total ?? 0;
+  const parts = partsOf(timings, totalMs);
+  const width = (ms: number) => Math.round((ms / Math.max(scaleMs, 1)) * 1_000) / 10;
+  let left = 0;
+  const bars = parts.map(({ key, ms }) => {
+    const x = left;
+    left += width(ms);
+    return html`<rect class="step-${key}" x="${x}" y="0" width="${Math.max(width(ms), 0.3)}" height="6"/>`;
+  });
+  const words = [...parts.map(({ label, ms }) => `${label} ${inMs(ms)}`), `${inMs(totalMs)} in all`];
+  return html`<div class="timings">
+    <svg viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label="Where the time went: ${words.join(', ')}"><rect class="track" x="0" y="0" width="100" height="6"/>${bars}</svg>
+    <p class="quiet">${parts.map(({ key, label, ms }) => html`<span class="step"><span class="swatch step-${key}" aria-hidden="true"></span>${label} ${inMs(ms)}</span> `)}<span class="step">${inMs(totalMs)} in all</span></p>
+  </div>`;
+}
+
+/** The longest of the attempts that are shown together, and 100 ms at least: what is quick should look quick. */
+export const scaleOf = (all: readonly (Timings | null)[]): number =>
+  Math.max(100, ...all.map((timings) => timings?.total ?? 0));
+
+function partsOf(timings: Timings, totalMs: number): Part[] {
+  const known = steps.flatMap(({ key, label }): Part[] => {
+    const ms = timings[key];
+    return typeof ms === 'number' ? [{ key, label, ms }] : [];
+  });
+  const rest = totalMs - known.reduce((sum, { ms }) => sum + ms, 0);
+  if (rest < 1) return known;
+  const isAnswered = typeof timings.firstByte === 'number';
+  return [...known, { key: 'rest', label: isAnswered ? 'reading it' : 'until it was given up', ms: rest }];
+}
+
+const inMs = (ms: number): string => (ms < 10_000 ? `${ms} ms` : `${Math.round(ms / 100) / 10} s`);

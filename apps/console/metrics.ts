@@ -1,0 +1,42 @@
+import type { Pool } from 'pg';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+/** The console's Prometheus metrics. Labels are route names, methods, statuses and codes: never a person, an organization or an address. */
+export function createMetrics(pool: Pool) {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  const requests = new Histogram({
+    name: 'org_console_request_duration_seconds',
+    help: 'Time from a request’s arrival to its answer, by route and status; its count is the number of requests.',
+    labelNames: ['operation', 'status'],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers,
+  });
+  const refusedForms = new Counter({
+    name: 'org_console_refused_forms_total',
+    help: 'Forms that were not carried out, by reason.',
+    labelNames: ['code'],
+    registers,
+  });
+  new Gauge({
+    name: 'org_console_database_connections',
+    help: 'Connections of the pool, by state; waiting are requests without one.',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      this.set({ state: 'open' }, pool.totalCount);
+      this.set({ state: 'idle' }, pool.idleCount);
+      this.set({ state: 'waiting' }, pool.waitingCount);
+    },
+  });
+  return {
+    registry,
+    observe(operation: string, method: string, status: number, code: string | undefined, seconds: number): void {
+      requests.observe({ operation, status }, seconds);
+      if (method === 'POST' && code !== undefined) refusedForms.inc({ code });
+    },
+  };
+}
+
+export type Metrics = ReturnType<typeof createMetrics>;

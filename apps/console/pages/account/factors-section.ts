@@ -1,0 +1,39 @@
+import type { FactorListing } from '#domain/identity/types.ts';
+import { confirm } from '../../components/confirm.ts';
+import { buttonForm } from '../../components/form.ts';
+import { table } from '../../components/table.ts';
+import { relativeTime, time } from '../../components/time.ts';
+import { type Html, html } from '../../web/html.ts';
+import type { PersonVisit } from '../../web/visit.ts';
+
+const kinds = { totp: 'Authenticator app', passkey: 'Passkey' } as const;
+
+/** The section of the account page. */
+export function factorsSection(visit: PersonVisit, factors: readonly FactorListing[]): Html {
+  return html`<section aria-labelledby="factors"><h2 id="factors">Second factors</h2>
+    <p>Two are better than one: when one is lost, the other lets you in. A passkey is quicker than codes and cannot be phished.</p>
+    ${table<FactorListing>({
+      caption: 'Your second factors',
+      columns: [
+        { heading: 'Name', main: true, cell: ({ name }) => name },
+        { heading: 'Kind', cell: ({ kind }) => kinds[kind] },
+        { heading: 'Added', cell: ({ createdAt }) => time(createdAt) },
+        { heading: 'Last used', cell: ({ lastUsedAt }) => relativeTime(lastUsedAt, 'never') },
+      ],
+      rows: factors,
+      actions: ({ id, name }) =>
+        factors.length === 1
+          ? html`<span class="quiet">The last one stays</span>`
+          : confirm(visit, {
+              summary: 'Remove…',
+              about: name,
+              consequences: html`<p>“${name}” no longer lets you in, and your other sessions end.</p>`,
+              action: `/account/factors/${id}/remove`,
+              button: 'Remove it',
+            }),
+    })}
+    <div class="actions">
+      ${buttonForm(visit, { action: '/account/factors/passkey/start', button: 'Add a passkey' })}
+      ${buttonForm(visit, { action: '/account/factors/totp/start', button: 'Add an authenticator app' })}
+    </div></section>`;
+}

@@ -1,0 +1,37 @@
+import { listFactors } from '#domain/identity/factors.ts';
+import { linkButton } from '../../components/link.ts';
+import { notice } from '../../components/notice.ts';
+import { facts } from '../../components/table.ts';
+import { type Page, page } from '../../web/answer.ts';
+import { type FormState, freshForm } from '../../web/form.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
+import type { PersonVisit } from '../../web/visit.ts';
+import { factorsSection } from './factors-section.ts';
+import { recoverySection } from './recovery-section.ts';
+import { sessionsSection } from './sessions-section.ts';
+
+/** Everything of one's own sign-in. `state` is that of the form that was refused; its sentence stands on top. */
+export async function accountPage(visit: PersonVisit, state: FormState = freshForm()): Promise<Page> {
+  const { session, console } = visit;
+  const { factors, recoveryCodesLeft } = await listFactors(console.em, session);
+  return page({
+    title: 'Your account',
+    body: html`${state.problem === null ? nothing : notice('bad', state.problem)}
+      ${facts([
+        ['You sign in as', session.email],
+        ['Member of', memberOf(visit)],
+      ])}
+      ${factorsSection(visit, factors)}
+      ${recoverySection(visit, recoveryCodesLeft)}
+      <section aria-labelledby="password"><h2 id="password">Password</h2><p>Changing it ends your other sessions.</p>
+        <p class="actions">${linkButton('/account/password', 'Change the password', 'secondary')}</p></section>
+      ${await sessionsSection(visit)}`,
+  });
+}
+
+/** Here too because a role may not show its holder the page of members, where one leaves as well. */
+const memberOf = ({ session }: PersonVisit): Html =>
+  html`<ul class="plain-list">${session.memberships.map(
+    ({ organizationId, organizationName, status }) =>
+      html`<li><bdi>${organizationName}</bdi>${status === 'active' ? html` · <a href="/o/${organizationId}/leave">Leave<span class="visually-hidden"> ${organizationName}</span>…</a>` : nothing}</li>`,
+  )}</ul>`;

@@ -1,0 +1,46 @@
+import { z } from 'zod';
+import { changePassword } from '#domain/identity/change-password.ts';
+import { form, textField } from '../../components/form.ts';
+import { passwordHint } from '../../components/password-hint.ts';
+import { type Page, page, redirect } from '../../web/answer.ts';
+import { type FormState, freshForm, typedSecret } from '../../web/form.ts';
+import { html } from '../../web/html.ts';
+import { person } from '../../web/route.ts';
+import type { PersonVisit } from '../../web/visit.ts';
+
+/** Changing one's password; the other sessions end with it. */
+export const passwordRoutes = [
+  person.view({
+    name: 'showPassword',
+    path: '/account/password',
+    show: (visit) => passwordPage(visit, freshForm()),
+  }),
+
+  person.action({
+    name: 'changePassword',
+    path: '/account/password',
+    stepUp: true,
+    form: z.object({ oldPassword: typedSecret('The old password'), newPassword: typedSecret('The new password') }),
+    async act({ console, session, visitor }, { oldPassword, newPassword }) {
+      const { token } = await changePassword(console.em, session, { oldPassword, newPassword, visitor }, console.now);
+      return redirect('/account', {
+        session: { token },
+        told: 'Your password is changed, and your other sessions are over.',
+      });
+    },
+    again: passwordPage,
+  }),
+];
+
+function passwordPage(visit: PersonVisit, state: FormState): Page {
+  return page({
+    title: 'Change your password',
+    trail: [['Your account', '/account']],
+    body: form(visit, {
+      ...{ action: '/account/password', state, button: 'Change the password' },
+      fields: html`
+        ${textField(state, { name: 'oldPassword', label: 'Old password', type: 'password', autocomplete: 'current-password' })}
+        ${textField(state, { name: 'newPassword', label: 'New password', hint: passwordHint, type: 'password', autocomplete: 'new-password' })}`,
+    }),
+  });
+}

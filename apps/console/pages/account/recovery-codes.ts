@@ -1,0 +1,28 @@
+import { z } from 'zod';
+import { renewRecoveryCodes } from '#domain/identity/factors.ts';
+import { linkButton } from '../../components/link.ts';
+import { recoveryCodes } from '../../components/recovery-codes.ts';
+import { page } from '../../web/answer.ts';
+import { html } from '../../web/html.ts';
+import { person } from '../../web/route.ts';
+import { accountPage } from './page.ts';
+
+/** New recovery codes instead of the old. */
+export const recoveryRoutes = [
+  person.action({
+    name: 'renewRecoveryCodes',
+    path: '/account/recovery-codes',
+    stepUp: true,
+    once: true,
+    form: z.object({}),
+    async act({ console, session, visitor }) {
+      const codes = await renewRecoveryCodes(console.em, session, visitor, console.now);
+      return page({
+        title: 'Your new recovery codes',
+        trail: [['Your account', '/account']],
+        body: html`${recoveryCodes(codes)}<p class="actions">${linkButton('/account', 'I have kept them')}</p>`,
+      });
+    },
+    again: accountPage,
+  }),
+];

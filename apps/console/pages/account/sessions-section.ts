@@ -1,0 +1,40 @@
+import { listSessions } from '#domain/identity/sessions.ts';
+import type { SessionListing } from '#domain/identity/types.ts';
+import { buttonForm } from '../../components/form.ts';
+import { badge } from '../../components/notice.ts';
+import { table } from '../../components/table.ts';
+import { relativeTime, time } from '../../components/time.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
+import type { PersonVisit } from '../../web/visit.ts';
+import { describeBrowser } from './browser.ts';
+
+/** The section of the account page. */
+export async function sessionsSection(visit: PersonVisit): Promise<Html> {
+  const { console, session } = visit;
+  const sessions = await listSessions(console.em, session, console.now());
+  return html`<section aria-labelledby="sessions"><h2 id="sessions">Sessions</h2>
+    <p>Where you are signed in now. Each ends by itself after 30 minutes without use, or 12 hours. If you do not know one, end it and change your password.</p>
+    ${table<SessionListing>({
+      caption: 'Your sessions',
+      columns: [
+        {
+          heading: 'Browser',
+          main: true,
+          cell: ({ userAgent, isThis }) =>
+            html`${describeBrowser(userAgent)} ${isThis ? badge('good', 'this one') : nothing}`,
+        },
+        { heading: 'Address', cell: ({ address }) => address ?? 'unknown' },
+        { heading: 'Signed in', cell: ({ createdAt }) => time(createdAt) },
+        { heading: 'Last used', cell: ({ lastSeenAt }) => relativeTime(lastSeenAt) },
+      ],
+      rows: sessions,
+      actions: ({ id, userAgent, isThis }) =>
+        buttonForm(visit, {
+          action: isThis ? '/sign-out' : `/account/sessions/${id}/end`,
+          button: isThis ? 'Sign out' : 'End',
+          about: `the session of ${describeBrowser(userAgent)}`,
+        }),
+    })}
+    ${sessions.length > 1 ? buttonForm(visit, { action: '/account/sessions/end-others', button: 'End all others' }) : nothing}
+  </section>`;
+}

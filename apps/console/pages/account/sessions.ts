@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { endOtherSessions, endSession } from '#domain/identity/sessions.ts';
+import { redirect } from '../../web/answer.ts';
+import { person } from '../../web/route.ts';
+import { accountPage } from './page.ts';
+
+/** A person's own sessions: ended, one or all others, with a fresh second factor (ASVS 7.5.2); for one's own there is signing out. */
+export const sessionRoutes = [
+  person.action({
+    name: 'endSession',
+    path: '/account/sessions/:sessionId/end',
+    stepUp: true,
+    form: z.object({}),
+    async act({ console, session, params, visitor }) {
+      const sessionId = params.sessionId ?? '';
+      await endSession(console.em, session, sessionId, visitor);
+      return sessionId === session.id
+        ? redirect('/sign-in', { told: 'You are signed out.', session: 'ended' })
+        : redirect('/account', { told: 'That session is over.' });
+    },
+    again: accountPage,
+  }),
+
+  person.action({
+    name: 'endOtherSessions',
+    path: '/account/sessions/end-others',
+    stepUp: true,
+    form: z.object({}),
+    async act({ console, session, visitor }) {
+      const ended = await endOtherSessions(console.em, session, visitor);
+      return redirect('/account', {
+        told: ended === 1 ? 'One other session is over.' : `${ended} other sessions are over.`,
+      });
+    },
+    again: accountPage,
+  }),
+];

@@ -1,0 +1,54 @@
+import type { ClientListing } from '#domain/organization/list-clients.ts';
+import type { SeatListing } from '#domain/organization/list-seats.ts';
+import { called } from '../../components/called.ts';
+import { badge } from '../../components/notice.ts';
+import type { Column } from '../../components/table.ts';
+import { time } from '../../components/time.ts';
+import { type Page, PermissionNeeded } from '../../web/answer.ts';
+import { type Html, html } from '../../web/html.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+
+export const kindWords = { attorney: 'Attorney', neutral: 'Neutral' } as const;
+
+/** Why a seat ended. */
+export const seatEndWords = {
+  ended_by_organization: 'you ended it',
+  access_ended: 'the access ended',
+  subscription_ended: 'the subscription ended',
+} as const;
+
+export const clientState = ({ status }: Pick<ClientListing, 'status'>): Html =>
+  status === 'active' ? badge('good', 'active') : badge('plain', 'ended');
+
+/** Seats are given and ended by people who need not see the roster (the role Billing): they may see the families whom it is about. @throws PermissionNeeded */
+export function assertMaySeeSeats(visit: MemberVisit): void {
+  if (!visit.may('org.clients.read') && !visit.may('org.seats.manage')) throw new PermissionNeeded('org.clients.read');
+}
+
+/** The roster above a page, for whoever may see it. */
+export const clientsTrail = (visit: MemberVisit): Page['trail'] =>
+  visit.may('org.clients.read') ? [['Clients', visit.at('/clients')]] : [];
+
+/** The columns of the roster, and of the families that could have a seat. */
+export const clientColumns = (visit: MemberVisit): Column<ClientListing>[] => [
+  {
+    heading: 'Family',
+    main: true,
+    cell: ({ grantId, family }) => html`<a href="${visit.at(`/clients/${grantId}`)}">${called(family)}</a>`,
+  },
+  { heading: 'Professional', cell: ({ professional }) => called(professional) },
+  { heading: 'Kind', cell: ({ kind }) => kindWords[kind] },
+  { heading: 'Since', cell: ({ since }) => time(since) },
+];
+
+/** The columns that every list of seats has. */
+export const seatColumns = (visit: MemberVisit): Column<SeatListing>[] => [
+  {
+    heading: 'Family',
+    main: true,
+    cell: ({ grantId, family }) => html`<a href="${visit.at(`/clients/${grantId}`)}">${called(family)}</a>`,
+  },
+  { heading: 'Professional', cell: ({ professional }) => called(professional) },
+  { heading: 'Kind', cell: ({ kind }) => kindWords[kind] },
+  { heading: 'Given', cell: ({ givenAt }) => time(givenAt) },
+];

@@ -1,0 +1,101 @@
+import { type ClientDetails, getClient } from '#domain/organization/list-clients.ts';
+import { getSeatPlaces, listSeatsOfGrant, type SeatListing } from '#domain/organization/list-seats.ts';
+import { cut } from '../../components/called.ts';
+import { buttonForm } from '../../components/form.ts';
+import { linkButton } from '../../components/link.ts';
+import { notice } from '../../components/notice.ts';
+import { facts, table } from '../../components/table.ts';
+import { time } from '../../components/time.ts';
+import { type Page, page } from '../../web/answer.ts';
+import { type FormState, freshForm } from '../../web/form.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
+import { member } from '../../web/route.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+import { memberPath } from '../members/path.ts';
+import { assertMaySeeSeats, clientState, clientsTrail, kindWords, seatEndWords } from './cells.ts';
+
+/** One family's access to one professional, and its seats. */
+export const clientRoutes = [
+  member.view({
+    name: 'showClient',
+    path: '/clients/:grantId',
+    show: (visit) => clientPage(visit, freshForm()),
+  }),
+];
+
+/** `state` is that of the form that was refused; its sentence stands on top. */
+export async function clientPage(visit: MemberVisit, state: FormState): Promise<Page> {
+  assertMaySeeSeats(visit);
+  const { em } = visit.console;
+  const { organizationId } = visit.organization;
+  const client = await getClient(em, organizationId, visit.params.grantId ?? '');
+  const seats = await listSeatsOfGrant(em, organizationId, client.grantId);
+  return page({
+    title: cut(client.family, 80),
+    trail: clientsTrail(visit),
+    body: html`
+      ${state.problem === null ? nothing : notice('bad', state.problem)}
+      ${facts([
+        client.family.length > 80 && ['Family', html`<bdi>${client.family}</bdi>`],
+        ['Professional', professional(visit, client)],
+        ['Kind', kindWords[client.kind]],
+        ['Since', time(client.since)],
+        ['Ends', time(client.endsAt, 'no end is planned')],
+        [
+          'State',
+          html`${clientState(client)} ${client.endReason === 'moved' ? html`<span class="quiet">It was moved to a colleague.</span>` : nothing}`,
+        ],
+      ])}
+      ${await seatSection(visit, client, seats)}
+      ${client.status === 'active' && visit.may('org.seats.manage') ? accessSection(visit, client) : nothing}`,
+  });
+}
+
+function professional(visit: MemberVisit, { professionalId, professional: name }: ClientDetails): Html {
+  const shown = html`<bdi>${cut(name, 200)}</bdi>`;
+  return visit.may('org.members.read') ? html`<a href="${memberPath(visit, professionalId)}">${shown}</a>` : shown;
+}
+
+async function seatSection(visit: MemberVisit, client: ClientDetails, seats: readonly SeatListing[]): Promise<Html> {
+  const held = seats.find(({ endedAt }) => endedAt === null);
+  const over = seats.filter(({ endedAt }) => endedAt !== null);
+  return html`<section aria-labelledby="seat"><h2 id="seat">Seat</h2>
+    ${held === undefined ? await withoutSeat(visit, client) : withSeat(visit, held)}
+    ${
+      over.length === 0
+        ? nothing
+        : table<SeatListing>({
+            caption: 'Seats of this access that are over',
+            rows: over,
+            columns: [
+              { heading: 'Given', main: true, cell: ({ givenAt }) => time(givenAt) },
+              { heading: 'Ended', cell: ({ endedAt }) => time(endedAt) },
+              { heading: 'Why', cell: ({ endReason }) => (endReason === null ? '' : seatEndWords[endReason]) },
+            ],
+          })
+    }</section>`;
+}
+
+function withSeat(visit: MemberVisit, { seatId, givenAt }: SeatListing): Html {
+  return html`<p>The family holds a seat through this access, since ${time(givenAt)}.</p>
+    ${visit.may('org.seats.manage') ? html`<p class="actions">${linkButton(visit.at(`/clients/seats/${seatId}/end`), 'End the seat…', 'secondary')}</p>` : nothing}`;
+}
+
+async function withoutSeat(visit: MemberVisit, client: ClientDetails): Promise<Html> {
+  if (client.status === 'ended') return html`<p>A seat needs access that is active; this has ended.</p>`;
+  if (client.hasSeatElsewhere)
+    return html`<p>The family holds a seat through other access already, and a family has one at most.</p>`;
+  if (!visit.may('org.seats.manage')) return html`<p>None.</p>`;
+  const { free, total } = await getSeatPlaces(visit.console.em, visit.organization.organizationId);
+  if (free === 0)
+    return html`<p>None, and all ${total.toLocaleString('en')} places are taken. <a href="${visit.at('/clients/seats')}">End a seat first</a>.</p>`;
+  return html`<p>None. ${free.toLocaleString('en')} of ${total.toLocaleString('en')} places ${free === 1 ? 'is' : 'are'} free.</p>
+    ${buttonForm(visit, { action: visit.at(`/clients/${client.grantId}/seat`), button: 'Give a seat', kind: 'primary' })}`;
+}
+
+function accessSection(visit: MemberVisit, { grantId }: ClientDetails): Html {
+  const here = visit.at(`/clients/${grantId}`);
+  return html`<section aria-labelledby="access"><h2 id="access">Access</h2>
+    <p>Moving it gives the family to a colleague; ending it is for good. Both end a seat that it carries.</p>
+    <p class="actions">${linkButton(`${here}/move`, 'Move to a colleague…', 'secondary')}${linkButton(`${here}/end`, 'End the access…', 'secondary')}</p></section>`;
+}

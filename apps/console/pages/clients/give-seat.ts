@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import { type ClientListing, listEligibleClients } from '#domain/organization/list-clients.ts';
+import { getSeatPlaces } from '#domain/organization/list-seats.ts';
+import { giveSeat } from '#domain/organization/seats.ts';
+import { emptyState } from '../../components/empty-state.ts';
+import { buttonForm, textField } from '../../components/form.ts';
+import { notice } from '../../components/notice.ts';
+import { pager } from '../../components/pager.ts';
+import { searchForm, searchText } from '../../components/search-form.ts';
+import { table } from '../../components/table.ts';
+import { type Page, page, redirect } from '../../web/answer.ts';
+import { type FormState, freshForm, textOf } from '../../web/form.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
+import { member } from '../../web/route.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+import { clientColumns, clientsTrail } from './cells.ts';
+import { clientPage } from './client.ts';
+
+const eligiblePerPage = 50;
+
+/** Giving a seat: to a family of the list of those that could have one, or from the page of its access. */
+export const giveSeatRoutes = [
+  member.view({
+    name: 'showGiveSeat',
+    path: '/clients/seats/give',
+    permission: 'org.seats.manage',
+    query: z.object({ q: searchText, after: z.uuid().nullable().catch(null) }),
+    show: (visit, { q, after }) => givePage(visit, freshForm(), q, after),
+  }),
+
+  member.action({
+    name: 'giveSeat',
+    path: '/clients/:grantId/seat',
+    permission: 'org.seats.manage',
+    form: z.object({ from: z.enum(['list', 'client']).catch('client') }),
+    async act(visit, { from }) {
+      const grantId = visit.params.grantId ?? '';
+      await giveSeat(visit.console.em, { organizationId: visit.organization.organizationId, grantId, by: visit.by });
+      return redirect(visit.at(from === 'list' ? '/clients/seats/give' : `/clients/${grantId}`), {
+        told: 'The seat is given.',
+      });
+    },
+    again: (visit, state) =>
+      textOf(state, 'from') === 'list' ? givePage(visit, state, '', null) : clientPage(visit, state),
+  }),
+];
+
+async function givePage(visit: MemberVisit, state: FormState, q: string, after: string | null): Promise<Page> {
+  const { em } = visit.console;
+  const { organizationId } = visit.organization;
+  const { free, total } = await getSeatPlaces(em, organizationId);
+  const { rows, next } = await listEligibleClients(em, organizationId, q, after, eligiblePerPage);
+  const here = visit.at('/clients/seats/give');
+  const href = (cursor: string | null) => hrefOf(here, q, cursor);
+  return page({
+    title: 'Give a seat',
+    trail: [['Seats', visit.at('/clients/seats')], ...clientsTrail(visit)],
+    body: html`
+      ${state.problem === null ? nothing : notice('bad', state.problem)}
+      ${free === 0 ? notice('warning', html`All ${total.toLocaleString('en')} places are taken. <a href="${visit.at('/clients/seats')}">End a seat</a>, or get more.`) : html`<p>${free.toLocaleString('en')} of ${total.toLocaleString('en')} places ${free === 1 ? 'is' : 'are'} free. Each family has one seat at most, whoever works for it.</p>`}
+      ${searchForm({
+        ...{ action: here, label: 'Search families', clear: q === '' ? null : here },
+        fields: textField(freshForm({ q }), {
+          name: 'q',
+          label: 'Family or professional',
+          type: 'search',
+          required: false,
+          maxLength: 200,
+        }),
+      })}
+      ${
+        rows.length === 0
+          ? noFamily(q)
+          : table<ClientListing>({
+              ...{ caption: 'Families that could have a seat', columns: clientColumns(visit), rows },
+              ...(free > 0 ? { actions: (client: ClientListing) => giveButton(visit, client) } : {}),
+            })
+      }
+      ${pager({ newer: null, older: next, href, ...(after === null ? {} : { firstHref: href(null) }) })}`,
+  });
+}
+
+const giveButton = (visit: MemberVisit, { grantId, family, professional }: ClientListing): Html =>
+  buttonForm(visit, {
+    ...{ action: visit.at(`/clients/${grantId}/seat`), button: 'Give a seat', values: { from: 'list' } },
+    about: `to ${family} with ${professional}`,
+  });
+
+const noFamily = (q: string): Html =>
+  emptyState(
+    q === ''
+      ? {
+          title: 'No family could have a seat',
+          body: 'A seat goes to a family whose access is active and that holds none yet; every such family has one.',
+        }
+      : { title: 'Nothing found', body: 'No family without a seat fits.' },
+  );
+
+function hrefOf(here: string, q: string, after: string | null): string {
+  const search = new URLSearchParams();
+  if (q !== '') search.set('q', q);
+  if (after !== null) search.set('after', after);
+  return search.size === 0 ? here : `${here}?${search}`;
+}

@@ -1,0 +1,110 @@
+import { z } from 'zod';
+import { moveGrant } from '#domain/organization/grants.ts';
+import { type ClientDetails, getClient } from '#domain/organization/list-clients.ts';
+import { listMembers, type MemberListing } from '#domain/organization/list-members.ts';
+import { called } from '../../components/called.ts';
+import { choiceField, form, textField } from '../../components/form.ts';
+import { searchForm, searchText } from '../../components/search-form.ts';
+import { type Page, page, redirect } from '../../web/answer.ts';
+import { type FormState, freshForm } from '../../web/form.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
+import { member } from '../../web/route.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+import { clientTrail, overNotice, seatThatEnds } from './end.ts';
+
+/** Colleagues that are offered at a time; a search finds the others. */
+const colleaguesOffered = 20;
+
+/** Moving a family's access to a colleague. */
+export const moveRoutes = [
+  member.view({
+    name: 'showMoveGrant',
+    path: '/clients/:grantId/move',
+    permission: 'org.seats.manage',
+    query: z.object({ q: searchText }),
+    show: (visit, { q }) => movePage(visit, freshForm(), q),
+  }),
+
+  member.action({
+    name: 'moveGrant',
+    path: '/clients/:grantId/move',
+    permission: 'org.seats.manage',
+    stepUp: true,
+    form: z.object({
+      to: z
+        .string({ error: 'Choose a colleague.' })
+        .min(1, 'Choose a colleague.')
+        .max(255)
+        .refine((text) => !text.includes('\0')),
+    }),
+    async act(visit, { to: toPersonId }) {
+      const grantId = visit.params.grantId ?? '';
+      const { organizationId } = visit.organization;
+      const { id } = await moveGrant(visit.console.em, { organizationId, grantId, by: visit.by, toPersonId });
+      return redirect(visit.at(`/clients/${id}`), {
+        told: 'The access is moved. This is the colleague’s; it has no seat yet.',
+      });
+    },
+    again: (visit, state) => movePage(visit, state, ''),
+  }),
+];
+
+async function movePage(visit: MemberVisit, state: FormState, q: string): Promise<Page> {
+  const { em, now } = visit.console;
+  const { organizationId } = visit.organization;
+  const client = await getClient(em, organizationId, visit.params.grantId ?? '');
+  const filter = { status: 'active', text: q, roleId: null } as const;
+  const { rows, next } = await listMembers(em, organizationId, filter, null, colleaguesOffered + 1, now());
+  const colleagues = rows.filter(({ personId }) => personId !== client.professionalId);
+  return page({
+    title: 'Move a client to a colleague',
+    trail: clientTrail(visit, client),
+    body: html`
+      <p>The work of ${called(client.professional)} for ${called(client.family)} goes on with the colleague whom you choose, from this moment on, with the same planned end.</p>
+      <ul>
+        ${seatThatEnds(client)}
+        ${client.seatId === null ? nothing : html`<li>Give the moved access a seat afterwards, if it needs one.</li>`}
+        <li>Your webhooks are sent <code>client.ended</code> with the reason <code>moved</code>${client.seatId === null ? '' : html`, <code>seat.ended</code>`}, and <code>client.started</code> for the new access.</li>
+      </ul>
+      ${overNotice(client)}
+      ${searchForm({
+        ...{ action: visit.at(`/clients/${client.grantId}/move`), label: 'Search colleagues' },
+        fields: textField(freshForm({ q }), {
+          name: 'q',
+          label: 'Find a colleague',
+          type: 'search',
+          required: false,
+          maxLength: 200,
+        }),
+        clear: q === '' ? null : visit.at(`/clients/${client.grantId}/move`),
+      })}
+      ${colleagues.length === 0 ? noColleague(visit, q) : moveForm(visit, client, colleagues.slice(0, colleaguesOffered), next !== null, state)}`,
+  });
+}
+
+function moveForm(
+  visit: MemberVisit,
+  { grantId }: ClientDetails,
+  colleagues: readonly MemberListing[],
+  hasMore: boolean,
+  state: FormState,
+): Html {
+  const here = visit.at(`/clients/${grantId}`);
+  return form(visit, {
+    ...{ action: `${here}/move`, state, button: 'Move the access', kind: 'danger' },
+    fields: choiceField(state, {
+      ...{ name: 'to', label: 'To whom', kind: 'radio' },
+      ...(hasMore ? { hint: `The first ${colleaguesOffered} by name. Search to find the others.` } : {}),
+      choices: colleagues.map(({ personId, name, title, email }) => ({
+        ...{ value: personId, label: called(name) },
+        hint: html`${title === null ? nothing : html`${called(title)}, `}${called(email)}`,
+      })),
+    }),
+    secondary: html`<a href="${here}">Back</a>`,
+  });
+}
+
+const noColleague = (visit: MemberVisit, q: string): Html =>
+  q === ''
+    ? html`<p>There is no other active member to move it to.${visit.may('org.members.manage') ? html` <a href="${visit.at('/members/invite')}">Invite one</a>.` : nothing}</p>`
+    : html`<p>No other active member fits.</p>`;

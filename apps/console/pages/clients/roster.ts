@@ -1,0 +1,111 @@
+import { z } from 'zod';
+import { type ClientFilter, listClients } from '#domain/organization/list-clients.ts';
+import { getMemberDetails } from '#domain/organization/list-members.ts';
+import { called } from '../../components/called.ts';
+import { emptyState } from '../../components/empty-state.ts';
+import { selectField, textField } from '../../components/form.ts';
+import { linkButton } from '../../components/link.ts';
+import { badge } from '../../components/notice.ts';
+import { pager } from '../../components/pager.ts';
+import { searchForm, searchText } from '../../components/search-form.ts';
+import { table } from '../../components/table.ts';
+import { time } from '../../components/time.ts';
+import { type Answer, page, redirect } from '../../web/answer.ts';
+import { freshForm } from '../../web/form.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
+import { member } from '../../web/route.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+import { assertMaySeeSeats, clientColumns, clientState } from './cells.ts';
+
+const clientsPerPage = 50;
+
+const query = z.object({
+  q: searchText,
+  state: z.enum(['active', 'ended', 'all']).catch('active'),
+  professional: z
+    .string()
+    .min(1)
+    .max(255)
+    .refine((text) => !text.includes('\0'))
+    .nullable()
+    .catch(null),
+  after: z.uuid().nullable().catch(null),
+});
+
+type Query = z.output<typeof query>;
+
+/** The roster: which families gave the organization's professionals access. */
+export const rosterRoutes = [member.view({ name: 'listClients', path: '/clients', query, show: rosterPage })];
+
+async function rosterPage(visit: MemberVisit, asked: Query): Promise<Answer> {
+  assertMaySeeSeats(visit);
+  if (!visit.may('org.clients.read')) return redirect(visit.at('/clients/seats'));
+  const { em, now } = visit.console;
+  const { organizationId } = visit.organization;
+  const { q, state, professional } = asked;
+  const whose = professional === null ? null : await getMemberDetails(em, organizationId, professional, now());
+  const filter: ClientFilter = { state, text: q, professionalId: professional };
+  const { rows, next } = await listClients(em, organizationId, filter, asked.after, clientsPerPage);
+  const columns = [
+    ...clientColumns(visit),
+    { heading: 'Ends', cell: ({ endsAt }: (typeof rows)[number]) => time(endsAt, 'open') },
+    { heading: 'State', cell: clientState },
+    {
+      heading: 'Seat',
+      cell: ({ seatId }: (typeof rows)[number]) =>
+        seatId === null ? html`<span class="quiet">none</span>` : badge('info', 'seat'),
+    },
+  ];
+  return page({
+    title: 'Clients',
+    body: html`
+      <p class="actions">${linkButton(visit.at('/clients/seats'), 'Seats', 'secondary')}</p>
+      ${whose === null ? nothing : html`<p>The clients of ${called(whose.name)}. <a href="${visit.at('/clients')}">Show everybody’s</a></p>`}
+      ${search(visit, asked)}
+      ${rows.length === 0 ? nobody(visit, asked) : table({ caption: 'Clients', columns, rows })}
+      ${pager({
+        ...{ newer: null, older: next, href: (after) => hrefOf(visit, { ...asked, after }) },
+        ...(asked.after === null ? {} : { firstHref: hrefOf(visit, { ...asked, after: null }) }),
+      })}`,
+  });
+}
+
+function search(visit: MemberVisit, { q, state, professional }: Query): Html {
+  const form = freshForm({ q, state });
+  const isAll = q === '' && state === 'active' && professional === null;
+  return searchForm({
+    ...{ action: visit.at('/clients'), label: 'Search clients', clear: isAll ? null : visit.at('/clients') },
+    fields: html`
+      ${textField(form, { name: 'q', label: 'Family or professional', type: 'search', required: false, maxLength: 200 })}
+      ${selectField(form, { name: 'state', label: 'State', required: false, options: states })}
+      ${professional === null ? nothing : html`<input type="hidden" name="professional" value="${professional}">`}`,
+  });
+}
+
+const states = [
+  { value: 'active', label: 'Active' },
+  { value: 'ended', label: 'Ended' },
+  { value: 'all', label: 'All' },
+];
+
+function nobody(visit: MemberVisit, { q, state, professional, after }: Query): Html {
+  if (q === '' && state === 'active' && professional === null && after === null)
+    return emptyState({
+      title: 'No client family now',
+      body: html`<p>A family becomes a client when it gives one of your professionals access, in its own app; you see its name, the professional and the dates, nothing else of it. Your systems are told by the event <code>client.started</code>.</p>
+        <p><a href="${visit.at('/clients?state=ended')}">See access that has ended</a></p>`,
+    });
+  return emptyState({
+    title: 'Nothing found',
+    body: html`<p>No access fits. <a href="${visit.at('/clients?state=all')}">Show all, ended ones too</a>.</p>`,
+  });
+}
+
+function hrefOf(visit: MemberVisit, { q, state, professional, after }: Query): string {
+  const search = new URLSearchParams();
+  if (q !== '') search.set('q', q);
+  if (state !== 'active') search.set('state', state);
+  if (professional !== null) search.set('professional', professional);
+  if (after !== null) search.set('after', after);
+  return visit.at(`/clients${search.size === 0 ? '' : `?${search}`}`);
+}

@@ -1,0 +1,120 @@
+import { z } from 'zod';
+import {
+  completeEnrolment,
+  type FirstFactor,
+  startEnrolmentPasskey,
+  startEnrolmentTotp,
+} from '#domain/identity/enrol.ts';
+import { endSession } from '#domain/identity/sessions.ts';
+import { buttonForm, form, hiddenField } from '../../components/form.ts';
+import { linkButton } from '../../components/link.ts';
+import { notice } from '../../components/notice.ts';
+import { recoveryCodes } from '../../components/recovery-codes.ts';
+import { codeField, passkeyForm } from '../../components/second-factor.ts';
+import { totpDrawnAgain, totpSetup } from '../../components/totp-setup.ts';
+import { type Page, page } from '../../web/answer.ts';
+import { type FormState, freshForm, line } from '../../web/form.ts';
+import { html, nothing } from '../../web/html.ts';
+import { anyone } from '../../web/route.ts';
+import { parsed } from '../../web/second-factor.ts';
+import type { Visit } from '../../web/visit.ts';
+
+/** The second step of enrolling: a passkey or an authenticator app. With it the enrolment is complete, and its person signed in. */
+export const factorRoutes = [
+  anyone.action({
+    name: 'startEnrolmentTotp',
+    path: '/enrol/totp/start',
+    form: z.object({}),
+    async act(visit) {
+      const { em, factors, now } = visit.console;
+      const { secret, uri } = await startEnrolmentTotp(em, visit.enrolmentToken ?? '', factors, now);
+      return totpPage(visit, freshForm({ secret, uri }));
+    },
+    again: factorChoicePage,
+  }),
+
+  anyone.action({
+    name: 'enrolWithTotp',
+    path: '/enrol/totp',
+    // Secret and URI come back only to be drawn again after a mistyped code; what counts is what the domain keeps, sealed.
+    form: z.object({ code: line('The code', 20), secret: z.string().max(100), uri: z.string().max(500) }),
+    act: (visit, { code }) => complete(visit, { kind: 'totp', code, name: 'Authenticator app' }),
+    again: totpPage,
+  }),
+
+  anyone.action({
+    name: 'startEnrolmentPasskey',
+    path: '/enrol/passkey/start',
+    form: z.object({}),
+    act: (visit) => passkeyPage(visit, freshForm()),
+    again: factorChoicePage,
+  }),
+
+  anyone.action({
+    name: 'enrolWithPasskey',
+    path: '/enrol/passkey',
+    form: z.object({ passkey: z.string().max(20_000).default('') }),
+    act: (visit, { passkey }) => complete(visit, { kind: 'passkey', response: parsed(passkey), name: 'Passkey' }),
+    again: passkeyPage,
+  }),
+];
+
+/** The choice between the two. */
+export function factorChoicePage(visit: Visit, state: FormState): Page {
+  return page({
+    title: 'Choose your second factor',
+    body: html`${state.problem === null ? nothing : notice('bad', state.problem)}
+      <p>A password can be guessed or stolen. The second factor is something that only you have; you can add more of them later.</p>
+      <div class="two">
+        <section><h2>Passkey</h2><p>Your finger, face or PIN on this device, your phone or a security key. The quickest, and no false page can take it from you.</p>
+          ${buttonForm(visit, { action: '/enrol/passkey/start', button: 'Use a passkey', kind: 'primary' })}</section>
+        <section><h2>Authenticator app</h2><p>An app on your phone shows a new code every 30 seconds.</p>
+          ${buttonForm(visit, { action: '/enrol/totp/start', button: 'Use an app' })}</section>
+      </div>`,
+  });
+}
+
+/** Done: the recovery codes, this once, and the way in. Whoever was signed in here before is out. */
+async function complete(visit: Visit, factor: FirstFactor): Promise<Page> {
+  const { console, session, visitor, enrolmentToken } = visit;
+  const { em, factors, now } = console;
+  const input = { token: enrolmentToken ?? '', factor, visitor };
+  const { token, organizationId, recoveryCodes: codes } = await completeEnrolment(em, input, factors, now);
+  if (session !== null && session.id !== undefined) await endSession(em, session, session.id, visitor).catch(() => {});
+  return page({
+    title: 'You are in',
+    ...{ session: { token }, enrolment: null },
+    body: html`${recoveryCodes(codes)}
+      <p class="actions">${linkButton(`/o/${organizationId}`, 'I have kept them: go on')}</p>`,
+  });
+}
+
+function totpPage(visit: Visit, state: FormState): Page {
+  const setup = totpDrawnAgain(state);
+  if (setup === null) return factorChoicePage(visit, state);
+  const { secret, uri } = setup;
+  return page({
+    title: 'Set up your authenticator app',
+    body: html`${totpSetup({ secret, uri })}
+      ${form(visit, {
+        ...{ action: '/enrol/totp', state, button: 'Finish' },
+        fields: html`${hiddenField('secret', secret)}${hiddenField('uri', uri)}${codeField(state, 'code')}`,
+        secondary: html`<a href="/enrol">Choose another</a>`,
+      })}`,
+  });
+}
+
+async function passkeyPage(visit: Visit, state: FormState): Promise<Page> {
+  const { em, factors, now } = visit.console;
+  const options = await startEnrolmentPasskey(em, visit.enrolmentToken ?? '', factors.relyingParty, now);
+  return page({
+    title: 'Make your passkey',
+    passkeys: true,
+    body: html`<p>Your browser asks for your finger, face or PIN, or for a security key.</p>
+      ${passkeyForm(visit, {
+        ...{ action: '/enrol/passkey', state, ceremony: 'create', options, field: 'passkey' },
+        button: 'Make the passkey',
+      })}
+      <p><a href="/enrol">Choose another</a></p>`,
+  });
+}

@@ -1,0 +1,21 @@
+import { findEnrolment } from '#domain/identity/enrolment.ts';
+import type { EnrolmentDetails } from '#domain/identity/types.ts';
+import { linkButton } from '../../components/link.ts';
+import { type Page, page } from '../../web/answer.ts';
+import { html } from '../../web/html.ts';
+import type { Visit } from '../../web/visit.ts';
+
+/** What the link that this browser opened is for; null when it is over. */
+export async function findOpenEnrolment({ console, enrolmentToken }: Visit): Promise<EnrolmentDetails | null> {
+  return enrolmentToken === null ? null : findEnrolment(console.em.fork(), enrolmentToken, console.now());
+}
+
+/** What is said of a link that never was, was used, was replaced, or is too old: the same for each. */
+export function linkOverPage(): Page {
+  return page({
+    title: 'This link is over',
+    status: 410,
+    body: html`<p>A link works once, and for 72 hours; a newer one replaces it. Ask whoever sent it for a new one.</p>
+      <p class="actions">${linkButton('/sign-in', 'Sign in instead', 'secondary')}</p>`,
+  });
+}

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import { setEnrolmentPassword } from '#domain/identity/enrol.ts';
+import type { EnrolmentDetails } from '#domain/identity/types.ts';
+import { form, textField } from '../../components/form.ts';
+import { passwordHint } from '../../components/password-hint.ts';
+import { type Page, page, redirect } from '../../web/answer.ts';
+import { type FormState, typedSecret } from '../../web/form.ts';
+import { attributes, html } from '../../web/html.ts';
+import { anyone } from '../../web/route.ts';
+import type { Visit } from '../../web/visit.ts';
+import { findOpenEnrolment, linkOverPage } from './open.ts';
+
+/** The first step of enrolling: a password. */
+export const passwordRoutes = [
+  anyone.action({
+    name: 'chooseEnrolmentPassword',
+    path: '/enrol/password',
+    form: z.object({ password: typedSecret('The password') }),
+    async act({ console, enrolmentToken }, { password }) {
+      await setEnrolmentPassword(console.em, { token: enrolmentToken ?? '', password }, console.now);
+      return redirect('/enrol');
+    },
+    async again(visit, state) {
+      const enrolment = await findOpenEnrolment(visit);
+      return enrolment === null ? linkOverPage() : passwordPage(visit, enrolment, state);
+    },
+  }),
+];
+
+export function passwordPage(visit: Visit, enrolment: EnrolmentDetails, state: FormState): Page {
+  const { email, organizationName, kind } = enrolment;
+  return page({
+    title: kind === 'recover' ? 'A new beginning' : `Welcome to ${organizationName}`,
+    body: html`
+      <p>${kind === 'recover' ? 'Your old password and second factors go when you are done here.' : 'Two steps, and you are in: a password, and a second factor that no stranger has.'}</p>
+      ${form(visit, {
+        ...{ action: '/enrol/password', state, button: 'Continue' },
+        // The address stands in a field so that password managers keep it with the password.
+        fields: html`<div class="field"><label for="field-email">You will sign in as</label>
+            <input${attributes({ id: 'field-email', type: 'email', value: email, autocomplete: 'username', readonly: true })}></div>
+          ${textField(state, { name: 'password', label: 'Password', hint: passwordHint, type: 'password', autocomplete: 'new-password', autofocus: true })}`,
+      })}`,
+  });
+}

@@ -1,0 +1,49 @@
+import type { HeldRole, MemberListing, MemberStatus } from '#domain/organization/list-members.ts';
+import { called } from '../../components/called.ts';
+import { badge, type NoticeKind } from '../../components/notice.ts';
+import type { Column } from '../../components/table.ts';
+import { relativeTime } from '../../components/time.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+import { memberPath } from './path.ts';
+
+const kinds: Record<MemberStatus, NoticeKind | 'plain'> = {
+  active: 'good',
+  invited: 'info',
+  suspended: 'warning',
+  left: 'plain',
+};
+
+export const statusBadge = (status: MemberStatus): Html => badge(kinds[status], status);
+
+/** What each status means for the member, as their page says it. */
+export const statusMeaning: Record<MemberStatus, string> = {
+  active: 'May do what their roles say.',
+  invited: 'Has a link on the way, and may do nothing until they have used it.',
+  suspended: 'May do nothing until somebody reinstates them; keys they made stand still.',
+  left: 'Is no member any more. Their row stays, because clients and the log name it.',
+};
+
+/** Roles, one a line. */
+export function roleList(roles: readonly HeldRole[]): Html {
+  if (roles.length === 0) return html`<span class="quiet">none</span>`;
+  return html`<ul class="plain-list">${roles.map(({ name }) => html`<li>${called(name)}</li>`)}</ul>`;
+}
+
+/** The columns of the list of members. */
+export const memberColumns = (visit: MemberVisit): Column<MemberListing>[] => [
+  {
+    heading: 'Member',
+    main: true,
+    cell: ({ personId, name, title, email }) =>
+      html`<a href="${memberPath(visit, personId)}">${called(name)}</a>
+        <div class="quiet regular">${title === null ? nothing : html`${called(title)}<br>`}${called(email)}</div>`,
+  },
+  { heading: 'Status', cell: ({ status }) => statusBadge(status) },
+  { heading: 'Roles', cell: ({ roles }) => roleList(roles) },
+  { heading: 'Live keys made', numeric: true, cell: ({ liveKeys }) => liveKeys },
+  {
+    heading: 'Last sign-in',
+    cell: ({ lastSeenAt, hasEnrolled }) => relativeTime(lastSeenAt, hasEnrolled ? 'never' : 'not enrolled'),
+  },
+];

@@ -1,0 +1,42 @@
+import { reads } from '#domain/activity/sentences.ts';
+import { operationsOfScope } from '#domain/contract/operations.ts';
+import type { MemberDetails } from '#domain/organization/list-members.ts';
+import { listKeysOfMaker, type MakersKey } from '#domain/organization/what-stops.ts';
+import { called } from '../../components/called.ts';
+import { badge } from '../../components/notice.ts';
+import { table } from '../../components/table.ts';
+import { type Html, html } from '../../web/html.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+
+/** The live keys that a member made: what partners' systems lose with them. */
+export async function keysSection(visit: MemberVisit, { personId, status }: MemberDetails): Promise<Html> {
+  const { em, now } = visit.console;
+  const keys = await listKeysOfMaker(em, visit.organization.organizationId, personId, now());
+  return html`<section aria-labelledby="keys"><h2 id="keys">API keys they made</h2>
+    ${
+      keys.length === 0
+        ? html`<p>None that is live. Nothing that reads from here depends on this member.</p>`
+        : html`<p>A key can do only what its maker may do now${status === 'active' ? '' : ', so these stand still'}. Before they lose a role or leave, you are told which stop.</p>
+          ${table<MakersKey>({
+            caption: 'Live API keys that this member made',
+            rows: keys,
+            columns: [
+              { heading: 'Key', main: true, cell: (key) => nameOf(visit, key) },
+              { heading: 'Reads now', cell: readsNow },
+            ],
+          })}`
+    }</section>`;
+}
+
+function nameOf(visit: MemberVisit, { id, label, hint }: MakersKey): Html {
+  const name = label === '' ? html`<code>${hint}</code>` : called(label);
+  const linked = visit.may('org.keys.manage') ? html`<a href="${visit.at(`/keys/${id}`)}">${name}</a>` : name;
+  return label === '' ? linked : html`${linked}<br><code>${hint}</code>`;
+}
+
+function readsNow({ scopes, working }: MakersKey): Html {
+  if (working.length === 0) return badge('bad', 'reads nothing');
+  const what = working.flatMap((scope) => operationsOfScope[scope]).map((operation) => reads[operation] ?? operation);
+  const lost = scopes.length - working.length;
+  return html`${what.join(', ')}${lost === 0 ? '' : html` ${badge('warning', lost === 1 ? 'one scope stands still' : `${lost} scopes stand still`)}`}`;
+}

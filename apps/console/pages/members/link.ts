@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import { type CreatedEnrolment, createEnrolment } from '#domain/identity/enrolment.ts';
+import { getMemberDetails } from '#domain/organization/list-members.ts';
+import { called } from '../../components/called.ts';
+import { linkButton } from '../../components/link.ts';
+import { shownOnce } from '../../components/secret.ts';
+import { time } from '../../components/time.ts';
+import { type Page, page } from '../../web/answer.ts';
+import { html } from '../../web/html.ts';
+import { member } from '../../web/route.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+import { memberPage } from './member.ts';
+import { memberPath, personIdOf } from './path.ts';
+
+/** A new link for a member who has not enrolled yet; the one before it is void. */
+export const linkRoutes = [
+  member.action({
+    name: 'renewInvitation',
+    path: '/members/person/:personId/link',
+    permission: 'org.members.manage',
+    stepUp: true,
+    once: true,
+    form: z.object({}),
+    async act(visit) {
+      const { em, now } = visit.console;
+      const { organizationId } = visit.organization;
+      const { email } = await getMemberDetails(em, organizationId, personIdOf(visit), now());
+      return linkPage(visit, await createEnrolment(em, { organizationId, email, by: visit.by }, now));
+    },
+    again: memberPage,
+  }),
+];
+
+/** The link, this once. */
+export async function linkPage(
+  visit: MemberVisit,
+  { token, expiresAt, personId, kind }: CreatedEnrolment,
+): Promise<Page> {
+  const { em, now, origin } = visit.console;
+  const { name } = await getMemberDetails(em, visit.organization.organizationId, personId, now());
+  return page({
+    title: 'The invitation is ready',
+    trail: [['Members', visit.at('/members')]],
+    body: html`
+      <p>Hand this link to ${called(name)} yourself, by a way that only they read: whoever opens it first becomes this member.</p>
+      ${shownOnce({ label: 'Enrolment link', value: `${origin}/enrol/${token}`, advice: 'A new one can be made at any time; it makes this one void.' })}
+      <p>It works once, until ${time(expiresAt)}. ${
+        kind === 'enrol'
+          ? 'They choose a password and a second factor, and are in.'
+          : 'They sign in here already, with another organization: they open it, sign in as always, and are in.'
+      }</p>
+      <p class="actions">${linkButton(memberPath(visit, personId), 'I have kept it')}</p>`,
+  });
+}

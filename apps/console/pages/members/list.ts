@@ -1,0 +1,114 @@
+import { z } from 'zod';
+import { listMembers, type MemberFilter } from '#domain/organization/list-members.ts';
+import { getRoleListing } from '#domain/organization/list-roles.ts';
+import { called } from '../../components/called.ts';
+import { emptyState } from '../../components/empty-state.ts';
+import { selectField, textField } from '../../components/form.ts';
+import { linkButton } from '../../components/link.ts';
+import { pager } from '../../components/pager.ts';
+import { searchForm, searchText } from '../../components/search-form.ts';
+import { table } from '../../components/table.ts';
+import { type Page, page } from '../../web/answer.ts';
+import { freshForm } from '../../web/form.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
+import { member } from '../../web/route.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+import { memberColumns } from './cells.ts';
+
+const membersPerPage = 50;
+
+const statuses = ['present', 'active', 'invited', 'suspended', 'left', 'all'] as const;
+
+const query = z.object({
+  q: searchText,
+  status: z.enum(statuses).catch('present'),
+  role: z.uuid().nullable().catch(null),
+  after: z
+    .string()
+    .max(255)
+    .refine((text) => !text.includes('\0'))
+    .nullable()
+    .catch(null),
+});
+
+const alphabetical = { first: 'First page', newer: 'Previous page', older: 'Next page' };
+
+type Query = z.output<typeof query>;
+
+/** The members of the organization, by name. */
+export const listRoutes = [
+  member.view({
+    name: 'listMembers',
+    path: '/members',
+    permission: 'org.members.read',
+    query,
+    show: membersPage,
+  }),
+];
+
+async function membersPage(visit: MemberVisit, asked: Query): Promise<Page> {
+  const { em, now } = visit.console;
+  const { organizationId } = visit.organization;
+  const filter: MemberFilter = { status: asked.status, text: asked.q, roleId: asked.role };
+  const role = asked.role === null ? null : await getRoleListing(em, organizationId, asked.role);
+  const { rows, next } = await listMembers(em, organizationId, filter, asked.after, membersPerPage, now());
+  const isAll = asked.q === '' && asked.status === 'present' && asked.role === null;
+  return page({
+    title: 'Members',
+    body: html`
+      <p class="actions">${visit.may('org.members.manage') ? linkButton(visit.at('/members/invite'), 'Invite somebody') : nothing}
+        ${visit.may('org.roles.read') ? linkButton(visit.at('/members/roles'), 'Roles', 'secondary') : nothing}</p>
+      ${role === null ? nothing : html`<p>Who holds the role ${called(role.name)}, whatever their status. <a href="${visit.at('/members')}">Show all members</a></p>`}
+      ${search(visit, asked, isAll)}
+      ${rows.length === 0 ? nobody(visit, asked) : table({ caption: 'Members', columns: memberColumns(visit), rows })}
+      ${rows.length === 1 && isAll && asked.after === null ? alone(visit) : nothing}
+      ${pager({
+        ...{ newer: null, older: next, words: alphabetical },
+        href: (after) => hrefOf(visit, { ...asked, after }),
+        ...(asked.after === null ? {} : { firstHref: hrefOf(visit, { ...asked, after: null }) }),
+      })}`,
+  });
+}
+
+function search(visit: MemberVisit, asked: Query, isAll: boolean): Html {
+  const state = freshForm({ q: asked.q, status: asked.status });
+  return searchForm({
+    ...{ action: visit.at('/members'), label: 'Search members', clear: isAll ? null : visit.at('/members') },
+    fields: html`
+      ${textField(state, { name: 'q', label: 'Name, title or e-mail', type: 'search', required: false, maxLength: 200 })}
+      ${selectField(state, { name: 'status', label: 'Status', required: false, options: statuses.map((value) => ({ value, label: statusLabels[value] })) })}
+      ${asked.role === null ? nothing : html`<input type="hidden" name="role" value="${asked.role}">`}`,
+  });
+}
+
+const statusLabels: Record<(typeof statuses)[number], string> = {
+  ...{ present: 'All who have not left', active: 'Active', invited: 'Invited' },
+  ...{ suspended: 'Suspended', left: 'Left', all: 'Everybody there ever was' },
+};
+
+function nobody(visit: MemberVisit, { status }: Query): Html {
+  return emptyState({
+    title: 'Nobody found',
+    body:
+      status === 'present'
+        ? html`<p>Nobody who is a member now fits. <a href="${visit.at('/members?status=all')}">Look among everybody there ever was</a>.</p>`
+        : html`<p>Nobody fits. <a href="${visit.at('/members')}">Show all members</a>.</p>`,
+  });
+}
+
+/** An organization with one member has one person who can lose a phone. */
+const alone = (visit: MemberVisit): Html =>
+  html`<p>You are the only member. ${
+    visit.may('org.members.manage')
+      ? html`<a href="${visit.at('/members/invite')}">Invite a second owner</a> before you lose your phone: the last owner cannot leave, and nobody else can help you back in without an operator.`
+      : nothing
+  }</p>`;
+
+function hrefOf(visit: MemberVisit, { q, status, role, after }: Query): string {
+  const search = new URLSearchParams();
+  if (q !== '') search.set('q', q);
+  if (status !== 'present') search.set('status', status);
+  if (role !== null) search.set('role', role);
+  if (after !== null) search.set('after', after);
+  return visit.at(`/members${search.size === 0 ? '' : `?${search}`}`);
+}

@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { permissions } from '#domain/contract/scopes.ts';
+import { createRole } from '#domain/organization/roles.ts';
+import { choiceField, form, textField } from '../../components/form.ts';
+import { type Page, page, redirect } from '../../web/answer.ts';
+import { choices, type FormState, freshForm, line, optionalLine } from '../../web/form.ts';
+import { html } from '../../web/html.ts';
+import { member } from '../../web/route.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+import { permissionChoices } from './permissions.ts';
+
+/** Making an own role. */
+export const createRoutes = [
+  member.view({
+    name: 'showNewRole',
+    path: '/members/roles/new',
+    permission: 'org.roles.manage',
+    show: (visit) => newRolePage(visit, freshForm({ permissions: ['org.read'] })),
+  }),
+
+  member.action({
+    name: 'createRole',
+    path: '/members/roles/new',
+    permission: 'org.roles.manage',
+    stepUp: true,
+    once: true,
+    form: z.object({
+      name: line('The name', 200),
+      key: optionalLine('The key', 100),
+      description: optionalLine('The description', 200),
+      permissions: choices(permissions),
+    }),
+    async act(visit, { key, ...role }) {
+      const { organizationId } = visit.organization;
+      const input = { organizationId, by: visit.by, ...role, ...(key === '' ? {} : { key }) };
+      const { id } = await createRole(visit.console.em, input);
+      return redirect(visit.at(`/members/roles/${id}`), { told: 'The role is made. Nobody holds it yet.' });
+    },
+    again: newRolePage,
+  }),
+];
+
+function newRolePage(visit: MemberVisit, state: FormState): Page {
+  return page({
+    title: 'Make a role',
+    trail: [
+      ['Roles', visit.at('/members/roles')],
+      ['Members', visit.at('/members')],
+    ],
+    body: form(visit, {
+      ...{ action: visit.at('/members/roles/new'), state, button: 'Make the role' },
+      secondary: html`<a href="${visit.at('/members/roles')}">Back</a>`,
+      fields: html`
+        ${textField(state, { name: 'name', label: 'Name', maxLength: 200, hint: 'What people here call it: “Intake”, “Case manager”.' })}
+        ${textField(state, { name: 'description', label: 'Description', required: false, maxLength: 200, hint: 'Whom it is for. May stay empty.' })}
+        ${textField(state, { name: 'key', label: 'Key in the API', required: false, maxLength: 100, exact: true, hint: 'Made from the name when empty: “Case manager” becomes case-manager. It cannot be changed later.' })}
+        ${choiceField(state, {
+          ...{ name: 'permissions', label: 'What it allows', kind: 'checkbox' },
+          hint: 'You can give what you hold yourself.',
+          choices: permissionChoices(visit, []),
+        })}`,
+    }),
+  });
+}

@@ -1,0 +1,16 @@
+import type { RoleListing } from '#domain/organization/list-roles.ts';
+import { cut } from '../../components/called.ts';
+import { type Html, html } from '../../web/html.ts';
+
+/** What the system roles are for; their rows' own descriptions are the API's. */
+const systemMeaning: Record<string, string> = {
+  owner: 'Everything, and alone the say over owners. Have two, so that one can help the other back in.',
+  admin: 'Everything an owner may do, but for changing owners and making new ones.',
+  billing: 'The organization, its seat counts and subscriptions; gives and ends seats.',
+  analyst: 'The organization and its de-identified outcomes; no names of families.',
+  member: 'The organization, its people and roles, and the roster of clients.',
+};
+
+/** What a role is for, in a sentence. */
+export const roleMeaning = ({ isSystem, key, description }: RoleListing): Html =>
+  html`<bdi>${isSystem ? (systemMeaning[key] ?? description) : cut(description, 300)}</bdi>`;

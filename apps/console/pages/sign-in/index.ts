@@ -1,0 +1,4 @@
+import { secondFactorRoutes } from './second-factor.ts';
+import { signInRoutes } from './sign-in.ts';
+
+export const routes = [...signInRoutes, ...secondFactorRoutes];

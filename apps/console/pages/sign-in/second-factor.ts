@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { buttonForm, hiddenField } from '../../components/form.ts';
+import { factorFields, secondFactorForms } from '../../components/second-factor.ts';
+import { type Page, page, redirect } from '../../web/answer.ts';
+import { type FormState, freshForm, textOf } from '../../web/form.ts';
+import { html } from '../../web/html.ts';
+import { returnPath } from '../../web/return-path.ts';
+import { passed } from '../../web/route.ts';
+import { findFactorsToGive, takeSecondFactor } from '../../web/second-factor.ts';
+import type { PersonVisit } from '../../web/visit.ts';
+
+const to = z.string().max(2_000).catch('').default('');
+const given = z.string().max(20_000, 'That is too long for any second factor.').default('');
+
+/** The second step: passkey, authenticator app or recovery code. */
+export const secondFactorRoutes = [
+  passed.view({
+    name: 'showSecondFactor',
+    path: '/sign-in/second-factor',
+    query: z.object({ to }),
+    show: (visit, query) =>
+      visit.session.state === 'full' ? redirect('/') : secondFactorPage(visit, freshForm({ to: query.to })),
+  }),
+
+  passed.action({
+    name: 'giveSecondFactor',
+    path: '/sign-in/second-factor',
+    form: z.object({
+      [factorFields.code]: given,
+      [factorFields.passkey]: given,
+      [factorFields.recoveryCode]: given,
+      to,
+    }),
+    async act(visit, sent) {
+      const taken = await takeSecondFactor(visit, (field) => sent[field as keyof typeof sent] ?? '');
+      if (taken === null)
+        return secondFactorPage(visit, { ...freshForm({ to: sent.to }), problem: 'Give one of these.' });
+      const next = returnPath(sent.to, visit.console.origin);
+      return redirect(next, { session: { token: taken.token }, told: toldOf(taken.left) });
+    },
+    again: secondFactorPage,
+  }),
+];
+
+function toldOf(left: number | undefined): string | null {
+  if (left === undefined) return null;
+  return `You used a recovery code; ${left === 1 ? 'one is' : `${left} are`} left. Make new ones under “Your account” if that is few, and add the factor that you can use now.`;
+}
+
+async function secondFactorPage(visit: PersonVisit, state: FormState): Promise<Page> {
+  const factors = await findFactorsToGive(visit);
+  return page({
+    title: 'Your second factor',
+    passkeys: factors.passkey !== null,
+    status: state.problem === null ? 200 : 422,
+    body: html`<p>The password is right. Now show that it is you.</p>
+      ${secondFactorForms(visit, { action: '/sign-in/second-factor', factors, state, carried: hiddenField('to', textOf(state, 'to')) })}
+      <div class="aside">${buttonForm(visit, { action: '/sign-out', button: 'Sign in as somebody else' })}</div>`,
+  });
+}

@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { endSession } from '#domain/identity/sessions.ts';
+import { signIn } from '#domain/identity/sign-in.ts';
+import { form, hiddenField, textField } from '../../components/form.ts';
+import { type Page, page, redirect } from '../../web/answer.ts';
+import { type FormState, freshForm, line, textOf, typedSecret } from '../../web/form.ts';
+import { html } from '../../web/html.ts';
+import { returnPath } from '../../web/return-path.ts';
+import { anyone, passed } from '../../web/route.ts';
+import type { Visit } from '../../web/visit.ts';
+
+const to = z.string().max(2_000).catch('').default('');
+
+/** The first step: address and password. */
+export const signInRoutes = [
+  anyone.view({
+    name: 'showSignIn',
+    path: '/sign-in',
+    query: z.object({ to }),
+    show: (visit, query) =>
+      visit.session?.state === 'full' ? redirect('/') : signInPage(visit, freshForm({ to: query.to })),
+  }),
+
+  anyone.action({
+    name: 'signIn',
+    path: '/sign-in',
+    form: z.object({ email: line('The e-mail address', 254), password: typedSecret('The password'), to }),
+    async act(visit, { email, password, to }) {
+      const { em, now, origin } = visit.console;
+      const { token } = await signIn(em, { email, password, visitor: visit.visitor }, now);
+      // Whoever signs in anew leaves the session that this browser had.
+      if (visit.session !== null) await endSession(em, visit.session, visit.session.id, visit.visitor);
+      const next = returnPath(to, origin);
+      const query = next === '/' ? '' : `?to=${encodeURIComponent(next)}`;
+      return redirect(`/sign-in/second-factor${query}`, { session: { token } });
+    },
+    again: signInPage,
+  }),
+
+  passed.action({
+    name: 'signOut',
+    path: '/sign-out',
+    form: z.object({}),
+    async act({ console, session, visitor }) {
+      await endSession(console.em, session, session.id, visitor);
+      return redirect('/sign-in', { told: 'You are signed out.', session: 'ended' });
+    },
+    again: (visit, state) =>
+      page({
+        title: 'Sign out',
+        body: form(visit, { action: '/sign-out', state, button: 'Sign out' }),
+      }),
+  }),
+];
+
+function signInPage(visit: Visit, state: FormState): Page {
+  return page({
+    title: 'Sign in',
+    body: html`${form(visit, {
+      ...{ action: '/sign-in', state, button: 'Continue' },
+      fields: html`${hiddenField('to', textOf(state, 'to'))}
+        ${textField(state, { name: 'email', label: 'E-mail address', type: 'email', autocomplete: 'username', exact: true, maxLength: 254, autofocus: textOf(state, 'email') === '' })}
+        ${textField(state, { name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password' })}`,
+    })}
+    <p class="quiet">You come here the first time by a link that your organization sends you. If you lost your password or second factor, ask an owner of your organization, or the operator of this service, for a new link.</p>`,
+  });
+}

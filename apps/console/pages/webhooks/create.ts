@@ -1,0 +1,92 @@
+import { createWebhook } from '#domain/webhooks/create.ts';
+import { webhooksPerOrganization } from '#domain/webhooks/limits.ts';
+import { listWebhookOutlooks, type WebhookOutlook } from '#domain/webhooks/outlook.ts';
+import { form } from '../../components/form.ts';
+import { linkButton } from '../../components/link.ts';
+import { notice } from '../../components/notice.ts';
+import { shownOnce } from '../../components/secret.ts';
+import { table } from '../../components/table.ts';
+import { time } from '../../components/time.ts';
+import { type Page, page } from '../../web/answer.ts';
+import { type FormState, freshForm } from '../../web/form.ts';
+import { html } from '../../web/html.ts';
+import { member } from '../../web/route.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+import { dayInWords, webhookName, webhookState } from './cells.ts';
+import { drawWebhookFields, webhookForm } from './fields.ts';
+import { howToVerify } from './verify-snippets.ts';
+
+const trail = (visit: MemberVisit) => [['Webhooks', visit.at('/webhooks')]] as const;
+
+/** Making a webhook: the only time that its first secret is shown. */
+export const createRoutes = [
+  member.view({
+    name: 'showNewWebhook',
+    path: '/webhooks/new',
+    permission: 'org.webhooks.manage',
+    show: (visit) => newWebhookPage(visit, freshForm()),
+  }),
+
+  member.action({
+    name: 'createWebhook',
+    path: '/webhooks/new',
+    permission: 'org.webhooks.manage',
+    stepUp: true,
+    once: true,
+    form: webhookForm,
+    async act(visit, fields) {
+      const { em, webhookAllow: allow, sealingKeys } = visit.console;
+      const { organizationId } = visit.organization;
+      const created = await createWebhook(em, { organizationId, by: visit.by, ...fields }, { allow, sealingKeys });
+      return page({
+        title: 'Your new webhook',
+        trail: trail(visit),
+        body: html`
+          ${shownOnce({ label: 'Signing secret', value: created.secret, advice: 'Put it where your system keeps its secrets: with it, it knows that an event is ours.' })}
+          ${howToVerify()}
+          <p class="actions">${linkButton(visit.at(`/webhooks/${created.id}/test`), 'I have kept it: send a test event')}
+            <a href="${visit.at(`/webhooks/${created.id}`)}">Go to the webhook</a></p>`,
+      });
+    },
+    again: newWebhookPage,
+  }),
+];
+
+async function newWebhookPage(visit: MemberVisit, state: FormState): Promise<Page> {
+  const { em, now } = visit.console;
+  const { organizationId } = visit.organization;
+  const webhooks = await listWebhookOutlooks(em, { organizationId, by: visit.by }, now());
+  if (webhooks.length >= webhooksPerOrganization) return fullPage(visit, webhooks);
+  return page({
+    title: 'Make a webhook',
+    trail: trail(visit),
+    body: form(visit, {
+      ...{ action: visit.at('/webhooks/new'), state, button: 'Make the webhook' },
+      secondary: html`<a href="${visit.at('/webhooks')}">Back</a>`,
+      fields: drawWebhookFields(visit, state),
+    }),
+  });
+}
+
+function fullPage(visit: MemberVisit, webhooks: readonly WebhookOutlook[]): Page {
+  return page({
+    title: 'Make a webhook',
+    trail: trail(visit),
+    body: html`
+      ${notice('warning', `Your organization has ${webhooksPerOrganization} webhooks, the most there can be. Each sends every event once more, and somebody has to look after it. Delete one that nobody needs, or let one URL take more event types.`)}
+      ${table({
+        caption: 'Webhooks',
+        rows: webhooks,
+        columns: [
+          {
+            heading: 'Webhook',
+            main: true,
+            cell: (one) => html`<a href="${visit.at(`/webhooks/${one.id}`)}">${webhookName(one)}</a>`,
+          },
+          { heading: 'State', cell: webhookState },
+          { heading: 'Last 24 hours', cell: ({ day }) => dayInWords(day) },
+          { heading: 'Made', cell: ({ createdAt }) => time(createdAt) },
+        ],
+      })}`,
+  });
+}

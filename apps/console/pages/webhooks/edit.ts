@@ -1,0 +1,67 @@
+import { changeWebhook } from '#domain/webhooks/change.ts';
+import type { WebhookOutlook } from '#domain/webhooks/outlook.ts';
+import { form } from '../../components/form.ts';
+import { notice } from '../../components/notice.ts';
+import { type Page, page, redirect } from '../../web/answer.ts';
+import { type FormState, freshForm } from '../../web/form.ts';
+import { html, nothing } from '../../web/html.ts';
+import { member } from '../../web/route.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+import { drawWebhookFields, webhookForm } from './fields.ts';
+import { getHead, of, trailOf, webhookRequest } from './find-webhook.ts';
+
+/** Changing where a webhook posts to, what of, and what it is called. */
+export const editRoutes = [
+  member.view({
+    name: 'showEditWebhook',
+    path: '/webhooks/:webhookId/edit',
+    permission: 'org.webhooks.manage',
+    show: (visit) => editPage(visit, null),
+  }),
+
+  member.action({
+    name: 'editWebhook',
+    path: '/webhooks/:webhookId/edit',
+    permission: 'org.webhooks.manage',
+    stepUp: true,
+    form: webhookForm,
+    async act(visit, fields) {
+      const change = changeOf(await getHead(visit), fields);
+      if (Object.keys(change).length === 0) return redirect(of(visit), { told: 'Nothing was different.' });
+      await changeWebhook(visit.console.em, { ...webhookRequest(visit), ...change }, visit.console.webhookAllow);
+      return redirect(of(visit), { told: 'The webhook is changed.' });
+    },
+    again: editPage,
+  }),
+];
+
+type Fields = Pick<WebhookOutlook, 'url' | 'eventTypes' | 'description'>;
+
+/** What the form has different: only that is a change, and only that is in the log. */
+function changeOf(before: Fields, { url, eventTypes, description }: Fields): Partial<Fields> {
+  const isSame =
+    before.eventTypes.length === eventTypes.length && eventTypes.every((type) => before.eventTypes.includes(type));
+  return {
+    ...(url === before.url ? {} : { url }),
+    ...(isSame ? {} : { eventTypes }),
+    ...(description === before.description ? {} : { description }),
+  };
+}
+
+async function editPage(visit: MemberVisit, state: FormState | null): Promise<Page> {
+  const webhook = await getHead(visit);
+  const { url, eventTypes, description } = webhook;
+  const drawn = state ?? freshForm({ url, eventTypes, description });
+  return page({
+    title: 'Edit the webhook',
+    trail: trailOf(visit, webhook),
+    body: html`
+      ${webhook.state === 'deleted' ? notice('bad', 'The webhook is deleted, and cannot be changed any more.') : nothing}
+      <p>A new URL is used from the next attempt on, also for events that happened before. New event types hold for events from now on.</p>
+      ${form(visit, {
+        ...{ action: of(visit, '/edit'), state: drawn, button: 'Save' },
+        secondary: html`<a href="${of(visit)}">Back</a>`,
+        fields: drawWebhookFields(visit, drawn),
+      })}`,
+  });
+}

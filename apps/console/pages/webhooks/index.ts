@@ -1,0 +1,17 @@
+import type { Route } from '../../web/route.ts';
+import { createRoutes } from './create.ts';
+import { deleteRoutes } from './delete.ts';
+import { editRoutes } from './edit.ts';
+import { listRoutes } from './list.ts';
+import { pauseRoutes } from './pause.ts';
+import { resumeRoutes } from './resume.ts';
+import { rotateRoutes } from './rotate.ts';
+import { testRoutes } from './test-event.ts';
+import { verifyRoutes } from './verify.ts';
+import { webhookRoutes } from './webhook.ts';
+
+/** The pages of webhooks: seen, made, changed, tried out, paused and deleted. Their deliveries are beside, in `deliveries`. */
+export const routes: readonly Route[] = [
+  ...[...listRoutes, ...createRoutes, ...webhookRoutes, ...editRoutes, ...rotateRoutes],
+  ...[...testRoutes, ...verifyRoutes, ...pauseRoutes, ...resumeRoutes, ...deleteRoutes],
+];

@@ -1,0 +1,130 @@
+import { z } from 'zod';
+import { type HealthSpan, healthSpans, listHealth, totalOf } from '#domain/webhooks/health.ts';
+import type { WebhookOutlook } from '#domain/webhooks/outlook.ts';
+import { searchDeliveries } from '#domain/webhooks/search-deliveries.ts';
+import { healthPlot } from '../../components/health-plot.ts';
+import { linkButton } from '../../components/link.ts';
+import { live } from '../../components/live.ts';
+import { notice } from '../../components/notice.ts';
+import { foreignText } from '../../components/received-text.ts';
+import { facts } from '../../components/table.ts';
+import { relativeTime, time } from '../../components/time.ts';
+import { page } from '../../web/answer.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
+import { member } from '../../web/route.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+import { deliveriesTable, refreshSeconds } from '../deliveries/cells.ts';
+import { countOpen, dayInWords, typeList, verdictNotice, webhookState } from './cells.ts';
+import { getWebhook, nameOf, of, webhookRequest } from './find-webhook.ts';
+import { secretsTable } from './secrets.ts';
+import { temporalNotice } from './temporal.ts';
+
+/** Deliveries on the page of a webhook. */
+const latest = 5;
+
+/** One webhook: how it is, what it sends now, and what can be done with it. */
+export const webhookRoutes = [
+  member.view({
+    name: 'showWebhook',
+    path: '/webhooks/:webhookId',
+    permission: 'org.webhooks.manage',
+    query: z.object({ health: z.enum(['hours', 'days']).catch('hours') }),
+    async show(visit, { health: span }) {
+      const webhook = await getWebhook(visit);
+      return page({
+        title: nameOf(webhook),
+        trail: [['Webhooks', visit.at('/webhooks')]],
+        body: html`
+          ${temporalNotice(visit)}
+          ${warnings(visit, webhook)}
+          ${webhook.state === 'deleted' ? nothing : actions(visit, webhook)}
+          ${factsOf(webhook)}
+          ${await latestDeliveries(visit)}
+          ${await health(visit, span)}
+          ${webhook.state === 'deleted' ? nothing : signing(visit, webhook)}`,
+      });
+    },
+  }),
+];
+
+function warnings(visit: MemberVisit, webhook: WebhookOutlook): Html {
+  const { state, parkedReason, failingSince, ramp } = webhook;
+  const resume = html`<a href="${of(visit, '/resume')}">Resume it</a>`;
+  if (state === 'deleted')
+    return notice('info', 'This webhook is deleted. What it sent stays on record; nothing is sent to it any more.');
+  if (parkedReason === 'paused')
+    return notice(
+      'warning',
+      html`It is paused: events are kept, and none is sent. ${resume} when its receiver is ready.`,
+    );
+  if (parkedReason === 'failing')
+    return notice(
+      'warning',
+      html`It is parked, because nothing but failures came back for 72 hours. Events are kept, and none is sent. See below why they failed, mend that, and ${resume}.`,
+    );
+  if (failingSince !== null)
+    return notice(
+      'warning',
+      html`Nothing but failures has come back since ${time(failingSince)} (${relativeTime(failingSince)}). Each delivery below says why, and what to do. After 72 hours of that the webhook is parked.`,
+    );
+  return ramp === null
+    ? nothing
+    : notice(
+        'info',
+        `It is coming back from a pause: ${ramp === 1 ? 'one delivery' : `${ramp} deliveries`} at a time now, and twice as many after each that is accepted.`,
+      );
+}
+
+function actions(visit: MemberVisit, { state }: WebhookOutlook): Html {
+  return html`<p class="actions">
+    ${linkButton(of(visit, '/test'), 'Send a test event')}
+    ${linkButton(of(visit, '/edit'), 'Edit', 'secondary')}
+    ${state === 'parked' ? linkButton(of(visit, '/resume'), 'Resume…', 'secondary') : linkButton(of(visit, '/pause'), 'Pause…', 'secondary')}
+    ${linkButton(of(visit, '/rotate'), 'Rotate the secret', 'secondary')}
+    ${linkButton(of(visit, '/delete'), 'Delete…', 'secondary')}</p>`;
+}
+
+const factsOf = (webhook: WebhookOutlook): Html =>
+  facts([
+    ['State', webhookState(webhook)],
+    ['Posts to', html`<bdi class="url">${webhook.url}</bdi>`],
+    ['Is told of', typeList(webhook.eventTypes)],
+    webhook.description.trim() !== '' && ['Description', foreignText(webhook.description)],
+    ['Made', time(webhook.createdAt)],
+    ['Last 24 hours', dayInWords(webhook.day)],
+    webhook.waiting > 0 && ['Waiting now', countOpen(webhook.waiting)],
+    webhook.parked > 0 && ['Kept until it is resumed', countOpen(webhook.parked)],
+  ]);
+
+async function latestDeliveries(visit: MemberVisit): Promise<Html> {
+  const all = { state: null, type: null, eventId: null, from: null, to: null };
+  const { deliveries } = await searchDeliveries(visit.console.em, webhookRequest(visit), all, {
+    ...{ before: null, atMost: latest },
+  });
+  const everySeconds = refreshSeconds(deliveries);
+  return html`<section aria-labelledby="latest"><h2 id="latest">Latest deliveries</h2>
+    ${live({
+      ...{ id: 'deliveries', href: visit.target, moves: everySeconds !== null, everySeconds: everySeconds ?? 0 },
+      body:
+        deliveries.length === 0
+          ? html`<p>Nothing was sent yet. The next event that it is to be told of appears here within seconds.</p>`
+          : deliveriesTable(visit, deliveries),
+    })}
+    <p class="actions"><a href="${of(visit, '/deliveries')}">All deliveries, with filters</a><a href="${of(visit, '/redeliver')}">Send many again</a></p></section>`;
+}
+
+async function health(visit: MemberVisit, span: HealthSpan): Promise<Html> {
+  const { em, now } = visit.console;
+  const buckets = await listHealth(em, webhookRequest(visit), span, now());
+  const link = (to: HealthSpan, label: string) =>
+    html`<a href="${of(visit)}${to === 'hours' ? '' : '?health=days'}"${to === span ? html` aria-current="true"` : nothing}>${label}</a>`;
+  return html`<section aria-labelledby="health"><h2 id="health">Health</h2>
+    <nav class="spans" aria-label="How far back">${link('hours', `${healthSpans.hours.count} hours`)}${link('days', `${healthSpans.days.count} days`)}</nav>
+    ${buckets.every((bucket) => totalOf(bucket) === 0) ? html`<p>No events in this time.</p>` : healthPlot(buckets, span)}</section>`;
+}
+
+const signing = (visit: MemberVisit, webhook: Awaited<ReturnType<typeof getWebhook>>): Html =>
+  html`<section aria-labelledby="signing"><h2 id="signing">Signatures</h2>
+    ${verdictNotice(webhook)}
+    <p class="actions">${linkButton(of(visit, '/verify'), 'Check that the receiver verifies', 'secondary')}</p>
+    ${secretsTable(webhook.secrets, visit.console.now())}</section>`;

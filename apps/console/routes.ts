@@ -1,0 +1,19 @@
+import { routes as account } from './pages/account/index.ts';
+import { routes as activity } from './pages/activity/index.ts';
+import { routes as clients } from './pages/clients/index.ts';
+import { routes as deliveries } from './pages/deliveries/index.ts';
+import { routes as enrol } from './pages/enrol/index.ts';
+import { routes as home } from './pages/home/index.ts';
+import { routes as keys } from './pages/keys/index.ts';
+import { routes as members } from './pages/members/index.ts';
+import { routes as overview } from './pages/overview/index.ts';
+import { routes as roles } from './pages/roles/index.ts';
+import { routes as signIn } from './pages/sign-in/index.ts';
+import { routes as webhooks } from './pages/webhooks/index.ts';
+import type { Route } from './web/route.ts';
+
+/** Every route of the console, for the server and for the tests that walk over them. */
+export const routes: readonly Route[] = [
+  ...[...home, ...signIn, ...enrol, ...account],
+  ...[...overview, ...keys, ...webhooks, ...deliveries, ...members, ...roles, ...clients, ...activity],
+];

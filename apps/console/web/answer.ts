@@ -1,0 +1,86 @@
+import type { Readable } from 'node:stream';
+import type { Permission } from '#domain/contract/scopes.ts';
+import type { Child } from './html.ts';
+
+/** A page of ours. `title` is its heading too. */
+export interface Page {
+  kind: 'page';
+  title: string;
+  body: Child;
+  /** 200 unless it says otherwise; 422 for a form drawn again. */
+  status: number;
+  /** Pages above this one, from the nearest to the organization: `[['Webhooks', '/o/…/webhooks']]`. */
+  trail: readonly (readonly [label: string, href: string])[];
+  /** Whether the browser talks to a passkey here. */
+  passkeys: boolean;
+  session: SessionChange | null;
+  /** As of a redirect. */
+  enrolment: string | null | undefined;
+}
+
+/** What becomes of the browser's session with this answer: a new token, or none any more. */
+export type SessionChange = { token: string } | 'ended';
+
+/** On to another path of ours, after a change. `told` is said on it. */
+export interface Redirect {
+  kind: 'redirect';
+  to: string;
+  told: string | null;
+  session: SessionChange | null;
+  /** An enrolment link's token to remember, null to forget it, undefined to leave it. */
+  enrolment: string | null | undefined;
+}
+
+/** A file, streamed. */
+export interface Download {
+  kind: 'download';
+  fileName: string;
+  type: string;
+  body: Readable;
+}
+
+export type Answer = Page | Redirect | Download;
+
+export function page(
+  parts: Pick<Page, 'title' | 'body'> & Partial<Pick<Page, 'status' | 'trail' | 'passkeys' | 'session' | 'enrolment'>>,
+): Page {
+  return { kind: 'page', status: 200, trail: [], passkeys: false, session: null, enrolment: undefined, ...parts };
+}
+
+export function redirect(to: string, parts: Partial<Pick<Redirect, 'told' | 'session' | 'enrolment'>> = {}): Redirect {
+  return { kind: 'redirect', to, told: null, session: null, enrolment: undefined, ...parts };
+}
+
+export function download(parts: Omit<Download, 'kind'>): Download {
+  return { kind: 'download', ...parts };
+}
+
+/** There is nothing here, or nothing that this person may know of: thrown by a page, drawn as 404. */
+export class NotFound extends Error {
+  constructor() {
+    super('There is nothing at this address.');
+    this.name = 'NotFound';
+  }
+}
+
+/** The member's roles lack what a page wants: thrown, drawn as 403. */
+export class PermissionNeeded extends Error {
+  readonly permission: Permission;
+
+  constructor(permission: Permission) {
+    super(`This needs a role that holds ${permission}.`);
+    this.name = 'PermissionNeeded';
+    this.permission = permission;
+  }
+}
+
+/** A form that another site may have sent, or that holds what no form of ours does: thrown, drawn with its status. Nothing was done. */
+export class FormRefused extends Error {
+  readonly status: 403 | 413 | 415 | 422;
+
+  constructor(status: FormRefused['status'], message: string) {
+    super(message);
+    this.name = 'FormRefused';
+    this.status = status;
+  }
+}

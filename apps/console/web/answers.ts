@@ -1,0 +1,128 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { Middleware, ParameterizedContext } from 'koa';
+import { describeError, type Logger } from '#runtime/log.ts';
+import { layout, problemBody } from '../components/layout.ts';
+import type { Metrics } from '../metrics.ts';
+import { FormRefused, NotFound, PermissionNeeded, page } from './answer.ts';
+import { refusalOf } from './refusals.ts';
+import { setSecurityHeaders } from './security-headers.ts';
+import type { ConsoleState } from './state.ts';
+
+type Ctx = ParameterizedContext<ConsoleState>;
+
+/**
+ * Around every request: gives it an id and its security headers, draws a page for what was refused or failed, and tells logs and metrics about it once. A line
+ * holds ids and the route's name, never the path as sent (it may hold a token), a name, an address of a person or a field.
+ */
+export function answers(deps: {
+  log: Logger;
+  metrics: Metrics;
+  https: boolean;
+  isDraining: () => boolean;
+}): Middleware<ConsoleState> {
+  const { log, metrics, https, isDraining } = deps;
+
+  return async (ctx, next) => {
+    const startedAt = performance.now();
+    const state = ctx.state;
+    state.requestId = randomUUIDv7();
+    state.operation = 'none';
+    ctx.set('Request-Id', state.requestId);
+    setSecurityHeaders(ctx, https);
+    await next().catch((error: unknown) => drawProblem(ctx, error, log));
+    if (isDraining() && !ctx.res.headersSent) ctx.set('Connection', 'close');
+    const durationMs = performance.now() - startedAt;
+    metrics.observe(state.operation, ctx.method, ctx.status, state.code, durationMs / 1000);
+    const { requestId, operation, organizationId, personId, code } = state;
+    log.info(
+      {
+        ...{ requestId, method: ctx.method, operation, status: ctx.status, code, organizationId, personId },
+        durationMs: Math.round(durationMs * 100) / 100,
+      },
+      'request',
+    );
+  };
+}
+
+/** The one place where what was thrown becomes a page. A fault's cause goes to the log, under the id that its person is shown. */
+function drawProblem(ctx: Ctx, error: unknown, log: Logger): void {
+  const { requestId, operation, visit } = ctx.state;
+  const problem = problemOf(error);
+  ctx.state.code ??= problem.code;
+  if (problem.status >= 500)
+    log.error({ requestId, operation, code: problem.code, error: describeError(problem.cause) }, 'fault');
+  if (ctx.res.headersSent) return void ctx.res.destroy();
+  ctx.status = problem.status;
+  if (problem.status === 503) ctx.set('Retry-After', '5');
+  // A body that was not read to its end would be taken for the next request.
+  if (problem.status === 413) ctx.set('Connection', 'close');
+  ctx.type = 'text/html; charset=utf-8';
+  const body = problemBody({
+    ...{ sentence: problem.sentence, next: problem.next },
+    ...(problem.status >= 500 ? { requestId } : {}),
+  });
+  ctx.body = layout(visit ?? null, page({ title: problem.title, body })).toString();
+}
+
+interface Problem {
+  status: number;
+  code: NonNullable<ConsoleState['code']>;
+  title: string;
+  sentence: string;
+  next: string;
+  cause?: unknown;
+}
+
+function problemOf(error: unknown): Problem {
+  const refusal = refusalOf(error);
+  if (error instanceof NotFound || refusal?.isNotThere)
+    return {
+      ...{ status: 404, code: 'not_found', title: 'Nothing here' },
+      sentence: refusal?.message ?? 'There is nothing at this address, or nothing that you may see.',
+      next: 'The address may be mistyped, or what it led to is gone.',
+    };
+  if (error instanceof PermissionNeeded)
+    return {
+      ...{ status: 403, code: 'permission_needed', title: 'Your roles do not allow this' },
+      sentence: `This page needs a role that holds ${error.permission}.`,
+      next: 'An owner or administrator of the organization can give you one, under Members & roles.',
+    };
+  if (error instanceof FormRefused)
+    return {
+      ...{ status: error.status, code: 'form_refused', title: 'Nothing was done', sentence: error.message },
+      next: 'Open the page in the console and send its form from there.',
+    };
+  if (refusal !== null)
+    return {
+      ...{ status: 409, code: 'form_refused', title: 'That is not possible', sentence: refusal.message },
+      next: 'Go back and look at the page again.',
+    };
+  return faultOf(error);
+}
+
+function faultOf(error: unknown): Problem {
+  if (isAway(error))
+    return {
+      ...{ status: 503, code: 'unavailable', cause: error, title: 'Not available right now' },
+      sentence: 'The console cannot reach its data right now.',
+      next: 'Try again in a moment.',
+    };
+  return {
+    ...{ status: 500, code: 'internal', cause: error, title: 'Something went wrong on our side' },
+    sentence: 'The console could not do this.',
+    next: 'Try again. If it stays so, ask for help.',
+  };
+}
+
+/** SQLSTATE classes and system errors that mean the database is away, full or stopping, rather than that a statement of ours is wrong. */
+const away = /^(?:08|53|57|58)...$|^E[A-Z]{3,}$/;
+
+/** What `pg` says, without a code, when no connection was free, none could be made, or one was lost or silent in the middle of a statement. */
+const lost =
+  /^(?:timeout exceeded when trying to connect|timeout expired|Query read timeout|Connection terminated.*|Client (?:was closed|has encountered a connection error) and is not queryable)$/;
+
+function isAway(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code } = error as { code?: unknown };
+  return (typeof code === 'string' ? away.test(code) : lost.test(error.message)) || isAway(error.cause);
+}

@@ -1,0 +1,54 @@
+import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { brotliCompressSync } from 'node:zlib';
+
+/** A file that pages load; its path holds its hash, so that it may be kept for ever. */
+export interface Asset {
+  path: string;
+  type: string;
+  body: Buffer;
+  /** The same, smaller, for browsers that read it. */
+  brotli: Buffer;
+}
+
+const require = createRequire(import.meta.url);
+const css = 'text/css; charset=utf-8';
+const js = 'text/javascript; charset=utf-8';
+
+/** Every file that pages load, read once. All are served from here: no page asks another host for anything. */
+export const assets = {
+  pico: asset('pico.css', css, libraryFile('@picocss/pico/css/pico.min.css')),
+  style: asset('console.css', css, ownFile('console.css')),
+  icon: asset('icon.svg', 'image/svg+xml', ownFile('icon.svg')),
+  htmx: asset('htmx.js', js, libraryFile('htmx.org/dist/htmx.min.js')),
+  webauthn: asset('webauthn.js', js, besideEntry('@simplewebauthn/browser', '../dist/bundle/index.umd.min.js')),
+  script: asset('console.js', js, ownFile('console.js')),
+} as const;
+
+const byPath = new Map<string, Asset>(Object.values(assets).map((each) => [each.path, each]));
+
+/** The file at a path, or null. */
+export const findAsset = (path: string): Asset | null => byPath.get(path) ?? null;
+
+function asset(name: string, type: string, body: Buffer): Asset {
+  return {
+    path: `/assets/${hash('sha256', body, 'base64url').slice(0, 12)}/${name}`,
+    ...{ type, body, brotli: brotliCompressSync(body) },
+  };
+}
+
+function ownFile(name: string): Buffer {
+  return readFileSync(new URL(`../assets/${name}`, import.meta.url));
+}
+
+/** A file of a package. */
+function libraryFile(path: string): Buffer {
+  return readFileSync(require.resolve(path));
+}
+
+/** A file of a package that exports its entry alone, by its place beside that. */
+function besideEntry(library: string, file: string): Buffer {
+  return readFileSync(join(dirname(require.resolve(library)), file));
+}

@@ -1,0 +1,170 @@
+import type { BlockList } from 'node:net';
+import { pipeline } from 'node:stream/promises';
+import type { Middleware, ParameterizedContext } from 'koa';
+import { findSession } from '#domain/identity/sessions.ts';
+import { clientAddress } from '#runtime/address.ts';
+import { cut } from '../components/called.ts';
+import { layout } from '../components/layout.ts';
+import { type Answer, NotFound, PermissionNeeded, redirect } from './answer.ts';
+import { readCookie, setCookie } from './cookies.ts';
+import { formToken, randomMark } from './forgery.ts';
+import { valuesOf } from './form.ts';
+import type { Route } from './route.ts';
+import { createRouter } from './router.ts';
+import type { ConsoleState } from './state.ts';
+import { takeForm } from './take-form.ts';
+import type { ConsoleParts, MemberVisit, PersonVisit, Visit } from './visit.ts';
+
+type Ctx = ParameterizedContext<ConsoleState>;
+
+/** How long (s) a sentence for the next page waits for it. */
+const toldSeconds = 60;
+/** How many characters of it are kept: each may take nine bytes, and browsers drop a cookie of more than 4,096. */
+const toldMax = 400;
+/** How long (s) an opened enrolment link is remembered. */
+const enrolmentSeconds = 3600;
+
+/**
+ * The console's pages: the only place that knows both Koa's context and the pages.
+ *
+ * A request, in order: route; session; organization and permission; then the page, or what `takeForm` asks of a form. What is refused on the way is thrown, and drawn by `answers`.
+ */
+export function mountPages(deps: {
+  routes: readonly Route[];
+  parts: ConsoleParts;
+  trustedProxies: BlockList;
+}): Middleware<ConsoleState> {
+  const { parts, trustedProxies } = deps;
+  const find = createRouter(deps.routes);
+
+  /** This request, as far as its cookies tell who it is. A browser without a session gets a mark for its forms' tokens to be bound to. */
+  async function begin(ctx: Ctx, route: Route, params: Record<string, string>): Promise<Visit> {
+    const cookies = ctx.headers.cookie;
+    const token = readCookie(cookies, 'session', parts.origin);
+    // htmx asks for live parts only, every few seconds: an open page must not outlive its person by that.
+    const isUse = ctx.get('HX-Request') === '';
+    const session = token === null ? null : await findSession(parts.em.fork(), token, parts.now(), isUse);
+    const sessionToken = session === null ? null : token;
+    let mark = readCookie(cookies, 'visit', parts.origin);
+    if (sessionToken === null && mark === null) {
+      mark = randomMark();
+      setCookie(ctx, parts.origin, 'visit', mark);
+    }
+    const told = readCookie(cookies, 'told', parts.origin);
+    return {
+      ...{ console: parts, route: route.name, requestId: ctx.state.requestId, target: ctx.url, path: ctx.path, params },
+      visitor: { address: clientAddress(ctx.req, trustedProxies), userAgent: ctx.get('User-Agent').slice(0, 300) },
+      ...{ session, sessionToken, formToken: formToken(sessionToken ?? mark ?? '') },
+      told: told === null ? null : decodeText(told),
+      enrolmentToken: readCookie(cookies, 'enrolment', parts.origin),
+    };
+  }
+
+  async function answerRoute(ctx: Ctx, route: Route, params: Record<string, string>): Promise<void> {
+    const visit = await begin(ctx, route, params);
+    ctx.state.visit = visit;
+    if (visit.session !== null) ctx.state.personId = visit.session.personId;
+    const signIn = whereToSignIn(route, visit);
+    if (signIn !== null) {
+      ctx.state.code = 'sign_in_needed';
+      return send(ctx, visit, redirect(signIn));
+    }
+    if (route.access === 'member') enter(visit as PersonVisit, route, ctx.state);
+    const answer = route.method === 'POST' ? await takeForm(ctx, route, visit) : await show(ctx, route, visit);
+    // A step-up has made it a visit of the renewed session.
+    await send(ctx, ctx.state.visit, answer);
+  }
+
+  return async (ctx) => {
+    const found = find(ctx.path);
+    if (found === null) throw new NotFound();
+    const method = ctx.method === 'HEAD' ? 'GET' : ctx.method;
+    const route = found.routes.find((each) => each.method === method);
+    if (route === undefined) {
+      ctx.status = 405;
+      ctx.set('Allow', found.routes.map((each) => each.method).join(', '));
+      return;
+    }
+    ctx.state.operation = route.name;
+    await answerRoute(ctx, route, found.params);
+  };
+}
+
+/** Where somebody must go first who may not open a route as they are; null when they may. What they asked for is kept for afterwards. */
+function whereToSignIn({ access, method }: Route, { session, target }: Visit): string | null {
+  if (access === 'anyone' || session?.state === 'full') return null;
+  const to = method === 'GET' ? `?to=${encodeURIComponent(target)}` : '';
+  if (session === null) return `/sign-in${to}`;
+  return access === 'passed' ? null : `/sign-in/second-factor${to}`;
+}
+
+/**
+ * Makes a person's visit one of a member.
+ *
+ * @throws NotFound for an organization that the person is no active member of, as for one that does not exist.
+ * @throws PermissionNeeded when the member's roles lack what the route wants.
+ */
+function enter(visit: PersonVisit, route: Route, state: ConsoleState): asserts visit is MemberVisit {
+  const { orgId } = visit.params;
+  const organization = visit.session.memberships.find(
+    (membership) => membership.organizationId === orgId && membership.status === 'active',
+  );
+  if (organization === undefined) throw new NotFound();
+  state.organizationId = organization.organizationId;
+  if (route.permission !== null && !organization.permissions.includes(route.permission))
+    throw new PermissionNeeded(route.permission);
+  Object.assign(visit, {
+    organization,
+    by: { personId: visit.session.personId },
+    may: (permission) => organization.permissions.includes(permission),
+    at: (rest) => `/o/${organization.organizationId}${rest}`,
+  } satisfies Pick<MemberVisit, 'organization' | 'by' | 'may' | 'at'>);
+}
+
+async function show(ctx: Ctx, route: Route, visit: Visit): Promise<Answer> {
+  // A value with NUL counts as none: PostgreSQL has no such text.
+  const given = [...new URLSearchParams(ctx.querystring)].filter(([, value]) => !value.includes('\0'));
+  const query = route.schema.safeParse(valuesOf(route.schema, new URLSearchParams(given)));
+  if (!query.success) throw new NotFound();
+  return route.run(visit, query.data);
+}
+
+async function send(ctx: Ctx, visit: Visit, answer: Answer): Promise<void> {
+  if (answer.kind === 'download') return sendFile(ctx, answer);
+  const { session, enrolment } = answer;
+  const { origin } = visit.console;
+  if (session !== null) setCookie(ctx, origin, 'session', session === 'ended' ? null : session.token);
+  if (enrolment !== undefined)
+    setCookie(ctx, origin, 'enrolment', enrolment, enrolment === null ? undefined : enrolmentSeconds);
+  if (answer.kind === 'redirect') {
+    if (answer.told !== null)
+      setCookie(ctx, origin, 'told', encodeURIComponent(cut(answer.told, toldMax)), toldSeconds);
+    ctx.status = 303;
+    ctx.set('Location', answer.to);
+    ctx.body = '';
+    return;
+  }
+  if (visit.told !== null) setCookie(ctx, origin, 'told', null);
+  // The frame's own form (signing out) would carry the token of a session that the browser no longer has.
+  const drawn = session === null ? visit : { ...visit, session: null };
+  ctx.status = answer.status;
+  ctx.type = 'text/html; charset=utf-8';
+  ctx.body = layout(drawn, answer).toString();
+}
+
+/** A file as it is made. When it cannot be finished the connection is cut, so that half a file never looks whole. */
+async function sendFile(ctx: Ctx, file: Extract<Answer, { kind: 'download' }>): Promise<void> {
+  ctx.status = 200;
+  ctx.set({ 'Content-Type': file.type, 'Content-Disposition': `attachment; filename="${file.fileName}"` });
+  ctx.flushHeaders();
+  ctx.respond = false;
+  await pipeline(file.body, ctx.res).catch(() => ctx.res.destroy());
+}
+
+function decodeText(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}

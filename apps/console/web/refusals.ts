@@ -1,0 +1,33 @@
+import { IdentityRefused } from '#domain/identity/refused.ts';
+import { KeyRefused } from '#domain/keys/refused.ts';
+import { OrganizationRefused } from '#domain/organization/refused.ts';
+import { WebhookRefused } from '#domain/webhooks/refused.ts';
+import { WorkflowsAway } from '../workflows.ts';
+
+/** The domain's refusals: `reason` for the program, `message` a sentence for the person who asked. */
+const refusals = [IdentityRefused, KeyRefused, OrganizationRefused, WebhookRefused, WorkflowsAway] as const;
+
+/** Refusals because what the address names is not there (for this person): drawn as 404. */
+const notThere: ReadonlySet<string> = new Set([
+  'no_such_organization',
+  'no_such_key',
+  'no_such_webhook',
+  'no_such_delivery',
+  'no_such_redelivery',
+  'no_such_session',
+  'no_such_factor',
+  'no_such_role',
+  'no_such_member',
+  'no_such_grant',
+  'no_such_seat',
+]);
+
+/** A refusal of the domain as the console draws it, or null for anything else. */
+export function refusalOf(error: unknown): { message: string; isNotThere: boolean; retryAt: Date | null } | null {
+  const refusal = refusals.some((kind) => error instanceof kind)
+    ? (error as InstanceType<(typeof refusals)[number]>)
+    : null;
+  if (refusal === null) return null;
+  const retryAt = refusal instanceof IdentityRefused ? refusal.retryAt : null;
+  return { message: refusal.message, isNotThere: notThere.has(refusal.reason), retryAt };
+}

@@ -1,0 +1,48 @@
+import { listTotpRows } from '#domain/identity/factor-rows.ts';
+import { IdentityRefused } from '#domain/identity/refused.ts';
+import {
+  passPasskey,
+  passRecoveryCode,
+  passTotp,
+  type SecondFactorPassed,
+  startPasskeyUse,
+} from '#domain/identity/second-factor.ts';
+import { type FactorsToGive, factorFields } from '../components/second-factor.ts';
+import type { PersonVisit } from './visit.ts';
+
+/** What the person of a visit can give now; a passkey is asked anew each time. */
+export async function findFactorsToGive({ console, session }: PersonVisit): Promise<FactorsToGive> {
+  const { em, factors, now } = console;
+  const rows = await listTotpRows(em.fork(), session.personId);
+  const passkey = await startPasskeyUse(em, session, factors.relyingParty, now).catch((error: unknown) => {
+    if (error instanceof IdentityRefused && error.reason === 'no_such_factor') return null;
+    throw error;
+  });
+  return { hasTotp: rows.length > 0, passkey };
+}
+
+/**
+ * Takes the second factor that a form brought; null when it brought none. `left`: how many recovery codes are, when one was used.
+ *
+ * @throws IdentityRefused when it is not accepted.
+ */
+export async function takeSecondFactor(
+  { console, session, visitor }: PersonVisit,
+  sent: (field: string) => string,
+): Promise<(SecondFactorPassed & { left?: number }) | null> {
+  const { em, factors, now } = console;
+  const [code, passkey, recoveryCode] = [factorFields.code, factorFields.passkey, factorFields.recoveryCode].map(sent);
+  if (passkey) return passPasskey(em, session, { response: parsed(passkey), visitor }, factors.relyingParty, now);
+  if (code) return passTotp(em, session, { code: code.slice(0, 20), visitor }, factors, now);
+  if (recoveryCode) return passRecoveryCode(em, session, { code: recoveryCode, visitor }, now);
+  return null;
+}
+
+/** A browser's answer; what is not JSON is no passkey's answer, and is refused as one. */
+export function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

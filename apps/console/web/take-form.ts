@@ -1,0 +1,113 @@
+import type { ParameterizedContext } from 'koa';
+import type { z } from 'zod';
+import { findSession, needsStepUp } from '#domain/identity/sessions.ts';
+import { formIdField, formTokenField } from '../components/form.ts';
+import { type Answer, FormRefused, type Page, page } from './answer.ts';
+import { readForm } from './body.ts';
+import { setCookie } from './cookies.ts';
+import { comesFromUs, formToken, isFormToken } from './forgery.ts';
+import { type FormState, freshForm, problemsOf, valuesOf } from './form.ts';
+import { recordFormUse } from './form-use.ts';
+import { html } from './html.ts';
+import { refusalOf } from './refusals.ts';
+import type { Route } from './route.ts';
+import type { ConsoleState, FormCode } from './state.ts';
+import { takeStepUp } from './step-up.ts';
+import type { PersonVisit, Visit } from './visit.ts';
+
+type Ctx = ParameterizedContext<ConsoleState>;
+
+const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/**
+ * Carries out a form, unless there is a reason not to; these are asked in order: does it come from us, does it carry its session's token, do its
+ * fields make sense, is the second factor fresh where it must be, is this its first use where that matters. What was typed is never lost: every
+ * refusal after the first draws the form again with it.
+ *
+ * @throws FormRefused when it does not come from us.
+ */
+export async function takeForm(ctx: Ctx, route: Route, visit: Visit): Promise<Answer> {
+  const { origin } = visit.console;
+  if (!comesFromUs(ctx.headers, origin)) {
+    ctx.state.code = 'form_of_another_site';
+    throw new FormRefused(403, 'This form was not sent from a page of the console, so nothing was done.');
+  }
+  const sent = await readForm(ctx.req);
+  const values = valuesOf(route.schema, sent);
+  const drawAgain = (on: Visit, code: FormCode, state: Partial<FormState>) => {
+    ctx.state.code = code;
+    return draw(route, on, { ...freshForm(values), ...state });
+  };
+  if (!isFormToken(sent.get(formTokenField), visit.formToken))
+    return drawAgain(visit, 'form_out_of_date', {
+      problem: 'This page was out of date, so nothing was done. Look at it once more and send it again.',
+    });
+  const read = route.schema.safeParse(values);
+  if (!read.success) return drawAgain(visit, 'form_refused', problemsOf(read.error));
+
+  let current = visit;
+  let renewedToken: string | null = null;
+  if (route.stepUp && needsStepUp((visit as PersonVisit).session, visit.console.now())) {
+    const outcome = await takeStepUp(visit as PersonVisit, sent);
+    if (outcome.kind === 'asked') {
+      ctx.state.code = 'step_up_needed';
+      return outcome.page;
+    }
+    renewedToken = outcome.token;
+    // At once, whatever comes now: the token that the browser has is dead.
+    setCookie(ctx, origin, 'session', renewedToken);
+    current = await renewed(visit, renewedToken);
+    ctx.state.visit = current;
+  }
+  return carryOut(ctx, route, current, sent, read.data, drawAgain);
+}
+
+async function carryOut(
+  ctx: Ctx,
+  route: Route,
+  visit: Visit,
+  sent: URLSearchParams,
+  input: z.output<z.ZodObject>,
+  drawAgain: (on: Visit, code: FormCode, state: Partial<FormState>) => Promise<Page>,
+): Promise<Answer> {
+  if (route.once && !(await isFirstUse(visit as PersonVisit, sent))) {
+    ctx.state.code = 'form_sent_twice';
+    return sentTwice(visit);
+  }
+  try {
+    return await route.run(visit, input);
+  } catch (error) {
+    const refusal = refusalOf(error);
+    if (refusal === null) throw error;
+    // Where what the address names is not there, drawing the form throws the same again, and it becomes a 404.
+    const drawn = await drawAgain(visit, 'form_refused', { problem: refusal.message });
+    return refusal.retryAt === null ? drawn : { ...drawn, status: 429 };
+  }
+}
+
+async function draw(route: Route, visit: Visit, state: FormState): Promise<Page> {
+  if (route.again === null) throw new Error(`the route ${route.name} has no form to draw again`);
+  const drawn = await route.again(visit, state);
+  return drawn.status === 200 ? { ...drawn, status: 422 } : drawn;
+}
+
+async function isFirstUse(visit: PersonVisit, sent: URLSearchParams): Promise<boolean> {
+  const formId = sent.get(formIdField) ?? '';
+  return uuidForm.test(formId) && (await recordFormUse(visit.console.pool, visit.session.id, formId));
+}
+
+/** The same visit with the session as it is after its second factor was given. */
+async function renewed(visit: Visit, token: string): Promise<Visit> {
+  const session = await findSession(visit.console.em.fork(), token, visit.console.now());
+  return { ...visit, session, sessionToken: token, formToken: formToken(token) };
+}
+
+/** Says so, and nothing more: the answer to the first is what its person was to see. */
+function sentTwice(visit: Visit): Page {
+  const up = visit.path.slice(0, visit.path.lastIndexOf('/')) || '/';
+  return page({
+    title: 'This was sent already',
+    status: 409,
+    body: html`<p>The form came twice, and was carried out once at most. <a href="${up}">See what there is now</a>; if what you wanted is not there, fill in a new form.</p>`,
+  });
+}

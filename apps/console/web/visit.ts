@@ -1,0 +1,69 @@
+import type { BlockList } from 'node:net';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import type { Pool } from 'pg';
+import type { Region } from '#domain/contract/regions.ts';
+import type { Permission } from '#domain/contract/scopes.ts';
+import type { FactorSettings, Session, SessionMembership, Visitor } from '#domain/identity/types.ts';
+import type { KeySecrets } from '#domain/keys/fingerprint.ts';
+import type { SealingKeys } from '#domain/webhooks/seal.ts';
+import type { Workflows } from '../workflows.ts';
+
+/** What a page may use; `app.ts` opens it all. Domain functions take these as plain parameters. */
+export interface ConsoleParts {
+  region: Region;
+  em: EntityManager;
+  pool: Pool;
+  /** Peppers and tag secrets of API keys. */
+  keys: KeySecrets;
+  /** Keys that seal signing secrets. */
+  sealingKeys: SealingKeys;
+  /** Addresses that webhooks may reach although they are not public. */
+  webhookAllow: BlockList;
+  /** What second factors need. */
+  factors: FactorSettings;
+  /** Tells workflows that run. */
+  workflows: Workflows;
+  /** Base URL of the read API, for the ready `curl` line. */
+  apiUrl: string;
+  /** Our own origin, for links that people are sent. */
+  origin: string;
+  now: () => Date;
+}
+
+/** One request, as a page sees it. Koa's context stays in `mount.ts`. */
+export interface Visit {
+  console: ConsoleParts;
+  /** The name of the route. */
+  route: string;
+  requestId: string;
+  visitor: Visitor;
+  /** Path and query as sent, beginning with `/`. */
+  target: string;
+  path: string;
+  /** Parts of the path that the route names: ids are UUIDs in lower case. */
+  params: Readonly<Record<string, string>>;
+  session: Session | null;
+  sessionToken: string | null;
+  /** The token of the enrolment link that this browser opened. */
+  enrolmentToken: string | null;
+  /** A sentence that the page before left. */
+  told: string | null;
+  /** The token that every form of this browser's session carries. */
+  formToken: string;
+}
+
+/** A visit of a person who has signed in with both factors (or, where the route says so, with the password alone). */
+export interface PersonVisit extends Visit {
+  session: Session;
+  sessionToken: string;
+}
+
+/** A visit of an active member within their organization. */
+export interface MemberVisit extends PersonVisit {
+  organization: SessionMembership;
+  /** The member as the domain's functions take who asks. */
+  by: { personId: string };
+  may: (permission: Permission) => boolean;
+  /** A path within the organization: `at('/keys')` is `/o/<id>/keys`. */
+  at: (rest: string) => string;
+}

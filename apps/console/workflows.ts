@@ -1,0 +1,81 @@
+import { isGrpcServiceError, ServiceError } from '@temporalio/client';
+import { openWorkflowClient, type WorkflowClient } from '#workflows/client.ts';
+import { WorkflowRefused } from '#workflows/refused.ts';
+
+/**
+ * What the console tells workflows that run, and asks of them: the client that all share, opened by its first use, so that the console starts and serves all else while
+ * Temporal is away. Every call throws `WorkflowsAway` when it could not be carried out.
+ */
+export interface Workflows extends WorkflowClient {
+  /** Whether this installation of the console knows a Temporal at all. */
+  isConfigured: boolean;
+}
+
+/** Why workflows could not be told or asked: a sentence with the remedy, for the person who asked. */
+export class WorkflowsAway extends Error {
+  override name = 'WorkflowsAway';
+  readonly reason = 'workflows_away';
+}
+
+/** How long a signal may take. The two that wait for a receiver have limits of their own, and a little is added for the way. */
+const patienceMs = { signal: 5_000, sendTest: 45_000, checkSignatures: 65_000 } as const;
+
+const sentences = {
+  notConfigured:
+    'This console is not connected to Temporal, which sends events, so it can ask for no test and hurry nothing. Whoever runs it sets TEMPORAL_ADDRESS.',
+  away: 'What sends events does not answer right now. Nothing is lost: deliveries go on by themselves once it is back. Try again in a moment.',
+  no_worker: 'No worker sent the event in time. Try again in a moment; if it stays so, tell whoever runs the workers.',
+  old_worker: 'The workers are being replaced by newer ones, which alone can do this. Try again in a few minutes.',
+};
+
+/** `temporal` null: the installation has none, and says so when it is asked for. */
+export function createWorkflows(temporal: { address: string; namespace: string } | null): Workflows {
+  let opening: Promise<WorkflowClient> | null = null;
+
+  async function open(): Promise<WorkflowClient> {
+    if (temporal === null) throw new WorkflowsAway(sentences.notConfigured);
+    opening ??= openWorkflowClient(temporal);
+    try {
+      return await opening;
+    } catch (error) {
+      opening = null; // the next call tries anew
+      throw error;
+    }
+  }
+
+  /** Calls the client, within a time: the SDK itself tries for long while nobody answers. */
+  async function ask<Result>(limitMs: number, call: (client: WorkflowClient) => Promise<Result>): Promise<Result> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new WorkflowsAway(sentences.away)), limitMs);
+    });
+    try {
+      return await Promise.race([open().then(call), late]);
+    } catch (cause) {
+      throw explained(cause);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  return {
+    isConfigured: temporal !== null,
+    retryNow: (delivery, round) => ask(patienceMs.signal, (client) => client.retryNow(delivery, round)),
+    cancelDelivery: (delivery, round) => ask(patienceMs.signal, (client) => client.cancelDelivery(delivery, round)),
+    cancelRedelivery: (redeliveryId) => ask(patienceMs.signal, (client) => client.cancelRedelivery(redeliveryId)),
+    sendTest: (input) => ask(patienceMs.sendTest, (client) => client.sendTest(input)),
+    checkSignatures: (input) => ask(patienceMs.checkSignatures, (client) => client.checkSignatures(input)),
+    async close() {
+      const client = await opening?.catch(() => null);
+      await client?.close();
+    },
+  };
+}
+
+/** The shared client's refusals name addresses and commands for operators; people of an organization are told what it means for them. */
+function explained(cause: unknown): unknown {
+  if (cause instanceof WorkflowRefused)
+    return new WorkflowsAway(cause.reason === 'temporal_away' ? sentences.away : sentences[cause.reason], { cause });
+  const isAway = cause instanceof ServiceError || isGrpcServiceError(cause);
+  return isAway ? new WorkflowsAway(sentences.away, { cause }) : cause;
+}

@@ -1,0 +1,163 @@
+import { randomUUID } from 'node:crypto';
+import { generateSync } from 'otplib';
+import type pg from 'pg';
+import type { Database } from '#domain/db/connect.ts';
+import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/enrol.ts';
+import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { createKey } from '#domain/keys/create.ts';
+import { createWebhook } from '#domain/webhooks/create.ts';
+import type { ConsoleConfig } from '../../../apps/console/config.ts';
+
+/** An organization that is measured: 25 keys, 40 members, a webhook, and so many lines and deliveries. */
+export interface FilledOrganization {
+  id: string;
+  /** A key that has a 25th of the lines. */
+  keyId: string;
+  personId: string;
+  webhookId: string;
+  /** A line and a delivery in the middle of their lists. */
+  line: { id: string; at: string };
+  eventId: string;
+}
+
+const keysEach = 25;
+const membersEach = 40;
+const personId = 'usr_bench';
+const email = 'bench@example.org';
+const ownerRole = '0a1f0000-0000-7000-8000-000000000001';
+
+/** Months of the past that lines are spread over; the schema itself makes partitions from now on only. */
+const pastMonths = 12;
+
+/**
+ * Makes the past months' partitions of the log, as an installation of that age has them, and the person whose session everything is asked with.
+ */
+export async function preparePast(owner: pg.Client): Promise<void> {
+  for (let month = 1; month <= pastMonths; month += 1)
+    await owner.query(`do $$
+      declare first timestamp := date_trunc('month', now() at time zone 'UTC') - interval '${month} months';
+      begin
+        execute format('create table activity_%s partition of activity for values from (%L) to (%L)',
+          to_char(first, 'YYYY_MM'), first at time zone 'UTC', (first + interval '1 month') at time zone 'UTC');
+      end $$`);
+  await owner.query('insert into person (id) values ($1)', [personId]);
+}
+
+/** Fills one organization. Of its lines three tenths are of the last 24 hours and the rest of the past year; 1 in 200 is a refusal, 1 in 500 a deed, 1 in 10,000 a rare read. */
+export async function fillOrganization(
+  owner: pg.Client,
+  database: Database,
+  config: ConsoleConfig,
+  size: { lines: number; deliveries: number },
+): Promise<FilledOrganization> {
+  const id = randomUUID();
+  await owner.query(
+    `insert into organization (id, name, slug, kind, status) values ($1, 'Bench', $2, 'law_firm', 'active')`,
+    [id, `bench-${id}`],
+  );
+  await owner.query('insert into seat_plan (organization_id, invoiced) values ($1, 0)', [id]);
+  await owner.query(
+    `with people as (
+      insert into person (id) select 'usr_' || n || '_' || $1 from generate_series(1, $2::int) n returning id
+    )
+    insert into membership (organization_id, person_id, name, email, status)
+    select $1::uuid, id, 'Member ' || id, id || '@example.org', 'active' from people
+    union all select $1::uuid, $3, 'Bench', $4, 'active'`,
+    [id, membersEach, personId, email],
+  );
+  await owner.query('insert into membership_role (organization_id, person_id, role_id) values ($1, $2, $3)', [
+    ...[id, personId, ownerRole],
+  ]);
+  const keys: string[] = [];
+  for (let n = 0; n < keysEach; n += 1) {
+    const input = {
+      organizationId: id,
+      makerId: personId,
+      scopes: ['org.read'] as const,
+      label: `Key ${n}`,
+      expiresAt: null,
+    };
+    keys.push((await createKey(database.orm.em, input, config.keys)).id);
+  }
+  const webhook = await createWebhook(
+    database.orm.em,
+    {
+      organizationId: id,
+      by: 'operator',
+      url: 'https://hooks.example.com/x',
+      eventTypes: ['client.started'],
+      description: '',
+    },
+    { allow: config.webhookAllow, sealingKeys: config.sealingKeys },
+  );
+  await fillLines(owner, id, keys, size.lines);
+  await fillDeliveries(owner, id, webhook.id, size.deliveries);
+  const middle = await owner.query<{ id: string; at: string }>(
+    `select id, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at from activity
+     where organization_id = $1 order by at desc, id desc offset $2 limit 1`,
+    [id, Math.floor(size.lines / 2)],
+  );
+  const event = await owner.query<{ id: string }>(
+    'select event_id as id from delivery where organization_id = $1 order by event_id offset $2 limit 1',
+    [id, Math.floor(size.deliveries / 2)],
+  );
+  return {
+    ...{ id, keyId: keys[0] ?? '', personId: `usr_1_${id}`, webhookId: webhook.id },
+    ...{ line: middle.rows[0] ?? { id: '', at: '' }, eventId: event.rows[0]?.id ?? '' },
+  };
+}
+
+async function fillLines(owner: pg.Client, organizationId: string, keys: string[], lines: number): Promise<void> {
+  await owner.query(
+    `insert into activity (id, at, organization_id, person_id, key_id, action, status, code, address)
+     select new_id(), l.at, $1::uuid, case when l.deed then 'usr_' || (n / 500 % $4 + 1) || '_' || $1::uuid else $5 end,
+       case when not l.deed then ($3::uuid[])[n % cardinality($3::uuid[]) + 1] end,
+       case when l.deed then 'role.change' when n % 10000 = 7 then 'api.getFirmOutcomes' else 'api.getOrg' end,
+       case when l.deed then null when n % 200 = 3 then 403 else 200 end,
+       case when n % 200 = 3 and not l.deed then 'forbidden' end, '203.0.113.7'
+     from generate_series(1, $2::int) n cross join lateral (
+       select n % 500 = 5 as deed,
+         now() - case when n <= $2::int * 0.3 then interval '23 hours' * (n / ($2::int * 0.3)) else interval '1 day' + interval '330 days' * (n::float8 / $2::int) end as at
+     ) l`,
+    [organizationId, lines, keys, membersEach, personId],
+  );
+}
+
+/** Events of the last 25 days with a delivery each: 1 in 100 exhausted, all else delivered, with one attempt. Their ids are of their time, as the database makes them. */
+async function fillDeliveries(
+  owner: pg.Client,
+  organizationId: string,
+  webhookId: string,
+  deliveries: number,
+): Promise<void> {
+  await owner.query(
+    `with made as (
+       select overlay(gen_random_uuid()::text placing
+         regexp_replace(lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0'), '^(.{8})', '\\1-') || '-7' from 1 for 15)::uuid as id, at, n
+       from generate_series(1, $3::int) n cross join lateral (select now() - interval '25 days' * (n::float8 / $3::int) as at) t
+     ), events as (
+       insert into event (organization_id, id, type, created_at, body, obligations) select $1::uuid, id, 'client.started', at, '{}', 1 from made
+     ), deliveries as (
+       insert into delivery (organization_id, webhook_id, event_id, state, attempts, sequence, created_at, settled_at, started)
+       select $1::uuid, $2::uuid, id, case when n % 100 = 1 then 'exhausted' else 'delivered' end, 1, n, at, at + interval '1 second', true from made
+     )
+     insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, place, signed_with, started_at, finished_at, status, cause)
+     select $1::uuid, $2::uuid, id, 1, 1, n % 100 = 1, 1, '{}', at, at + interval '200 milliseconds', case when n % 100 = 1 then 500 else 200 end, case when n % 100 = 1 then 'status' else 'accepted' end
+     from made`,
+    [organizationId, webhookId, deliveries],
+  );
+}
+
+/** Enrols the person who asks for everything. Returns their session's token. */
+export async function signIn(database: Database, organizationId: string, config: ConsoleConfig): Promise<string> {
+  const em = database.orm.em;
+  const factors = { sealingKeys: config.sealingKeys, relyingParty: config.relyingParty };
+  const { token } = await createEnrolment(em, { organizationId, email, by: 'operator' });
+  await setEnrolmentPassword(em, { token, password: randomUUID() });
+  const { secret } = await startEnrolmentTotp(em, token, factors);
+  const factor = { kind: 'totp', code: generateSync({ secret }), name: 'Bench' } as const;
+  const visitor = { address: '127.0.0.1', userAgent: 'bench' };
+  const done = await completeEnrolment(em, { token, factor, visitor }, factors);
+  if (done.token === null) throw new Error('enrolling began no session');
+  return done.token;
+}

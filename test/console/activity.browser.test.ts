@@ -1,0 +1,69 @@
+/** The activity log in a real browser: filtered, paged, opened, taken along. Source: issue of the console, point 5. */
+import { readFileSync } from 'node:fs';
+import { afterAll, describe, expect, it } from 'vitest';
+import { writeLines } from '../domain/activity/lines.ts';
+import { closeBrowser, expectQuiet, openVisit, ready, screens } from './browser.ts';
+import { setupConsole } from './setup.ts';
+
+const timeout = 120_000;
+afterAll(closeBrowser);
+
+describe.each(Object.keys(screens) as (keyof typeof screens)[])('on a %s screen', (screen) => {
+  it('a person finds the refused reads of a key, opens one, and takes them along as CSV', { timeout }, async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol({ name: 'Ada Rivers' });
+    const key = await t.make.apiKey({ maker: { orgId: ada.orgId, userId: ada.personId, roleId: null }, label: '=1+1' });
+    const line = { orgId: ada.orgId, personId: ada.personId, keyId: key.id, address: '203.0.113.5' };
+    const [, refused = ''] = await writeLines(t.owner, [
+      { ...line, at: new Date('2026-11-20T08:00:00Z') },
+      {
+        ...line,
+        at: new Date('2026-11-20T09:00:00Z'),
+        action: 'api.getFirmOutcomes',
+        status: 403,
+        code: 'insufficient_scope',
+      },
+    ]);
+    const visit = await openVisit(t.origin, { screen, sessionToken: ada.sessionToken });
+    const { page } = visit;
+    await page.goto(`/o/${ada.orgId}/activity`);
+    await ready(page);
+    await page.getByText('Filter').click();
+    // What is typed is in the viewer's zone, and the page says which.
+    await page.getByText('Times are in America/New_York').waitFor();
+    await page.getByLabel('Result').selectOption({ label: 'Reads that were refused' });
+    await page.getByLabel('API key').selectOption(key.id);
+    await page.getByLabel('From').fill('2026-11-20T03:30');
+    await page.getByLabel('Until').fill('2026-11-20T04:30');
+    await page.getByRole('button', { name: 'Show', exact: true }).click();
+    await ready(page);
+    expect(await page.locator('tbody tr').count()).toBe(1);
+    expect(await page.getByLabel('From').inputValue()).toBe('2026-11-20T03:30');
+
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download these lines (CSV)' }).click();
+    const file = readFileSync(await (await downloading).path(), 'utf8');
+    expect(file.split('\r\n').length).toBe(3);
+    expect(file).toContain('"2026-11-20T09:00:00.000Z","The key “=1+1”","Was refused the outcomes (getFirmOutcomes)"');
+    expect(file).toContain(`"'=1+1"`);
+    expect(file).toContain(refused);
+
+    await page.getByRole('link', { name: 'Was refused the outcomes' }).click();
+    await page.getByRole('heading', { name: 'One line of the log' }).waitFor();
+    await ready(page);
+    const text = (await page.locator('main').textContent()) ?? '';
+    for (const part of [
+      'Nov 20, 2026',
+      '4:00',
+      '2026-11-20T09:00:00.000000Z',
+      '203.0.113.5',
+      '403 insufficient_scope',
+      refused,
+      'Ada Rivers',
+    ])
+      expect(text).toContain(part);
+    await page.goto(`/o/${ada.orgId}/activity?action=activity.download`);
+    expect(await page.locator('tbody tr').count()).toBe(1);
+    expectQuiet(visit);
+  });
+});

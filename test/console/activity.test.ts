@@ -1,0 +1,188 @@
+/** The activity log over HTTP: filters, one line, and files of any length. Source: issue of the console, point 5. */
+import { get, type IncomingMessage } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import { byteOrderMark } from '#domain/activity/csv.ts';
+import { writeLines } from '../domain/activity/lines.ts';
+import { unescaped } from './http-visitor.ts';
+import { type ConsoleInstallation, type Enrolled, setupConsole } from './setup.ts';
+
+const logOf = ({ orgId }: Pick<Enrolled, 'orgId'>, rest = '') => `/o/${orgId}/activity${rest}`;
+const rowsOf = (text: string) => text.match(/<th scope="row"/g)?.length ?? 0;
+
+/** So many answered reads, one a second, the newest a second ago. */
+const writeReads = (t: ConsoleInstallation, orgId: string, count: number) =>
+  t.owner.pool.query(
+    `insert into activity (at, organization_id, action, status) select now() - make_interval(secs => n), $1, 'api.getOrg', 200 from generate_series(1, $2) n`,
+    [orgId, count],
+  );
+
+describe('the log', () => {
+  it('is paged by links in both directions, with the filter kept', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    await writeReads(t, ada.orgId, 120);
+    const visitor = t.http(ada);
+    const linkOf = (text: string, rel: string) =>
+      unescaped(new RegExp(`<a rel="${rel}" href="([^"]*)"`).exec(text)?.[1] ?? '');
+    const pages = [await visitor.get(logOf(ada, '?action=api.getOrg'))];
+    for (
+      let next = linkOf(pages[0]?.text ?? '', 'next');
+      next !== '';
+      next = linkOf(pages.at(-1)?.text ?? '', 'next')
+    ) {
+      expect(next).toContain('action=api.getOrg');
+      pages.push(await visitor.get(next));
+    }
+    expect(pages.map(({ text }) => rowsOf(text))).toEqual([50, 50, 20]);
+    const back = await visitor.get(linkOf(pages[2]?.text ?? '', 'prev'));
+    const idsOf = (text: string) => text.match(/\/activity\/[0-9a-f-]{36}/g);
+    expect(idsOf(back.text)).toEqual(idsOf(pages[1]?.text ?? ''));
+    const first = await visitor.get(linkOf(back.text, 'prev'));
+    expect(idsOf(first.text)).toEqual(idsOf(pages[0]?.text ?? ''));
+    expect(linkOf(first.text, 'prev')).toBe('');
+  });
+
+  it('shows the page without its filter when a link makes no sense, and no fault', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    await writeReads(t, ada.orgId, 3);
+    for (const query of [
+      '?key=x&person=%00&action=%3Cb%3E&outcome=no&from=yesterday&until=2026-99-99T00:00&zone=Mars/Olympus&at=older_x',
+      '?at=older_2026-13-40T00:00:00.000000Z_00000000-0000-0000-0000-000000000000',
+      '?from=2026-02-30T10:00&zone=Mars/Olympus',
+      `?person=${'x'.repeat(5000)}`,
+    ]) {
+      const answer = await t.http(ada).get(logOf(ada, query));
+      expect([query, answer.status]).toEqual([query, 200]);
+      expect(rowsOf(answer.text)).toBeGreaterThanOrEqual(3);
+    }
+  });
+
+  it('takes times in the zone that the address names', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const at = new Date('2026-07-01T12:00:30Z');
+    const [id] = await writeLines(t.owner, [{ orgId: ada.orgId, at }]);
+    const shows = async (from: string, until: string, zone: string) =>
+      (await t.http(ada).get(logOf(ada, `?from=${from}&until=${until}&zone=${zone}`))).text.includes(`${id}`);
+    expect(await shows('2026-07-01T12:00', '2026-07-01T12:01', '')).toBe(true);
+    expect(await shows('2026-07-01T08:00', '2026-07-01T08:01', 'America/New_York')).toBe(true);
+    expect(await shows('2026-07-01T12:00', '2026-07-01T12:01', 'America/New_York')).toBe(false);
+  });
+
+  it('opens one line of its own, and answers 404 for another organization’s', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol({ name: 'Ada Rivers' });
+    const key = await t.make.apiKey({
+      maker: { orgId: ada.orgId, userId: ada.personId, roleId: null },
+      label: 'Report',
+    });
+    const theirs = await t.make.organization();
+    const line = { personId: ada.personId, keyId: key.id, action: 'api.getFirmRoster', address: '203.0.113.5' };
+    const [own, others] = await writeLines(t.owner, [
+      { orgId: ada.orgId, ...line, status: 403, code: 'insufficient_scope' },
+      { orgId: theirs, ...line },
+    ]);
+    const page = await t.http(ada).get(logOf(ada, `/${own}`));
+    expect(page.status).toBe(200);
+    for (const part of [
+      'Ada Rivers',
+      'Report',
+      'Was refused the roster of clients',
+      '403 insufficient_scope',
+      '203.0.113.5',
+      `${own}`,
+    ])
+      expect(page.text).toContain(part);
+    expect((await t.http(ada).get(logOf(ada, `/${others}`))).status).toBe(404);
+    expect((await t.http(ada).get(logOf(ada))).text).not.toContain(`${others}`);
+    expect((await t.http(ada).get(logOf(ada, '/csv'))).text).not.toContain(`${others}`);
+  });
+});
+
+describe('a file of the log', () => {
+  it('has the lines of the filter, as text that no spreadsheet takes for a formula, and its download is a line', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol({ name: '=HYPERLINK("http://evil.example")' });
+    const maker = { orgId: ada.orgId, userId: ada.personId, roleId: null };
+    const { id } = await t.make.apiKey({ maker, label: '＠SUM(1)\t=2' });
+    await writeLines(t.owner, [
+      {
+        orgId: ada.orgId,
+        personId: ada.personId,
+        keyId: id,
+        address: '2001:db8::1',
+        at: new Date('2026-11-20T08:00:00.123Z'),
+      },
+      { orgId: ada.orgId, personId: ada.personId, action: '+danger', status: null, detail: { x: ';=1' } },
+    ]);
+    const file = await t.http(ada).get(logOf(ada, `/csv?person=${ada.personId}`));
+    expect(file.status).toBe(200);
+    expect(file.headers.get('content-type')).toBe('text/csv; charset=utf-8; header=present');
+    expect(file.headers.get('content-disposition')).toMatch(/^attachment; filename="activity-\d{4}-\d\d-\d\d\.csv"$/);
+    // fetch() takes the byte order mark away, as a reader does; the bytes are looked at below.
+    const lines = file.text.split('\r\n');
+    expect(lines[0]?.replace(byteOrderMark, '')).toMatch(/^"time_utc","who","what","action","status"/);
+    expect(file.text).toContain('"2026-11-20T08:00:00.123Z"');
+    expect(file.text).toContain(`"'=HYPERLINK(""http://evil.example"")"`);
+    expect(file.text).toContain(`"'＠SUM(1)\t'=2"`);
+    expect(file.text).toContain(`"'+danger"`);
+    expect(file.text).toContain(`{""x"":"";'=1""}`);
+    expect(file.text).not.toMatch(/(^|,)"?\s*[=+\-@＝＋－＠]/m);
+    expect(lines.at(-1)).toBe('');
+    const { rows } = await t.owner.pool.query(
+      `select person_id, detail, host(address) as address from activity where action = 'activity.download'`,
+    );
+    expect(rows).toEqual([{ person_id: ada.personId, detail: { personId: ada.personId }, address: '127.0.0.1' }]);
+  });
+
+  it('begins with a byte order mark, and of an empty filter has its headings alone', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const cookie = [...t.http(ada).jar].map((pair) => pair.join('=')).join('; ');
+    const response = await fetch(`${t.origin}${logOf(ada, '/csv?action=role.delete')}`, { headers: { cookie } });
+    const bytes = Buffer.from(await response.arrayBuffer());
+    expect(bytes.subarray(0, 3).toString('hex')).toBe('efbbbf');
+    expect(bytes.toString().match(/\r\n/g)?.length).toBe(1);
+  });
+
+  it('is refused, and not written down, for who may not read the log', async () => {
+    const t = await setupConsole();
+    const bo = await t.enrol({ permissions: ['org.read'] });
+    expect((await t.http(bo).get(logOf(bo, '/csv'))).status).toBe(403);
+    expect((await t.owner.pool.query(`select from activity where action = 'activity.download'`)).rows).toEqual([]);
+  });
+
+  it('of 150,000 lines waits for its reader, and asks the database for nothing more once they have hung up', {
+    timeout: 120_000,
+  }, async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    await writeReads(t, ada.orgId, 150_000);
+    const cookie = [...t.http(ada).jar].map((pair) => pair.join('=')).join('; ');
+    const request = get(`${t.origin}${logOf(ada, '/csv')}`, { headers: { cookie } });
+    request.on('error', () => {});
+    const response = await new Promise<IncomingMessage>((resolve) => request.once('response', resolve));
+    await new Promise((resolve) => response.once('readable', resolve));
+    // Nobody reads: buffers fill, and the console stands still.
+    const ofConsole = async () => {
+      const { rows } = await t.owner.pool.query<{ last: string; active: number }>(
+        `select max(query_start)::text as last, (count(*) filter (where state = 'active'))::int as active
+         from pg_stat_activity where datname = current_database() and application_name = 'org-console'`,
+      );
+      return JSON.stringify(rows[0]);
+    };
+    let paused = '';
+    const standsStill = async () => {
+      const before = paused;
+      paused = await ofConsole();
+      return paused === before && paused.includes('"active":0');
+    };
+    await expect.poll(standsStill, { timeout: 60_000, interval: 500 }).toBe(true);
+    const isOver = () => t.logLines.some((line) => line.includes('downloadActivity'));
+    expect(isOver()).toBe(false);
+    request.destroy();
+    await expect.poll(isOver, { timeout: 20_000 }).toBe(true);
+    expect(await ofConsole()).toBe(paused);
+  });
+});

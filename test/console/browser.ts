@@ -1,0 +1,114 @@
+import { mkdirSync } from 'node:fs';
+import path from 'node:path';
+import axe from 'axe-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { expect, onTestFinished } from 'vitest';
+import { openBrowser } from '#test/chromium.ts';
+import { cookieName } from '../../apps/console/web/cookies.ts';
+
+/** Where screenshots go: `PICTURES`, or a folder that git ignores. */
+const pictures = path.resolve(process.env.PICTURES || 'test-artefacts/console');
+
+export const screens = {
+  wide: { width: 1200, height: 850 },
+  phone: { width: 390, height: 844 },
+} as const;
+
+let browser: Promise<Browser> | undefined;
+
+/** One browser for a test file. Call `closeBrowser` in `afterAll`. */
+const sharedBrowser = () => {
+  browser ??= openBrowser();
+  return browser;
+};
+
+export async function closeBrowser(): Promise<void> {
+  await (await browser)?.close();
+  browser = undefined;
+}
+
+/** A visit with a real browser, and everything that it complained of (also of what the policy forbade) or asked another origin for. */
+export interface BrowserVisit {
+  context: BrowserContext;
+  page: Page;
+  complaints: string[];
+  strangers: string[];
+}
+
+/** Opens a browser's profile of its own, signed in when a session's token is given. It closes when the test ends. */
+export async function openVisit(
+  origin: string,
+  options: { sessionToken?: string; screen?: keyof typeof screens; scheme?: 'light' | 'dark'; script?: boolean } = {},
+): Promise<BrowserVisit> {
+  const { sessionToken, screen = 'wide', scheme = 'light', script = true } = options;
+  const context = await (await sharedBrowser()).newContext({
+    ...{
+      viewport: screens[screen],
+      colorScheme: scheme,
+      baseURL: origin,
+      locale: 'en-US',
+      timezoneId: 'America/New_York',
+    },
+    ...{ hasTouch: screen === 'phone', isMobile: screen === 'phone', deviceScaleFactor: 1, javaScriptEnabled: script },
+  });
+  onTestFinished(() => context.close());
+  if (sessionToken !== undefined) {
+    const { hostname: domain } = new URL(origin);
+    const flags = { path: '/', secure: true, httpOnly: true, sameSite: 'Lax' as const };
+    await context.addCookies([{ name: cookieName('session', origin), value: sessionToken, domain, ...flags }]);
+  }
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  const strangers: string[] = [];
+  page.on('console', (message) => {
+    // A page that is refused on purpose is no complaint; its status is the test's to check.
+    const isStatus = /the server responded with a status of 4\d\d/.test(message.text());
+    if ((message.type() === 'error' && !isStatus) || message.type() === 'warning') complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('request', (request) => {
+    const url = request.url();
+    if (!url.startsWith(`${origin}/`) && !url.startsWith('data:')) strangers.push(url);
+  });
+  return { context, page, complaints, strangers };
+}
+
+/** Resolves when the page's script has run. */
+export const ready = (page: Page) => page.waitForSelector('body[data-ready]', { timeout: 20_000 });
+
+/** Gives the page an authenticator that verifies its user (CDP), as a phone or a laptop has. */
+export async function addAuthenticator({ context, page }: BrowserVisit): Promise<void> {
+  const session = await context.newCDPSession(page);
+  await session.send('WebAuthn.enable');
+  await session.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      ...{ protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true },
+      ...{ isUserVerified: true, automaticPresenceSimulation: true },
+    },
+  });
+}
+
+/** axe-core's violations on the page as it stands, each with what it is about; none is the guarantee. */
+export async function violations(page: Page): Promise<string[]> {
+  // Evaluated over the debugger: the page's policy lets no script in that is not ours.
+  await page.evaluate(axe.source);
+  const found = (await page.evaluate('axe.run(document, { resultTypes: ["violations"] })')) as axe.AxeResults;
+  return found.violations.flatMap(({ id, help, nodes }) =>
+    nodes.map(({ html }) => `${id}: ${help}: ${html.slice(0, 200)}`),
+  );
+}
+
+/** Where a picture of that name is kept. */
+export const pictureFile = (name: string) => path.join(pictures, `${name}.png`);
+
+/** Keeps a picture of the page (the whole of it, unless told otherwise) as an artefact of the run, and returns it. */
+export async function picture(page: Page, name: string, { fullPage = true } = {}): Promise<Buffer> {
+  mkdirSync(pictures, { recursive: true });
+  return page.screenshot({ path: pictureFile(name), fullPage, animations: 'disabled', caret: 'hide' });
+}
+
+/** Nothing the browser complained of, and nothing asked of another origin. */
+export function expectQuiet({ complaints, strangers }: BrowserVisit): void {
+  expect(complaints).toEqual([]);
+  expect(strangers).toEqual([]);
+}

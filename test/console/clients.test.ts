@@ -1,0 +1,332 @@
+/** Clients and seats in the console. Source: issue of the console, point 4. */
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { hiddenFields, unescaped } from './http-visitor.ts';
+import { type ConsoleInstallation, setupConsole } from './setup.ts';
+
+/** The page as a reader sees it: no markup, one blank. */
+const textOf = (page: string): string =>
+  unescaped(page.slice(page.indexOf('<main')).replace(/<[^>]*>/g, ' ')).replace(/\s+/g, ' ');
+
+/** An organization with an owner, a professional with a client, a webhook, and as many places as told. */
+async function setupClients({ places = 2 } = {}) {
+  const t = await setupConsole();
+  const orgId = await t.make.organization({ invoiced: places });
+  const ada = await t.enrol({ orgId, name: 'Ada Rivers' });
+  const bo = await t.make.member({ orgId, name: 'Bo Lindqvist', roleKey: 'member' });
+  const grant = await t.make.grant({
+    professional: bo,
+    familyId: await t.make.family({ orgId, name: 'Rossi family' }),
+  });
+  await t.make.webhook({ orgId });
+  const at = (rest: string) => `/o/${orgId}${rest}`;
+  return { ...t, orgId, ada, bo, grant, at, client: at(`/clients/${grant.id}`) };
+}
+
+/** What the organization's webhooks are owed, oldest first. */
+const obligations = async ({ owner }: ConsoleInstallation, orgId: string) =>
+  (
+    await owner.pool.query<{ type: string; data: Record<string, unknown> }>(
+      `select e.type, e.body::json -> 'data' as data from event e join delivery d on d.organization_id = e.organization_id and d.event_id = e.id
+       where e.organization_id = $1 and d.state = 'waiting' and e.created_at > now() - interval '1 hour' order by e.id`,
+      [orgId],
+    )
+  ).rows;
+
+const lines = async ({ owner }: ConsoleInstallation, orgId: string) =>
+  (
+    await owner.pool.query<{ action: string; person: string; detail: Record<string, unknown> }>(
+      `select action, person_id as person, detail from activity where organization_id = $1 and action ~ '^(seat|grant)' order by at, id`,
+      [orgId],
+    )
+  ).rows;
+
+describe('a seat', () => {
+  it('is given and ended, with a line and an event that webhooks are owed each time', async () => {
+    const t = await setupClients();
+    const before = (await obligations(t, t.orgId)).length;
+    const owner = t.http(t.ada);
+    const page = await owner.get(t.at('/clients/seats'));
+    expect(textOf(page.text)).toMatch(/Seats 2 2 by invoice Used 0 .* Free 2/);
+    expect(await owner.submit(t.at('/clients/seats/give'), `${t.client}/seat`)).toMatchObject({
+      to: t.at('/clients/seats/give'),
+    });
+    const held = await owner.get(t.at('/clients/seats'));
+    expect(textOf(held.text)).toMatch(/Used 1 .* Free 1 .*Rossi family Bo Lindqvist/);
+    const end = unescaped(/href="([^"]*\/end)"/.exec(held.text)?.[1] ?? '');
+    expect(await owner.submit(end, end)).toMatchObject({ status: 303, to: t.at('/clients/seats') });
+    expect(textOf((await owner.get(t.at('/clients/seats?state=over'))).text)).toMatch(/Rossi family .*you ended it/);
+
+    const seatId = end.split('/').at(-2);
+    const data = { seatId, grantId: t.grant.id };
+    expect((await obligations(t, t.orgId)).slice(before)).toEqual([
+      { type: 'seat.given', data },
+      { type: 'seat.ended', data: { ...data, reason: 'ended_by_organization' } },
+    ]);
+    expect(await lines(t, t.orgId)).toEqual([
+      { action: 'seat.give', person: t.ada.personId, detail: data },
+      { action: 'seat.end', person: t.ada.personId, detail: data },
+    ]);
+    const twice = await owner.submit(end, end);
+    expect([twice.status, textOf(twice.text)]).toEqual([422, expect.stringContaining('This seat has ended already.')]);
+  });
+
+  it('that is the last goes to one of two browsers that give it at once, and the other is told why', async () => {
+    const t = await setupClients({ places: 1 });
+    const other = await t.make.grant({ professional: t.bo });
+    const second = await t.enrol({ orgId: t.orgId });
+    const clients = [t.client, t.at(`/clients/${other.id}`)];
+    const opened = await Promise.all(
+      [t.ada, second].map(async (person, index) => {
+        const browser = t.http(person);
+        return { browser, page: await browser.get(clients[index] ?? ''), client: clients[index] ?? '' };
+      }),
+    );
+    const sent = await Promise.all(opened.map(({ browser, page, client }) => browser.submit(page, `${client}/seat`)));
+    expect(sent.map(({ status }) => status).sort()).toEqual([303, 422]);
+    expect(textOf(sent.find(({ status }) => status === 422)?.text ?? '')).toContain(
+      'Every seat is taken. End one, or get more seats.',
+    );
+    expect(textOf((await t.http(t.ada).get(t.at('/clients/seats'))).text)).toMatch(/Used 1 .* Free 0/);
+  });
+
+  it('is given and ended by the role Billing, which sees no roster', async () => {
+    const t = await setupClients();
+    const billing = t.http(await t.enrol({ orgId: t.orgId, roleKey: 'billing' }));
+    const first = await billing.get(t.at(''));
+    expect(first.text).toContain(`href="${t.at('/clients')}"`);
+    expect(await billing.get(t.at('/clients'))).toMatchObject({ status: 303, to: t.at('/clients/seats') });
+    expect(await billing.submit(t.at('/clients/seats/give'), `${t.client}/seat`)).toMatchObject({ status: 303 });
+    const analyst = t.http(await t.enrol({ orgId: t.orgId, roleKey: 'analyst' }));
+    for (const path of ['/clients', '/clients/seats', `/clients/${t.grant.id}`])
+      expect([path, (await analyst.get(t.at(path))).status]).toEqual([path, 403]);
+  });
+});
+
+describe('a client’s access', () => {
+  it('is ended with its seat after its page said so, with lines and the events that webhooks are owed', async () => {
+    const t = await setupClients();
+    const seatId = await t.make.seat({ orgId: t.orgId, grant: t.grant });
+    const before = (await obligations(t, t.orgId)).length;
+    const owner = t.http(t.ada);
+    const page = await owner.get(`${t.client}/end`);
+    expect(textOf(page.text)).toMatch(
+      /Bo Lindqvist for Rossi family ends .*Its seat ends with it .*client\.ended .*seat\.ended/,
+    );
+    expect(await owner.submit(page, `${t.client}/end`)).toMatchObject({ status: 303, to: t.client });
+    expect(textOf((await owner.get(t.client)).text)).toMatch(/ended .*A seat needs access that is active/);
+    const owed = (await obligations(t, t.orgId)).slice(before);
+    expect(owed).toHaveLength(2);
+    expect(owed).toContainEqual({
+      type: 'client.ended',
+      data: { grantId: t.grant.id, kind: 'attorney', reason: 'ended' },
+    });
+    expect(owed).toContainEqual({ type: 'seat.ended', data: { seatId, grantId: t.grant.id, reason: 'access_ended' } });
+    expect(await lines(t, t.orgId)).toEqual([
+      { action: 'grant.end', person: t.ada.personId, detail: { grantId: t.grant.id } },
+    ]);
+    const twice = await owner.submit(`${t.client}/end`, `${t.client}/end`);
+    expect([twice.status, textOf(twice.text)]).toEqual([
+      422,
+      expect.stringContaining('This access has ended already.'),
+    ]);
+  });
+
+  it('is moved to an active colleague, never to somebody else', async () => {
+    const t = await setupClients();
+    await t.make.seat({ orgId: t.orgId, grant: t.grant });
+    const suspended = await t.make.member({ orgId: t.orgId, name: 'Sam Suspended', status: 'suspended' });
+    const stranger = await t.make.member({ name: 'Olga Elsewhere' });
+    const before = (await obligations(t, t.orgId)).length;
+    const owner = t.http(t.ada);
+    const page = await owner.get(`${t.client}/move`);
+    expect(textOf(page.text)).toMatch(/Its seat ends with it .*client\.ended .*moved .*client\.started .*Ada Rivers/);
+    expect(page.text).not.toMatch(/Sam Suspended|Elsewhere/);
+    for (const to of [suspended.userId, stranger.userId, t.bo.userId, '', 'nobody']) {
+      const refused = await owner.submit(page, `${t.client}/move`, { to });
+      expect([to, refused.status]).toEqual([to, 422]);
+    }
+    const moved = await owner.submit(page, `${t.client}/move`, { to: t.ada.personId });
+    expect(moved.status).toBe(303);
+    const newGrantId = moved.to?.split('/').at(-1);
+    expect(textOf((await owner.get(moved.to ?? '')).text)).toMatch(
+      /Rossi family .*Ada Rivers .*active .*2 of 2 places are free/,
+    );
+    expect(
+      (await obligations(t, t.orgId))
+        .slice(before)
+        .map(({ type, data }) => [type, data.grantId, data.reason])
+        .sort(),
+    ).toEqual([
+      ['client.ended', t.grant.id, 'moved'],
+      ['client.started', newGrantId, undefined],
+      ['seat.ended', t.grant.id, 'access_ended'],
+    ]);
+    expect(await lines(t, t.orgId)).toEqual([
+      {
+        ...{ action: 'grant.move', person: t.ada.personId },
+        detail: { grantId: t.grant.id, newGrantId, from: t.bo.userId, to: t.ada.personId },
+      },
+    ]);
+  });
+});
+
+describe('the roster', () => {
+  it('is filtered by state, by professional and by a part of a name, in which % is a letter', async () => {
+    const t = await setupClients();
+    const { orgId } = t;
+    const cleo = await t.make.member({ orgId, name: 'Cléo Martin' });
+    await t.make.grant({
+      professional: cleo,
+      familyId: await t.make.family({ orgId, name: '100% Öztürk' }),
+      kind: 'neutral',
+    });
+    await t.make.grant({
+      professional: cleo,
+      familyId: await t.make.family({ orgId, name: 'Past family' }),
+      endsAt: new Date(),
+      endReason: 'ended',
+    });
+    const names = async (query: string) =>
+      [
+        ...(await t.http(t.ada).get(t.at(`/clients${query}`))).text.matchAll(
+          /<th scope="row"[^>]*>[\s\S]*?<bdi>([^<]*)/g,
+        ),
+      ]
+        .map(([, name]) => name)
+        .sort();
+    expect(await names('')).toEqual(['100% Öztürk', 'Rossi family']);
+    expect(await names('?state=ended')).toEqual(['Past family']);
+    expect(await names(`?state=all&professional=${cleo.userId}`)).toEqual(['100% Öztürk', 'Past family']);
+    expect(await names('?q=%25')).toEqual(['100% Öztürk']);
+    expect(await names(`?q=${encodeURIComponent('öZT')}`)).toEqual(['100% Öztürk']);
+    expect(await names(`?state=all&q=${encodeURIComponent('cléo')}`)).toEqual(['100% Öztürk', 'Past family']);
+    expect(await names('?q=nobody&state=nonsense&after=nonsense')).toEqual([]);
+    expect((await t.http(t.ada).get(t.at('/clients?q=a%00b'))).status).toBe(200);
+  });
+
+  it('is whole and in order, page after page, also where access began at the same moment', async () => {
+    const t = await setupClients({ places: 1_000 });
+    await t.owner.pool.query(
+      `with f as (insert into family (organization_id, id, name) select $1, gen_random_uuid(), 'Family ' || n from generate_series(1, 130) n returning id)
+       insert into client_grant (organization_id, professional_id, family_id, kind, since)
+       select $1, $2, id, 'attorney', timestamptz '2026-01-01 00:00:00.123456Z' + make_interval(secs => (row_number() over () / 40)::int) from f`,
+      [t.orgId, t.bo.userId],
+    );
+    await t.owner.pool.query(
+      `insert into seat (organization_id, grant_id, family_id, given_at) select organization_id, id, family_id, since from client_grant
+       where organization_id = $1 and id <> $2`,
+      [t.orgId, t.grant.id],
+    );
+    const walk = async (first: string) => {
+      const owner = t.http(t.ada);
+      const seen: string[] = [];
+      let path: string | undefined = first;
+      while (path !== undefined) {
+        const { text }: { text: string } = await owner.get(path);
+        seen.push(
+          ...[...text.matchAll(/<th scope="row"[^>]*><a href="[^"]*\/clients\/([\w-]{36})"/g)].map(([, id = '']) => id),
+        );
+        path = unescaped(/rel="next" href="([^"]*)"/.exec(text)?.[1] ?? '') || undefined;
+      }
+      return seen;
+    };
+    const inOrder = async (sql: string) =>
+      (await t.owner.pool.query<{ id: string }>(sql, [t.orgId])).rows.map(({ id }) => id);
+    const roster = await inOrder('select id from client_grant where organization_id = $1 order by since desc, id desc');
+    expect(roster).toHaveLength(131);
+    expect(await walk(t.at('/clients'))).toEqual(roster);
+    expect(await walk(t.at('/clients/seats'))).toEqual(
+      await inOrder('select grant_id as id from seat where organization_id = $1 order by given_at desc, seat.id desc'),
+    );
+    await t.owner.pool.query(
+      `update seat set ended_at = now(), end_reason = 'ended_by_organization' where organization_id = $1`,
+      [t.orgId],
+    );
+    expect(await walk(t.at('/clients/seats/give'))).toEqual(roster);
+    expect((await walk(t.at('/clients/seats?state=over'))).sort()).toEqual(
+      roster.filter((id) => id !== t.grant.id).sort(),
+    );
+  });
+
+  it('draws names of HTML, of 10,000 characters and of any direction as text', async () => {
+    const t = await setupClients();
+    const { orgId } = t;
+    const evil = '<script>alert(1)</script>"onload="x';
+    const grants = [];
+    for (const name of [evil, '\u202E'.repeat(10_000), '=cmd|x'])
+      grants.push(await t.make.grant({ professional: t.bo, familyId: await t.make.family({ orgId, name }) }));
+    const seatId = await t.make.seat({ orgId, grant: grants[0] ?? t.grant });
+    const paths = [
+      '',
+      '/seats',
+      '/seats/give',
+      `/seats/${seatId}/end`,
+      ...grants.flatMap(({ id }) => [`/${id}`, `/${id}/end`, `/${id}/move`]),
+    ];
+    for (const path of paths) {
+      const page = await t.http(t.ada).get(t.at(`/clients${path}`));
+      expect([path, page.status]).toEqual([path, 200]);
+      expect(page.text).not.toContain('<script>alert');
+      expect(page.text).not.toContain('"onload="');
+      // Isolated: no name turns what stands beside it around.
+      expect(
+        page.text.replace(
+          /<bdi>[^<]*<\/bdi>|<title>[^<]*<\/title>|<h1>[^<]*<\/h1>|<a href="[^"]*">[^<]*<\/a>|<span class="visually-hidden">[^<]*<\/span>/g,
+          '',
+        ),
+      ).not.toContain('\u202E');
+    }
+  });
+});
+
+it('a hostile browser reaches nothing with another organization’s access and seats, in a path or in a form', async () => {
+  const t = await setupClients();
+  const other = await t.enrol({ name: 'Olga Elsewhere' });
+  const professional = { orgId: other.orgId, userId: other.personId, roleId: null };
+  const theirs = await t.make.grant({
+    professional,
+    familyId: await t.make.family({ orgId: other.orgId, name: 'Secret family' }),
+  });
+  const seated = await t.make.grant({ professional });
+  const seatId = await t.make.seat({ orgId: other.orgId, grant: seated });
+  const owner = t.http(t.ada);
+  const token = hiddenFields((await owner.get(`${t.client}/end`)).text, `${t.client}/end`);
+  const state = async () =>
+    (
+      await t.owner.pool.query(
+        `select (select json_agg(g order by g.id) from client_grant g where g.organization_id = $1) as grants,
+           (select json_agg(s order by s.id) from seat s where s.organization_id = $1) as seats`,
+        [other.orgId],
+      )
+    ).rows[0];
+  const before = await state();
+  for (const grantId of [theirs.id, randomUUID()]) {
+    for (const rest of ['', '/end', '/move']) {
+      const page = await owner.get(t.at(`/clients/${grantId}${rest}`));
+      expect([rest, page.status]).toEqual([rest, 404]);
+      expect(page.text).not.toContain('Secret');
+    }
+    for (const rest of ['/end', '/move', '/seat'])
+      expect([
+        rest,
+        (await owner.post(t.at(`/clients/${grantId}${rest}`), { ...token, to: t.ada.personId })).status,
+      ]).toEqual([rest, 404]);
+    const fromList = await owner.post(t.at(`/clients/${grantId}/seat`), { ...token, from: 'list' });
+    expect([fromList.status, textOf(fromList.text)]).toEqual([
+      422,
+      expect.stringContaining('The organization has no such client access.'),
+    ]);
+  }
+  expect((await owner.get(t.at(`/clients/seats/${seatId}/end`))).status).toBe(404);
+  expect((await owner.post(t.at(`/clients/seats/${seatId}/end`), token)).status).toBe(404);
+  for (const query of [
+    `/clients?after=${theirs.id}`,
+    `/clients/seats?after=${seatId}`,
+    `/clients/seats/give?after=${theirs.id}`,
+  ])
+    expect((await owner.get(t.at(query))).text).not.toContain('Secret');
+  expect((await owner.get(t.at(`/clients?professional=${other.personId}`))).status).toBe(404);
+  expect(await state()).toEqual(before);
+  expect(await lines(t, t.orgId)).toEqual([]);
+});

@@ -1,0 +1,215 @@
+/** Deliveries as people see them and see to them. Source: issue of the console, point 3 and "a hostile browser"; design, section 6. */
+import { describe, expect, it } from 'vitest';
+import { readLedger } from '#domain/webhooks/ledger.ts';
+import { unescaped } from './http-visitor.ts';
+import { setupConsole } from './setup.ts';
+import { fillAttempts, hostileAnswer, insertDeliveries, makeDeliveries, makeWebhook } from './webhook-stories.ts';
+
+async function setup() {
+  const t = await setupConsole();
+  const ada = await t.enrol({ name: 'Ada Rivers' });
+  const visitor = t.http(ada);
+  const webhook = await makeWebhook(t, ada);
+  const at = (rest: string) => `/o/${ada.orgId}/webhooks/${webhook.id}${rest}`;
+  const get = (rest: string) => visitor.get(at(rest));
+  const submit = (rest: string, values: Record<string, string> = {}) => visitor.submit(at(rest), at(rest), values);
+  return { ...t, ada, visitor, webhook, at, get, submit };
+}
+
+/** Ids of the events that a page lists, in order. */
+const listed = (text: string) => [...text.matchAll(/<a id="d-([0-9a-f-]{36})"/g)].map(([, id]) => id);
+const olderOf = (text: string) => unescaped(/rel="next" href="([^"]*)"/.exec(text)?.[1] ?? '');
+
+describe('the list of deliveries', () => {
+  it('leads through all of them, each once, newest first, and keeps the filter on the way', async () => {
+    const t = await setup();
+    await insertDeliveries(t, t.webhook, { count: 60, failsEvery: 2 });
+    const { rows } = await t.owner.pool.query<{ id: string }>(
+      `select event_id as id from delivery where state = 'exhausted' order by event_id desc`,
+    );
+    const seen: (string | undefined)[] = [];
+    let page = await t.get('/deliveries?state=exhausted');
+    for (;;) {
+      seen.push(...listed(page.text));
+      const older = olderOf(page.text);
+      if (older === '') break;
+      expect(older).toContain('state=exhausted');
+      page = await t.visitor.get(older);
+    }
+    expect(rows).toHaveLength(30);
+    expect(seen).toEqual(rows.map(({ id }) => id));
+  });
+
+  it('finds one by its event’s id, those of a time in the viewer’s zone, and says of a filter that cannot match why', async () => {
+    const t = await setup();
+    const { delivered, waiting } = await makeDeliveries(t, t.webhook);
+    expect(listed((await t.get(`/deliveries?event=${delivered.toUpperCase()}`)).text)).toEqual([delivered]);
+    const zone = 'Asia/Kolkata';
+    const inKolkata = (minutes: number) =>
+      new Date(Date.now() - minutes * 60_000 + 330 * 60_000).toISOString().slice(0, 16);
+    const query = new URLSearchParams({ from: inKolkata(60), until: inKolkata(0), zone });
+    expect(listed((await t.get(`/deliveries?${query}`)).text)).toEqual([waiting]);
+    expect((await t.get('/deliveries?event=17')).text).toContain('That is no event id');
+    for (const bad of ['state=%00', 'type=x', 'from=yesterday', 'zone=%3Cb%3E', 'before=1', 'event=%00'])
+      expect([bad, (await t.get(`/deliveries?${bad}`)).status]).toEqual([bad, 200]);
+  });
+
+  it('is asked for again while something moves, and stands still when nothing does', async () => {
+    const t = await setup();
+    await insertDeliveries(t, t.webhook, { count: 3 });
+    expect((await t.get('/deliveries')).text).not.toContain('hx-get');
+    await makeDeliveries(t, t.webhook);
+    expect((await t.get('/deliveries')).text).toMatch(/hx-get="[^"]*\/deliveries" hx-trigger="every 10s"/);
+    await t.owner.pool.query(`update delivery set next_attempt_at = now() where state = 'waiting'`);
+    expect((await t.get('/deliveries')).text).toContain('hx-trigger="every 2s"');
+  });
+});
+
+describe('one delivery', () => {
+  it('shows its body, each attempt with cause and remedy, and when the next one is due by the server’s clock', async () => {
+    const t = await setup();
+    const { waiting } = await makeDeliveries(t, t.webhook);
+    await t.owner.pool.query(
+      `update delivery set next_attempt_at = now() + interval '3 minutes 20 seconds' where state = 'waiting'`,
+    );
+    t.pass(24 * 60_000); // the console's own clock, which does not count here
+    const { text } = await t.get(`/deliveries/${waiting}`);
+    expect(text).toMatch(/next attempt in 3 min (19|20) s/);
+    expect(text).toContain('Attempt 2');
+    expect(text).toContain('<code>connection_timeout</code>');
+    expect(text).toContain('look for the error in its log');
+    expect(unescaped(text)).toContain(`{"id":"${waiting}","type":"client.started"}`);
+    expect(text).toContain('Where the time went: name lookup 3 ms, connection 21 ms, TLS 48 ms');
+  });
+
+  it('shows of an attempt what was sent and what came back, and nothing that came back acts or hides', async () => {
+    const t = await setup();
+    const { exhausted } = await makeDeliveries(t, t.webhook);
+    await fillAttempts(t, exhausted, { answer: hostileAnswer });
+    const { text } = await t.get(`/deliveries/${exhausted}/attempts/2`);
+    const answer = /<pre class="received"[\s\S]*?<\/pre>/.exec(text)?.[0] ?? '';
+    expect(answer).toContain('&lt;script&gt;document.title');
+    expect(answer).not.toMatch(/<script|<img/);
+    for (const point of ['0007', '202E', '200B']) expect(answer).toContain(`<span class="unseen">U+${point}</span>`);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: that none is left is what is tested.
+    expect(answer).not.toMatch(/[\u0000-\u0008\u202A-\u202E\u2066-\u2069\u200B-\u200F]/);
+    expect(text).toContain('Bytes that are not UTF-8');
+    expect(unescaped(text)).toContain(`webhook-id: ${exhausted}`);
+    expect(unescaped(text)).toContain('Service-Signature: t=1795000000,v1=');
+    for (const number of ['3', '0', '-1', '1e1', '99999999999', 'x'])
+      expect([number, (await t.get(`/deliveries/${exhausted}/attempts/${number}`)).status]).toEqual([number, 404]);
+  });
+
+  it('16 KiB of nothing but control characters are a page of a few kilobytes more', async () => {
+    const t = await setup();
+    const { exhausted } = await makeDeliveries(t, t.webhook);
+    await fillAttempts(t, exhausted, { answer: Buffer.alloc(16_384, '\u202E') });
+    const { text } = await t.get(`/deliveries/${exhausted}/attempts/1`);
+    expect(text).toContain('U+202E ×5461');
+    expect(text).toContain('the first 16 KiB');
+    expect(text.length).toBeLessThan(20_000);
+  });
+
+  it('is cancelled for good, with its line and its proof, and offers nothing more', async () => {
+    const t = await setup();
+    const { waiting, delivered } = await makeDeliveries(t, t.webhook);
+    const before = await readLedger(t.owner.pool);
+    expect((await t.submit(`/deliveries/${waiting}/cancel`)).to).toBe(t.at(`/deliveries/${waiting}`));
+    const { text } = await t.get(`/deliveries/${waiting}`);
+    expect(text).toContain('The delivery is cancelled');
+    expect(text).not.toContain('Retry now');
+    expect(await readLedger(t.owner.pool)).toEqual({ ...before, waiting: 0, cancelled: 1 });
+    const lines = await t.owner.pool.query(`select person_id from activity where action = 'delivery.cancel'`);
+    expect(lines.rows).toEqual([{ person_id: t.ada.personId }]);
+    expect((await t.get(`/deliveries/${delivered}/cancel`)).text).toContain('settled already');
+  });
+
+  it('is redelivered in a new round; a retry that comes too late is refused', async () => {
+    const t = await setup();
+    const { delivered, waiting } = await makeDeliveries(t, t.webhook);
+    await t.submit(`/deliveries/${delivered}`, { how: 'redeliver' });
+    const rows = await t.owner.pool.query('select state, round from delivery where event_id = $1', [delivered]);
+    expect(rows.rows).toEqual([{ state: 'waiting', round: 2 }]);
+    const open = await t.get(`/deliveries/${waiting}`);
+    await t.owner.pool.query(
+      `update delivery set state = 'delivered', settled_at = now(), next_attempt_at = null where event_id = $1`,
+      [waiting],
+    );
+    const late = await t.visitor.submit(open, t.at(`/deliveries/${waiting}`), { how: 'retry' });
+    expect(late.status).toBe(422);
+    expect(late.text).toContain('settled already: it is delivered');
+  });
+});
+
+describe('sending many again', () => {
+  it('is asked for once at a time, shows how far it is, and is stopped', async () => {
+    const t = await setup();
+    await makeDeliveries(t, t.webhook);
+    const asked = await t.submit('/redeliver', { what: 'failed', hours: '720' });
+    expect(asked.to).toMatch(/\/redeliveries\/[0-9a-f-]{36}$/);
+    const path = asked.to ?? '';
+    const page = await t.visitor.get(path);
+    expect(page.text).toContain('waits for a worker');
+    expect(page.text).toContain('hx-trigger="every 2s"');
+    expect((await t.get('/redeliver')).text).toContain('One is under way');
+    expect((await t.visitor.submit(page, path)).to).toBe(path);
+    const stopped = await t.visitor.get(path);
+    expect(stopped.text).toContain('cancelled');
+    expect(stopped.text).not.toContain('hx-get');
+    expect(stopped.text).not.toContain('Stop it');
+  });
+
+  it('of a time wants both ends, in order, of the last 30 days, and keeps what was typed', async () => {
+    const t = await setup();
+    const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 16);
+    const range = (from: string, until: string) => t.submit('/redeliver', { what: 'range', from, until, zone: 'UTC' });
+    expect((await range('', day(1))).text).toContain('Say when');
+    const reversed = await range(day(1), day(2));
+    expect(reversed.text).toContain('ends before it begins');
+    expect(reversed.text).toContain(`value="${day(1)}"`);
+    expect((await range(day(40), day(1))).text).toContain('last 30 days');
+    expect((await range(day(2), day(1))).status).toBe(303);
+    const rows = await t.owner.pool.query('select range_from = $1 as right, requested_by from redelivery', [
+      `${day(2)}:00Z`,
+    ]);
+    expect(rows.rows).toEqual([{ right: true, requested_by: t.ada.personId }]);
+  });
+});
+
+describe('a member of another organization, and a wrong webhook in the address', () => {
+  it('find nothing of a delivery, an attempt or a redelivery, and change nothing', async () => {
+    const t = await setup();
+    const { waiting, delivered } = await makeDeliveries(t, t.webhook);
+    const asked = await t.submit('/redeliver', { what: 'failed', hours: '24' });
+    const redelivery = asked.to?.split('/').at(-1);
+    const mine = await makeWebhook(t, t.ada, { description: 'Another of mine' });
+    const bo = await t.enrol({ name: 'Bo Strange' });
+    const theirs = await makeWebhook(t, bo, { description: 'Theirs' });
+    const before = await t.owner.pool.query('select event_id, state, round, next_attempt_at from delivery order by 1');
+    for (const [visitor, base] of [
+      [t.http(bo), `/o/${bo.orgId}/webhooks/${t.webhook.id}`],
+      [t.http(bo), `/o/${bo.orgId}/webhooks/${theirs.id}`],
+      [t.visitor, `/o/${t.ada.orgId}/webhooks/${mine.id}`],
+    ] as const) {
+      const _token = /name="_token" value="([^"]*)"/.exec((await visitor.get('/account')).text)?.[1] ?? '';
+      for (const rest of [
+        ...[`/deliveries/${waiting}`, `/deliveries/${delivered}/attempts/1`, `/deliveries/${waiting}/cancel`],
+        `/redeliveries/${redelivery}`,
+      ])
+        expect([rest, (await visitor.get(base + rest)).status]).toEqual([rest, 404]);
+      for (const [rest, values] of [
+        [`/deliveries/${delivered}`, { how: 'redeliver', _form: crypto.randomUUID() }],
+        [`/deliveries/${waiting}/cancel`, {}],
+        [`/redeliveries/${redelivery}`, {}],
+      ] as const)
+        expect([rest, (await visitor.post(base + rest, { _token, ...values })).status]).toEqual([rest, 404]);
+    }
+    expect(
+      await t.owner.pool.query('select event_id, state, round, next_attempt_at from delivery order by 1'),
+    ).toMatchObject({
+      rows: before.rows,
+    });
+    const rows = await t.owner.pool.query('select cancel_requested_at from redelivery');
+    expect(rows.rows).toEqual([{ cancel_requested_at: null }]);
+  });
+});

@@ -1,0 +1,88 @@
+/** Enrolling and signing in as a person does it, in a real browser. Source: issue of the console, point 1. */
+import { afterAll, describe, expect, it } from 'vitest';
+import { addAuthenticator, closeBrowser, expectQuiet, openVisit, picture, ready, screens } from './browser.ts';
+import { codeAt, goodPassword, setupConsole } from './setup.ts';
+
+const timeout = 120_000;
+afterAll(closeBrowser);
+
+describe.each(Object.keys(screens) as (keyof typeof screens)[])('on a %s screen', (screen) => {
+  it('a person enrols with an authenticator app, keeps recovery codes, signs out, and signs in again with a code', {
+    timeout,
+  }, async () => {
+    const t = await setupConsole();
+    const ada = await t.make.member({ name: 'Ada Rivers' });
+    const visit = await openVisit(t.origin, { screen });
+    const { page } = visit;
+
+    await page.goto(await t.link(ada));
+    // The link's token has left the address bar.
+    expect(page.url()).toBe(`${t.origin}/enrol`);
+    await ready(page);
+    await picture(page, `enrol-password-${screen}`);
+    await page.getByLabel('Password').fill('password1234');
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await expect.poll(() => page.getByRole('alert').textContent()).toMatch(/common|guess/i);
+    await page.getByLabel('Password').fill(goodPassword);
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByRole('button', { name: 'Use an app' }).click();
+    await page.getByText('Cannot scan it?').click();
+    const secret = ((await page.getByRole('region', { name: 'the key' }).textContent()) ?? '').replace(/\s/g, '');
+    expect(secret).toMatch(/^[A-Z2-7]{32}$/);
+    await picture(page, `enrol-totp-${screen}`);
+    await page.getByLabel('Code of your authenticator app').fill(codeAt(secret, t.now()));
+    await page.getByRole('button', { name: 'Finish' }).click();
+    await page.getByRole('heading', { name: 'You are in' }).waitFor();
+    const codes = ((await page.getByRole('region', { name: 'Recovery codes' }).last().textContent()) ?? '').match(
+      /[\w-]{29}/g,
+    );
+    expect(codes?.length).toBe(10);
+    await picture(page, `enrol-recovery-codes-${screen}`);
+    await page.getByRole('button', { name: 'I have kept them' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await picture(page, `overview-new-${screen}`);
+
+    await page.locator('details.menu summary').click();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByText('You are signed out.').waitFor();
+    await page.getByLabel('E-mail address').fill(`${ada.userId}@example.org`);
+    await page.getByLabel('Password').fill(goodPassword);
+    await picture(page, `sign-in-${screen}`);
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await picture(page, `second-factor-totp-${screen}`);
+    await page.getByLabel('Code of your authenticator app').fill(t.nextCode({ totpSecret: secret }));
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    expectQuiet(visit);
+  });
+
+  it('a person enrols with a passkey and signs in with it', { timeout }, async () => {
+    const t = await setupConsole();
+    const ada = await t.make.member({ name: 'Ada Rivers' });
+    const visit = await openVisit(t.origin, { screen });
+    const { page } = visit;
+    await addAuthenticator(visit);
+
+    await page.goto(await t.link(ada));
+    await page.getByLabel('Password').fill(goodPassword);
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByRole('heading', { name: 'Choose your second factor' }).waitFor();
+    await picture(page, `enrol-choice-${screen}`);
+    await page.getByRole('button', { name: 'Use a passkey' }).click();
+    await ready(page);
+    await page.getByRole('button', { name: 'Make the passkey' }).click();
+    await page.getByRole('heading', { name: 'You are in' }).waitFor();
+    await page.getByRole('button', { name: 'I have kept them' }).click();
+    await page.locator('details.menu summary').click();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+
+    await page.getByLabel('E-mail address').fill(`${ada.userId}@example.org`);
+    await page.getByLabel('Password').fill(goodPassword);
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await ready(page);
+    await picture(page, `second-factor-passkey-${screen}`);
+    await page.getByRole('button', { name: 'Use a passkey' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    expectQuiet(visit);
+  });
+});

@@ -1,0 +1,103 @@
+/** What every form of the console withstands. Source: issue of the console, point 1 and "a hostile browser". */
+import { describe, expect, it } from 'vitest';
+import { routes } from '../../apps/console/routes.ts';
+import { cookieName } from '../../apps/console/web/cookies.ts';
+import { hiddenFields } from './http-visitor.ts';
+import { pathOf } from './paths.ts';
+import { goodPassword, setupConsole } from './setup.ts';
+
+const minuteMs = 60_000;
+const newPassword = 'quiet-lantern-otter-ballad';
+
+describe('a form', () => {
+  it('from another site is refused on every route, whatever it carries', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const visitor = t.http(ada);
+    const token = /name="_token" value="([^"]*)"/.exec((await visitor.get('/account')).text)?.[1] ?? '';
+    const forms = routes.filter(({ method }) => method === 'POST');
+    expect(forms.length).toBeGreaterThan(10);
+    for (const route of forms) {
+      for (const headers of [
+        { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' },
+        { origin: 'http://localhost:1', 'sec-fetch-site': 'same-site' },
+        { origin: 'null', 'sec-fetch-site': 'same-origin' },
+        { origin: t.origin, 'sec-fetch-site': 'cross-site' },
+        { origin: 'https://evil.example', 'sec-fetch-site': 'same-origin' },
+      ]) {
+        const refused = await visitor.post(pathOf(route, ada), { _token: token }, { headers });
+        expect([route.name, refused.status]).toEqual([route.name, 403]);
+      }
+    }
+    expect((await visitor.get('/account')).status).toBe(200);
+  });
+
+  it('without its session’s token, or with that of another session, changes nothing and is drawn again', async () => {
+    const t = await setupConsole();
+    const [ada, bo] = [await t.enrol(), await t.enrol()];
+    const visitor = t.http(ada);
+    const theirs = hiddenFields((await t.http(bo).get('/account')).text, '/account/recovery-codes');
+    for (const fields of [{}, { _token: '' }, { _token: 'x'.repeat(43) }, theirs]) {
+      const refused = await visitor.post('/account/recovery-codes', fields);
+      expect(refused.status).toBe(422);
+      expect(refused.text).toContain('out of date');
+    }
+    const left = await t.owner.pool.query('select count(*)::int as left from recovery_code where person_id = $1', [
+      ada.personId,
+    ]);
+    expect(left.rows).toEqual([{ left: 10 }]);
+    expect((await visitor.submit('/account', '/account/recovery-codes')).text).toContain('only time it is shown');
+  });
+
+  it('that may be sent once is carried out once, however many come at once', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const visitor = t.http(ada);
+    const fields = hiddenFields((await visitor.get('/account')).text, '/account/recovery-codes');
+    const sent = await Promise.all([1, 2, 3, 4].map(() => visitor.post('/account/recovery-codes', fields)));
+    expect(sent.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409]);
+    const { rows } = await t.owner.pool.query(
+      `select count(*)::int as times from activity where person_id = $1 and action = 'recovery_codes.renew'`,
+      [ada.personId],
+    );
+    expect(rows).toEqual([{ times: 1 }]);
+  });
+
+  it('that is too large, or no form, is refused', async () => {
+    const t = await setupConsole();
+    const visitor = t.http(await t.enrol());
+    expect((await visitor.post('/account/password', { oldPassword: 'x'.repeat(70_000) })).status).toBe(413);
+    const json = { 'content-type': 'application/json' };
+    expect((await visitor.post('/account/password', {}, { headers: json })).status).toBe(415);
+    const nul = await visitor.submit('/account/password', '/account/password', {
+      oldPassword: 'a\u0000b',
+      newPassword,
+    });
+    expect(nul.status).toBe(422);
+  });
+});
+
+describe('a change that wants a fresh second factor', () => {
+  it('is asked for it after 5 minutes, keeps what was typed, is carried out with it, and the session has a new token', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const visitor = t.http(ada);
+    t.pass(6 * minuteMs);
+    const typed = { oldPassword: goodPassword, newPassword };
+
+    const asked = await visitor.submit('/account/password', '/account/password', typed);
+    expect(asked.text).toContain('Confirm that it is you');
+    const before = visitor.jar.get(cookieName('session', t.origin));
+    const wrong = await visitor.submit(asked, '/account/password', { factorCode: '000000' });
+    expect(wrong.status).toBe(422);
+    const done = await visitor.submit(wrong, '/account/password', { factorCode: t.nextCode(ada) });
+
+    expect(done).toMatchObject({ status: 303, to: '/account' });
+    expect(visitor.jar.get(cookieName('session', t.origin))).not.toBe(before);
+    expect((await visitor.get('/account')).text).toContain('password is changed');
+    const anew = t.http();
+    expect(await anew.submit('/sign-in', '/sign-in', { email: ada.email, password: newPassword })).toMatchObject({
+      to: '/sign-in/second-factor',
+    });
+  });
+});

@@ -1,0 +1,105 @@
+/** What the frame does for every page, in a real browser. Source: issue of the console, points 1 and 7. */
+import { afterAll, describe, expect, it } from 'vitest';
+import { addAuthenticator, closeBrowser, expectQuiet, openVisit, ready } from './browser.ts';
+import { codeAt, goodPassword, setupConsole } from './setup.ts';
+
+const timeout = 120_000;
+const minuteMs = 60_000;
+afterAll(closeBrowser);
+
+describe('in a browser', () => {
+  it('a passkey that was added is asked for again after 5 minutes, and what was typed is carried out', {
+    timeout,
+  }, async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const visit = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+    const { page } = visit;
+    await addAuthenticator(visit);
+    await page.goto('/account');
+    await page.getByRole('button', { name: 'Add a passkey' }).click();
+    await page.getByLabel('What to call it').fill('Laptop <b>of Ada</b>');
+    await ready(page);
+    await page.getByRole('button', { name: 'Make the passkey' }).click();
+    await page.getByText('is now one of your second factors').waitFor();
+    await page.getByRole('rowheader', { name: 'Laptop <b>of Ada</b>' }).waitFor();
+
+    t.pass(6 * minuteMs);
+    await page.goto('/account/password');
+    await page.getByLabel('Old password').fill(goodPassword);
+    await page.getByLabel('New password').fill('quiet-lantern-otter-ballad');
+    await page.getByRole('button', { name: 'Change the password' }).click();
+    await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor();
+    await ready(page);
+    await page.getByRole('button', { name: 'Use a passkey' }).click();
+    await page.getByText('Your password is changed').waitFor();
+    expectQuiet(visit);
+  });
+
+  it('after signing out, the back button shows nothing of what was there', { timeout }, async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+    await page.goto(`/o/${ada.orgId}`);
+    await page.goto('/account');
+    await page.locator('details.menu summary').click();
+    await page.getByRole('button', { name: 'Sign out' }).first().click();
+    await page.getByText('You are signed out.').waitFor();
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    expect(await page.content()).not.toContain(ada.email);
+  });
+
+  it('times are the viewer’s with UTC on hover, and a secret is copied by a button', { timeout }, async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const visit = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+    const { page } = visit;
+    await visit.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.goto('/account');
+    await ready(page);
+    const signedIn = page.locator('time:not([data-relative])').first();
+    const iso = (await signedIn.getAttribute('datetime')) ?? '';
+    expect(await signedIn.getAttribute('title')).toBe(`${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`);
+    const inNewYork = new Intl.DateTimeFormat('en-US', {
+      dateStyle: 'medium',
+      timeStyle: 'short',
+      timeZone: 'America/New_York',
+    });
+    // Between the parts stands one or another kind of space, by the version of the browser.
+    const spaced = (text: string | null) => (text ?? '').replace(/\s/g, ' ');
+    expect(spaced(await signedIn.textContent())).toBe(spaced(inNewYork.format(new Date(iso))));
+
+    await page.getByText('Make new ones…').click();
+    await page.getByRole('button', { name: 'Make new recovery codes' }).click();
+    await page.getByRole('button', { name: /^Copy/ }).click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    const copied = await page.evaluate('navigator.clipboard.readText()');
+    expect(copied).toBe(await page.locator('.shown-once code').textContent());
+    expectQuiet(visit);
+  });
+
+  it('all but passkeys works without script and by keyboard alone', { timeout }, async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const { page, context } = await openVisit(t.origin, { script: false });
+    const { keyboard } = page;
+    await page.goto('/sign-in');
+    await keyboard.type(ada.email); // the field has the focus
+    await keyboard.press('Tab');
+    await keyboard.type(goodPassword);
+    await keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Your second factor' }).waitFor();
+    t.pass(30_000);
+    await keyboard.type(codeAt(ada.totpSecret, t.now()));
+    await keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await page.locator('details.menu summary').focus();
+    await keyboard.press('Enter');
+    await page.getByRole('link', { name: 'Your account' }).focus();
+    await keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Your account' }).waitFor();
+    expect(await page.locator('time').first().textContent()).toMatch(/ UTC$/);
+    await context.close();
+  });
+});

@@ -1,0 +1,128 @@
+/** Two at once. Source: issue of the console, "a hostile browser". */
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
+import { arrange } from './hostile/scene.ts';
+import { tokenOf } from './hostile/walk.ts';
+import { type HttpVisitor, hiddenFields, unescaped, type Visited } from './http-visitor.ts';
+import { type ConsoleInstallation, codeAt, goodPassword, setupConsole } from './setup.ts';
+
+const timeout = 120_000;
+const statuses = (answers: readonly { status: number }[]) => answers.map(({ status }) => status).sort();
+
+describe('at once', () => {
+  it('two revocations of a key: it is revoked, once, and both are told so', { timeout }, async () => {
+    const t = await setupConsole();
+    const { orgId, owner, key } = await arrange(t, 'Harbor');
+    const other = await t.enrol({ orgId, name: 'Bo Rivers' });
+    const path = `/o/${orgId}/keys/${key.id}/revoke`;
+    const visitors = [owner, other].map((person) => t.http(person));
+    // Both have the form open before either sends it.
+    const pages = await Promise.all(visitors.map((visitor) => visitor.get(path)));
+    const both = await Promise.all(visitors.map((visitor, at) => visitor.submit(pages[at] as Visited, path)));
+    expect(both.every(({ status }) => status === 303 || status === 422)).toBe(true);
+    expect(statuses(both)).toContain(303);
+    expect(await count(t, `select count(*) from api_key where id = $1 and revoked_at is not null`, [key.id])).toBe(1);
+    const lines = `select count(*) from activity where key_id = $1 and action = 'key.revoke'`;
+    expect(await count(t, lines, [key.id])).toBe(1);
+    expect((await t.http(owner).get(path)).text).toContain('It is revoked already');
+  });
+
+  it('30 keys: 25 are live, each other is told why not, and no two are the same', { timeout }, async () => {
+    const t = await setupConsole({ DATABASE_POOL_MAX: '30' });
+    const ada = await t.enrol();
+    const visitor = t.http(ada);
+    const path = `/o/${ada.orgId}/keys/new`;
+    const _token = await tokenOf(visitor);
+    const fields = { name: 'Report', scopes: 'org.read', expiry: 'never', expiresOn: '', _token };
+    const sent = await Promise.all(
+      Array.from({ length: 30 }, () => visitor.post(path, { ...fields, _form: randomUUID() })),
+    );
+    const made = sent.filter(({ status }) => status === 200);
+    const keys = made.map(({ text }) => /aln_us_\w+/.exec(text)?.[0]);
+    expect(new Set(keys).size).toBe(liveKeysPerOrganization);
+    const refused = sent.filter(({ status }) => status !== 200);
+    expect(statuses(refused)).toEqual(Array.from({ length: 30 - liveKeysPerOrganization }, () => 422));
+    for (const { text } of refused) expect(text).toMatch(/25 (?:live )?keys/);
+    const live = 'select count(*) from api_key where organization_id = $1 and revoked_at is null';
+    expect(await count(t, live, [ada.orgId])).toBe(liveKeysPerOrganization);
+  });
+
+  it('two uses of an enrolment link by two who do not share a browser: one is in, the other’s link is over', {
+    timeout,
+  }, async () => {
+    const t = await setupConsole();
+    const ada = await t.make.member({ name: 'Ada Rivers' });
+    const link = new URL(await t.link(ada)).pathname;
+    const [first, second] = [await chosen(t, link), await chosen(t, link)];
+    // The second to begin has replaced the first one's secret; a code of either is tried at once.
+    const finish = ({ visitor, secret, page }: Chosen) =>
+      visitor.submit(page, '/enrol/totp', { code: codeAt(secret, t.now()) });
+    const answers = await Promise.all([finish(first), finish(second), finish(second)]);
+    const inside = answers.filter(({ text }) => text.includes('You are in'));
+    expect(inside).toHaveLength(1);
+    expect(await count(t, 'select count(*) from console_session where person_id = $1', [ada.userId])).toBe(1);
+    expect(await count(t, 'select count(*) from second_factor where person_id = $1', [ada.userId])).toBe(1);
+    for (const each of [t.http(), first.visitor]) expect((await each.get(link)).status).toBe(410);
+  });
+
+  it('two owners removing each other, or each leaving: one owner remains', { timeout }, async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const bo = await t.enrol({ orgId: ada.orgId, name: 'Bo Rivers' });
+    const leave = `/o/${ada.orgId}/leave`;
+    const remove = (personId: string) => `/o/${ada.orgId}/members/person/${personId}/remove`;
+    const forms = [
+      ...[[ada, leave] as const, [bo, leave] as const],
+      ...[[ada, remove(bo.personId)] as const, [bo, remove(ada.personId)] as const],
+    ];
+    const ready = await Promise.all(
+      forms.map(async ([person, path]) => {
+        const visitor = t.http(person);
+        return { visitor, path, hidden: hiddenFields((await visitor.get(path)).text, path) };
+      }),
+    );
+    const answers = await Promise.all(ready.map(({ visitor, path, hidden }) => visitor.post(path, hidden)));
+    expect(answers.every(({ status }) => status < 500)).toBe(true);
+    const owners = `select count(*) from membership m join membership_role mr using (organization_id, person_id) join role r on r.id = mr.role_id
+      where m.organization_id = $1 and m.status = 'active' and r.key = 'owner' and r.organization_id is null`;
+    expect(await count(t, owners, [ada.orgId])).toBe(1);
+  });
+
+  it('two answers to one step-up with one code: one is carried out', { timeout }, async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const visitor = t.http(ada);
+    t.pass(6 * 60_000);
+    const asked = await visitor.submit('/account', '/account/recovery-codes');
+    const fields = { ...hiddenFields(asked.text, '/account/recovery-codes'), factorCode: t.nextCode(ada) };
+    const answers = await Promise.all([1, 2].map(() => t.http(ada).post('/account/recovery-codes', fields)));
+    expect(answers.filter(({ text }) => text.includes('only time it is shown'))).toHaveLength(1);
+    const renewals = `select count(*) from activity where person_id = $1 and action = 'recovery_codes.renew'`;
+    expect(await count(t, renewals, [ada.personId])).toBe(1);
+  });
+});
+
+interface Chosen {
+  visitor: HttpVisitor;
+  secret: string;
+  page: Awaited<ReturnType<HttpVisitor['get']>>;
+}
+
+/** Somebody who has opened a link, chosen a password and been shown an app's secret. */
+async function chosen(t: ConsoleInstallation, link: string): Promise<Chosen> {
+  const visitor = t.http();
+  await visitor.get(link);
+  const password = await visitor.get('/enrol');
+  const choice = password.text.includes('/enrol/password')
+    ? await visitor.submit(password, '/enrol/password', { password: goodPassword })
+    : password;
+  const opened = choice.status === 303 ? await visitor.get(choice.to ?? '') : choice;
+  const page = await visitor.submit(opened, '/enrol/totp/start');
+  return { visitor, page, secret: unescaped(hiddenFields(page.text, '/enrol/totp').secret ?? '') };
+}
+
+async function count(t: ConsoleInstallation, text: string, values: unknown[]): Promise<number> {
+  const { rows } = await t.owner.pool.query<{ count: string }>(text, values);
+  return Number(rows[0]?.count);
+}

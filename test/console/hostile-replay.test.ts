@@ -1,0 +1,206 @@
+/** Forms sent again, from elsewhere, or with a cookie that is not one's own. Source: issue of the console, "a hostile browser". */
+import { describe, expect, it } from 'vitest';
+import { routes } from '../../apps/console/routes.ts';
+import { cookieName } from '../../apps/console/web/cookies.ts';
+import { filledForms } from './hostile/forms.ts';
+import { arrange } from './hostile/scene.ts';
+import { fingerprintTables } from './hostile/tables.ts';
+import { openForm, pathWith, requestOf, tokenOf } from './hostile/walk.ts';
+import { hiddenFields } from './http-visitor.ts';
+import { goodPassword, setupConsole } from './setup.ts';
+
+const timeout = 180_000;
+const forms = routes.filter(({ method, name }) => method === 'POST' && filledForms[name]);
+const sentAlone = forms.filter(({ name }) => !filledForms[name]?.notAlone);
+const signedInOnly = forms.filter(({ access }) => access === 'person' || access === 'member');
+const atSecondFactor = '/sign-in/second-factor';
+
+describe('a form that is right in all else', () => {
+  it('does nothing with the token of another session of its person, of another person, or of nobody', {
+    timeout,
+  }, async () => {
+    const t = await setupConsole();
+    const [mine, theirs] = [await arrange(t, 'Harbor'), await arrange(t, 'Elsewhere')];
+    const phone = t.http();
+    await phone.submit('/sign-in', '/sign-in', { email: mine.owner.email, password: goodPassword });
+    await phone.submit(atSecondFactor, atSecondFactor, { factorCode: t.nextCode(mine.owner) });
+    const tokens = [
+      await tokenOf(phone),
+      await tokenOf(t.http(theirs.owner)),
+      hiddenFields((await t.http().get('/sign-in')).text, '/sign-in')._token ?? '',
+      mine.owner.sessionToken,
+      '',
+    ];
+    const visitor = t.http(mine.owner);
+    const before = await fingerprintTables(t.owner.pool);
+    for (const route of signedInOnly) {
+      const { params, fields } = requestOf(route, mine);
+      for (const _token of tokens) {
+        const answer = await visitor.post(pathWith(route, params), { ...fields, _token });
+        expect([route.name, [410, 422].includes(answer.status)]).toEqual([route.name, true]);
+      }
+    }
+    expect(await fingerprintTables(t.owner.pool)).toEqual(before);
+  });
+
+  it('does nothing when it says that it comes from elsewhere, or hides where it comes from', { timeout }, async () => {
+    const t = await setupConsole();
+    const mine = await arrange(t, 'Harbor');
+    const visitor = t.http(mine.owner);
+    const _token = await tokenOf(visitor);
+    const before = await fingerprintTables(t.owner.pool);
+    const { port } = new URL(t.origin);
+    for (const route of sentAlone) {
+      const { params, fields } = requestOf(route, mine);
+      for (const [origin, site] of [
+        ['https://evil.example', 'cross-site'],
+        [`http://localhost:${Number(port) + 1}`, 'same-site'],
+        [`https://localhost:${port}`, 'same-origin'],
+        [`http://evil.localhost:${port}`, 'same-origin'],
+        [`${t.origin}.evil.example`, 'same-origin'],
+        ['null', 'same-origin'],
+        ['', 'same-origin'],
+        [t.origin, 'none'],
+        [t.origin, 'same-site'],
+        [t.origin, 'cross-site'],
+      ] as const) {
+        const headers = { origin, 'sec-fetch-site': site };
+        const answer = await visitor.post(pathWith(route, params), { ...fields, _token }, { headers });
+        expect([route.name, origin, site, answer.status]).toEqual([route.name, origin, site, 403]);
+      }
+    }
+    expect(await fingerprintTables(t.owner.pool)).toEqual(before);
+  });
+
+  it('does nothing after its person has signed out, nor with the cookie of then', { timeout }, async () => {
+    const t = await setupConsole();
+    const mine = await arrange(t, 'Harbor');
+    const visitor = t.http(mine.owner);
+    const _token = await tokenOf(visitor);
+    await visitor.submit('/account', '/sign-out');
+    const before = await fingerprintTables(t.owner.pool);
+    for (const route of signedInOnly) {
+      const { params, fields } = requestOf(route, mine);
+      for (const each of [visitor, t.http(mine.owner)]) {
+        const answer = await each.post(pathWith(route, params), { ...fields, _token });
+        expect([route.name, answer.status, answer.to]).toEqual([route.name, 303, '/sign-in']);
+      }
+    }
+    expect(await fingerprintTables(t.owner.pool)).toEqual(before);
+  });
+
+  it('does nothing for who has given the password alone, whoever they are', { timeout }, async () => {
+    const t = await setupConsole();
+    const mine = await arrange(t, 'Harbor');
+    const halfway = t.http();
+    await halfway.submit('/sign-in', '/sign-in', { email: mine.owner.email, password: goodPassword });
+    const { _token = '' } = hiddenFields((await halfway.get(atSecondFactor)).text, '/sign-out');
+    const before = await fingerprintTables(t.owner.pool);
+    for (const route of signedInOnly) {
+      const { params, fields } = requestOf(route, mine);
+      const answer = await halfway.post(pathWith(route, params), { ...fields, _token });
+      expect([route.name, answer.status, answer.to]).toEqual([route.name, 303, atSecondFactor]);
+    }
+    expect(await fingerprintTables(t.owner.pool)).toEqual(before);
+  });
+
+  it.each(sentAlone.filter(({ once }) => once).map((route) => ({ name: route.name, route })))(
+    'and makes something is carried out once: $name, sent three times at once and once more',
+    { timeout },
+    async ({ route }) => {
+      const t = await setupConsole();
+      const mine = await arrange(t, 'Harbor');
+      const visitor = t.http(mine.owner);
+      const path = pathWith(route, requestOf(route, mine).params);
+      const body = { ...(await openForm(visitor, route, mine)), ...requestOf(route, mine).fields };
+      const sent = await Promise.all([1, 2, 3].map(() => visitor.post(path, body)));
+      expect(sent.filter(({ status }) => status === 409)).toHaveLength(2);
+      const after = await fingerprintTables(t.owner.pool);
+      const again = await visitor.post(path, body);
+      expect(again.status).toBe(409);
+      expect(again.text).toContain('This was sent already');
+      for (const { _form: _, ...rest } of [body as Record<string, string | string[]>]) {
+        const without = await visitor.post(path, rest);
+        expect(without.status).toBe(409);
+      }
+      expect(await fingerprintTables(t.owner.pool)).toEqual(after);
+    },
+  );
+
+  it.each(sentAlone.filter(({ once }) => !once).map((route) => ({ name: route.name, route })))(
+    'and sent twice at once and once more changes nothing the third time: $name',
+    { timeout },
+    async ({ route }) => {
+      const t = await setupConsole();
+      const mine = await arrange(t, 'Harbor');
+      const visitor = t.http(mine.owner);
+      const path = pathWith(route, requestOf(route, mine).params);
+      const body = { ...(await openForm(visitor, route, mine)), ...requestOf(route, mine).fields };
+      const sent = await Promise.all([1, 2].map(() => visitor.post(path, body)));
+      const state = async () => ({ ...(await fingerprintTables(t.owner.pool)), activity: '' });
+      const after = await state();
+      for (const { status } of [...sent, await visitor.post(path, body)]) expect(status).toBeLessThan(500);
+      expect(await state()).toEqual(after);
+    },
+  );
+});
+
+describe('a session', () => {
+  it.each(['a made-up one', 'a stranger’s'])(
+    'is never one that was planted: %s is another one after each step',
+    async (planted) => {
+      const t = await setupConsole();
+      const [ada, eve] = [await t.enrol(), await t.enrol()];
+      const token = planted === 'a stranger’s' ? eve.sessionToken : 'x'.repeat(43);
+      const name = cookieName('session', t.origin);
+      const victim = t.http({ sessionToken: token });
+      const given = [token];
+      // Whoever is signed in is led past the sign-in page, so that its form's token is of another page of theirs.
+      const page = await victim.get(planted === 'a stranger’s' ? '/account' : '/sign-in');
+      const _token = /name="_token" value="([^"]*)"/.exec(page.text)?.[1] ?? '';
+      const first = await victim.post('/sign-in', { email: ada.email, password: goodPassword, to: '', _token });
+      expect(first.to).toBe(atSecondFactor);
+      given.push(victim.jar.get(name) ?? '');
+      await victim.submit(atSecondFactor, atSecondFactor, { factorCode: t.nextCode(ada) });
+      given.push(victim.jar.get(name) ?? '');
+      expect(new Set(given).size).toBe(3);
+      for (const old of given.slice(0, 2))
+        expect((await t.http({ sessionToken: old }).get('/account')).to).toMatch(/^\/sign-in/);
+      expect((await victim.get('/account')).text).toContain(ada.email);
+    },
+  );
+
+  it('is not there with two cookies of its name, with a part of its token, or with its token beside another’s form', async () => {
+    const t = await setupConsole();
+    const [ada, bo] = [await t.enrol(), await t.enrol()];
+    const name = cookieName('session', t.origin);
+    const get = (cookie: string) => t.http().get('/account', { headers: { cookie } });
+    expect((await get(`${name}=${ada.sessionToken}`)).status).toBe(200);
+    for (const cookie of [
+      `${name}=${ada.sessionToken}; ${name}=${bo.sessionToken}`,
+      `${name}=${ada.sessionToken}; ${name}=${ada.sessionToken}`,
+      `${name}=${ada.sessionToken.slice(0, 42)}`,
+      `${name}=${ada.sessionToken}x`,
+      `${name}=${ada.sessionToken.toLowerCase()}`,
+      `${name}="${ada.sessionToken}"`,
+      `${name.toLowerCase()}=${ada.sessionToken}`,
+      `${name.replace('__Host-', '')}=${ada.sessionToken}`,
+      `x${name}=${ada.sessionToken}`,
+    ])
+      expect([cookie, (await get(cookie)).status]).toEqual([cookie, 303]);
+  });
+
+  it('is over for every cookie of it at once when its member is removed, and it learns nothing of the organization', {
+    timeout,
+  }, async () => {
+    const t = await setupConsole();
+    const mine = await arrange(t, 'Harbor');
+    const leaver = await t.enrol({ orgId: mine.orgId, roleKey: 'admin', name: 'Leaver' });
+    const visitor = t.http(leaver);
+    expect((await visitor.get(`/o/${mine.orgId}/keys`)).status).toBe(200);
+    const remove = `/o/${mine.orgId}/members/person/${leaver.personId}/remove`;
+    expect((await t.http(mine.owner).submit(remove, remove)).status).toBe(303);
+    const after = await visitor.get(`/o/${mine.orgId}/keys`);
+    expect(after).toMatchObject({ status: 303, to: expect.stringMatching(/^\/sign-in/) });
+  });
+});

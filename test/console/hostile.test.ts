@@ -1,0 +1,179 @@
+/** A member of one organization against another: walks over every route. Source: issue of the console, "a hostile browser". */
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { routes } from '../../apps/console/routes.ts';
+import type { Route } from '../../apps/console/web/route.ts';
+import { filledForms } from './hostile/forms.ts';
+import { arrange, type Scene } from './hostile/scene.ts';
+import { fingerprintTables } from './hostile/tables.ts';
+import { type FormRequest, openForm, paramsOf, pathWith, requestOf, tokenOf } from './hostile/walk.ts';
+import type { Visited } from './http-visitor.ts';
+import { setupConsole } from './setup.ts';
+
+const timeout = 180_000;
+const forms = routes.filter(({ method }) => method === 'POST');
+const pages = routes.filter(({ method, access }) => method === 'GET' && access !== 'anyone' && access !== 'passed');
+const ofMembers = forms.filter(({ access, name }) => filledForms[name] && (access === 'person' || access === 'member'));
+const sentAlone = forms.filter(({ name }) => filledForms[name] !== undefined && !filledForms[name].notAlone);
+
+it('every form is among those that are filled in', () => {
+  expect(forms.filter(({ name }) => filledForms[name] === undefined).map(({ name }) => name)).toEqual([]);
+  for (const name of Object.keys(filledForms)) expect(forms.map((route) => route.name)).toContain(name);
+});
+
+/** Forms that look for something, or begin what another form finishes. */
+const leaveNothing = new Set(['findCompromisedKey', 'startTotp', 'startPasskey']);
+
+describe('a member of one organization', () => {
+  it('finds a page for each id of their own, and nothing at all for each of another’s', { timeout }, async () => {
+    const t = await setupConsole();
+    const [mine, theirs] = [await arrange(t, 'Harbor'), await arrange(t, 'Elsewhere')];
+    const visitor = t.http(mine.owner);
+    for (const route of pages) {
+      const own = paramsOf(route, mine);
+      const unseen = await fingerprintTables(t.owner.pool);
+      const page = await visitor.get(pathWith(route, own));
+      expect([route.name, page.status]).toEqual([route.name, route.name === 'showHome' ? 303 : 200]);
+      expect(page.text).not.toContain('Elsewhere');
+      const before = await fingerprintTables(t.owner.pool);
+      // Looking leaves no trace, but for taking the log away as a file.
+      if (route.name !== 'downloadActivity') expect([route.name, before]).toEqual([route.name, unseen]);
+      for (const [name, value] of Object.entries(paramsOf(route, theirs))) {
+        if (value === own[name]) continue;
+        const strange = await visitor.get(pathWith(route, { ...own, [name]: value }));
+        expect([route.name, name, strange.status]).toEqual([route.name, name, 404]);
+        expect(strange.text).not.toContain('Elsewhere');
+      }
+      expect([route.name, await fingerprintTables(t.owner.pool)]).toEqual([route.name, before]);
+    }
+  });
+
+  it('is refused each form with an id of another’s in its path or its fields, and nothing changes', {
+    timeout,
+  }, async () => {
+    const t = await setupConsole();
+    const [mine, theirs] = [await arrange(t, 'Harbor'), await arrange(t, 'Elsewhere')];
+    const visitor = t.http(mine.owner);
+    const _token = await tokenOf(visitor);
+    const before = await fingerprintTables(t.owner.pool);
+    const tried: string[] = [];
+    for (const route of ofMembers) {
+      const hidden = filledForms[route.name]?.notAlone ? { _token } : await openForm(visitor, route, mine);
+      for (const [what, { params, fields }] of mixtures(route, mine, theirs)) {
+        const answer = await visitor.post(pathWith(route, params), { ...hidden, _form: randomUUID(), ...fields });
+        expectRefused(what, answer);
+        expect([what, await fingerprintTables(t.owner.pool)]).toEqual([what, before]);
+        tried.push(what);
+      }
+    }
+    expect(tried).toEqual(expect.arrayContaining(someMixtures));
+  });
+
+  it.each(sentAlone.map((route) => ({ name: route.name, route })))(
+    'sends $name of their own with success, so what was refused above was refused for its ids; and what they add to it is ignored',
+    { timeout },
+    async ({ route }) => {
+      const t = await setupConsole();
+      const [mine, theirs] = [await arrange(t, 'Harbor'), await arrange(t, 'Elsewhere')];
+      const visitor = t.http(mine.owner);
+      const { params, fields } = requestOf(route, mine);
+      const hidden = await openForm(visitor, route, mine);
+      const [before, othersBefore] = [
+        await fingerprintTables(t.owner.pool),
+        await fingerprintTables(t.owner.pool, theirs.orgId),
+      ];
+      const answer = await visitor.post(pathWith(route, params), { ...addedBy(theirs), ...hidden, ...fields });
+      expect(problemOn(answer)).toBeUndefined();
+      expect([200, 303]).toContain(answer.status);
+      if (!leaveNothing.has(route.name)) expect(await fingerprintTables(t.owner.pool)).not.toEqual(before);
+      expect(await fingerprintTables(t.owner.pool, theirs.orgId)).toEqual(othersBefore);
+    },
+  );
+});
+
+/** Forms within an organization that do without: none of them is on the list of design, section 7. */
+const withoutStepUp: Readonly<Record<string, string>> = {
+  findCompromisedKey: 'changes nothing; revoking what it finds wants one',
+  giveSeat: 'daily work, taken back by the next',
+  endSeat: 'daily work, taken back by the one before',
+  testWebhook: 'sends a made-up event to the receiver that is subscribed already',
+  verifyWebhook: 'the same, twice',
+  sendDeliveryAgain: 'sends the receiver once more what it was to have anyway',
+  redeliver: 'the same, of many',
+  cancelRedelivery: 'stops that',
+};
+
+describe('every change of keys, webhooks, members and roles', () => {
+  it('wants a fresh second factor', () => {
+    const without = forms.filter(({ access, stepUp }) => access === 'member' && !stepUp);
+    expect(without.map(({ name }) => name).sort()).toEqual(Object.keys(withoutStepUp).sort());
+  });
+
+  it('is asked for it when it is older than 5 minutes, with fields that are right, and does nothing before', {
+    timeout,
+  }, async () => {
+    const t = await setupConsole();
+    const mine = await arrange(t, 'Harbor');
+    const visitor = t.http(mine.owner);
+    t.pass(6 * 60_000);
+    const _token = await tokenOf(visitor);
+    const before = await fingerprintTables(t.owner.pool);
+    const wanting = forms.filter(({ name, stepUp }) => stepUp && filledForms[name]);
+    expect(wanting.length).toBeGreaterThan(20);
+    for (const route of wanting) {
+      const { params, fields } = requestOf(route, mine);
+      const asked = await visitor.post(pathWith(route, params), { _token, ...fields });
+      expect([route.name, asked.status, /<h1>(.*?)<\/h1>/.exec(asked.text)?.[1]]).toEqual([
+        ...[route.name, 200, 'Confirm that it is you'],
+      ]);
+    }
+    expect(await fingerprintTables(t.owner.pool)).toEqual(before);
+  });
+});
+
+/** Among those that are tried, by the names below. */
+const someMixtures = [
+  ...['revokeKey :keyId', 'findCompromisedKey key', 'assignRole :personId', 'assignRole roleId', 'inviteMember roles'],
+  ...['verifyWebhook :webhookId', 'sendDeliveryAgain :eventId', 'cancelRedelivery :redeliveryId', 'moveGrant to'],
+];
+
+/** The request with single parts of another scene in place of its own: one for each part that differs between the two. */
+function* mixtures(route: Route, mine: Scene, theirs: Scene): Generator<[string, FormRequest]> {
+  const [own, strange] = [requestOf(route, mine), requestOf(route, theirs)];
+  for (const [name, value] of Object.entries(strange.params))
+    if (value !== own.params[name])
+      yield [`${route.name} :${name}`, { ...own, params: { ...own.params, [name]: value } }];
+  for (const [name, value] of Object.entries(strange.fields))
+    if (JSON.stringify(value) !== JSON.stringify(own.fields[name]))
+      yield [`${route.name} ${name}`, { ...own, fields: { ...own.fields, [name]: value } }];
+}
+
+function expectRefused(what: string, answer: Visited): void {
+  expect(answer.text).not.toContain('Elsewhere');
+  // A key that is no key of ours is looked for with success: there is none.
+  if (what === 'findCompromisedKey key') expect(answer.text).toContain('Not a key of this organization');
+  else expect([what, answer.status >= 400 && answer.status < 500]).toEqual([what, true]);
+}
+
+/** The sentence of a form that was drawn again. */
+const problemOn = ({ text }: Visited) =>
+  /class="notice notice-bad"[^>]*>(.*?)<\/div>|class="problem" id[^>]*>(.*?)</.exec(text)?.[0];
+
+/** Fields that no form has: names of columns and of the domain's inputs, with another organization's ids. */
+const addedBy = (theirs: Scene) => ({
+  ...{
+    orgId: theirs.orgId,
+    organizationId: theirs.orgId,
+    organization_id: theirs.orgId,
+    makerId: theirs.owner.personId,
+  },
+  ...{
+    personId: theirs.owner.personId,
+    by: 'operator',
+    byOperator: 'true',
+    keyId: theirs.key.id,
+    id: theirs.webhook.id,
+  },
+  ...{ webhookId: theirs.webhook.id, grantId: theirs.grant.id, seatId: theirs.seatId, slot: '1', state: 'active' },
+  ...{ __proto__x: 'x', constructor: 'x', 'scopes[]': 'org.read', 'roles[0]': 'owner', isOwner: 'on' },
+});

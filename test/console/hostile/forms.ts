@@ -1,0 +1,57 @@
+import { goodPassword } from '../setup.ts';
+import { organizationForms } from './organization-forms.ts';
+import type { Scene } from './scene.ts';
+import { webhookForms } from './webhook-forms.ts';
+
+type Fields = Record<string, string | string[]>;
+
+/** How a person would fill in a form of the console, so that it is carried out. */
+export interface FilledForm {
+  /** The page that draws it; the form's own address unless given. */
+  page?: (scene: Scene) => string;
+  /** Parts of its path that are others than a scene's usual ones. */
+  params?: (scene: Scene) => Record<string, string>;
+  /** What is typed, beside the hidden fields that the page brings. */
+  fields?: (scene: Scene) => Fields;
+  /** Why it cannot be sent alone, without what a person does before. Other tests carry it out. */
+  notAlone?: string;
+}
+
+const password = 'quiet-lantern-otter-ballad';
+const account = () => '/account';
+const needsPasskey = 'a browser makes the passkey: frame.browser.test.ts and enrolment.browser.test.ts';
+const needsLink = 'goes on with an enrolment link: enrolment.browser.test.ts and hostile-races.test.ts';
+
+/** Every form of the console (by the name of its route), filled in with what a scene holds. A route that is missing here fails `hostile.test.ts`. */
+export const filledForms: Readonly<Record<string, FilledForm>> = {
+  signIn: {
+    fields: ({ owner }) => ({ email: owner.email, password: goodPassword, to: '' }),
+    notAlone: 'for who is not signed in: sign-in.test.ts',
+  },
+  signOut: { page: account },
+  giveSecondFactor: {
+    fields: () => ({ factorCode: '000000', factorPasskey: '', factorRecovery: '', to: '' }),
+    notAlone: 'follows the password: sign-in.test.ts',
+  },
+  joinOrganization: { notAlone: needsLink },
+  chooseEnrolmentPassword: { fields: () => ({ password }), notAlone: needsLink },
+  startEnrolmentTotp: { notAlone: needsLink },
+  enrolWithTotp: { fields: () => ({ code: '000000', secret: 'SECRET', uri: 'otpauth://totp/x' }), notAlone: needsLink },
+  startEnrolmentPasskey: { notAlone: needsLink },
+  enrolWithPasskey: { fields: () => ({ passkey: '{}' }), notAlone: needsPasskey },
+  endSession: { page: account },
+  endOtherSessions: { page: account },
+  changePassword: { fields: () => ({ oldPassword: goodPassword, newPassword: password }) },
+  startTotp: { page: account },
+  addTotp: {
+    page: account,
+    fields: () => ({ name: 'Tablet', code: '000000', secret: 'SECRET', uri: 'otpauth://totp/x' }),
+    notAlone: 'follows startTotp: identity/factors.test.ts',
+  },
+  startPasskey: { page: account },
+  addPasskey: { page: account, fields: () => ({ name: 'Laptop', passkey: '{}' }), notAlone: needsPasskey },
+  removeFactor: { page: account },
+  renewRecoveryCodes: { page: account },
+  ...organizationForms,
+  ...webhookForms,
+};

@@ -1,0 +1,56 @@
+import type { FilledForm } from './forms.ts';
+import type { Scene } from './scene.ts';
+
+const ofSpareRole = ({ spareRoleId }: Scene) => ({ roleId: spareRoleId });
+const memberPage = (rest: string) => (scene: Scene) => `/o/${scene.orgId}/members/person/${rest}`;
+
+/** Forms of keys, members, roles, clients and seats. */
+export const organizationForms: Readonly<Record<string, FilledForm>> = {
+  createKey: { fields: () => ({ name: 'Monthly report', scopes: ['org.read'], expiry: 'never', expiresOn: '' }) },
+  findCompromisedKey: { fields: ({ key }) => ({ key: key.key }) },
+  rotateKey: {
+    fields: () => ({ overlapHours: '24', expiry: 'date', expiresOn: '2099-01-31' }),
+  },
+  revokeKey: {},
+
+  inviteMember: {
+    fields: ({ spareRoleKey }) => ({
+      ...{ email: 'newcomer@example.org', name: 'Newcomer', title: 'Paralegal', roles: ['member', spareRoleKey] },
+    }),
+  },
+  changeMember: { fields: () => ({ name: 'Another Name', title: 'Partner' }) },
+  renewInvitation: {
+    page: (scene) => memberPage(scene.invited.userId)(scene),
+    params: ({ invited }) => ({ personId: invited.userId }),
+  },
+  assignRole: {
+    page: (scene) => memberPage(scene.member.userId)(scene),
+    fields: ({ spareRoleId }) => ({ roleId: spareRoleId }),
+  },
+  unassignRole: {},
+  suspendMember: {},
+  reinstateMember: {
+    page: (scene) => memberPage(scene.suspended.userId)(scene),
+    params: ({ suspended }) => ({ personId: suspended.userId }),
+  },
+  removeMember: {},
+  leaveOrganization: { notAlone: 'the last owner cannot leave: the test beside the walk' },
+
+  createRole: {
+    fields: () => ({ name: 'Intake', description: 'For the front desk', key: '', permissions: ['org.read'] }),
+  },
+  changeRole: {
+    params: ofSpareRole,
+    fields: () => ({ name: 'Intake', description: 'For the front desk', permissions: ['org.read'] }),
+  },
+  deleteRole: { page: ({ orgId, spareRoleId }) => `/o/${orgId}/members/roles/${spareRoleId}`, params: ofSpareRole },
+
+  endGrant: {},
+  moveGrant: { fields: ({ member }) => ({ to: member.userId }) },
+  giveSeat: {
+    page: ({ orgId, seatlessGrant }) => `/o/${orgId}/clients/${seatlessGrant.id}`,
+    params: ({ seatlessGrant }) => ({ grantId: seatlessGrant.id }),
+    fields: () => ({ from: 'client' }),
+  },
+  endSeat: {},
+};

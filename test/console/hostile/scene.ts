@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto';
+import type { MadeKey, MadeMember, MadeWebhook } from '#test/make.ts';
+import type { ConsoleInstallation, Enrolled } from '../setup.ts';
+
+/** An organization with one of everything that a path or a form of the console can name. Its owner has just signed in. */
+export interface Scene {
+  owner: Enrolled;
+  orgId: string;
+  /** Another session of the owner's, and another second factor. */
+  sessionId: string;
+  factorId: string;
+  /** An active member who holds `roleId` and made `memberKeyId`. */
+  member: MadeMember;
+  roleId: string;
+  suspended: MadeMember;
+  invited: MadeMember;
+  invitedEmail: string;
+  /** An own role that nobody holds. */
+  spareRoleId: string;
+  spareRoleKey: string;
+  key: MadeKey;
+  memberKey: MadeKey;
+  webhook: MadeWebhook;
+  /** Events whose deliveries to `webhook` have come to an end, or are on their way. */
+  failedEventId: string;
+  waitingEventId: string;
+  pausedWebhook: MadeWebhook;
+  /** One that nothing was delivered to, and nothing is sent again. */
+  quietWebhook: MadeWebhook;
+  /** A client of the owner's with a seat, one without, and a family without anybody. */
+  grant: { id: string; familyId: string };
+  seatId: string;
+  seatlessGrant: { id: string; familyId: string };
+  familyId: string;
+  /** A line of the activity log. */
+  lineId: string;
+  redeliveryId: string;
+}
+
+/** Arranges a scene. `mark` stands in every name of it (its beginning where a name has few characters), so that a page that shows one of another organization is caught. */
+export async function arrange(t: ConsoleInstallation, mark: string): Promise<Scene> {
+  const { make, owner: database } = t;
+  const short = [...mark].slice(0, 60).join('');
+  const orgId = await make.organization({ name: `${mark} Family Law` });
+  const owner = await t.enrol({ orgId, name: `${mark} Owner` });
+  const first = async (text: string, values: unknown[]) =>
+    (await database.pool.query<{ id: string }>(text, values)).rows[0]?.id ?? '';
+  const role = async (name: string) => {
+    const id = await make.role({ orgId, permissions: ['org.read', 'org.clients.read'], name: `${mark} ${name}` });
+    return { id, key: await first('select key as id from role where id = $1', [id]) };
+  };
+  const someone = (what: string, status: string) => make.member({ orgId, name: `${mark} ${what}`, status });
+
+  const [member, suspended, invited] = [
+    await make.member({ orgId, name: `${mark} Member`, permissions: ['org.read', 'org.clients.read'] }),
+    await someone('Suspended', 'suspended'),
+    await someone('Invited', 'invited'),
+  ];
+  await t.link(invited);
+  const spare = await role('Spare');
+  const maker = { orgId, userId: owner.personId, roleId: null };
+  // Before the webhooks, which otherwise would be told of them.
+  const grant = await make.grant({ professional: maker });
+  const seatId = await make.seat({ orgId, grant });
+  const seatlessGrant = await make.grant({ professional: maker });
+  const key = await make.apiKey({ maker, label: `${short} key` });
+  const memberKey = await make.apiKey({ maker: member, scopes: ['org.read'], label: `${short} member’s key` });
+  const webhook = await make.webhook({ orgId, description: `${short} webhook` });
+  const quietWebhook = await make.webhook({ orgId, description: `${short} quiet` });
+  const pausedWebhook = await make.webhook({ orgId, description: `${short} paused` });
+  await database.pool.query(`update webhook set state = 'parked', parked_reason = 'paused' where id = $1`, [
+    pausedWebhook.id,
+  ]);
+  const failedEventId = await make.delivery({
+    ...{ webhook, state: 'exhausted', started: true },
+    attempts: [{ status: 500 }, { status: 503, isLast: true }],
+  });
+  const waitingEventId = await make.delivery({
+    ...{ webhook, started: true, attempts: [{ status: 500 }] },
+    nextAttemptAt: new Date(Date.now() + 3_600_000),
+  });
+  return {
+    ...{
+      owner,
+      orgId,
+      member,
+      roleId: member.roleId ?? '',
+      suspended,
+      invited,
+      key,
+      memberKey,
+      webhook,
+      pausedWebhook,
+      quietWebhook,
+    },
+    ...{ failedEventId, waitingEventId, grant, seatId, seatlessGrant, spareRoleId: spare.id, spareRoleKey: spare.key },
+    invitedEmail: `${invited.userId}@example.org`,
+    familyId: await make.family({ orgId, name: `${mark} family` }),
+    sessionId: await first(
+      `insert into console_session (id, token_hash, person_id, state, created_at, last_seen_at, expires_at, second_factor_at, user_agent)
+       select $1::uuid, sha256(convert_to($1::text, 'UTF8')), $2, 'full', now(), now(), now() + interval '1 hour', now(), '' returning id`,
+      [randomUUID(), owner.personId],
+    ),
+    factorId: await first(
+      `insert into second_factor (person_id, kind, name, created_at, credential_id, public_key, counter, transports)
+       values ($1, 'passkey', $2, now(), $3, '\\x00', 0, '{}') returning id`,
+      [owner.personId, `${short} phone`, randomUUID()],
+    ),
+    lineId: await first(
+      `insert into activity (id, organization_id, person_id, action, status) values (new_id(), $1, $2, 'role.create', 200) returning id`,
+      [orgId, owner.personId],
+    ),
+    redeliveryId: await first(
+      `insert into redelivery (organization_id, webhook_id, failed_since) values ($1, $2, now() - interval '1 day') returning id`,
+      [orgId, webhook.id],
+    ),
+  };
+}

@@ -1,0 +1,56 @@
+import type { Route } from '../../../apps/console/web/route.ts';
+import { type HttpVisitor, hiddenFields } from '../http-visitor.ts';
+import { type FilledForm, filledForms } from './forms.ts';
+import type { Scene } from './scene.ts';
+
+/** A request for a form of a scene: what a path and a body are made of, so that single parts can be exchanged. */
+export interface FormRequest {
+  params: Record<string, string>;
+  fields: Record<string, string | string[]>;
+}
+
+/** How a route's form is filled in. @throws when nobody has said how. */
+export function filledFormOf({ name }: Route): FilledForm {
+  const filled = filledForms[name];
+  if (filled === undefined) throw new Error(`test/console/hostile says not how the form ${name} is filled in`);
+  return filled;
+}
+
+/** What a scene has for the parts of a route's path; a form may name others. */
+export function paramsOf(route: Route, scene: Scene): Record<string, string> {
+  const all: Record<string, string> = {
+    ...{ orgId: scene.orgId, keyId: scene.key.id, personId: scene.member.userId, roleId: scene.roleId },
+    ...{ webhookId: scene.webhook.id, eventId: scene.failedEventId, redeliveryId: scene.redeliveryId },
+    ...{ grantId: scene.grant.id, seatId: scene.seatId, familyId: scene.familyId, lineId: scene.lineId },
+    ...{ sessionId: scene.sessionId, factorId: scene.factorId, number: '1' },
+  };
+  const names = [...route.path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
+  return Object.fromEntries(names.flatMap((name) => (all[name] === undefined ? [] : [[name, all[name]]])));
+}
+
+/** What a form's request is made of, without its hidden fields. */
+export function requestOf(route: Route, scene: Scene): FormRequest {
+  const { params, fields } = filledFormOf(route);
+  return { params: { ...paramsOf(route, scene), ...params?.(scene) }, fields: fields?.(scene) ?? {} };
+}
+
+/** A path with its parts put in. @throws when one is missing. */
+export function pathWith(route: Route, params: Readonly<Record<string, string>>): string {
+  return route.path.replace(/:(\w+)/g, (_part, name: string) => {
+    const value = params[name];
+    if (value === undefined) throw new Error(`${route.name}: the scene has nothing for :${name}`);
+    return value;
+  });
+}
+
+/** Opens the page of a form and returns the hidden fields that it brings, as a browser sends them. */
+export async function openForm(visitor: HttpVisitor, route: Route, scene: Scene): Promise<Record<string, string>> {
+  const action = pathWith(route, requestOf(route, scene).params);
+  const page = await visitor.get(filledFormOf(route).page?.(scene) ?? action);
+  return hiddenFields(page.text, action);
+}
+
+/** A token that every form of the visitor's session carries. */
+export async function tokenOf(visitor: HttpVisitor): Promise<string> {
+  return hiddenFields((await visitor.get('/account')).text, '/sign-out')._token ?? '';
+}

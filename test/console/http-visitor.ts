@@ -1,0 +1,95 @@
+import { cookieName } from '../../apps/console/web/cookies.ts';
+
+/** A page or file as it came, and its text. */
+export interface Visited {
+  status: number;
+  headers: Headers;
+  text: string;
+  /** Where a redirect leads, as a path; null when it is none. */
+  to: string | null;
+  /** `Set-Cookie` headers, whole. */
+  cookies: string[];
+}
+
+export interface VisitOptions {
+  headers?: Record<string, string>;
+  method?: string;
+}
+
+/**
+ * Keeps cookies and sends forms as a browser does, over plain HTTP, so that a test can also do what no browser would. Follows no redirect. `address` is where `origin` answers, when that is elsewhere.
+ */
+export function createHttpVisitor(origin: string, sessionToken?: string, address: string = origin) {
+  const jar = new Map<string, string>();
+  if (sessionToken !== undefined) jar.set(cookieName('session', origin), sessionToken);
+
+  async function send(path: string, init: RequestInit): Promise<Visited> {
+    const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
+    const response = await fetch(new URL(path, address), {
+      ...init,
+      redirect: 'manual',
+      headers: { ...(cookie === '' ? {} : { cookie }), ...(init.headers as Record<string, string>) },
+    });
+    const cookies = response.headers.getSetCookie();
+    for (const line of cookies) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      if (value === '' || /Max-Age=0/.test(line)) jar.delete(name);
+      else jar.set(name, value);
+    }
+    const location = response.headers.get('location');
+    return {
+      ...{ status: response.status, headers: response.headers, text: await response.text(), cookies },
+      to: location === null ? null : location.replace(origin, ''),
+    };
+  }
+
+  const visitor = {
+    jar,
+    get: (path: string, { headers = {}, method = 'GET' }: VisitOptions = {}) => send(path, { method, headers }),
+
+    /** Sends fields to a path as a form of ours would; `headers` replace the browser's. */
+    post: (path: string, fields: Record<string, string | string[]>, { headers = {} }: VisitOptions = {}) => {
+      const body = new URLSearchParams();
+      for (const [name, value] of Object.entries(fields)) for (const each of [value].flat()) body.append(name, each);
+      return send(path, { method: 'POST', body, headers: { origin, 'sec-fetch-site': 'same-origin', ...headers } });
+    },
+
+    /** Opens a page, fills in its form for `action`, and sends it. Hidden fields go along. */
+    async submit(
+      page: string | Visited,
+      action: string,
+      fields: Record<string, string | string[]> = {},
+      options: VisitOptions = {},
+    ): Promise<Visited> {
+      const opened = typeof page === 'string' ? await visitor.get(page) : page;
+      return visitor.post(action, { ...hiddenFields(opened.text, action), ...fields }, options);
+    },
+  };
+  return visitor;
+}
+
+export type HttpVisitor = ReturnType<typeof createHttpVisitor>;
+
+/** The hidden fields of a page's POST form for `action`. @throws when the page has no such form. */
+export function hiddenFields(page: string, action: string): Record<string, string> {
+  const forms = page.match(/<form method="post"[\s\S]*?<\/form>/g) ?? [];
+  const form = forms.find((text) => unescaped(/action="([^"]*)"/.exec(text)?.[1] ?? '') === action);
+  if (form === undefined)
+    throw new Error(`the page has no form for ${action}: ${page.slice(page.indexOf('<main'), 2_000)}`);
+  const inputs = form.match(/<input type="hidden"[^>]*>/g) ?? [];
+  return Object.fromEntries(
+    inputs.map((input) => [
+      unescaped(/name="([^"]*)"/.exec(input)?.[1] ?? ''),
+      unescaped(/value="([^"]*)"/.exec(input)?.[1] ?? ''),
+    ]),
+  );
+}
+
+/** Text as it was before it stood in a page. */
+export const unescaped = (text: string): string =>
+  text
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&amp;', '&');

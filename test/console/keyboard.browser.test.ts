@@ -1,0 +1,157 @@
+/** The console without a mouse, and for whoever wants nothing to move. Source: issue of the console, point 7. */
+import type { Page } from 'playwright-core';
+import { afterAll, describe, expect, it } from 'vitest';
+import { closeBrowser, expectQuiet, openVisit, ready } from './browser.ts';
+import { goodPassword, setupConsole } from './setup.ts';
+import { makeWebhook } from './webhook-stories.ts';
+
+const timeout = 120_000;
+afterAll(closeBrowser);
+
+describe('with the keyboard alone', () => {
+  it('a person signs in, skips to the page, makes a key, copies it and signs out, and always sees where they are', {
+    timeout,
+  }, async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol({ name: 'Ada Rivers' });
+    const visit = await openVisit(t.origin);
+    const { page, context } = visit;
+    const { keyboard } = page;
+    await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: t.origin });
+
+    await page.goto('/sign-in');
+    await keyboard.type(ada.email); // the field has the focus
+    await tabTo(page, 'Password');
+    await keyboard.type(goodPassword);
+    await keyboard.press('Enter');
+    await at(page, 'Your second factor');
+    await keyboard.type(t.nextCode(ada)); // so has this
+    await keyboard.press('Enter');
+    await at(page, 'Overview');
+
+    await keyboard.press('Tab');
+    expect(await focused(page)).toBe('Skip to the page');
+    await keyboard.press('Enter');
+    await tabTo(page, 'Make a key', 1); // the first after the navigation
+    await keyboard.press('Space');
+    await at(page, 'Make an API key');
+    await tabTo(page, 'Name');
+    await keyboard.type('Monthly report');
+    await tabTo(page, 'org.clients.read');
+    await keyboard.press('Space');
+    await tabTo(page, 'In 90 days');
+    await keyboard.press('ArrowDown'); // never
+    await keyboard.press('Enter');
+    await at(page, 'Your new key');
+    await tabTo(page, 'Copy API key, to copy');
+    await keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toMatch(/^aln_us_\w+$/);
+    await tabTo(page, 'I have kept it');
+    await keyboard.press('Enter');
+    await at(page, 'Monthly report');
+
+    await tabTo(page, 'Harbor Family Law');
+    await keyboard.press('Enter');
+    await tabTo(page, 'Your account');
+    await keyboard.press('Escape');
+    expect(await focused(page)).toBe('Harbor Family Law'); // the menu closes, and the focus is where it came from
+    await keyboard.press('Enter');
+    await tabTo(page, 'Sign out');
+    await keyboard.press('Enter');
+    await at(page, 'Sign in');
+    expectQuiet(visit);
+  });
+
+  it('whoever sent a form that was refused is at its first problem, and hears it', { timeout }, async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+    await page.goto(`/o/${ada.orgId}/keys/new`);
+    await ready(page);
+    await page.getByLabel('Name').fill('Monthly report');
+    await page.getByRole('button', { name: 'Make the key' }).click();
+    await page.getByText('one scope at least').waitFor();
+    await ready(page);
+    // No scope was chosen: the first of them has the focus, and its group says what is missing.
+    expect(await focused(page)).toBe('org.read');
+    const described = await page.getByRole('group', { name: 'What it may read' }).getAttribute('aria-describedby');
+    expect(await page.locator(`[id="${described?.split(' ').at(-1)}"]`).textContent()).toContain('one scope at least');
+
+    await page.goto('/account/password');
+    await ready(page);
+    await page.getByLabel('Old password').fill('not-the-old-password');
+    await page.getByLabel('New password').fill('quiet-lantern-otter-ballad');
+    await page.getByRole('button', { name: 'Change the password' }).click();
+    const alert = page.getByRole('alert');
+    await alert.waitFor();
+    await ready(page);
+    expect(await focused(page)).toBe(await alert.textContent());
+  });
+
+  it('what changes by itself is said to whoever does not see it', { timeout }, async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const webhook = await makeWebhook(t, ada);
+    const attempt = { status: 503, cause: 'answered_unavailable' };
+    const nextAttemptAt = new Date(Date.now() + 60_000);
+    const eventId = await t.make.delivery({ webhook, nextAttemptAt, started: true, attempts: [attempt] });
+    const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+    await page.goto(`/o/${ada.orgId}/webhooks/${webhook.id}/deliveries/${eventId}`);
+    await ready(page);
+    const said = page.locator('[role="status"][data-said]');
+    expect(await said.textContent()).toBe('');
+    await t.owner.pool.query(
+      `update delivery set state = 'delivered', settled_at = now(), next_attempt_at = null where event_id = $1`,
+      [eventId],
+    );
+    await expect.poll(() => said.textContent(), { timeout: 20_000 }).toBe('delivered');
+  });
+
+  it('nothing moves for whoever wants nothing to move', { timeout }, async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+    await page.emulateMedia({ reducedMotion: 'reduce' });
+    for (const path of ['/account', `/o/${ada.orgId}`, `/o/${ada.orgId}/keys/new`]) {
+      await page.goto(path);
+      await ready(page);
+      const moving = await page.evaluate<string[]>(`[...document.querySelectorAll('*')].flatMap((element) => {
+        return ['', '::before', '::after'].flatMap((part) => {
+          const { transitionDuration, animationName } = getComputedStyle(element, part);
+          const still = transitionDuration.split(', ').every((seconds) => parseFloat(seconds) < 0.01) && animationName === 'none';
+          return still ? [] : [element.outerHTML.slice(0, 80) + part];
+        });
+      })`);
+      expect(moving).toEqual([]);
+    }
+  });
+});
+
+const at = async (page: Page, heading: string) => {
+  await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
+  await ready(page);
+};
+
+/** What has the focus, in the words of its label, its text or its name. */
+const focused = (page: Page) =>
+  page.evaluate<string>(`(() => {
+    const element = document.activeElement;
+    const label = element.labels?.[0]?.textContent ?? element.getAttribute('aria-label') ?? element.textContent;
+    return label.replace(/\\s+/g, ' ').trim();
+  })()`);
+
+/** Presses Tab until the focus is there; at every stop on the way it has to be seen. @throws when it is not there after 60. */
+async function tabTo(page: Page, what: string, atMost = 60): Promise<void> {
+  for (let stops = 1; stops <= atMost; stops += 1) {
+    await page.keyboard.press('Tab');
+    const isSeen = await page.evaluate<boolean>(`(() => {
+      const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(document.activeElement);
+      return (outlineStyle !== 'none' && parseFloat(outlineWidth) > 0) || boxShadow !== 'none';
+    })()`);
+    const here = await focused(page);
+    expect([here, isSeen]).toEqual([here, true]);
+    if (here === what) return;
+  }
+  throw new Error(`Tab does not lead to “${what}”; the focus is on “${await focused(page)}”.`);
+}

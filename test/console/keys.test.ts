@@ -1,0 +1,330 @@
+/** API keys over HTTP: what a browser would not do, and what people type. Source: issue of the console, point 2 and "a hostile browser". */
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { scopes } from '#domain/contract/scopes.ts';
+import { listKeys } from '#domain/keys/list.ts';
+import { startTestApi } from '#test/setup.ts';
+import { factorFields } from '../../apps/console/components/second-factor.ts';
+import { curlLine, firstReads } from '../../apps/console/pages/keys/first-call.ts';
+import { type HttpVisitor, unescaped } from './http-visitor.ts';
+import { type ConsoleInstallation, type Enrolled, setupConsole } from './setup.ts';
+
+const keyForm = /aln_us_[0-9A-Za-z]{40}/;
+const fields = { name: 'Monthly report', scopes: ['org.read'], expiry: 'offered' };
+
+const newKeyAt = ({ orgId }: Pick<Enrolled, 'orgId'>) => `/o/${orgId}/keys/new`;
+const makeKey = (visitor: HttpVisitor, ada: Enrolled, more: Record<string, string | string[]> = {}) =>
+  visitor.submit(newKeyAt(ada), newKeyAt(ada), { ...fields, ...more });
+const keysOf = (t: ConsoleInstallation, { orgId }: Enrolled) => listKeys(t.owner.orm.em, orgId, t.now());
+const makerOf = ({ orgId, personId }: Enrolled) => ({ orgId, userId: personId, roleId: null });
+
+describe('making a key', () => {
+  it('shows it once, with a line that reads with it, and nowhere else: not in a list, a log or the database', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const visitor = t.http(ada);
+    const made = await makeKey(visitor, ada);
+    expect(made.status).toBe(200);
+    const key = keyForm.exec(made.text)?.[0] ?? '';
+    expect(unescaped(made.text)).toContain(
+      `curl -H 'Authorization: Bearer ${key}' http://127.0.0.1:8080/v1/orgs/${ada.orgId}`,
+    );
+    const [row] = await keysOf(t, ada);
+    for (const path of ['/keys', `/keys/${row?.id}`, '/activity', '/keys/new'])
+      expect((await visitor.get(`/o/${ada.orgId}${path}`)).text).not.toContain(key);
+    expect(t.logLines.join('')).not.toContain(key);
+    const { rows } = await t.owner.pool.query(
+      `select (select jsonb_agg(to_jsonb(k)) from api_key k) as keys, (select jsonb_agg(to_jsonb(a)) from activity a) as lines`,
+    );
+    expect(JSON.stringify(rows)).not.toContain(key.slice(11, -4));
+    const line = await t.owner.pool.query(`select host(address) as address from activity where action = 'key.create'`);
+    expect(line.rows).toEqual([{ address: '127.0.0.1' }]);
+  });
+
+  it('takes each scope, and the ready line for it is answered 200', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const api = await startTestApi(t.database, { REDIS_URL: '' });
+    expect(firstReads.map(([scope]) => scope).sort()).toEqual([...scopes].sort());
+    for (const scope of scopes) {
+      const made = await makeKey(t.http(ada), ada, { scopes: [scope] });
+      const key = keyForm.exec(made.text)?.[0] ?? '';
+      const line = curlLine({ apiUrl: api.url, organizationId: ada.orgId, key, scopes: [scope] });
+      const url = line.split(' ').at(-1) ?? '';
+      const answer = await fetch(url, { headers: { authorization: `Bearer ${key}` } });
+      expect([scope, answer.status]).toEqual([scope, 200]);
+    }
+  });
+
+  it('offers 90 days, none, or a day: the key ends with that day in UTC', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    for (const more of [{}, { expiry: 'never' }, { expiry: 'date', expiresOn: '2031-05-06' }])
+      expect((await makeKey(t.http(ada), ada, more)).status).toBe(200);
+    const [offered, never, day] = (await keysOf(t, ada)).map(({ expiresAt }) => expiresAt);
+    expect(offered?.getTime()).toBeCloseTo(t.now().getTime() + 90 * 86_400_000, -6);
+    expect([never, day?.toISOString()]).toEqual([null, '2031-05-06T23:59:59.999Z']);
+    for (const expiresOn of ['', 'tomorrow', '2031-02-30', '2020-01-01']) {
+      const refused = await makeKey(t.http(ada), ada, { expiry: 'date', expiresOn });
+      expect([expiresOn, refused.status]).toEqual([expiresOn, 422]);
+      expect(refused.text).toContain('Monthly report');
+    }
+  });
+
+  it('gives only what its maker holds, says so beside the rest, and refuses a form that asks for more', async () => {
+    const t = await setupConsole();
+    const bo = await t.enrol({ permissions: ['org.keys.manage', 'org.read'] });
+    const page = await t.http(bo).get(newKeyAt(bo));
+    expect(page.text).toMatch(/value="org\.clients\.read" disabled/);
+    expect(page.text).toContain('Not yours to give');
+    expect(page.text).not.toMatch(/value="org\.read" disabled/);
+    const refused = await makeKey(t.http(bo), bo, { scopes: ['org.read', 'org.clients.read'] });
+    expect(refused.status).toBe(422);
+    expect(refused.text).toContain('does not hold org.clients.read');
+    for (const scopes of [[], ['org.nothing'], ['org.keys.manage']])
+      expect((await makeKey(t.http(bo), bo, { scopes })).status).toBe(422);
+    expect(await keysOf(t, bo)).toEqual([]);
+  });
+
+  it('asks for the second factor again after 5 minutes, and then makes what was asked for', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    t.pass(6 * 60_000);
+    const visitor = t.http(ada);
+    const asked = await makeKey(visitor, ada);
+    expect(asked.text).toContain('Confirm that it is you');
+    expect(await keysOf(t, ada)).toEqual([]);
+    const made = await visitor.submit(asked, newKeyAt(ada), { [factorFields.code]: t.nextCode(ada), ...fields });
+    expect(made.text).toMatch(keyForm);
+    expect((await keysOf(t, ada)).map(({ label }) => label)).toEqual(['Monthly report']);
+  });
+
+  it('makes one key of one drawing of the form, however often it is sent', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const visitor = t.http(ada);
+    const drawn = await visitor.get(newKeyAt(ada));
+    const answers = await Promise.all(Array.from({ length: 5 }, () => visitor.submit(drawn, newKeyAt(ada), fields)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409, 409]);
+    expect((await keysOf(t, ada)).length).toBe(1);
+  });
+
+  it('of 30 at once makes 25; the others learn why there is an end to it, and which key to give up', {
+    timeout: 120_000,
+  }, async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const answers = await Promise.all(Array.from({ length: 30 }, () => makeKey(t.http(ada), ada)));
+    const made = answers.filter(({ status }) => status === 200 && keyForm);
+    expect(made.filter(({ text }) => keyForm.test(text)).length).toBe(25);
+    expect((await keysOf(t, ada)).filter(({ state }) => state === 'live').length).toBe(25);
+    const page = await t.http(ada).get(newKeyAt(ada));
+    expect(page.text).toContain('25 is the most there can be');
+    expect(page.text.match(/\/revoke"/g)?.length).toBe(25);
+    expect(page.text).not.toContain('<button type="submit" class="">Make the key');
+  });
+
+  it.each([
+    ['markup', '<img src=x onerror=alert(1)>"\'&', 200],
+    ['a formula', '=HYPERLINK("http://evil.example","x")', 200],
+    ['right to left', '\u202eتقرير شهري', 200],
+    ['100 characters', 'x'.repeat(100), 200],
+    ['10,000 characters', 'x'.repeat(10_000), 422],
+    ['nothing but blanks', '   ', 422],
+    ['two lines', 'a\nb', 422],
+    ['a NUL', 'a\u0000b', 422],
+  ])('a name that is %s is kept as text, or refused with a sentence', async (_what, name, status) => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const visitor = t.http(ada);
+    const answer = await makeKey(visitor, ada, { name });
+    expect(answer.status).toBe(status);
+    if (status === 422) {
+      expect(answer.text).toMatch(
+        />(The name (is missing|has more than 100|holds characters)|A field of this form holds characters)/,
+      );
+      return;
+    }
+    const [key] = await keysOf(t, ada);
+    expect(key?.label).toBe(name);
+    for (const path of [
+      '/keys',
+      `/keys/${key?.id}`,
+      `/keys/${key?.id}/rotate`,
+      `/keys/${key?.id}/revoke`,
+      '/activity',
+    ]) {
+      const { text, status: shown } = await visitor.get(`/o/${ada.orgId}${path}`);
+      expect([path, shown]).toEqual([path, 200]);
+      expect(text).not.toContain('<img src=x');
+      expect(unescaped(text)).toContain(name.slice(0, 60));
+    }
+  });
+});
+
+describe('a key', () => {
+  it('of another organization is nowhere: 404 for each page and form, as for one that does not exist', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const theirs = await t.make.apiKey();
+    const visitor = t.http(ada);
+    const _token = /name="_token" value="([^"]*)"/.exec((await visitor.get('/account')).text)?.[1] ?? '';
+    for (const id of [theirs.id, randomUUID()]) {
+      for (const page of ['', '/rotate', '/revoke']) {
+        const path = `/o/${ada.orgId}/keys/${id}${page}`;
+        expect([page, (await visitor.get(path)).status]).toEqual([page, 404]);
+        if (page === '') continue;
+        const sent = { _token, _form: randomUUID(), overlapHours: '0', expiry: 'never' };
+        expect([page, (await visitor.post(path, sent)).status]).toEqual([page, 404]);
+      }
+    }
+    const [key] = await listKeys(t.owner.orm.em, theirs.orgId, t.now());
+    expect(key?.state).toBe('live');
+  });
+
+  it('is revoked once by two at once, and the next call with it is answered 401', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const api = await startTestApi(t.database, { REDIS_URL: '' });
+    const { id, key } = await t.make.apiKey({ maker: makerOf(ada) });
+    const read = async () => (await api.get(`/v1/orgs/${ada.orgId}`, { key })).status;
+    expect(await read()).toBe(200);
+    const at = `/o/${ada.orgId}/keys/${id}/revoke`;
+    const visitor = t.http(ada);
+    const [one, two] = [await visitor.get(at), await visitor.get(at)];
+    expect(one.text).toContain('127.0.0.1');
+    const answers = await Promise.all([one, two].map((drawn) => visitor.submit(drawn, at)));
+    expect(answers.map(({ status, to }) => [status, to])).toEqual(Array(2).fill([303, `/o/${ada.orgId}/keys/${id}`]));
+    expect(await read()).toBe(401);
+    const lines = await t.owner.pool.query(`select from activity where action = 'key.revoke'`);
+    expect(lines.rows.length).toBe(1);
+    expect((await visitor.get(at)).text).toContain('It is revoked already');
+  });
+
+  it('is rotated: both work meanwhile, and each leads to the other', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const api = await startTestApi(t.database, { REDIS_URL: '' });
+    const old = await t.make.apiKey({ maker: makerOf(ada), label: 'Report' });
+    const at = `/o/${ada.orgId}/keys/${old.id}/rotate`;
+    const rotated = await t.http(ada).submit(at, at, { overlapHours: '24', expiry: 'never' });
+    expect(rotated.status).toBe(200);
+    const key = keyForm.exec(rotated.text)?.[0] ?? '';
+    for (const each of [key, old.key]) expect((await api.get(`/v1/orgs/${ada.orgId}`, { key: each })).status).toBe(200);
+    const successor = (await keysOf(t, ada)).find(({ id }) => id !== old.id);
+    expect((await t.http(ada).get(`/o/${ada.orgId}/keys/${old.id}`)).text).toContain(`/keys/${successor?.id}`);
+    expect((await t.http(ada).get(`/o/${ada.orgId}/keys/${successor?.id}`)).text).toContain(`/keys/${old.id}`);
+    for (const overlapHours of ['169', '-1', '', '1e9'])
+      expect((await t.http(ada).submit(at, at, { overlapHours, expiry: 'never' })).status).toBe(422);
+  });
+
+  it('with 25 live is rotated without an overlap, which is said before and after', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    for (let n = 0; n < 25; n += 1) await t.make.apiKey({ maker: makerOf(ada) });
+    const [old] = await keysOf(t, ada);
+    const at = `/o/${ada.orgId}/keys/${old?.id}/rotate`;
+    const drawn = await t.http(ada).get(at);
+    expect(drawn.text).toContain('there is no room for both');
+    const rotated = await t.http(ada).submit(drawn, at, { overlapHours: '24', expiry: 'never' });
+    expect(rotated.text).toContain('The old key has stopped already');
+    const keys = await keysOf(t, ada);
+    expect(keys.find(({ id }) => id === old?.id)?.state).toBe('revoked');
+    expect(keys.filter(({ state }) => state === 'live').length).toBe(25);
+  });
+
+  it('cannot be rotated by who does not hold its scopes, and is told so', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const bo = await t.enrol({ orgId: ada.orgId, permissions: ['org.keys.manage', 'org.read'] });
+    const { id } = await t.make.apiKey({ maker: makerOf(ada), scopes: ['org.read', 'org.clients.read'] });
+    const at = `/o/${ada.orgId}/keys/${id}/rotate`;
+    const page = await t.http(bo).get(at);
+    expect(page.text).toContain('none of your roles holds org.clients.read');
+    const own = await t.http(bo).get(newKeyAt(bo));
+    const answer = await t.http(bo).post(at, {
+      ...{ _token: /name="_token" value="([^"]*)"/.exec(own.text)?.[1] ?? '', _form: randomUUID() },
+      ...{ overlapHours: '0', expiry: 'never' },
+    });
+    expect(answer.status).toBe(422);
+    expect((await keysOf(t, ada)).length).toBe(1);
+  });
+
+  it('says whose rights it rests on, and what stops when they go', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const bo = await t.make.member({
+      orgId: ada.orgId,
+      name: 'Bo Lindqvist',
+      permissions: ['org.read', 'org.clients.read'],
+    });
+    const { id } = await t.make.apiKey({ maker: bo, scopes: ['org.read', 'org.clients.read'] });
+    const page = async () => (await t.http(ada).get(`/o/${ada.orgId}/keys/${id}`)).text.replace(/<[^>]*>/g, '');
+    expect(await page()).toMatch(
+      /Bo Lindqvist leaves, is removed or suspended\s*Everything: the organization, the roster of clients/,
+    );
+    await t.make.permissionLost(bo, 'org.clients.read');
+    expect(await page()).toMatch(/org\.clients\.read[^)]*\(not now: its maker does not hold it\)/);
+    await t.owner.pool.query(`update membership set status = 'suspended' where person_id = $1`, [bo.userId]);
+    expect(await page()).toContain('It reads nothing now');
+  });
+});
+
+describe('a key that got out', () => {
+  const at = ({ orgId }: Enrolled) => `/o/${orgId}/keys/compromised`;
+
+  it('leads, pasted, to its revocation, and is in no answer, address, log or row', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const { id, key } = await t.make.apiKey({ maker: makerOf(ada) });
+    // Also when the second factor is stale: the question for it must not carry the key along.
+    t.pass(6 * 60_000);
+    const visitor = t.http(ada);
+    const found = await visitor.submit(at(ada), at(ada), { key: `Authorization: Bearer ${key}` });
+    expect([found.status, found.to]).toEqual([303, `/o/${ada.orgId}/keys/${id}/revoke?reported=yes`]);
+    const asked = await visitor.get(found.to ?? '');
+    expect(asked.text).toContain('The key you pasted is this one');
+    const stepUp = await visitor.submit(asked, `/o/${ada.orgId}/keys/${id}/revoke`);
+    expect(stepUp.text).toContain('Confirm that it is you');
+    const done = await visitor.submit(stepUp, `/o/${ada.orgId}/keys/${id}/revoke`, {
+      [factorFields.code]: t.nextCode(ada),
+    });
+    expect(done.status).toBe(303);
+    expect((await keysOf(t, ada))[0]?.state).toBe('revoked');
+    for (const text of [found.text, found.cookies.join(), asked.text, stepUp.text, done.text, t.logLines.join('')])
+      expect(text).not.toContain(key);
+    const { rows } = await t.owner.pool.query('select jsonb_agg(to_jsonb(a)) as lines from activity a');
+    expect(JSON.stringify(rows)).not.toContain(key.slice(11, -4));
+  });
+
+  it('is answered the same whether it is another organization’s, another region’s or nobody’s', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const theirs = await t.make.apiKey();
+    const texts = [];
+    for (const key of [theirs.key, `aln_ca_${theirs.key.slice(7)}`, `aln_us_${'0'.repeat(40)}`]) {
+      const answer = await t.http(ada).submit(at(ada), at(ada), { key });
+      expect(answer.status).toBe(200);
+      expect(answer.text).not.toContain(key);
+      texts.push(answer.text.replace(/name="_(token|form)" value="[^"]*"/g, ''));
+    }
+    expect(new Set(texts).size).toBe(1);
+    expect((await listKeys(t.owner.orm.em, theirs.orgId, t.now()))[0]?.state).toBe('live');
+  });
+
+  it('is not echoed when the text is refused: without a key, with several, too long, out of date', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const [one, two] = [await t.make.apiKey({ maker: makerOf(ada) }), await t.make.apiKey({ maker: makerOf(ada) })];
+    const texts = [one.key.slice(0, -1), `${one.key}, ${two.key}`, `${one.key} ${'x'.repeat(10_000)}`];
+    for (const key of texts) {
+      const refused = await t.http(ada).submit(at(ada), at(ada), { key });
+      expect(refused.status).toBe(422);
+      expect(refused.text).not.toContain(one.key.slice(0, 20));
+    }
+    const outOfDate = await t.http(ada).post(at(ada), { key: one.key, _token: 'of another session' });
+    expect(outOfDate.status).toBe(422);
+    expect(outOfDate.text).not.toContain(one.key);
+    expect(t.logLines.join('')).not.toContain(one.key.slice(0, 20));
+  });
+});

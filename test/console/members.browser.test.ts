@@ -1,0 +1,130 @@
+/** Members, roles and keys that rest on them, as people do it in a real browser. Source: issue of the console, points 2 and 4. */
+import type { Page } from 'playwright-core';
+import { afterAll, describe, expect, it } from 'vitest';
+import { startTestApi } from '#test/setup.ts';
+import { closeBrowser, expectQuiet, openVisit, picture, screens } from './browser.ts';
+import { codeAt, goodPassword, setupConsole } from './setup.ts';
+
+const timeout = 180_000;
+afterAll(closeBrowser);
+
+/** Enrols with an authenticator app, from the link to the overview. */
+async function enrolWithApp(page: Page, link: string, now: () => Date): Promise<void> {
+  await page.goto(link);
+  await page.getByLabel('Password').fill(goodPassword);
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('button', { name: 'Use an app' }).click();
+  await page.getByText('Cannot scan it?').click();
+  const secret = ((await page.getByRole('region', { name: 'the key' }).textContent()) ?? '').replace(/\s/g, '');
+  await page.getByLabel('Code of your authenticator app').fill(codeAt(secret, now()));
+  await page.getByRole('button', { name: 'Finish' }).click();
+  await page.getByRole('button', { name: 'I have kept them' }).click();
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+}
+
+describe.each(Object.keys(screens) as (keyof typeof screens)[])('on a %s screen', (screen) => {
+  it('an owner invites somebody, who enrols, may do what their role says and nothing else, and gets another role', {
+    timeout,
+  }, async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol({ name: 'Ada Rivers' });
+    await t.make.role({ orgId: ada.orgId, permissions: ['org.read', 'org.keys.manage'], name: 'Integrations' });
+    const owner = await openVisit(t.origin, { screen, sessionToken: ada.sessionToken });
+    const { page } = owner;
+    await page.goto(`/o/${ada.orgId}`);
+    await page.getByRole('link', { name: 'Members & roles' }).click();
+    await page.getByText('You are the only member.').waitFor();
+    await page.getByRole('button', { name: 'Invite somebody' }).click();
+    await page.getByLabel('E-mail address').fill('nina@example.org');
+    await page.getByRole('textbox', { name: 'Name' }).fill('Nina Ortiz');
+    await page.getByRole('button', { name: 'Make the invitation' }).click();
+    await page.getByRole('heading', { name: 'The invitation is ready' }).waitFor();
+    await picture(page, `journey-invited-${screen}`);
+    const link = (await page.getByRole('region', { name: 'Enrolment link, to copy' }).textContent()) ?? '';
+
+    const invited = await openVisit(t.origin, { screen });
+    await enrolWithApp(invited.page, link.trim(), t.now);
+    expect(await invited.page.getByRole('link', { name: 'API keys' }).count()).toBe(0);
+    expect((await invited.page.goto(`/o/${ada.orgId}/keys/new`))?.status()).toBe(403);
+    expect((await invited.page.goto(`/o/${ada.orgId}/members/invite`))?.status()).toBe(403);
+    await invited.page.goto(`/o/${ada.orgId}/members`);
+    await invited.page.getByRole('link', { name: 'Ada Rivers' }).click();
+    expect(await invited.page.getByRole('button', { name: /Take away|Suspend|Remove/ }).count()).toBe(0);
+
+    await page.getByRole('button', { name: 'I have kept it' }).click();
+    await page.getByText('May do what their roles say.').waitFor();
+    await page.getByLabel('Give another role').selectOption({ label: 'Integrations' });
+    await page.getByRole('button', { name: 'Give the role' }).click();
+    await page.getByText('The member has the role').waitFor();
+    await picture(page, `journey-role-given-${screen}`);
+
+    await invited.page.goto(`/o/${ada.orgId}/keys/new`);
+    expect(await invited.page.getByLabel('org.clients.read').isEnabled()).toBe(true); // of the role Member
+    expect(await invited.page.getByLabel('org.billing.manage').isDisabled()).toBe(true);
+    expectQuiet(owner);
+    expectQuiet(invited);
+  });
+
+  it('a role is taken from an owner after the page said which key stops: its next call is refused; the last owner stays', {
+    timeout,
+  }, async () => {
+    const t = await setupConsole();
+    const [ada, api] = [await t.enrol({ name: 'Ada Rivers' }), await startTestApi(t.database, { REDIS_URL: '' })];
+    const bo = await t.enrol({ orgId: ada.orgId, name: 'Bo Lindqvist' });
+    const key = await t.make.apiKey({
+      ...{ maker: { orgId: ada.orgId, userId: ada.personId, roleId: null }, label: 'Monthly report' },
+      scopes: ['org.read', 'org.analytics.read'],
+    });
+    const read = async () => (await api.get(`/v1/orgs/${ada.orgId}`, { key: key.key })).status;
+    expect(await read()).toBe(200);
+
+    const visit = await openVisit(t.origin, { screen, sessionToken: bo.sessionToken });
+    const { page } = visit;
+    await page.goto(`/o/${ada.orgId}/members`);
+    await page.getByRole('link', { name: 'Ada Rivers' }).click();
+    await page.getByRole('button', { name: /Take away the role Owner/ }).click();
+    await page.getByText('One API key stops at once.').waitFor();
+    expect(await page.getByRole('listitem').filter({ hasText: 'Monthly report' }).textContent()).toMatch(
+      /stops altogether[\s\S]*the organization[\s\S]*getOrg[\s\S]*getFirmOutcomes/,
+    );
+    await picture(page, `journey-take-role-${screen}`);
+    await page.getByRole('button', { name: 'Take it away' }).click();
+    await page.getByText('The role is taken away').waitFor();
+    expect(await read()).toBe(403);
+
+    await page.goto(`/o/${ada.orgId}/leave`);
+    await page.getByRole('button', { name: 'Leave' }).click();
+    await page.getByRole('alert').getByText('The last active owner cannot leave.').waitFor();
+    expectQuiet(visit);
+  });
+
+  it('the last seat is given by one of two browsers, and the other reads why not', { timeout }, async () => {
+    const t = await setupConsole();
+    const orgId = await t.make.organization({ invoiced: 1 });
+    const [ada, bo] = [await t.enrol({ orgId }), await t.enrol({ orgId })];
+    const professional = { orgId, userId: ada.personId, roleId: null };
+    for (const name of ['Rossi family', 'Stone family'])
+      await t.make.grant({ professional, familyId: await t.make.family({ orgId, name }) });
+    const visits = await Promise.all(
+      [ada, bo].map(({ sessionToken }) => openVisit(t.origin, { screen, sessionToken })),
+    );
+    for (const { page } of visits) {
+      await page.goto(`/o/${orgId}/clients`);
+      await page.getByRole('button', { name: 'Seats' }).click();
+      await page.getByRole('button', { name: 'Give a seat' }).click();
+    }
+    const [first, second] = visits.map(({ page }) => page);
+    await Promise.all([
+      first?.getByRole('button', { name: 'Give a seat to Rossi family' }).click(),
+      second?.getByRole('button', { name: 'Give a seat to Stone family' }).click(),
+    ]);
+    const told = await Promise.all(
+      visits.map(({ page }) => page.getByText(/^(The seat is given|Every seat is taken)/).textContent()),
+    );
+    expect(told.sort()).toEqual(['Every seat is taken. End one, or get more seats.', 'The seat is given.']);
+    for (const [index, visit] of visits.entries()) {
+      await picture(visit.page, `journey-last-seat-${index + 1}-${screen}`);
+      expectQuiet(visit);
+    }
+  });
+});

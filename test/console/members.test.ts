@@ -1,0 +1,429 @@
+/** Members and roles in the console. Source: issue of the console, points 2 ("maker watch") and 4. */
+import { describe, expect, it } from 'vitest';
+import { startTestApi } from '#test/setup.ts';
+import { hiddenFields, unescaped } from './http-visitor.ts';
+import { type ConsoleInstallation, type Enrolled, setupConsole } from './setup.ts';
+
+/** The page as a reader sees it: no markup, one blank. */
+const textOf = (page: string): string =>
+  unescaped(page.slice(page.indexOf('<main')).replace(/<(?!\/?(?:main|h1))[^>]*>/g, ' ')).replace(/\s+/g, ' ');
+
+/** An organization with two owners and a person whose own role and key others depend on. */
+async function setupMembers() {
+  const t = await setupConsole();
+  const ada = await t.enrol({ name: 'Ada Rivers' });
+  const { orgId } = ada;
+  const maker = await t.make.member({ orgId, name: 'Frida Okafor', permissions: ['org.read', 'org.clients.read'] });
+  const key = await t.make.apiKey({ maker, scopes: ['org.read', 'org.clients.read'], label: 'Monthly report' });
+  const at = (rest: string) => `/o/${orgId}${rest}`;
+  return { ...t, ada, orgId, maker, key, at, person: at(`/members/person/${maker.userId}`) };
+}
+
+const lines = async ({ owner }: ConsoleInstallation, orgId: string, action: string) =>
+  (
+    await owner.pool.query<{ person: string; detail: Record<string, unknown> }>(
+      'select person_id as person, detail from activity where organization_id = $1 and action = $2 order by at, id',
+      [orgId, action],
+    )
+  ).rows;
+
+const statusOf = async ({ owner }: ConsoleInstallation, orgId: string, personId: string) =>
+  (
+    await owner.pool.query('select status from membership where organization_id = $1 and person_id = $2', [
+      orgId,
+      personId,
+    ])
+  ).rows[0]?.status;
+
+describe('an invitation', () => {
+  it('shows its link once, with the roles chosen and a line; a newer link makes it void', async () => {
+    const t = await setupMembers();
+    const owner = t.http(t.ada);
+    const typed = { email: 'nina@example.org', name: 'Nina Ortiz', title: 'Paralegal', roles: ['member', 'billing'] };
+    const done = await owner.submit(t.at('/members/invite'), t.at('/members/invite'), typed);
+    expect(done.status).toBe(200);
+    const link = /http:\/\/localhost:\d+(\/enrol\/[\w-]+)/.exec(done.text)?.[1] ?? '';
+    const nina = /\/members\/person\/(usr_\w+)/.exec(done.text)?.[1] ?? '';
+    expect(await t.http().get(link)).toMatchObject({ status: 303, to: '/enrol' });
+    expect(await lines(t, t.orgId, 'member.invite')).toContainEqual({
+      person: t.ada.personId,
+      detail: { memberId: nina, kind: 'enrol', roleKeys: ['billing', 'member'] },
+    });
+    const page = await owner.get(t.at(`/members/person/${nina}`));
+    expect(textOf(page.text)).toMatch(/invited .*Billing.*Member.*A link is on the way/);
+    expect(page.text).not.toContain('/enrol/');
+
+    const renewed = await owner.submit(page, t.at(`/members/person/${nina}/link`));
+    expect(renewed.text).toContain('/enrol/');
+    const visitor = t.http();
+    await visitor.get(link);
+    expect((await visitor.get('/enrol')).status).toBe(410);
+  });
+
+  it('sent twice makes one link', async () => {
+    const t = await setupMembers();
+    const owner = t.http(t.ada);
+    const form = hiddenFields((await owner.get(t.at('/members/invite'))).text, t.at('/members/invite'));
+    const fields = { ...form, email: 'nina@example.org', name: 'Nina', title: '', roles: 'member' };
+    const sent = await Promise.all([1, 2, 3].map(() => owner.post(t.at('/members/invite'), fields)));
+    expect(sent.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
+    expect(await lines(t, t.orgId, 'member.invite')).toHaveLength(2); // Ada's own, and Nina's
+  });
+
+  it('gives only roles whose every permission the inviter holds, and says of the others why', async () => {
+    const t = await setupMembers();
+    const bo = t.http(
+      await t.enrol({ orgId: t.orgId, permissions: ['org.read', 'org.members.read', 'org.members.manage'] }),
+    );
+    let form = await bo.get(t.at('/members/invite'));
+    expect(textOf(form.text)).toMatch(/Only an owner can make an owner\..*do not hold .*org\.seats\.manage/);
+    for (const [roles, why] of [
+      ['owner', 'Only an owner can change an owner, or make one.'],
+      ['billing', 'You cannot grant what you do not hold'],
+      ['nonsense', 'The organization has no role nonsense.'],
+    ] as const) {
+      const refused = await bo.submit(form, t.at('/members/invite'), {
+        email: 'x@example.org',
+        name: 'Xu Ping',
+        title: '',
+        roles,
+      });
+      expect([roles, refused.status]).toEqual([roles, 422]);
+      expect(textOf(refused.text)).toContain(why);
+      expect(refused.text).toContain('value="Xu Ping"');
+      form = refused;
+    }
+    const { rows } = await t.owner.pool.query(`select 1 from membership where email = 'x@example.org'`);
+    expect(rows).toEqual([]);
+  });
+});
+
+describe('maker watch', () => {
+  it('names the keys and reads that stop before a role is taken, and the API refuses just those afterwards', async () => {
+    const t = await setupMembers();
+    const api = await startTestApi(t.database, { REDIS_URL: '' });
+    const read = async (path: string) => (await api.get(`/v1/orgs/${t.orgId}${path}`, { key: t.key.key })).status;
+    expect([await read(''), await read('/clients')]).toEqual([200, 200]);
+    const owner = t.http(t.ada);
+    expect(await owner.submit(t.person, `${t.person}/roles`, { roleId: await roleId(t, 'billing') })).toMatchObject({
+      status: 303,
+    });
+
+    const take = `${t.person}/roles/${t.maker.roleId}/take`;
+    const page = await owner.get(take);
+    expect(textOf(page.text)).toMatch(
+      /“ Monthly report ” .*goes on, but can no longer read : the roster of clients getFirmRoster/,
+    );
+    expect(textOf(page.text)).not.toContain('getOrg ');
+    expect(await owner.submit(page, take)).toMatchObject({ status: 303, to: t.person });
+
+    expect([await read(''), await read('/clients')]).toEqual([200, 403]);
+    expect(await lines(t, t.orgId, 'member.role_unassign')).toMatchObject([
+      { person: t.ada.personId, detail: { memberId: t.maker.userId, roleId: t.maker.roleId } },
+    ]);
+  });
+
+  it('says what suspending and removing stop; a suspended member’s keys stand still, and read again once they are reinstated', async () => {
+    const t = await setupMembers();
+    await t.make.grant({ professional: t.maker });
+    const api = await startTestApi(t.database, { REDIS_URL: '' });
+    const read = async () => (await api.get(`/v1/orgs/${t.orgId}`, { key: t.key.key })).status;
+    const owner = t.http(t.ada);
+    for (const deed of ['suspend', 'remove']) {
+      const text = textOf((await owner.get(`${t.person}/${deed}`)).text);
+      expect(text).toMatch(
+        /One API key stops at once.*“ Monthly report ” .*stops altogether .*the organization getOrg .*getFirmRoster .*getOrgSeatFamilies/,
+      );
+      expect(text).toContain('One family’s access stays with them');
+    }
+    expect(await owner.submit(`${t.person}/suspend`, `${t.person}/suspend`)).toMatchObject({ status: 303 });
+    expect([await read(), await statusOf(t, t.orgId, t.maker.userId)]).toEqual([403, 'suspended']);
+    expect(textOf((await owner.get(t.person)).text)).toContain('reads nothing');
+    expect(await owner.submit(t.person, `${t.person}/reinstate`)).toMatchObject({ status: 303 });
+    expect(await read()).toBe(200);
+    expect(await owner.submit(`${t.person}/remove`, `${t.person}/remove`)).toMatchObject({ status: 303 });
+    expect([await read(), await statusOf(t, t.orgId, t.maker.userId)]).toEqual([403, 'left']);
+    for (const action of ['member.suspend', 'member.reinstate', 'member.remove'])
+      expect(await lines(t, t.orgId, action)).toMatchObject([
+        { person: t.ada.personId, detail: { memberId: t.maker.userId } },
+      ]);
+  });
+
+  it('does nothing when more would stop than the page said, and says it anew', async () => {
+    const t = await setupMembers();
+    const owner = t.http(t.ada);
+    for (const path of [`${t.person}/suspend`, `${t.person}/remove`, `${t.person}/roles/${t.maker.roleId}/take`]) {
+      const opened = await owner.get(path);
+      await t.make.apiKey({ maker: t.maker, scopes: ['org.read'], label: `Newer than ${path.slice(-6)}` });
+      const asked = await owner.submit(opened, path);
+      expect(asked.status).toBe(422);
+      expect(textOf(asked.text)).toMatch(/so nothing was done.*Newer than/);
+    }
+    expect(await statusOf(t, t.orgId, t.maker.userId)).toBe('active');
+  });
+
+  it('asks before a changed role stops keys, and changes it when told to', async () => {
+    const t = await setupMembers();
+    const owner = t.http(t.ada);
+    const change = t.at(`/members/roles/${t.maker.roleId}/change`);
+    const asked = await owner.submit(change, change, { name: 'Clerk', description: '', permissions: ['org.read'] });
+    expect(textOf(asked.text)).toMatch(
+      /This takes reads from API keys.*Nothing is changed yet.*“ Monthly report ”.*getFirmRoster/,
+    );
+    const permissions = async () =>
+      (await t.owner.pool.query('select name, permissions from role where id = $1', [t.maker.roleId])).rows[0];
+    expect((await permissions()).permissions).toEqual(['org.read', 'org.clients.read']);
+    expect(await owner.submit(asked, change)).toMatchObject({ status: 303 });
+    expect(await permissions()).toEqual({ name: 'Clerk', permissions: ['org.read'] });
+  });
+});
+
+describe('the last owner', () => {
+  it('cannot leave, be removed or suspended, or give up the role, and is told why', async () => {
+    const t = await setupMembers();
+    const owner = t.http(t.ada);
+    const self = t.at(`/members/person/${t.ada.personId}`);
+    const paths = [
+      t.at('/leave'),
+      `${self}/remove`,
+      `${self}/suspend`,
+      `${self}/roles/${await roleId(t, 'owner')}/take`,
+    ];
+    for (const path of paths) {
+      const refused = await owner.submit(path, path);
+      expect([path, refused.status]).toEqual([path, 422]);
+      expect(textOf(refused.text)).toContain('The last active owner cannot leave.');
+    }
+    const second = await t.enrol({ orgId: t.orgId });
+    const left = await t.http(second).submit(t.at('/leave'), t.at('/leave'));
+    expect(left).toMatchObject({ status: 303, to: '/' });
+    expect(await statusOf(t, t.orgId, second.personId)).toBe('left');
+  });
+
+  it('stays when two owners leave at once', async () => {
+    const t = await setupMembers();
+    const second = await t.enrol({ orgId: t.orgId });
+    const sent = await Promise.all(
+      [t.ada, second].map((person) => t.http(person).submit(t.at('/leave'), t.at('/leave'))),
+    );
+    expect(sent.map(({ status }) => status).sort()).toEqual([303, 422]);
+  });
+});
+
+it('a member whose roles show neither members nor roles can leave all the same', async () => {
+  const t = await setupMembers();
+  const bo = await t.enrol({ orgId: t.orgId, permissions: ['org.read'] });
+  const visitor = t.http(bo);
+  expect((await visitor.get('/account')).text).toContain(t.at('/leave'));
+  expect(await visitor.submit(t.at('/leave'), t.at('/leave'))).toMatchObject({ status: 303, to: '/' });
+  expect(await statusOf(t, t.orgId, bo.personId)).toBe('left');
+});
+
+it('an administrator changes members, and no owner', async () => {
+  const t = await setupMembers();
+  const admin = t.http(await t.enrol({ orgId: t.orgId, roleKey: 'admin' }));
+  expect(await admin.submit(`${t.person}/change`, `${t.person}/change`, { name: 'Frida O.', title: '' })).toMatchObject(
+    { status: 303 },
+  );
+  const owner = t.at(`/members/person/${t.ada.personId}`);
+  expect(textOf((await admin.get(owner)).text)).toContain('Only another owner can change them.');
+  for (const deed of ['/change', '/suspend', '/remove', `/roles/${await roleId(t, 'owner')}/take`]) {
+    const refused = await admin.submit(owner + deed, owner + deed, { name: 'Mallory', title: '' });
+    expect([deed, refused.status]).toEqual([deed, 422]);
+    expect(textOf(refused.text)).toContain('Only an owner');
+  }
+  const promoted = await admin.submit(t.person, `${t.person}/roles`, { roleId: await roleId(t, 'owner') });
+  expect(promoted.status).toBe(422);
+});
+
+describe('an own role', () => {
+  it('is made, changed and deleted with a line for each, holds no more than its maker, and stays while somebody holds it', async () => {
+    const t = await setupMembers();
+    const bo = await t.enrol({
+      ...{ orgId: t.orgId },
+      permissions: ['org.read', 'org.roles.read', 'org.roles.manage', 'org.clients.read'],
+    });
+    const visitor = t.http(bo);
+    const path = t.at('/members/roles/new');
+    const typed = {
+      name: 'Intake',
+      description: 'Front desk',
+      key: '',
+      permissions: ['org.clients.read', 'org.seats.manage'],
+    };
+    const form = await visitor.get(path);
+    expect(textOf(form.text)).toMatch(/org\.seats\.manage .{0,100}Not yours to give: you do not hold it/);
+    expect(form.text).toMatch(/value="org\.seats\.manage"[^>]* disabled/);
+    const refused = await visitor.submit(form, path, typed);
+    expect([refused.status, textOf(refused.text)]).toEqual([
+      422,
+      expect.stringContaining('You cannot grant what you do not hold: org.seats.manage'),
+    ]);
+    const made = await visitor.submit(path, path, { ...typed, permissions: ['org.clients.read'] });
+    expect(made.status).toBe(303);
+    const role = made.to ?? '';
+    expect(
+      await visitor.submit(`${role}/change`, `${role}/change`, {
+        name: 'Front desk',
+        description: '',
+        permissions: ['org.read', 'org.clients.read'],
+      }),
+    ).toMatchObject({ status: 303 });
+    expect(textOf((await visitor.get(role)).text)).toMatch(/Front desk.*intake.*nobody.*org\.read.*org\.clients\.read/);
+
+    await t.http(t.ada).submit(t.person, `${t.person}/roles`, { roleId: role.split('/').at(-1) ?? '' });
+    const held = await visitor.post(`${role}/delete`, hiddenFields((await visitor.get(path)).text, path));
+    expect([held.status, textOf(held.text)]).toEqual([422, expect.stringContaining('One member holds this role')]);
+    const take = `${t.person}/roles/${role.split('/').at(-1)}/take`;
+    await t.http(t.ada).submit(take, take);
+    expect(await visitor.submit(role, `${role}/delete`)).toMatchObject({ status: 303, to: t.at('/members/roles') });
+    expect((await visitor.get(role)).status).toBe(404);
+    for (const action of ['role.create', 'role.change', 'role.delete'])
+      expect(await lines(t, t.orgId, action)).toMatchObject([{ person: bo.personId }]);
+  });
+
+  it('keeps permissions that whoever renames it does not hold', async () => {
+    const t = await setupMembers();
+    const bo = await t.enrol({ orgId: t.orgId, permissions: ['org.read', 'org.roles.read', 'org.roles.manage'] });
+    const change = t.at(`/members/roles/${t.maker.roleId}/change`);
+    const form = await t.http(bo).get(change);
+    const boxes = form.text.match(/<input type="checkbox"[^>]*>/g) ?? [];
+    const ticked = boxes.filter((box) => /\bchecked\b/.test(box));
+    expect(ticked.map((box) => /value="([^"]+)"/.exec(box)?.[1])).toEqual(['org.read', 'org.clients.read']);
+    // A browser leaves a disabled box out, and the role would lose what nobody unticked.
+    expect(ticked.filter((box) => box.includes('disabled'))).toEqual([]);
+    expect(textOf(form.text)).toContain('you cannot put it back');
+  });
+});
+
+describe('a hostile browser', () => {
+  it('reaches nothing with another organization’s members and roles, in a path or in a form', async () => {
+    const t = await setupMembers();
+    const other = await t.enrol({ name: 'Olga Elsewhere' });
+    const theirRole = await t.make.role({ orgId: other.orgId, permissions: ['org.read'], name: 'Their role' });
+    const owner = t.http(t.ada);
+    const token = hiddenFields((await owner.get(t.at('/members/invite'))).text, t.at('/members/invite'));
+    const fields = {
+      ...token,
+      name: 'x',
+      title: '',
+      description: '',
+      permissions: 'org.read',
+      roleId: theirRole,
+      seen: 'x',
+    };
+    const theirs = t.at(`/members/person/${other.personId}`);
+    const before = await snapshot(t, other);
+    for (const rest of ['', '/change', '/suspend', '/remove', `/roles/${await roleId(t, 'owner')}/take`]) {
+      const page = await owner.get(theirs + rest);
+      expect([rest, page.status]).toEqual([rest, 404]);
+      expect(page.text).not.toContain('Elsewhere');
+    }
+    for (const rest of [
+      '/change',
+      '/suspend',
+      '/reinstate',
+      '/remove',
+      '/link',
+      '/roles',
+      `/roles/${theirRole}/take`,
+    ]) {
+      const answer = await owner.post(theirs + rest, fields);
+      expect([rest, answer.status]).toEqual([rest, 404]);
+    }
+    for (const rest of ['', '/change'])
+      expect((await owner.get(t.at(`/members/roles/${theirRole}${rest}`))).status).toBe(404);
+    for (const rest of ['/change', '/delete'])
+      expect((await owner.post(t.at(`/members/roles/${theirRole}${rest}`), fields)).status).toBe(404);
+    expect((await owner.get(t.at(`/members?role=${theirRole}`))).status).toBe(404);
+    const given = await owner.submit(t.person, `${t.person}/roles`, { roleId: theirRole });
+    expect([given.status, textOf(given.text)]).toEqual([
+      422,
+      expect.stringContaining('The organization has no such role.'),
+    ]);
+    expect(await snapshot(t, other)).toEqual(before);
+  });
+
+  it('finds names of HTML, of 10,000 characters and of any direction drawn as text, and cannot type such a long one', async () => {
+    const t = await setupMembers();
+    const evil = '<script>alert(1)</script>"onload="x';
+    for (const name of [evil, 'א'.repeat(10_000), '\u202Egnp.exe', '=cmd|x'])
+      await t.make.member({ orgId: t.orgId, name, roleKey: 'member' });
+    await t.owner.pool.query(`update role set name = $2, description = $2 where id = $1`, [
+      t.maker.roleId,
+      evil.repeat(200),
+    ]);
+    const owner = t.http(t.ada);
+    for (const path of ['/members', '/members/roles', `/members/roles/${t.maker.roleId}`, '/members/invite']) {
+      const page = await owner.get(t.at(path));
+      expect(page.status).toBe(200);
+      expect(page.text).not.toContain('<script>alert');
+      expect(page.text.length).toBeLessThan(100_000);
+    }
+    const found = /href="([^"]*)"><bdi>א/.exec((await owner.get(t.at('/members'))).text)?.[1] ?? '';
+    expect((await owner.get(found)).text).toContain('א'.repeat(10_000));
+    const long = await owner.submit(`${found}/change`, `${found}/change`, { name: 'n'.repeat(10_000), title: '' });
+    expect([long.status, textOf(long.text)]).toEqual([
+      422,
+      expect.stringContaining('The name has more than 200 characters.'),
+    ]);
+  });
+
+  it('finds members whose ids an import brought, whatever they hold', async () => {
+    const t = await setupMembers();
+    const owner = t.http(t.ada);
+    for (const id of ['a/b?c=d#e', '..', 'roles', '~tilde', 'ünï "quoted" <b>', 'x'.repeat(255), '日'.repeat(255)]) {
+      await t.owner.pool.query('insert into person (id) values ($1)', [id]);
+      await t.owner.pool.query(
+        `insert into membership (organization_id, person_id, name, email, status) values ($1, $2, 'Imported', 'i@example.org', 'active')`,
+        [t.orgId, id],
+      );
+      const list = await owner.get(t.at('/members?q=Imported'));
+      const path = unescaped(/href="([^"]*\/members\/person\/[^"]*)"/.exec(list.text)?.[1] ?? '');
+      expect([id, (await owner.get(path)).status]).toEqual([id, 200]);
+      expect(await owner.submit(`${path}/remove`, `${path}/remove`)).toMatchObject({ status: 303 });
+      expect(await statusOf(t, t.orgId, id)).toBe('left');
+    }
+    for (const odd of ['~', '~AAAA', '~%00', '%00', '~/w'])
+      expect((await owner.get(t.at(`/members/person/${odd}`))).status).toBe(404);
+  });
+});
+
+it('a list of members is whole and in order, page after page, also where names are the same', async () => {
+  const t = await setupMembers();
+  await t.owner.pool.query(
+    `with made as (insert into person (id) select 'usr_many_' || n from generate_series(1, 130) n returning id)
+     insert into membership (organization_id, person_id, name, email, status) select $1, id, (array['bo', 'Bo', 'Chloé'])[1 + length(id) % 3], 'x@example.org', 'active' from made`,
+    [t.orgId],
+  );
+  const owner = t.http(t.ada);
+  const seen: string[] = [];
+  let path: string | undefined = t.at('/members');
+  while (path !== undefined) {
+    const { text }: { text: string } = await owner.get(path);
+    seen.push(...[...text.matchAll(/\/members\/person\/([\w.-]+)"/g)].map(([, id = '']) => id));
+    path = unescaped(/rel="next" href="([^"]*)"/.exec(text)?.[1] ?? '') || undefined;
+  }
+  const { rows } = await t.owner.pool.query<{ id: string }>(
+    `select person_id as id from membership where organization_id = $1 order by lower(name) collate "C", person_id`,
+    [t.orgId],
+  );
+  expect(seen).toEqual(rows.map(({ id }) => id));
+});
+
+async function roleId({ owner }: ConsoleInstallation, key: string): Promise<string> {
+  const { rows } = await owner.pool.query('select id from role where organization_id is null and key = $1', [key]);
+  return rows[0]?.id ?? '';
+}
+
+/** Everything of another organization that a foreign form could have touched. */
+async function snapshot({ owner }: ConsoleInstallation, { orgId }: Enrolled) {
+  const { rows } = await owner.pool.query(
+    `select (select json_agg(m order by m.person_id) from membership m where m.organization_id = $1) as members,
+       (select json_agg(r order by r.id) from role r where r.organization_id = $1) as roles,
+       (select json_agg(h order by h.person_id, h.role_id) from membership_role h where h.organization_id = $1) as held,
+       (select count(*) from activity a where a.organization_id = $1) as lines`,
+    [orgId],
+  );
+  return rows[0];
+}

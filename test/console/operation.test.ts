@@ -1,0 +1,89 @@
+/** The console as a process among others. Source: design, section 8. */
+import { describe, expect, it } from 'vitest';
+import { SettingsRefused } from '#runtime/settings/read.ts';
+import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
+import { readConfig } from '../../apps/console/config.ts';
+import { setupConsole } from './setup.ts';
+
+describe('the console', () => {
+  it('says that it lives and is ready, ignores keys there, and counts requests by route', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const headers = { authorization: 'Bearer aln_us_nonsense' };
+    for (const path of ['/livez', '/readyz'])
+      expect(await t.http().get(path, { headers })).toMatchObject({ status: 200 });
+    await t.http(ada).get(`/o/${ada.orgId}`);
+    await t.http(ada).post('/account/recovery-codes', {});
+    const metrics = await (await fetch(`${t.console.metricsUrl}/metrics`)).text();
+    expect(metrics).toMatch(/org_console_request_duration_seconds_count\{operation="showOverview",status="200"\} 1/);
+    expect(metrics).toMatch(/org_console_refused_forms_total\{code="form_out_of_date"\} 1/);
+  });
+
+  it('draws a page with the request’s id when something of ours fails, and logs the fault without a name', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol({ name: 'Ada Unmistakable' });
+    await t.owner.pool.query('alter table console_session rename to console_session_gone');
+    const answer = await t.http(ada).get(`/o/${ada.orgId}`);
+    expect(answer.status).toBe(500);
+    expect(answer.text).toContain(answer.headers.get('request-id'));
+    expect(answer.text).not.toMatch(/console_session|select/);
+    const log = t.logLines.join('');
+    expect(log).toContain(answer.headers.get('request-id'));
+    expect(log).not.toContain('Unmistakable');
+  });
+
+  it('answers 503, with when to come again, while its database is slow and no connection is free', {
+    timeout: 60_000,
+  }, async () => {
+    const t = await setupConsole({ DATABASE_POOL_MAX: '2' });
+    const ada = await t.enrol();
+    const locker = await t.owner.pool.connect();
+    try {
+      await locker.query('begin');
+      await locker.query('lock table console_session in access exclusive mode');
+      // Two wait for the lock until their statements' time is over, the others for a connection of those two.
+      const answers = await Promise.all([1, 2, 3, 4].map(() => t.http(ada).get(`/o/${ada.orgId}`)));
+      expect(answers.map(({ status, headers }) => [status, headers.get('retry-after')])).toEqual(
+        answers.map(() => [503, '5']),
+      );
+      for (const { text } of answers) expect(text).toContain('Not available right now');
+    } finally {
+      await locker.query('rollback');
+      locker.release();
+    }
+    expect((await t.http(ada).get(`/o/${ada.orgId}`)).status).toBe(200);
+  });
+
+  it('is not ready while it drains, finishes what is under way, and can be stopped twice', async () => {
+    const t = await setupConsole({ DRAIN_DELAY_MS: '300' });
+    const ada = await t.enrol();
+    const stopping = t.console.stop();
+    const answers = await Promise.all([t.http().get('/readyz'), t.http(ada).get(`/o/${ada.orgId}`)]);
+    expect(answers.map(({ status }) => status)).toEqual([503, 200]);
+    expect(answers[1].headers.get('connection')).toBe('close');
+    await Promise.all([stopping, t.console.stop()]);
+    await expect(fetch(`${t.console.url}/livez`)).rejects.toThrow();
+  });
+
+  it('refuses an address for people that is not https, or no name, and names every problem at once', () => {
+    const good = {
+      ...{ REGION: 'us', CONSOLE_DATABASE_URL: 'postgresql://a:b@localhost/c', API_URL: 'https://api.example.org' },
+      ...{ WEBHOOK_SECRET_KEYS: testWebhookSecretKeys, ...testKeySettings },
+    };
+    for (const url of ['https://console.example.org', 'https://console.example.org:8443/', 'http://localhost:8083'])
+      expect(readConfig({ ...good, CONSOLE_URL: url }).origin).toBe(url.replace(/\/$/, ''));
+    for (const url of [
+      'http://console.example.org',
+      'https://192.0.2.7',
+      'https://[::1]',
+      'http://127.0.0.1:8083',
+      'https://a.example/x',
+      'ftp://a',
+      'x',
+    ])
+      expect(() => readConfig({ ...good, CONSOLE_URL: url })).toThrow(SettingsRefused);
+    expect(() => readConfig({})).toThrow(
+      /REGION[\s\S]*CONSOLE_DATABASE_URL[\s\S]*CONSOLE_URL[\s\S]*WEBHOOK_SECRET_KEYS/,
+    );
+  });
+});

@@ -1,0 +1,38 @@
+import { listActivity } from '#domain/activity/search.ts';
+import type { JudgedPage } from './page.ts';
+
+const everything = { keyId: null, personId: null, action: null, outcome: null, from: null, to: null };
+
+export const pages: readonly JudgedPage[] = [
+  {
+    ...{ route: 'listActivity', picture: 'activity' },
+    async path(t, { orgId, personId }) {
+      const key = await t.make.apiKey({ maker: { orgId, userId: personId, roleId: null }, label: 'Nightly export' });
+      await t.owner.pool.query(
+        `insert into activity (at, organization_id, person_id, key_id, action, status, code, address, count)
+         select now() - make_interval(mins => n), $1, $2, $3, u.action, u.status, u.code, '203.0.113.9', u.count
+         from (values (1, 'api.getFirmRoster', 200, null, 1), (2, 'api.getFirmOutcomes', 403, 'insufficient_scope', 1), (3, 'api.rate_limited', 429, 'rate_limited', 12),
+           (4, 'a.thing_of_tomorrow', null, null, 1)) u (n, action, status, code, count)`,
+        [orgId, personId, key.id],
+      );
+      await t.make.keyRevoked(key);
+      return `/o/${orgId}/activity`;
+    },
+  },
+  {
+    ...{ route: 'listActivity', picture: 'activity-filtered' },
+    path: (_t, { orgId }) => `/o/${orgId}/activity?outcome=refused&from=2026-01-01T08:00&zone=America/New_York`,
+  },
+  {
+    ...{ route: 'listActivity', picture: 'activity-nothing-fits' },
+    path: (_t, { orgId }) => `/o/${orgId}/activity?action=role.delete&until=2026-01-01T08:00`,
+  },
+  {
+    ...{ route: 'showActivityLine', picture: 'activity-line' },
+    async path(t, { orgId }) {
+      const filter = { ...everything, action: 'key.revoke' };
+      const { entries } = await listActivity(t.owner.orm.em, orgId, filter, null, 1);
+      return `/o/${orgId}/activity/${entries[0]?.id}`;
+    },
+  },
+];

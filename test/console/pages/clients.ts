@@ -1,0 +1,62 @@
+import type { ConsoleInstallation, Enrolled } from '../setup.ts';
+import type { JudgedPage } from './page.ts';
+
+const families = [
+  'Rossi family',
+  'משפחת כהן',
+  '<i>Nguyen</i> & sons',
+  '=SUM(A1)',
+  'Überlang'.repeat(60),
+  'Rivera–Stone',
+];
+
+const made = new WeakMap<ConsoleInstallation, ReturnType<typeof makeClients>>();
+
+/** The roster of an installation, made once. */
+function clientsOf(t: ConsoleInstallation, ada: Enrolled): ReturnType<typeof makeClients> {
+  const clients = made.get(t) ?? makeClients(t, ada);
+  made.set(t, clients);
+  return clients;
+}
+
+/** A roster with names of all kinds, a seat held and one that is over. Returns the access and the seat of the first family. */
+async function makeClients(t: ConsoleInstallation, ada: Enrolled): Promise<{ grantId: string; seatId: string }> {
+  const { orgId } = ada;
+  const professional = await t.make.member({ orgId, name: 'Bo Lindqvist', roleKey: 'member' });
+  const made: { grantId: string; seatId: string }[] = [];
+  for (const [index, name] of families.entries()) {
+    const familyId = await t.make.family({ orgId, name });
+    const kind = index % 2 === 0 ? 'attorney' : 'neutral';
+    const endsAt = index === 2 ? new Date(Date.now() + 9_000_000_000) : null;
+    const grant = await t.make.grant({ professional, familyId, kind, endsAt });
+    if (index % 3 === 0) made.push({ grantId: grant.id, seatId: await t.make.seat({ orgId, grant }) });
+  }
+  await t.make.grant({ professional, endsAt: new Date(), endReason: 'moved' });
+  const [first, second] = made;
+  await t.owner.pool.query(
+    `update seat set ended_at = now(), end_reason = 'ended_by_organization' where organization_id = $1 and id = $2`,
+    [orgId, second?.seatId],
+  );
+  return first ?? { grantId: '', seatId: '' };
+}
+
+const path =
+  (rest: string) =>
+  async (t: ConsoleInstallation, ada: Enrolled): Promise<string> => {
+    const { grantId, seatId } = await clientsOf(t, ada);
+    return `/o/${ada.orgId}/clients${rest.replace('GRANT', grantId).replace('SEAT', seatId)}`;
+  };
+
+/** Clients and seats. */
+export const pages: readonly JudgedPage[] = [
+  { route: 'listClients', picture: 'clients-none', path: (_t, ada) => `/o/${ada.orgId}/clients?q=nobody` },
+  { route: 'listSeats', picture: 'seats-over-none', path: (_t, ada) => `/o/${ada.orgId}/clients/seats?state=over` },
+  { route: 'listClients', picture: 'clients', path: path('?state=all') },
+  { route: 'showClient', picture: 'client', path: path('/GRANT') },
+  { route: 'showEndGrant', picture: 'client-end', path: path('/GRANT/end') },
+  { route: 'showMoveGrant', picture: 'client-move', path: path('/GRANT/move') },
+  { route: 'listSeats', picture: 'seats', path: path('/seats') },
+  { route: 'listSeats', picture: 'seats-over', path: path('/seats?state=over') },
+  { route: 'showGiveSeat', picture: 'seat-give', path: path('/seats/give') },
+  { route: 'showEndSeat', picture: 'seat-end', path: path('/seats/SEAT/end') },
+];

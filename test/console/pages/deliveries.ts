@@ -1,0 +1,67 @@
+import { requestRedelivery } from '#domain/webhooks/redeliveries.ts';
+import type { MadeWebhook } from '#test/make.ts';
+import type { ConsoleInstallation, Enrolled } from '../setup.ts';
+import { fillAttempts, hostileAnswer, makeDeliveries, makeWebhook } from '../webhook-stories.ts';
+import type { JudgedPage } from './page.ts';
+
+type Story = { webhook: MadeWebhook } & Awaited<ReturnType<typeof makeDeliveries>>;
+const stories = new WeakMap<ConsoleInstallation, Promise<Story>>();
+
+/** A webhook with a delivery in each state, one for an installation. It takes the place of the newest when there are 20. */
+function story(t: ConsoleInstallation, ada: Enrolled): Promise<Story> {
+  const known = stories.get(t) ?? tell(t, ada);
+  stories.set(t, known);
+  return known;
+}
+
+async function tell(t: ConsoleInstallation, ada: Enrolled): Promise<Story> {
+  await t.owner.pool.query(
+    `update webhook set state = 'deleted', slot = null, parked_reason = null where organization_id = $1 and slot = 20`,
+    [ada.orgId],
+  );
+  const webhook = await makeWebhook(t, ada, { description: 'Reporting' });
+  const deliveries = await makeDeliveries(t, webhook);
+  await fillAttempts(t, deliveries.exhausted, { answer: hostileAnswer });
+  return { webhook, ...deliveries };
+}
+
+const pathTo =
+  (rest: (story: Story) => string): JudgedPage['path'] =>
+  async (t, ada) => {
+    const told = await story(t, ada);
+    return `/o/${ada.orgId}/webhooks/${told.webhook.id}${rest(told)}`;
+  };
+
+export const pages: readonly JudgedPage[] = [
+  { route: 'listDeliveries', picture: 'deliveries', path: pathTo(() => '/deliveries') },
+  {
+    route: 'listDeliveries',
+    picture: 'deliveries-none',
+    path: pathTo(() => '/deliveries?state=cancelled&from=2026-11-01T08:00&zone=Europe/Paris'),
+  },
+  { route: 'showDelivery', picture: 'delivery-waiting', path: pathTo(({ waiting }) => `/deliveries/${waiting}`) },
+  { route: 'showDelivery', picture: 'delivery-given-up', path: pathTo(({ exhausted }) => `/deliveries/${exhausted}`) },
+  { route: 'showAttempt', picture: 'attempt', path: pathTo(({ delivered }) => `/deliveries/${delivered}/attempts/1`) },
+  {
+    route: 'showAttempt',
+    picture: 'attempt-hostile',
+    path: pathTo(({ exhausted }) => `/deliveries/${exhausted}/attempts/2`),
+  },
+  {
+    route: 'showCancelDelivery',
+    picture: 'delivery-cancel',
+    path: pathTo(({ waiting }) => `/deliveries/${waiting}/cancel`),
+  },
+  { route: 'showRedeliver', picture: 'redeliver', path: pathTo(() => '/redeliver') },
+  {
+    route: 'showRedelivery',
+    picture: 'redelivery',
+    async path(t, ada) {
+      const { webhook } = await story(t, ada);
+      const request = { organizationId: ada.orgId, webhookId: webhook.id, by: 'operator' } as const;
+      const failedSince = new Date(Date.now() - 86_400_000).toISOString();
+      const { id } = await requestRedelivery(t.owner.orm.em, { ...request, selection: { failedSince } });
+      return `/o/${ada.orgId}/webhooks/${webhook.id}/redeliveries/${id}`;
+    },
+  },
+];

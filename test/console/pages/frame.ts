@@ -1,0 +1,108 @@
+import { goodPassword } from '../setup.ts';
+import type { JudgedPage } from './page.ts';
+
+const signIn: NonNullable<JudgedPage['steps']> = async (page, _t, ada) => {
+  await page.getByLabel('E-mail address').fill(ada.email);
+  await page.getByLabel('Password').fill(goodPassword);
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('heading', { name: 'Your second factor' }).waitFor();
+};
+
+const choosePassword: NonNullable<JudgedPage['steps']> = async (page) => {
+  await page.getByLabel('Password').fill(goodPassword);
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('heading', { name: 'Choose your second factor' }).waitFor();
+};
+
+/** Signing in, enrolling, one's account, the start and the overview, and what is said when there is no page. */
+export const pages: readonly JudgedPage[] = [
+  { route: 'showSignIn', picture: 'sign-in', path: () => '/sign-in', signedOut: true },
+  {
+    ...{ route: 'signIn', picture: 'sign-in-refused', path: () => '/sign-in', signedOut: true },
+    async steps(page) {
+      await page.getByLabel('E-mail address').fill('nobody@example.org');
+      await page.getByLabel('Password').fill('wrong-password-of-nobody');
+      await page.getByRole('button', { name: 'Continue' }).click();
+      await page.getByRole('alert').waitFor();
+    },
+  },
+  { route: 'showSecondFactor', picture: 'second-factor', path: () => '/sign-in', signedOut: true, steps: signIn },
+  {
+    ...{ route: 'giveSecondFactor', picture: 'second-factor-recovery', path: () => '/sign-in', signedOut: true },
+    async steps(page, t, ada) {
+      await signIn(page, t, ada);
+      await page.getByText('Use a recovery code').click();
+      await page.getByLabel('Recovery code').fill('AAAA-BBBB');
+      await page.getByRole('button', { name: 'Use the recovery code' }).click();
+      await page.getByRole('alert').waitFor();
+    },
+  },
+  {
+    ...{ route: 'openEnrolmentLink', picture: 'enrol', signedOut: true },
+    path: async (t) => t.link(await t.make.member()),
+  },
+  { route: 'showEnrolment', picture: 'enrol-link-over', path: () => '/enrol', signedOut: true },
+  {
+    ...{ route: 'chooseEnrolmentPassword', picture: 'enrol-choice', signedOut: true, steps: choosePassword },
+    path: async (t) => t.link(await t.make.member()),
+  },
+  {
+    ...{ route: 'startEnrolmentTotp', picture: 'enrol-totp', signedOut: true },
+    path: async (t) => t.link(await t.make.member()),
+    async steps(page, t, ada) {
+      await choosePassword(page, t, ada);
+      await page.getByRole('button', { name: 'Use an app' }).click();
+      await page.getByText('Cannot scan it?').click();
+    },
+  },
+  {
+    ...{ route: 'startEnrolmentPasskey', picture: 'enrol-passkey', signedOut: true },
+    path: async (t) => t.link(await t.make.member()),
+    async steps(page, t, ada) {
+      await choosePassword(page, t, ada);
+      await page.getByRole('button', { name: 'Use a passkey' }).click();
+    },
+  },
+  {
+    ...{ route: 'showHome', picture: 'organizations' },
+    // A member of one organization is led on to it; of two, asked.
+    async path(t, ada) {
+      const second = await t.make.organization({ name: 'Lakeside Mediation' });
+      await t.owner.pool.query(
+        `insert into membership (organization_id, person_id, name, email, status) values ($1, $2, 'Ada Rivers', $3, 'active') on conflict do nothing`,
+        [second, ada.personId, ada.email],
+      );
+      return '/';
+    },
+  },
+  { route: 'showAccount', picture: 'account', path: () => '/account' },
+  {
+    ...{ route: 'showAccount', picture: 'account-menu', path: () => '/account' },
+    steps: (page) => page.locator('details.menu summary').click(),
+  },
+  { route: 'showPassword', picture: 'account-password', path: () => '/account/password' },
+  {
+    ...{ route: 'startTotp', picture: 'account-add-app', path: () => '/account' },
+    async steps(page) {
+      await page.getByRole('button', { name: 'Add an authenticator app' }).click();
+      await page.getByRole('heading', { name: 'Add an authenticator app' }).waitFor();
+    },
+  },
+  {
+    ...{ route: 'startPasskey', picture: 'account-add-passkey', path: () => '/account' },
+    async steps(page) {
+      await page.getByRole('button', { name: 'Add a passkey' }).click();
+      await page.getByRole('heading', { name: 'Add a passkey' }).waitFor();
+    },
+  },
+  {
+    ...{ route: 'renewRecoveryCodes', picture: 'account-recovery-codes', path: () => '/account' },
+    async steps(page) {
+      await page.getByText('Make new ones…').click();
+      await page.getByRole('button', { name: 'Make new recovery codes' }).click();
+      await page.getByRole('heading', { name: 'Your new recovery codes' }).waitFor();
+    },
+  },
+  { route: 'showOverview', picture: 'overview', path: (_t, ada) => `/o/${ada.orgId}` },
+  { route: 'none', picture: 'nothing-here', path: (_t, ada) => `/o/${ada.orgId}/nothing` },
+];

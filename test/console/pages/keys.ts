@@ -1,0 +1,128 @@
+import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
+import type { Scope } from '#domain/contract/scopes.ts';
+import { createKey } from '#domain/keys/create.ts';
+import { listLiveKeys } from '#domain/keys/usage.ts';
+import { testKeySecrets } from '#test/secrets.ts';
+import type { ConsoleInstallation, Enrolled } from '../setup.ts';
+import type { JudgedPage } from './page.ts';
+
+const day = 86_400_000;
+const read: readonly Scope[] = ['org.read', 'org.clients.read'];
+
+/** A key of the organization's with a story: who made it, when, how often it was called. */
+async function makeKey(
+  t: ConsoleInstallation,
+  { orgId, personId }: Pick<Enrolled, 'orgId' | 'personId'>,
+  fields: { label: string; scopes?: readonly Scope[]; daysOld?: number; expiresInDays?: number; calls?: number },
+): Promise<string> {
+  const { label, scopes = read, daysOld = 3, expiresInDays, calls = 0 } = fields;
+  const input = {
+    ...{ organizationId: orgId, makerId: personId, scopes, label, byOperator: true },
+    expiresAt: expiresInDays === undefined ? null : new Date(Date.now() + expiresInDays * day),
+  };
+  const { id } = await createKey(t.owner.orm.em, input, testKeySecrets, () => new Date(Date.now() - daysOld * day));
+  await t.owner.pool.query(
+    `insert into activity (at, organization_id, person_id, key_id, action, status, address)
+     select now() - make_interval(mins => n * 7), $1, $2, $3, 'api.getOrg', 200, ('203.0.113.' || (n % 3 + 1))::inet from generate_series(1, $4) n`,
+    [orgId, personId, id, calls],
+  );
+  return id;
+}
+
+/** Keys in each state that the list tells apart. */
+async function makeKeys(t: ConsoleInstallation, ada: Enrolled): Promise<void> {
+  const bo = await t.make.member({
+    orgId: ada.orgId,
+    name: 'Bo Lindqvist',
+    permissions: ['org.read', 'org.clients.read'],
+  });
+  await makeKey(t, ada, { label: 'Monthly report', calls: 120, expiresInDays: 60 });
+  await makeKey(t, ada, {
+    label: 'Intake system',
+    scopes: ['org.read', 'org.members.read', 'org.roles.read'],
+    calls: 9,
+    expiresInDays: 6,
+  });
+  await makeKey(t, ada, { label: 'تقرير شهري', daysOld: 80 });
+  await makeKey(t, { ...ada, personId: bo.userId }, { label: 'Calendar', calls: 30 });
+  await t.make.permissionLost(bo, 'org.clients.read');
+}
+
+async function firstKey(t: ConsoleInstallation, ada: Enrolled): Promise<string> {
+  const keys = await listLiveKeys(t.owner.pool, ada.orgId, new Date());
+  return (
+    keys.find(({ label }) => label === 'Monthly report')?.id ??
+    (await makeKey(t, ada, { label: 'Monthly report', calls: 12 }))
+  );
+}
+
+export const pages: readonly JudgedPage[] = [
+  { route: 'listKeys', picture: 'keys-empty', path: (_t, { orgId }) => `/o/${orgId}/keys` },
+  {
+    ...{ route: 'listKeys', picture: 'keys' },
+    async path(t, ada) {
+      await makeKeys(t, ada);
+      return `/o/${ada.orgId}/keys`;
+    },
+  },
+  {
+    ...{ route: 'listKeys', picture: 'keys-ended' },
+    async path(t, { orgId, personId }) {
+      const id = await makeKey(t, { orgId, personId }, { label: 'Old report', daysOld: 90 });
+      await t.make.keyRevoked({ id, orgId, makerId: personId, key: '' });
+      return `/o/${orgId}/keys?state=ended`;
+    },
+  },
+  { route: 'showNewKey', picture: 'key-new', path: (_t, { orgId }) => `/o/${orgId}/keys/new` },
+  {
+    ...{ route: 'createKey', picture: 'key-made', path: (_t, { orgId }) => `/o/${orgId}/keys/new` },
+    async steps(page) {
+      await page.getByLabel('Name').fill('Seat planner');
+      await page.getByLabel('org.billing.manage').check();
+      await page.getByRole('button', { name: 'Make the key' }).click();
+      await page.getByRole('heading', { name: 'Your new key' }).waitFor();
+    },
+  },
+  {
+    ...{ route: 'showKey', picture: 'key' },
+    path: async (t, ada) => `/o/${ada.orgId}/keys/${await firstKey(t, ada)}`,
+  },
+  {
+    ...{ route: 'showRotateKey', picture: 'key-rotate' },
+    path: async (t, ada) => `/o/${ada.orgId}/keys/${await firstKey(t, ada)}/rotate`,
+  },
+  {
+    ...{ route: 'showRevokeKey', picture: 'key-revoke' },
+    path: async (t, ada) => `/o/${ada.orgId}/keys/${await firstKey(t, ada)}/revoke?reported=yes`,
+  },
+  { route: 'showCompromisedKey', picture: 'key-compromised', path: (_t, { orgId }) => `/o/${orgId}/keys/compromised` },
+  {
+    ...{
+      route: 'findCompromisedKey',
+      picture: 'key-not-ours',
+      path: (_t, { orgId }) => `/o/${orgId}/keys/compromised`,
+    },
+    async steps(page, t) {
+      const { key } = await t.make.apiKey();
+      await page.getByLabel('The key, or the line it stands in').fill(key);
+      await page.getByRole('button', { name: 'Find the key' }).click();
+      await page.getByRole('heading', { name: 'Not a key of this organization' }).waitFor();
+    },
+  },
+  {
+    ...{ route: 'showNewKey', picture: 'key-new-full' },
+    async path(t, ada) {
+      const live = (await listLiveKeys(t.owner.pool, ada.orgId, new Date())).length;
+      for (let n = live; n < liveKeysPerOrganization; n += 1)
+        await makeKey(t, ada, { label: `Office ${n}`, daysOld: n * 3, calls: n % 2 });
+      return `/o/${ada.orgId}/keys/new`;
+    },
+    // Places for the pages that come after it.
+    async steps(_page, t, { orgId }) {
+      await t.owner.pool.query(
+        `update api_key set revoked_at = now(), slot = null where organization_id = $1 and label like 'Office %'`,
+        [orgId],
+      );
+    },
+  },
+];

@@ -1,0 +1,120 @@
+import type { Scope } from '#domain/contract/scopes.ts';
+import { createKey } from '#domain/keys/create.ts';
+import { testKeySecrets } from '#test/secrets.ts';
+import type { ConsoleInstallation, Enrolled } from '../setup.ts';
+import type { JudgedPage } from './page.ts';
+
+/** Names as they come: of any length and script, and some that try to be something else. */
+const names = [
+  ...['Bo Lindqvist', 'Chloé Dubois', 'דנה לוי', 'محمد العلي', '陳怡君', '<b>Dan</b> & "Co"', '=HYPERLINK("http://x")'],
+  'Wolfeschlegelsteinhausenbergerdorff'.repeat(20),
+];
+
+const made = new WeakMap<ConsoleInstallation, ReturnType<typeof makeStaff>>();
+
+/** The people of an installation, made once. */
+function staffOf(t: ConsoleInstallation, ada: Enrolled): ReturnType<typeof makeStaff> {
+  const staff = made.get(t) ?? makeStaff(t, ada);
+  made.set(t, staff);
+  return staff;
+}
+
+/** A firm's people in every status. Returns a member whose keys and clients are others' concern. */
+async function makeStaff(t: ConsoleInstallation, ada: Enrolled): Promise<{ personId: string; roleId: string }> {
+  const { orgId } = ada;
+  const statuses = ['active', 'active', 'suspended', 'left'];
+  for (const [index, name] of names.entries())
+    await t.make.member({ orgId, name, status: statuses[index % 4] ?? 'active', roleKey: 'member' });
+  const maker = await t.make.member({
+    ...{ orgId, name: 'Frida Okafor' },
+    permissions: ['org.read', 'org.clients.read', 'org.members.read'],
+  });
+  await t.owner.pool.query(
+    `update role set name = 'Case manager', description = 'Sees clients and colleagues' where id = $1`,
+    [maker.roleId],
+  );
+  await t.owner.pool.query(
+    `insert into membership_role (organization_id, person_id, role_id) select $1, $2, id from role where organization_id is null and key = 'billing'`,
+    [orgId, maker.userId],
+  );
+  const keys: [string, Scope[]][] = [
+    ['Monthly report', ['org.read', 'org.clients.read']],
+    ['Intake system', ['org.clients.read', 'org.members.read']],
+  ];
+  for (const [label, scopes] of keys)
+    await createKey(
+      t.owner.orm.em,
+      { organizationId: orgId, makerId: maker.userId, scopes, label, expiresAt: null, byOperator: true },
+      testKeySecrets,
+    );
+  for (let n = 0; n < 3; n += 1) await t.make.grant({ professional: maker });
+  return { personId: maker.userId, roleId: maker.roleId ?? '' };
+}
+
+/** The page of the member who made keys, or one below it. */
+const ofMaker =
+  (rest = '') =>
+  async (t: ConsoleInstallation, ada: Enrolled) => {
+    const { personId, roleId } = await staffOf(t, ada);
+    return `/o/${ada.orgId}/members/person/${personId}${rest.replace('ROLE', roleId)}`;
+  };
+
+/** The page of an own role that gives keys their scopes, or one below it. */
+const ofRole =
+  (rest = '') =>
+  async (t: ConsoleInstallation, ada: Enrolled) => {
+    const { roleId } = await staffOf(t, ada);
+    return `/o/${ada.orgId}/members/roles/${roleId}${rest}`;
+  };
+
+/** Members and roles. */
+export const pages: readonly JudgedPage[] = [
+  { route: 'listMembers', picture: 'members-one', path: (_t, ada) => `/o/${ada.orgId}/members?q=Ada` },
+  {
+    ...{ route: 'listMembers', picture: 'members' },
+    async path(t, ada) {
+      await staffOf(t, ada);
+      return `/o/${ada.orgId}/members?status=all`;
+    },
+  },
+  { route: 'listMembers', picture: 'members-none', path: (_t, ada) => `/o/${ada.orgId}/members?q=nobody` },
+  { route: 'showInvite', picture: 'member-invite', path: (_t, ada) => `/o/${ada.orgId}/members/invite` },
+  {
+    ...{ route: 'inviteMember', picture: 'member-invited', path: (_t, ada) => `/o/${ada.orgId}/members/invite` },
+    async steps(page) {
+      await page.getByLabel('E-mail address').fill(`new.${Math.random().toString(36).slice(2)}@example.org`);
+      await page.getByRole('textbox', { name: 'Name' }).fill('Nina Ortiz');
+      await page.getByRole('button', { name: 'Make the invitation' }).click();
+      await page.getByRole('heading', { name: 'The invitation is ready' }).waitFor();
+    },
+  },
+  {
+    ...{ route: 'showMember', picture: 'member-self' },
+    path: (_t, ada) => `/o/${ada.orgId}/members/person/${ada.personId}`,
+  },
+  { route: 'showMember', picture: 'member', path: ofMaker() },
+  { route: 'showMemberChange', picture: 'member-change', path: ofMaker('/change') },
+  { route: 'showTakeRole', picture: 'member-take-role', path: ofMaker('/roles/ROLE/take') },
+  { route: 'showSuspend', picture: 'member-suspend', path: ofMaker('/suspend') },
+  { route: 'showRemove', picture: 'member-remove', path: ofMaker('/remove') },
+  {
+    ...{ route: 'leaveOrganization', picture: 'leave-refused', path: (_t, ada) => `/o/${ada.orgId}/leave` },
+    async steps(page) {
+      await page.getByRole('button', { name: 'Leave' }).click();
+      await page.getByRole('alert').waitFor();
+    },
+  },
+  { route: 'showLeave', picture: 'leave', path: (_t, ada) => `/o/${ada.orgId}/leave` },
+  { route: 'listRoles', picture: 'roles-system', path: (_t, ada) => `/o/${ada.orgId}/members/roles` },
+  { route: 'showNewRole', picture: 'role-new', path: (_t, ada) => `/o/${ada.orgId}/members/roles/new` },
+  { route: 'showRole', picture: 'role', path: ofRole() },
+  { route: 'showRoleChange', picture: 'role-change', path: ofRole('/change') },
+  {
+    ...{ route: 'changeRole', picture: 'role-change-stops', path: ofRole('/change') },
+    async steps(page) {
+      await page.getByLabel('org.clients.read').uncheck();
+      await page.getByRole('button', { name: 'Change the role' }).click();
+      await page.getByRole('heading', { name: 'This takes reads from API keys' }).waitFor();
+    },
+  },
+];

@@ -1,0 +1,98 @@
+import { webhooksPerOrganization } from '#domain/webhooks/limits.ts';
+import { pauseWebhook } from '#domain/webhooks/park.ts';
+import type { MadeWebhook } from '#test/make.ts';
+import type { ConsoleInstallation, Enrolled } from '../setup.ts';
+import { insertDeliveries, makeDeliveries, makeWebhook } from '../webhook-stories.ts';
+import type { JudgedPage } from './page.ts';
+
+/** The webhook that the pages show, made by the first that is looked at. */
+async function shown(t: ConsoleInstallation, ada: Enrolled): Promise<MadeWebhook> {
+  const { rows } = await t.owner.pool.query<{ id: string }>(
+    `select id from webhook where organization_id = $1 and description = 'Case management' order by created_at limit 1`,
+    [ada.orgId],
+  );
+  if (rows[0] !== undefined) return { id: rows[0].id, orgId: ada.orgId, secret: '' };
+  const webhook = await makeWebhook(t, ada);
+  await insertDeliveries(t, webhook, { count: 900 });
+  await makeDeliveries(t, webhook);
+  return webhook;
+}
+
+const pathTo =
+  (rest = ''): JudgedPage['path'] =>
+  async (t, ada) =>
+    `/o/${ada.orgId}/webhooks/${(await shown(t, ada)).id}${rest}`;
+
+/** One that people have paused, and whose name is not to be trusted. */
+async function pausedWebhook(t: ConsoleInstallation, ada: Enrolled): Promise<string> {
+  const { id } = await makeWebhook(t, ada, {
+    description: '<b>Billing</b> \u202Egnillib',
+    url: 'https://billing.example.com/a',
+  });
+  await pauseWebhook(t.owner.orm.em, { organizationId: ada.orgId, webhookId: id, by: 'operator' });
+  return id;
+}
+
+export const pages: readonly JudgedPage[] = [
+  { route: 'listWebhooks', picture: 'webhooks-empty', path: (_t, { orgId }) => `/o/${orgId}/webhooks` },
+  { route: 'showNewWebhook', picture: 'webhook-new', path: (_t, { orgId }) => `/o/${orgId}/webhooks/new` },
+  {
+    route: 'createWebhook',
+    picture: 'webhook-made',
+    path: (_t, { orgId }) => `/o/${orgId}/webhooks/new`,
+    async steps(page) {
+      await page.getByLabel('URL').fill('https://intake.example.com/hooks/alder');
+      await page.getByRole('checkbox', { name: 'client.started' }).check();
+      await page.getByRole('checkbox', { name: 'seat.given' }).check();
+      await page.getByLabel('Description').fill('Intake');
+      await page.getByRole('button', { name: 'Make the webhook' }).click();
+      await page.getByRole('heading', { name: 'Signing secret' }).waitFor();
+    },
+  },
+  { route: 'showWebhook', picture: 'webhook', path: pathTo() },
+  { route: 'showWebhook', picture: 'webhook-days', path: pathTo('?health=days') },
+  { route: 'showEditWebhook', picture: 'webhook-edit', path: pathTo('/edit') },
+  {
+    route: 'editWebhook',
+    picture: 'webhook-edit-refused',
+    path: pathTo('/edit'),
+    async steps(page) {
+      await page.getByLabel('URL').fill('https://10.1.2.3/hooks');
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByText('not public').waitFor();
+    },
+  },
+  { route: 'showRotateSecret', picture: 'webhook-rotate', path: pathTo('/rotate') },
+  {
+    route: 'rotateSecret',
+    picture: 'webhook-rotated',
+    path: pathTo('/rotate'),
+    async steps(page) {
+      await page.getByRole('button', { name: 'Make the new secret' }).click();
+      await page.getByRole('heading', { name: 'Signing secret', exact: true }).waitFor();
+    },
+  },
+  { route: 'showTestWebhook', picture: 'webhook-test', path: pathTo('/test') },
+  { route: 'showVerifyWebhook', picture: 'webhook-verify', path: pathTo('/verify') },
+  { route: 'showPauseWebhook', picture: 'webhook-pause', path: pathTo('/pause') },
+  { route: 'showDeleteWebhook', picture: 'webhook-delete', path: pathTo('/delete') },
+  {
+    route: 'showResumeWebhook',
+    picture: 'webhook-resume',
+    path: async (t, ada) => `/o/${ada.orgId}/webhooks/${await pausedWebhook(t, ada)}/resume`,
+  },
+  { route: 'listWebhooks', picture: 'webhooks', path: (_t, { orgId }) => `/o/${orgId}/webhooks` },
+  {
+    route: 'showNewWebhook',
+    picture: 'webhooks-full',
+    async path(t, ada) {
+      const { rows } = await t.owner.pool.query<{ count: number }>(
+        'select count(*)::int as count from webhook where organization_id = $1',
+        [ada.orgId],
+      );
+      for (let count = rows[0]?.count ?? 0; count < webhooksPerOrganization; count += 1)
+        await makeWebhook(t, ada, { url: `https://hooks.example.com/${count}`, description: '' });
+      return `/o/${ada.orgId}/webhooks/new`;
+    },
+  },
+];

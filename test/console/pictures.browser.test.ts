@@ -1,0 +1,122 @@
+/**
+ * The pictures that README shows. They are of real pages of the tests' own data; what differs each time (ids, keys, secrets, ports, times) is put to something fixed before
+ * the picture is taken, so that a picture changes when a page does, and never otherwise. `npm run console:pictures` writes them where README finds them.
+ */
+import { writeFileSync } from 'node:fs';
+import type { Page } from 'playwright-core';
+import { afterAll, expect, it } from 'vitest';
+import { closeBrowser, openVisit, picture, pictureFile, ready } from './browser.ts';
+import { type ConsoleInstallation, type Enrolled, goodPassword, setupConsole } from './setup.ts';
+import { withPalette } from './small-png.ts';
+import { fillAttempts, makeWebhook } from './webhook-stories.ts';
+
+/** What a picture in README may weigh, in bytes. */
+const pictureMaxBytes = 60_000;
+const wide = 900;
+const phone = 390;
+const minuteMs = 60_000;
+
+afterAll(closeBrowser);
+
+interface Shown {
+  name: string;
+  /** In CSS pixels. */
+  size: { width: number; height: number };
+  take: (page: Page, t: ConsoleInstallation, ada: Enrolled) => Promise<void>;
+}
+
+const pictures: readonly Shown[] = [
+  {
+    ...{ name: 'second-factor', size: { width: wide, height: 480 } },
+    async take(page, t) {
+      await page.context().clearCookies();
+      await page.goto(await t.link(await t.make.member()));
+      await page.getByLabel('Password').fill(goodPassword);
+      await page.getByRole('button', { name: 'Continue' }).click();
+      await page.getByRole('heading', { name: 'Choose your second factor' }).waitFor();
+    },
+  },
+  {
+    name: 'overview',
+    size: { width: wide, height: 770 },
+    take: async (page, _t, { orgId }) => void (await page.goto(`/o/${orgId}`)),
+  },
+  {
+    ...{ name: 'new-key', size: { width: wide, height: 620 } },
+    async take(page, _t, { orgId }) {
+      await page.goto(`/o/${orgId}/keys/new`);
+      await page.getByLabel('Name').fill('Monthly report');
+      await page.getByRole('checkbox', { name: 'org.read' }).check();
+      await page.getByRole('button', { name: 'Make the key' }).click();
+      await page.getByRole('heading', { name: 'Your new key' }).waitFor();
+    },
+  },
+  { name: 'delivery', size: { width: wide, height: 980 }, take: openDelivery },
+  { name: 'delivery-phone', size: { width: phone, height: 960 }, take: openDelivery },
+  {
+    ...{ name: 'overview-phone', size: { width: phone, height: 960 } },
+    async take(page, t, ada) {
+      await t.make.apiKey({ maker: { orgId: ada.orgId, userId: ada.personId, roleId: null } });
+      await page.goto(`/o/${ada.orgId}`);
+    },
+  },
+];
+
+it('README’s pictures are the same however often they are taken, and small', {
+  timeout: 240_000,
+  retry: 2,
+}, async () => {
+  const sizes: Record<string, number> = {};
+  for (const shown of pictures) {
+    const first = await take(shown);
+    expect([shown.name, (await take(shown)).equals(first)]).toEqual([shown.name, true]);
+    sizes[shown.name] = first.length;
+  }
+  expect(Object.entries(sizes).filter(([, bytes]) => bytes > pictureMaxBytes)).toEqual([]);
+});
+
+/** One picture, of an installation of its own. Returns the file's bytes. */
+async function take(shown: Shown): Promise<Buffer> {
+  const t = await setupConsole({ TEMPORAL_ADDRESS: '127.0.0.1:1' });
+  const ada = await t.enrol({ name: 'Ada Rivers' });
+  const { page, context } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+  await page.setViewportSize(shown.size);
+  await shown.take(page, t, ada);
+  await ready(page);
+  await page.evaluate(steady);
+  const taken = withPalette(await picture(page, shown.name, { fullPage: false }));
+  writeFileSync(pictureFile(shown.name), taken);
+  await context.close();
+  return taken;
+}
+
+/** A delivery that failed once, with the receiver's cause and remedy, and arrived with the next attempt. */
+async function openDelivery(page: Page, t: ConsoleInstallation, ada: Enrolled): Promise<void> {
+  const webhook = await makeWebhook(t, ada);
+  const began = new Date(Date.now() - 20 * minuteMs);
+  const eventId = await t.make.delivery({
+    ...{ webhook, state: 'delivered', createdAt: began, settledAt: new Date(began.getTime() + 5_000), started: true },
+    attempts: [
+      { status: 503, cause: 'answered_unavailable', startedAt: began },
+      { status: 200, cause: 'accepted', startedAt: new Date(began.getTime() + 5_000) },
+    ],
+  });
+  await fillAttempts(t, eventId);
+  await t.owner.pool.query('update delivery set sequence = 12 where event_id = $1', [eventId]);
+  await page.goto(`/o/${ada.orgId}/webhooks/${webhook.id}/deliveries/${eventId}`);
+}
+
+/** In the page: every time one minute of one day, every id, key, secret, e-mail address and port a sample. */
+const steady = `(() => {
+  for (const time of document.querySelectorAll('time')) {
+    time.removeAttribute('datetime');
+    time.textContent = 'Mar 2, 2027, 10:05 AM';
+  }
+  const samples = [
+    [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '0195a3c2-7d10-7b44-9c1e-5f2a6d80b3e7'],
+    [/aln_us_[0-9A-Za-z]{40}/g, 'aln_us_4kTq9ZrB2mXw7LsVd0NfHc6YpGj8EaUo3Ri5SxCt'],
+    [/127\\.0\\.0\\.1:\\d+/g, '127.0.0.1:8080'],
+  ];
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) for (const [form, sample] of samples) texts.currentNode.data = texts.currentNode.data.replace(form, sample);
+})()`;

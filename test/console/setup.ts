@@ -1,0 +1,104 @@
+import { generateSync } from 'otplib';
+import type { DestinationStream } from 'pino';
+import { onTestFinished } from 'vitest';
+import { openDatabase } from '#domain/db/connect.ts';
+import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/enrol.ts';
+import { createEnrolment } from '#domain/identity/enrolment.ts';
+import type { FactorSettings } from '#domain/identity/types.ts';
+import { createLog } from '#runtime/log.ts';
+import { testKeySettings, testSealingKeys, testWebhookSecretKeys } from '#test/secrets.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { startConsole } from '../../apps/console/app.ts';
+import { readConfig } from '../../apps/console/config.ts';
+import { getFreePort } from '../../apps/dev/servers/ports.ts';
+import { createHttpVisitor } from './http-visitor.ts';
+
+/** What every person of the tests signs in with. */
+export const goodPassword = 'violet-harbour-tractor-mango';
+
+/** A person who has enrolled with an authenticator app. `sessionToken` is of the session that enrolling began. */
+export interface Enrolled {
+  orgId: string;
+  personId: string;
+  roleId: string | null;
+  email: string;
+  totpSecret: string;
+  recoveryCodes: string[];
+  sessionToken: string;
+}
+
+/** A console of the test's own: database, clock, people. All gone when the test ends. `settings` replace the console's. */
+export async function setupConsole(settings: Record<string, string> = {}) {
+  const { database, owner, make } = await setupDatabase();
+  const port = await getFreePort();
+  const origin = `http://localhost:${port}`;
+  const logLines: string[] = [];
+  // Not before the present: the database's own clock writes the activity log.
+  const clock = { aheadMs: 0 };
+  const now = () => new Date(Date.now() + clock.aheadMs);
+  const config = readConfig({
+    ...{
+      REGION: 'us',
+      CONSOLE_DATABASE_URL: database.urls.console,
+      CONSOLE_URL: origin,
+      API_URL: 'http://127.0.0.1:8080',
+    },
+    ...{ WEBHOOK_SECRET_KEYS: testWebhookSecretKeys, WEBHOOK_ALLOW: '127.0.0.0/8', ...testKeySettings },
+    ...{ HOST: '127.0.0.1', PORT: String(port), METRICS_PORT: '0', DRAIN_DELAY_MS: '0', ...settings },
+  });
+  const destination = { write: (line: string) => void logLines.push(line) } as DestinationStream;
+  const log = createLog({ level: 'info', name: 'console', region: 'us', destination });
+  const console = await startConsole(config, log, now);
+  onTestFinished(() => console.stop());
+  const people = await openDatabase({
+    ...{ url: database.urls.console, applicationName: 'test', poolMax: 4 },
+    ...{ connectTimeoutMs: 20_000, statementTimeoutMs: 60_000 },
+  });
+  onTestFinished(() => people.close());
+  const em = people.orm.em;
+  const factors: FactorSettings = { sealingKeys: testSealingKeys, relyingParty: config.relyingParty };
+  const visitor = { address: '203.0.113.7', userAgent: 'a browser of the tests' };
+
+  /** A link for a member, as an operator makes it. */
+  async function link(member: { orgId: string; userId: string }): Promise<string> {
+    const { orgId: organizationId, userId } = member;
+    const input = { organizationId, email: `${userId}@example.org`, by: 'operator' } as const;
+    const { token } = await createEnrolment(em, input, now);
+    return `${origin}/enrol/${token}`;
+  }
+
+  /** Someone who has enrolled: an owner of an organization of their own, unless told otherwise. By the domain's functions, quickly. */
+  async function enrol(fields: Parameters<typeof make.member>[0] = {}): Promise<Enrolled> {
+    const member = await make.member(fields);
+    const token = (await link(member)).split('/').at(-1) ?? '';
+    await setEnrolmentPassword(em, { token, password: goodPassword }, now);
+    const { secret } = await startEnrolmentTotp(em, token, factors, now);
+    const factor = { kind: 'totp', code: codeAt(secret, now()), name: 'Phone' } as const;
+    const done = await completeEnrolment(em, { token, factor, visitor }, factors, now);
+    return {
+      ...{ orgId: member.orgId, personId: member.userId, roleId: member.roleId, email: `${member.userId}@example.org` },
+      ...{ totpSecret: secret, recoveryCodes: done.recoveryCodes, sessionToken: done.token },
+    };
+  }
+
+  return {
+    ...{ database, owner, make, em, config, origin, console, logLines, now, link, enrol },
+    /** Lets time pass for sessions, links and codes. */
+    pass: (ms: number) => {
+      clock.aheadMs += ms;
+    },
+    /** The code that a person's app shows next: one that they cannot have used yet. */
+    nextCode: (person: Pick<Enrolled, 'totpSecret'>) => {
+      clock.aheadMs += 30_000;
+      return codeAt(person.totpSecret, now());
+    },
+    /** A browser without a window or a script: cookies, forms, headers of its own choosing. */
+    http: (person?: Pick<Enrolled, 'sessionToken'>) => createHttpVisitor(origin, person?.sessionToken),
+  };
+}
+
+export type ConsoleInstallation = Awaited<ReturnType<typeof setupConsole>>;
+
+/** The code that an authenticator app shows at a moment. */
+export const codeAt = (secret: string, at: Date): string =>
+  generateSync({ secret, epoch: Math.floor(at.getTime() / 1000), period: 30 });

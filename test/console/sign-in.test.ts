@@ -1,0 +1,207 @@
+/** Signing in, as it is on the wire. Source: issue of the console, point 1; OWASP ASVS 5.0, V6 and V7. */
+import { describe, expect, it } from 'vitest';
+import { cookieName } from '../../apps/console/web/cookies.ts';
+import { goodPassword, setupConsole } from './setup.ts';
+
+const atSecondFactor = '/sign-in/second-factor';
+
+describe('signing in', () => {
+  it('leads over password and code to the organization, with a new token at each step, in a cookie that no script, no other host and no plain http sees', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol({ name: 'Ada Rivers' });
+    const visitor = t.http();
+    expect(await visitor.get('/')).toMatchObject({ status: 303, to: '/sign-in?to=%2F' });
+
+    const first = await visitor.submit('/sign-in', '/sign-in', { email: ada.email, password: goodPassword });
+
+    expect(first).toMatchObject({ status: 303, to: atSecondFactor });
+    const cookie = first.cookies.find((line) => line.startsWith(cookieName('session', t.origin)));
+    expect(cookie).toMatch(/^__Host-org-api-session-\d+=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Lax$/);
+    const second = await visitor.submit(atSecondFactor, atSecondFactor, { factorCode: t.nextCode(ada) });
+    expect(second).toMatchObject({ status: 303, to: '/' });
+    const after = second.cookies.find((line) => line.startsWith(cookieName('session', t.origin)));
+    expect(after).toMatch(/^__Host-org-api-session-\d+=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Lax$/);
+    expect(after).not.toBe(cookie);
+    expect(await visitor.get('/')).toMatchObject({ status: 303, to: `/o/${ada.orgId}` });
+    expect((await visitor.get(`/o/${ada.orgId}`)).text).toContain('Harbor Family Law');
+  });
+
+  it('with the password alone opens nothing, neither by its own cookie nor by one that was stolen', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const visitor = t.http();
+    await visitor.submit('/sign-in', '/sign-in', { email: ada.email, password: goodPassword });
+    const thief = t.http({ sessionToken: visitor.jar.get(cookieName('session', t.origin)) ?? '' });
+    for (const each of [visitor, thief]) {
+      for (const path of ['/', '/account', `/o/${ada.orgId}`])
+        expect(await each.get(path)).toMatchObject({ status: 303, to: expect.stringContaining(atSecondFactor) });
+    }
+  });
+
+  it('with a recovery code works once per code, and says how many are left', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const [code = ''] = ada.recoveryCodes;
+    const visitor = t.http();
+    await visitor.submit('/sign-in', '/sign-in', { email: ada.email, password: goodPassword });
+    expect(await visitor.submit(atSecondFactor, atSecondFactor, { factorRecovery: code })).toMatchObject({ to: '/' });
+    expect((await visitor.get(`/o/${ada.orgId}`)).text).toContain('9 are left');
+
+    const again = t.http();
+    await again.submit('/sign-in', '/sign-in', { email: ada.email, password: goodPassword });
+    const refused = await again.submit(atSecondFactor, atSecondFactor, { factorRecovery: code });
+    expect(refused.status).toBe(422);
+    expect(refused.text).toContain('role="alert"');
+  });
+
+  it('refuses a wrong password and an unknown address with the same page', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const pages = [];
+    for (const [email, password] of [
+      [ada.email, 'not-the-password-of-ada'],
+      ['nobody@example.org', goodPassword],
+    ] as const) {
+      const { status, text } = await t.http().submit('/sign-in', '/sign-in', { email, password });
+      expect(status).toBe(422);
+      expect(text).not.toContain(password);
+      pages.push(text.replace(/name="_(token|form)" value="[^"]*"/g, '').replaceAll(email, 'ADDRESS'));
+    }
+    expect(pages[0]).toBe(pages[1]);
+  });
+
+  it('is told to wait, with 429, after ten failures, and then the right password waits too', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const visitor = t.http();
+    for (let failure = 1; failure <= 10; failure += 1)
+      await visitor.submit('/sign-in', '/sign-in', { email: ada.email, password: `wrong-password-${failure}` });
+    const waits = await visitor.submit('/sign-in', '/sign-in', { email: ada.email, password: goodPassword });
+    expect(waits.status).toBe(429);
+    t.pass(31_000);
+    const later = await visitor.submit('/sign-in', '/sign-in', { email: ada.email, password: goodPassword });
+    expect(later).toMatchObject({ status: 303, to: atSecondFactor });
+  });
+
+  it('goes on to what was asked for when that is here, and never to another site', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    for (const [to, expected] of [
+      [`/o/${ada.orgId}?x=1`, `/o/${ada.orgId}?x=1`],
+      ['https://evil.example/', '/'],
+      ['//evil.example/', '/'],
+      ['/\\evil.example', '/'],
+      ['/%0d%0aSet-Cookie:x=1', '/%0d%0aSet-Cookie:x=1'],
+      ['javascript:alert(1)', '/'],
+    ] as const) {
+      const visitor = t.http();
+      const query = `?to=${encodeURIComponent(to)}`;
+      const first = await visitor.submit(`/sign-in${query}`, '/sign-in', { email: ada.email, password: goodPassword });
+      const second = await visitor.submit(first.to ?? '', atSecondFactor, { factorCode: t.nextCode(ada) });
+      expect(second).toMatchObject({ status: 303, to: expected });
+    }
+  });
+
+  it('anew ends the session that the browser had', async () => {
+    const t = await setupConsole();
+    const [ada, bo] = [await t.enrol(), await t.enrol()];
+    const visitor = t.http(ada);
+    await visitor.post('/sign-in', {}); // a form without a token changes nothing
+    expect(await visitor.get(`/o/${ada.orgId}`)).toMatchObject({ status: 200 });
+    // The page of somebody who is signed in leads on, so the form is another browser's, opened before.
+    const { text } = await t.http(ada).get('/account');
+    const token = /name="_token" value="([^"]*)"/.exec(text)?.[1] ?? '';
+    await visitor.post('/sign-in', { email: bo.email, password: goodPassword, _token: token });
+    expect(await t.http(ada).get(`/o/${ada.orgId}`)).toMatchObject({ status: 303 });
+  });
+});
+
+describe('a session', () => {
+  it('of one region’s console on localhost stays when its person signs in to another’s beside it', async () => {
+    const [us, ca] = [await setupConsole(), await setupConsole({ REGION: 'ca' })];
+    const [ada, bo] = [await us.enrol(), await ca.enrol()];
+    const browser = us.http(ada);
+    const other = ca.http();
+    await other.submit('/sign-in', '/sign-in', { email: bo.email, password: goodPassword });
+    await other.submit(atSecondFactor, atSecondFactor, { factorCode: ca.nextCode(bo) });
+    // A browser knows no ports: it has the cookies of both, and sends all of them to each.
+    const cookie = [...browser.jar, ...other.jar].map(([name, value]) => `${name}=${value}`).join('; ');
+    for (const [t, person] of [
+      [us, ada],
+      [ca, bo],
+    ] as const)
+      expect((await t.http().get('/account', { headers: { cookie } })).text).toContain(person.email);
+  });
+
+  it('of a console that people open by https is in a cookie of the host alone', () => {
+    for (const kind of ['session', 'visit', 'enrolment', 'told'] as const) {
+      expect(cookieName(kind, 'https://console.example.org')).toBe(`__Host-org-api-${kind}`);
+      expect(cookieName(kind, 'https://console.example.org:8443')).toBe(`__Host-org-api-${kind}`);
+    }
+  });
+
+  it('is not kept alive by what a page asks by itself while nobody is there', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    for (let minutes = 0; minutes < 32; minutes += 8) {
+      await t.http(ada).get(`/o/${ada.orgId}`, { headers: { 'HX-Request': 'true' } });
+      t.pass(8 * 60_000);
+    }
+    expect(await t.http(ada).get(`/o/${ada.orgId}`)).toMatchObject({
+      status: 303,
+      to: expect.stringContaining('/sign-in'),
+    });
+  });
+
+  it('ends after 30 minutes without use, after 12 hours however much it is used, and at once by signing out', async () => {
+    const t = await setupConsole();
+    const minuteMs = 60_000;
+    const [idle, busy, out] = [await t.enrol(), await t.enrol(), await t.enrol()];
+    const alive = async (person: typeof idle) => (await t.http(person).get(`/o/${person.orgId}`)).status === 200;
+    await t.http(out).submit('/account', '/sign-out');
+    expect(await alive(out)).toBe(false);
+
+    t.pass(29 * minuteMs);
+    expect([await alive(idle), await alive(busy)]).toEqual([true, true]);
+    t.pass(31 * minuteMs);
+    expect(await alive(idle)).toBe(false);
+    const anew = await t.enrol();
+    for (let minutes = 0; minutes < 12 * 60 - 25; minutes += 25) {
+      t.pass(25 * minuteMs);
+      expect(await alive(anew)).toBe(true);
+    }
+    t.pass(25 * minuteMs);
+    expect(await alive(anew)).toBe(false);
+  });
+
+  it('can be ended from another one of its person, alone or with all others, and never by somebody else', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const stranger = await t.enrol();
+    const signIn = async () => {
+      const visitor = t.http();
+      await visitor.submit('/sign-in', '/sign-in', { email: ada.email, password: goodPassword });
+      await visitor.submit(atSecondFactor, atSecondFactor, { factorCode: t.nextCode(ada) });
+      return visitor;
+    };
+    const [here, phone, tablet] = [await signIn(), await signIn(), await signIn()];
+    const account = await here.get('/account');
+    const ids = [...account.text.matchAll(/action="\/account\/sessions\/([0-9a-f-]{36})\/end"/g)].map(([, id]) => id);
+    expect(ids.length).toBe(3); // with the one that enrolling began; this browser's own is signed out of instead
+
+    const theirs = `/account/sessions/${ids[0]}/end`;
+    const token = /name="_token" value="([^"]*)"/.exec((await t.http(stranger).get('/account')).text)?.[1] ?? '';
+    expect((await t.http(stranger).post(theirs, { _token: token })).status).toBe(422);
+    expect((await t.http(stranger).get('/account')).status).toBe(200);
+    for (const visitor of [here, phone, tablet]) expect((await visitor.get('/account')).status).toBe(200);
+
+    // Last used first: this browser's, then the others in the order of their requests.
+    await here.submit('/account', theirs);
+    const left = [];
+    for (const visitor of [here, phone, tablet]) left.push((await visitor.get('/account')).status);
+    expect(left.filter((status) => status === 303).length).toBe(1);
+    await here.submit('/account', '/account/sessions/end-others');
+    expect((await here.get('/account')).text).toContain('sessions are over');
+    for (const visitor of [phone, tablet]) expect((await visitor.get('/account')).status).toBe(303);
+  });
+});

@@ -1,0 +1,201 @@
+/**
+ * Webhooks in a real browser, with a real worker and receiver: made, tried out, watched through a failure and its end, sent again, rotated, paused and resumed. Source: issue
+ * of the console, point 3 and "how it will be judged".
+ */
+import type { Page } from 'playwright-core';
+import { afterAll, describe, expect, inject, it } from 'vitest';
+import { verifyDelivery } from '#domain/webhooks/verify.ts';
+import { type Received, startReceiver } from '#test/receiver.ts';
+import { startTestWorker, testNamespace } from '#test/worker.ts';
+import { closeBrowser, expectQuiet, openVisit, picture, ready, screens, violations } from './browser.ts';
+import { setupConsole } from './setup.ts';
+import { hostileAnswer } from './webhook-stories.ts';
+
+const timeout = 240_000;
+const patient = { timeout: 60_000 };
+afterAll(closeBrowser);
+
+/** A console with Temporal, a worker, a receiver that verifies with the secrets it is given, and a browser of an owner. */
+async function setupJourney(screen: keyof typeof screens, schedule: string) {
+  const t = await setupConsole({ TEMPORAL_ADDRESS: inject('temporalAddress'), TEMPORAL_NAMESPACE: testNamespace() });
+  await startTestWorker(t.database, { DELIVERY_SCHEDULE: schedule });
+  const receiver = await startReceiver();
+  const secrets: string[] = [];
+  const isOurs = ({ headers, body }: Received) =>
+    secrets.length === 0 || verifyDelivery({ headers, body, secrets: secrets.slice(-1) }).ok;
+  /** Accepts what verifies, refuses all else. */
+  const verify: typeof receiver.answer = (response, post) =>
+    void response.writeHead(isOurs(post) ? 200 : 400).end('seen');
+  const fail: typeof receiver.answer = (response) => void response.writeHead(503).end(hostileAnswer);
+  receiver.answer = verify;
+  const ada = await t.enrol({ name: 'Ada Rivers' });
+  const professional = await t.make.member({ orgId: ada.orgId, name: 'Bo Lindqvist' });
+  const visit = await openVisit(t.origin, { sessionToken: ada.sessionToken, screen });
+  return {
+    ...{ t, ada, visit, page: visit.page, receiver, secrets, verify, fail },
+    /** Something happens in the organization: a client starts. */
+    cause: () => t.make.grant({ professional }),
+    /** Real deliveries, without tests and probes. */
+    deliveries: () => receiver.received.filter(({ body }) => !body.includes('"test":true')),
+  };
+}
+
+/** Fills in the form for a webhook, and keeps the secret that is shown. */
+async function makeWebhook(page: Page, orgId: string, url: string): Promise<{ id: string; secret: string }> {
+  await page.goto(`/o/${orgId}/webhooks/new`);
+  await page.getByLabel('URL').fill(url);
+  for (const type of ['client.started', 'seat.given']) await page.getByRole('checkbox', { name: type }).check();
+  await page.getByLabel('Description').fill('Case management');
+  await page.getByRole('button', { name: 'Make the webhook' }).click();
+  const secret = await shownSecret(page);
+  const href = await page.getByRole('link', { name: 'Go to the webhook' }).getAttribute('href');
+  return { id: href?.split('/').at(-1) ?? '', secret };
+}
+
+const shownSecret = async (page: Page): Promise<string> =>
+  ((await page.locator('.shown-once code').textContent()) ?? '').trim();
+
+/** A link that looks like a button. */
+const pressed = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).first();
+
+describe.each(Object.keys(screens) as (keyof typeof screens)[])('on a %s screen', (screen) => {
+  it('a webhook is made, tried out and proven to verify; an event is watched through a failure until it arrives, and sent again', {
+    timeout,
+  }, async () => {
+    const j = await setupJourney(screen, '4s,4s,4s,4s');
+    const { page, receiver } = j;
+    const { id, secret } = await makeWebhook(page, j.ada.orgId, `${receiver.url}/hooks`);
+    j.secrets.push(secret);
+
+    await pressed(page, 'I have kept it: send a test event').click();
+    await page.getByRole('radio', { name: 'seat.given' }).check();
+    await pressed(page, 'Send it').click();
+    await page.getByRole('heading', { name: 'The receiver accepted it' }).waitFor(patient);
+    expect(await violations(page)).toEqual([]);
+    await picture(page, `journey-tested-${screen}`);
+    expect(receiver.received.map(({ body }) => JSON.parse(body.toString()))).toMatchObject([
+      { type: 'seat.given', test: true },
+    ]);
+
+    await pressed(page, 'Check that it verifies signatures').click();
+    await pressed(page, 'Send both').click();
+    await page.getByRole('heading', { name: 'It verifies' }).waitFor(patient);
+    expect(await violations(page)).toEqual([]);
+    await picture(page, `journey-verified-${screen}`);
+    expect(receiver.received).toHaveLength(3);
+
+    receiver.answer = j.fail;
+    await page.goto(`/o/${j.ada.orgId}/webhooks/${id}`);
+    await page.getByText('The receiver verifies: it accepted').waitFor();
+    await j.cause();
+    await expect.poll(() => j.deliveries().length, patient).toBe(1);
+    await page.goto(`/o/${j.ada.orgId}/webhooks/${id}/deliveries`);
+    await page.getByText(/answered 503; next attempt/).waitFor(patient);
+    await page.getByRole('link', { name: 'client.started' }).click();
+    await page.getByRole('heading', { name: 'Attempt 2' }).waitFor(patient);
+    await picture(page, `journey-failing-${screen}`);
+    receiver.answer = j.verify;
+    // Nobody reloads: the page follows by itself.
+    await page.locator('#delivery .badge', { hasText: 'delivered' }).waitFor(patient);
+    await page.getByRole('button', { name: 'Redeliver' }).waitFor();
+    expect(await violations(page)).toEqual([]);
+    await picture(page, `journey-recovered-${screen}`);
+    const attempts = j.deliveries().length;
+    expect(attempts).toBeGreaterThan(2);
+
+    // What the page shows of an attempt is what the receiver got.
+    await page.getByRole('link', { name: 'Request and answer of attempt 1', exact: true }).click();
+    const [first] = j.deliveries();
+    const shown = await page.getByRole('region', { name: 'the headers' }).textContent();
+    for (const name of ['Service-Signature', 'webhook-id', 'webhook-signature', 'webhook-attempt', 'webhook-sequence'])
+      expect(shown).toContain(`${name}: ${first?.headers[name.toLowerCase()]}`);
+    expect((await page.getByRole('region', { name: 'the body' }).textContent())?.trim()).toBe(first?.body.toString());
+    expect(await page.getByRole('region', { name: 'The receiver’s answer' }).textContent()).toContain('<script>');
+    expect(await page.title()).not.toContain('taken over');
+    expect(await violations(page)).toEqual([]);
+    await picture(page, `journey-attempt-${screen}`);
+
+    await page.goBack();
+    await ready(page);
+    await page.getByRole('button', { name: 'Redeliver' }).click();
+    await page.getByText('It is sent again').waitFor();
+    await expect.poll(() => j.deliveries().length, patient).toBe(attempts + 1);
+    const events = new Set(j.deliveries().map(({ headers }) => headers['webhook-id']));
+    expect(events.size).toBe(1);
+    await page.locator('#delivery .badge', { hasText: 'delivered' }).waitFor(patient);
+    expectQuiet(j.visit);
+  });
+
+  it('a secret is rotated and both sign; a pause keeps events, a resume probes first, and what failed is sent again', {
+    timeout,
+  }, async () => {
+    const j = await setupJourney(screen, '1h,1h,1h');
+    const { page, receiver } = j;
+    const { id, secret } = await makeWebhook(page, j.ada.orgId, `${receiver.url}/hooks`);
+    const at = (rest: string) => `/o/${j.ada.orgId}/webhooks/${id}${rest}`;
+
+    await page.goto(at('/rotate'));
+    await page.getByLabel('Both secrets sign for').selectOption('168');
+    await page.getByRole('button', { name: 'Make the new secret' }).click();
+    const next = await shownSecret(page);
+    await page.getByRole('rowheader', { name: 'replaced' }).waitFor();
+    await j.cause();
+    await expect.poll(() => j.deliveries().length, patient).toBe(1);
+    const [first] = j.deliveries();
+    const { headers, body } = first ?? { headers: {} as Received['headers'], body: Buffer.alloc(0) };
+    for (const known of [secret, next]) {
+      const checks = verifyDelivery({ headers, body, secrets: [known] }).checks;
+      expect(checks.filter(({ ok }) => !ok)).toEqual([]);
+    }
+    expect(headers['webhook-signature']?.toString().split(' ')).toHaveLength(2);
+
+    await page.goto(at(''));
+    await pressed(page, 'Pause…').click();
+    await page.getByRole('button', { name: 'Pause it' }).click();
+    await page.getByText('The webhook is paused').waitFor();
+    await j.cause();
+    await page.goto(at('/deliveries'));
+    await page.getByText('kept until the webhook is resumed').waitFor(patient);
+    receiver.answer = j.fail;
+    await page.goto(at('/resume'));
+    await page.getByRole('button', { name: 'Resume it' }).click();
+    await page.getByText('The receiver did not accept the probe').waitFor(patient);
+    expect(await violations(page)).toEqual([]);
+    await picture(page, `journey-probe-refused-${screen}`);
+    expect(j.deliveries()).toHaveLength(1);
+    receiver.answer = j.verify;
+    await page.getByRole('button', { name: 'Resume it' }).click();
+    await page.getByText('The receiver accepted the probe').waitFor(patient);
+    await expect.poll(() => j.deliveries().length, patient).toBe(2);
+
+    // The next one fails, and waits an hour; all that failed is sent again at once.
+    receiver.answer = j.fail;
+    await j.cause();
+    await expect.poll(() => j.deliveries().length, patient).toBe(3);
+    await page.goto(at('/deliveries?state=waiting'));
+    await page.getByText(/answered 503; next attempt in 1 h/).waitFor(patient);
+    receiver.answer = j.verify;
+    await page.goto(at('/redeliver'));
+    await page.getByRole('button', { name: 'Send what failed again' }).click();
+    await page.getByText('All of it was sent again.').waitFor(patient);
+    await picture(page, `journey-redelivered-${screen}`);
+    await expect.poll(() => j.deliveries().length, patient).toBe(4);
+    await page.goto(at('/deliveries'));
+    await expect.poll(() => page.locator('#deliveries .badge', { hasText: 'delivered' }).count(), patient).toBe(3);
+
+    // One more fails; it is retried at once, and given up.
+    receiver.answer = j.fail;
+    await j.cause();
+    await page.goto(at('/deliveries'));
+    await page.getByText(/answered 503; next attempt in 1 h/).waitFor(patient);
+    await page.getByRole('link', { name: 'client.started' }).first().click();
+    await page.getByRole('button', { name: 'Retry now' }).click();
+    await page.getByText('The next attempt is made now.').waitFor();
+    await page.getByRole('heading', { name: 'Attempt 2' }).waitFor(patient);
+    await pressed(page, 'Cancel…').click();
+    await page.getByRole('button', { name: 'Cancel it for good' }).click();
+    await page.locator('#delivery .badge', { hasText: 'cancelled' }).waitFor();
+    expect(await violations(page)).toEqual([]);
+    expectQuiet(j.visit);
+  });
+});

@@ -1,0 +1,266 @@
+/** Webhooks as people keep them. Source: issue of the console, point 3; design, sections 6 and 7. */
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { readLedger } from '#domain/webhooks/ledger.ts';
+import { webhooksPerOrganization } from '#domain/webhooks/limits.ts';
+import { verifySnippets } from '../../apps/console/pages/webhooks/verify-snippets.ts';
+import { type ConsoleInstallation, type Enrolled, setupConsole } from './setup.ts';
+import { makeDeliveries, makeWebhook } from './webhook-stories.ts';
+
+const fields = {
+  ...{ url: 'https://hooks.example.com/events?token=fjord', eventTypes: ['client.started', 'seat.given'] },
+  description: 'Case management',
+};
+
+async function setup(settings: Record<string, string> = {}) {
+  const t = await setupConsole(settings);
+  const ada = await t.enrol({ name: 'Ada Rivers' });
+  const visitor = t.http(ada);
+  const at = (rest: string) => `/o/${ada.orgId}/webhooks${rest}`;
+  /** Sends a form of the page at the same address. */
+  const submit = (rest: string, values: Record<string, string | string[]> = {}) =>
+    visitor.submit(at(rest), at(rest), values);
+  return { ...t, ada, visitor, at, submit };
+}
+
+const deeds = async ({ owner }: Pick<ConsoleInstallation, 'owner'>, action: string) =>
+  (
+    await owner.pool.query<{ personId: string; detail: Record<string, unknown> }>(
+      `select person_id as "personId", detail from activity where action = $1 order by at, id`,
+      [action],
+    )
+  ).rows;
+
+const webhookRows = async ({ owner }: Pick<ConsoleInstallation, 'owner'>, { orgId }: Pick<Enrolled, 'orgId'>) =>
+  (
+    await owner.pool.query<{ id: string; url: string; description: string; types: string[]; state: string }>(
+      'select id, url, description, event_types as types, state from webhook where organization_id = $1 order by created_at',
+      [orgId],
+    )
+  ).rows;
+
+describe('making a webhook', () => {
+  it('shows its secret once, with how to verify, and nowhere again; the log says who made it, without the URL’s token', async () => {
+    const t = await setup();
+    const made = await t.submit('/new', fields);
+    expect(made.status).toBe(200);
+    const [secret = ''] = /whsec_[A-Za-z0-9+/]{32}/.exec(made.text) ?? [];
+    expect(secret).not.toBe('');
+    for (const { language } of verifySnippets) expect(made.text).toContain(`>${language}</summary>`);
+    const [webhook] = await webhookRows(t, t.ada);
+    expect(webhook).toMatchObject({ url: fields.url, description: fields.description, types: fields.eventTypes });
+    for (const rest of ['', '/edit', '/rotate', '/test', '/verify', '/deliveries']) {
+      const { status, text } = await t.visitor.get(t.at(`/${webhook?.id}${rest}`));
+      expect([rest, status, text.includes(secret)]).toEqual([rest, 200, false]);
+    }
+    expect(await deeds(t, 'webhook.create')).toEqual([
+      {
+        personId: t.ada.personId,
+        detail: { webhookId: webhook?.id, host: 'hooks.example.com', eventTypes: fields.eventTypes },
+      },
+    ]);
+    for (const hidden of [secret, 'fjord', 'Case management']) expect(t.logLines.join('')).not.toContain(hidden);
+  });
+
+  it('says why a URL is refused and how to mend it, keeps what was typed, and makes nothing', async () => {
+    const t = await setup({ WEBHOOK_ALLOW: '' });
+    for (const [url, why] of [
+      ['http://hooks.example.com/', 'does not begin with https://'],
+      ['https://10.0.0.8/events', 'not public'],
+      ['https://[::ffff:169.254.169.254]/', 'not public'],
+      ['https://ada:pass@hooks.example.com/', 'user name or password'],
+      ['https://metadata.internal/', 'only exists inside a network'],
+      ['nothing at all', 'holds a space'],
+      ['', 'The URL is missing.'],
+    ] as const) {
+      const refused = await t.submit('/new', { ...fields, url });
+      expect([url, refused.status]).toEqual([url, 422]);
+      expect(refused.text).toContain(why);
+      expect(refused.text).toContain(`value="${url}"`);
+      expect(refused.text).toContain('value="Case management"');
+    }
+    const none = await t.submit('/new', { ...fields, eventTypes: [] });
+    expect(none.text).toContain('one event type at least');
+    expect(await webhookRows(t, t.ada)).toEqual([]);
+  });
+
+  it('explains the most there can be, instead of a form', async () => {
+    const t = await setup();
+    const form = await t.visitor.get(t.at('/new'));
+    for (let count = 0; count < webhooksPerOrganization; count += 1) await makeWebhook(t, t.ada);
+    const { text } = await t.visitor.get(t.at('/new'));
+    expect(text).toContain('20 webhooks, the most there can be');
+    expect(text).not.toContain('name="url"');
+    // A form that was open before is refused in the same words.
+    const late = await t.visitor.submit(form, t.at('/new'), fields);
+    expect(late.status).toBe(422);
+    expect(late.text).toContain('20 webhooks, the most there can be');
+    expect(await webhookRows(t, t.ada)).toHaveLength(webhooksPerOrganization);
+  });
+
+  it('with a description that is markup or turns text around shows it, and does nothing else', async () => {
+    const t = await setup();
+    await t.submit('/new', { ...fields, description: '<img src=x onerror=alert(1)> \u202Egnillib' });
+    const [webhook] = await webhookRows(t, t.ada);
+    for (const rest of ['', `/${webhook?.id}`, `/${webhook?.id}/delete`]) {
+      const { text } = await t.visitor.get(t.at(rest));
+      expect(text).not.toContain('<img src=x');
+      expect(text).not.toContain('\u202E');
+      expect(text).toContain('U+202E');
+    }
+  });
+});
+
+describe('changing a webhook', () => {
+  it('changes what is different alone, and the log says what', async () => {
+    const t = await setup();
+    const { id } = await makeWebhook(t, t.ada);
+    const same = { url: 'https://hooks.example.com/events', description: 'Case management' };
+    const types = ['client.started', 'client.ended', 'seat.given'];
+    const unchanged = await t.submit(`/${id}/edit`, { ...same, eventTypes: types });
+    expect(unchanged.to).toBe(t.at(`/${id}`));
+    expect(await deeds(t, 'webhook.change')).toEqual([]);
+    await t.submit(`/${id}/edit`, { ...same, eventTypes: ['seat.ended'] });
+    expect(await deeds(t, 'webhook.change')).toMatchObject([
+      { personId: t.ada.personId, detail: { webhookId: id, changed: ['eventTypes'], eventTypes: ['seat.ended'] } },
+    ]);
+    const refused = await t.submit(`/${id}/edit`, { ...same, url: 'https://192.168.0.1/', eventTypes: types });
+    expect(refused.text).toContain('not public');
+    expect(await webhookRows(t, t.ada)).toMatchObject([{ url: same.url, types: ['seat.ended'] }]);
+  });
+
+  it('to a new secret shows that once and how long both sign; an overlap of 8 days is refused', async () => {
+    const t = await setup();
+    const { id, secret } = await makeWebhook(t, t.ada);
+    expect((await t.submit(`/${id}/rotate`, { overlapHours: String(8 * 24) })).status).toBe(422);
+    const rotated = await t.submit(`/${id}/rotate`, { overlapHours: '168' });
+    const [next = ''] = /whsec_[A-Za-z0-9+/]{32}/.exec(rotated.text) ?? [];
+    expect(next).not.toBe('');
+    expect(next).not.toBe(secret);
+    const { text } = await t.visitor.get(t.at(`/${id}`));
+    expect(text).toContain('newest');
+    expect(text).toContain('>replaced<');
+    const endsAt = /replaced[\s\S]*?until <time datetime="([^"]+)"/.exec(text)?.[1] ?? '';
+    const days = (Date.parse(endsAt) - Date.now()) / 86_400_000;
+    expect(days).toBeGreaterThan(6.99);
+    expect(days).toBeLessThanOrEqual(7);
+    const alone = await t.submit(`/${id}/rotate`, { overlapHours: '0' });
+    expect(alone.text).toContain('has stopped signing');
+    expect((await t.visitor.get(t.at(`/${id}`))).text).not.toContain('>replaced<');
+  });
+
+  it('asks for a fresh second factor, but looking, testing and sending again do not', async () => {
+    const t = await setup();
+    const { id } = await makeWebhook(t, t.ada);
+    t.pass(6 * 60_000);
+    for (const [rest, values] of [
+      ['/new', fields],
+      [`/${id}/edit`, fields],
+      [`/${id}/rotate`, { overlapHours: '0' }],
+      [`/${id}/pause`, {}],
+      [`/${id}/delete`, {}],
+    ] as const)
+      expect((await t.submit(rest, { ...values })).text).toContain('Confirm that it is you');
+    expect(await webhookRows(t, t.ada)).toMatchObject([{ id, state: 'active' }]);
+    const test = await t.submit(`/${id}/test`, { type: 'client.started' });
+    expect(test.text).not.toContain('Confirm that it is you');
+  });
+});
+
+describe('without Temporal', () => {
+  it('pages say what works and what waits; tests and checks are refused in words, and leave no line that says they were made', async () => {
+    const t = await setup();
+    const { id } = await makeWebhook(t, t.ada);
+    expect((await t.visitor.get(t.at(`/${id}`))).text).toContain('not connected to Temporal');
+    for (const [rest, values] of [
+      ['/test', { type: 'client.started' }],
+      ['/verify', {}],
+    ] as const) {
+      const refused = await t.submit(`/${id}${rest}`, { ...values });
+      expect(refused.status).toBe(422);
+      expect(refused.text).toContain('TEMPORAL_ADDRESS');
+    }
+    expect([...(await deeds(t, 'webhook.test')), ...(await deeds(t, 'webhook.verify'))]).toEqual([]);
+  });
+
+  it('a Temporal that does not answer is explained, and the page comes back in seconds', async () => {
+    const t = await setupConsole({ TEMPORAL_ADDRESS: '127.0.0.1:9' });
+    const ada = await t.enrol();
+    const { id } = await makeWebhook(t, ada);
+    const path = `/o/${ada.orgId}/webhooks/${id}/test`;
+    const refused = await t.http(ada).submit(path, path, { type: 'client.started' });
+    expect(refused.status).toBe(422);
+    expect(refused.text).toContain('does not answer right now');
+    expect(refused.text).not.toContain('127.0.0.1');
+  });
+
+  it('a webhook is paused, and resumed without the probe that cannot be sent', async () => {
+    const t = await setup();
+    const webhook = await makeWebhook(t, t.ada);
+    await makeDeliveries(t, webhook);
+    const { id } = webhook;
+    expect((await t.visitor.get(t.at(`/${id}/pause`))).text).toContain('1 delivery waits now');
+    expect((await t.submit(`/${id}/pause`)).to).toBe(t.at(`/${id}`));
+    const told = await t.visitor.get(t.at(`/${id}`));
+    expect(told.text).toContain('The webhook is paused');
+    expect((await t.visitor.get(t.at(`/${id}/resume`))).text).toContain('1 delivery');
+    const refused = await t.submit(`/${id}/resume`);
+    expect(refused.text).toContain('Or resume without it.');
+    expect(await webhookRows(t, t.ada)).toMatchObject([{ state: 'parked' }]);
+    await t.submit(`/${id}/resume`, { withoutProbe: 'on' });
+    expect(await webhookRows(t, t.ada)).toMatchObject([{ state: 'active' }]);
+  });
+});
+
+describe('deleting a webhook', () => {
+  it('says beforehand what is given up, cancels just that, and leaves what was sent to be seen', async () => {
+    const t = await setup();
+    const webhook = await makeWebhook(t, t.ada);
+    const { waiting, delivered } = await makeDeliveries(t, webhook);
+    const asked = await t.visitor.get(t.at(`/${webhook.id}/delete`));
+    expect(asked.text).toContain('1 open delivery');
+    const deleted = await t.visitor.submit(asked, t.at(`/${webhook.id}/delete`));
+    expect(deleted.to).toBe(t.at(''));
+    expect((await t.visitor.get(t.at(''))).text).not.toContain(webhook.id);
+    const page = await t.visitor.get(t.at(`/${webhook.id}`));
+    expect(page.text).toContain('This webhook is deleted');
+    expect(page.text).not.toContain('/rotate"');
+    const states = await t.owner.pool.query(
+      'select event_id, state from delivery where event_id = any ($1) order by created_at',
+      [[waiting, delivered]],
+    );
+    expect(states.rows).toEqual([
+      { event_id: delivered, state: 'delivered' },
+      { event_id: waiting, state: 'cancelled' },
+    ]);
+    expect(await readLedger(t.owner.pool)).toMatchObject({ cancelled: 1, difference: 0 });
+    for (const rest of ['/edit', '/rotate', '/test', '/pause'])
+      expect((await t.visitor.get(t.at(`/${webhook.id}${rest}`))).status).toBe(200);
+    expect((await t.submit(`/${webhook.id}/edit`, fields)).text).toContain('The webhook is deleted');
+  });
+});
+
+it('the lines that people copy to verify are those of the sample receivers, which are tested with real deliveries', () => {
+  const files = {
+    Node: 'node/verify.mjs',
+    Python: 'python/verify.py',
+    Go: 'go/verify.go',
+    Java: 'java/src/main/java/receiver/Verify.java',
+    Rust: 'rust/src/verify.rs',
+  };
+  // The name of what verifies, and the call as both have it.
+  const essence = {
+    Node: ["from 'standardwebhooks'", '.verify(body, '],
+    Python: ['from standardwebhooks import Webhook', '.verify(body, headers)'],
+    Go: ['verifier, err := standardwebhooks.NewWebhook(', 'return verifier.Verify(body, '],
+    Java: ['new com.standardwebhooks.Webhook(', '.verify(new String(body, StandardCharsets.UTF_8), headers)'],
+    Rust: ['standardwebhooks::Webhook::new(', '?.verify(body, headers)?'],
+  };
+  for (const { language, code } of verifySnippets) {
+    const sample = readFileSync(new URL(`../receivers/${files[language]}`, import.meta.url), 'utf8');
+    for (const part of essence[language]) {
+      expect([language, code.includes(part), part]).toEqual([language, true, part]);
+      expect([language, sample.includes(part), part]).toEqual([language, true, part]);
+    }
+  }
+});
