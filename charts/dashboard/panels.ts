@@ -1,0 +1,235 @@
+/** One panel: what it tells, its unit in Grafana's words, and expressions with their legends. `self` stands for the labels that select the chosen regions. */
+export interface Panel {
+  title: string;
+  /** Why one looks at it, for whoever does at night. */
+  description: string;
+  unit: 'reqps' | 'ops' | 's' | 'percentunit' | 'short' | 'bytes' | 'dateTimeFromNow';
+  kind: 'timeseries' | 'stat';
+  queries: readonly [expression: string, legend: string][];
+  /** A stat turns red from here on. */
+  redFrom?: number;
+}
+
+/** A row of panels. */
+export interface Row {
+  title: string;
+  panels: readonly Panel[];
+}
+
+const reads = 'region=~"$region",operation!~"livez|readyz"';
+const self = 'region=~"$region"';
+
+function lines(title: string, description: string, unit: Panel['unit'], ...queries: Panel['queries']): Panel {
+  return { title, description, unit, kind: 'timeseries', queries };
+}
+
+function figure(title: string, description: string, expression: string, redFrom?: number): Panel {
+  return {
+    title,
+    description,
+    unit: 'short',
+    kind: 'stat',
+    queries: [[expression, '{{region}}']],
+    ...(redFrom === undefined ? {} : { redFrom }),
+  };
+}
+
+const readsRow: Row = {
+  title: 'Reads',
+  panels: [
+    lines('Answers', 'Reads a second by operation.', 'reqps', [
+      `sum by (region, operation) (rate(org_api_request_duration_seconds_count{${reads}}[$__rate_interval]))`,
+      '{{region}} {{operation}}',
+    ]),
+    lines('Refusals and faults', 'Answers that are no 2xx or 304, by status.', 'reqps', [
+      `sum by (region, status) (rate(org_api_request_duration_seconds_count{${reads},status!~"2..|304"}[$__rate_interval]))`,
+      '{{region}} {{status}}',
+    ]),
+    lines('Share of 5xx', 'The promise is 0.1 % over 30 days.', 'percentunit', [
+      `(sum by (region) (rate(org_api_request_duration_seconds_count{${reads},status=~"5.."}[5m])) or sum by (region) (up{${self}}) * 0) / sum by (region) (rate(org_api_request_duration_seconds_count{${reads}}[5m]))`,
+      '{{region}}',
+    ]),
+    lines(
+      'Time to answer',
+      'Of good answers. The promise is 250 ms for 99 %.',
+      's',
+      ...[0.5, 0.95, 0.99].map((share): [string, string] => [
+        `histogram_quantile(${share}, sum by (region, le) (rate(org_api_request_duration_seconds_bucket{${reads},status=~"2..|304"}[$__rate_interval])))`,
+        `{{region}} p${share * 100}`,
+      ]),
+    ),
+    lines(
+      'Limiter',
+      'Refusals with 429, and pods that limit without Redis.',
+      'short',
+      [
+        `sum by (region) (rate(org_api_request_duration_seconds_count{${reads},status="429"}[$__rate_interval]))`,
+        '{{region}} 429 a second',
+      ],
+      [`sum by (region) (org_api_limiter_without_redis{${self}})`, '{{region}} pods without Redis'],
+      [
+        `sum by (region, mode) (increase(org_api_limiter_switches_total{${self}}[$__rate_interval]))`,
+        '{{region}} switches to {{mode}}',
+      ],
+    ),
+    lines('Failed authentications', 'Refused with 401.', 'reqps', [
+      `sum by (region) (rate(org_api_failed_authentications_total{${self}}[$__rate_interval]))`,
+      '{{region}}',
+    ]),
+    lines(
+      'Activity log',
+      'Lines that share one insert, and lines that were refused: each is a read without an answer.',
+      'short',
+      [
+        `sum by (region) (rate(org_api_activity_lines_per_insert_sum{${self}}[$__rate_interval])) / sum by (region) (rate(org_api_activity_lines_per_insert_count{${self}}[$__rate_interval]))`,
+        '{{region}} lines an insert',
+      ],
+      [
+        `sum by (region) (increase(org_api_activity_lines_refused_total{${self}}[$__rate_interval]))`,
+        '{{region}} refused',
+      ],
+    ),
+  ],
+};
+
+const webhooksRow: Row = {
+  title: 'Webhooks',
+  panels: [
+    figure('Ledger difference', 'Must be 0.', `max by (region) (org_api_ledger_difference{${self}})`, 1),
+    figure(
+      'Overdue',
+      'Deliveries of active webhooks more than a minute late.',
+      `max by (region) (org_api_ledger_overdue{${self}})`,
+      1,
+    ),
+    figure('Waiting', 'Deliveries that wait for an attempt.', `max by (region) (org_api_ledger_waiting{${self}})`),
+    figure('Parked', 'Deliveries of parked webhooks.', `max by (region) (org_api_ledger_parked{${self}})`),
+    lines(
+      'Events',
+      'Deliveries that events made, and those that workers took up, a second.',
+      'ops',
+      [`max by (region) (deriv(org_api_ledger_obligations{${self}}[5m]))`, '{{region}} made'],
+      [`sum by (region) (rate(org_api_deliveries_claimed_total{${self}}[$__rate_interval]))`, '{{region}} claimed'],
+    ),
+    lines('Attempts by outcome', 'postponed is a fault of our own.', 'ops', [
+      `sum by (region, outcome) (rate(org_api_delivery_attempt_duration_seconds_count{${self}}[$__rate_interval]))`,
+      '{{region}} {{outcome}}',
+    ]),
+    lines('Failed attempts by cause', 'The cause is a code that orgctl delivery show explains.', 'ops', [
+      `sum by (region, cause) (rate(org_api_delivery_attempt_duration_seconds_count{${self},outcome!="delivered"}[$__rate_interval]))`,
+      '{{region}} {{cause}}',
+    ]),
+    lines(
+      'Time to the first attempt',
+      'From the event to its first post.',
+      's',
+      ...[0.5, 0.95, 0.99].map((share): [string, string] => [
+        `histogram_quantile(${share}, sum by (region, le) (rate(org_api_delivery_first_attempt_delay_seconds_bucket{${self}}[$__rate_interval])))`,
+        `{{region}} p${share * 100}`,
+      ]),
+    ),
+    lines('Time of an attempt', 'How long receivers take, p95.', 's', [
+      `histogram_quantile(0.95, sum by (region, le) (rate(org_api_delivery_attempt_duration_seconds_bucket{${self}}[$__rate_interval])))`,
+      '{{region}} p95',
+    ]),
+    lines(
+      'Ledger',
+      'Deliveries by what became of them.',
+      'short',
+      ...(['delivered', 'waiting', 'parked', 'exhausted', 'cancelled'] as const).map((state): [string, string] => [
+        `max by (region) (org_api_ledger_${state}{${self}})`,
+        `{{region}} ${state}`,
+      ]),
+    ),
+    lines(
+      'Webhooks that are not well',
+      'failing: only failures lately; parked: after 72 hours of them; paused: by a person.',
+      'short',
+      [`max by (region, state) (org_api_webhooks{${self}})`, '{{region}} {{state}}'],
+      [`sum by (region) (increase(org_api_webhooks_parked_total{${self}}[1h]))`, '{{region}} parked within an hour'],
+    ),
+    lines(
+      'Mended',
+      'Deliveries that had lost their workflow, and those moved with their webhook.',
+      'ops',
+      [`sum by (region) (rate(org_api_deliveries_repaired_total{${self}}[$__rate_interval]))`, '{{region}} repaired'],
+      [
+        `sum by (region, state) (rate(org_api_deliveries_mended_total{${self}}[$__rate_interval]))`,
+        '{{region}} became {{state}}',
+      ],
+    ),
+    lines('Wait in Temporal', 'Age of the oldest task of each queue.', 's', [
+      `max by (region, queue, kind) (org_api_queue_backlog_age_seconds{${self}})`,
+      '{{region}} {{queue}} {{kind}}',
+    ]),
+    lines('Tasks in Temporal', 'Tasks that wait for a worker.', 'short', [
+      `max by (region, queue, kind) (org_api_queue_backlog_tasks{${self}})`,
+      '{{region}} {{queue}} {{kind}}',
+    ]),
+  ],
+};
+
+const platformRow: Row = {
+  title: 'Platform',
+  panels: [
+    lines('Pods', 'Pods whose metrics are read.', 'short', [
+      `sum by (region, component) (up{${self}})`,
+      '{{region}} {{component}}',
+    ]),
+    lines('Processor', 'Cores in use by each pod.', 'short', [
+      `sum by (region, component, pod) (rate(process_cpu_seconds_total{${self}}[$__rate_interval]))`,
+      '{{region}} {{pod}}',
+    ]),
+    lines('Memory', 'Resident memory of each pod.', 'bytes', [
+      `process_resident_memory_bytes{${self}}`,
+      '{{region}} {{pod}}',
+    ]),
+    lines('Event loop', 'Lag of Node’s event loop, p99.', 's', [
+      `nodejs_eventloop_lag_p99_seconds{${self}}`,
+      '{{region}} {{pod}}',
+    ]),
+    lines('Database pool of the API', 'Connections by state; waiting are requests without one.', 'short', [
+      `sum by (region, state) (org_api_database_connections{${self}})`,
+      '{{region}} {{state}}',
+    ]),
+    lines(
+      'Since maintenance, ledger and Temporal',
+      'Seconds since each was last done or heard of.',
+      's',
+      [
+        `time() - max by (region) (org_api_maintenance_last_round_timestamp_seconds{${self}})`,
+        '{{region}} maintenance',
+      ],
+      [`time() - max by (region) (org_api_ledger_read_timestamp_seconds{${self}})`, '{{region}} ledger'],
+      [`time() - min by (region) (org_api_temporal_answered_timestamp_seconds{${self}})`, '{{region}} Temporal'],
+    ),
+    lines('Grants ended by time', 'Access that ended because its end had passed.', 'short', [
+      `sum by (region) (increase(org_api_grants_ended_total{${self}}[$__rate_interval]))`,
+      '{{region}}',
+    ]),
+    figure(
+      'Workers of the current version',
+      'Of Temporal’s deployment; fewer than all only during a rollout.',
+      `sum by (region) (org_api_worker_version_is_current{${self}})`,
+    ),
+    figure(
+      'Refused settings',
+      'Files of secrets whose new value cannot be used.',
+      `sum by (region) (org_api_setting_refused{${self}})`,
+      1,
+    ),
+    figure(
+      'Default partition',
+      'Bytes of the activity log outside its months.',
+      `max by (region) (org_api_activity_default_partition_bytes{${self}})`,
+      1,
+    ),
+    lines('Secrets read again', 'New values that running pods took from their files.', 'short', [
+      `sum by (region, setting) (increase(org_api_setting_changes_total{${self}}[$__rate_interval]))`,
+      '{{region}} {{setting}}',
+    ]),
+  ],
+};
+
+/** All rows, top to bottom. */
+export const rows: readonly Row[] = [readsRow, webhooksRow, platformRow];

@@ -1,0 +1,60 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+
+/** What identifies a build: by which Temporal tells versions of workers apart, and a registry images. */
+export interface Build {
+  /** `<version>-<commit>`, and with changes that are not committed a hash of them. Fit for a tag and a label. */
+  buildId: string;
+  /** The commit, 40 hex digits. */
+  revision: string;
+  /** Time of the commit, seconds since 1970: every file of the image has it. */
+  epochSeconds: number;
+  /** URL of the repository without any credentials; null when git knows none. */
+  source: string | null;
+}
+
+/** What an image is built from; changes elsewhere leave the build id alone. */
+const inputs = ['apps', 'workflows', 'charts/image', 'package.json', 'package-lock.json', '.npmrc', 'LICENSE'];
+
+/** Asks git about the checkout. @throws when it is none. */
+export function describeBuild(repository: string): Build {
+  const git = (...args: string[]) => execFileSync('git', args, { cwd: repository, encoding: 'utf8', stdio: 'pipe' });
+  const { version } = JSON.parse(readFileSync(path.join(repository, 'package.json'), 'utf8')) as { version: string };
+  const revision = git('rev-parse', 'HEAD').trim();
+  return {
+    buildId: [version, revision.slice(0, 12), hashChanges(repository, git)].filter(Boolean).join('-'),
+    revision,
+    epochSeconds: Number(git('log', '-1', '--format=%ct')),
+    source: findSource(git),
+  };
+}
+
+/** Eight hex digits of what differs from the commit, so that two images of one checkout have two ids; null when nothing does. */
+function hashChanges(repository: string, git: (...args: string[]) => string): string | null {
+  const names = git('ls-files', '--modified', '--deleted', '--others', '--exclude-standard', '-z', '--', ...inputs);
+  const staged = git('diff', '--cached', '--name-only', '-z', '--', ...inputs);
+  const files = [...new Set(`${names}${staged}`.split('\0').filter(Boolean))].sort();
+  if (files.length === 0) return null;
+  const hash = createHash('sha256');
+  for (const file of files) hash.update(`\0${file}\0`).update(readOrEmpty(path.join(repository, file)));
+  return hash.digest('hex').slice(0, 8);
+}
+
+function readOrEmpty(file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch {
+    return Buffer.alloc(0);
+  }
+}
+
+function findSource(git: (...args: string[]) => string): string | null {
+  try {
+    const url = git('remote', 'get-url', 'origin').trim();
+    return url.replace(/^(\w+:\/\/)[^@/]*@/, '$1');
+  } catch {
+    return null;
+  }
+}

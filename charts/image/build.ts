@@ -1,0 +1,110 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { type Build, describeBuild } from './build-id.ts';
+import { imageConfig } from './image-config.ts';
+import { getModules } from './modules.ts';
+
+/**
+ * `npm run -s image -- [--tag NAME:TAG] [--build-id ID] [--archive FILE]`: builds the image of all apps with buildah, without a daemon and without pulling. Prints one JSON document:
+ * `{"image", "archive", "buildId", "imageId", "bytes", "rootfsSha256"}`; progress goes to standard error.
+ *
+ * One commit gives one image id on machines with the same Debian libraries. `--build-id` names another build of the same sources, for trying upgrades: only a variable and a label differ.
+ */
+const usage = `Usage: npm run -s image -- [options]
+
+  --tag NAME:TAG     name of the image (localhost/org-api:BUILD_ID)
+  --build-id ID      instead of the one that version and commit give
+  --archive FILE     where to write it, as docker load, kind load and ctr import take it (.org-api/image/BUILD_ID.tar)
+  --print-build-id   print the build id and build nothing
+`;
+const repository = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+const report = (line: string) => process.stderr.write(`image: ${line}\n`);
+
+try {
+  const { values } = parseArgs({
+    options: {
+      ...{ tag: { type: 'string' }, 'build-id': { type: 'string' }, archive: { type: 'string' } },
+      ...{ 'print-build-id': { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+    },
+  });
+  const described = describeBuild(repository);
+  const build = { ...described, buildId: values['build-id'] ?? described.buildId };
+  if (values.help) process.stdout.write(usage);
+  else if (values['print-build-id']) process.stdout.write(`${build.buildId}\n`);
+  else process.stdout.write(`${JSON.stringify(buildImage(build, values.tag, values.archive))}\n`);
+} catch (error) {
+  process.stderr.write(`The image was not built: ${sentenceOf(error)}\n`);
+  process.exitCode = 1;
+}
+
+function buildImage(build: Build, tag = `localhost/org-api:${build.buildId}`, archive?: string) {
+  if (!/^[\w][\w.-]{0,62}$/.test(build.buildId)) throw new Error('a build id is at most 63 letters, digits, . _ and -');
+  const file = path.resolve(archive ?? path.join(repository, '.org-api/image', `${build.buildId}.tar`));
+  const cache = path.join(process.env.XDG_CACHE_HOME || path.join(homedir(), '.cache'), 'org-api');
+  const modules = getModules(repository, cache, report);
+  const work = mkdtempSync(path.join(tmpdir(), 'org-api-image-'));
+  try {
+    report('assembling the root file system');
+    const rootfs = path.join(work, 'rootfs');
+    const program = path.join(repository, 'charts/image/rootfs.ts');
+    const args = [program, '--modules', modules, '--epoch', String(build.epochSeconds), '--out', rootfs];
+    const tree = JSON.parse(run(process.execPath, args)) as { sha256: string };
+    report('packing it');
+    mkdirSync(path.dirname(file), { recursive: true });
+    rmSync(file, { force: true });
+    const imageId = pack({ build, rootfs, work, tag, file });
+    const { size: bytes } = statSync(file);
+    report(`${tag}, ${(bytes / 1e6).toFixed(0)} MB unpacked, is in ${file}`);
+    return { image: tag, archive: file, buildId: build.buildId, imageId, bytes, rootfsSha256: tree.sha256 };
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+/** Packs the tree by buildah, with a store of its own that needs no mounts and leaves nothing behind. Returns the image's id. */
+function pack(options: { build: Build; rootfs: string; work: string; tag: string; file: string }): string {
+  const { build, rootfs, work, tag, file } = options;
+  const store = ['--storage-driver', 'vfs', '--root', path.join(work, 'store'), '--runroot', path.join(work, 'run')];
+  const buildah = (...args: string[]) => run('buildah', [...store, ...args]).trim();
+  const container = buildah('from', 'scratch');
+  buildah('copy', '--quiet', '--chown', '0:0', container, rootfs, '/');
+  buildah('config', ...configOf(build), container);
+  const id = buildah('commit', '--quiet', '--timestamp', String(build.epochSeconds), container, tag);
+  buildah('push', '--quiet', tag, `docker-archive:${file}:${tag}`);
+  return id;
+}
+
+function configOf(build: Build): string[] {
+  const { env, labels, workingDirectory, user, entrypoint, command } = imageConfig(build);
+  return [
+    ...Object.entries(env).flatMap(([name, value]) => ['--env', `${name}=${value}`]),
+    ...Object.entries(labels).flatMap(([name, value]) => ['--label', `org.opencontainers.image.${name}=${value}`]),
+    ...['--workingdir', workingDirectory, '--user', user],
+    ...['--entrypoint', JSON.stringify(entrypoint), '--cmd', command.join(' ')],
+  ];
+}
+
+/** @throws when the program is missing or fails, with the last line that it said. */
+function run(program: string, args: string[]): string {
+  try {
+    return execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 2 ** 26 });
+  } catch (error) {
+    const { code, stderr } = error as { code?: string; stderr?: string };
+    const name = path.basename(program);
+    if (code === 'ENOENT') throw new Error(`${name} is not installed; on Debian: apt-get install ${name}`);
+    throw new Error(`${name}: ${lastComplaint(stderr ?? '')}`);
+  }
+}
+
+function lastComplaint(stderr: string): string {
+  const lines = stderr.split('\n').filter((line) => line.trim() !== '' && !/^\s+at |^Node\.js v/.test(line));
+  return lines.find((line) => /Error/.test(line)) ?? lines.at(-1) ?? 'it failed without a word';
+}
+
+function sentenceOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

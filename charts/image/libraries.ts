@@ -1,0 +1,56 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, lstatSync, readFileSync, readlinkSync, realpathSync, symlinkSync } from 'node:fs';
+import path from 'node:path';
+import { copy, write } from './files.ts';
+
+/**
+ * Puts the shared libraries that programs need into a root file system, as the dynamic loader of this machine finds them, under the paths that programs ask for.
+ *
+ * Their Debian packages are recorded as Debian records them (`/var/lib/dpkg/status.d`, and each package's copyright), so that scanners for vulnerabilities see them.
+ *
+ * @throws when this is no Debian, or a library is missing.
+ */
+export function addLibraries(rootfs: string, programs: string[]): string[] {
+  const libraries = [...new Set(programs.flatMap(librariesOf))].sort();
+  for (const library of libraries) copy(realpathSync(library), path.join(rootfs, library), 0o755);
+  // Debian joins /lib with /usr/lib; the loader's own name is in every program, so it is met under both.
+  for (const name of ['lib', 'lib64']) {
+    const from = `/${name}`;
+    if (existsSync(from) && lstatSync(from).isSymbolicLink() && !existsSync(path.join(rootfs, from)))
+      symlinkSync(readlinkSync(from), path.join(rootfs, from));
+  }
+  const packages = [...new Set(libraries.map(packageOf))].sort();
+  for (const name of packages) recordPackage(rootfs, name);
+  return packages;
+}
+
+/** Absolute paths below /usr, as `ldd` prints them. */
+function librariesOf(program: string): string[] {
+  const printed = execFileSync('ldd', [program], { encoding: 'utf8' });
+  const missing = /^\s*(\S+) => not found/m.exec(printed)?.[1];
+  if (missing !== undefined) throw new Error(`${path.basename(program)} needs ${missing}: install its package`);
+  return [...printed.matchAll(/(\/\S+) \(0x/g)].map(([, file = '']) =>
+    file.startsWith('/usr/') ? file : `/usr${file}`,
+  );
+}
+
+function packageOf(library: string): string {
+  // dpkg knows a file by the path that its package has, which may be without /usr.
+  for (const file of [library, library.replace(/^\/usr/, '')]) {
+    try {
+      const [name = ''] = execFileSync('dpkg-query', ['-S', file], { encoding: 'utf8', stdio: 'pipe' }).split(': ');
+      return name;
+    } catch {}
+  }
+  throw new Error(`no Debian package has ${library}: assemble the image on Debian 12, as the Dockerfile does`);
+}
+
+function recordPackage(rootfs: string, name: string): void {
+  const bare = name.split(':')[0] ?? name;
+  write(
+    path.join(rootfs, 'var/lib/dpkg/status.d', bare),
+    execFileSync('dpkg-query', ['-s', name], { encoding: 'utf8' }),
+  );
+  const copyright = `/usr/share/doc/${bare}/copyright`;
+  if (existsSync(copyright)) write(path.join(rootfs, copyright), readFileSync(copyright, 'utf8'));
+}

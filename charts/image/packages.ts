@@ -1,0 +1,108 @@
+/** Which packages and files go into the image. Pure: the lock and names in, decisions out. */
+
+/** The part of a package-lock.json that is read here: its `packages`, by path (`''` is ours). */
+export interface LockedPackage {
+  version?: string;
+  dependencies?: Record<string, string>;
+  optionalDependencies?: Record<string, string>;
+  peerDependencies?: Record<string, string>;
+  peerDependenciesMeta?: Record<string, { optional?: boolean }>;
+}
+
+/**
+ * What Temporal's worker bundles workflows with. The image's bundle is prebuilt, so they stay out with all that only they need (80 packages, a compiler among them); the worker loads
+ * three of them as it starts, which is why the image has a placeholder of each.
+ */
+export const bundlerPackages = ['webpack', 'memfs', 'unionfs', '@swc/core', 'swc-loader', 'source-map-loader'] as const;
+export const placeholders = ['webpack', 'memfs', 'unionfs'] as const;
+
+/** What a placeholder is: it loads, and says what is the matter when it is used. */
+export const placeholderCode = `exports.webpack = () => {
+  throw new Error('This image has no bundler: set WORKFLOW_BUNDLE to the bundle that it carries, /app/workflows.bundle.json.');
+};
+`;
+
+/**
+ * Paths (`node_modules/…`) of the packages that our dependencies need at run time, sorted: what Node's own resolution reaches through the lock, leaving out `leftOut` and what
+ * only they need. Our own optional dependencies (servers for development) are no part of it.
+ *
+ * @throws when the lock lacks a package that is needed.
+ */
+export function listRuntimePackages(
+  packages: Record<string, LockedPackage>,
+  leftOut: readonly string[] = bundlerPackages,
+): string[] {
+  const reached = new Set<string>();
+  const open = [''];
+  for (let from = open.pop(); from !== undefined; from = open.pop()) {
+    const needed = neededBy(packages[from] ?? {}, from === '');
+    const wanted = needed.filter(([name]) => !leftOut.includes(name) && !name.startsWith('@types/'));
+    const found = wanted
+      .map(([name, optional]) => find(packages, from, name, optional))
+      .filter((path) => path !== null);
+    const added = found.filter((path) => !reached.has(path));
+    for (const path of added) reached.add(path);
+    open.push(...added);
+  }
+  return [...reached].sort();
+}
+
+/** Names with whether the package does without. Of our own package only the dependencies proper. */
+function neededBy(entry: LockedPackage, isOurs: boolean): [string, boolean][] {
+  const { dependencies = {}, optionalDependencies = {}, peerDependencies = {}, peerDependenciesMeta = {} } = entry;
+  const names = (of: Record<string, string>, optional: (name: string) => boolean) =>
+    Object.keys(of).map((name): [string, boolean] => [name, optional(name)]);
+  const own = names(dependencies, (name) => name in optionalDependencies);
+  if (isOurs) return own.filter(([, optional]) => !optional);
+  return [
+    ...own,
+    ...names(optionalDependencies, () => true),
+    ...names(peerDependencies, (name) => peerDependenciesMeta[name]?.optional === true),
+  ];
+}
+
+/** Where a `require` of `name` in the package at `from` ends: the nearest `node_modules` above that has it. Null for an optional one that is nowhere. */
+function find(packages: Record<string, LockedPackage>, from: string, name: string, optional: boolean): string | null {
+  for (let base = from; ; base = base.slice(0, Math.max(0, base.lastIndexOf('/node_modules/')))) {
+    const candidate = `${base === '' ? '' : `${base}/`}node_modules/${name}`;
+    if (packages[candidate] !== undefined) return candidate;
+    if (base !== '') continue;
+    if (optional) return null;
+    throw new Error(`package-lock.json lacks ${name}, which ${from} needs`);
+  }
+}
+
+/** Folders of a package that hold what its authors work with, not what runs. */
+const workFolders = new Set([
+  'test',
+  'tests',
+  '__tests__',
+  'benchmark',
+  'benchmarks',
+  'example',
+  'examples',
+  '.github',
+]);
+const isLicense = (name: string) => /^(licen[cs]e|notice|copying|copyright)/i.test(name);
+
+/**
+ * Whether a file of a package goes in, by its path in the package. Left out: source maps, TypeScript and Rust sources, tests, documents, and native modules of
+ * other systems (`releases/<target>/` is how Temporal's lays them out; `target` is this image's). Licenses always go in.
+ */
+export function isPackageFile(file: string, target: string): boolean {
+  const parts = file.split('/');
+  const name = parts.at(-1) ?? '';
+  const release = parts.indexOf('releases');
+  if (release >= 0 && name.endsWith('.node')) return parts[release + 1] === target;
+  if (isLicense(name)) return true;
+  if (parts.slice(0, -1).some((part) => workFolders.has(part) || part === 'sdk-core')) return false;
+  if (/\.(map|md|markdown|flow|rs|tsbuildinfo)$/.test(name) || /\.[cm]?tsx?$/.test(name)) return false;
+  return !/^(Cargo\.|tsconfig|\.eslint|\.prettier|\.npmignore|\.editorconfig)/.test(name);
+}
+
+/** Whether a file of ours goes in, by its path in the repository: what runs, and nothing of development. */
+export function isAppFile(file: string): boolean {
+  if (file === 'package.json' || file === 'LICENSE') return true;
+  if (!/^(apps|workflows)\//.test(file) || file.startsWith('apps/dev/')) return false;
+  return /\.(ts|js|json|lua|css|svg|html|ico|png|woff2)$/.test(file);
+}

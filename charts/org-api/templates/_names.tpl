@@ -1,0 +1,65 @@
+{{/* Names and labels. Every name begins with the release's full name, and every selector has the release's instance, so two releases in one namespace do not meet. */}}
+
+{{/* The full name: at most 40 characters, which leaves 23 for what is added to it. */}}
+{{- define "org-api.fullname" -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- $full := ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) -}}
+{{- default $full .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* What selectors match and nothing else: these labels can never change. Takes {root, component}. */}}
+{{- define "org-api.selectorLabels" -}}
+app.kubernetes.io/name: {{ default .root.Chart.Name .root.Values.nameOverride }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end -}}
+
+{{/* Labels of an object. Takes {root, component}. Labels may repeat neither here nor among commonLabels: ours win. */}}
+{{- define "org-api.labels" -}}
+{{- $ours := include "org-api.selectorLabels" . | fromYaml -}}
+{{- $_ := set $ours "app.kubernetes.io/part-of" "org-api" -}}
+{{- $_ := set $ours "app.kubernetes.io/managed-by" .root.Release.Service -}}
+{{- $_ := set $ours "app.kubernetes.io/version" .root.Chart.AppVersion -}}
+{{- $_ := set $ours "helm.sh/chart" (printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_") -}}
+{{- $_ := set $ours "org-api/region" .root.Values.region -}}
+{{- merge $ours .root.Values.commonLabels | toYaml -}}
+{{- end -}}
+
+{{/* Labels of a pod: without versions of the chart, so that a new chart alone restarts nothing. Takes {root, component, own}. */}}
+{{- define "org-api.podLabels" -}}
+{{- $ours := include "org-api.selectorLabels" . | fromYaml -}}
+{{- $_ := set $ours "org-api/region" .root.Values.region -}}
+{{- merge $ours .own .root.Values.commonLabels | toYaml -}}
+{{- end -}}
+
+{{- define "org-api.image" -}}
+{{- $tag := default .Chart.AppVersion .Values.image.tag -}}
+{{- printf "%s:%s%s" .Values.image.repository $tag (empty .Values.image.digest | ternary "" (printf "@%s" .Values.image.digest)) -}}
+{{- end -}}
+
+{{/* The Deployments there are, as words. */}}
+{{- define "org-api.components" -}}
+api worker{{ if .Values.console.enabled }} console{{ end }}
+{{- end -}}
+
+{{/* Those of them that people and partners call. */}}
+{{- define "org-api.httpComponents" -}}
+api{{ if .Values.console.enabled }} console{{ end }}
+{{- end -}}
+
+{{/* The least number of pods that a Deployment has. Takes {app}. */}}
+{{- define "org-api.leastReplicas" -}}
+{{- if .app.autoscaling.enabled -}}{{ .app.autoscaling.minReplicas | int }}
+{{- else -}}{{ kindIs "invalid" .app.replicas | ternary 2 .app.replicas | int }}
+{{- end -}}
+{{- end -}}
+
+{{/* The public URL of a component. Takes {root, component}. */}}
+{{- define "org-api.url" -}}
+{{- if eq .component "console" -}}{{ .root.Values.console.url }}{{- else -}}{{ get .root.Values.baseUrls .root.Values.region }}{{- end -}}
+{{- end -}}
+
+{{/* Its host name, without the port. Takes {root, component}. */}}
+{{- define "org-api.host" -}}
+{{- get (include "org-api.url" . | urlParse) "hostname" -}}
+{{- end -}}

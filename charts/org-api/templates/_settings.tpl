@@ -1,0 +1,81 @@
+{{/* What each app reads from its environment; README of the project lists every setting. */}}
+
+{{/* Settings of a component that are no secrets, as YAML {NAME: value}; empty ones are left to the app's default. Takes {root, component}. */}}
+{{- define "org-api.settings" -}}
+{{- $values := .root.Values -}}
+{{- if eq .component "api" }}
+{{- $app := $values.api }}
+REGION: {{ $values.region | quote }}
+BASE_URL_US: {{ $values.baseUrls.us | quote }}
+BASE_URL_CA: {{ $values.baseUrls.ca | quote }}
+TRUSTED_PROXIES: {{ join "," $app.trustedProxies | quote }}
+DATABASE_POOL_MAX: {{ $app.databasePoolMax | int | quote }}
+DRAIN_DELAY_MS: {{ $app.drainDelayMs | int | quote }}
+LOG_LEVEL: {{ $app.logLevel | quote }}
+OTEL_EXPORTER_OTLP_ENDPOINT: {{ $values.otlp.endpoint | quote }}
+{{- else if eq .component "worker" }}
+{{- $app := $values.worker }}
+REGION: {{ $values.region | quote }}
+TEMPORAL_ADDRESS: {{ $values.temporal.address | quote }}
+TEMPORAL_NAMESPACE: {{ $values.temporal.namespace | quote }}
+WORKER_DEPLOYMENT: {{ default (include "org-api.fullname" .root) $values.worker.deploymentName | quote }}
+WEBHOOK_ALLOW: {{ join "," $values.worker.webhookAllow | quote }}
+DELIVERY_SCHEDULE: {{ $values.worker.deliverySchedule | quote }}
+RECONCILE_AFTER: {{ $values.worker.reconcileAfter | quote }}
+DELIVERY_SLOTS: {{ $values.worker.deliverySlots | int | quote }}
+DELIVERY_SLOW_SLOTS: {{ $values.worker.deliverySlowSlots | int | quote }}
+ACTIVITY_RETENTION: {{ $values.worker.activityRetention | quote }}
+DATABASE_POOL_MAX: {{ $app.databasePoolMax | int | quote }}
+LOG_LEVEL: {{ $app.logLevel | quote }}
+OTEL_EXPORTER_OTLP_ENDPOINT: {{ $values.otlp.endpoint | quote }}
+{{- if $values.probe.enabled }}
+PROBE_WEBHOOK_ID: {{ $values.probe.webhookId | quote }}
+PROBE_WEBHOOK_ALLOW: {{ $values.probe.clusterIP | quote }}
+{{- end }}
+{{- else if eq .component "console" }}
+{{- $app := $values.console }}
+REGION: {{ $values.region | quote }}
+CONSOLE_URL: {{ $values.console.url | quote }}
+API_URL: {{ get $values.baseUrls $values.region | quote }}
+PORT: "8080"
+WEBHOOK_ALLOW: {{ join "," $values.worker.webhookAllow | quote }}
+TEMPORAL_ADDRESS: {{ $values.temporal.address | quote }}
+TEMPORAL_NAMESPACE: {{ $values.temporal.namespace | quote }}
+TRUSTED_PROXIES: {{ join "," $app.trustedProxies | quote }}
+DATABASE_POOL_MAX: {{ $app.databasePoolMax | int | quote }}
+DRAIN_DELAY_MS: {{ $app.drainDelayMs | int | quote }}
+LOG_LEVEL: {{ $app.logLevel | quote }}
+{{- else if eq .component "probe" }}
+REGION: {{ $values.region | quote }}
+PROBE_API_URL: {{ printf "http://%s-api:%d" (include "org-api.fullname" .root) (int $values.api.service.port) | quote }}
+TEMPORAL_ADDRESS: {{ $values.temporal.address | quote }}
+TEMPORAL_NAMESPACE: {{ $values.temporal.namespace | quote }}
+{{- end }}
+{{- end -}}
+
+{{/* Secrets of a component, as YAML {SETTING: {name, key}}: Secret and its key. Least privilege: only what the app reads. Takes {root, component}. */}}
+{{- define "org-api.secrets" -}}
+{{- $secrets := .root.Values.secrets -}}
+{{- $of := dict -}}
+{{- if eq .component "api" -}}
+{{- $of = dict "API_DATABASE_URL" $secrets.apiDatabaseUrl "REDIS_URL" $secrets.redisUrl "KEY_PEPPERS" $secrets.keyPeppers "KEY_TAG_SECRETS" $secrets.keyTagSecrets -}}
+{{- else if eq .component "worker" -}}
+{{- $of = dict "WORKER_DATABASE_URL" $secrets.workerDatabaseUrl "WEBHOOK_SECRET_KEYS" $secrets.webhookSecretKeys -}}
+{{- else if eq .component "console" -}}
+{{- $of = dict "CONSOLE_DATABASE_URL" $secrets.consoleDatabaseUrl "KEY_PEPPERS" $secrets.keyPeppers "KEY_TAG_SECRETS" $secrets.keyTagSecrets "WEBHOOK_SECRET_KEYS" $secrets.webhookSecretKeys -}}
+{{- else if eq .component "migrations" -}}
+{{- $of = dict "DATABASE_URL" $secrets.ownerDatabaseUrl "API_DATABASE_URL" $secrets.apiDatabaseUrl "WORKER_DATABASE_URL" $secrets.workerDatabaseUrl -}}
+{{- if .root.Values.console.enabled -}}{{- $_ := set $of "CONSOLE_DATABASE_URL" $secrets.consoleDatabaseUrl -}}{{- end -}}
+{{- if $secrets.platformDatabaseUrl.key -}}{{- $_ := set $of "PLATFORM_DATABASE_URL" $secrets.platformDatabaseUrl -}}{{- end -}}
+{{- else if eq .component "probe" -}}
+{{- $own := default (printf "%s-probe" (include "org-api.fullname" .root)) .root.Values.probe.existingSecret -}}
+{{- range $name, $key := dict "PROBE_ORGANIZATION_ID" "organizationId" "PROBE_KEY" "key" "PROBE_WEBHOOK_ID" "webhookId" "PROBE_WEBHOOK_SECRET" "webhookSecret" -}}
+{{- $_ := set $of $name (dict "existingSecret" $own "key" $key) -}}
+{{- end -}}
+{{- end -}}
+{{- range $name, $one := $of }}
+{{ $name }}:
+  name: {{ default $secrets.existingSecret $one.existingSecret | quote }}
+  key: {{ $one.key | quote }}
+{{- end -}}
+{{- end -}}

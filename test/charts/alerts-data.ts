@@ -1,0 +1,95 @@
+/** What a Prometheus has read of a release that is well: series → values in promtool's notation, a minute apart. */
+export type Series = Record<string, string>;
+
+const minutes = 480;
+const always = (value: number) => `${value}x${minutes}`;
+/** A counter that grows by so much a minute. */
+export const growing = (perMinute: number) => `0+${perMinute}x${minutes}`;
+/** A moment in seconds that is always now: promtool's clock begins at 0. */
+const now = growing(60);
+
+/** The labels that the ServiceMonitor gives to every series of ci/us-values.yaml. */
+const target = (component: string, pod: string) =>
+  `installation="org-api-us/us-org-api",region="us",component="${component}",pod="${pod}"`;
+export const api = target('api', 'api-1');
+export const worker = target('worker', 'worker-1');
+const otherWorker = target('worker', 'worker-2');
+const cluster = 'namespace="org-api-us"';
+const count = 'org_api_request_duration_seconds_count';
+const bucket = 'org_api_request_duration_seconds_bucket';
+
+/** Of another release, and not well: it must neither set off nor silence an alert of this one. */
+const other = 'installation="org-api-ca/ca-org-api",region="ca",component="worker",pod="x"';
+export const ofOthers: Series = {
+  [`org_api_ledger_difference{${other}}`]: always(7),
+  [`org_api_ledger_overdue{${other}}`]: always(7),
+  [`up{${other}}`]: always(1),
+  'kube_job_status_failed{namespace="org-api-ca",job_name="ca-org-api-migrate-1"}': always(9),
+};
+
+/** Requests of which `failed` a minute get a 503 and `slow` a minute take longer than 250 ms, besides the probes of the kubelet. */
+export function requests({ perMinute = 600, failed = 0, slow = 0 }): Series {
+  const good = `${api},operation="getOrg",status="200"`;
+  return {
+    [`${count}{${api},operation="livez",status="200"}`]: growing(6),
+    [`${bucket}{${api},operation="livez",status="200",le="0.25"}`]: growing(6),
+    [`${count}{${good}}`]: growing(perMinute - failed),
+    [`${bucket}{${good},le="0.25"}`]: growing(perMinute - failed - slow),
+    ...(failed === 0 ? {} : { [`${count}{${api},operation="getOrg",status="503"}`]: growing(failed) }),
+  };
+}
+
+/** Attempts a minute by outcome. */
+export function attempts(perMinute: Record<string, number>): Series {
+  const name = 'org_api_delivery_attempt_duration_seconds_count';
+  return Object.fromEntries(
+    Object.entries(perMinute).map(([outcome, n]) => [`${name}{${worker},outcome="${outcome}",cause="c"}`, growing(n)]),
+  );
+}
+
+export const healthy: Series = {
+  ...ofOthers,
+  [`up{${api}}`]: always(1),
+  [`up{${worker}}`]: always(1),
+  [`up{${target('console', 'console-1')}}`]: always(1),
+  ...requests({}),
+  [`org_api_activity_lines_refused_total{${api}}`]: always(0),
+  [`org_api_limiter_without_redis{${api}}`]: always(0),
+  [`org_api_database_connections{${api},state="waiting"}`]: `${'0 3 '.repeat(40)}${always(0)}`,
+  [`org_api_setting_refused{${api},setting="REDIS_URL"}`]: always(0),
+  [`org_api_setting_refused{${worker},setting="WEBHOOK_SECRET_KEYS"}`]: always(0),
+  [`org_api_ledger_difference{${worker}}`]: always(0),
+  [`org_api_ledger_difference{${otherWorker}}`]: always(0),
+  [`org_api_ledger_overdue{${worker}}`]: `${'0 2 0 1 0 '.repeat(20)}${always(0)}`,
+  [`org_api_ledger_read_timestamp_seconds{${worker}}`]: now,
+  [`org_api_maintenance_last_round_timestamp_seconds{${worker}}`]: now,
+  [`org_api_maintenance_last_round_timestamp_seconds{${otherWorker}}`]: always(0),
+  [`org_api_activity_default_partition_bytes{${worker}}`]: always(0),
+  [`org_api_deliveries_claimed_total{${worker}}`]: growing(60),
+  [`org_api_deliveries_repaired_total{${worker}}`]: always(0),
+  [`org_api_webhooks_parked_total{${worker}}`]: always(0),
+  [`org_api_webhooks{${worker},state="failing"}`]: always(1),
+  ...attempts({ delivered: 60, failed: 6 }),
+  [`org_api_temporal_answered_timestamp_seconds{${worker}}`]: now,
+  [`org_api_queue_backlog_age_seconds{${worker},queue="deliver",kind="activity"}`]: always(1),
+  [`org_api_queue_backlog_age_seconds{${worker},queue="deliver-slow",kind="activity"}`]: always(90),
+  [`org_api_worker_version_is_current{${worker}}`]: always(1),
+  // A migration that failed three times and then succeeded keeps its count.
+  [`kube_job_status_failed{${cluster},job_name="us-org-api-migrate-1"}`]: always(3),
+  [`kube_job_complete{${cluster},job_name="us-org-api-migrate-1",condition="true"}`]: always(1),
+  ...deployments('replicas_unavailable', 0),
+  ...deployments('replicas', 2),
+  ...deployments('replicas_updated', 2),
+};
+
+/** A figure of each Deployment, and of one that is not ours. */
+export function deployments(figure: string, value: number): Series {
+  const names = ['us-org-api-api', 'us-org-api-worker', 'us-org-api-console'];
+  const own = names.map((name) => [`kube_deployment_status_${figure}{${cluster},deployment="${name}"}`, always(value)]);
+  return Object.fromEntries([
+    ...own,
+    [`kube_deployment_status_${figure}{${cluster},deployment="neighbour"}`, always(figure === 'replicas' ? 9 : 1)],
+  ]);
+}
+
+export { always };

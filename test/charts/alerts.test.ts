@@ -1,0 +1,267 @@
+/** The alerts, evaluated by Prometheus' own engine (promtool): each fires when it should, is quiet when all is well, and fires when it cannot know. Issue 5, point 5. */
+import { beforeAll, describe, expect, it } from 'vitest';
+import { getTool } from '#test/chart-tools.ts';
+import {
+  always,
+  api,
+  attempts,
+  deployments,
+  growing,
+  healthy,
+  ofOthers,
+  requests,
+  type Series,
+  worker,
+} from './alerts-data.ts';
+import { metricsOf, promtool, renderAlerts, renderRules } from './promtool.ts';
+
+/** Building promtool with a cold cache takes minutes. */
+const buildMs = 900_000;
+const rules = renderRules();
+const alerts = renderAlerts();
+const names = [...new Set(alerts.map(({ alert }) => alert))].sort();
+
+/** Data that is not healthy → the alerts that fire then, and no others. `at` in minutes: 70 unless told. */
+interface Fault {
+  told: string;
+  changed: Series;
+  firing: string[];
+  at?: number;
+}
+
+const faults: Fault[] = [
+  { told: '2 % of reads fail', changed: requests({ failed: 12 }), firing: ['OrgApiReadErrors'] },
+  { told: '0.8 % of reads fail, for hours', changed: requests({ failed: 5 }), at: 440, firing: ['OrgApiReadErrors'] },
+  {
+    told: '0.05 % of reads fail, which the promise allows',
+    changed: requests({ perMinute: 2_000, failed: 1 }),
+    at: 440,
+    firing: [],
+  },
+  {
+    told: 'one of ten reads in an hour fails, which proves nothing',
+    changed: {
+      ...requests({ perMinute: 0.2 }),
+      [`org_api_request_duration_seconds_count{${api},operation="getOrg",status="500"}`]: growing(0.02),
+    },
+    firing: [],
+  },
+  { told: 'there are no reads at all', changed: requests({ perMinute: 0 }), firing: [] },
+  { told: 'a fifth of reads is slow', changed: requests({ slow: 120 }), firing: ['OrgApiReadLatency'] },
+  { told: '7 % of reads are slow, for hours', changed: requests({ slow: 42 }), at: 440, firing: ['OrgApiReadLatency'] },
+  {
+    told: 'the activity log refuses lines',
+    changed: { [`org_api_activity_lines_refused_total{${api}}`]: growing(1) },
+    firing: ['OrgApiActivityLogRefused'],
+  },
+  {
+    told: 'Redis is away',
+    changed: { [`org_api_limiter_without_redis{${api}}`]: always(1) },
+    firing: ['OrgApiLimiterWithoutRedis'],
+  },
+  {
+    told: 'the database pool is too small',
+    changed: { [`org_api_database_connections{${api},state="waiting"}`]: always(4) },
+    firing: ['OrgApiDatabasePoolExhausted'],
+  },
+  {
+    told: 'the ledger lacks a delivery',
+    changed: { [`org_api_ledger_difference{${worker}}`]: always(1) },
+    firing: ['OrgApiLedgerDifference'],
+  },
+  {
+    told: 'the ledger has a delivery too many',
+    changed: { [`org_api_ledger_difference{${worker}}`]: always(-1) },
+    firing: ['OrgApiLedgerDifference'],
+  },
+  {
+    told: 'nobody reads the ledger any more',
+    changed: { [`org_api_ledger_read_timestamp_seconds{${worker}}`]: `0+60x30 ${'1800 '.repeat(60).trim()}` },
+    firing: ['OrgApiLedgerStale'],
+  },
+  {
+    told: 'deliveries stay overdue',
+    changed: { [`org_api_ledger_overdue{${worker}}`]: always(3) },
+    firing: ['OrgApiDeliveriesOverdue'],
+  },
+  {
+    told: 'every attempt at many webhooks fails',
+    changed: { ...attempts({ delivered: 0, failed: 60 }), [`org_api_webhooks{${worker},state="failing"}`]: always(12) },
+    firing: ['OrgApiDeliveriesFailing'],
+  },
+  { told: 'one busy receiver fails', changed: attempts({ delivered: 1, failed: 200 }), firing: [] },
+  {
+    told: 'our own network fails',
+    changed: attempts({ delivered: 60, failed: 6, postponed: 4 }),
+    firing: ['OrgApiOwnFaults'],
+  },
+  {
+    told: 'Temporal forgot workflows',
+    changed: { [`org_api_deliveries_repaired_total{${worker}}`]: growing(2) },
+    firing: ['OrgApiDeliveriesRepaired'],
+  },
+  {
+    told: 'many webhooks are parked',
+    changed: { [`org_api_webhooks_parked_total{${worker}}`]: growing(1) },
+    firing: ['OrgApiWebhooksParked'],
+  },
+  {
+    told: 'one worker of two does not reach Temporal',
+    changed: { [`org_api_temporal_answered_timestamp_seconds{${worker.replace('worker-1', 'worker-3')}}`]: always(0) },
+    firing: ['OrgApiTemporalUnreachable'],
+  },
+  {
+    told: 'first attempts wait in Temporal',
+    changed: { [`org_api_queue_backlog_age_seconds{${worker},queue="deliver",kind="activity"}`]: always(70) },
+    firing: ['OrgApiDeliveryQueueSlow'],
+  },
+  {
+    told: 'retries wait in Temporal for long',
+    changed: { [`org_api_queue_backlog_age_seconds{${worker},queue="deliver-slow",kind="activity"}`]: always(700) },
+    firing: ['OrgApiDeliveryQueueSlow'],
+  },
+  {
+    told: 'a worker of another version stays',
+    changed: { [`org_api_worker_version_is_current{${worker.replace('worker-1', 'worker-3')}}`]: always(0) },
+    firing: ['OrgApiWorkerVersionNotCurrent'],
+  },
+  {
+    told: 'no pod of the API answers Prometheus',
+    changed: { [`up{${api}}`]: always(0) },
+    firing: ['OrgApiMetricsMissing'],
+  },
+  {
+    told: 'a rotated secret cannot be used',
+    changed: { [`org_api_setting_refused{${api},setting="REDIS_URL"}`]: always(1) },
+    firing: ['OrgApiSettingRefused'],
+  },
+  {
+    told: 'nobody maintains',
+    changed: { [`org_api_maintenance_last_round_timestamp_seconds{${worker}}`]: always(0) },
+    firing: ['OrgApiMaintenanceStalled'],
+  },
+  {
+    told: 'a month has no partition',
+    changed: { [`org_api_activity_default_partition_bytes{${worker}}`]: always(8192) },
+    firing: ['OrgApiActivityDefaultPartition'],
+  },
+  {
+    told: 'the newest migration fails again and again',
+    changed: { 'kube_job_status_failed{namespace="org-api-us",job_name="us-org-api-migrate-2"}': always(3) },
+    firing: ['OrgApiMigrationsFailing'],
+  },
+  {
+    told: 'a pod does not become ready',
+    changed: deployments('replicas_unavailable', 1),
+    firing: ['OrgApiPodsNotReady'],
+  },
+  { told: 'a rollout stops half-way', changed: deployments('replicas_updated', 1), firing: ['OrgApiRolloutStuck'] },
+];
+
+/** One evaluation: all the alerts that fire `at` a minute over these series. */
+function evaluation(told: string, series: Series, firing: readonly string[], at = 70): object {
+  return {
+    name: told,
+    interval: '1m',
+    input_series: Object.entries(series).map(([one, values]) => ({ series: one, values })),
+    promql_expr_test: [
+      {
+        expr: 'group by (alertname) (ALERTS{alertstate="firing"})',
+        eval_time: `${at}m`,
+        exp_samples: [...firing].sort().map((alert) => ({ labels: `{alertname="${alert}"}`, value: 1 })),
+      },
+    ],
+  };
+}
+
+function evaluate(tests: object[]): { status: number | null; told: string } {
+  return promtool(['test', 'rules', 'test.json'], {
+    'rules.json': rules,
+    'test.json': { rule_files: ['rules.json'], evaluation_interval: '1m', tests },
+  });
+}
+
+beforeAll(() => void getTool('promtool'), buildMs);
+
+describe('the rules', () => {
+  it('are what Prometheus takes', () => {
+    const { status, told } = promtool(['check', 'rules', '--lint-fatal', '--lint=duplicate-rules', 'rules.json'], {
+      'rules.json': rules,
+    });
+    expect(told).toContain('SUCCESS');
+    expect(status).toBe(0);
+  });
+
+  it('tell severity, summary, description, region and runbook in each alert, and no secret, person or organization', () => {
+    expect(names.length).toBeGreaterThan(20);
+    for (const { alert, labels, annotations = {} } of alerts) {
+      expect(labels, alert).toMatchObject({ region: 'us', installation: 'org-api-us/us-org-api' });
+      expect(['critical', 'warning'], alert).toContain(labels.severity);
+      expect(annotations.runbook_url).toBe(`https://git.example.com/runbooks/${alert}.md`);
+      expect(annotations.summary?.length, alert).toBeGreaterThan(10);
+      expect(annotations.description?.length, alert).toBeGreaterThan(30);
+      const shown = JSON.stringify(annotations).match(/\$labels\.\w+/g) ?? [];
+      expect(['$labels.setting', '$labels.deployment'], alert).toEqual(expect.arrayContaining(shown));
+    }
+  });
+
+  it('look at this release alone', () => {
+    for (const { alert, expr } of alerts)
+      for (const [selector = ''] of expr.matchAll(/\{[^}]*\}/g))
+        expect(selector, alert).toMatch(/installation="org-api-us\/us-org-api"|namespace="org-api-us"/);
+  });
+});
+
+describe('alerts', { timeout: buildMs }, () => {
+  it('are quiet when all is well, whatever another release does', () => {
+    expect(evaluate([evaluation('well', healthy, []), evaluation('well for hours', healthy, [], 440)])).toMatchObject({
+      status: 0,
+    });
+  });
+
+  it.each(faults)('fire when $told: $firing', ({ told, changed, firing, at }) => {
+    const result = evaluate([evaluation(told, { ...healthy, ...changed }, firing, at)]);
+    expect(result.told).toContain('SUCCESS');
+    expect(result.status).toBe(0);
+  });
+
+  it('all have a fault above that sets them off', () => {
+    expect([...new Set(faults.flatMap(({ firing }) => firing))].sort()).toEqual(names);
+  });
+
+  it('all fire when there is no data at all but another release’s', () => {
+    const result = evaluate([evaluation('nothing', ofOthers, names)]);
+    expect(result.told).toContain('SUCCESS');
+    expect(result.status).toBe(0);
+  });
+
+  it.each(alerts.map(({ alert, expr, labels }) => [alert, labels.severity, expr] as const))(
+    '%s (%s) fires when its metric alone is missing',
+    (alert, _, expr) => {
+      const own = [...expr.matchAll(/absent\((\w+)\{/g)].map(([, metric = '']) => metric);
+      expect(own.length).toBeGreaterThan(0);
+      const tests = own.map((metric) => {
+        const left = Object.entries(healthy).filter(
+          ([series]) => metricsOf(series)[0] !== metric && series.split('{')[0] !== metric,
+        );
+        const test = evaluation(`${alert} without ${metric}`, Object.fromEntries(left), [alert]) as {
+          promql_expr_test: { expr: string }[];
+        };
+        for (const one of test.promql_expr_test)
+          one.expr = `group by (alertname) (ALERTS{alertstate="firing",alertname="${alert}"})`;
+        return test;
+      });
+      expect(evaluate(tests)).toMatchObject({ status: 0 });
+    },
+  );
+
+  it('are left out by name, and with the metrics of kube-state-metrics', () => {
+    const rulesOf = (values: object) =>
+      renderAlerts({
+        values: { monitoring: { enabled: true, rules: { runbookBaseUrl: 'https://x.example.com', ...values } } },
+      }).map(({ alert }) => alert);
+    expect(rulesOf({ disabled: ['OrgApiReadLatency'] })).not.toContain('OrgApiReadLatency');
+    expect(rulesOf({ kubeStateMetrics: false })).not.toContain('OrgApiPodsNotReady');
+    expect(rulesOf({})).toEqual(alerts.map(({ alert }) => alert));
+  });
+});

@@ -1,0 +1,87 @@
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import { getTool } from '#test/chart-tools.ts';
+import { chart, type Manifest } from './render.ts';
+
+const helm = getTool('helm');
+const root = path.resolve(chart, '../..');
+/** Verbs of programs that we do not build. `temporal` is checked by its groups alone. */
+const verbs: Record<string, readonly string[]> = {
+  kubectl: [
+    'apply',
+    'create',
+    'delete',
+    'describe',
+    'exec',
+    'get',
+    'logs',
+    'patch',
+    'port-forward',
+    'rollout',
+    'scale',
+    'top',
+    'wait',
+  ],
+  temporal: ['operator', 'task-queue', 'worker', 'workflow'],
+  openssl: ['rand'],
+};
+const plain = ['export', 'url', 'grep', 'base', 'echo'];
+const helps = new Map<string, string>();
+
+/** What is wrong with a command of a page, in a sentence; null when there is nothing. `manifests` are what the release has. */
+export function problemOf(command: string, manifests: readonly Manifest[]): string | null {
+  const [program = '', ...args] = command.split(/\s+/);
+  if (plain.includes(program)) return null;
+  if (program === 'orgctl') return orgctlProblem(args);
+  if (program === 'helm') return helmProblem(args);
+  const known = verbs[program];
+  if (known === undefined) return `${program} is no program that a page may assume`;
+  const verb = args[0] === '-n' ? args[2] : args[0];
+  if (!known.includes(verb ?? '')) return `${program} has no ${verb}`;
+  return program === 'kubectl' ? kubectlProblem(command, manifests) : null;
+}
+
+function orgctlProblem([noun = '', ...rest]: string[]): string | null {
+  if (noun === '--help') return null;
+  const verb = rest[0] === undefined || rest[0].startsWith('-') ? '' : rest[0];
+  const help = askHelp(process.execPath, ['apps/orgctl/main.ts', noun]);
+  const usage = help.split('\n').find((line) => line.startsWith(`orgctl ${[noun, verb].filter(Boolean).join(' ')}`));
+  if (usage === undefined) return `orgctl has no ${noun} ${verb}`;
+  const unknown = rest.filter((word) => word.startsWith('--') && !usage.includes(`${word} `));
+  const required = [...usage.matchAll(/ (?<!\[)(--[a-z-]+) /g)].map(([, option = '']) => option);
+  const missing = required.filter((option) => !rest.includes(option));
+  return unknown.length + missing.length === 0
+    ? null
+    : `orgctl ${noun} ${verb}: unknown ${unknown}, missing ${missing}`;
+}
+
+/** What a program says of itself; asked once, as starting one takes a good part of a second. */
+function askHelp(program: string, args: readonly string[]): string {
+  const call = [program, ...args].join(' ');
+  const known = helps.get(call);
+  if (known !== undefined) return known;
+  const { stdout } = spawnSync(program, [...args, '--help'], { cwd: root, encoding: 'utf8' });
+  helps.set(call, stdout);
+  return stdout;
+}
+
+function helmProblem([verb = '', ...rest]: string[]): string | null {
+  const stdout = askHelp(helm, [verb]);
+  if (!stdout.includes(`helm ${verb} `)) return `helm has no ${verb}`;
+  const unknown = rest.filter((word) => word.startsWith('--') && !stdout.includes(`${word.split('=')[0]} `));
+  return unknown.length === 0 ? null : `helm ${verb} has no ${unknown}`;
+}
+
+/** Objects and labels that it names must be those of the release. */
+function kubectlProblem(command: string, manifests: readonly Manifest[]): string | null {
+  const own = command.replaceAll('$NAME', 'us-org-api').replaceAll('$RELEASE', 'us');
+  for (const [, kind = '', name = ''] of own.matchAll(
+    /\b(deployment|networkpolicy|servicemonitor)[/ ](us-org-api[\w-]*)/g,
+  ))
+    if (!manifests.some((one) => one.kind.toLowerCase() === kind && one.metadata.name === name))
+      return `the release has no ${kind} ${name}`;
+  for (const [, key = '', value = ''] of own.matchAll(/(app\.kubernetes\.io\/\w+)=([\w-]+)/g))
+    if (!manifests.some((one) => one.metadata.labels?.[key] === value))
+      return `nothing of the release has the label ${key}=${value}`;
+  return null;
+}

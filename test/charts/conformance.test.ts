@@ -1,0 +1,83 @@
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { findTool, getTool } from '#test/chart-tools.ts';
+import { chart, regions, renderText } from './render.ts';
+import { getSchemas } from './schemas.ts';
+
+const buildMs = 600_000;
+/** Objects whose kinds exist only where an operator of theirs does. */
+const args = ['--api-versions', 'monitoring.coreos.com/v1', '--api-versions', 'gateway.networking.k8s.io/v1'];
+
+function run(program: string, options: readonly string[], input?: string): { status: number | null; told: string } {
+  const { status, stdout, stderr } = spawnSync(program, options, {
+    input,
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  return { status, told: `${stdout}${stderr}` };
+}
+
+describe.each(regions)('the chart with %s-values.yaml', (region) => {
+  it('passes helm lint --strict', () => {
+    const values = path.join(chart, 'ci', `${region}-values.yaml`);
+    expect(run(getTool('helm'), ['lint', '--strict', chart, '--values', values])).toMatchObject({ status: 0 });
+  });
+
+  it('passes kube-score, critical or not', { timeout: buildMs }, () => {
+    // CPU limits: values.yaml says why there are none. The pull policy Always would keep pods from starting while a registry is away. Pods are spread by topologySpreadConstraints.
+    const ignored = ['container-image-pull-policy', 'deployment-has-host-podantiaffinity'];
+    const ignore = ['--ignore-container-cpu-limit', ...ignored.flatMap((test) => ['--ignore-test', test])];
+    const options = ['score', '--output-format', 'ci', ...ignore, '-'];
+    const { status, told } = run(getTool('kube-score'), options, renderText({ region }));
+    expect(told.split('\n').filter((line) => /^\[(CRITICAL|WARNING)\]/.test(line))).toEqual([]);
+    expect(status).toBe(0);
+  });
+
+  it('passes kube-linter', { timeout: buildMs }, (context) => {
+    const linter = findTool('kube-linter');
+    context.skip(
+      linter === null,
+      'kube-linter is neither on PATH nor to be had from the Go module proxy: install it to run this',
+    );
+    const { status, told } = run(
+      linter ?? '',
+      ['lint', '--config', path.join(chart, '.kube-linter.yaml'), '-'],
+      renderText({ region }),
+    );
+    expect({ status, told }).toMatchObject({ status: 0 });
+  });
+});
+
+describe('kubeconform, strict', { timeout: buildMs }, () => {
+  let options: string[] = [];
+  let program = '';
+  beforeAll(() => {
+    program = getTool('kubeconform');
+    options = ['-strict', '-summary', '-schema-location', `${getSchemas()}/{{.ResourceKind}}{{.KindSuffix}}.json`];
+  }, buildMs);
+
+  it.each(regions)('accepts every object of %s', (region) => {
+    const { status, told } = run(program, options, renderText({ region, args }));
+    expect(told).toMatch(/Invalid: 0, Errors: 0, Skipped: 0/);
+    expect(status).toBe(0);
+  });
+
+  it('accepts every object with all options in use', () => {
+    const all = fileURLToPath(new URL('./all-options.yaml', import.meta.url));
+    const { status, told } = run(program, options, renderText({ args: [...args, '--values', all] }));
+    expect(told).toMatch(/Invalid: 0, Errors: 0, Skipped: 0/);
+    expect(status).toBe(0);
+  });
+
+  it.each([
+    ['a misspelt field', 'terminationGracePeriodSeconds', 'terminationGraceSeconds'],
+    ['a field of the wrong type', 'revisionHistoryLimit: 5', 'revisionHistoryLimit: five'],
+    ['a misspelt field of a CRD', 'parentRefs:', 'parents:'],
+  ])('refuses %s, so the schemas do check', (_, from, to) => {
+    const text = renderText();
+    expect(text).toContain(from);
+    expect(run(program, options, text.replace(from, to)).status).toBe(1);
+  });
+});

@@ -1,0 +1,137 @@
+import { describe, expect, it } from 'vitest';
+import { pick, podsOf, regions, render } from './render.ts';
+
+const deployment = (component: string, values: object = {}) => pick(render({ values }), 'Deployment', `-${component}`);
+const containerOf = (component: string, values: object = {}) =>
+  deployment(component, values).spec.template.spec.containers[0];
+
+describe.each(regions)('Deployments of %s', (region) => {
+  const manifests = render({ region });
+
+  it('never take a pod away before its successor is ready', () => {
+    for (const component of ['api', 'worker', 'console'])
+      expect(pick(manifests, 'Deployment', `-${component}`).spec.strategy).toEqual({
+        type: 'RollingUpdate',
+        rollingUpdate: { maxSurge: 1, maxUnavailable: 0 },
+      });
+  });
+
+  it('start each app as itself from the one image', () => {
+    for (const component of ['api', 'worker', 'console']) {
+      const [container] = pick(manifests, 'Deployment', `-${component}`).spec.template.spec.containers;
+      expect(container.command).toEqual(['node', `apps/${component}/main.ts`]);
+      expect(container.image).toMatch(/^registry\.example\.com\/org-api:0\.1\.0@sha256:[0-9a-f]{64}$/);
+    }
+  });
+
+  it('spread the pods of one version over zones and nodes, and never refuse to schedule one', () => {
+    const pod = pick(manifests, 'Deployment', '-api').spec.template;
+    expect(pod.spec.topologySpreadConstraints).toHaveLength(2);
+    for (const constraint of pod.spec.topologySpreadConstraints) {
+      expect(constraint).toMatchObject({ whenUnsatisfiable: 'ScheduleAnyway', matchLabelKeys: ['pod-template-hash'] });
+      expect(pod.metadata.labels).toMatchObject(constraint.labelSelector.matchLabels);
+    }
+  });
+});
+
+describe('Deployments', () => {
+  it('name no number of pods beside an autoscaler, and two without', () => {
+    expect(deployment('api')).not.toHaveProperty('spec.replicas'); // ci values scale the API
+    expect(deployment('api', { api: { autoscaling: { enabled: false } } }).spec.replicas).toBe(2);
+    expect(deployment('worker', { worker: { replicas: 0 } }).spec.replicas).toBe(0);
+  });
+
+  it('ask liveness of the process alone and readiness of the schema, on the port that each app has them', () => {
+    for (const [component, port] of [
+      ['api', 'http'],
+      ['worker', 'metrics'],
+      ['console', 'http'],
+    ] as const) {
+      const container = containerOf(component);
+      expect(container.livenessProbe.httpGet).toEqual({ path: '/livez', port });
+      expect(container.startupProbe.httpGet).toEqual({ path: '/livez', port });
+      expect(container.readinessProbe.httpGet).toEqual({ path: '/readyz', port });
+      expect(container.ports.map((one: { name: string }) => one.name)).toContain(port);
+    }
+  });
+
+  it('keep serving for a while after a pod was taken out, without a shell, and then drain within the grace period', () => {
+    const { spec } = deployment('api', { api: { preStopSeconds: 7, drainDelayMs: 2_500 } }).spec.template;
+    expect(spec.containers[0].lifecycle).toEqual({ preStop: { sleep: { seconds: 7 } } });
+    expect(spec.terminationGracePeriodSeconds).toBe(7 + 3 + 20 + 10);
+    expect(containerOf('api', { api: { preStopSeconds: 0 } })).not.toHaveProperty('lifecycle');
+  });
+
+  it('give a worker longer than an attempt to stop', () => {
+    const { spec } = deployment('worker').spec.template;
+    expect(spec.terminationGracePeriodSeconds).toBe(60);
+    expect(spec.containers[0]).not.toHaveProperty('lifecycle');
+  });
+
+  it('take an image by tag, by digest or by the chart’s version', () => {
+    const image = (own: object) =>
+      containerOf('api', { image: { repository: 'r.example.com/o', digest: '', ...own } }).image;
+    expect(image({})).toBe('r.example.com/o:0.1.0');
+    expect(image({ tag: '1.2.3' })).toBe('r.example.com/o:1.2.3');
+    const digest = `sha256:${'a'.repeat(64)}`;
+    expect(image({ digest })).toBe(`r.example.com/o:0.1.0@${digest}`);
+  });
+
+  it('pass on what an operator adds to a pod', () => {
+    const own = {
+      extraEnv: [{ name: 'NODE_OPTIONS', value: '--max-old-space-size=300' }],
+      extraEnvFrom: [{ configMapRef: { name: 'more' } }],
+      extraVolumes: [{ name: 'ca', configMap: { name: 'ca' } }],
+      extraVolumeMounts: [{ name: 'ca', mountPath: '/etc/ca' }],
+      nodeSelector: { disk: 'ssd' },
+      tolerations: [{ key: 'dedicated', operator: 'Exists' }],
+      affinity: { nodeAffinity: {} },
+      priorityClassName: 'high',
+      dnsConfig: { options: [{ name: 'ndots', value: '1' }] },
+      topologySpreadConstraints: [{ topologyKey: 'rack', maxSkew: 1, whenUnsatisfiable: 'DoNotSchedule' }],
+      podLabels: { team: 'reads' },
+      podAnnotations: { note: 'x' },
+      resources: { requests: { cpu: '1' } },
+    };
+    for (const component of ['api', 'worker', 'console']) {
+      const { metadata, spec } = deployment(component, { [component]: own, imagePullSecrets: [{ name: 'pull' }] }).spec
+        .template;
+      expect(metadata.labels.team).toBe('reads');
+      expect(metadata.annotations.note).toBe('x');
+      expect(spec).toMatchObject({
+        nodeSelector: own.nodeSelector,
+        tolerations: own.tolerations,
+        affinity: own.affinity,
+        priorityClassName: 'high',
+        dnsConfig: own.dnsConfig,
+        topologySpreadConstraints: own.topologySpreadConstraints,
+        imagePullSecrets: [{ name: 'pull' }],
+      });
+      expect(spec.volumes).toContainEqual(own.extraVolumes[0]);
+      const [container] = spec.containers;
+      expect(container.env).toContainEqual(own.extraEnv[0]);
+      expect(container.envFrom).toEqual(own.extraEnvFrom);
+      expect(container.volumeMounts).toContainEqual(own.extraVolumeMounts[0]);
+      expect(container.resources.requests.cpu).toBe('1');
+    }
+  });
+
+  it('show by a checksum which pods have which settings, and change it with secrets.revision', () => {
+    const checksum = (values: object) =>
+      deployment('api', values).spec.template.metadata.annotations['checksum/settings'];
+    const now = checksum({});
+    expect(checksum({ worker: { deliverySlots: 3 } })).toBe(now);
+    expect(checksum({ api: { logLevel: 'debug' } })).not.toBe(now);
+    expect(checksum({ secrets: { revision: '2026-11-21' } })).not.toBe(now);
+  });
+
+  it('do not restart for a new version of the chart alone', () => {
+    for (const { labels } of podsOf(render()))
+      expect(Object.keys(labels)).not.toEqual(expect.arrayContaining([expect.stringMatching(/chart|version/)]));
+  });
+
+  it('leave the console out until it is enabled', () => {
+    const manifests = render({ values: { console: { enabled: false } } });
+    expect(JSON.stringify(manifests)).not.toMatch(/console/i);
+  });
+});

@@ -1,0 +1,60 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { chart } from './render.ts';
+
+/** A page for operators: its path, and its text. */
+export interface Page {
+  file: string;
+  text: string;
+}
+
+/** The fenced blocks of a page in one language, without the indentation of the list that they stand in. */
+export function blocksOf({ text }: Page, language: string): string[] {
+  const found = text.matchAll(new RegExp(`^( *)\`\`\`${language}\\n([\\s\\S]*?)^ *\`\`\``, 'gm'));
+  return [...found].map(([, indent = '', body = '']) => body.replace(new RegExp(`^${indent}`, 'gm'), ''));
+}
+
+/** Every command in a page's shell blocks, on one line each, those within `$(…)` and behind a pipe too. */
+export function commandsOf(page: Page): string[] {
+  const lines = blocksOf(page, 'sh')
+    .join('\n')
+    .replace(/\\\n\s*/g, ' ')
+    .split('\n');
+  return lines
+    .flatMap((line) => line.replace(/ #.*/, '').split(/\$\(| \| |&& |; /))
+    .map((one) => one.trim())
+    .filter((one) => /^[a-z]+ [a-z-]/.test(one));
+}
+
+/** The runbooks by alert. */
+export function readRunbooks(): Map<string, Page> {
+  const folder = path.join(chart, 'runbooks');
+  const files = readdirSync(folder).filter((name) => name !== 'README.md');
+  return new Map(files.map((name) => [name.replace(/\.md$/, ''), readPage(path.join(folder, name))]));
+}
+
+export function readPage(file: string): Page {
+  return { file, text: readFileSync(file, 'utf8') };
+}
+
+/** Links of a page that lead nowhere, to a file or to a heading. */
+export function brokenLinks({ file, text }: Page): string[] {
+  const links = [...text.matchAll(/\]\(([^)#\s]*)(?:#([^)]*))?\)/g)].filter(
+    ([, target = '']) => !/^https?:/.test(target),
+  );
+  return links.flatMap(([link, target = '', anchor]) => {
+    const other = target === '' ? file : path.resolve(path.dirname(file), target);
+    if (!existsSync(other)) return [link];
+    return anchor === undefined || anchorsOf(readFileSync(other, 'utf8')).includes(anchor) ? [] : [link];
+  });
+}
+
+function anchorsOf(text: string): string[] {
+  const headings = [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading);
+  return headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  );
+}

@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import { ofKind, pick, regions, render } from './render.ts';
+
+const job = (values: object = {}, args: readonly string[] = []) => pick(render({ values, args }), 'Job');
+const nameOf = (values: object = {}) => job(values).metadata.name as string;
+
+describe.each(regions)('the migrations of %s', (region) => {
+  const manifest = pick(render({ region }), 'Job');
+
+  it('are a plain Job and no hook, so that Helm, Argo CD and Flux treat it alike', () => {
+    expect(manifest.metadata.annotations).toBeUndefined();
+    expect(manifest.spec.template.spec.containers[0].command).toEqual(['node', 'apps/migrate/main.ts']);
+  });
+
+  it('keep the pod of each failed try with its log, and do not expire, which would make a GitOps controller run them for ever', () => {
+    expect(manifest.spec.template.spec.restartPolicy).toBe('Never');
+    expect(manifest.spec).not.toHaveProperty('ttlSecondsAfterFinished');
+  });
+});
+
+describe('the name of the migrations’ Job', () => {
+  const now = nameOf();
+
+  it('is within what a pod’s label holds, whatever the release is called', () => {
+    const { name } = pick(render({ release: 'r'.repeat(53) }), 'Job').metadata;
+    expect(name).toMatch(/^r{40}-migrate-[0-9a-f]{10}$/);
+    expect(name.length).toBeLessThanOrEqual(63);
+  });
+
+  it('stays while nothing of the Job changes, so that a finished one is never changed', () => {
+    expect(nameOf()).toBe(now);
+    expect(nameOf({ api: { logLevel: 'debug' }, worker: { replicas: 5 } })).toBe(now);
+    expect(JSON.stringify(job().metadata.labels)).not.toMatch(/chart|version/);
+  });
+
+  it.each([
+    ['another image', { image: { digest: `sha256:${'b'.repeat(64)}` } }],
+    ['another Secret', { secrets: { ownerDatabaseUrl: { existingSecret: 'other' } } }],
+    ['rotated Secrets', { secrets: { revision: '2' } }],
+    ['the wish to run again', { migrations: { rerun: 'now' } }],
+    ['another number of tries', { migrations: { backoffLimit: 3 } }],
+    ['another environment', { migrations: { extraEnv: [{ name: 'NODE_EXTRA_CA_CERTS', value: '/ca' }] } }],
+    ['other labels', { commonLabels: { team: 'x' } }],
+  ])('changes with %s', (_, values) => {
+    expect(nameOf(values)).not.toBe(now);
+  });
+});
+
+it('without the Job nothing of it is left', () => {
+  const manifests = render({ values: { migrations: { enabled: false } } });
+  expect(ofKind(manifests, 'Job')).toEqual([]);
+  expect(manifests.filter((one) => /migrat/.test(one.metadata.name))).toEqual([]);
+});

@@ -1,0 +1,156 @@
+/** What watches a release: where Prometheus reads, what Grafana shows, and that every metric named anywhere is one that the running apps have. Issue 5, point 5. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { getTool } from '#test/chart-tools.ts';
+import { setup } from '#test/setup.ts';
+import { startTestWorker } from '#test/worker.ts';
+import { dashboardOf } from '../../charts/dashboard/dashboard.ts';
+import { rows } from '../../charts/dashboard/panels.ts';
+import { blocksOf, readPage, readRunbooks } from './documents.ts';
+import { metricsOf, problemsOf, renderRules, watched } from './promtool.ts';
+import { chart, ofKind, pick, refusalOf, regions, render, renderText } from './render.ts';
+import { getSchemas } from './schemas.ts';
+
+const kinds = ['ServiceMonitor', 'PrometheusRule', 'ConfigMap'];
+const file = path.join(chart, 'dashboards/org-api.json');
+
+describe('monitoring', () => {
+  it('is off unless asked for, and asks no cluster what it has', () => {
+    for (const kind of kinds) expect(ofKind(render(), kind)).toEqual([]);
+    for (const kind of kinds) expect(ofKind(render({ values: watched }), kind)).toHaveLength(1);
+    for (const name of ['servicemonitor', 'prometheusrule', 'grafana-dashboard'])
+      expect(readFileSync(path.join(chart, `templates/${name}.yaml`), 'utf8')).not.toMatch(/lookup|Capabilities/);
+  });
+
+  it.each(['serviceMonitor', 'rules', 'dashboard'])('has a switch for its %s', (part) => {
+    const values = { monitoring: { ...watched.monitoring, [part]: { enabled: false } } };
+    const rules = part === 'rules' ? {} : { rules: watched.monitoring.rules };
+    expect(
+      kinds.filter(
+        (kind) => ofKind(render({ values: { monitoring: { ...values.monitoring, ...rules } } }), kind).length > 0,
+      ),
+    ).toHaveLength(2);
+  });
+
+  it('wants to know where the runbooks are', () => {
+    expect(refusalOf({ monitoring: { enabled: true } })).toMatch(
+      /monitoring\.rules\.runbookBaseUrl is empty: give the URL/,
+    );
+  });
+
+  it.each(regions)('reads the metrics of every pod of %s, and of no other release', (region) => {
+    const manifests = render({ region, values: watched });
+    const { spec } = pick(manifests, 'ServiceMonitor');
+    const services = ofKind(manifests, 'Service').filter(({ metadata }) =>
+      Object.entries(spec.selector.matchLabels).every(([key, value]) => metadata.labels[key] === value),
+    );
+    expect(services.map(({ metadata }) => metadata.labels['app.kubernetes.io/component']).sort()).toEqual([
+      'api',
+      'console',
+      'worker',
+    ]);
+    for (const service of services) expect(service.spec.ports[0].name).toBe(spec.endpoints[0].port);
+    expect(spec.selector.matchLabels['app.kubernetes.io/instance']).toBe(region);
+    expect(spec.endpoints[0].relabelings).toContainEqual({
+      targetLabel: 'installation',
+      replacement: `org-api-${region}/${region}-org-api`,
+    });
+  });
+
+  it('carries the labels that Prometheus and Grafana select by', () => {
+    const labels = { release: 'prometheus' };
+    const values = {
+      monitoring: {
+        ...watched.monitoring,
+        serviceMonitor: { labels },
+        rules: { ...watched.monitoring.rules, labels },
+        dashboard: { annotations: { grafana_folder: 'org-api' } },
+      },
+    };
+    const manifests = render({ values });
+    for (const kind of ['ServiceMonitor', 'PrometheusRule'])
+      expect(pick(manifests, kind).metadata.labels).toMatchObject({ ...labels, 'app.kubernetes.io/instance': 'us' });
+    const { metadata } = pick(manifests, 'ConfigMap');
+    expect(metadata.labels.grafana_dashboard).toBe('1');
+    expect(metadata.annotations).toEqual({ grafana_folder: 'org-api' });
+  });
+
+  it('is what the operator’s CRDs take, strictly', { timeout: 600_000 }, () => {
+    const options = [
+      '-strict',
+      '-summary',
+      '-schema-location',
+      `${getSchemas()}/{{.ResourceKind}}{{.KindSuffix}}.json`,
+    ];
+    const check = (text: string) => spawnSync(getTool('kubeconform'), options, { input: text, encoding: 'utf8' });
+    const text = renderText({ values: watched });
+    expect(check(text).stdout).toMatch(/Invalid: 0, Errors: 0, Skipped: 0/);
+    expect(check(text.replace('scrapeTimeout:', 'scrapeTimeOut:')).status).toBe(1);
+  });
+});
+
+describe('the dashboard', () => {
+  const dashboard = JSON.parse(readFileSync(file, 'utf8'));
+  const panels = dashboard.panels.filter(({ type }: { type: string }) => type !== 'row');
+
+  it('is what its panels say; node charts/dashboard/main.ts writes it anew', () => {
+    expect(dashboard).toEqual(JSON.parse(JSON.stringify(dashboardOf(rows))));
+    expect(JSON.parse(pick(render({ values: watched }), 'ConfigMap').data['org-api.json'])).toEqual(dashboard);
+  });
+
+  it('has a row for reads, webhooks and platform, panels that do not overlap, and explains each', () => {
+    expect(rows.map(({ title }) => title)).toEqual(['Reads', 'Webhooks', 'Platform']);
+    const cells = dashboard.panels.flatMap(
+      ({ gridPos: { x, y, w, h } }: { gridPos: Record<'x' | 'y' | 'w' | 'h', number> }) =>
+        Array.from({ length: w * h }, (_, cell) => `${x + (cell % w)},${y + Math.floor(cell / w)}`),
+    );
+    expect(new Set(cells).size).toBe(cells.length);
+    for (const { description } of panels) expect(description.length).toBeGreaterThan(5);
+  });
+
+  it('follows the chosen regions in every expression, each of which Prometheus takes', () => {
+    const expressions: string[] = panels.flatMap(({ targets }: { targets: { expr: string }[] }) =>
+      targets.map(({ expr }) => expr),
+    );
+    expect(expressions.length).toBeGreaterThan(40);
+    for (const expression of expressions)
+      for (const [selector = ''] of expression.matchAll(/\{[^}]*\}/g)) expect(selector).toContain('region=~"$region"');
+    expect(problemsOf(expressions.map((expression) => expression.replaceAll('$__rate_interval', '5m')))).toBe('');
+  });
+});
+
+describe('every metric', () => {
+  /** Prometheus' own, and those of kube-state-metrics. */
+  const ofOthers = /^(up|ALERTS|kube_\w+)$/;
+
+  it('that alerts, dashboard, runbooks and guide name is one that the running API or worker shows', async () => {
+    const { api, database, make } = await setup();
+    const worker = await startTestWorker(database);
+    const maker = await make.member();
+    const { key } = await make.apiKey({ maker });
+    await api.get(`/v1/orgs/${maker.orgId}`, { key });
+    const texts = await Promise.all(
+      [api.metricsUrl, worker.metricsUrl].map(async (url) => (await fetch(`${url}/metrics`)).text()),
+    );
+    const shown = new Set(
+      texts.flatMap((text) =>
+        [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].flatMap(([, name = '', type]) =>
+          type === 'histogram' ? ['_bucket', '_count', '_sum'].map((end) => name + end) : [name],
+        ),
+      ),
+    );
+    const rules = renderRules().groups.flatMap((group) => group.rules.map(({ expr }) => expr));
+    const pages = [...readRunbooks().values(), readPage(path.resolve(chart, '../README.md'))];
+    const named = [
+      ...rules,
+      ...rows.flatMap((row) => row.panels.flatMap((panel) => panel.queries.map(([expression]) => expression))),
+      ...pages.flatMap((page) => blocksOf(page, 'promql').flatMap((block) => block.trim().split('\n'))),
+    ].flatMap(metricsOf);
+    expect(new Set(named).size).toBeGreaterThan(30);
+    expect([...new Set(named)].filter((name) => !shown.has(name) && !ofOthers.test(name))).toEqual([]);
+    for (const name of ['org_api_request_duration_seconds_bucket', 'kube_job_status_failed', 'up'])
+      expect(named).toContain(name);
+  });
+});

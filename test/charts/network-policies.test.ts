@@ -1,0 +1,144 @@
+import { BlockList } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { judgeAddress } from '#domain/webhooks/address/addresses.ts';
+import { type Manifest, ofKind, pick, podsOf, regions, render } from './render.ts';
+
+const policy = (component: string, values: object = {}) =>
+  pick(render({ values }), 'NetworkPolicy', `-${component}`).spec;
+/** The worker's rule towards receivers: the one that opens a range of ports. */
+const towardsReceivers = (values: object = {}) =>
+  policy('worker', values).egress.find((rule: Manifest) => rule.ports[0].endPort !== undefined);
+const portsOf = (rules: Manifest[]) => rules.map((rule) => (rule.ports ?? []).map((one: Manifest) => one.port));
+
+describe.each(regions)('NetworkPolicies of %s', (region) => {
+  const manifests = render({ region });
+
+  it('cover every pod, in both directions', () => {
+    const policies = ofKind(manifests, 'NetworkPolicy').map((one) => one.spec);
+    for (const { name, labels } of podsOf(manifests)) {
+      const own = policies.filter((one) =>
+        Object.entries(one.podSelector.matchLabels).every(([key, value]) => labels[key] === value),
+      );
+      expect(own, name).toHaveLength(1);
+      expect(own[0].policyTypes).toEqual(['Ingress', 'Egress']);
+    }
+  });
+});
+
+describe('NetworkPolicies', () => {
+  it('let the API out to DNS, PostgreSQL, Redis and the collector of traces only', () => {
+    expect(portsOf(policy('api').egress)).toEqual([[53, 53], [5432], [6379], [4318]]);
+    expect(portsOf(policy('api', { otlp: { endpoint: '' } }).egress)).toEqual([[53, 53], [5432], [6379]]);
+  });
+
+  it('let the migrations out to DNS and PostgreSQL, and nobody in', () => {
+    expect(portsOf(policy('migrations').egress)).toEqual([[53, 53], [5432]]);
+    expect(policy('migrations').ingress).toEqual([]);
+  });
+
+  it('let a worker out to DNS, PostgreSQL, Temporal, the collector of traces, receivers and the probe only', () => {
+    expect(portsOf(policy('worker').egress).toSorted()).toEqual([[1], [4318], [53, 53], [5432], [7233], ['hooks']]);
+  });
+
+  it('let nobody in to a worker but who reads metrics', () => {
+    expect(portsOf(policy('worker').ingress)).toEqual([['metrics']]);
+  });
+
+  it('let webhooks out to exactly the addresses that the worker itself holds for public', () => {
+    const [public4, public6] = towardsReceivers().to.map((peer: Manifest) => peer.ipBlock);
+    const nothingAllowed = new BlockList();
+    const isLetOut = (address: string) => {
+      const block = address.includes(':') ? public6 : public4;
+      return inBlock(block.cidr, address) && !block.except.some((one: string) => inBlock(one, address));
+    };
+    // The first and the last address of each block, and their neighbours: where two lists would differ.
+    const edges = [...public4.except, ...public6.except, public4.cidr, public6.cidr].flatMap(edgesOf);
+    expect(edges.length).toBeGreaterThan(70);
+    for (const address of [...edges, '93.184.215.14', '1.1.1.1', '2606:4700::1111', 'fd00::1', 'fe80::1', '::1'])
+      expect([address, isLetOut(address)]).toEqual([address, judgeAddress(address, nothingAllowed).ok]);
+  });
+
+  it('let webhooks out to any port, and to nothing that an operator excepts', () => {
+    const rule = towardsReceivers({ networkPolicy: { webhooks: { except: ['52.0.0.0/8', '2a00::/16'] } } });
+    expect(rule.ports).toEqual([{ port: 1, endPort: 65_535, protocol: 'TCP' }]);
+    expect(rule.to[0].ipBlock.except).toContain('52.0.0.0/8');
+    expect(rule.to[1].ipBlock.except).toContain('2a00::/16');
+  });
+
+  it('let webhooks out to what WEBHOOK_ALLOW names', () => {
+    const rule = towardsReceivers({ worker: { webhookAllow: ['10.1.2.3', '10.9.0.0/16', 'fd00::5'] } });
+    expect(rule.to.slice(2)).toEqual(
+      ['10.1.2.3/32', '10.9.0.0/16', 'fd00::5/128'].map((cidr) => ({ ipBlock: { cidr } })),
+    );
+  });
+
+  it('open the probe to the workers alone, and only while there is one', () => {
+    const probe = {
+      'app.kubernetes.io/name': 'org-api',
+      'app.kubernetes.io/instance': 'us',
+      'app.kubernetes.io/component': 'probe',
+    };
+    expect(policy('worker').egress.at(-1)).toEqual({
+      to: [{ podSelector: { matchLabels: probe } }],
+      ports: [{ port: 'hooks' }],
+    });
+    expect(policy('probe').ingress).toEqual([
+      {
+        from: [{ podSelector: { matchLabels: { ...probe, 'app.kubernetes.io/component': 'worker' } } }],
+        ports: [{ port: 'hooks' }],
+      },
+    ]);
+    const without = render({ values: { probe: { enabled: false } } });
+    expect(JSON.stringify(ofKind(without, 'NetworkPolicy'))).not.toContain('probe');
+  });
+
+  it('let in whom an operator names, and the probe besides', () => {
+    const gateway = { namespaceSelector: { matchLabels: { name: 'gateways' } } };
+    const values = { networkPolicy: { http: { from: [gateway] } } };
+    expect(policy('api', values).ingress[0].from).toHaveLength(2);
+    expect(policy('console', values).ingress[0].from).toEqual([gateway]);
+    expect(policy('api').ingress[0]).not.toHaveProperty('from');
+  });
+
+  it('are absent when switched off', () => {
+    expect(ofKind(render({ values: { networkPolicy: { enabled: false } } }), 'NetworkPolicy')).toEqual([]);
+  });
+});
+
+function inBlock(cidr: string, address: string): boolean {
+  const [network = '', bits] = cidr.split('/');
+  const family = network.includes(':') ? 'ipv6' : 'ipv4';
+  if (address.includes(':') !== (family === 'ipv6')) return false;
+  const list = new BlockList();
+  list.addSubnet(network, Number(bits), family);
+  return list.check(address, family);
+}
+
+/** First and last address of a block, the one before and the one after, as far as there are such. */
+function edgesOf(cidr: string): string[] {
+  const [network = '', bits] = cidr.split('/');
+  const width = network.includes(':') ? 128n : 32n;
+  const first = toNumber(network);
+  const last = first + (1n << (width - BigInt(bits ?? 0))) - 1n;
+  return [first - 1n, first, last, last + 1n]
+    .filter((value) => value >= 0n && value < 1n << width)
+    .map((value) => toText(value, width));
+}
+
+function toNumber(address: string): bigint {
+  if (!address.includes(':')) return address.split('.').reduce((sum, part) => sum * 256n + BigInt(part), 0n);
+  const [head = '', tail = ''] = address.split('::');
+  const groups = (text: string) => text.split(':').filter((group) => group !== '');
+  const zeros = new Array(8 - groups(head).length - groups(tail).length).fill('0');
+  return [...groups(head), ...zeros, ...groups(tail)].reduce((sum, group) => sum * 65_536n + BigInt(`0x${group}`), 0n);
+}
+
+function toText(value: bigint, width: bigint): string {
+  const parts = (count: number, bits: bigint) =>
+    Array.from({ length: count }, (_, index) => (value >> (bits * BigInt(count - 1 - index))) & ((1n << bits) - 1n));
+  return width === 32n
+    ? parts(4, 8n).join('.')
+    : parts(8, 16n)
+        .map((group) => group.toString(16))
+        .join(':');
+}

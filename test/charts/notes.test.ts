@@ -1,0 +1,45 @@
+import { cpSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { chart, pick, render } from './render.ts';
+
+/** What `helm install` prints at its end. It would ask a cluster for its version, so a copy of the chart carries the notes as an object, which `helm template` renders. */
+const copy = path.join(mkdtempSync(path.join(tmpdir(), 'org-api-notes-')), 'org-api');
+cpSync(chart, copy, { recursive: true });
+renameSync(path.join(copy, 'templates/NOTES.txt'), path.join(copy, 'notes.txt'));
+writeFileSync(
+  path.join(copy, 'templates/notes.yaml'),
+  'kind: Notes\nmetadata: {name: notes}\ntext: {{ tpl (.Files.Get "notes.txt") . | toJson }}\n',
+);
+afterAll(() => rmSync(path.dirname(copy), { recursive: true }));
+
+const notes = (values: object = {}): string => pick(render({ values, from: copy }), 'Notes').text;
+
+describe('NOTES.txt', () => {
+  it('names the region, where it answers and the Job that it waits for', () => {
+    expect(notes()).toContain('region us, version 0.1.0, is release us in namespace org-api-us');
+    expect(notes()).toContain('http://us-org-api-api.org-api-us.svc:80');
+    expect(notes()).toContain('https://console.us.example.com');
+    expect(pick(render(), 'Job').metadata.name).toMatch(/^us-org-api-migrate-/);
+    expect(notes()).toContain('Job us-org-api-migrate-…');
+  });
+
+  it('tells how to make the probe while there is none, with the URL that its webhook gets', () => {
+    expect(notes({ probe: { webhookId: '' } })).toContain(
+      'orgctl probe create --region us --url http://10.96.0.81:8090/ --secret-name us-org-api-probe',
+    );
+    expect(notes()).toContain('helm test us -n org-api-us');
+    expect(notes()).not.toContain('orgctl');
+    expect(notes({ probe: { enabled: false } })).toContain('set probe.enabled');
+  });
+
+  it('warns when nothing but the worker fences webhooks in', () => {
+    expect(notes({ networkPolicy: { enabled: false } })).toContain('WARNING: networkPolicy.enabled is false');
+    expect(notes()).not.toContain('WARNING');
+  });
+
+  it('says what an uninstall leaves', () => {
+    expect(notes()).toMatch(/It leaves what is not the release's: your Secrets, the data in PostgreSQL/);
+  });
+});

@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import { pick, regions, render } from './render.ts';
+
+describe.each(regions)('helm test of %s', (region) => {
+  const manifests = render({ region });
+  const pod = pick(manifests, 'Pod');
+
+  it('runs only when asked, and leaves its pod only when it fails', () => {
+    expect(pod.metadata.annotations).toMatchObject({
+      'helm.sh/hook': 'test',
+      'helm.sh/hook-delete-policy': 'before-hook-creation,hook-succeeded',
+    });
+    expect(pod.spec).toMatchObject({ restartPolicy: 'Never', activeDeadlineSeconds: 120 });
+  });
+
+  it('reads from this release’s own Service', () => {
+    const { value } = pod.spec.containers[0].env.find((one: { name: string }) => one.name === 'PROBE_API_URL');
+    expect(value).toBe(`http://${pick(manifests, 'Service', '-api').metadata.name}:80`);
+  });
+
+  it('receives at one exact address, which the probe’s webhook alone may reach', () => {
+    const worker = pick(manifests, 'Deployment', '-worker').spec.template.spec.containers[0];
+    const setting = (name: string) => worker.env.find((one: { name: string }) => one.name === name)?.value;
+    expect(setting('PROBE_WEBHOOK_ALLOW')).toBe(pick(manifests, 'Service', '-probe').spec.clusterIP);
+    expect(setting('PROBE_WEBHOOK_ID')).toMatch(/^[0-9a-f-]{36}$/);
+    expect(setting('WEBHOOK_ALLOW')).toBeUndefined();
+  });
+});
+
+describe('helm test', () => {
+  it('takes the Secret that it is told', () => {
+    const values = { probe: { existingSecret: 'mine' } };
+    expect(JSON.stringify(pick(render({ values }), 'Pod'))).toContain(
+      '{"name":"mine","items":[{"key":"key","path":"PROBE_KEY"}]}',
+    );
+  });
+
+  it('is nowhere in a release without it', () => {
+    expect(JSON.stringify(render({ values: { probe: { enabled: false } } }))).not.toMatch(/probe"|PROBE/);
+  });
+});

@@ -1,0 +1,88 @@
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseAllDocuments } from 'yaml';
+import { getTool } from '#test/chart-tools.ts';
+
+/** The chart's folder. */
+export const chart = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../charts/org-api');
+/** The regions that CI renders and installs. */
+export const regions = ['us', 'ca'] as const;
+
+/** A Kubernetes object as rendered; `spec` and the like are looked into by the tests. */
+// biome-ignore lint/suspicious/noExplicitAny: objects of many kinds, whose form kubeconform checks
+export type Manifest = any;
+
+/** The values of `ci/<region>-values.yaml`, or none, with others on top. */
+export interface RenderOptions {
+  region?: 'us' | 'ca' | null;
+  values?: object;
+  release?: string;
+  namespace?: string;
+  /** More arguments of `helm template`. */
+  args?: readonly string[];
+  /** Another chart than ours. */
+  from?: string;
+}
+
+/** Rendering takes a fifth of a second, and tests of one file often want the same. */
+const rendered = new Map<string, string>();
+
+/** What `helm template` prints. @throws with Helm's own words when it refuses. */
+export function renderText(options: RenderOptions = {}): string {
+  const known = rendered.get(JSON.stringify(options));
+  if (known !== undefined) return known;
+  const { status, stdout, stderr } = template(options);
+  if (status !== 0) throw new Error(stderr);
+  rendered.set(JSON.stringify(options), stdout);
+  return stdout;
+}
+
+/** All objects of a release, also those of `helm test`. */
+export function render(options: RenderOptions = {}): Manifest[] {
+  return parseAllDocuments(renderText(options))
+    .map((document) => {
+      const [problem] = document.errors;
+      if (problem !== undefined) throw problem;
+      return document.toJS() as Manifest;
+    })
+    .filter((manifest) => manifest !== null);
+}
+
+/** Why values are refused, or '' when they are not. */
+export function refusalOf(values: object, region: RenderOptions['region'] = 'us'): string {
+  return template({ values, region }).stderr;
+}
+
+/** The one object of a kind whose name ends so. @throws when there is none or more. */
+export function pick(manifests: readonly Manifest[], kind: string, suffix = ''): Manifest {
+  const found = manifests.filter((one) => one.kind === kind && one.metadata.name.endsWith(suffix));
+  if (found.length !== 1) throw new Error(`${found.length} objects are a ${kind} …${suffix}`);
+  return found[0];
+}
+
+/** All objects of a kind. */
+export function ofKind(manifests: readonly Manifest[], kind: string): Manifest[] {
+  return manifests.filter((one) => one.kind === kind);
+}
+
+/** Specs of all pods, by the name of what makes them. */
+export function podsOf(
+  manifests: readonly Manifest[],
+): { name: string; labels: Record<string, string>; spec: Manifest }[] {
+  return manifests.flatMap((one) => {
+    const pod =
+      one.kind === 'Pod' ? one : one.spec?.template?.spec?.containers === undefined ? null : one.spec.template;
+    return pod === null ? [] : [{ name: one.metadata.name, labels: pod.metadata.labels, spec: pod.spec }];
+  });
+}
+
+function template({ region = 'us', values = {}, release, namespace, args = [], from = chart }: RenderOptions) {
+  const own = region === null ? [] : ['--values', path.join(chart, 'ci', `${region}-values.yaml`)];
+  const name = release ?? region ?? 'us';
+  return spawnSync(
+    getTool('helm'),
+    ['template', name, from, '--namespace', namespace ?? `org-api-${name}`, ...own, '--values', '-', ...args],
+    { input: JSON.stringify(values), encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 },
+  );
+}

@@ -1,0 +1,63 @@
+/** Runbooks: one for each alert, with commands, expressions and links that exist. Issue 5, point 5. */
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { problemOf } from './commands.ts';
+import { blocksOf, brokenLinks, commandsOf, readPage, readRunbooks } from './documents.ts';
+import { problemsOf, renderAlerts, watched } from './promtool.ts';
+import { chart, render } from './render.ts';
+
+const runbooks = readRunbooks();
+const alerts = renderAlerts();
+const manifests = render({ values: watched });
+const headings = ['What it means', 'See it', 'Likely causes', 'What to do', 'When it ends'];
+
+it('there is a runbook for each alert, and none for anything else', () => {
+  expect([...runbooks.keys()].sort()).toEqual([...new Set(alerts.map(({ alert }) => alert))].sort());
+});
+
+describe.each([...runbooks])('%s', (alert, page) => {
+  it('tells what it means, how to see it, why, what to do and when it ends, and how severe it is', () => {
+    expect(page.text.split('\n')[0]).toBe(`# ${alert}`);
+    expect([...page.text.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading)).toEqual(headings);
+    for (const section of page.text.split(/^## .*$/m).slice(1)) expect(section.trim().length).toBeGreaterThan(20);
+    const [, severity = ''] = /^Severity: (.*)$/m.exec(page.text) ?? [];
+    for (const one of alerts.filter((rule) => rule.alert === alert)) expect(severity).toContain(one.labels.severity);
+  });
+
+  it('names commands, objects and links that exist', () => {
+    const commands = commandsOf(page);
+    expect(commands.length + blocksOf(page, 'sql').length).toBeGreaterThan(0);
+    expect(commands.map((command) => problemOf(command, manifests)).filter(Boolean)).toEqual([]);
+    expect(brokenLinks(page)).toEqual([]);
+  });
+
+  it('has expressions that Prometheus takes', () => {
+    const expressions = blocksOf(page, 'promql').flatMap((block) => block.trim().split('\n'));
+    expect(expressions.length).toBeGreaterThan(0);
+    expect(problemsOf(expressions)).toBe('');
+  });
+});
+
+it('a command that does not exist would be found', () => {
+  for (const command of [
+    'orgctl webhook unpark --webhook W',
+    'orgctl webhook resume',
+    'orgctl key revoke --id K',
+    'helm undo us',
+    'helm rollback us --force-all',
+    'kubectl -n $NS forget pods',
+    'kubectl -n $NS logs deployment/$NAME-relay',
+    'docker ps',
+  ])
+    expect(problemOf(command, manifests), command).not.toBeNull();
+});
+
+it('the list of runbooks has links and commands that exist', () => {
+  const page = readPage(path.join(chart, 'runbooks/README.md'));
+  expect(brokenLinks(page)).toEqual([]);
+  expect(
+    commandsOf(page)
+      .map((command) => problemOf(command, manifests))
+      .filter(Boolean),
+  ).toEqual([]);
+});

@@ -1,0 +1,92 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { parse } from 'yaml';
+import { cacheFolder, getModule } from '#test/chart-tools.ts';
+
+/** The Kubernetes whose API the chart is checked against, and the CRDs that it makes objects of. */
+const kubernetes = 'k8s.io/kubernetes@v1.36.3';
+const crds = [
+  ['sigs.k8s.io/gateway-api@v1.4.1', 'config/crd/standard/gateway.networking.k8s.io_httproutes.yaml'],
+  [
+    'github.com/prometheus-operator/prometheus-operator@v0.85.0',
+    'example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml',
+  ],
+  [
+    'github.com/prometheus-operator/prometheus-operator@v0.85.0',
+    'example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml',
+  ],
+] as const;
+
+type Schema = Record<string, unknown>;
+interface Kind {
+  group: string;
+  version: string;
+  kind: string;
+}
+
+/**
+ * A folder of strict JSON schemas for kubeconform, one a kind: `<kind>-<group>-<version>.json`. kubeconform's own are on GitHub; these are made from the very OpenAPI document and CRDs that the API
+ * server and the operators have, out of their Go modules, once, and kept.
+ */
+export function getSchemas(): string {
+  const folder = path.join(cacheFolder(), `schemas-${kubernetes.split('@')[1]}`);
+  if (existsSync(folder)) return folder;
+  const making = `${folder}.${process.pid}`;
+  mkdirSync(making, { recursive: true });
+  const write = ({ group, version, kind }: Kind, schema: Schema) => {
+    const name = [kind, group.split('.')[0], version].filter(Boolean).join('-').toLowerCase();
+    writeFileSync(path.join(making, `${name}.json`), JSON.stringify(schema));
+  };
+  writeBuiltIn(write);
+  for (const [module, file] of crds) writeCrd(readFileSync(path.join(getModule(module), file), 'utf8'), write);
+  if (existsSync(folder)) rmSync(making, { recursive: true });
+  else renameSync(making, folder);
+  return folder;
+}
+
+function writeBuiltIn(write: (kind: Kind, schema: Schema) => void): void {
+  const file = path.join(getModule(kubernetes), 'api/openapi-spec/swagger.json');
+  const { definitions } = JSON.parse(readFileSync(file, 'utf8')) as { definitions: Record<string, Schema> };
+  const strict = Object.fromEntries(Object.entries(definitions).map(([name, schema]) => [name, strictOf(schema)]));
+  for (const [name, schema] of Object.entries(definitions))
+    for (const kind of (schema['x-kubernetes-group-version-kind'] as Kind[] | undefined) ?? [])
+      write(kind, {
+        ...strict[name],
+        definitions: Object.fromEntries([...reach(name, strict)].map((one) => [one, strict[one]])),
+      });
+}
+
+/** Names of all definitions that one refers to, itself included. */
+function reach(from: string, definitions: Record<string, Schema | undefined>): Set<string> {
+  const reached = new Set([from]);
+  for (const name of reached) // a set grows while it is walked
+    for (const [, other = ''] of JSON.stringify(definitions[name]).matchAll(/"#\/definitions\/([^"]+)"/g))
+      reached.add(other);
+  return reached;
+}
+
+function writeCrd(text: string, write: (kind: Kind, schema: Schema) => void): void {
+  const { spec } = parse(text);
+  for (const { name, schema } of spec.versions) {
+    const root = strictOf(schema.openAPIV3Schema) as { properties: Schema };
+    write(
+      { group: spec.group, version: name, kind: spec.names.kind },
+      { ...root, properties: { ...root.properties, metadata: { type: 'object' } } },
+    );
+  }
+}
+
+/** Refuses unknown fields wherever the fields are listed, and lets numbers stand where Kubernetes takes them for text. */
+function strictOf(schema: unknown): Schema {
+  if (Array.isArray(schema)) return schema.map(strictOf) as unknown as Schema;
+  if (typeof schema !== 'object' || schema === null) return schema as unknown as Schema;
+  const { format, ...own } = schema as Schema;
+  if (format === 'int-or-string' || own['x-kubernetes-int-or-string'] === true) return { type: ['integer', 'string'] };
+  if (typeof own.description === 'string' && own.description.startsWith('Quantity is'))
+    return { type: ['number', 'string'] };
+  delete own.description;
+  const inner = Object.fromEntries(Object.entries(own).map(([key, value]) => [key, strictOf(value)]));
+  const isListed =
+    'properties' in inner && own['x-kubernetes-preserve-unknown-fields'] !== true && !('additionalProperties' in inner);
+  return isListed ? { ...inner, additionalProperties: false } : inner;
+}

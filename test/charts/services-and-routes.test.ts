@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest';
+import { type Manifest, ofKind, pick, podsOf, regions, render } from './render.ts';
+
+describe.each(regions)('Services of %s', (region) => {
+  const manifests = render({ region });
+
+  it('reach pods of their own component, at ports that these have', () => {
+    for (const { metadata, spec } of ofKind(manifests, 'Service')) {
+      const pods = podsOf(manifests).filter(({ labels }) =>
+        Object.entries(spec.selector).every(([key, value]) => labels[key] === value),
+      );
+      expect(pods, metadata.name).toHaveLength(1);
+      const names = pods[0]?.spec.containers[0].ports.map((port: Manifest) => port.name);
+      for (const { targetPort } of spec.ports) expect(names).toContain(targetPort);
+    }
+  });
+
+  it('offer metrics apart from what partners call', () => {
+    const services = ofKind(manifests, 'Service').map(({ metadata, spec }) => [
+      metadata.name,
+      ...spec.ports.map((port: Manifest) => port.name),
+    ]);
+    expect(services.map((one) => one.join(' ')).sort()).toEqual(
+      [
+        'api http',
+        'api-metrics metrics',
+        'console http',
+        'console-metrics metrics',
+        'probe hooks',
+        'worker-metrics metrics',
+      ].map((one) => `${region}-org-api-${one}`),
+    );
+  });
+
+  it('of the probe keeps the address that its webhook was made with', () => {
+    expect(pick(manifests, 'Service', '-probe').spec.clusterIP).toBe(region === 'us' ? '10.96.0.81' : '10.96.0.82');
+  });
+});
+
+describe('routes', () => {
+  const values = (own: object) => ({ api: own, console: own });
+  const routed = {
+    httpRoute: { enabled: true, parentRefs: [{ name: 'public' }], annotations: { a: 'b' } },
+    ingress: { enabled: false },
+  };
+  const ingress = {
+    httpRoute: { enabled: false },
+    ingress: { enabled: true, className: 'nginx', annotations: { a: 'b' }, tlsSecretName: '' },
+  };
+
+  it('by HTTPRoute match the host of the public URL and end at the Service', () => {
+    const manifests = render({ values: values({ ...routed, service: { port: 8000 } }) });
+    expect(ofKind(manifests, 'Ingress')).toEqual([]);
+    for (const [component, host] of [
+      ['api', 'api.us.example.com'],
+      ['console', 'console.us.example.com'],
+    ] as const) {
+      const { metadata, spec } = pick(manifests, 'HTTPRoute', `-${component}`);
+      expect(metadata.annotations).toEqual({ a: 'b' });
+      expect(spec.hostnames).toEqual([host]);
+      expect(spec.parentRefs).toEqual([{ name: 'public' }]);
+      expect(spec.rules[0].backendRefs).toEqual([{ name: `us-org-api-${component}`, port: 8_000 }]);
+      expect(pick(manifests, 'Service', `-${component}`).spec.ports[0].port).toBe(8_000);
+    }
+  });
+
+  it('by Ingress match the host without its port, with TLS once there is a certificate', () => {
+    const manifests = render({ values: { ...values(ingress), baseUrls: { us: 'https://api.us.example.com:8443' } } });
+    expect(ofKind(manifests, 'HTTPRoute')).toEqual([]);
+    const { metadata, spec } = pick(manifests, 'Ingress', '-api');
+    expect(metadata.annotations).toEqual({ a: 'b' });
+    expect(spec).toMatchObject({ ingressClassName: 'nginx', rules: [{ host: 'api.us.example.com' }] });
+    expect(spec).not.toHaveProperty('tls');
+    const tls = pick(render(), 'Ingress', '-console').spec.tls;
+    expect(tls).toEqual([{ hosts: ['console.us.example.com'], secretName: 'console-us-tls' }]);
+  });
+
+  it('are none unless asked for', () => {
+    const manifests = render({ values: values({ httpRoute: { enabled: false }, ingress: { enabled: false } }) });
+    expect([...ofKind(manifests, 'Ingress'), ...ofKind(manifests, 'HTTPRoute')]).toEqual([]);
+  });
+
+  it('may go through a load balancer of the Service itself', () => {
+    const service = { type: 'LoadBalancer', annotations: { lb: 'internal' } };
+    const { metadata, spec } = pick(render({ values: { api: { service } } }), 'Service', '-api');
+    expect([spec.type, metadata.annotations]).toEqual(['LoadBalancer', { lb: 'internal' }]);
+  });
+});

@@ -1,0 +1,141 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { readConfig as readApi } from '../../apps/api/config.ts';
+import { readConfig as readMigrate } from '../../apps/migrate/config.ts';
+import { readConfig as readProbe } from '../../apps/probe/config.ts';
+import { readConfig as readWorker } from '../../apps/worker/config.ts';
+import { type Manifest, pick, podsOf, regions, render } from './render.ts';
+
+const folder = mkdtempSync(path.join(tmpdir(), 'org-api-chart-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** What a Secret holds by the name of its key: well-formed and random to nobody. */
+const contents: Record<string, string> = {
+  DATABASE_URL: 'postgres://owner:p@db/org',
+  API_DATABASE_URL: 'postgres://api:p@db/org',
+  WORKER_DATABASE_URL: 'postgres://worker:p@db/org',
+  CONSOLE_DATABASE_URL: 'postgres://console:p@db/org',
+  REDIS_URL: 'redis://redis:6379',
+  KEY_PEPPERS: `1:${Buffer.alloc(32, 1).toString('base64')}`,
+  KEY_TAG_SECRETS: Buffer.alloc(32, 2).toString('base64'),
+  WEBHOOK_SECRET_KEYS: `1:${Buffer.alloc(32, 3).toString('base64')}`,
+  PROBE_KEY: 'aln_us_x',
+  PROBE_ORGANIZATION_ID: '0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d',
+  PROBE_WEBHOOK_ID: '0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3e',
+  PROBE_WEBHOOK_SECRET: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+};
+/** What each image carries, or what the container's port is and so no value. */
+const ofTheImage = [
+  'HOST',
+  'METRICS_PORT',
+  'PORT',
+  'WORKFLOW_BUNDLE',
+  'WORKER_BUILD_ID',
+  'ORG_API_BUILD_ID',
+  'PROBE_HOST',
+  'PROBE_PORT',
+];
+const apps = { api: readApi, worker: readWorker, migrate: readMigrate, probe: readProbe };
+
+/** The environment that a container has, its secrets mounted below `folder`. */
+function environmentOf(pod: Manifest): Record<string, string> {
+  const [container] = pod.containers;
+  const mount = container.volumeMounts.find((one: Manifest) => one.name === 'secrets').mountPath;
+  const { sources } = pod.volumes.find((one: Manifest) => one.name === 'secrets').projected;
+  for (const { path: file } of sources.map((one: Manifest) => one.secret.items[0]))
+    writeFileSync(path.join(folder, file), contents[file] ?? '');
+  return Object.fromEntries(container.env.map((one: Manifest) => [one.name, String(one.value).replace(mount, folder)]));
+}
+
+describe.each(regions)('settings of %s', (region) => {
+  const pods = podsOf(render({ region }));
+  const podOf = (app: string) => {
+    const pod = pods.find((one) => one.spec.containers[0].command[1] === `apps/${app}/main.ts`);
+    if (pod === undefined) throw new Error(`no pod runs ${app}`);
+    return pod.spec;
+  };
+
+  it.each(Object.keys(apps) as (keyof typeof apps)[])('are what the %s itself accepts', (app) => {
+    const build = app === 'worker' ? { ORG_API_BUILD_ID: '0.1.0-abc' } : {}; // the image's own
+    const config = apps[app]({ ...environmentOf(podOf(app)), ...build });
+    if (app !== 'migrate') expect(config).toMatchObject({ region });
+    else
+      expect((config as ReturnType<typeof readMigrate>).logins.map((login) => login.role)).toEqual([
+        'api',
+        'worker',
+        'console',
+      ]);
+  });
+
+  it('give each pod the secrets that it reads and no other', () => {
+    const secretsOf = (app: string) =>
+      podOf(app)
+        .volumes.find((one: Manifest) => one.name === 'secrets')
+        .projected.sources.map((one: Manifest) => one.secret.items[0].path);
+    expect(secretsOf('api')).toEqual(['API_DATABASE_URL', 'KEY_PEPPERS', 'KEY_TAG_SECRETS', 'REDIS_URL']);
+    expect(secretsOf('worker')).toEqual(['WEBHOOK_SECRET_KEYS', 'WORKER_DATABASE_URL']);
+    expect(secretsOf('console')).toEqual([
+      'CONSOLE_DATABASE_URL',
+      'KEY_PEPPERS',
+      'KEY_TAG_SECRETS',
+      'WEBHOOK_SECRET_KEYS',
+    ]);
+    expect(secretsOf('migrate')).toEqual([
+      'API_DATABASE_URL',
+      'CONSOLE_DATABASE_URL',
+      'DATABASE_URL',
+      'WORKER_DATABASE_URL',
+    ]);
+  });
+
+  it('hold no secret in the environment, only the names of files', () => {
+    for (const { spec } of pods)
+      for (const { name, value, valueFrom } of spec.containers[0].env) {
+        expect(valueFrom, name).toBeUndefined();
+        expect(
+          Object.keys(contents).filter((secret) => secret !== 'PROBE_WEBHOOK_ID'),
+          name,
+        ).not.toContain(name);
+        if (name.endsWith('_FILE')) expect(value).toMatch(/^\/run\/secrets\/org-api\/[A-Z_]+$/);
+      }
+  });
+});
+
+describe('settings', () => {
+  it.each(['api', 'worker', 'migrate', 'probe'] as const)('that the %s reads are all set by the chart', (app) => {
+    const source = readFileSync(new URL(`../../apps/${app}/config.ts`, import.meta.url), 'utf8');
+    const known = [...source.matchAll(/^ {2}([A-Z][A-Z_]+):/gm)].map(([, name]) => name ?? '');
+    const values = {
+      ...{ secrets: { platformDatabaseUrl: { key: 'P' } } },
+      worker: { webhookAllow: ['10.9.0.1'], deliverySchedule: '1s' },
+    };
+    const pod = podsOf(render({ values })).find((one) => one.spec.containers[0].command[1] === `apps/${app}/main.ts`);
+    const set = pod?.spec.containers[0].env.map(({ name }: Manifest) => name.replace(/_FILE$/, ''));
+    expect(known.length).toBeGreaterThan(4);
+    expect(known.filter((name) => !set.includes(name) && !ofTheImage.includes(name))).toEqual([]);
+  });
+
+  it('of the platform’s login go to the migrations once it has a key', () => {
+    const values = { secrets: { platformDatabaseUrl: { existingSecret: 'platform', key: 'uri' } } };
+    const job = pick(render({ values }), 'Job');
+    expect(JSON.stringify(job)).toContain('{"name":"platform","items":[{"key":"uri","path":"PLATFORM_DATABASE_URL"}]}');
+    expect(JSON.stringify(pick(render(), 'Job'))).not.toContain('PLATFORM');
+  });
+
+  it('take each secret from a Secret of its own where one is named', () => {
+    const values = { secrets: { apiDatabaseUrl: { existingSecret: 'pg-api', key: 'uri' } } };
+    const { sources } = pick(render({ values }), 'Deployment', '-api').spec.template.spec.volumes[1].projected;
+    expect(sources[0].secret).toEqual({ name: 'pg-api', items: [{ key: 'uri', path: 'API_DATABASE_URL' }] });
+    expect(sources[1].secret.name).toBe('org-api-us');
+  });
+});
+
+it('the chart has no Secret and no value that looks like one', () => {
+  const templates = new URL('../../charts/org-api/templates/', import.meta.url);
+  for (const name of readdirSync(templates, { recursive: true, encoding: 'utf8' }).filter((one) =>
+    /\.(yaml|tpl)$/.test(one),
+  ))
+    expect(readFileSync(new URL(name, templates), 'utf8'), name).not.toMatch(/^kind: Secret|stringData|secretKeyRef/m);
+});

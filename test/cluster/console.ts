@@ -1,0 +1,54 @@
+import { fileURLToPath } from 'node:url';
+import { generateSync } from 'otplib';
+import type { Pool } from 'pg';
+import { createHttpVisitor, hiddenFields } from '../console/http-visitor.ts';
+import { runCommand } from './command.ts';
+import type { Installation } from './installation.ts';
+
+const repository = fileURLToPath(new URL('../..', import.meta.url));
+const password = 'violet-harbour-tractor-mango';
+
+/**
+ * Enrols an owner in the console of a release and signs in, as a person does by the link that an operator prints, over the console's Service. `address` is the Service's, `origin` what people would open.
+ *
+ * @throws Error with what the console answered instead.
+ */
+export async function signInToConsole(
+  { servers, organizations, pool }: Pick<Installation, 'servers' | 'organizations' | 'pool'>,
+  { address, origin }: { address: string; origin: string },
+): Promise<void> {
+  const [organization] = organizations;
+  if (organization === undefined) throw new Error('there is no organization to sign in to');
+  const email = await emailOf(pool, organization.id, organization.ownerUserId);
+  const printed = await runCommand(
+    process.execPath,
+    ['apps/orgctl/main.ts', 'person', 'invite', '--org', organization.id, '--email', email, '--region', servers.region],
+    { cwd: repository, env: { PATH: process.env.PATH, DATABASE_URL: servers.ownerUrl, CONSOLE_URL: origin } },
+  );
+  const [, token = ''] = /\/enrol\/([\w-]{43})/.exec(printed) ?? [];
+  const enrolling = createHttpVisitor(origin, undefined, address);
+  await enrolling.get(`/enrol/${token}`);
+  await enrolling.submit('/enrol', '/enrol/password', { password });
+  const setUp = await enrolling.submit('/enrol', '/enrol/totp/start');
+  const { secret = '' } = hiddenFields(setUp.text, '/enrol/totp');
+  const done = await enrolling.submit(setUp, '/enrol/totp', { code: codeOf(secret, 0) });
+  if (!done.text.includes('You are in')) throw new Error(`enrolling in the console ended with ${done.status}`);
+
+  const visitor = createHttpVisitor(origin, undefined, address);
+  await visitor.submit('/sign-in', '/sign-in', { email, password });
+  // A code is accepted once, so this is the next one, which is accepted a little early.
+  await visitor.submit('/sign-in/second-factor', '/sign-in/second-factor', { factorCode: codeOf(secret, 30) });
+  const overview = await visitor.get(`/o/${organization.id}`);
+  if (overview.status !== 200) throw new Error(`the console let an owner in and answered ${overview.status}`);
+}
+
+const codeOf = (secret: string, aheadSeconds: number) =>
+  generateSync({ secret, epoch: Math.floor(Date.now() / 1000) + aheadSeconds, period: 30 });
+
+async function emailOf(pool: Pool, organizationId: string, personId: string): Promise<string> {
+  const { rows } = await pool.query<{ email: string }>(
+    'select email from membership where organization_id = $1 and person_id = $2',
+    [organizationId, personId],
+  );
+  return rows[0]?.email ?? '';
+}

@@ -1,0 +1,55 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+
+/**
+ * Causes events at a steady rate until stopped: each is a grant of a family of its own that starts, committed by the platform's side of the database. Resolves with how many were committed;
+ * what was not committed caused none.
+ */
+export function startEvents(options: {
+  ownerUrl: string;
+  organizations: readonly { id: string; ownerUserId: string }[];
+  perSecond: number;
+  onError: (cause: unknown) => void;
+}) {
+  const { ownerUrl, organizations, perSecond, onError } = options;
+  const pool = new pg.Pool({ connectionString: ownerUrl, max: 4 });
+  pool.on('error', () => {});
+  let committed = 0;
+  let number = 0;
+  const underWay = new Set<Promise<void>>();
+
+  async function one(): Promise<void> {
+    const organization = organizations[number % organizations.length];
+    number += 1;
+    if (organization === undefined) return;
+    await startGrant(pool, organization);
+    committed += 1;
+  }
+
+  const timer = setInterval(() => {
+    const promise = one()
+      .catch(onError)
+      .finally(() => underWay.delete(promise));
+    underWay.add(promise);
+  }, 1000 / perSecond);
+  return {
+    async stop(): Promise<number> {
+      clearInterval(timer);
+      await Promise.all(underWay);
+      await pool.end();
+      return committed;
+    },
+  };
+}
+
+/** A new family's grant starts: one `client.started`. */
+export async function startGrant(pool: pg.Pool, organization: { id: string; ownerUserId: string }): Promise<string> {
+  const family = randomUUID();
+  const grant = randomUUID();
+  await pool.query(
+    `with family as (insert into family (organization_id, id, name) values ($1, $2, 'Load family'))
+     insert into client_grant (organization_id, id, kind, professional_id, family_id, since) values ($1, $3, 'attorney', $4, $2, now() - interval '1 day')`,
+    [organization.id, family, grant, organization.ownerUserId],
+  );
+  return grant;
+}

@@ -1,0 +1,76 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Cluster } from './cluster.ts';
+import { runCommand } from './command.ts';
+import type { Image } from './release.ts';
+
+const repository = fileURLToPath(new URL('../..', import.meta.url));
+const name = 'localhost/org-api';
+
+/** What `npm run image` prints. */
+interface Built {
+  image: string;
+  archive: string;
+  bytes: number;
+}
+
+/** Builds the image of this checkout under each tag, which is its build id too, and loads them. Two tags differ in that alone, as two versions without a change of the schema do. */
+export async function buildImages(
+  cluster: Cluster,
+  tags: readonly string[],
+  report: (line: string) => void,
+): Promise<Image[]> {
+  const images: Image[] = [];
+  for (const tag of tags) {
+    const args = ['charts/image/build.ts', '--tag', `${name}:${tag}`, '--build-id', tag];
+    const printed = await runCommand(process.execPath, args, { env: process.env, cwd: repository, timeoutMs: 600_000 });
+    const { image, archive, bytes } = JSON.parse(printed) as Built;
+    await cluster.loadImages([archive]);
+    report(`${image}: ${Math.round(bytes / 1e6)} MB, built and loaded`);
+    images.push({ repository: name, tag });
+  }
+  return images;
+}
+
+/** The same image with one more migration, which fails: what a bad release looks like. */
+export async function buildBrokenImage(cluster: Cluster, from: Image, tag: string): Promise<Image> {
+  const work = mkdtempSync(path.join(tmpdir(), 'org-api-broken-'));
+  const file = path.join(work, 'index.ts');
+  const archive = path.join(work, 'image.tar');
+  const buildah = (...args: string[]) => runCommand('buildah', args, { env: process.env, timeoutMs: 300_000 });
+  const container = (await buildah('from', '--pull-never', `docker-archive:${archiveOf(from)}`)).trim();
+  try {
+    writeFileSync(
+      file,
+      withFailingMigration(readFileSync(path.join(repository, 'apps/domain/db/migrations/index.ts'), 'utf8')),
+    );
+    await buildah('copy', container, file, '/app/apps/domain/db/migrations/index.ts');
+    await buildah('config', '--env', `ORG_API_BUILD_ID=${tag}`, container);
+    const committed = (await buildah('commit', '--quiet', container, `${name}:${tag}`)).trim();
+    await buildah('push', '--quiet', committed, `docker-archive:${archive}:${name}:${tag}`);
+    await cluster.loadImages([archive]);
+  } finally {
+    await buildah('rm', container).catch(() => {});
+    rmSync(work, { recursive: true, force: true });
+  }
+  return { repository: name, tag };
+}
+
+const archiveOf = ({ tag }: Image) => path.join(repository, '.org-api/image', `${tag}.tar`);
+
+/** A migration that writes first and then fails, so that what it wrote must be undone. */
+function withFailingMigration(source: string): string {
+  const failing = `
+import { Migration } from '@mikro-orm/migrations';
+class Failing extends Migration {
+  override up(): void {
+    this.addSql('create table half_done (id int)');
+    this.addSql('select 1 / 0');
+  }
+}
+migrations.push({ name: '9999-failing', class: Failing });
+`;
+  return `${source.replace(/currentMigration = '[^']+'/, "currentMigration = '9999-failing'")}${failing}`;
+}

@@ -1,0 +1,115 @@
+import { randomBytes } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import type pg from 'pg';
+import type { Region } from '#domain/contract/regions.ts';
+import { scopes } from '#domain/contract/scopes.ts';
+import { openDatabase } from '#domain/db/connect.ts';
+import { importFile } from '#domain/import/import-file.ts';
+import { createKey } from '#domain/keys/create.ts';
+import type { KeySecrets } from '#domain/keys/fingerprint.ts';
+import { createWebhook, type WebhookSettings } from '#domain/webhooks/create.ts';
+import { addressBlocks, keyPeppers, keyTagSecrets, webhookSecretKeys } from '#runtime/settings/types.ts';
+import type { ReadOrganization } from './reads.ts';
+import type { RegionServers } from './servers.ts';
+
+/** The secrets of one region, as its pods get them. */
+export interface RegionSecrets {
+  keyPeppers: string;
+  keyTagSecrets: string;
+  webhookSecretKeys: string;
+}
+
+/** What is installed of a region: its release, its data, and what reads and receives. */
+export interface Installation {
+  servers: RegionServers;
+  secrets: RegionSecrets;
+  /** Base URL of its API's Service. */
+  api: string;
+  organizations: (ReadOrganization & { ownerUserId: string; webhookId: string })[];
+  /** Days by which the import moved the data. */
+  shiftedDays: number;
+  /** The owner's connection. */
+  pool: pg.Pool;
+}
+
+/** Keys an organization gets for the load; a key may read 120 times a minute and an organization has at most 25. */
+const keysPerOrganization = 20;
+
+export function makeSecrets(): RegionSecrets {
+  return {
+    keyPeppers: `1:${randomBytes(32).toString('base64')}`,
+    keyTagSecrets: randomBytes(32).toString('base64'),
+    webhookSecretKeys: `1:${randomBytes(32).toString('base64')}`,
+  };
+}
+
+/**
+ * Fills a region that has been migrated: imports its organizations, gives each keys and one webhook at the receiver in the cluster.
+ * Returns the organizations and the webhooks' secrets by endpoint, which is the organization's id.
+ */
+export async function fillRegion(options: {
+  servers: RegionServers;
+  secrets: RegionSecrets;
+  dataFile: string;
+  receiver: string;
+  allow: string;
+}): Promise<Pick<Installation, 'organizations' | 'shiftedDays'> & { webhookSecrets: Record<string, string[]> }> {
+  const { servers, secrets, dataFile, receiver, allow } = options;
+  const { region, ownerUrl } = servers;
+  const { organizations: imported, shiftedDays } = await importFile({
+    ...{ databaseUrl: ownerUrl, source: createReadStream(dataFile), fileName: `${region}.json`, region },
+    ...{ today: true, backfill: true },
+  });
+  const database = await openDatabase({ url: ownerUrl, applicationName: 'org-api-cluster-test', poolMax: 2 });
+  const keySecrets = keySecretsOf(region, secrets);
+  const webhookSettings: WebhookSettings = {
+    allow: addressBlocks.parse(allow),
+    sealingKeys: webhookSecretKeys.parse(secrets.webhookSecretKeys),
+  };
+  const organizations: Installation['organizations'] = [];
+  const webhookSecrets: Record<string, string[]> = {};
+  try {
+    for (const { id, ownerUserId } of imported) {
+      if (ownerUserId === null) continue;
+      const input = { organizationId: id, makerId: ownerUserId, scopes, label: 'load', expiresAt: null };
+      const keys: string[] = [];
+      for (let made = 0; made < keysPerOrganization; made += 1)
+        keys.push((await createKey(database.orm.em, { ...input, byOperator: true }, keySecrets)).key);
+      const webhook = await createWebhook(
+        database.orm.em,
+        {
+          ...{ organizationId: id, by: 'operator', url: `${receiver}/hooks/${id}` },
+          ...{ eventTypes: ['client.started', 'client.ended', 'seat.given', 'seat.ended'], description: 'load' },
+        },
+        webhookSettings,
+      );
+      webhookSecrets[id] = [webhook.secret];
+      organizations.push({ id, ownerUserId, keys, webhookId: webhook.id });
+    }
+  } finally {
+    await database.close();
+  }
+  return { organizations, shiftedDays, webhookSecrets };
+}
+
+function keySecretsOf(region: Region, secrets: RegionSecrets): KeySecrets {
+  return {
+    region,
+    peppers: keyPeppers.parse(secrets.keyPeppers),
+    tagSecrets: keyTagSecrets.parse(secrets.keyTagSecrets),
+  };
+}
+
+/** Resolves when every delivery of the region is settled. @throws Error when some are not within the deadline. */
+export async function waitUntilSettled(pool: pg.Pool, deadlineMs: number): Promise<void> {
+  const giveUpAt = performance.now() + deadlineMs;
+  for (;;) {
+    const { rows } = await pool.query<{ open: number }>(
+      `select count(*)::int as open from delivery where state = 'waiting'`,
+    );
+    const open = rows[0]?.open ?? 0;
+    if (open === 0) return;
+    if (performance.now() > giveUpAt) throw new Error(`${open} deliveries are still open after ${deadlineMs / 1000} s`);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  }
+}

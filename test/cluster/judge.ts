@@ -1,0 +1,66 @@
+import type { Pool } from 'pg';
+import { readLedger } from '#domain/webhooks/ledger.ts';
+
+/** One arrival at the receiver in the cluster, as its log tells. */
+export interface Arrival {
+  endpoint: string;
+  eventId: string;
+  attempt: string;
+  verified: boolean;
+  answer: number | string;
+}
+
+/** What a region's events came to, counted on both sides. */
+export interface EventFigures {
+  events: number;
+  delivered: number;
+  /** Deliveries that are owed and reached nobody. */
+  lost: number;
+  arrivals: number;
+  /** Arrivals of an event that had been accepted before. */
+  duplicates: number;
+  /** Arrivals that no recorded attempt explains. */
+  unexplained: number;
+  attempts: number;
+  lostAttempts: number;
+  difference: number;
+  unverified: number;
+}
+
+/** Compares what a region's database says was sent with what its receiver saw. Endpoints are named by webhook id. */
+export async function judgeEvents(pool: Pool, arrivals: readonly Arrival[]): Promise<EventFigures> {
+  const { rows: deliveries } = await pool.query<{ webhookId: string; eventId: string; state: string }>(
+    'select webhook_id as "webhookId", event_id as "eventId", state from delivery order by 1, 2',
+  );
+  const { rows: attempts } = await pool.query<{
+    webhookId: string;
+    eventId: string;
+    number: number;
+    cause: string | null;
+  }>('select webhook_id as "webhookId", event_id as "eventId", number, cause from delivery_attempt order by 1, 2, 3');
+  const recorded = new Set(attempts.map(({ webhookId, eventId, number }) => `${webhookId}/${eventId}/${number}`));
+  const accepted = new Set<string>();
+  const seen = new Set<string>();
+  let duplicates = 0;
+  let unexplained = 0;
+  for (const { endpoint, eventId, attempt, answer } of arrivals) {
+    const name = `${endpoint}/${eventId}`;
+    if (accepted.has(name)) duplicates += 1;
+    if (answer === 204) accepted.add(name);
+    // An attempt is posted once: the same number twice is as unexplained as a number that was never recorded.
+    if (seen.has(`${name}/${attempt}`) || !recorded.has(`${name}/${attempt}`)) unexplained += 1;
+    seen.add(`${name}/${attempt}`);
+  }
+  const { difference } = await readLedger(pool);
+  return {
+    events: new Set(deliveries.map(({ eventId }) => eventId)).size,
+    delivered: deliveries.filter(({ state }) => state === 'delivered').length,
+    lost: deliveries.filter(({ webhookId, eventId }) => !accepted.has(`${webhookId}/${eventId}`)).length,
+    arrivals: arrivals.length,
+    ...{ duplicates, unexplained },
+    attempts: attempts.length,
+    lostAttempts: attempts.filter(({ cause }) => cause === 'lost').length,
+    difference,
+    unverified: arrivals.filter(({ verified }) => !verified).length,
+  };
+}

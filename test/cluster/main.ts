@@ -1,0 +1,36 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { ServerUnavailableError, secondsSince } from '../../apps/dev/servers/process.ts';
+import { ClusterUnavailable } from './cluster.ts';
+import { CommandFailed } from './command.ts';
+import { runClusterTest } from './run.ts';
+
+/**
+ * `npm run test:cluster`: installs both regions on a real Kubernetes and counts, at the client and at the receiver, what is lost while they are upgraded, scaled, drained, broken and mended.
+ * `-- --quick` stops after install, reads, a delivery and one rolling upgrade: what every change must pass. `-- --keep` leaves up a cluster that it brought up. Exit code 1 with what is wrong.
+ */
+const { values } = parseArgs({ options: { quick: { type: 'boolean' }, keep: { type: 'boolean' } } });
+const startedAt = performance.now();
+const report = (line: string) => console.log(`  [${secondsSince(startedAt)}] ${line}`);
+const folder = mkdtempSync(path.join(tmpdir(), 'org-api-cluster-values-'));
+
+try {
+  const { lines, problems } = await runClusterTest({
+    quick: values.quick === true,
+    keep: values.keep === true,
+    folder,
+    report,
+  });
+  for (const line of lines) console.log(line);
+  for (const problem of problems) console.error(`WRONG: ${problem}`);
+  console.log(problems.length === 0 ? 'No read failed, no event was lost.' : `${problems.length} things are wrong.`);
+  process.exitCode = problems.length === 0 ? 0 : 1;
+} catch (error) {
+  const told = [ClusterUnavailable, CommandFailed, ServerUnavailableError].some((kind) => error instanceof kind);
+  console.error(told ? (error as Error).message : error);
+  process.exitCode = 1;
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,109 @@
+import { readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
+import { type Answers, comparable, shifted } from '#test/expected-answers.ts';
+import { endpoints } from '../../apps/api/endpoints/index.ts';
+
+/** An organization that is read, with keys enough for the load: a key may read 120 times a minute. */
+export interface ReadOrganization {
+  id: string;
+  keys: string[];
+}
+
+const timeoutMs = 10_000;
+
+async function read(api: string, orgId: string, resource: string, key: string): Promise<Response> {
+  return fetch(`${api}/v1/orgs/${orgId}${resource}`, {
+    headers: { authorization: `Bearer ${key}` },
+    signal: AbortSignal.timeout(timeoutMs),
+  });
+}
+
+/** Reads all nine of every organization and compares them with what was worked out independently. Returns how many were right, and every difference. */
+export async function compareAnswers(options: {
+  api: string;
+  organizations: readonly ReadOrganization[];
+  expectedFile: string;
+  shiftedDays: number;
+}): Promise<{ right: number; wrong: string[] }> {
+  const { api, organizations, expectedFile, shiftedDays } = options;
+  const expected = JSON.parse(readFileSync(expectedFile, 'utf8')) as Record<string, Answers>;
+  const wrong: string[] = [];
+  let right = 0;
+  for (const { id, keys } of organizations) {
+    for (const { operationId, resource } of endpoints) {
+      const answer = await read(api, id, resource, keys[0] ?? '');
+      const body = answer.ok ? comparable(operationId, await answer.json()) : null;
+      if (isDeepStrictEqual(body, shifted(expected[id]?.[operationId], shiftedDays))) right += 1;
+      else wrong.push(`${operationId} of ${id} answered ${answer.status} and not what was expected`);
+    }
+  }
+  return { right, wrong };
+}
+
+/** What a load of reads came to. `failures`: each with when it happened, so that it can be laid beside what was being done. */
+export interface ReadFigures {
+  reads: number;
+  failed: number;
+  failures: string[];
+  p50Ms: number;
+  p99Ms: number;
+  maxMs: number;
+}
+
+const shownFailures = 20;
+
+/**
+ * Reads at a steady rate over kept-alive connections, one organization, operation and key after the other, until stopped. Any answer but 200 is a failure, and so is none: nothing is asked again.
+ */
+export function startReads(options: {
+  api: string;
+  organizations: readonly ReadOrganization[];
+  perSecond: number;
+  /** What is being done now, named beside a failure. */
+  doing: () => string;
+}) {
+  const { api, organizations, perSecond, doing } = options;
+  const targets = organizations.flatMap(({ id, keys }) => keys.map((key) => ({ id, key })));
+  const figures = { reads: 0, failed: 0, failures: [] as string[] };
+  const durationsMs: number[] = [];
+  const underWay = new Set<Promise<void>>();
+
+  function one(): void {
+    const number = figures.reads;
+    figures.reads += 1;
+    const target = targets[number % targets.length];
+    const endpoint = endpoints[Math.floor(number / targets.length) % endpoints.length];
+    if (target === undefined || endpoint === undefined) return;
+    const startedAt = performance.now();
+    const promise = read(api, target.id, endpoint.resource, target.key)
+      .then(async (answer) => {
+        await answer.arrayBuffer();
+        if (answer.status !== 200) fail(`${endpoint.operationId} answered ${answer.status}`);
+      })
+      .catch((error: Error & { cause?: { code?: string } }) =>
+        fail(`${endpoint.operationId}: ${error.cause?.code ?? error.message}`),
+      )
+      .finally(() => {
+        durationsMs.push(performance.now() - startedAt);
+        underWay.delete(promise);
+      });
+    underWay.add(promise);
+  }
+
+  function fail(what: string): void {
+    figures.failed += 1;
+    if (figures.failures.length < shownFailures)
+      figures.failures.push(`${new Date().toISOString()} during "${doing()}": ${what}`);
+  }
+
+  const timer = setInterval(one, 1000 / perSecond);
+  return {
+    async stop(): Promise<ReadFigures> {
+      clearInterval(timer);
+      await Promise.all(underWay);
+      const sorted = durationsMs.sort((a, b) => a - b);
+      const at = (share: number) => Math.round(sorted[Math.floor(sorted.length * share)] ?? 0);
+      return { ...figures, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: Math.round(sorted.at(-1) ?? 0) };
+    },
+  };
+}

@@ -1,0 +1,81 @@
+import type { Cluster } from './cluster.ts';
+import type { Arrival } from './judge.ts';
+import { readLines } from './log-lines.ts';
+
+const port = 8090;
+const name = 'receiver';
+
+/** The Service of the sample receiver in the cluster, made before its webhooks so that they can name its address. Returns its base URL. */
+export async function createReceiverService(cluster: Cluster, namespace: string): Promise<string> {
+  await cluster.apply(namespace, [
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name },
+      spec: { selector: { app: name }, ports: [{ port, targetPort: port }] },
+    },
+  ]);
+  const address = await cluster.kubectl(['get', 'service', name, '-n', namespace, '-o', 'jsonpath={.spec.clusterIP}']);
+  return `http://${address}:${port}`;
+}
+
+/** Starts the sample receiver of the image, which verifies each post and logs a line for it; resolves when it is ready. `secrets` by endpoint. */
+export async function startReceiver(
+  cluster: Cluster,
+  options: { namespace: string; image: string; secrets: Record<string, string[]> },
+): Promise<void> {
+  const { namespace, image, secrets } = options;
+  await cluster.apply(namespace, [
+    {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'receiver-secrets' },
+      stringData: { secrets: JSON.stringify(secrets) },
+    },
+    {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name },
+      spec: {
+        replicas: 1,
+        selector: { matchLabels: { app: name } },
+        template: {
+          metadata: { labels: { app: name } },
+          spec: {
+            automountServiceAccountToken: false,
+            enableServiceLinks: false, // else RECEIVER_PORT is the Service's address
+            securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+            containers: [
+              {
+                name,
+                image,
+                imagePullPolicy: 'IfNotPresent',
+                command: ['node', 'apps/receiver/main.ts'],
+                env: [
+                  { name: 'RECEIVER_HOST', value: '0.0.0.0' },
+                  {
+                    name: 'RECEIVER_SECRETS',
+                    valueFrom: { secretKeyRef: { name: 'receiver-secrets', key: 'secrets' } },
+                  },
+                ],
+                readinessProbe: { httpGet: { path: '/deliveries', port }, periodSeconds: 1 },
+                securityContext: {
+                  allowPrivilegeEscalation: false,
+                  readOnlyRootFilesystem: true,
+                  capabilities: { drop: ['ALL'] },
+                },
+              },
+            ],
+          },
+        },
+      },
+    },
+  ]);
+  await cluster.kubectl(['rollout', 'status', `deployment/${name}`, '-n', namespace, '--timeout=90s']);
+}
+
+/** Every post that reached the receiver, in order, from its log. */
+export async function listArrivals(cluster: Cluster, namespace: string): Promise<Arrival[]> {
+  const log = await cluster.kubectl(['logs', `deployment/${name}`, '-n', namespace, '--tail=-1']);
+  return readLines<Arrival & { msg: string }>(log).filter(({ msg }) => msg === 'received');
+}

@@ -1,0 +1,151 @@
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Cluster } from './cluster.ts';
+import type { RegionSecrets } from './installation.ts';
+import type { RegionServers } from './servers.ts';
+
+const chart = fileURLToPath(new URL('../../charts/org-api', import.meta.url));
+
+/** Block of Service addresses that webhooks may reach here: the receiver is in the cluster. */
+export const webhookAllow = '10.212.0.0/24';
+
+export interface Image {
+  repository: string;
+  tag: string;
+}
+
+/** A region's release in the cluster. */
+export interface Release {
+  name: string;
+  namespace: string;
+  /** Adds values that every later upgrade has. */
+  set(values: Record<string, unknown>): void;
+  /** Installs or upgrades to an image and waits until the new version serves. `values` are added to those of the region. */
+  upgrade(image: Image, options?: { values?: Record<string, unknown>; timeout?: string }): Promise<void>;
+  rollback(revision: number): Promise<void>;
+  /** The revision that is deployed now. */
+  currentRevision(): Promise<number>;
+  uninstall(): Promise<void>;
+}
+
+/** Makes the Secret of a region, as an SRE would beforehand. Rotated values go into another one: running pods keep theirs until the release names the new one. */
+export async function applySecrets(
+  cluster: Cluster,
+  namespace: string,
+  name: string,
+  { servers, secrets }: { servers: RegionServers; secrets: RegionSecrets },
+): Promise<void> {
+  await cluster.apply(namespace, [
+    {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name },
+      stringData: {
+        DATABASE_URL: servers.podOwnerUrl,
+        API_DATABASE_URL: servers.podUrls.api,
+        WORKER_DATABASE_URL: servers.podUrls.worker,
+        CONSOLE_DATABASE_URL: servers.podUrls.console,
+        REDIS_URL: servers.redisUrl,
+        KEY_PEPPERS: secrets.keyPeppers,
+        KEY_TAG_SECRETS: secrets.keyTagSecrets,
+        WEBHOOK_SECRET_KEYS: secrets.webhookSecretKeys,
+      },
+    },
+  ]);
+}
+
+/** The release of a region; both live in one namespace, which is a guarantee of the chart. */
+export function releaseOf(
+  cluster: Cluster,
+  options: { namespace: string; servers: RegionServers; folder: string },
+): Release {
+  const { namespace, servers, folder } = options;
+  let kept: Record<string, unknown> = {};
+  const name = `org-api-${servers.region}`;
+  const valuesFile = path.join(folder, `${name}.json`);
+  const revision = async () => {
+    const status = JSON.parse(await cluster.helm(['status', name, '-n', namespace, '-o', 'json'])) as {
+      version: number;
+    };
+    return status.version;
+  };
+  return {
+    name,
+    namespace,
+    set(values) {
+      kept = mergeValues(kept, values);
+    },
+    async upgrade(image, { values = {}, timeout = '180s' } = {}) {
+      const merged = mergeValues(mergeValues(valuesOf(servers, image), kept), values);
+      writeFileSync(valuesFile, JSON.stringify(merged));
+      const args = [
+        'upgrade',
+        '--install',
+        name,
+        chart,
+        '-n',
+        namespace,
+        '-f',
+        valuesFile,
+        '--wait',
+        '--wait-for-jobs',
+      ];
+      await cluster.helm([...args, '--timeout', timeout], { timeoutMs: 300_000 });
+    },
+    async rollback(to) {
+      await cluster.helm(['rollback', name, String(to), '-n', namespace, '--wait', '--timeout', '180s'], {
+        timeoutMs: 300_000,
+      });
+    },
+    currentRevision: revision,
+    async uninstall() {
+      await cluster.helm(['uninstall', name, '-n', namespace, '--wait', '--timeout', '120s'], { timeoutMs: 180_000 });
+    },
+  };
+}
+
+/** What people of a region would open. */
+export const consoleOrigin = (region: string) => `https://console.${region}.example.com`;
+
+/** Requests as small as a machine of two cores needs for two regions, their surge and the receiver. */
+const resources = { requests: { cpu: '50m', memory: '128Mi' } };
+
+function valuesOf(servers: RegionServers, image: Image): Record<string, unknown> {
+  const [address, ...rest] = servers.temporalAddress.split(':');
+  const host = [{ ipBlock: { cidr: `${address}/32` } }];
+  const portOf = (url: string) => Number(new URL(url).port);
+  return {
+    region: servers.region,
+    baseUrls: { us: 'https://api.us.example.com', ca: 'https://api.ca.example.com' },
+    image: { ...image, pullPolicy: 'IfNotPresent' },
+    secrets: { existingSecret: `org-api-${servers.region}` },
+    temporal: { address: servers.temporalAddress, namespace: servers.temporalNamespace },
+    api: { resources },
+    console: { enabled: true, url: consoleOrigin(servers.region), resources },
+    worker: {
+      resources,
+      webhookAllow: [webhookAllow],
+      deliverySchedule: '1s,2s,3s,5s,5s,10s,10s',
+      reconcileAfter: '60s',
+    },
+    migrations: { resources, backoffLimit: 1 },
+    networkPolicy: {
+      database: { to: host, port: portOf(servers.podOwnerUrl) },
+      redis: { to: host, port: portOf(servers.redisUrl) },
+      temporal: { to: host, port: Number(rest[0]) },
+    },
+  };
+}
+
+/** Maps are merged, everything else is replaced: as Helm merges values. */
+export function mergeValues(base: Record<string, unknown>, over: Record<string, unknown>): Record<string, unknown> {
+  const merged = { ...base };
+  for (const [name, value] of Object.entries(over))
+    merged[name] = isMap(value) && isMap(merged[name]) ? mergeValues(merged[name], value) : value;
+  return merged;
+}
+
+function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

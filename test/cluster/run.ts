@@ -1,0 +1,236 @@
+import { existsSync } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import type { Region } from '#domain/contract/regions.ts';
+import { type Cluster, ClusterUnavailable, getCluster } from './cluster.ts';
+import { signInToConsole } from './console.ts';
+import { startEvents, startGrant } from './events.ts';
+import { buildBrokenImage, buildImages } from './images.ts';
+import { fillRegion, type Installation, makeSecrets, waitUntilSettled } from './installation.ts';
+import { judgeEvents } from './judge.ts';
+import { listOperations, type Operated } from './operations.ts';
+import { describeFigures, type RegionFigures } from './print.ts';
+import { testRelease } from './probe.ts';
+import { compareAnswers, startReads } from './reads.ts';
+import { createReceiverService, listArrivals, startReceiver } from './receiver.ts';
+import { applySecrets, consoleOrigin, type Image, type Release, releaseOf, webhookAllow } from './release.ts';
+import { startServers } from './servers.ts';
+
+const regions: readonly Region[] = ['us', 'ca'];
+const namespace = 'org-api';
+const dataFolder = fileURLToPath(new URL('../../../shared/data', import.meta.url));
+/** Load of each region, well below what a key may read and what two cores carry beside a cluster. */
+const readsPerSecond = 20;
+const eventsPerSecond = 2;
+const settleDeadlineMs = 120_000;
+/** More than a stopping worker may take. */
+const graceMs = 90_000;
+
+export interface ClusterTestOptions {
+  quick: boolean;
+  keep: boolean;
+  /** For values files. */
+  folder: string;
+  report: (line: string) => void;
+}
+
+/** Runs the whole test. Returns its figures as lines, and everything that is wrong. */
+export async function runClusterTest(options: ClusterTestOptions): Promise<{ lines: string[]; problems: string[] }> {
+  const { quick, keep, report } = options;
+  if (!existsSync(dataFolder))
+    throw new ClusterUnavailable('The organizations to import (../shared/data) are not beside this repository.');
+  const cluster = await getCluster(report);
+  const [first, second] = await buildImages(cluster, ['test-1', 'test-2'], report);
+  if (first === undefined || second === undefined) throw new Error('no images were built');
+  const broken = quick ? null : await buildBrokenImage(cluster, second, 'test-3');
+  const servers = await startServers(regions, cluster.hostAddress, report);
+  const pools = servers.regions.map(({ ownerUrl }) => new pg.Pool({ connectionString: ownerUrl, max: 2 }));
+  try {
+    await makeNamespace(cluster);
+    const receiver = await createReceiverService(cluster, namespace);
+    const installed: (Installation & Operated)[] = [];
+    const webhookSecrets: Record<string, string[]> = {};
+    for (const [index, one] of servers.regions.entries()) {
+      const secrets = makeSecrets();
+      await applySecrets(cluster, namespace, `org-api-${one.region}`, { servers: one, secrets });
+      const release = releaseOf(cluster, { namespace, servers: one, folder: options.folder });
+      await release.upgrade(first);
+      report(`${one.region}: installed, and the release waited until it serves`);
+      const dataFile = `${dataFolder}/${one.region}.json`;
+      const filled = await fillRegion({ servers: one, secrets, dataFile, receiver, allow: webhookAllow });
+      Object.assign(webhookSecrets, filled.webhookSecrets);
+      const pool = pools[index] ?? new pg.Pool();
+      installed.push({
+        ...filled,
+        servers: one,
+        secrets,
+        release,
+        pool,
+        api: await serviceOf(cluster, release, 'api'),
+      });
+    }
+    await startReceiver(cluster, { namespace, image: `${first.repository}:${first.tag}`, secrets: webhookSecrets });
+    const problems = await checkAnswers(installed, report);
+    await deliverOne(cluster, installed, report);
+    for (const region of installed) {
+      const address = await serviceOf(cluster, region.release, 'console');
+      await signInToConsole(region, { address, origin: consoleOrigin(region.servers.region) });
+      report(`${region.servers.region}: an owner enrolled in the console and signed in`);
+    }
+    if (!quick) problems.push(...(await probe(cluster, installed, first, report)));
+    const operations = listOperations(cluster, installed, { first, second, broken: broken ?? second });
+    const { figures, failed } = await operateUnderLoad(
+      cluster,
+      installed,
+      quick ? operations.slice(0, 1) : operations,
+      report,
+    );
+    const described = describeFigures(figures);
+    problems.push(...described.problems, ...failed);
+    problems.push(...(await uninstall(cluster, installed, report)));
+    return { lines: described.lines, problems };
+  } finally {
+    for (const pool of pools) await pool.end();
+    await servers.stop();
+    if (!keep) await cluster.stop();
+  }
+}
+
+/** A fresh namespace in which Pod Security "restricted" is enforced, so that a pod which asks for more is not even made. */
+async function makeNamespace(cluster: Cluster): Promise<void> {
+  await cluster.kubectl(['delete', 'namespace', namespace, '--ignore-not-found', '--timeout=120s'], {
+    timeoutMs: 150_000,
+  });
+  const labels = Object.fromEntries(
+    ['enforce', 'warn', 'audit'].map((mode) => [`pod-security.kubernetes.io/${mode}`, 'restricted']),
+  );
+  await cluster.apply('default', [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } }]);
+}
+
+/** A component's Service, by its cluster address: this machine resolves no names of the cluster. */
+async function serviceOf(cluster: Cluster, { name }: Release, component: string): Promise<string> {
+  const path = '{.spec.clusterIP}:{.spec.ports[0].port}';
+  return `http://${await cluster.kubectl(['get', 'service', `${name}-${component}`, '-n', namespace, '-o', `jsonpath=${path}`])}`;
+}
+
+async function checkAnswers(installed: readonly Installation[], report: (line: string) => void): Promise<string[]> {
+  const problems: string[] = [];
+  for (const { api, organizations, shiftedDays, servers } of installed) {
+    const expectedFile = `${dataFolder}/${servers.region}.expected.json`;
+    const { right, wrong } = await compareAnswers({ api, organizations, expectedFile, shiftedDays });
+    report(`${servers.region}: ${right} of ${right + wrong.length} answers through the Service are as expected`);
+    problems.push(...wrong);
+  }
+  return problems;
+}
+
+/** `helm test` of each release, with addresses of the Service range that nobody else has. */
+async function probe(
+  cluster: Cluster,
+  installed: readonly Operated[],
+  image: Image,
+  report: (line: string) => void,
+): Promise<string[]> {
+  const problems: string[] = [];
+  for (const [index, region] of installed.entries()) {
+    const lines = await testRelease(cluster, { ...region, image, clusterIP: `10.212.0.${200 + index}` });
+    for (const line of lines) report(`${region.servers.region}: helm test: ${line}`);
+    problems.push(...lines.filter((line) => line.startsWith('FAILED')));
+    if (lines.length === 0) problems.push(`${region.servers.region}: helm test told nothing`);
+  }
+  return problems;
+}
+
+/** One event of each region, seen to arrive before any load. */
+async function deliverOne(
+  cluster: Cluster,
+  installed: readonly Installation[],
+  report: (line: string) => void,
+): Promise<void> {
+  for (const { pool, organizations, servers } of installed) {
+    const [organization] = organizations;
+    if (organization === undefined) continue;
+    await startGrant(pool, organization);
+    await waitUntilSettled(pool, settleDeadlineMs);
+    const arrived = (await listArrivals(cluster, namespace)).filter(({ endpoint }) => endpoint === organization.id);
+    if (arrived.length === 0) throw new Error(`${servers.region}: an event was delivered to nobody`);
+    report(`${servers.region}: a grant started, and its event arrived signed`);
+  }
+}
+
+async function operateUnderLoad(
+  cluster: Cluster,
+  installed: readonly (Installation & Operated)[],
+  operations: ReturnType<typeof listOperations>,
+  report: (line: string) => void,
+): Promise<{ figures: RegionFigures[]; failed: string[] }> {
+  let doing = 'nothing yet';
+  const failed: string[] = [];
+  const loads = installed.map(({ api, organizations, servers }) => ({
+    reads: startReads({ api, organizations, perSecond: readsPerSecond, doing: () => doing }),
+    events: startEvents({
+      ...{ ownerUrl: servers.ownerUrl, organizations, perSecond: eventsPerSecond },
+      onError: (cause) => failed.push(`an event could not be caused: ${(cause as Error).message}`),
+    }),
+  }));
+  await wait(3_000);
+  for (const { name, run } of operations) {
+    doing = name;
+    const startedAt = performance.now();
+    await run().catch((error: Error) => failed.push(`${name}: ${error.message}`));
+    report(`${name}: ${Math.round((performance.now() - startedAt) / 1000)} s under load`);
+  }
+  doing = 'the end';
+  await wait(3_000);
+  const figures: RegionFigures[] = [];
+  for (const [index, load] of loads.entries()) {
+    const one = installed[index];
+    if (one === undefined) continue;
+    await load.events.stop();
+    const reads = await load.reads.stop();
+    await waitUntilSettled(one.pool, settleDeadlineMs).catch((error: Error) =>
+      failed.push(`${one.servers.region}: ${error.message}`),
+    );
+    figures.push({ region: one.servers.region, reads, events: await judge(cluster, one) });
+  }
+  return { figures, failed };
+}
+
+async function judge(cluster: Cluster, { pool, organizations }: Installation) {
+  const webhooks = new Map(organizations.map(({ id, webhookId }) => [id, webhookId]));
+  const arrivals = (await listArrivals(cluster, namespace)).flatMap((arrival) => {
+    const webhookId = webhooks.get(arrival.endpoint);
+    return webhookId === undefined ? [] : [{ ...arrival, endpoint: webhookId }];
+  });
+  return judgeEvents(pool, arrivals);
+}
+
+/** What a release leaves behind is what its notes say: nothing of its own in the namespace. */
+async function uninstall(
+  cluster: Cluster,
+  installed: readonly Operated[],
+  report: (line: string) => void,
+): Promise<string[]> {
+  const problems: string[] = [];
+  for (const { release } of installed) {
+    await release.uninstall();
+    const kinds = 'all,configmap,secret,serviceaccount,networkpolicy,poddisruptionbudget,ingress,job';
+    const list = () =>
+      cluster.kubectl([
+        ...['get', kinds, '-n', namespace, '-l', `app.kubernetes.io/instance=${release.name}`],
+        ...['-o', 'name', '--ignore-not-found'],
+      ]);
+    let left = await list();
+    // Helm waits for its own objects; their pods have their grace period.
+    for (
+      const giveUpAt = performance.now() + graceMs;
+      left.trim() !== '' && performance.now() < giveUpAt;
+      left = await list()
+    )
+      await wait(1_000);
+    if (left.trim() !== '') problems.push(`helm uninstall left ${left.trim().split('\n').join(', ')}`);
+    report(`${release.name}: uninstalled`);
+  }
+  return problems;
+}

