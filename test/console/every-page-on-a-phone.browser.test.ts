@@ -1,0 +1,12 @@
+/** Every page on a phone, light and dark; a file of its own, so that two processes share the work. Source: issue of the console, point 7. */
+import { afterAll, expect, it } from 'vitest';
+import { closeBrowser } from './browser.ts';
+import { judgeEveryPage } from './pages/judge.ts';
+
+afterAll(closeBrowser);
+
+it('every page has no accessibility violation, fits the screen, and asks and complains of nothing', {
+  timeout: 400_000,
+}, async () => {
+  expect(await judgeEveryPage('phone')).toEqual({});
+});

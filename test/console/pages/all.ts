@@ -1,0 +1,10 @@
+import { pages as activity } from './activity.ts';
+import { pages as clients } from './clients.ts';
+import { pages as deliveries } from './deliveries.ts';
+import { pages as frame } from './frame.ts';
+import { pages as keys } from './keys.ts';
+import { pages as members } from './members.ts';
+import { pages as webhooks } from './webhooks.ts';
+
+/** Every page that is looked at. */
+export const pages = [...frame, ...keys, ...webhooks, ...deliveries, ...members, ...clients, ...activity];

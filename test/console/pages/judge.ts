@@ -1,0 +1,47 @@
+import { expect } from 'vitest';
+import { type BrowserVisit, expectQuiet, openVisit, picture, ready, type screens, violations } from '../browser.ts';
+import { type ConsoleInstallation, type Enrolled, setupConsole } from '../setup.ts';
+import { pages } from './all.ts';
+import type { JudgedPage } from './page.ts';
+
+const schemes = ['light', 'dark'] as const;
+
+/**
+ * Opens every page on a screen and judges it in both colour schemes: what axe-core finds, whether it fits the screen, and what the browser complained of. Keeps a picture of each.
+ * @returns what is wrong, by picture's name; nothing is the guarantee.
+ */
+export async function judgeEveryPage(screen: keyof typeof screens): Promise<Record<string, string[]>> {
+  const t = await setupConsole();
+  const ada = await t.enrol({ name: 'Ada Rivers' });
+  const found: Record<string, string[]> = {};
+  for (const judged of pages) {
+    const visit = await openVisit(t.origin, {
+      screen,
+      ...(judged.signedOut ? {} : { sessionToken: ada.sessionToken }),
+    });
+    await open(visit, judged, t, ada);
+    for (const colorScheme of schemes) {
+      await visit.page.emulateMedia({ colorScheme });
+      found[`${judged.picture}-${colorScheme}`] = await judge(visit);
+      await picture(visit.page, `${judged.picture}-${screen}-${colorScheme}`);
+    }
+    expectQuiet(visit);
+    await visit.context.close();
+  }
+  expect(Object.keys(found)).toHaveLength(pages.length * schemes.length);
+  return Object.fromEntries(Object.entries(found).filter(([, wrong]) => wrong.length > 0));
+}
+
+async function open({ page }: BrowserVisit, judged: JudgedPage, t: ConsoleInstallation, ada: Enrolled) {
+  await page.goto(await judged.path(t, ada));
+  await ready(page);
+  await judged.steps?.(page, t, ada);
+  await ready(page);
+}
+
+async function judge({ page }: BrowserVisit): Promise<string[]> {
+  const wrong = await violations(page);
+  // What is wider than the screen makes a phone's page wobble; wide tables and codes scroll by themselves.
+  const overflow = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+  return (overflow as number) > 0 ? [...wrong, `the page is ${overflow} px wider than the screen`] : wrong;
+}
