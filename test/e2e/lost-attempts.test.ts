@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { admitAttemptSql } from '#domain/db/queries/attempts.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { reconcile } from '../../apps/worker/relay/reconciler.ts';
@@ -8,7 +8,7 @@ import type { AttemptInput } from '../../workflows/deliver-event/types.ts';
 describe('an attempt of whose end Temporal never heard', () => {
   it('is closed as lost when it was under way, and counts as one of the schedule', async () => {
     const { activities, input, pool } = await arrange();
-    await pool.query(admitAttemptSql, [input.organizationId, input.webhookId, input.eventId, 1, false]);
+    await pool.query(admitAttemptSql, [input.organizationId, input.webhookId, input.eventId, 1, false, false]);
     expect(await activities.recordLostAttempt(input)).toEqual({ kind: 'failed', waitMs: 60_000 });
     const { rows } = await pool.query('select cause, state from delivery_attempt join delivery using (event_id)');
     expect(rows).toEqual([{ cause: 'lost', state: 'waiting' }]);
@@ -32,6 +32,66 @@ describe('an attempt of whose end Temporal never heard', () => {
     expect('waitMs' in result && result.waitMs).toBeLessThanOrEqual(60_000);
     await pool.query(`update delivery set state = 'delivered', next_attempt_at = null, settled_at = now()`);
     expect(await activities.recordLostAttempt(input)).toEqual({ kind: 'closed' });
+  });
+});
+
+describe('a round’s first attempt that is asked for a second time', () => {
+  const attemptMs = 20_000;
+
+  it('is not made again: it is under way for as long as an attempt may take, and then lost', async () => {
+    const { activities, input, pool, posts } = await arrange({ post: () => new Promise(() => {}) });
+    const first = { ...input, onlyAsFirst: true };
+    void activities.attemptDelivery(first); // its process dies with the post under way
+    await vi.waitFor(() => expect(posts).toHaveLength(1));
+    expect(await activities.attemptDelivery(first)).toEqual({ kind: 'begun' });
+
+    const young = await activities.recordLostAttempt({ ...input, lostAfterMs: attemptMs });
+    expect(young).toEqual({ kind: 'underWay', waitMs: expect.any(Number) });
+    expect('waitMs' in young && young.waitMs).toBeGreaterThan(attemptMs - 10_000);
+    expect('waitMs' in young && young.waitMs).toBeLessThanOrEqual(attemptMs);
+    await pool.query(`update delivery_attempt set started_at = started_at - interval '20 seconds'`);
+    expect(await activities.recordLostAttempt({ ...input, lostAfterMs: attemptMs })).toMatchObject({ kind: 'failed' });
+    expect(posts).toHaveLength(1);
+  });
+
+  it('goes on from what the first one came to', async () => {
+    const { activities, input, posts } = await arrange();
+    const first = { ...input, onlyAsFirst: true };
+    expect(await activities.attemptDelivery(first)).toMatchObject({ kind: 'failed' });
+    expect(await activities.attemptDelivery(first)).toEqual({ kind: 'begun' });
+    expect(await activities.recordLostAttempt({ ...input, lostAfterMs: attemptMs })).toMatchObject({ kind: 'failed' });
+    expect(posts).toHaveLength(1);
+    expect(await activities.attemptDelivery(input)).toMatchObject({ kind: 'failed' }); // the second of the schedule
+    expect(posts).toHaveLength(2);
+  });
+});
+
+describe('a delivery that finds no free place', () => {
+  it('asks again in half of its lateness, after 1 to 10 seconds', async () => {
+    const { activities, input, pool, make } = await arrange({ post: () => new Promise(() => {}) });
+    for (let count = 0; count < 10; count += 1) await make();
+    const { rows } = await pool.query<{ id: string }>('select event_id as id from delivery where event_id <> $1', [
+      input.eventId,
+    ]);
+    for (const { id } of rows) void activities.attemptDelivery({ ...input, eventId: id });
+    await vi.waitFor(async () => {
+      const open = await pool.query('select from delivery_attempt where finished_at is null');
+      expect(open.rowCount).toBe(10);
+    });
+    const waits: number[] = [];
+    for (const lateSeconds of [0, 8, 3_600]) {
+      await pool.query(
+        'update delivery set next_attempt_at = clock_timestamp() - make_interval(secs => $2) where event_id = $1',
+        [input.eventId, lateSeconds],
+      );
+      const result = await activities.attemptDelivery(input);
+      expect(result.kind).toBe('postponed');
+      waits.push('waitMs' in result ? result.waitMs : 0);
+    }
+    const [soon, half, most] = waits;
+    expect([soon, most]).toEqual([1_000, 10_000]);
+    expect(half).toBeGreaterThanOrEqual(4_000);
+    expect(half).toBeLessThan(6_000);
   });
 });
 
@@ -83,6 +143,14 @@ async function arrange(replaced: Partial<Parameters<typeof createDeliveryActivit
     ...{ organizationId: professional.orgId, webhookId: webhook.id, eventId: rows[0]?.id ?? '' },
     ...{ round: 1, nextDelayMs: 60_000 },
   };
-  const dependencies = { pool, sign: () => ({}), post: async () => refused, ...replaced };
-  return { pool, input, activities: createDeliveryActivities(dependencies), make: () => make.grant({ professional }) };
+  const posts: string[] = [];
+  const { post = async () => refused, ...others } = replaced;
+  const activities = createDeliveryActivities({
+    ...{ pool, sign: () => ({}), ...others },
+    post: (request) => {
+      posts.push(request.url);
+      return post(request);
+    },
+  });
+  return { pool, input, posts, activities, make: () => make.grant({ professional }) };
 }

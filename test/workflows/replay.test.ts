@@ -23,8 +23,8 @@ const load = (folder: string): Saved[] =>
       ...(JSON.parse(readFileSync(new URL(`${folder}${name}`, import.meta.url), 'utf8')) as Omit<Saved, 'kind'>),
     }));
 const recent = load('histories/');
-/** Of code before 2026-11-21, when workflows began to show their state. */
-const saved = [...recent, ...load('histories/before-search-attributes/')];
+/** Of code before 2026-11-21, when workflows began to show their state, and before 2026-11-22, when first attempts became local. */
+const saved = [...recent, ...load('histories/before-search-attributes/'), ...load('histories/before-local-attempts/')];
 type Bundle = Awaited<ReturnType<typeof bundleWorkflows>>;
 
 async function replay(workflowBundle: Bundle): Promise<Record<string, string>> {
@@ -70,12 +70,15 @@ const words = new Set([
   ...['delivered', 'exhausted', 'closed', 'failed', 'postponed', ...eventTypes],
   ...['requested', 'running', 'done', 'cancelled', 'ended'],
   ...['attempting', 'waiting', 'waiting-is-shown'],
+  ...['local', 'begun', 'underWay', 'attemptDelivery'],
   // How a receiver took a test event: a cause with its sentence, and the verdict.
   ...[...causes, ...causes.map((cause) => factsOf(cause).explanation), ...Object.keys(signatureVerdictSentences)],
 ]);
 /** All that a failure says: ours, Temporal's own words for a timeout, and for an activity that failed. */
 const knownTexts = ['a fault of our own, told in the worker’s log', 'activity StartToClose timeout', 'Activity task'];
-const isKnown = (value: string) => words.has(value) || /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(value);
+/** Ours, an id, or the number of a local activity. */
+const isKnown = (value: string) =>
+  words.has(value) || /^\d{1,3}$/.test(value) || /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(value);
 
 /** What our code put into an event, decoded. */
 function payloadsOf(node: unknown): unknown[] {

@@ -8,7 +8,15 @@ import {
   recordLostSql,
   recordOutcomeSql,
 } from '#domain/db/queries/attempts.ts';
-import type { AttemptInput, AttemptResult, DeliveryActivities, DeliveryKey } from './types.ts';
+import type {
+  AttemptInput,
+  AttemptResult,
+  Begun,
+  DeliveryActivities,
+  DeliveryKey,
+  LostAttemptInput,
+  UnderWay,
+} from './types.ts';
 
 /** What one post came to, as the delivery's record needs it. */
 export interface PostOutcome {
@@ -75,8 +83,12 @@ export interface LostAttempt extends DeliveryKey {
   startedAtMs: number;
 }
 
-/** All of a webhook's places are taken, or a fault was ours: this soon it is tried again. */
-const noPlaceWaitMs = 1_000;
+/**
+ * All of a webhook's places are taken: it is tried again in half the time for which it has been late already. A receiver that hangs holds a place for 10 s, so
+ * asking more seldom than that would leave places empty, and asking each second costs Temporal a third of a core for every 20 that wait.
+ */
+const noPlaceWaitMs = { least: 1_000, most: 10_000 };
+/** The fault was ours. */
 const ownFaultWaitMs = 15_000;
 const uniqueViolation = '23505';
 
@@ -84,11 +96,12 @@ const uniqueViolation = '23505';
 export function createDeliveryActivities(deps: ActivityDependencies): DeliveryActivities {
   const { pool, post, sign, onAttempt = () => {}, onLost = () => {}, onFault = () => {} } = deps;
 
-  async function attemptDelivery(input: AttemptInput): Promise<AttemptResult> {
+  async function attemptDelivery(input: AttemptInput): Promise<AttemptResult | Begun> {
     const admitted = await admit(pool, input);
     if (admitted === null) return { kind: 'closed' };
-    const { number, url, type, body: text, secrets, sequence } = admitted;
-    if (number === null) return { kind: 'postponed', waitMs: noPlaceWaitMs };
+    if (admitted.isBegun) return { kind: 'begun' };
+    const { number, url, type, body: text, secrets, sequence, lateMs } = admitted;
+    if (number === null) return { kind: 'postponed', waitMs: waitForPlaceMs(lateMs) };
     const body = Buffer.from(text);
     const sealed = secrets.map((secret) => Buffer.from(secret.sealed, 'base64'));
     const signed = sign(input, sealed, body);
@@ -137,12 +150,14 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
     await retriedWhileAway(() => pool.query({ name: 'recordOutcome', text: recordOutcomeSql, values }));
   }
 
-  async function recordLostAttempt(input: AttemptInput): Promise<AttemptResult> {
-    const { organizationId, webhookId, eventId, round, nextDelayMs } = input;
+  async function recordLostAttempt(input: LostAttemptInput): Promise<AttemptResult | UnderWay> {
+    const { organizationId, webhookId, eventId, round, nextDelayMs, lostAfterMs = 0 } = input;
     const follows = nextDelayMs === null ? 'exhausted' : 'waiting';
-    const values = [organizationId, webhookId, eventId, round, follows, nextDelayMs];
+    const values = [organizationId, webhookId, eventId, round, follows, nextDelayMs, lostAfterMs];
     const { rows } = await pool.query<LostRow>({ name: 'recordLost', text: recordLostSql, values });
     const row = rows[0];
+    if (row?.underWayMs != null)
+      return { kind: 'underWay', waitMs: Math.max(1, Math.ceil(lostAfterMs - row.underWayMs)) };
     if (row?.number != null && row.startedAtMs !== null)
       onLost({ organizationId, webhookId, eventId, round, number: row.number, startedAtMs: row.startedAtMs });
     return resultOfLost(row, nextDelayMs);
@@ -150,8 +165,8 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
 
   /** Temporal keeps what a failed activity says, and no text of an error may get there: it could quote a value. */
   const withoutText =
-    (activity: (input: AttemptInput) => Promise<AttemptResult>) =>
-    async (input: AttemptInput): Promise<AttemptResult> => {
+    <Input extends AttemptInput, Result>(activity: (input: Input) => Promise<Result>) =>
+    async (input: Input): Promise<Result> => {
       try {
         return await activity(input);
       } catch (cause) {
@@ -176,8 +191,8 @@ function resultOfLost(row: LostRow | undefined, nextDelayMs: number | null): Att
 
 /** @returns null when the delivery is not open to this round; `number` null when no place is free. */
 async function admit(pool: Pool, input: AttemptInput): Promise<AdmittedRow | null> {
-  const { organizationId, webhookId, eventId, round, nextDelayMs } = input;
-  const values = [organizationId, webhookId, eventId, round, nextDelayMs === null];
+  const { organizationId, webhookId, eventId, round, nextDelayMs, onlyAsFirst = false } = input;
+  const values = [organizationId, webhookId, eventId, round, nextDelayMs === null, onlyAsFirst];
   for (let tries = 1; ; tries += 1) {
     try {
       const { rows } = await pool.query<AdmittedRow>({ name: 'admitAttempt', text: admitAttemptSql, values });
@@ -185,10 +200,19 @@ async function admit(pool: Pool, input: AttemptInput): Promise<AdmittedRow | nul
     } catch (error) {
       const collided = error instanceof pg.DatabaseError && error.code === uniqueViolation;
       if (!collided) throw error;
-      if (tries === 5) return { number: null, url: '', type: '', body: '', sequence: null, secrets: [] };
+      if (tries === 5) return noPlace;
     }
   }
 }
+
+/** What is answered when the last free place was taken by others again and again. */
+const noPlace: AdmittedRow = {
+  ...{ number: null, isBegun: false, lateMs: 0 },
+  ...{ url: '', type: '', body: '', sequence: null, secrets: [] },
+};
+
+const waitForPlaceMs = (lateMs: number): number =>
+  Math.round(Math.min(Math.max(lateMs / 2, noPlaceWaitMs.least), noPlaceWaitMs.most));
 
 function resultOf(outcome: PostOutcome, nextDelayMs: number | null): AttemptResult {
   if (outcome.kind === 'delivered') return { kind: 'delivered' };

@@ -19,6 +19,8 @@ export interface DeliverEventInput extends DeliveryKey {
   type?: string;
   /** When this round became due (of a first round: the event's own time), Unix time in ms, by PostgreSQL's clock. Absent like `type`. */
   begunAtMs?: number;
+  /** Where the first attempt is made: `local` in the worker that has the workflow's first task, else by a task of its own. Absent in workflows that began before 2026-11-22. */
+  firstAttempt?: 'local';
 }
 
 /** `closed`: the delivery was settled, cancelled or parked elsewhere, or another round took over. */
@@ -28,6 +30,13 @@ export interface AttemptInput extends DeliveryKey {
   round: number;
   /** The wait that follows a failure, jitter included; null when this is the schedule's last attempt. */
   nextDelayMs: number | null;
+  /** Admitted only if its round has no attempt yet: whoever repeats it unseen gets `begun`. */
+  onlyAsFirst?: boolean;
+}
+
+export interface LostAttemptInput extends AttemptInput {
+  /** For how long an attempt must have been under way to count as lost; absent: any time, as whoever asks knows that nobody makes it any more. */
+  lostAfterMs?: number;
 }
 
 /**
@@ -41,14 +50,25 @@ export type AttemptResult =
   | { kind: 'failed'; waitMs: number }
   | { kind: 'postponed'; waitMs: number };
 
+/** The round's first attempt was begun before, by whoever had this step of the workflow first; it may still be under way there. */
+export interface Begun {
+  kind: 'begun';
+}
+
+/** An attempt is under way that may have a process which makes it: in `waitMs` it counts as lost. */
+export interface UnderWay {
+  kind: 'underWay';
+  waitMs: number;
+}
+
 export interface DeliveryActivities {
   /** Admits, signs, posts and records one attempt. Refusals of the receiver are results; only a fault of ours throws. */
-  attemptDelivery(input: AttemptInput): Promise<AttemptResult>;
+  attemptDelivery(input: AttemptInput): Promise<AttemptResult | Begun>;
   /**
    * Closes what a worker that died left under way, as `lost`, and says how to go on. An attempt that was never admitted (our database was away) does not use up one of the
    * schedule; one whose outcome is on record already goes on from there.
    */
-  recordLostAttempt(input: AttemptInput): Promise<AttemptResult>;
+  recordLostAttempt(input: LostAttemptInput): Promise<AttemptResult | UnderWay>;
 }
 
 /** How a round ended, for whoever watches. `type` and `begunAtMs` are null for a workflow that began before they were known. */

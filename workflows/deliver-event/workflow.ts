@@ -6,14 +6,17 @@ import {
   isCancellation,
   patched,
   proxyActivities,
+  proxyLocalActivities,
   proxySinks,
   setHandler,
+  sleep,
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
 import { priorityOfRetry } from './priority.ts';
 import { stateAttribute } from './search-attributes.ts';
 import {
+  type AttemptInput,
   type AttemptResult,
   type DeliverEventInput,
   type DeliveryActivities,
@@ -35,8 +38,12 @@ export const stateQuery = defineQuery<{ state: 'attempting' | 'waiting'; failed:
 
 // The receiver has 10 s; the rest covers our own reads and writes. One try: an attempt that may have reached the receiver is never
 // repeated unseen, it is closed as lost and the next one is an attempt of its own.
-const options = { startToCloseTimeout: '20s', retry: { maximumAttempts: 1 } } as const;
+const attemptTimeoutMs = 20_000;
+const options = { startToCloseTimeout: attemptTimeoutMs, retry: { maximumAttempts: 1 } } as const;
 const prompt = proxyActivities<DeliveryActivities>({ ...options, taskQueue: deliverQueue });
+// In the worker that has the first task, as part of it: most deliveries end with their first attempt, and this spares them a task of the server's. A worker that dies in
+// the middle of it leaves a task that another repeats; `onlyAsFirst` keeps that from posting again unseen.
+const local = proxyLocalActivities<DeliveryActivities>(options);
 const slow = proxyActivities<DeliveryActivities>({
   ...options,
   taskQueue: deliverSlowQueue,
@@ -56,7 +63,7 @@ const jitter = 0.1;
 
 /** Posts one event to one webhook until it is accepted, the delivery is settled elsewhere, or the schedule ends. */
 export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEnd> {
-  const { delaysMs, slow: isFailing, type = null, begunAtMs = null, ...round } = input;
+  const { delaysMs, slow: isFailing, type = null, begunAtMs = null, firstAttempt, ...round } = input;
   const shown = showState();
   let wake = false;
   let cancelled = false;
@@ -76,6 +83,7 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEn
     return end;
   };
 
+  let isFirst = true;
   while (!cancelled) {
     const delayMs = delaysMs[failed];
     const nextDelayMs = delayMs === undefined ? null : Math.round(delayMs * (1 + jitter * Math.random()));
@@ -84,11 +92,11 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEn
     // Forgotten before the attempt and not after it: an attempt that has failed is on record a moment before this code hears of it, and
     // whoever saw that record and asked for a retry must not be ignored.
     wake = false;
-    const activities = failed === 0 && !isFailing ? prompt : slow;
-    const result = await activities.attemptDelivery(attemptInput).catch((error: unknown) => {
-      if (!(error instanceof ActivityFailure) || isCancellation(error)) throw error;
-      return recordLostAttempt(attemptInput);
-    });
+    const isLocal = isFirst && firstAttempt === 'local' && !isFailing;
+    isFirst = false;
+    const result = isLocal
+      ? await attempt(local, { ...attemptInput, onlyAsFirst: true })
+      : await attempt(failed === 0 && !isFailing ? prompt : slow, attemptInput);
     if (!isToBeContinued(result)) return ended(result.kind);
     if (result.kind === 'failed') failed += 1;
     waitingSinceMs = Date.now();
@@ -96,6 +104,24 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEn
     await condition(() => wake || cancelled, result.waitMs);
   }
   return ended('closed');
+}
+
+/**
+ * One attempt, wherever these activities are made. One that ended without a word is closed as lost; one that somebody made before, and was not heard of, is theirs
+ * for as long as an attempt may take, and then lost.
+ */
+async function attempt(activities: DeliveryActivities, input: AttemptInput): Promise<AttemptResult> {
+  const result = await activities.attemptDelivery(input).catch((error: unknown) => {
+    if (!(error instanceof ActivityFailure) || isCancellation(error)) throw error;
+    return null;
+  });
+  if (result !== null && result.kind !== 'begun') return result;
+  const { onlyAsFirst, ...lost } = input;
+  for (;;) {
+    const closed = await recordLostAttempt(result === null ? lost : { ...lost, lostAfterMs: attemptTimeoutMs });
+    if (closed.kind !== 'underWay') return closed;
+    await sleep(closed.waitMs);
+  }
 }
 
 /**

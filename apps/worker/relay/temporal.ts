@@ -46,6 +46,8 @@ export interface TemporalOptions {
   signal?: AbortSignal;
 }
 
+/** Workflow tasks without an attempt in them that a worker carries out at once; each is a matter of milliseconds. */
+export const otherWorkflowTasks = 20;
 /** For questions to the server that are asked again when it does not answer. */
 const callDeadlineMs = 5_000;
 
@@ -109,6 +111,9 @@ async function createWorkers(connection: NativeConnection, options: TemporalOpti
     workflowBundle,
     sinks,
     maxConcurrentActivityTaskExecutions: promptSlots,
+    maxConcurrentLocalActivityExecutions: promptSlots,
+    // A first attempt holds its workflow's task for as long as it takes; the steps of others must not wait for it.
+    maxConcurrentWorkflowTaskExecutions: promptSlots + otherWorkflowTasks,
     maxCachedWorkflows: 2_000,
   });
   const slow = await Worker.create({

@@ -142,7 +142,7 @@ describe('an attempt', () => {
     const t = await setupDeliveries();
     const eventId = await t.make.delivery({ webhook: t.webhook, started: true });
     const of = [t.webhook.orgId, t.webhook.id, eventId];
-    const admitted = await t.pool.query<AdmittedRow>(admitAttemptSql, [...of, 1, false]);
+    const admitted = await t.pool.query<AdmittedRow>(admitAttemptSql, [...of, 1, false, false]);
     const headers = { 'webhook-signature': 'v1,abc', 'Content-Type': 'application/json', a: 'b' };
     await t.pool.query(recordOutcomeSql, [
       ...[
@@ -196,7 +196,7 @@ describe('a delivery that a person gives up', () => {
       expect(await listLedgerFaults(t.pool, { everything: true })).toEqual([]);
       const lines = await t.pool.query(`select person_id, detail from activity where action = 'delivery.cancel'`);
       expect(lines.rows).toEqual([{ person_id: person.userId, detail: { webhookId: t.webhook.id, eventId } }]);
-      const admitted = await t.pool.query(admitAttemptSql, [t.webhook.orgId, t.webhook.id, eventId, 2, false]);
+      const admitted = await t.pool.query(admitAttemptSql, [t.webhook.orgId, t.webhook.id, eventId, 2, false, false]);
       expect(admitted.rows).toEqual([]);
     },
   );

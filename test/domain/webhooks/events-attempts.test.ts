@@ -28,7 +28,14 @@ async function setupAttempts(events: number, ramp: number | null = null) {
     ...{ orgId, webhookId, eventIds, eventId, worker },
     /** Null when the delivery is not open to the round; `number` null when no place was free. */
     async admit(event = eventId, round = 1, isLast = false): Promise<AdmittedRow | null> {
-      const { rows } = await worker.query<AdmittedRow>(admitAttemptSql, [orgId, webhookId, event, round, isLast]);
+      const { rows } = await worker.query<AdmittedRow>(admitAttemptSql, [
+        orgId,
+        webhookId,
+        event,
+        round,
+        isLast,
+        false,
+      ]);
       return rows[0] ?? null;
     },
     async recordOutcome(number: number, follows: Follows, options: { event?: string; ownFault?: boolean } = {}) {
@@ -48,7 +55,7 @@ async function setupAttempts(events: number, ramp: number | null = null) {
     },
     async recordLost(round: number, follows: 'exhausted' | 'waiting') {
       const wait = follows === 'waiting' ? 5_000 : null;
-      const { rows } = await worker.query<LostRow>(recordLostSql, [orgId, webhookId, eventId, round, follows, wait]);
+      const { rows } = await worker.query<LostRow>(recordLostSql, [orgId, webhookId, eventId, round, follows, wait, 0]);
       return rows[0];
     },
     beginRound: (round: number) => worker.query(beginRoundSql, [orgId, webhookId, eventId, round]),

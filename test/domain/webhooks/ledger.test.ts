@@ -26,8 +26,8 @@ async function setupLedger({ settled = true } = {}) {
     );
     const round = rows[0]?.round;
     const isLast = ends === 'exhausted' || ends === 'lost';
-    const admitted = await worker.query<AdmittedRow>(admitAttemptSql, [...delivery, round, isLast]);
-    if (ends === 'lost') return worker.query(recordLostSql, [...delivery, round, 'exhausted', null]);
+    const admitted = await worker.query<AdmittedRow>(admitAttemptSql, [...delivery, round, isLast, false]);
+    if (ends === 'lost') return worker.query(recordLostSql, [...delivery, round, 'exhausted', null, 0]);
     return worker.query(recordOutcomeSql, [
       ...[...delivery, admitted.rows[0]?.number, ends === 'delivered' ? 204 : 503, 'status', 'A sentence.', '{}', null],
       ...[0, Buffer.alloc(0), ends, ends === 'waiting' ? 5_000 : null, ends !== 'delivered', null],

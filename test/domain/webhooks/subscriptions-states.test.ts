@@ -68,7 +68,7 @@ describe('pausing a webhook', () => {
     const t = await setupStates();
     const eventId = await t.open({ started: true });
     await t.pause(t.id);
-    expect(await t.rows(admitAttemptSql, [t.organizationId, t.id, eventId, 1, false])).toEqual([]);
+    expect(await t.rows(admitAttemptSql, [t.organizationId, t.id, eventId, 1, false, false])).toEqual([]);
     expect(await t.rows(claimDeliveriesSql, [10, 15])).toEqual([]);
   });
 
@@ -93,7 +93,7 @@ describe('pausing a webhook', () => {
   it('and the record of an attempt never wait for each other', async () => {
     const t = await setupStates();
     const eventId = await t.open({ started: true });
-    await t.rows(admitAttemptSql, [t.organizationId, t.id, eventId, 1, false]);
+    await t.rows(admitAttemptSql, [t.organizationId, t.id, eventId, 1, false, false]);
     // Whoever records an outcome holds the delivery's row, and then takes the webhook's.
     const recorder = await t.owner.pool.connect();
     onTestFinished(() => recorder.release());
@@ -256,7 +256,7 @@ describe('the sweep, by the worker’s own login', () => {
   it('counts the very failure that failing_since was set by', async () => {
     const t = await setupStates();
     for (const eventId of [await t.open({ started: true }), await t.open({ started: true })]) {
-      await t.rows(admitAttemptSql, [t.organizationId, t.id, eventId, 1, false]);
+      await t.rows(admitAttemptSql, [t.organizationId, t.id, eventId, 1, false, false]);
       const outcome = [500, 'status', 'refused', '{}', null, 0, null, 'waiting', 5_000, true, null];
       await t.rows(recordOutcomeSql, [t.organizationId, t.id, eventId, 1, ...outcome]);
     }

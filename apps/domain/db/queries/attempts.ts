@@ -1,6 +1,10 @@
-/** What an admitted attempt needs. `number` is null when every place of the webhook is taken; no row at all when the delivery is not open to this round. */
+/** What an admitted attempt needs. `number` is null when every place of the webhook is taken, or the round was to begin and has; no row at all when the delivery is not open to this round. */
 export interface AdmittedRow {
   number: number | null;
+  /** It was asked for as its round's first attempt, and the round has one already. */
+  isBegun: boolean;
+  /** For how long the delivery has been due, in milliseconds. */
+  lateMs: number;
   url: string;
   type: string;
   body: string;
@@ -14,13 +18,16 @@ export interface AdmittedRow {
  * Admits one attempt, in one statement: the row is there before anything is sent, and it is there only if the delivery is open, the round is
  * current, the webhook is active and has a free place.
  *
- * `$1` organization, `$2` webhook, `$3` event, `$4` round, `$5` whether it is the schedule's last. While it is under way the delivery counts as due in 60 s:
+ * `$1` organization, `$2` webhook, `$3` event, `$4` round, `$5` whether it is the schedule's last, `$6` whether it is admitted only as the first of its round. While it is under way the delivery counts as due in 60 s:
  * past that, the reconciler looks after it. Two workers may pick the same place, or begin the same delivery: the unique indexes refuse the second (23505),
  * which then tries again.
  */
 export const admitAttemptSql = /* sql */ `
   with target as (
-    select d.organization_id, d.webhook_id, d.event_id, d.attempts, d.sequence, w.url, w.ramp, e.type, e.body
+    select d.organization_id, d.webhook_id, d.event_id, d.attempts, d.sequence, d.next_attempt_at, w.url, w.ramp, e.type, e.body,
+      $6 and exists (
+        select from delivery_attempt a
+        where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.round = $4) as is_begun
     from delivery d
     join webhook w on w.organization_id = d.organization_id and w.id = d.webhook_id and w.state = 'active'
     join event e on e.organization_id = d.organization_id and e.id = d.event_id
@@ -31,7 +38,7 @@ export const admitAttemptSql = /* sql */ `
     where s.organization_id = $1 and s.webhook_id = $2 and (s.valid_until is null or s.valid_until > clock_timestamp())
   ), free as (
     select p.place from target t, generate_series(1, coalesce(t.ramp, 10)) as p (place)
-    where not exists (
+    where not t.is_begun and not exists (
       select from delivery_attempt a where a.organization_id = $1 and a.webhook_id = $2 and a.place = p.place and a.finished_at is null)
     order by random() limit 1
   ), admitted as (
@@ -44,7 +51,8 @@ export const admitAttemptSql = /* sql */ `
     from admitted a
     where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3
   )
-  select a.number, t.url, t.type, t.body, t.sequence::text as sequence,
+  select a.number, t.is_begun as "isBegun", t.url, t.type, t.body, t.sequence::text as sequence,
+    greatest(0, extract(epoch from clock_timestamp() - t.next_attempt_at) * 1000)::double precision as "lateMs",
     (select json_agg(json_build_object('id', s.id, 'sealed', encode(s.sealed, 'base64')) order by s.valid_until desc nulls first, s.created_at desc) from secret s) as secrets
   from target t left join admitted a on true`;
 
@@ -79,13 +87,14 @@ export const recordOutcomeSql = /* sql */ `
 
 /**
  * Closes a delivery's attempt under way as lost: its worker died, so the receiver may or may not have it. Same `$1`…`$3`, `$4` the round, `$5` what follows
- * (`exhausted` or `waiting`), `$6` milliseconds until the next. When none was under way (it was never admitted, or its outcome is recorded already) the delivery stays as it is.
+ * (`exhausted` or `waiting`), `$6` milliseconds until the next, `$7` milliseconds for which it must have been under way. When none was (it was never admitted, or its outcome is recorded already) the delivery stays as it is.
  */
 export const recordLostSql = /* sql */ `
   with attempt as (
     update delivery_attempt a set finished_at = clock_timestamp(), cause = 'lost',
       explanation = 'The process that made this attempt ended before it could record the answer. The receiver may have got it; the same event id tells.'
     where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.round = $4 and a.finished_at is null
+      and a.started_at <= clock_timestamp() - make_interval(secs => $7::double precision / 1000)
     returning a.number, a.started_at
   ), delivery_now as (
     update delivery d set state = $5::text,
@@ -93,7 +102,11 @@ export const recordLostSql = /* sql */ `
       settled_at = case when $5 <> 'waiting' then clock_timestamp() end, claimed = false
     where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.round = $4 and d.state = 'waiting' and exists (select from attempt)
   )
-  select exists (select from attempt) as closed, d.state = 'waiting' and d.round = $4 as open,
+  select exists (select from attempt) as closed, (
+      select extract(epoch from clock_timestamp() - u.started_at) * 1000 from delivery_attempt u
+      where u.organization_id = $1 and u.webhook_id = $2 and u.event_id = $3 and u.round = $4 and u.finished_at is null
+        and not exists (select from attempt)
+    )::double precision as "underWayMs", d.state = 'waiting' and d.round = $4 as open,
     greatest(0, ceil(extract(epoch from d.next_attempt_at - clock_timestamp()) * 1000))::integer as "dueInMs",
     a.number, (extract(epoch from a.started_at) * 1000)::double precision as "startedAtMs"
   from delivery d left join attempt a on true where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3`;
@@ -101,6 +114,8 @@ export const recordLostSql = /* sql */ `
 /** What `recordLostSql` answers: whether it closed an attempt, and how the delivery stood before: open to this round, and due in so many milliseconds. */
 export interface LostRow {
   closed: boolean;
+  /** For how long the attempt has been under way that was too young to be closed; null when there is none. */
+  underWayMs: number | null;
   open: boolean;
   /** 0 when it is due; null when it is settled or parked. */
   dueInMs: number | null;

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { activityInfo } from '@temporalio/activity';
 import { Client } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { otherWorkflowTasks } from '../../../../apps/worker/relay/temporal.ts';
 import { machineMs } from '../clock.ts';
 import type { BareInput } from './bare-workflow.ts';
 
@@ -82,6 +83,7 @@ const worker = await Worker.create({
     },
   },
   maxConcurrentActivityTaskExecutions: settings.slots,
+  maxConcurrentWorkflowTaskExecutions: settings.slots + otherWorkflowTasks,
   maxCachedWorkflows: 2_000,
 });
 

@@ -1,0 +1,106 @@
+import type { ServerResponse } from 'node:http';
+import { describe, expect, it, vi } from 'vitest';
+import { startReceiver } from '#test/receiver.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { openTestTemporal } from '#test/temporal.ts';
+import { workerEnvironment } from '#test/worker.ts';
+import { startChildWorker } from './child-worker.ts';
+
+const timeout = 120_000;
+const patient = { timeout: 60_000, interval: 50 };
+
+/**
+ * A first attempt is made inside the workflow's first task, which a server gives to another worker when the first one does not finish it. Source: workflows/README.md, 2026-11-22.
+ */
+describe('a first attempt that is under way', () => {
+  it('is finished and recorded by a worker that is told to stop, and nobody makes it again', { timeout }, async () => {
+    const { receiver, settings, rows, workflow, makeEvent } = await arrange();
+    const leaving = await startChildWorker(settings);
+    await makeEvent();
+    const exit = leaving.stop();
+    const staying = await startChildWorker(settings);
+    expect(await rows('select finished_at from delivery_attempt')).toEqual([{ finished_at: null }]);
+    receiver.release(200);
+
+    expect(await exit).toBe(0);
+    await vi.waitFor(async () => expect(await rows('select state from delivery')).toEqual([{ state: 'delivered' }]));
+    expect(['delivered', 'closed']).toContain(await (await workflow()).result());
+    expect(receiver.received).toHaveLength(1);
+    expect(await rows('select number, cause from delivery_attempt')).toEqual([{ number: 1, cause: 'accepted' }]);
+    expect(await staying.stop()).toBe(0);
+  });
+
+  it('counts when it fails while its worker stops: another goes on with the schedule', { timeout }, async () => {
+    const { receiver, settings, rows, workflow, makeEvent } = await arrange();
+    const leaving = await startChildWorker(settings);
+    await makeEvent();
+    const exit = leaving.stop();
+    await startChildWorker(settings);
+    receiver.answer = (response) => void response.writeHead(200).end();
+    receiver.release(503);
+
+    expect(await exit).toBe(0);
+    expect(await (await workflow()).result()).toBe('delivered');
+    expect(await rows('select number, status from delivery_attempt order by number')).toEqual([
+      { number: 1, status: 503 },
+      { number: 2, status: 200 },
+    ]);
+    expect(receiver.received).toHaveLength(2);
+  });
+
+  it('is closed as lost when its worker dies, and the next attempt is one of its own', { timeout }, async () => {
+    const { receiver, settings, rows, workflow, makeEvent } = await arrange();
+    const dying = await startChildWorker(settings);
+    await makeEvent();
+    dying.process.kill('SIGKILL');
+    receiver.answer = (response) => void response.writeHead(200).end();
+    await startChildWorker(settings);
+
+    expect(await (await workflow()).result()).toBe('delivered');
+    expect(await rows('select number, cause from delivery_attempt order by number')).toEqual([
+      { number: 1, cause: 'lost' },
+      { number: 2, cause: 'accepted' },
+    ]);
+    const ids = receiver.received.map(({ headers }) => headers['webhook-id']);
+    expect(ids).toHaveLength(2);
+    expect(new Set(ids).size).toBe(1);
+  });
+
+  it('may take as long as an attempt may, which is longer than a workflow task may', { timeout }, async () => {
+    const { receiver, settings, rows, workflow, makeEvent } = await arrange();
+    await startChildWorker(settings);
+    receiver.answer = (response) => void setTimeout(() => response.writeHead(200).end(), 9_500);
+    await makeEvent();
+    expect(await (await workflow()).result()).toBe('delivered');
+    expect(await rows('select number, cause from delivery_attempt')).toEqual([{ number: 1, cause: 'accepted' }]);
+    expect(receiver.received).toHaveLength(1);
+  });
+});
+
+/** A webhook whose receiver keeps its answers until they are released. `makeEvent` resolves when the post has come. */
+async function arrange() {
+  const { database, owner, make } = await setupDatabase();
+  const server = await startReceiver();
+  const held: ServerResponse[] = [];
+  server.answer = (response) => void held.push(response);
+  const receiver = Object.assign(server, {
+    release: (status: number) => {
+      for (const response of held.splice(0)) response.writeHead(status).end();
+    },
+  });
+  const professional = await make.member();
+  const webhook = await make.webhook({ orgId: professional.orgId, url: receiver.url });
+  const rows = async (query: string) => (await owner.pool.query(query)).rows;
+  return {
+    ...{ receiver, rows },
+    settings: workerEnvironment(database, { DELIVERY_SCHEDULE: '200ms,200ms,1h' }),
+    async makeEvent() {
+      await make.grant({ professional });
+      await vi.waitFor(() => expect(receiver.received).toHaveLength(1), patient);
+    },
+    async workflow() {
+      const [event] = await rows('select id from event');
+      return (await openTestTemporal()).workflow.getHandle(`delivery/${webhook.id}/${event?.id}`);
+    },
+  };
+}
