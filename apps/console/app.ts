@@ -5,6 +5,7 @@ import { health } from '#runtime/health.ts';
 import { startServer } from '#runtime/http-server.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { serveMetrics } from '#runtime/metrics-page.ts';
+import { watchSettings } from '#runtime/settings/watch.ts';
 import type { ConsoleConfig } from './config.ts';
 import { createMetrics } from './metrics.ts';
 import { routes } from './routes.ts';
@@ -34,19 +35,21 @@ export async function startConsole(
 ): Promise<RunningConsole> {
   let draining = false;
   const isDraining = () => draining;
-  const { trustedProxies, keys, sealingKeys, relyingParty } = config;
+  const { trustedProxies, keys, factors } = config;
 
   const database = await openDatabase({
-    url: config.databaseUrl,
+    url: () => config.databaseUrl,
     applicationName: 'org-console',
     poolMax: config.databasePoolMax,
   });
   const { pool } = database;
   const metrics = createMetrics(pool);
+  const settings = watchSettings({ followed: config.followed, registry: metrics.registry, log });
+  settings.start();
   const workflows = createWorkflows(config.temporal);
   const parts: ConsoleParts = {
-    ...{ region: config.region, em: database.orm.em, pool, keys, sealingKeys, webhookAllow: config.webhookAllow },
-    ...{ factors: { sealingKeys, relyingParty }, workflows, apiUrl: config.apiUrl, origin: config.origin, now },
+    ...{ region: config.region, em: database.orm.em, pool, keys, factors, webhookAllow: config.webhookAllow },
+    ...{ workflows, apiUrl: config.apiUrl, origin: config.origin, now },
   };
 
   const app = new Koa();
@@ -75,6 +78,7 @@ export async function startConsole(
 
   async function close(): Promise<void> {
     await server.stop();
+    settings.stop();
     await workflows.close();
     await metricsServer.stop();
     await database.close();

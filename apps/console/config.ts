@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { followSettings, sameButLogin } from '#runtime/settings/follow.ts';
 import { readSettings } from '#runtime/settings/read.ts';
 import {
   addressBlocks,
@@ -53,15 +54,40 @@ export type ConsoleConfig = ReturnType<typeof readConfig>;
 /** @throws SettingsRefused with every problem at once. */
 export function readConfig(environment: Record<string, string | undefined> = process.env) {
   const s = readSettings(Settings, environment);
+  const followed = followSettings({
+    schema: Settings,
+    environment,
+    parsed: s,
+    names: ['CONSOLE_DATABASE_URL', 'KEY_PEPPERS', 'KEY_TAG_SECRETS', 'WEBHOOK_SECRET_KEYS'],
+    mayReplace: { CONSOLE_DATABASE_URL: sameButLogin },
+  });
+  const { values } = followed;
+  const relyingParty = { id: s.CONSOLE_URL.hostname, name: 'Organization console', origin: s.CONSOLE_URL.origin };
   return Object.freeze({
+    /** Secrets: each look-up gives the newest value of its file. `watchSettings` keeps them up to date. */
+    followed,
+    keys: {
+      region: s.REGION,
+      get peppers() {
+        return values.KEY_PEPPERS;
+      },
+      get tagSecrets() {
+        return values.KEY_TAG_SECRETS;
+      },
+    },
+    factors: {
+      relyingParty,
+      get sealingKeys() {
+        return values.WEBHOOK_SECRET_KEYS;
+      },
+    },
+    get databaseUrl() {
+      return values.CONSOLE_DATABASE_URL;
+    },
     region: s.REGION,
-    databaseUrl: s.CONSOLE_DATABASE_URL,
     databasePoolMax: s.DATABASE_POOL_MAX,
     origin: s.CONSOLE_URL.origin,
     apiUrl: s.API_URL,
-    relyingParty: { id: s.CONSOLE_URL.hostname, name: 'Organization console', origin: s.CONSOLE_URL.origin },
-    keys: { region: s.REGION, peppers: s.KEY_PEPPERS, tagSecrets: s.KEY_TAG_SECRETS },
-    sealingKeys: s.WEBHOOK_SECRET_KEYS,
     webhookAllow: s.WEBHOOK_ALLOW,
     temporal:
       s.TEMPORAL_ADDRESS === undefined ? null : { address: s.TEMPORAL_ADDRESS, namespace: s.TEMPORAL_NAMESPACE },

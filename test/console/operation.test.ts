@@ -1,6 +1,8 @@
 /** The console as a process among others. Source: design, section 8. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { sealedVersion } from '#domain/seal/envelope.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
+import { mountSecret } from '#test/mounted-secret.ts';
 import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
 import { readConfig } from '../../apps/console/config.ts';
 import { setupConsole } from './setup.ts';
@@ -63,6 +65,31 @@ describe('the console', () => {
     expect(answers[1].headers.get('connection')).toBe('close');
     await Promise.all([stopping, t.console.stop()]);
     await expect(fetch(`${t.console.url}/livez`)).rejects.toThrow();
+  });
+
+  it('takes a new pepper and a new sealing key from their files while it runs', { timeout: 60_000 }, async () => {
+    const old = { KEY_PEPPERS: testKeySettings.KEY_PEPPERS, WEBHOOK_SECRET_KEYS: testWebhookSecretKeys };
+    const secret = mountSecret(old);
+    const t = await setupConsole(secret.settings);
+    const ada = await t.enrol();
+    const newer = Buffer.from('another secret of the tests, 32b').toString('base64');
+    secret.replace({
+      KEY_PEPPERS: `9:${newer},${old.KEY_PEPPERS}`,
+      WEBHOOK_SECRET_KEYS: `9:${newer},${old.WEBHOOK_SECRET_KEYS}`,
+    });
+    await vi.waitFor(() => expect(t.config.keys.peppers[0].version).toBe(9), { timeout: 20_000, interval: 100 });
+    const visitor = t.http(ada);
+    const keys = `/o/${ada.orgId}/keys/new`;
+    const key = { name: 'Report', scopes: 'org.read', expiry: 'never', expiresOn: '' };
+    expect((await visitor.submit(keys, keys, key)).status).toBe(200);
+    const webhooks = `/o/${ada.orgId}/webhooks/new`;
+    const webhook = { url: 'http://127.0.0.1:9/hook', eventTypes: ['client.started'], description: '' };
+    expect((await visitor.submit(webhooks, webhooks, webhook)).status).toBe(200);
+    const made = await t.owner.pool.query<{ pepper: number; sealed: Buffer }>(
+      'select (select pepper_version from api_key) as pepper, (select sealed from webhook_secret) as sealed',
+    );
+    expect(made.rows.map(({ pepper, sealed }) => [pepper, sealedVersion(sealed)])).toEqual([[9, 9]]);
+    expect(t.logLines.join('')).not.toContain(newer);
   });
 
   it('refuses an address for people that is not https, or no name, and names every problem at once', () => {

@@ -6,7 +6,7 @@ import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#do
 import { createEnrolment } from '#domain/identity/enrolment.ts';
 import type { FactorSettings } from '#domain/identity/types.ts';
 import { createLog } from '#runtime/log.ts';
-import { testKeySettings, testSealingKeys, testWebhookSecretKeys } from '#test/secrets.ts';
+import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startConsole } from '../../apps/console/app.ts';
 import { readConfig } from '../../apps/console/config.ts';
@@ -36,16 +36,15 @@ export async function setupConsole(settings: Record<string, string> = {}) {
   // Not before the present: the database's own clock writes the activity log.
   const clock = { aheadMs: 0 };
   const now = () => new Date(Date.now() + clock.aheadMs);
-  const config = readConfig({
-    ...{
-      REGION: 'us',
-      CONSOLE_DATABASE_URL: database.urls.console,
-      CONSOLE_URL: origin,
-      API_URL: 'http://127.0.0.1:8080',
-    },
-    ...{ WEBHOOK_SECRET_KEYS: testWebhookSecretKeys, WEBHOOK_ALLOW: '127.0.0.0/8', ...testKeySettings },
-    ...{ HOST: '127.0.0.1', PORT: String(port), METRICS_PORT: '0', DRAIN_DELAY_MS: '0', ...settings },
-  });
+  const fixed: Record<string, string> = {
+    ...{ REGION: 'us', CONSOLE_URL: origin, API_URL: 'http://127.0.0.1:8080' },
+    ...{ CONSOLE_DATABASE_URL: database.urls.console, WEBHOOK_SECRET_KEYS: testWebhookSecretKeys },
+    ...{ WEBHOOK_ALLOW: '127.0.0.0/8', ...testKeySettings },
+    ...{ HOST: '127.0.0.1', PORT: String(port), METRICS_PORT: '0', DRAIN_DELAY_MS: '0' },
+  };
+  // A setting may be replaced by the file that it comes from.
+  for (const name of Object.keys(settings)) delete fixed[name.replace(/_FILE$/, '')];
+  const config = readConfig({ ...fixed, ...settings });
   const destination = { write: (line: string) => void logLines.push(line) } as DestinationStream;
   const log = createLog({ level: 'info', name: 'console', region: 'us', destination });
   const console = await startConsole(config, log, now);
@@ -56,7 +55,7 @@ export async function setupConsole(settings: Record<string, string> = {}) {
   });
   onTestFinished(() => people.close());
   const em = people.orm.em;
-  const factors: FactorSettings = { sealingKeys: testSealingKeys, relyingParty: config.relyingParty };
+  const factors: FactorSettings = config.factors;
   const visitor = { address: '203.0.113.7', userAgent: 'a browser of the tests' };
 
   /** A link for a member, as an operator makes it. */

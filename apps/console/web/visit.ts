@@ -5,7 +5,6 @@ import type { Region } from '#domain/contract/regions.ts';
 import type { Permission } from '#domain/contract/scopes.ts';
 import type { FactorSettings, Session, SessionMembership, Visitor } from '#domain/identity/types.ts';
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
-import type { SealingKeys } from '#domain/webhooks/seal.ts';
 import type { Workflows } from '../workflows.ts';
 
 /** What a page may use; `app.ts` opens it all. Domain functions take these as plain parameters. */
@@ -15,11 +14,9 @@ export interface ConsoleParts {
   pool: Pool;
   /** Peppers and tag secrets of API keys. */
   keys: KeySecrets;
-  /** Keys that seal signing secrets. */
-  sealingKeys: SealingKeys;
   /** Addresses that webhooks may reach although they are not public. */
   webhookAllow: BlockList;
-  /** What second factors need. */
+  /** What second factors need; its sealing keys seal signing secrets too. */
   factors: FactorSettings;
   /** Tells workflows that run. */
   workflows: Workflows;
@@ -61,8 +58,8 @@ export interface PersonVisit extends Visit {
 /** A visit of an active member within their organization. */
 export interface MemberVisit extends PersonVisit {
   organization: SessionMembership;
-  /** The member as the domain's functions take who asks. */
-  by: { personId: string };
+  /** The member as the domain's functions take who asks, and from where. */
+  by: { personId: string; address: string };
   may: (permission: Permission) => boolean;
   /** A path within the organization: `at('/keys')` is `/o/<id>/keys`. */
   at: (rest: string) => string;

@@ -88,7 +88,7 @@ export async function fillOrganization(
       eventTypes: ['client.started'],
       description: '',
     },
-    { allow: config.webhookAllow, sealingKeys: config.sealingKeys },
+    { allow: config.webhookAllow, sealingKeys: config.factors.sealingKeys },
   );
   await fillLines(owner, id, keys, size.lines);
   await fillDeliveries(owner, id, webhook.id, size.deliveries);
@@ -151,7 +151,7 @@ async function fillDeliveries(
 /** Enrols the person who asks for everything. Returns their session's token. */
 export async function signIn(database: Database, organizationId: string, config: ConsoleConfig): Promise<string> {
   const em = database.orm.em;
-  const factors = { sealingKeys: config.sealingKeys, relyingParty: config.relyingParty };
+  const { factors } = config;
   const { token } = await createEnrolment(em, { organizationId, email, by: 'operator' });
   await setEnrolmentPassword(em, { token, password: randomUUID() });
   const { secret } = await startEnrolmentTotp(em, token, factors);

@@ -35,7 +35,8 @@ export const createRoutes = [
     once: true,
     form: webhookForm,
     async act(visit, fields) {
-      const { em, webhookAllow: allow, sealingKeys } = visit.console;
+      const { em, webhookAllow: allow, factors } = visit.console;
+      const { sealingKeys } = factors;
       const { organizationId } = visit.organization;
       const created = await createWebhook(em, { organizationId, by: visit.by, ...fields }, { allow, sealingKeys });
       return page({

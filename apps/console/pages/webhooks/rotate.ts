@@ -41,8 +41,12 @@ export const rotateRoutes = [
       overlapHours: overlap.hours(z.string({ error: 'Choose how long both secrets sign.' })),
     }),
     async act(visit, { overlapHours: hours }) {
-      const { em, sealingKeys } = visit.console;
-      const rotated = await rotateSecret(em, { ...webhookRequest(visit), overlapSeconds: hours * 3600 }, sealingKeys);
+      const { em, factors } = visit.console;
+      const rotated = await rotateSecret(
+        em,
+        { ...webhookRequest(visit), overlapSeconds: hours * 3600 },
+        factors.sealingKeys,
+      );
       const webhook = await getWebhook(visit);
       return page({
         title: 'The new secret',
