@@ -9,19 +9,30 @@ interface Tool {
   version: string;
   /** What tells that the program runs. */
   probe: readonly string[];
-  /** Build flags, for a program whose module replaces others, which `go install` refuses: it is then built inside its module. */
-  inModule?: { module: string; flags: readonly string[] };
+  flags?: readonly string[];
+  /** For a program whose module replaces others, which `go install` refuses: it is then built inside this one. */
+  inModule?: string;
 }
 
+/** The Kubernetes that helm takes a chart to be rendered for; its own releases are built with these, and without them it says 1.20. */
+const kubernetesMinor = 36;
+const helmFlags = ['pkg/chartutil', 'pkg/lint/rules'].flatMap((folder) => [
+  `-X helm.sh/helm/v3/${folder}.k8sVersionMajor=1`,
+  `-X helm.sh/helm/v3/${folder}.k8sVersionMinor=${kubernetesMinor}`,
+]);
+
 const tools = {
-  helm: { package: 'helm.sh/helm/v3/cmd/helm', version: 'v3.21.4', probe: ['version', '--short'] },
+  helm: {
+    ...{ package: 'helm.sh/helm/v3/cmd/helm', version: 'v3.21.4', probe: ['version', '--short'] },
+    flags: ['-ldflags', helmFlags.join(' ')],
+  },
   kubeconform: { package: 'github.com/yannh/kubeconform/cmd/kubeconform', version: 'v0.7.0', probe: ['-v'] },
   'kube-score': { package: 'github.com/zegl/kube-score/cmd/kube-score', version: 'v1.20.0', probe: ['version'] },
   'kube-linter': { package: 'golang.stackrox.io/kube-linter/cmd/kube-linter', version: 'v0.7.5', probe: ['version'] },
   // v0.313.5 is Prometheus 3.13.5. Without service discovery: 2.5 minutes of processor time with a cold cache of Go instead of far more.
   promtool: {
     ...{ package: 'github.com/prometheus/prometheus/cmd/promtool', version: 'v0.313.5', probe: ['--version'] },
-    inModule: { module: 'github.com/prometheus/prometheus', flags: ['-tags', 'remove_all_sd'] },
+    ...{ inModule: 'github.com/prometheus/prometheus', flags: ['-tags', 'remove_all_sd'] },
   },
 } as const satisfies Record<string, Tool>;
 
@@ -94,18 +105,18 @@ function runs(program: string, name: ToolName): boolean {
 }
 
 function build(name: ToolName, target: string, report: (line: string) => void): boolean {
-  const { package: source, version, inModule }: Tool = tools[name];
+  const { package: source, version, flags = [], inModule }: Tool = tools[name];
   if (spawnSync('go', ['version']).status !== 0) return false;
   report(`${name}: not found; building ${source}@${version} with Go (one to six minutes, once)`);
   const folder = `${path.dirname(target)}.${process.pid}`;
   const built =
     inModule === undefined
-      ? spawnSync('go', ['install', `${source}@${version}`], {
+      ? spawnSync('go', ['install', ...flags, `${source}@${version}`], {
           env: { ...process.env, GOBIN: folder },
           encoding: 'utf8',
         })
-      : spawnSync('go', ['build', '-mod=readonly', ...inModule.flags, '-o', path.join(folder, name), source], {
-          cwd: getModule(`${inModule.module}@${version}`),
+      : spawnSync('go', ['build', '-mod=readonly', ...flags, '-o', path.join(folder, name), source], {
+          cwd: getModule(`${inModule}@${version}`),
           env: { ...process.env, GOWORK: 'off' }, // the module's own workspace names folders that its archive lacks
           encoding: 'utf8',
         });
