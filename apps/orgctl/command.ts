@@ -24,6 +24,8 @@ export interface Context {
 export interface Answer {
   json: unknown;
   text: string;
+  /** What could not be done, in a sentence for standard error; the answer is told all the same, and the exit code is 1. */
+  failure?: string;
 }
 
 /** One thing that operators do: `orgctl NOUN VERB`. A noun that needs no verb has the verb ''. */

@@ -1,4 +1,5 @@
 import type { WebhookRequest } from '#domain/webhooks/access.ts';
+import { cancelDelivery } from '#domain/webhooks/cancel-delivery.ts';
 import { type DeliveryState, deliveryStates, getDelivery, listDeliveries } from '#domain/webhooks/deliveries.ts';
 import { redeliverOne } from '#domain/webhooks/redeliver.ts';
 import { requestRedelivery, type Selection } from '#domain/webhooks/redeliveries.ts';
@@ -9,8 +10,10 @@ import { fields, table } from './table.ts';
 import { getWebhookRequest } from './webhook.ts';
 
 const webhookOption = { webhook: { value: 'ID', about: 'the webhook', required: true } };
+const eventOption = { ...webhookOption, event: { value: 'ID', about: 'the event', required: true } };
 const defaultLimit = 1_000;
 const notRunning = 'The delivery’s workflow does not run (any more); the worker gives it a new one within two minutes.';
+const endsByItself = 'the delivery is cancelled, and its workflow ends by itself at the time of its next attempt';
 
 const list: Command = {
   verb: 'list',
@@ -40,7 +43,7 @@ const list: Command = {
 const show: Command = {
   verb: 'show',
   summary: 'one delivery with every attempt',
-  options: { ...webhookOption, event: { value: 'ID', about: 'the event', required: true } },
+  options: eventOption,
   async run(options, context) {
     const eventId = options.getId('event');
     const request = await getWebhookRequest(options, context);
@@ -83,6 +86,32 @@ const redeliver: Command = {
   },
 };
 
+const cancel: Command = {
+  verb: 'cancel',
+  summary: 'give up one that waits or is parked, for good; an attempt under way is not called back',
+  options: eventOption,
+  async run(options, context) {
+    const eventId = options.getId('event');
+    const input = { ...(await getWebhookRequest(options, context)), eventId };
+    const { round, started } = await cancelDelivery(context.database.orm.em, input);
+    if (started) await endWorkflow(input, round, context);
+    const text = `${eventId}: cancelled; it is not tried again, and cannot be sent again.`;
+    return { json: { eventId, state: 'cancelled' }, text };
+  },
+};
+
+/** Tells the workflow of a delivery that is cancelled already. What fails here is only told: a workflow that does not hear of it ends at its next attempt, which is not admitted. */
+async function endWorkflow(delivery: WebhookRequest & { eventId: string }, round: number, context: Context) {
+  const signals = await context.openSignals(endsByItself);
+  try {
+    await signals?.cancelDelivery(delivery, round);
+  } catch {
+    context.report(`Temporal does not take the news of it: ${endsByItself}.`);
+  } finally {
+    await signals?.close();
+  }
+}
+
 function findState(options: Options): DeliveryState | null {
   const state = options.find('state');
   if (state === null || (deliveryStates as readonly string[]).includes(state)) return state as DeliveryState | null;
@@ -117,5 +146,5 @@ async function redeliverEvent(input: WebhookRequest & { eventId: string }, conte
 export const delivery: Noun = {
   noun: 'delivery',
   summary: 'events on their way to webhooks',
-  commands: [list, show, redeliver],
+  commands: [list, show, redeliver, cancel],
 };

@@ -8,14 +8,18 @@ const sentences: Record<string, string> = {
   '42P01': 'The database has no tables of ours, or old ones; run npm run migrate first.',
   '42703': 'The database has an older schema; run npm run migrate first.',
   '42501': 'The login of DATABASE_URL lacks the right to do this; it takes the owner’s or the console’s.',
-  '57014': 'PostgreSQL took too long and the statement was cancelled; nothing was changed.',
-  '40P01': 'Something else changed the same rows at that moment; nothing was changed, do it again.',
 };
 
-/** Why a command failed when it was not refused: one sentence, without a value of any row. */
-export function failureSentence(error: unknown): string {
+const interruptions: Record<string, string> = {
+  '57014': 'PostgreSQL took too long and the statement was cancelled',
+  '40P01': 'Something else changed the same rows at that moment; do it again',
+};
+
+/** Why a command failed when it was not refused: one sentence, without a value of any row. `left` says what is in the database now. */
+export function failureSentence(error: unknown, left = 'nothing was changed'): string {
   const code = codeOf(error);
-  if (code !== null) return sentences[code] ?? `The database or the system failed with ${code}; nothing was changed.`;
+  if (code !== null)
+    return sentences[code] ?? `${interruptions[code] ?? `The database or the system failed with ${code}`}; ${left}.`;
   const message = error instanceof Error ? error.message.split('\n')[0] : String(error);
   return `This failed, which is a fault of ours: ${message}.`;
 }

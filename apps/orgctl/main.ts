@@ -20,6 +20,7 @@ import { person } from './person.ts';
 import { probe } from './probe.ts';
 import { redelivery } from './redelivery.ts';
 import { LeftRunning, Refused, WrongUse } from './refused.ts';
+import { secrets } from './secrets.ts';
 import { webhook } from './webhook.ts';
 
 /**
@@ -27,7 +28,7 @@ import { webhook } from './webhook.ts';
  * Answers go to standard output, everything else to standard error. Exit code 0, 1 when refused or failed, 2 for a wrong call, 130 after Ctrl-C. Source: design, section 10.
  */
 
-const nouns: readonly Noun[] = [org, person, webhook, delivery, redelivery, ledger, key, probe];
+const nouns: readonly Noun[] = [org, person, webhook, delivery, redelivery, ledger, key, secrets, probe];
 /** Counting a long history takes longer than a request may. */
 const statementTimeoutMs = 60_000;
 const report = (line: string) => void process.stderr.write(`${line}\n`);
@@ -44,6 +45,9 @@ async function main(args: string[]): Promise<void> {
   const config = readConfig(region);
   const answer = await run(command, options, config);
   process.stdout.write(json ? `${JSON.stringify(answer.json, null, 2)}\n` : `${answer.text}\n`);
+  if (answer.failure === undefined) return;
+  report(answer.failure);
+  process.exitCode = 1;
 }
 
 /** @throws WrongUse for a noun or a verb that there is not. */

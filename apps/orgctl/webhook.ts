@@ -25,7 +25,8 @@ export async function getWebhookRequest(options: Options, { database }: Context)
   return { organizationId, webhookId, by: 'operator' };
 }
 
-function getSealingKeys({ config }: Context): SealingKeys {
+/** The keys of WEBHOOK_SECRET_KEYS. @throws SettingsRefused when they are not given. */
+export function getSealingKeys({ config }: Context): SealingKeys {
   if (config.sealingKeys !== null) return config.sealingKeys;
   throw new SettingsRefused([
     'WEBHOOK_SECRET_KEYS is missing: the keys that seal signing secrets, as the workers have them; a stack of npm start gets its own when it is started again',

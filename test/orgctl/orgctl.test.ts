@@ -36,6 +36,8 @@ describe('a call of orgctl', () => {
       ],
       [['delivery', 'redeliver', '--webhook', unknownId, '--from', '2h'], /--to is missing/],
       [['delivery', 'redeliver', '--webhook', unknownId, '--failed-since', 'yesterday'], /2026-11-20T08:00:00Z/],
+      [['delivery', 'cancel', '--webhook', unknownId], /--event is missing/],
+      [['secrets'], /needs a verb: reseal, status/],
       [['redelivery', 'show'], /--id is missing/],
       [['redelivery', 'list', '--webhook', unknownId, '--limit', 'all'], /1 to 100000/],
     ];
@@ -49,7 +51,7 @@ describe('a call of orgctl', () => {
   it('for help tells every verb with its options, without any setting', { timeout }, async () => {
     const help = await callOrgctl({ ORG_API_STATE: emptyFolder() }, ['--help']);
     expect(help).toMatchObject({ code: 0, stderr: '' });
-    for (const noun of ['org', 'person', 'webhook', 'delivery', 'redelivery', 'ledger', 'key'])
+    for (const noun of ['org', 'person', 'webhook', 'delivery', 'redelivery', 'ledger', 'key', 'secrets'])
       expect(help.stdout).toContain(`  ${noun} `);
     const webhook = await callOrgctl({ ORG_API_STATE: emptyFolder() }, ['webhook', '--help']);
     for (const verb of ['create', 'list', 'show', 'rotate', 'test', 'pause', 'resume', 'delete'])
@@ -202,6 +204,7 @@ describe('orgctl', () => {
       [['delivery', 'redeliver', '--webhook', webhook.id, '--event', unknownId], 'deleted'],
       [['delivery', 'redeliver', '--webhook', webhook.id, '--failed-since', '1h'], 'deleted'],
       [['delivery', 'redeliver', '--webhook', webhook.id, '--from', '1h', '--to', '2h'], 'deleted'],
+      [['delivery', 'cancel', '--webhook', webhook.id, '--event', unknownId], 'no delivery'],
       [['redelivery', 'show', '--id', unknownId], 'no such redelivery'],
       [['redelivery', 'cancel', '--id', unknownId], 'no such redelivery'],
       [['redelivery', 'list', '--webhook', unknownId], 'no such webhook'],

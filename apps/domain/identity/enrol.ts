@@ -13,7 +13,7 @@ import { replaceRecoveryCodes } from './recovery-codes.ts';
 import { IdentityRefused } from './refused.ts';
 import { wrongCode } from './second-factor.ts';
 import { assertFull, endSessions, recordSecondFactor, startSession } from './sessions.ts';
-import { findTotpStep, makeTotpSecret, openTotp, sealTotp, totpUri } from './totp.ts';
+import { enrolmentRow, findTotpStep, makeTotpSecret, openTotp, sealTotp, totpUri } from './totp.ts';
 import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
 
 /**
@@ -56,7 +56,7 @@ export async function startEnrolmentTotp(
   const enrolment = await getOpenEnrolment(em, token, now());
   assertHasPassword(enrolment);
   const secret = makeTotpSecret();
-  await choose(em, enrolment, sql`totp_sealed = ${sealTotp(secret, rowOf(enrolment), sealingKeys)}`);
+  await choose(em, enrolment, sql`totp_sealed = ${sealTotp(secret, enrolmentRow(enrolment), sealingKeys)}`);
   return { secret, uri: totpUri(secret, enrolment.email, relyingParty.name) };
 }
 
@@ -172,7 +172,7 @@ async function judge(
   const common = { id: randomUUIDv7(), personId, name: factor.name ?? '' };
   if (factor.kind === 'totp') {
     if (totpSealed === null) throw setupOver();
-    const secret = openTotp(totpSealed, rowOf(enrolment), sealingKeys);
+    const secret = openTotp(totpSealed, enrolmentRow(enrolment), sealingKeys);
     const step = findTotpStep(secret, factor.code, now());
     if (step === null) throw wrongCode();
     const sealed = sealTotp(secret, common.id, sealingKeys);
@@ -242,8 +242,6 @@ async function writeSignIn(tx: EntityManager, enrolment: EnrolmentRow, passwordH
       tx.getKysely(),
     );
 }
-
-const rowOf = ({ organizationId, personId }: EnrolmentRow) => `enrolment/${organizationId}/${personId}`;
 
 const linkOver = () =>
   new IdentityRefused(

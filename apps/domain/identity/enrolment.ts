@@ -3,7 +3,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
 import type { Permission } from '../contract/scopes.ts';
-import type { Authority } from '../keys/authority.ts';
+import { type Authority, askerOf } from '../keys/authority.ts';
 import {
   type Actor,
   assertHolds,
@@ -94,7 +94,7 @@ export async function createEnrolment(
         created_at = excluded.created_at, expires_at = excluded.expires_at, invited_by = excluded.invited_by,
         password_hash = null, totp_sealed = null, challenge = null`.execute(tx.getKysely());
     await recordActivity(tx, {
-      ...{ organizationId, personId: actor.personId, action: 'member.invite' },
+      ...{ organizationId, ...askerOf(by), action: 'member.invite' },
       detail: { memberId: invitee.personId, kind, roleKeys: roles.map(({ key }) => key) },
     });
     return { token, expiresAt, personId: invitee.personId, kind };

@@ -24,6 +24,10 @@ export function findTotpStep(secret: string, code: string, now: Date): number | 
   return result.valid && 'timeStep' in result ? result.timeStep : null;
 }
 
+/** An enrolment as the row that a secret is sealed for; a factor and a session's challenge are their ids. */
+export const enrolmentRow = ({ organizationId, personId }: { organizationId: string; personId: string }): string =>
+  `enrolment/${organizationId}/${personId}`;
+
 /** Seals a secret for its row: a factor's, a session's challenge, or an enrolment. */
 export function sealTotp(secret: string, row: string, keys: SealingKeys): Buffer {
   return sealText(secret, `totp/${row}`, keys);

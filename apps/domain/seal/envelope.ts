@@ -15,7 +15,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
  *
  * The tag also covers the first three bytes and the ids of the row that holds it, so a row copied elsewhere does not open there.
  *
- * Rotation: put a new key in front of the old ones, reseal every row whose {@link sealedVersion} is not the newest, then drop the old key.
+ * Rotation: put a new key in front of the old ones, reseal every row whose {@link sealedVersion} is not the newest (`reseal.ts`), then drop the old key.
  * Random nonces are safe for 2³² secrets under one key (NIST SP 800-38D, section 8.3); nobody comes near.
  */
 

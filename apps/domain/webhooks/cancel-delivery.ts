@@ -1,7 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
-import { assertMayManageWebhooks, personOf, type WebhookRequest } from './access.ts';
+import { askerOf } from '../keys/authority.ts';
+import { assertMayManageWebhooks, type WebhookRequest } from './access.ts';
 import { type DeliveryState, noSuchDelivery } from './deliveries.ts';
 import { WebhookRefused } from './refused.ts';
 
@@ -42,7 +43,7 @@ export async function cancelDelivery(
       tx.getKysely(),
     );
     const detail = { webhookId, eventId };
-    await recordActivity(tx, { organizationId, personId: personOf(by), action: 'delivery.cancel', detail });
+    await recordActivity(tx, { organizationId, ...askerOf(by), action: 'delivery.cancel', detail });
     return { round, started };
   });
 }

@@ -14,10 +14,12 @@ export interface SecretOwner {
 export class SecretNotOpened extends Error {
   override name = 'SecretNotOpened';
   readonly reason: SealBroken['reason'];
+  readonly version: SealBroken['version'];
 
   constructor({ reason, version }: SealBroken) {
     super(sentences[reason](version));
     this.reason = reason;
+    this.version = version;
   }
 }
 

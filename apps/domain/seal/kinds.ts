@@ -1,0 +1,66 @@
+import { enrolmentRow, openTotp, resealTotp } from '../identity/totp.ts';
+import { openSecret, resealSecret } from '../webhooks/seal.ts';
+import type { SealingKeys } from './envelope.ts';
+
+/** The tables with a column that the keys of WEBHOOK_SECRET_KEYS seal. */
+export type SealedTable = 'webhook_secret' | 'second_factor' | 'factor_challenge' | 'enrolment';
+
+/** What names a sealed row, for programs and people. */
+export type SealedIds = Readonly<Record<string, string>>;
+
+/** One such column, and how its texts are bound to their rows. */
+export interface SealedKind<Ids extends SealedIds = SealedIds> {
+  table: SealedTable;
+  column: string;
+  /** Which column each id is. */
+  ids: Readonly<Record<keyof Ids & string, string>>;
+  /** The ids that are unique together and have an index, in its order. */
+  key: readonly (keyof Ids & string)[];
+  /** SQL: whether a row may still be opened; one that may not only waits to be erased. */
+  living: string;
+  /** Throws SealBroken or SecretNotOpened, as `reseal` does. */
+  open(ids: Ids, sealed: Buffer, keys: SealingKeys): string;
+  /** Null when it is sealed with the newest key already. */
+  reseal(ids: Ids, sealed: Buffer, keys: SealingKeys): Buffer | null;
+}
+
+const webhookSecrets: SealedKind<{ organizationId: string; webhookId: string; id: string }> = {
+  ...{ table: 'webhook_secret', column: 'sealed', key: ['organizationId', 'webhookId', 'id'] },
+  ids: { organizationId: 'organization_id', webhookId: 'webhook_id', id: 'id' },
+  living: '(valid_until is null or valid_until > now())',
+  open: (owner, sealed, keys) => openSecret(sealed, owner, keys),
+  reseal: (owner, sealed, keys) => resealSecret(sealed, owner, keys),
+};
+
+const authenticatorApps: SealedKind<{ id: string; personId: string }> = {
+  ...{ table: 'second_factor', column: 'totp_sealed', key: ['id'] },
+  ids: { id: 'id', personId: 'person_id' },
+  living: 'true',
+  open: ({ id }, sealed, keys) => openTotp(sealed, id, keys),
+  reseal: ({ id }, sealed, keys) => resealTotp(sealed, id, keys),
+};
+
+/** Of a session's challenges only that of `totp_setup` has a secret, so the session names the row. */
+const appsBeingAdded: SealedKind<{ sessionId: string }> = {
+  ...{ table: 'factor_challenge', column: 'totp_sealed', key: ['sessionId'] },
+  ids: { sessionId: 'session_id' },
+  living: 'expires_at > now()',
+  open: ({ sessionId }, sealed, keys) => openTotp(sealed, sessionId, keys),
+  reseal: ({ sessionId }, sealed, keys) => resealTotp(sealed, sessionId, keys),
+};
+
+const appsOfEnrolments: SealedKind<{ organizationId: string; personId: string }> = {
+  ...{ table: 'enrolment', column: 'totp_sealed', key: ['organizationId', 'personId'] },
+  ids: { organizationId: 'organization_id', personId: 'person_id' },
+  living: 'expires_at > now()',
+  open: (enrolment, sealed, keys) => openTotp(sealed, enrolmentRow(enrolment), keys),
+  reseal: (enrolment, sealed, keys) => resealTotp(sealed, enrolmentRow(enrolment), keys),
+};
+
+/** All of them; a test compares the list with the schema. */
+export const sealedKinds: readonly SealedKind[] = [
+  ...[webhookSecrets, authenticatorApps, appsBeingAdded, appsOfEnrolments],
+];
+
+/** SQL: the rows of a kind that hold a sealed text which may still be opened. */
+export const isSealedSql = ({ column, living }: SealedKind): string => `${column} is not null and ${living}`;

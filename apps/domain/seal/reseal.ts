@@ -1,0 +1,134 @@
+import type { Pool } from 'pg';
+import { SecretNotOpened } from '../webhooks/seal.ts';
+import { SealBroken, type SealingKeys } from './envelope.ts';
+import { isSealedSql, type SealedIds, type SealedKind, type SealedTable, sealedKinds } from './kinds.ts';
+
+/** A row that was left as it is, because it does not open. `version` is that of the key it asks for; null when it has no such form. */
+export interface UnopenedRow {
+  ids: SealedIds;
+  reason: SealBroken['reason'];
+  version: number | null;
+}
+
+/** What became of the rows of one table. `current` were sealed with the newest key before, and open with it. */
+export interface Resealed {
+  table: SealedTable;
+  resealed: number;
+  current: number;
+  unopened: UnopenedRow[];
+}
+
+interface SealedRow {
+  ids: SealedIds;
+  sealed: Buffer;
+}
+
+/** Rows that are read at once. */
+const pageRows = 1_000;
+
+/**
+ * Seals everything that is sealed in the database anew with the newest key, so that older ones can go. Nothing changes for whoever holds the secrets, so no organization's log has a line of it.
+ *
+ * Each row is a statement of its own, which changes it only if it is as it was read: one that is rotated, removed or resealed meanwhile keeps what it got, nobody waits for
+ * more than one row, and an end in the middle leaves each row whole, to be gone on with by another call. Rows that a pod without the newest key seals meanwhile may be missed;
+ * `countSealed` finds them.
+ *
+ * @param tell hears after each page of a thousand how many rows of a table have been looked at.
+ */
+export async function resealAll(
+  pool: Pool,
+  keys: SealingKeys,
+  tell: (table: SealedTable, rows: number) => void = () => {},
+): Promise<Resealed[]> {
+  const all: Resealed[] = [];
+  for (const kind of sealedKinds) all.push(await resealKind(pool, kind, keys, tell));
+  return all;
+}
+
+async function resealKind(
+  pool: Pool,
+  kind: SealedKind,
+  keys: SealingKeys,
+  tell: (table: SealedTable, rows: number) => void,
+): Promise<Resealed> {
+  const done: Resealed = { table: kind.table, resealed: 0, current: 0, unopened: [] };
+  let rows = 0;
+  for (let page = await listPage(pool, kind, null); page.length > 0; ) {
+    for (const row of page) {
+      const outcome = await resealRow(pool, kind, row, keys);
+      if (typeof outcome === 'object') done.unopened.push(outcome);
+      else if (outcome !== 'gone') done[outcome] += 1;
+    }
+    rows += page.length;
+    const last = page.at(-1);
+    if (last === undefined || page.length < pageRows) break;
+    tell(kind.table, rows);
+    page = await listPage(pool, kind, last.ids);
+  }
+  return done;
+}
+
+async function resealRow(
+  pool: Pool,
+  kind: SealedKind,
+  { ids, sealed }: SealedRow,
+  keys: SealingKeys,
+): Promise<'resealed' | 'current' | 'gone' | UnopenedRow> {
+  for (let was: Buffer | null = sealed; was !== null; was = await findSealed(pool, kind, ids)) {
+    const judged = judge(kind, { ids, sealed: was }, keys);
+    if (!Buffer.isBuffer(judged)) return judged;
+    if (await swap(pool, kind, ids, was, judged)) return 'resealed';
+  }
+  return 'gone';
+}
+
+/** What a row is to hold from now on. One under the newest version is opened all the same: a key that was replaced under its own version shows itself here. */
+function judge(kind: SealedKind, { ids, sealed }: SealedRow, keys: SealingKeys): Buffer | 'current' | UnopenedRow {
+  try {
+    const resealed = kind.reseal(ids, sealed, keys);
+    if (resealed === null) kind.open(ids, sealed, keys);
+    return resealed ?? 'current';
+  } catch (error) {
+    if (!(error instanceof SealBroken || error instanceof SecretNotOpened)) throw error;
+    return { ids, reason: error.reason, version: error.version };
+  }
+}
+
+/** The next rows of a kind by its key, beginning after `after`. */
+async function listPage(pool: Pool, kind: SealedKind, after: SealedIds | null): Promise<SealedRow[]> {
+  const ids = Object.entries(kind.ids).map(([id, column]) => `'${id}', ${column}`);
+  const { columns, values } = keyOf(kind, after ?? {});
+  const isAfter = after === null ? '' : `and (${columns}) > (${numbered(values, 2)})`;
+  const { rows } = await pool.query<SealedRow>(
+    `select json_build_object(${ids}) as ids, ${kind.column} as sealed from ${kind.table}
+     where ${isSealedSql(kind)} ${isAfter} order by ${columns} limit $1`,
+    [pageRows, ...(after === null ? [] : values)],
+  );
+  return rows;
+}
+
+/** Replaces a row's sealed text; false when it is not what it was. */
+async function swap(pool: Pool, kind: SealedKind, ids: SealedIds, was: Buffer, sealed: Buffer): Promise<boolean> {
+  const { columns, values } = keyOf(kind, ids);
+  const { rowCount } = await pool.query(
+    `update ${kind.table} set ${kind.column} = $1 where (${columns}) = (${numbered(values, 3)}) and ${kind.column} = $2`,
+    [sealed, was, ...values],
+  );
+  return rowCount === 1;
+}
+
+/** Null when the row is gone, or is over by now. */
+async function findSealed(pool: Pool, kind: SealedKind, ids: SealedIds): Promise<Buffer | null> {
+  const { columns, values } = keyOf(kind, ids);
+  const { rows } = await pool.query<{ sealed: Buffer }>(
+    `select ${kind.column} as sealed from ${kind.table} where (${columns}) = (${numbered(values, 1)}) and ${isSealedSql(kind)}`,
+    values,
+  );
+  return rows[0]?.sealed ?? null;
+}
+
+function keyOf({ key, ids: columns }: SealedKind, ids: SealedIds): { columns: string; values: unknown[] } {
+  return { columns: key.map((id) => columns[id]).join(', '), values: key.map((id) => ids[id]) };
+}
+
+const numbered = (values: unknown[], first: number): string => values.map((_, index) => `$${first + index}`).join(', ');

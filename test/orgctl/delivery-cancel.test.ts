@@ -1,0 +1,77 @@
+/** Giving up a delivery at the command line, with its workflow. Source: design, sections 6 and 10. */
+import { describe, expect, it, vi } from 'vitest';
+import { startReceiver } from '#test/receiver.ts';
+import { openTestTemporal } from '#test/temporal.ts';
+import { startTestWorker } from '#test/worker.ts';
+import { callOrgctl, emptyFolder, setupOrgctl } from './orgctl.ts';
+
+const timeout = 90_000;
+const patient = { timeout: 30_000, interval: 50 };
+
+describe('delivery cancel', () => {
+  it('ends a delivery that waits for hours and its workflow at once, with the operator’s line, and refuses to do it twice', {
+    timeout,
+  }, async () => {
+    const t = await setupOrgctl();
+    const receiver = await startReceiver();
+    receiver.answer = (response) => void response.writeHead(500).end();
+    const professional = await t.make.member();
+    const webhook = await t.make.webhook({ orgId: professional.orgId, url: receiver.url });
+    await startTestWorker(t.database, { DELIVERY_SCHEDULE: '6h,6h' });
+    await t.make.grant({ professional });
+    await vi.waitFor(async () => {
+      const { rows } = await t.owner.pool.query('select attempts from delivery where next_attempt_at > now()');
+      expect(rows).toEqual([{ attempts: 1 }]);
+    }, patient);
+    const list = await t.orgctl('delivery', 'list', '--webhook', webhook.id, '--json');
+    const event = list.json<{ eventId: string }[]>()[0]?.eventId ?? '';
+    const named = ['--webhook', webhook.id, '--event', event];
+
+    const cancelled = await t.orgctl('delivery', 'cancel', ...named, '--json');
+
+    expect(cancelled).toMatchObject({ code: 0, stderr: '' });
+    expect(cancelled.json()).toEqual({ eventId: event, state: 'cancelled' });
+    const temporal = await openTestTemporal();
+    const handle = temporal.workflow.getHandle(`delivery/${webhook.id}/${event}`);
+    await vi.waitFor(async () => expect((await handle.describe()).status.name).not.toBe('RUNNING'), patient);
+    const shown = await t.orgctl('delivery', 'show', ...named, '--json');
+    expect(shown.json()).toMatchObject({ state: 'cancelled', attempts: [{ number: 1, status: 500 }] });
+    const lines = await t.owner.pool.query(`select person_id, detail from activity where action = 'delivery.cancel'`);
+    expect(lines.rows).toEqual([{ person_id: null, detail: { webhookId: webhook.id, eventId: event } }]);
+    expect((await t.orgctl('ledger', '--json')).json()).toMatchObject({ cancelled: 1, waiting: 0, difference: 0 });
+    const twice = await t.orgctl('delivery', 'cancel', ...named, '--json');
+    expect(twice).toMatchObject({ code: 1, stdout: '', stderr: 'The delivery is settled already: it is cancelled.\n' });
+    const again = await t.orgctl('delivery', 'redeliver', ...named);
+    expect(again).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('cancelled') });
+    expect(receiver.received).toHaveLength(1);
+  });
+
+  it('does it without Temporal, with one that is away, or with one that does not know the workflow, and says what is left', {
+    timeout,
+  }, async () => {
+    const t = await setupOrgctl();
+    const webhook = await t.make.webhook();
+    const { TEMPORAL_ADDRESS: _address, ...none } = t.env;
+    const left = 'the delivery is cancelled, and its workflow ends by itself at the time of its next attempt.\n';
+    const calls: [env: Record<string, string>, started: boolean, stderr: RegExp][] = [
+      [none, true, /^Temporal is not configured \(TEMPORAL_ADDRESS\): /],
+      [{ ...t.env, TEMPORAL_ADDRESS: '127.0.0.1:1' }, true, /^Temporal does not answer at 127.0.0.1:1: /],
+      [{ ...t.env, TEMPORAL_NAMESPACE: 'there-is-none' }, true, /^Temporal does not take the news of it: /],
+      [t.env, true, /^$/],
+      [none, false, /^$/],
+    ];
+    for (const [env, started, stderr] of calls) {
+      const event = await t.make.delivery({ webhook, started });
+      const called = await callOrgctl(env, ['delivery', 'cancel', '--webhook', webhook.id, '--event', event]);
+      expect(called).toMatchObject({ code: 0, stdout: expect.stringMatching(`^${event}: cancelled;`) });
+      expect(called.stderr).toMatch(stderr);
+      expect(called.stderr === '' || called.stderr.endsWith(left)).toBe(true);
+    }
+    expect((await t.orgctl('ledger', '--json')).json()).toMatchObject({ cancelled: 5, difference: 0 });
+  });
+
+  it('tells in its help what it takes', { timeout }, async () => {
+    const help = await callOrgctl({ ORG_API_STATE: emptyFolder() }, ['delivery', 'cancel', '--help']);
+    expect(help.stdout).toContain('orgctl delivery cancel --webhook ID --event ID\n');
+  });
+});

@@ -1,0 +1,88 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import { enrolmentRow, makeTotpSecret, openTotp, sealTotp } from '#domain/identity/totp.ts';
+import type { SealingKeys } from '#domain/seal/envelope.ts';
+import { sealSecret } from '#domain/webhooks/seal.ts';
+import { makeSecret } from '#domain/webhooks/secret.ts';
+import type { Factories, MadeWebhook } from './make.ts';
+import { testSealingKeys, testWebhookSecretKeys } from './secrets.ts';
+
+const newerSecret = randomBytes(32);
+/** The key of the tests, version 1, and a newer one before it. */
+export const rotatedSealingKeys: SealingKeys = [{ version: 2, secret: newerSecret }, ...testSealingKeys];
+/** The newer one alone: what is left when the old one has gone. */
+export const newerSealingKeys: SealingKeys = [{ version: 2, secret: newerSecret }];
+/** The same, as an app reads them from its environment. */
+export const newerWebhookSecretKeys = `2:${newerSecret.toString('base64')}`;
+export const rotatedWebhookSecretKeys = `${newerWebhookSecretKeys},${testWebhookSecretKeys}`;
+
+/** Ids of one person's sealed rows: an app in use, one being added in a session, and one chosen at a link; `secret` is that of all three. */
+export interface MadeApps {
+  orgId: string;
+  personId: string;
+  factorId: string;
+  sessionId: string;
+  secret: string;
+}
+
+/** One sealed row of each kind that people have, under the first of `keys`. */
+export async function insertApps(pool: Pool, make: Factories, keys: SealingKeys = testSealingKeys): Promise<MadeApps> {
+  const { orgId, userId: personId } = await make.member();
+  const [factorId, sessionId, secret] = [randomUUID(), randomUUID(), makeTotpSecret()];
+  const sealed = (row: string) => sealTotp(secret, row, keys);
+  await pool.query(
+    `insert into sign_in (person_id, email, password_hash, password_changed_at, created_at) values ($1, $1 || '@example.org', '$argon2id$none', now(), now())`,
+    [personId],
+  );
+  await pool.query(
+    `insert into second_factor (id, person_id, kind, name, created_at, totp_sealed, totp_last_step) values ($1, $2, 'totp', 'App', now(), $3, 0)`,
+    [factorId, personId, sealed(factorId)],
+  );
+  await pool.query(
+    `insert into console_session (id, token_hash, person_id, state, created_at, last_seen_at, expires_at, user_agent)
+     values ($1, $2, $3, 'password_passed', now(), now(), now() + interval '1 hour', '')`,
+    [sessionId, randomBytes(32), personId],
+  );
+  await pool.query(
+    `insert into factor_challenge (session_id, purpose, expires_at, challenge, totp_sealed)
+     values ($1, 'totp_setup', now() + interval '10 minutes', null, $2), ($1, 'passkey_setup', now() + interval '10 minutes', 'c', null)`,
+    [sessionId, sealed(sessionId)],
+  );
+  await pool.query(
+    `insert into enrolment (organization_id, person_id, token_hash, kind, email, created_at, expires_at, totp_sealed)
+     values ($1, $2, $3, 'enrol', $2 || '@example.org', now(), now() + interval '1 hour', $4)`,
+    [orgId, personId, randomBytes(32), sealed(enrolmentRow({ organizationId: orgId, personId }))],
+  );
+  return { orgId, personId, factorId, sessionId, secret };
+}
+
+/** Opens a person's three with `keys`: factor, challenge, enrolment. */
+export async function openApps(pool: Pool, made: MadeApps, keys: SealingKeys): Promise<string[]> {
+  const { orgId, personId, factorId, sessionId } = made;
+  const { rows } = await pool.query<{ factor: Buffer; challenge: Buffer; enrolment: Buffer }>(
+    `select f.totp_sealed as factor, c.totp_sealed as challenge, e.totp_sealed as enrolment
+     from second_factor f, factor_challenge c, enrolment e
+     where f.id = $1 and c.session_id = $2 and c.purpose = 'totp_setup' and e.organization_id = $3 and e.person_id = $4`,
+    [factorId, sessionId, orgId, personId],
+  );
+  const bound = {
+    factor: factorId,
+    challenge: sessionId,
+    enrolment: enrolmentRow({ organizationId: orgId, personId }),
+  };
+  return rows.flatMap((row) => [
+    ...(['factor', 'challenge', 'enrolment'] as const).map((kind) => openTotp(row[kind], bound[kind], keys)),
+  ]);
+}
+
+/** Secrets of a webhook that are being replaced and sign for some more days, so many as no webhook has: the pages of reading them. Returns their values. */
+export async function insertOldSecrets(pool: Pool, webhook: MadeWebhook, count: number): Promise<string[]> {
+  const secrets = Array.from({ length: count }, makeSecret);
+  const owner = { organizationId: webhook.orgId, webhookId: webhook.id };
+  await pool.query(
+    `insert into webhook_secret (organization_id, webhook_id, sealed, valid_until)
+     select $1, $2, s, now() + interval '5 days' from unnest($3::bytea[]) s`,
+    [webhook.orgId, webhook.id, secrets.map((secret) => sealSecret(secret, owner, testSealingKeys))],
+  );
+  return secrets;
+}
