@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { childEnvironment } from '#test/child-environment.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 
 /** One of our apps as a child process that is started again whenever it ends, as Kubernetes would. */
@@ -42,7 +43,7 @@ export async function startAppProcess(options: {
   function launch(): void {
     killed = false;
     child = spawn(process.execPath, [path.join(apps, name, 'main.ts')], {
-      env: { PATH: process.env.PATH ?? '', HOST: '127.0.0.1', METRICS_PORT: String(metricsPort), ...environment },
+      env: { ...childEnvironment, HOST: '127.0.0.1', METRICS_PORT: String(metricsPort), ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     child.stdout?.pipe(log, { end: false });

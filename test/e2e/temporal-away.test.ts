@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { childEnvironment } from '#test/child-environment.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startTestWorker, testNamespace, workerEnvironment } from '#test/worker.ts';
@@ -56,7 +57,7 @@ it('a worker that waits for Temporal ends in order on SIGTERM', { timeout }, asy
   const settings = { TEMPORAL_ADDRESS: `127.0.0.1:${await getFreePort()}` };
   const program = fileURLToPath(new URL('../../apps/worker/main.ts', import.meta.url));
   const child = spawn(process.execPath, [program], {
-    env: { PATH: process.env.PATH ?? '', ...workerEnvironment(database, settings) },
+    env: { ...childEnvironment, ...workerEnvironment(database, settings) },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));

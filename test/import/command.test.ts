@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { childEnvironment } from '#test/child-environment.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
 import { otherOrganization, query, smallDocument } from './document.ts';
 
@@ -37,7 +38,7 @@ interface Ran {
 }
 
 function run(name: string, args: string[], environment: Record<string, string> = {}, input = ''): Promise<Ran> {
-  const bare = { PATH: process.env.PATH ?? '', INIT_CWD: folder };
+  const bare = { ...childEnvironment, INIT_CWD: folder };
   const running = spawn(process.execPath, [app(name), ...args], { cwd: folder, env: { ...bare, ...environment } });
   const ran: Ran = { code: null, stdout: '', stderr: '' };
   running.stdout.on('data', (chunk) => {

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { inject, onTestFinished } from 'vitest';
+import { childEnvironment } from '#test/child-environment.ts';
 import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { testNamespace } from '#test/worker.ts';
@@ -27,7 +28,7 @@ export async function callOrgctl(env: Record<string, string>, args: string[]): P
     json: () => JSON.parse(stdout),
   });
   try {
-    const options = { cwd: root, env: { PATH: process.env.PATH ?? '', ...env }, maxBuffer: 16 * 1024 * 1024 };
+    const options = { cwd: root, env: { ...childEnvironment, ...env }, maxBuffer: 16 * 1024 * 1024 };
     const { stdout, stderr } = await execute(process.execPath, ['apps/orgctl/main.ts', ...args], options);
     return called(0, stdout, stderr);
   } catch (error) {

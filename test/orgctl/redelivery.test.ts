@@ -1,6 +1,8 @@
 /** Redelivering many at the command line: asked for, watched, left running, shown, cancelled. Source: design, sections 6 and 10. */
+
 import { spawn } from 'node:child_process';
 import { describe, expect, it, vi } from 'vitest';
+import { childEnvironment } from '#test/child-environment.ts';
 import { insertExhausted } from '#test/exhausted-deliveries.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { startTestWorker } from '#test/worker.ts';
@@ -108,7 +110,7 @@ async function setupRedelivery(count: number) {
     states: async () => (await states()).map(({ state }) => state),
     /** Starts a call that the test does something to before it ends. */
     spawn(...args: string[]) {
-      const env = { PATH: process.env.PATH ?? '', ...t.env };
+      const env = { ...childEnvironment, ...t.env };
       const child = spawn(process.execPath, ['apps/orgctl/main.ts', ...args], { env });
       const output = { stdout: '', stderr: '' };
       for (const stream of ['stdout', 'stderr'] as const) {

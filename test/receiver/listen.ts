@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
+import { childEnvironment } from '#test/child-environment.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { readBody } from '../../apps/receiver/body.ts';
 import { temporaryFolder } from './folder.ts';
@@ -16,7 +17,7 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..')
 export function runListen(args: string[], env: Record<string, string> = {}) {
   const child: ChildProcess = spawn(process.execPath, [path.join(root, 'apps/receiver/listen/main.ts'), ...args], {
     cwd: root,
-    env: { PATH: process.env.PATH ?? '', ORG_API_STATE: '/nonexistent', ...env },
+    env: { ...childEnvironment, ORG_API_STATE: '/nonexistent', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const output = { text: '' };

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
+import { childEnvironment } from './child-environment.ts';
 import type { TestDatabase } from './database.ts';
 import { apiEnvironment } from './setup.ts';
 
@@ -27,7 +28,7 @@ const main = fileURLToPath(new URL('../../apps/api/main.ts', import.meta.url));
 /** Runs `apps/api/main.ts` with these settings and nothing else of this environment. It is killed when the test ends. */
 export function spawnApi(environment: Record<string, string>): Omit<ChildApi, 'url' | 'metricsUrl'> {
   const child = spawn(process.execPath, [main], {
-    env: { PATH: process.env.PATH ?? '', ...environment },
+    env: { ...childEnvironment, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const lines: string[] = [];

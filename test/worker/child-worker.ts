@@ -3,6 +3,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, vi } from 'vitest';
+import { childEnvironment } from '#test/child-environment.ts';
 
 /** A worker that runs as a process of its own, as a pod does. */
 export interface ChildWorker {
@@ -22,7 +23,7 @@ const ours = fileURLToPath(new URL('../..', import.meta.url));
 export function spawnWorker(environment: Record<string, string>, root = ours): Omit<ChildWorker, 'metricsUrl'> {
   const child = spawn(process.execPath, [path.join(root, 'apps/worker/main.ts')], {
     cwd: root,
-    env: { PATH: process.env.PATH ?? '', ...environment },
+    env: { ...childEnvironment, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const lines: string[] = [];
