@@ -23,6 +23,8 @@ export const pages: readonly MeasuredPage[] = [
   lines('activity, of people', () => '/activity?outcome=deed'),
   lines('activity, refused of a key', ({ keyId }) => `/activity?key=${keyId}&outcome=refused`),
   lines('activity, two that never meet', ({ keyId }) => `/activity?key=${keyId}&action=role.change`),
+  lines('activity, a rare read of a key', ({ keyId }) => `/activity?key=${keyId}&action=api.getFirmOutcomes`),
+  lines('activity, what a person did', ({ personId }) => `/activity?person=${personId}&outcome=deed`),
   lines('one line', ({ line }) => `/activity/${line.id}`),
   lines('API keys', () => '/keys'),
   lines('one API key', ({ keyId }) => `/keys/${keyId}`),

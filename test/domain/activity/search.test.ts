@@ -114,18 +114,23 @@ it('another organization’s lines are in no page, no file, and not found by the
   expect(await findActivityEntry(em, theirs.orgId, id)).not.toBeNull();
 });
 
-it('a search for what seldom meets stops after so many lines, says where, and finds it by going on from there', async () => {
+/** Reads of one key, one a second, and as many of another name by another key; `met` is the age (s) of the one line that is both. */
+async function setupSeldom(met: number, others: number) {
   const { owner, make } = await setupDatabase();
   const { orgId, userId } = await make.member();
-  const em = owner.orm.em;
-  const lines = linesSearched * 2 + 500;
-  const keyId = randomUUID();
+  const [keyId, otherKeyId] = [randomUUID(), randomUUID()];
   await owner.pool.query(
     `insert into activity (at, organization_id, person_id, key_id, action, status)
-     select now() - make_interval(secs => n), $1, $2, $3, case n when $4 then 'api.listRoles' else 'api.getOrg' end, 200 from generate_series(1, $4) n`,
-    [orgId, userId, keyId, lines],
+     select now() - make_interval(secs => n), $1::uuid, $2, $3::uuid, case n when $5 then 'api.listRoles' else 'api.getOrg' end, 200 from generate_series(1, $5::int) n
+     union all select now() - make_interval(secs => n - 0.5), $1::uuid, $2, $4::uuid, 'api.listRoles', 200 from generate_series(1, $6::int) n`,
+    [orgId, userId, keyId, otherKeyId, met, others],
   );
-  // Led by the key, which has them all.
+  return { em: owner.orm.em, orgId, keyId };
+}
+
+it('a search for what seldom meets stops after so many lines, says where, and finds it by going on from there', async () => {
+  const met = linesSearched.inLines * 2 + 500;
+  const { em, orgId, keyId } = await setupSeldom(met, met);
   const filter = { ...everything, keyId, action: 'api.listRoles' };
   const pages: ActivityPage[] = [await listActivity(em, orgId, filter, null, 50)];
   for (let last = pages[0]; last !== undefined && last.older !== null; last = pages.at(-1))
@@ -138,6 +143,53 @@ it('a search for what seldom meets stops after so many lines, says where, and fi
   let found = 0;
   for await (const batch of eachActivityEntry(em, orgId, filter)) found += batch.length;
   expect(found).toBe(1);
+});
+
+it('a search for what is rare in one of two ways has seen all at once, whichever it is', async () => {
+  const met = linesSearched.inLines * 2;
+  const { em, orgId, keyId } = await setupSeldom(met, 3);
+  const filter = { ...everything, keyId, action: 'api.listRoles' };
+  expect(await listActivity(em, orgId, filter, null, 50)).toMatchObject({
+    ...{ entries: [{ keyId, action: 'api.listRoles' }], older: null, isWhole: true },
+  });
+});
+
+it('refusals and deeds of a key or a person are searched far, and in both directions', async () => {
+  const { owner, make } = await setupDatabase();
+  const { orgId, userId } = await make.member();
+  const em = owner.orm.em;
+  const keyId = randomUUID();
+  // One in 500 fits; the rest would be more than a search of the lines themselves looks at.
+  await owner.pool.query(
+    `insert into activity (at, organization_id, person_id, key_id, action, status)
+     select now() - make_interval(secs => n), $1::uuid, case when n % 500 = 0 then $2 else 'usr_other' end, case when n % 500 = 0 then $3::uuid end,
+       case when n % 2 = 0 then 'key.rotate' else 'api.getOrg' end, case when n % 2 = 1 then 403 end
+     from generate_series(1, 9000) n
+     union all select now() - make_interval(secs => n), $1::uuid, $2, $3::uuid, 'api.getOrg', 403 from generate_series(9001, 9003) n`,
+    [orgId, userId, keyId],
+  );
+  const filters: [Partial<ActivityFilter>, number][] = [
+    [{ action: 'key.rotate', personId: userId }, 18],
+    [{ action: 'key.rotate', keyId, personId: userId, outcome: 'deed' }, 18],
+    [{ outcome: 'deed', keyId }, 18],
+    [{ outcome: 'refused', keyId }, 3],
+    [{ outcome: 'refused', action: 'api.getOrg', personId: userId }, 3],
+    [{ outcome: 'refused', action: 'key.rotate' }, 0],
+  ];
+  for (const fields of [
+    { outcome: 'answered', action: 'key.rotate' },
+    { outcome: 'deed', action: 'api.getOrg' },
+  ] as const)
+    expect(await listActivity(em, orgId, { ...everything, ...fields }, null, 50)).toMatchObject({ entries: [] });
+  for (const [fields, count] of filters) {
+    const filter = { ...everything, ...fields };
+    const page = await listActivity(em, orgId, filter, null, 50);
+    expect([fields, page.entries.length, page.isWhole]).toEqual([fields, count, true]);
+    const oldest = page.entries.at(-1);
+    if (oldest === undefined) continue;
+    const back = await listActivity(em, orgId, filter, { place: oldest, direction: 'newer' }, 50);
+    expect(idsOf(back)).toEqual(idsOf(page).slice(0, -1));
+  }
 });
 
 it('a file has every line once, in order, however many there are', async () => {

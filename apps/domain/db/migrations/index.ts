@@ -14,6 +14,7 @@ import { ConsoleForms } from './0013-console-forms.ts';
 import { ActivitySearch } from './0014-activity-search.ts';
 import { ConsoleLists } from './0015-console-lists.ts';
 import { DeliveriesSeen } from './0016-deliveries-seen.ts';
+import { ActivityTwoConditions } from './0017-activity-two-conditions.ts';
 
 /** Every migration, in order. A merged one is never edited; a new one is appended here and says whether running pods survive it. */
 export const migrations = [
@@ -33,7 +34,8 @@ export const migrations = [
   { name: '0014-activity-search', class: ActivitySearch },
   { name: '0015-console-lists', class: ConsoleLists },
   { name: '0016-deliveries-seen', class: DeliveriesSeen },
+  { name: '0017-activity-two-conditions', class: ActivityTwoConditions },
 ];
 
 /** The migration that a database must have for this code to serve from it. */
-export const currentMigration = '0016-deliveries-seen';
+export const currentMigration = '0017-activity-two-conditions';

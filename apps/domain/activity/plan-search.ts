@@ -1,0 +1,123 @@
+import { type RawBuilder, sql } from 'kysely';
+
+/** Which lines: every field that is not null must fit. Times are from `from` on and before `to`. */
+export interface ActivityFilter {
+  keyId: string | null;
+  personId: string | null;
+  action: string | null;
+  outcome: Outcome | null;
+  from: Date | null;
+  to: Date | null;
+}
+
+/** `answered`: reads that were answered; `refused`: reads that were not; `deed`: what people and the system did, which has no HTTP status. */
+export type Outcome = 'answered' | 'refused' | 'deed';
+
+export const everything: ActivityFilter = {
+  ...{ keyId: null, personId: null, action: null, outcome: null, from: null, to: null },
+};
+
+/** A place between two lines, in the log's order: by time, then id, newest first. `at`: ISO, UTC, microseconds. */
+export interface Place {
+  at: string;
+  id: string;
+}
+
+export type Direction = 'older' | 'newer';
+
+/** Where a page begins, and which way it goes. */
+export interface From {
+  place: Place;
+  direction: Direction;
+}
+
+/**
+ * Lines that one search may look through: what bounds one for two things that seldom meet. `inIndex` where one index holds both (0017), `inLines` where the lines themselves are looked
+ * at, which takes ten times as long for each.
+ */
+export const linesSearched = { inIndex: 20_000, inLines: 2_000 };
+
+export type Condition = RawBuilder<unknown>;
+
+export interface Search {
+  /** What the index finds, the range of time and place included. */
+  leading: Condition;
+  /** What is looked up in the lines found. */
+  rest: Condition[];
+  /** Lines found at most when anything is looked up in them. */
+  atMost: number;
+  direction: Direction;
+}
+
+/** What a filter may ask of a line, beside its time. */
+type Asked = 'key' | 'person' | 'action' | 'status';
+
+/** A condition that an index begins with: what it answers, and what else that index holds, so that it is compared there. */
+interface Lead {
+  answers: Asked[];
+  holds: Asked[];
+  condition: Condition;
+}
+
+const statusOf: Record<Outcome, Condition> = {
+  answered: sql`a.status < 400`,
+  refused: sql`a.status >= 400`,
+  deed: sql`a.status is null`,
+};
+
+/** How to search: one way, or those to try in turn. */
+export function planSearches(organizationId: string, filter: ActivityFilter, from: From | null): [Search, ...Search[]] {
+  const asked = askedOf(filter);
+  const range = [
+    sql`a.organization_id = ${organizationId}::uuid`,
+    ...(filter.from === null ? [] : [sql`a.at >= ${filter.from.toISOString()}::timestamptz`]),
+    ...(filter.to === null ? [] : [sql`a.at < ${filter.to.toISOString()}::timestamptz`]),
+    ...(from === null ? [] : [beyond(from)]),
+  ];
+  const plan = ({ answers, holds, condition }: Lead): Search => {
+    const open = [...asked].filter(([name]) => !answers.includes(name));
+    return {
+      leading: sql.join([...range, condition], sql` and `),
+      rest: open.map(([, each]) => each),
+      atMost: open.every(([name]) => holds.includes(name)) ? linesSearched.inIndex : linesSearched.inLines,
+      direction: from?.direction ?? 'older',
+    };
+  };
+  const [first, ...others] = leadsOf(filter, asked);
+  return [plan(first), ...others.map(plan)];
+}
+
+function askedOf({ keyId, personId, action, outcome }: ActivityFilter): Map<Asked, Condition> {
+  const asked = new Map<Asked, Condition>();
+  if (keyId !== null) asked.set('key', sql`a.key_id = ${keyId}::uuid`);
+  if (action !== null) asked.set('action', sql`a.action = ${action}`);
+  if (personId !== null) asked.set('person', sql`a.person_id = ${personId}`);
+  if (outcome !== null) asked.set('status', statusOf[outcome]);
+  return asked;
+}
+
+/** Deeds and refusals are few, and their indexes hold what else may be asked for (0017). Of a key, a read and a person any may be the rare one, so each leads in turn. */
+function leadsOf({ action, outcome }: ActivityFilter, asked: Map<Asked, Condition>): [Lead, ...Lead[]] {
+  const named = asked.get('action');
+  const isDeed = action !== null && !action.startsWith('api.') && (outcome === null || outcome === 'deed');
+  if (named !== undefined && isDeed && asked.size > 1)
+    // That a deed has no status says nothing new: it is what lets the deeds' own index lead.
+    return [{ answers: ['action', 'status'], holds: ['key', 'person'], condition: sql`${named} and ${statusOf.deed}` }];
+  if (outcome === 'refused')
+    return [{ answers: ['status'], holds: ['key', 'person', 'action'], condition: statusOf.refused }];
+  if (outcome === 'deed') return [{ answers: ['status'], holds: ['key', 'person'], condition: statusOf.deed }];
+  const [first, ...others] = (['key', 'action', 'person'] as const).flatMap((name): Lead[] => {
+    const condition = asked.get(name);
+    return condition === undefined ? [] : [{ answers: [name], holds: name === 'key' ? ['status'] : [], condition }];
+  });
+  // Nearly all lines are answered reads, so they have no index of their own: the whole log leads.
+  if (first === undefined) return [{ answers: ['status'], holds: [], condition: asked.get('status') ?? sql`true` }];
+  return [first, ...others];
+}
+
+/** The comparison of the time alone says nothing new: it is what leaves out partitions. */
+function beyond({ place: { at, id }, direction }: From): Condition {
+  return direction === 'older'
+    ? sql`a.at <= ${at}::timestamptz and (a.at, a.id) < (${at}::timestamptz, ${id}::uuid)`
+    : sql`a.at >= ${at}::timestamptz and (a.at, a.id) > (${at}::timestamptz, ${id}::uuid)`;
+}
