@@ -10,6 +10,7 @@ import type { ConsoleConfig } from './config.ts';
 import { createMetrics } from './metrics.ts';
 import { routes } from './routes.ts';
 import { answers } from './web/answers.ts';
+import { isUnread } from './web/hung-up.ts';
 import { mountPages } from './web/mount.ts';
 import { refuseKeys } from './web/refuse-keys.ts';
 import { serveAssets } from './web/serve-assets.ts';
@@ -54,7 +55,9 @@ export async function startConsole(
 
   const app = new Koa();
   app.silent = true;
-  app.on('error', (error) => log.error({ error: describeError(error) }, 'an answer could not be sent'));
+  app.on('error', (error) => {
+    if (!isUnread(error)) log.error({ error: describeError(error) }, 'an answer could not be sent');
+  });
   app.use(answers({ log, metrics, https: config.origin.startsWith('https:'), isDraining }));
   app.use(health({ pool, migration: currentMigration, isDraining }));
   app.use(refuseKeys({ pool, keys, trustedProxies }));

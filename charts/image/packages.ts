@@ -103,6 +103,6 @@ export function isPackageFile(file: string, target: string): boolean {
 /** Whether a file of ours goes in, by its path in the repository: what runs, and nothing of development. */
 export function isAppFile(file: string): boolean {
   if (file === 'package.json' || file === 'LICENSE') return true;
-  if (!/^(apps|workflows)\//.test(file) || file.startsWith('apps/dev/')) return false;
+  if (!/^(apps|workflows)\//.test(file) || /^apps\/(dev|console\/pictures)\//.test(file)) return false;
   return /\.(ts|js|json|lua|css|svg|html|ico|png|woff2)$/.test(file);
 }

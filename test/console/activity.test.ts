@@ -1,5 +1,6 @@
 /** The activity log over HTTP: filters, one line, and files of any length. Source: issue of the console, point 5. */
 import { get, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { byteOrderMark } from '#domain/activity/csv.ts';
 import { writeLines } from '../domain/activity/lines.ts';
@@ -151,6 +152,80 @@ describe('a file of the log', () => {
     const bo = await t.enrol({ permissions: ['org.read'] });
     expect((await t.http(bo).get(logOf(bo, '/csv'))).status).toBe(403);
     expect((await t.owner.pool.query(`select from activity where action = 'activity.download'`)).rows).toEqual([]);
+  });
+
+  it('is not made, and not written down, for a HEAD, which gets its headers', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    await writeReads(t, ada.orgId, 300);
+    const head = await t.http(ada).get(logOf(ada, '/csv'), { method: 'HEAD' });
+    expect([head.status, head.headers.get('content-type'), head.text]).toEqual([
+      ...[200, 'text/csv; charset=utf-8; header=present', ''],
+    ]);
+    expect(head.headers.get('content-disposition')).toMatch(/^attachment; filename="activity-/);
+    const downloads = () => t.owner.pool.query(`select from activity where action = 'activity.download'`);
+    expect((await downloads()).rows).toEqual([]);
+    // Nothing was read either: without the table it answers the same, and a GET does not.
+    await t.owner.pool.query('alter table activity rename to activity_away');
+    expect((await t.http(ada).get(logOf(ada, '/csv'), { method: 'HEAD' })).status).toBe(200);
+    expect((await t.http(ada).get(logOf(ada, '/csv'))).status).toBe(500);
+    await t.owner.pool.query('alter table activity_away rename to activity');
+    const bo = await t.enrol({ permissions: ['org.read'] });
+    expect((await t.http(bo).get(logOf(bo, '/csv'), { method: 'HEAD' })).status).toBe(403);
+  });
+
+  it.each(['close', 'reset'] as const)(
+    'whose browser hangs up (%s) is no fault, and leaves no statement behind',
+    {
+      timeout: 120_000,
+    },
+    async (how) => {
+      const t = await setupConsole();
+      const ada = await t.enrol();
+      await writeReads(t, ada.orgId, 60_000);
+      const cookie = [...t.http(ada).jar].map((pair) => pair.join('=')).join('; ');
+      // Often, so that some hang up while a statement runs and others while the socket is full.
+      for (let n = 0; n < 5; n += 1) {
+        const socket = connect(Number(new URL(t.origin).port), 'localhost');
+        socket.write(`GET ${logOf(ada, '/csv')} HTTP/1.1\r\nHost: localhost\r\nCookie: ${cookie}\r\n\r\n`);
+        let taken = 0;
+        await new Promise<void>((resolve) => {
+          socket.on('data', ({ length }) => {
+            taken += length;
+            if (taken > 100_000 * n) resolve();
+          });
+        });
+        if (how === 'reset') socket.resetAndDestroy();
+        else socket.destroy();
+      }
+      const ended = () => t.logLines.filter((line) => line.includes('"operation":"downloadActivity"')).length;
+      await expect.poll(ended, { timeout: 20_000 }).toBe(5);
+      const { rows } = await t.owner.pool.query<{ busy: number }>(
+        `select (count(*) filter (where state <> 'idle'))::int as busy from pg_stat_activity
+       where datname = current_database() and application_name = 'org-console'`,
+      );
+      expect(rows).toEqual([{ busy: 0 }]);
+      expect(t.logLines.filter((line) => JSON.parse(line).level >= 40)).toEqual([]);
+      expect((await t.http(ada).get(logOf(ada))).status).toBe(200);
+    },
+  );
+
+  it('that the database cuts off half-way is a fault in the log, and half a file for nobody', {
+    timeout: 120_000,
+  }, async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    await writeReads(t, ada.orgId, 60_000);
+    const cookie = [...t.http(ada).jar].map((pair) => pair.join('=')).join('; ');
+    const request = get(`${t.origin}${logOf(ada, '/csv')}`, { headers: { cookie } });
+    const response = await new Promise<IncomingMessage>((resolve) => request.once('response', resolve));
+    await new Promise((resolve) => response.once('readable', resolve));
+    await t.owner.pool.query('alter table activity rename to activity_away');
+    const ended = new Promise((resolve) => response.once('error', resolve));
+    response.resume();
+    expect(await ended).toMatchObject({ code: 'ECONNRESET' });
+    const isTold = () => t.logLines.some((line) => line.includes('"fault"') && line.includes('downloadActivity'));
+    await expect.poll(isTold, { timeout: 20_000 }).toBe(true);
   });
 
   it('of 150,000 lines waits for its reader, and asks the database for nothing more once they have hung up', {

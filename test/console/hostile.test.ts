@@ -82,7 +82,11 @@ describe('a member of one organization', () => {
         await fingerprintTables(t.owner.pool),
         await fingerprintTables(t.owner.pool, theirs.orgId),
       ];
+      const unaddressed = () => countUnaddressed(t, mine);
+      const unaddressedBefore = await unaddressed();
       const answer = await visitor.post(pathWith(route, params), { ...addedBy(theirs), ...hidden, ...fields });
+      // Where it was asked from is in each of its lines (regression: those of webhooks, members, roles and seats had none).
+      expect(await unaddressed()).toBe(unaddressedBefore);
       expect(problemOn(answer)).toBeUndefined();
       expect([200, 303]).toContain(answer.status);
       if (!leaveNothing.has(route.name)) expect(await fingerprintTables(t.owner.pool)).not.toEqual(before);
@@ -90,6 +94,15 @@ describe('a member of one organization', () => {
     },
   );
 });
+
+/** Lines of what a scene's owner did that do not say where from. */
+async function countUnaddressed(t: Awaited<ReturnType<typeof setupConsole>>, { orgId, owner }: Scene): Promise<number> {
+  const { rows } = await t.owner.pool.query<{ count: number }>(
+    'select count(*)::int from activity where organization_id = $1 and person_id = $2 and status is null and address is null',
+    [orgId, owner.personId],
+  );
+  return rows[0]?.count ?? 0;
+}
 
 /** Forms within an organization that do without: none of them is on the list of design, section 7. */
 const withoutStepUp: Readonly<Record<string, string>> = {

@@ -36,7 +36,8 @@ export interface Download {
   kind: 'download';
   fileName: string;
   type: string;
-  body: Readable;
+  /** Begins it, when somebody takes it: not for a HEAD. What it throws before it returns is drawn as a page. */
+  open: () => Promise<Readable>;
 }
 
 export type Answer = Page | Redirect | Download;

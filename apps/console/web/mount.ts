@@ -5,10 +5,11 @@ import { findSession } from '#domain/identity/sessions.ts';
 import { clientAddress } from '#runtime/address.ts';
 import { cut } from '../components/called.ts';
 import { layout } from '../components/layout.ts';
-import { type Answer, NotFound, PermissionNeeded, redirect } from './answer.ts';
+import { type Answer, type Download, NotFound, PermissionNeeded, redirect } from './answer.ts';
 import { readCookie, setCookie } from './cookies.ts';
 import { formToken, randomMark } from './forgery.ts';
 import { valuesOf } from './form.ts';
+import { hasHungUp } from './hung-up.ts';
 import type { Route } from './route.ts';
 import { createRouter } from './router.ts';
 import type { ConsoleState } from './state.ts';
@@ -115,7 +116,7 @@ function enter(visit: PersonVisit, route: Route, state: ConsoleState): asserts v
     throw new PermissionNeeded(route.permission);
   Object.assign(visit, {
     organization,
-    by: { personId: visit.session.personId },
+    by: { personId: visit.session.personId, address: visit.visitor.address },
     may: (permission) => organization.permissions.includes(permission),
     at: (rest) => `/o/${organization.organizationId}${rest}`,
   } satisfies Pick<MemberVisit, 'organization' | 'by' | 'may' | 'at'>);
@@ -144,7 +145,8 @@ async function send(ctx: Ctx, visit: Visit, answer: Answer): Promise<void> {
     ctx.body = '';
     return;
   }
-  if (visit.told !== null) setCookie(ctx, origin, 'told', null);
+  // A HEAD shows it to nobody.
+  if (visit.told !== null && ctx.method !== 'HEAD') setCookie(ctx, origin, 'told', null);
   // The frame's own form (signing out) would carry the token of a session that the browser no longer has.
   const drawn = session === null ? visit : { ...visit, session: null };
   ctx.status = answer.status;
@@ -153,12 +155,16 @@ async function send(ctx: Ctx, visit: Visit, answer: Answer): Promise<void> {
 }
 
 /** A file as it is made. When it cannot be finished the connection is cut, so that half a file never looks whole. */
-async function sendFile(ctx: Ctx, file: Extract<Answer, { kind: 'download' }>): Promise<void> {
+async function sendFile(ctx: Ctx, file: Download): Promise<void> {
+  const body = ctx.method === 'HEAD' ? null : await file.open();
   ctx.status = 200;
   ctx.set({ 'Content-Type': file.type, 'Content-Disposition': `attachment; filename="${file.fileName}"` });
+  if (body === null) return;
   ctx.flushHeaders();
   ctx.respond = false;
-  await pipeline(file.body, ctx.res).catch(() => ctx.res.destroy());
+  await pipeline(body, ctx.res).catch((error: unknown) => {
+    if (!hasHungUp(error)) throw error; // `answers` tells the log, and cuts the connection
+  });
 }
 
 function decodeText(text: string): string | null {

@@ -59,7 +59,7 @@ export interface PersonVisit extends Visit {
 export interface MemberVisit extends PersonVisit {
   organization: SessionMembership;
   /** The member as the domain's functions take who asks, and from where. */
-  by: { personId: string; address: string };
+  by: { personId: string; address: string | null };
   may: (permission: Permission) => boolean;
   /** A path within the organization: `at('/keys')` is `/o/<id>/keys`. */
   at: (rest: string) => string;

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { recordActivity } from '../activity/record.ts';
 import { ApiKey } from '../db/entities/key.ts';
-import { type Authority, findPermissions } from './authority.ts';
+import { type Authority, askerOf, findPermissions } from './authority.ts';
 import { lockKeys } from './places.ts';
 import { KeyRefused } from './refused.ts';
 
@@ -13,10 +13,10 @@ import { KeyRefused } from './refused.ts';
  */
 export async function revokeKey(
   em: EntityManager,
-  input: { organizationId: string; keyId: string; by: Authority; address?: string | null },
+  input: { organizationId: string; keyId: string; by: Authority },
   now: () => Date = () => new Date(),
 ): Promise<void> {
-  const { organizationId, keyId, by, address = null } = input;
+  const { organizationId, keyId, by } = input;
   await em.fork().transactional(async (tx) => {
     await lockKeys(tx, organizationId);
     await assertMayManageKeys(tx, organizationId, by);
@@ -26,8 +26,7 @@ export async function revokeKey(
     key.revokedAt = now();
     key.slot = null;
     await tx.flush();
-    const personId = by === 'operator' ? null : by.personId;
-    const line = { organizationId, personId, keyId, address, action: 'key.revoke', detail: { hint: key.hint } };
+    const line = { organizationId, ...askerOf(by), keyId, action: 'key.revoke', detail: { hint: key.hint } };
     await recordActivity(tx, line);
   });
 }

@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
-import type { Authority } from '../keys/authority.ts';
+import { type Authority, askerOf } from '../keys/authority.ts';
 import { findMember, getActor } from './access.ts';
 import { OrganizationRefused } from './refused.ts';
 import { noSuchGrant } from './seats.ts';
@@ -31,10 +31,10 @@ interface Ended {
 export async function endGrant(em: EntityManager, input: GrantRequest): Promise<void> {
   const { organizationId, grantId, by } = input;
   await em.fork().transactional(async (tx) => {
-    const actor = await getActor(tx, organizationId, by, 'org.seats.manage');
+    await getActor(tx, organizationId, by, 'org.seats.manage');
     await end(tx, input, 'ended');
     const detail = { grantId };
-    await recordActivity(tx, { organizationId, personId: actor.personId, action: 'grant.end', detail });
+    await recordActivity(tx, { organizationId, ...askerOf(by), action: 'grant.end', detail });
   });
 }
 
@@ -50,7 +50,7 @@ export async function moveGrant(
 ): Promise<{ id: string }> {
   const { organizationId, grantId, by, toPersonId } = input;
   return em.fork().transactional(async (tx) => {
-    const actor = await getActor(tx, organizationId, by, 'org.seats.manage');
+    await getActor(tx, organizationId, by, 'org.seats.manage');
     const ended = await end(tx, input, 'moved'); // first: an import locks access before members too
     await assertActiveMember(tx, organizationId, toPersonId);
     if (ended.professionalId === toPersonId)
@@ -62,7 +62,7 @@ export async function moveGrant(
       tx.getKysely(),
     );
     const detail = { grantId, newGrantId: id, from: ended.professionalId, to: toPersonId };
-    await recordActivity(tx, { organizationId, personId: actor.personId, action: 'grant.move', detail });
+    await recordActivity(tx, { organizationId, ...askerOf(by), action: 'grant.move', detail });
     return { id };
   });
 }

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { Permission } from '../contract/scopes.ts';
 import { OrganizationRefused } from './refused.ts';
 
-/** A role as lists and its page show it. `holders` are members of whatever status: those who left count, since a role that somebody holds cannot be deleted. */
+/** A role as lists and its page show it. `holders` are members of any status but `left`: as long as there is one, the role cannot be deleted. */
 export interface RoleListing {
   id: string;
   key: string;
@@ -22,7 +22,7 @@ export async function listRoles(em: EntityManager, organizationId: string): Prom
   const { rows } = await sql<RoleListing>`
     select ${columns}, coalesce(h.holders, 0) as holders
     from role r
-    left join (select mr.role_id, count(*)::int as holders from membership_role mr where mr.organization_id = ${organizationId} group by mr.role_id) h on h.role_id = r.id
+    left join (select mr.role_id, count(*)::int as holders ${held(organizationId)} group by mr.role_id) h on h.role_id = r.id
     where r.organization_id = ${organizationId} or r.organization_id is null
     order by r.position nulls last, r.name, r.id limit ${sql.lit(rolesListed)}`.execute(em.getKysely());
   return rows;
@@ -31,7 +31,7 @@ export async function listRoles(em: EntityManager, organizationId: string): Prom
 /** One role that the organization has. @throws OrganizationRefused `no_such_role` */
 export async function getRoleListing(em: EntityManager, organizationId: string, roleId: string): Promise<RoleListing> {
   const { rows } = await sql<RoleListing>`
-    select ${columns}, (select count(*)::int from membership_role mr where mr.organization_id = ${organizationId} and mr.role_id = r.id) as holders
+    select ${columns}, (select count(*)::int ${held(organizationId)} and mr.role_id = r.id) as holders
     from role r
     where r.id = ${roleId} and (r.organization_id = ${organizationId} or r.organization_id is null)`.execute(
     em.getKysely(),
@@ -42,3 +42,9 @@ export async function getRoleListing(em: EntityManager, organizationId: string, 
 }
 
 const columns = sql`r.id, r.key, r.name, r.description, r.permissions, r.organization_id is null as "isSystem"`;
+
+/** Roles in the hands of members who have not left. An import may bring one who left with roles, which give nothing any more. */
+const held = (organizationId: string) => sql`
+  from membership_role mr
+  join membership m on m.organization_id = mr.organization_id and m.person_id = mr.person_id and m.status <> 'left'
+  where mr.organization_id = ${organizationId}`;

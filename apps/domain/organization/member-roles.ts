@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
+import { askerOf } from '../keys/authority.ts';
 import {
   type Actor,
   assertHolds,
@@ -30,14 +31,14 @@ export async function assignRole(em: EntityManager, input: MemberRoleRequest): P
     const { rows } = await sql`
       insert into membership_role (organization_id, person_id, role_id) values (${input.organizationId}, ${input.personId}, ${input.roleId})
       on conflict do nothing returning role_id`.execute(tx.getKysely());
-    if (rows.length > 0) await record(tx, input, actor, role, 'member.role_assign');
+    if (rows.length > 0) await record(tx, input, role, 'member.role_assign');
   });
 }
 
 /** Takes a role from a member. One they do not hold changes nothing and has no line. @throws OrganizationRefused `last_owner`, `only_owners` and others */
 export async function unassignRole(em: EntityManager, input: MemberRoleRequest): Promise<void> {
   await em.fork().transactional(async (tx) => {
-    const { actor, member, role } = await begin(tx, input);
+    const { member, role } = await begin(tx, input);
     const { rows } = await sql`
       delete from membership_role
       where organization_id = ${input.organizationId} and person_id = ${input.personId} and role_id = ${input.roleId} returning role_id`.execute(
@@ -45,7 +46,7 @@ export async function unassignRole(em: EntityManager, input: MemberRoleRequest):
     );
     if (rows.length === 0) return;
     if (isOwnerRole(role) && member.status === 'active') await assertOwnerRemains(tx, input.organizationId);
-    await record(tx, input, actor, role, 'member.role_unassign');
+    await record(tx, input, role, 'member.role_unassign');
   });
 }
 
@@ -67,11 +68,10 @@ async function begin(
 
 async function record(
   tx: EntityManager,
-  { organizationId, personId, roleId }: MemberRoleRequest,
-  actor: Actor,
+  { organizationId, personId, roleId, by }: MemberRoleRequest,
   { key }: RoleRow,
   action: string,
 ): Promise<void> {
   const detail = { memberId: personId, roleId, key };
-  await recordActivity(tx, { organizationId, personId: actor.personId, action, detail });
+  await recordActivity(tx, { organizationId, ...askerOf(by), action, detail });
 }

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
 import { endSessionsOfStranger } from '../identity/sessions.ts';
-import type { Authority } from '../keys/authority.ts';
+import { type Authority, askerOf } from '../keys/authority.ts';
 import {
   type Actor,
   assertHolds,
@@ -104,7 +104,7 @@ async function changing(
     const detail = await work(tx, member, actor);
     await recordActivity(tx, {
       organizationId,
-      personId: actor.personId,
+      ...askerOf(by),
       action,
       detail: { memberId: personId, ...detail },
     });

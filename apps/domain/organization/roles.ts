@@ -3,7 +3,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
 import { permissions as allPermissions, type Permission, systemRoleKeys } from '../contract/scopes.ts';
-import type { Authority } from '../keys/authority.ts';
+import { type Authority, askerOf } from '../keys/authority.ts';
 import { assertHolds, getActor, lockOrganization } from './access.ts';
 import { OrganizationRefused } from './refused.ts';
 
@@ -51,7 +51,7 @@ export async function createRole(
       tx.getKysely(),
     );
     const detail = { roleId: id, key, permissions };
-    await recordActivity(tx, { organizationId, personId: actor.personId, action: 'role.create', detail });
+    await recordActivity(tx, { organizationId, ...askerOf(by), action: 'role.create', detail });
     return { id, key };
   });
 }
@@ -86,19 +86,25 @@ export async function changeRole(
       update role set name = coalesce(${name}, name), description = coalesce(${description}, description), permissions = ${sql.val(permissions)}::text[]
       where organization_id = ${organizationId} and id = ${roleId}`.execute(tx.getKysely());
     const detail = { roleId, key: role.key, changed, added, removed };
-    await recordActivity(tx, { organizationId, personId: actor.personId, action: 'role.change', detail });
+    await recordActivity(tx, { organizationId, ...askerOf(by), action: 'role.change', detail });
   });
 }
 
-/** Deletes an own role that nobody holds any more, members who left included. @throws OrganizationRefused `role_in_use` and others */
+/** Deletes an own role that no member holds any more. One who left may still be written down with it, as an import brings them; that ends with the role. @throws OrganizationRefused `role_in_use` and others */
 export async function deleteRole(
   em: EntityManager,
   { organizationId, roleId, by }: { organizationId: string; roleId: string; by: Authority },
 ): Promise<void> {
   await em.fork().transactional(async (tx) => {
     await lockOrganization(tx, organizationId);
-    const actor = await getActor(tx, organizationId, by, 'org.roles.manage');
+    await getActor(tx, organizationId, by, 'org.roles.manage');
     const role = await getOwnRole(tx, organizationId, roleId);
+    await sql`
+      delete from membership_role mr using membership m
+      where mr.organization_id = ${organizationId} and mr.role_id = ${roleId}
+        and m.organization_id = mr.organization_id and m.person_id = mr.person_id and m.status = 'left'`.execute(
+      tx.getKysely(),
+    );
     const { rows } = await sql<{ holders: number }>`
       select count(*)::int as holders from membership_role where organization_id = ${organizationId} and role_id = ${roleId}`.execute(
       tx.getKysely(),
@@ -111,7 +117,7 @@ export async function deleteRole(
       );
     await sql`delete from role where organization_id = ${organizationId} and id = ${roleId}`.execute(tx.getKysely());
     const detail = { roleId, key: role.key };
-    await recordActivity(tx, { organizationId, personId: actor.personId, action: 'role.delete', detail });
+    await recordActivity(tx, { organizationId, ...askerOf(by), action: 'role.delete', detail });
   });
 }
 

@@ -3,7 +3,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
 import { brokenConstraint } from '../db/constraint.ts';
-import type { Authority } from '../keys/authority.ts';
+import { type Authority, askerOf } from '../keys/authority.ts';
 import { getActor } from './access.ts';
 import { OrganizationRefused } from './refused.ts';
 
@@ -20,14 +20,14 @@ export async function giveSeat(
   const id = randomUUIDv7();
   try {
     await em.fork().transactional(async (tx) => {
-      const actor = await getActor(tx, organizationId, by, 'org.seats.manage');
+      await getActor(tx, organizationId, by, 'org.seats.manage');
       const { rows } = await sql`
         insert into seat (organization_id, id, grant_id, family_id, given_at)
         select g.organization_id, ${id}, g.id, g.family_id, clock_timestamp() from client_grant g
         where g.organization_id = ${organizationId} and g.id = ${grantId} returning id`.execute(tx.getKysely());
       if (rows.length === 0) throw noSuchGrant();
       const detail = { seatId: id, grantId };
-      await recordActivity(tx, { organizationId, personId: actor.personId, action: 'seat.give', detail });
+      await recordActivity(tx, { organizationId, ...askerOf(by), action: 'seat.give', detail });
     });
   } catch (error) {
     throw refusalOf(error) ?? error;
@@ -41,7 +41,7 @@ export async function endSeat(
   { organizationId, seatId, by }: { organizationId: string; seatId: string; by: Authority },
 ): Promise<void> {
   await em.fork().transactional(async (tx) => {
-    const actor = await getActor(tx, organizationId, by, 'org.seats.manage');
+    await getActor(tx, organizationId, by, 'org.seats.manage');
     const { rows } = await sql<{ grantId: string }>`
       update seat set ended_at = greatest(given_at, clock_timestamp()), end_reason = 'ended_by_organization'
       where organization_id = ${organizationId} and id = ${seatId} and ended_at is null returning grant_id as "grantId"`.execute(
@@ -50,7 +50,7 @@ export async function endSeat(
     const [ended] = rows;
     if (ended === undefined) throw await whyNot(tx, organizationId, seatId);
     const detail = { seatId, grantId: ended.grantId };
-    await recordActivity(tx, { organizationId, personId: actor.personId, action: 'seat.end', detail });
+    await recordActivity(tx, { organizationId, ...askerOf(by), action: 'seat.end', detail });
   });
 }
 

@@ -65,6 +65,3 @@ export const noSuchWebhook = () => new WebhookRefused('no_such_webhook', 'The or
 
 export const webhookDeleted = () =>
   new WebhookRefused('webhook_deleted', 'The webhook is deleted; make a new one instead.');
-
-/** The person of an activity line; an operator is none. */
-export const personOf = (by: Authority): string | null => (by === 'operator' ? null : by.personId);

@@ -1,7 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
-import { lockLivingWebhook, personOf, type WebhookRequest } from './access.ts';
+import { askerOf } from '../keys/authority.ts';
+import { lockLivingWebhook, type WebhookRequest } from './access.ts';
 import type { AllowList } from './address/addresses.ts';
 import { assertDescription, assertUrl, hostOf, readEventTypes } from './fields.ts';
 import { WebhookRefused } from './refused.ts';
@@ -35,7 +36,7 @@ export async function changeWebhook(em: EntityManager, input: ChangeWebhook, all
         signature_checked_at = case when not ${isMoved} then signature_checked_at end
       where organization_id = ${organizationId} and id = ${webhookId}`.execute(tx.getKysely());
     await recordActivity(tx, {
-      ...{ organizationId, personId: personOf(by), action: 'webhook.change' },
+      ...{ organizationId, ...askerOf(by), action: 'webhook.change' },
       detail: {
         ...{ webhookId, changed },
         ...(url === null ? {} : { host: hostOf(url) }),

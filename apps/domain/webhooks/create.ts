@@ -3,8 +3,8 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
 import { Webhook, WebhookSecret } from '../db/entities/webhook.ts';
-import type { Authority } from '../keys/authority.ts';
-import { assertMayManageWebhooks, personOf } from './access.ts';
+import { type Authority, askerOf } from '../keys/authority.ts';
+import { assertMayManageWebhooks } from './access.ts';
 import type { AllowList } from './address/addresses.ts';
 import { assertDescription, assertUrl, hostOf, readEventTypes } from './fields.ts';
 import { webhooksPerOrganization } from './limits.ts';
@@ -67,7 +67,7 @@ export async function createWebhook(
     });
     await tx.flush();
     await recordActivity(tx, {
-      ...{ organizationId, personId: personOf(by), action: 'webhook.create' },
+      ...{ organizationId, ...askerOf(by), action: 'webhook.create' },
       detail: { webhookId: id, host: hostOf(url), eventTypes },
     });
     return { id, secret };

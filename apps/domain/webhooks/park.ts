@@ -2,7 +2,8 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { CompiledQuery, sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
 import { mendWebhookSql } from '../db/queries/park-webhooks.ts';
-import { lockLivingWebhook, lockWebhook, personOf, type WebhookRequest } from './access.ts';
+import { askerOf } from '../keys/authority.ts';
+import { lockLivingWebhook, lockWebhook, type WebhookRequest } from './access.ts';
 import { deliveriesPerMend } from './limits.ts';
 
 /**
@@ -77,10 +78,10 @@ export async function deleteWebhook(em: EntityManager, request: WebhookRequest):
 
 async function moveDeliveries(tx: EntityManager, request: WebhookRequest, action: string): Promise<MovedDeliveries> {
   const { organizationId, webhookId, by } = request;
-  const personId = personOf(by);
-  const values = [deliveriesPerMend, personId, organizationId, webhookId];
+  const asker = askerOf(by);
+  const values = [deliveriesPerMend, asker.personId, organizationId, webhookId, asker.address];
   const { rows } = await tx.getKysely().executeQuery<{ deliveries: number }>(CompiledQuery.raw(mendWebhookSql, values));
   const deliveries = rows.reduce((sum, row) => sum + row.deliveries, 0);
-  await recordActivity(tx, { organizationId, personId, action, detail: { webhookId, deliveries } });
+  await recordActivity(tx, { organizationId, ...asker, action, detail: { webhookId, deliveries } });
   return { deliveries };
 }

@@ -2,7 +2,8 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { CompiledQuery, sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
 import { redeliverOneSql } from '../db/queries/redeliveries.ts';
-import { assertMayManageWebhooks, noSuchWebhook, personOf, type WebhookRequest, webhookDeleted } from './access.ts';
+import { askerOf } from '../keys/authority.ts';
+import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest, webhookDeleted } from './access.ts';
 import { deliverySettled } from './cancel-delivery.ts';
 import { type DeliveryState, noSuchDelivery } from './deliveries.ts';
 import { redeliverableDays } from './limits.ts';
@@ -42,7 +43,7 @@ export async function redeliverOne(
     if (row === undefined) throw webhookParked(); // a race: the sweep moves it within a second
     const { round, started } = row;
     const detail = { webhookId, eventId, round };
-    await recordActivity(tx, { organizationId, personId: personOf(by), action: 'delivery.redeliver', detail });
+    await recordActivity(tx, { organizationId, ...askerOf(by), action: 'delivery.redeliver', detail });
     await sql`select pg_notify('org_api_deliveries', '')`.execute(tx.getKysely());
     return { eventId, round, how: started ? 'retry_now' : 'queued' };
   });

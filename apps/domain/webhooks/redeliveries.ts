@@ -3,8 +3,8 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { CompiledQuery, sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
 import { finishRedeliverySql } from '../db/queries/redelivery-progress.ts';
-import type { Authority } from '../keys/authority.ts';
-import { assertMayManageWebhooks, personOf, type WebhookRequest } from './access.ts';
+import { type Authority, askerOf } from '../keys/authority.ts';
+import { assertMayManageWebhooks, type WebhookRequest } from './access.ts';
 import { assertShown } from './deliveries.ts';
 import { assertSendable, eventTooOld, oldestRedeliverable } from './redeliver.ts';
 import { WebhookRefused } from './refused.ts';
@@ -78,13 +78,13 @@ export async function requestRedelivery(
     const failedSince = 'from' in selection ? null : selection.failedSince;
     const { rows } = await sql<RedeliveryListing>`
       insert into redelivery as r (organization_id, id, webhook_id, range_from, range_to, failed_since, requested_by)
-      values (${organizationId}, ${randomUUIDv7()}, ${webhookId}, ${from}::timestamptz, ${to}::timestamptz, ${failedSince}::timestamptz, ${personOf(by)})
+      values (${organizationId}, ${randomUUIDv7()}, ${webhookId}, ${from}::timestamptz, ${to}::timestamptz, ${failedSince}::timestamptz, ${askerOf(by).personId})
       on conflict (organization_id, webhook_id) where state in ('requested', 'running') do nothing
       returning ${columns}`.execute(tx.getKysely());
     const [redelivery] = rows;
     if (redelivery === undefined) throw await underWay(tx, input);
     const detail = { webhookId, redeliveryId: redelivery.id, ...selection };
-    await recordActivity(tx, { organizationId, personId: personOf(by), action: 'webhook.redeliver', detail });
+    await recordActivity(tx, { organizationId, ...askerOf(by), action: 'webhook.redeliver', detail });
     await sql`select pg_notify('org_api_deliveries', 'redelivery')`.execute(tx.getKysely());
     return redelivery;
   });
@@ -107,7 +107,7 @@ export async function cancelRedelivery(em: EntityManager, request: RedeliveryReq
     const [asked] = rows;
     if (asked !== undefined) {
       const detail = { webhookId: asked.webhookId, redeliveryId };
-      await recordActivity(tx, { organizationId, personId: personOf(by), action: 'webhook.cancel_redelivery', detail });
+      await recordActivity(tx, { organizationId, ...askerOf(by), action: 'webhook.cancel_redelivery', detail });
       const values = [organizationId, redeliveryId, 'cancelled', null];
       if (asked.state === 'requested')
         await tx.getKysely().executeQuery(CompiledQuery.raw(finishRedeliverySql, values));

@@ -2,7 +2,8 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
-import { lockLivingWebhook, personOf, type WebhookRequest } from './access.ts';
+import { askerOf } from '../keys/authority.ts';
+import { lockLivingWebhook, type WebhookRequest } from './access.ts';
 import { secretOverlapDefaultSeconds, secretOverlapMaxDays, signingSecretsAtMost } from './limits.ts';
 import { WebhookRefused } from './refused.ts';
 import { type SealingKeys, sealSecret } from './seal.ts';
@@ -51,7 +52,7 @@ export async function rotateSecret(
       tx.getKysely(),
     );
     await recordActivity(tx, {
-      ...{ organizationId, personId: personOf(by), action: 'webhook.rotate_secret' },
+      ...{ organizationId, ...askerOf(by), action: 'webhook.rotate_secret' },
       detail: { webhookId, secretId: id, overlapSeconds },
     });
     return { id: webhookId, secret, previousValidUntil };

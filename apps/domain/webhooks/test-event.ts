@@ -2,7 +2,8 @@ import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { recordActivity } from '../activity/record.ts';
 import type { EventType } from '../contract/events.ts';
-import { lockLivingWebhook, personOf, type WebhookRequest } from './access.ts';
+import { askerOf } from '../keys/authority.ts';
+import { lockLivingWebhook, type WebhookRequest } from './access.ts';
 import { WebhookRefused } from './refused.ts';
 
 /** Made-up data of each type: ids that name nothing. */
@@ -65,7 +66,7 @@ function requestPost(
       );
     }
     const { organizationId, webhookId, by } = request;
-    await recordActivity(tx, { organizationId, personId: personOf(by), action, detail: { webhookId, eventType } });
+    await recordActivity(tx, { organizationId, ...askerOf(by), action, detail: { webhookId, eventType } });
     return eventType as EventType;
   });
 }

@@ -1,6 +1,7 @@
 /** Members and roles: who may change whom, and that an owner remains. Source: issue of the console, point 4; design, section 7. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { getRoleListing, listRoles } from '#domain/organization/list-roles.ts';
 import { assignRole, unassignRole } from '#domain/organization/member-roles.ts';
 import { changeMember, reinstateMember, removeMember, suspendMember } from '#domain/organization/members.ts';
 import { changeRole, createRole, deleteRole } from '#domain/organization/roles.ts';
@@ -251,6 +252,32 @@ describe('an own role', () => {
       ]);
       expect(result).toEqual(['done', expect.toBeOneOf(['no_such_role', 'role_in_use'])]);
     }
+  });
+
+  it('of members who left only, as an import brings them, can be deleted, and counts nobody', async () => {
+    const t = await setupStaff();
+    const by = { personId: t.admin.userId };
+    const roleId = await t.make.role({ orgId: t.orgId, permissions: ['org.read'] });
+    const gone = await t.make.member({ orgId: t.orgId, roleKey: 'member' });
+    for (const who of [gone, t.member])
+      await t.owner.pool.query(
+        'insert into membership_role (organization_id, person_id, role_id) values ($1, $2, $3)',
+        [t.orgId, who.userId, roleId],
+      );
+    await t.owner.pool.query(`update membership set status = 'left' where person_id = $1`, [gone.userId]);
+    expect(await getRoleListing(t.em, t.orgId, roleId)).toMatchObject({ holders: 1 });
+    await expect(deleteRole(t.em, { organizationId: t.orgId, roleId, by })).rejects.toMatchObject({
+      ...{ reason: 'role_in_use', message: expect.stringContaining('One member holds') },
+    });
+    // What is refused leaves everything as it was.
+    const held = () => t.owner.pool.query('select person_id from membership_role where role_id = $1', [roleId]);
+    expect((await held()).rows).toHaveLength(2);
+    await t.owner.pool.query(`update membership set status = 'left' where person_id = $1`, [t.member.userId]);
+    expect(await getRoleListing(t.em, t.orgId, roleId)).toMatchObject({ holders: 0 });
+    expect((await listRoles(t.em, t.orgId)).find(({ id }) => id === roleId)).toMatchObject({ holders: 0 });
+    await deleteRole(t.em, { organizationId: t.orgId, roleId, by });
+    expect((await held()).rows).toEqual([]);
+    await expect(getRoleListing(t.em, t.orgId, roleId)).rejects.toMatchObject({ reason: 'no_such_role' });
   });
 
   it('lost at the same moment is not passed on', async () => {

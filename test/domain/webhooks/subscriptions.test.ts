@@ -31,6 +31,31 @@ describe('everything about webhooks', () => {
     expect((await t.lines()).map(({ action }) => action)).toEqual(['webhook.create']);
   });
 
+  it('is in the log with the address it was asked from, and of an operator with none', async () => {
+    const t = await setupWebhooks();
+    const by = { personId: t.manager.userId, address: '203.0.113.9' };
+    const { id } = await t.create({ by });
+    await t.make.delivery({ webhook: { id, orgId: t.organizationId, secret: '' } });
+    await t.change(id, { by, description: 'x' });
+    await t.rotate(id, 0, by);
+    await t.pause(id, by);
+    await t.resume(id, 'operator');
+    await t.remove(id, by);
+    const lines = await t.rows(
+      `select action, host(address) as address from activity where action <> 'delivery.cancel' order by at, id`,
+    );
+    expect(lines).toEqual([
+      ...['create', 'change', 'rotate_secret', 'pause'].map((deed) => ({
+        ...{ action: `webhook.${deed}`, address: '203.0.113.9' },
+      })),
+      { action: 'webhook.resume', address: null },
+      { action: 'webhook.delete', address: '203.0.113.9' },
+    ]);
+    expect(await t.rows(`select host(address) as address from activity where action = 'delivery.cancel'`)).toEqual([
+      { address: '203.0.113.9' },
+    ]);
+  });
+
   it('is refused for a webhook of another organization as if there were none', async () => {
     const t = await setupWebhooks();
     const foreign = await t.make.webhook();

@@ -35,7 +35,7 @@ export const revokeRoutes = [
       const { em, now } = visit.console;
       const key = await getKey(visit);
       const { organizationId } = visit.organization;
-      await revokeKey(em, { organizationId, keyId: key.id, by: visit.by, address: visit.visitor.address }, now);
+      await revokeKey(em, { organizationId, keyId: key.id, by: visit.by }, now);
       return redirect(visit.at(`/keys/${key.id}`), { told: 'The key is revoked: from now on it opens nothing.' });
     },
     again: (visit, state) => revokePage(visit, state, false),

@@ -39,7 +39,7 @@ export const parkFailingWebhooksSql = /* sql */ `
  *
  * Rows that someone else holds are passed over, so that it never waits for a delivery: whoever holds one may be about to take the webhook's row.
  */
-const mendSql = (place: string) => /* sql */ `
+const mendSql = (place: string, address = 'null') => /* sql */ `
   with recursive ${place}, wrong as (
     select w.organization_id, w.id as webhook_id, p.state,
       case w.state when 'active' then 'waiting' when 'parked' then 'parked' else 'cancelled' end as becomes
@@ -66,8 +66,8 @@ const mendSql = (place: string) => /* sql */ `
   ), moved as (
     select m.organization_id, m.webhook_id, m.state, count(*)::integer as deliveries from mended m group by m.organization_id, m.webhook_id, m.state
   ), line as (
-    insert into activity (organization_id, person_id, action, detail)
-    select m.organization_id, $2::text, 'delivery.cancel', jsonb_build_object('webhookId', m.webhook_id, 'deliveries', m.deliveries)
+    insert into activity (organization_id, person_id, address, action, detail)
+    select m.organization_id, $2::text, ${address}::inet, 'delivery.cancel', jsonb_build_object('webhookId', m.webhook_id, 'deliveries', m.deliveries)
     from moved m where m.state = 'cancelled'
   )
   select m.organization_id as "organizationId", m.webhook_id as "webhookId", m.state, m.deliveries from moved m order by m.webhook_id, m.state`;
@@ -87,10 +87,13 @@ export const mendDeliveriesSql = mendSql(/* sql */ `place as (
     ) n
   )`);
 
-/** The same for one webhook whose state has just changed: `$3` its organization, `$4` its id. */
-export const mendWebhookSql = mendSql(/* sql */ `place as (
+/** The same for one webhook whose state has just changed: `$3` its organization, `$4` its id, `$5` the address that it was asked from. */
+export const mendWebhookSql = mendSql(
+  /* sql */ `place as (
     select $3::uuid as organization_id, $4::uuid as webhook_id, s.state from unnest(array['waiting', 'parked']) as s (state)
-  )`);
+  )`,
+  '$5',
+);
 
 /** Erases rotated secrets whose overlap is over; they sign nothing any more. */
 export const eraseExpiredSecretsSql = /* sql */ `delete from webhook_secret where valid_until <= clock_timestamp()`;
