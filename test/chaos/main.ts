@@ -11,7 +11,7 @@ async function main(): Promise<number> {
   const seed = readNumber('--seed', Math.floor(Math.random() * 1_000_000), Number.MAX_SAFE_INTEGER);
   console.log(`${events * webhooks} obligations, seed ${seed}`);
   const report = (line: string) => console.log(`  ${line}`);
-  const result = await runChaos({ events, webhooks, seed, kills: 4, settleDeadlineMs: 300_000, report });
+  const result = await runChaos({ events, webhooks, seed, kills: 4, settleDeadlineMs: 600_000, report });
   for (const line of describeResult(result)) console.log(line);
   for (const problem of result.problems) console.error(`WRONG: ${problem}`);
   console.log(result.problems.length === 0 ? 'Nothing was lost, nothing was told.' : `Repeat with --seed ${seed}.`);

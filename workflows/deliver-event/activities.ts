@@ -84,8 +84,9 @@ export interface LostAttempt extends DeliveryKey {
 }
 
 /**
- * All of a webhook's places are taken: it is tried again in half the time for which it has been late already. A receiver that hangs holds a place for 10 s, so
- * asking more seldom than that would leave places empty, and asking each second costs Temporal a third of a core for every 20 that wait.
+ * All of a webhook's places are taken: it is tried again in as much time as it has been late already. A receiver that hangs holds a place for 10 s, so
+ * asking more seldom than that would leave places empty, and asking each second costs Temporal a third of a core for every 20 that wait. The place is kept for
+ * it meanwhile: nothing new is started for the webhook.
  */
 const noPlaceWaitMs = { least: 1_000, most: 10_000 };
 /** The fault was ours. */
@@ -212,7 +213,7 @@ const noPlace: AdmittedRow = {
 };
 
 const waitForPlaceMs = (lateMs: number): number =>
-  Math.round(Math.min(Math.max(lateMs / 2, noPlaceWaitMs.least), noPlaceWaitMs.most));
+  Math.round(Math.min(Math.max(lateMs, noPlaceWaitMs.least), noPlaceWaitMs.most));
 
 function resultOf(outcome: PostOutcome, nextDelayMs: number | null): AttemptResult {
   if (outcome.kind === 'delivered') return { kind: 'delivered' };

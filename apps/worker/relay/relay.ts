@@ -2,6 +2,7 @@ import pg, { type Pool } from 'pg';
 import { type DatabaseUrl, urlNow } from '#domain/db/connect.ts';
 import { claimDeliveriesSql, recordStartedSql } from '#domain/db/queries/claim-deliveries.ts';
 import type { DeliveryKey } from '#workflows/deliver-event/types.ts';
+import { createStartLanes, type HeldDelivery } from './start-lanes.ts';
 
 /** A delivery that the relay holds: its workflow is to be started now. */
 export interface ClaimedDelivery extends DeliveryKey {
@@ -14,13 +15,19 @@ export interface ClaimedDelivery extends DeliveryKey {
   begunAtMs: number;
 }
 
-/** Unix times in ms of the way from the table to a running workflow. */
-export interface StartTimes {
-  /** When the claim was asked for, and when it was answered. */
+/** When a claim was asked for, and when it was answered: Unix times in ms. */
+export interface ClaimTimes {
   askedAtMs: number;
   claimedAtMs: number;
+}
+
+/** Unix times in ms of the way from the table to a running workflow. */
+export interface StartTimes extends ClaimTimes {
   startedAtMs: number;
 }
+
+/** What one relay does at once is bounded by the lanes; this bounds what claiming costs the database while much comes at once. */
+const betweenClaimsMs = 5;
 
 export interface RelayOptions {
   pool: Pool;
@@ -45,6 +52,8 @@ export interface RelayOptions {
  *
  * Woken by NOTIFY, and by a slow poll because a notification can be lost with its connection. No transaction is open during a call to Temporal: a claim
  * is a lease, and when this process dies its deliveries are claimed again once the lease is over, under the same workflow id.
+ *
+ * Claiming does not wait for starting: a start takes tens of milliseconds, and a claim may bring two thousand of them, for which a new event would have to wait.
  */
 export function createRelay(options: RelayOptions) {
   const { pool, databaseUrl, startWorkflow, onError } = options;
@@ -56,8 +65,14 @@ export function createRelay(options: RelayOptions) {
   let wanted = false;
   let working: Promise<void> | null = null;
   let stopped = true;
+  /** Of what the last claim gave, a start has failed and was told. */
+  let isFailing = false;
+  const started: ClaimedDelivery[] = [];
+  let isRecording = false;
+  let recording: Promise<void> = Promise.resolve();
+  const lanes = createStartLanes(start);
 
-  /** Asks for a round of claims; one that is under way is followed by another. */
+  /** Asks for a claim; one that is under way is followed by another. */
   function wake(): void {
     wanted = true;
     if (stopped || working !== null) return;
@@ -71,38 +86,60 @@ export function createRelay(options: RelayOptions) {
     try {
       while (wanted && !stopped) {
         wanted = false;
-        if ((await claimOnce()) > 0) wanted = true;
+        if (!(await claim())) continue;
+        wanted = true;
+        await new Promise((resolve) => setTimeout(resolve, betweenClaimsMs));
       }
     } catch (cause) {
       onError(cause); // the next poll tries again
     }
   }
 
-  async function claimOnce(): Promise<number> {
+  /** @returns whether there was anything. */
+  async function claim(): Promise<boolean> {
     const askedAtMs = Date.now();
     const { rows } = await pool.query<ClaimedDelivery>({
       name: 'claimDeliveries',
       text: claimDeliveriesSql,
       values: [webhooksPerClaim, leaseSeconds],
     });
-    if (rows.length === 0) return 0;
+    if (rows.length === 0) return false;
     onClaimed(rows.length);
-    const claimedAtMs = Date.now();
-    const start = async (delivery: ClaimedDelivery): Promise<void> => {
-      await startWorkflow(delivery);
-      onStarted(delivery, { askedAtMs, claimedAtMs, startedAtMs: Date.now() });
-    };
-    const tried = await Promise.allSettled(rows.map(start));
-    const started = rows.filter((_, index) => tried[index]?.status === 'fulfilled');
-    if (started.length > 0) await recordStarted(started);
-    const failure = tried.find((result) => result.status === 'rejected');
-    if (failure !== undefined) throw failure.reason;
-    return started.length;
+    const times = { askedAtMs, claimedAtMs: Date.now() };
+    isFailing = false;
+    for (const delivery of rows) lanes.add({ delivery, times });
+    return true;
   }
 
-  function recordStarted(started: ClaimedDelivery[]): Promise<unknown> {
+  async function start({ delivery, times }: HeldDelivery): Promise<void> {
+    try {
+      await startWorkflow(delivery);
+    } catch (cause) {
+      lanes.drop(); // what else is claimed would only wait for Temporal too
+      if (!isFailing) onError(cause);
+      isFailing = true;
+      return;
+    }
+    onStarted(delivery, { ...times, startedAtMs: Date.now() });
+    started.push(delivery);
+    if (!isRecording) recording = recordAll();
+  }
+
+  /** What is started while one statement runs shares the next. One that is not recorded is claimed again once its lease is over, and found running. */
+  async function recordAll(): Promise<void> {
+    isRecording = true;
+    try {
+      while (started.length > 0) await recordStarted(started.splice(0));
+    } catch (cause) {
+      onError(cause);
+    } finally {
+      isRecording = false;
+    }
+  }
+
+  function recordStarted(deliveries: ClaimedDelivery[]): Promise<unknown> {
     const column = (name: 'organizationId' | 'webhookId' | 'eventId' | 'round') =>
-      started.map((delivery) => delivery[name]);
+      deliveries.map((delivery) => delivery[name]);
     return pool.query({
       name: 'recordStarted',
       text: recordStartedSql,
@@ -146,11 +183,13 @@ export function createRelay(options: RelayOptions) {
       timer = setInterval(tick, pollEveryMs);
     },
     wake,
-    /** Claims nothing more and waits for the claims under way. Safe to call twice, and before `start`. */
+    /** Claims nothing more and waits until all that is claimed is started. Safe to call twice, and before `start`. */
     async stop(): Promise<void> {
       stopped = true;
       clearInterval(timer);
       await working;
+      await lanes.drained();
+      await recording;
       await listener?.end().catch(() => {});
       listener = null;
     },

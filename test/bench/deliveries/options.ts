@@ -35,7 +35,7 @@ export interface BenchOptions {
 
 const full = {
   ...{ rounds: 6, roundSeconds: 6, latencyEvents: 300 },
-  ...{ isolationRounds: 8, isolationSeconds: 12, hangingLeadSeconds: 12 },
+  ...{ isolationRounds: 5, isolationSeconds: 24, hangingLeadSeconds: 22 },
 };
 const quick = {
   ...{ rounds: 4, roundSeconds: 2, latencyEvents: 100 },
@@ -71,7 +71,7 @@ export function readOptions(args: string[]): BenchOptions {
       latencyPerSecond: 10,
       isolationRounds: rounds ?? lengths.isolationRounds,
       isolationSeconds: seconds ?? lengths.isolationSeconds,
-      isolationPerSecond: 20,
+      isolationPerSecond: 10,
       hangingLeadSeconds: lengths.hangingLeadSeconds,
       hangingEvents: 5_000,
       settings: Object.fromEntries((values.set ?? []).map(readSetting)),

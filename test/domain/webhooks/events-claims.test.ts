@@ -55,6 +55,27 @@ describe('claiming deliveries', () => {
     expect(numbers).toEqual([...Array.from({ length: 13 }, (_, index) => index + 1), ...Array(12).fill(null)]);
   });
 
+  it('starts nothing new of a webhook while its retries are due, as many as there are', async () => {
+    const { claim, settle, recordStarted, pool } = await setupClaims(25);
+    const first = await claim();
+    await recordStarted(first);
+    const waitFor = (claimed: ClaimedDelivery[], seconds: number) =>
+      pool.query(
+        `update delivery set claimed = false, attempts = 1, next_attempt_at = clock_timestamp() + make_interval(secs => $2) where event_id = any ($1)`,
+        [claimed.map(({ eventId }) => eventId), seconds],
+      );
+    await waitFor(first, 60); // they have failed, and wait
+    const second = await claim();
+    expect(second).toHaveLength(10);
+    await recordStarted(second);
+    await settle(second);
+
+    await waitFor(first, -1);
+    expect(await claim()).toEqual([]);
+    await waitFor(first.slice(0, 4), 60);
+    expect(await claim()).toHaveLength(4);
+  });
+
   it('takes as many as the ramp of a webhook that comes back allows', async () => {
     const { claim } = await setupClaims(12, 4);
     expect(await claim()).toHaveLength(4);

@@ -15,6 +15,7 @@ import { ActivitySearch } from './0014-activity-search.ts';
 import { ConsoleLists } from './0015-console-lists.ts';
 import { DeliveriesSeen } from './0016-deliveries-seen.ts';
 import { ActivityTwoConditions } from './0017-activity-two-conditions.ts';
+import { RetriesFirst } from './0018-retries-first.ts';
 
 /** Every migration, in order. A merged one is never edited; a new one is appended here and says whether running pods survive it. */
 export const migrations = [
@@ -35,7 +36,8 @@ export const migrations = [
   { name: '0015-console-lists', class: ConsoleLists },
   { name: '0016-deliveries-seen', class: DeliveriesSeen },
   { name: '0017-activity-two-conditions', class: ActivityTwoConditions },
+  { name: '0018-retries-first', class: RetriesFirst },
 ];
 
 /** The migration that a database must have for this code to serve from it. */
-export const currentMigration = '0017-activity-two-conditions';
+export const currentMigration = '0018-retries-first';

@@ -5,8 +5,9 @@
  * event's type, and when the round became due (of a first round: the event's own time), Unix time in ms.
  *
  * Webhooks are locked in id order, and those another relay holds are passed over, so relays neither wait for each other nor give a number
- * twice. A place is taken by an attempt under way or by a claim that has not come to its attempt yet; what has none stays in the table,
- * unstarted, which is what keeps one slow receiver from filling the queue (a webhook without a place must not count among the `$1` either).
+ * twice. A place is taken by an attempt under way, by a claim that has not come to its attempt yet, and by a retry that is due, as what is older goes first; what has none stays in the table,
+ * unstarted, which is what keeps one slow receiver from filling the queue (a webhook without a place must not count among the `$1` either). Without the retries a receiver that
+ * hangs got ten more deliveries with each round of time limits, all of which then asked for places again and again.
  * The lease is for a relay that dies between here and the start.
  *
  * A statement counts places as they were when it began, but locks a webhook as it is now: one that another relay claimed for in between is passed
@@ -31,7 +32,10 @@ export const claimDeliveriesSql = /* sql */ `
     cross join lateral (
       select (select count(*) from delivery_attempt a where a.organization_id = w.organization_id and a.webhook_id = w.id and a.finished_at is null)
            + (select count(*) from delivery c where c.organization_id = w.organization_id and c.webhook_id = w.id and c.claimed
-              and (c.leased_until is null or c.leased_until >= clock_timestamp())) as taken
+              and (c.leased_until is null or c.leased_until >= clock_timestamp()))
+           + (select count(*) from (
+               select from delivery r where r.organization_id = w.organization_id and r.webhook_id = w.id and r.state = 'waiting' and r.started and not r.claimed
+                 and r.next_attempt_at <= clock_timestamp() limit 10) retry) as taken
     ) t
     cross join lateral (
       select d.event_id from delivery d
