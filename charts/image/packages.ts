@@ -86,7 +86,7 @@ const workFolders = new Set([
 const isLicense = (name: string) => /^(licen[cs]e|notice|copying|copyright)/i.test(name);
 
 /**
- * Whether a file of a package goes in, by its path in the package. Left out: source maps, TypeScript and Rust sources, tests, documents, and native modules of
+ * Whether a file of a package goes in, by its path in the package. Left out: source maps, TypeScript, Rust and style sources, tests, documents, and native modules of
  * other systems (`releases/<target>/` is how Temporal's lays them out; `target` is this image's). Licenses always go in.
  */
 export function isPackageFile(file: string, target: string): boolean {
@@ -95,6 +95,8 @@ export function isPackageFile(file: string, target: string): boolean {
   const release = parts.indexOf('releases');
   if (release >= 0 && name.endsWith('.node')) return parts[release + 1] === target;
   if (isLicense(name)) return true;
+  // Pico's 19 MB are its sources and its style in each colour; the console serves one file.
+  if (/^s?css\//.test(file)) return file === 'css/pico.min.css';
   if (parts.slice(0, -1).some((part) => workFolders.has(part) || part === 'sdk-core')) return false;
   if (/\.(map|md|markdown|flow|rs|tsbuildinfo)$/.test(name) || /\.[cm]?tsx?$/.test(name)) return false;
   return !/^(Cargo\.|tsconfig|\.eslint|\.prettier|\.npmignore|\.editorconfig)/.test(name);

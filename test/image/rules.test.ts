@@ -64,10 +64,12 @@ describe('the packages of the image', () => {
 it.each([
   ...['lib/index.js', 'dist/index.mjs', 'package.json', 'proto/api.json', 'LICENSE', 'NOTICE', 'dist/latest/index.js'],
   ...['test/LICENSE.txt', 'lib/latest.js', `releases/${target}/index.node`, 'releases/notes.js'],
+  'css/pico.min.css',
 ])('the file %s of a package goes in', (file) => expect(isPackageFile(file, target)).toBe(true));
 
 it.each([
   ...['lib/index.js.map', 'lib/index.d.ts', 'lib/index.d.mts', 'src/index.ts', 'README.md', 'src/lib.rs', 'Cargo.toml'],
+  ...['css/pico.zinc.css', 'css/pico.min.css.map', 'scss/pico.scss'],
   ...['test/index.js', 'lib/__tests__/a.js', 'releases/aarch64-apple-darwin/index.node', 'sdk-core/tests/a.json'],
 ])('the file %s of a package stays out', (file) => expect(isPackageFile(file, target)).toBe(false));
 
