@@ -38,13 +38,20 @@ export interface BrowserVisit {
 /** Opens a browser's profile of its own, signed in when a session's token is given. It closes when the test ends. */
 export async function openVisit(
   origin: string,
-  options: { sessionToken?: string; screen?: keyof typeof screens; scheme?: 'light' | 'dark'; script?: boolean } = {},
+  options: {
+    sessionToken?: string;
+    screen?: keyof typeof screens;
+    scheme?: 'light' | 'dark';
+    reducedMotion?: 'reduce' | 'no-preference';
+    script?: boolean;
+  } = {},
 ): Promise<BrowserVisit> {
-  const { sessionToken, screen = 'wide', scheme = 'light', script = true } = options;
+  const { sessionToken, screen = 'wide', scheme = 'light', reducedMotion = 'no-preference', script = true } = options;
   const context = await (await sharedBrowser()).newContext({
     ...{
       viewport: screens[screen],
       colorScheme: scheme,
+      reducedMotion,
       baseURL: origin,
       locale: 'en-US',
       timezoneId: 'America/New_York',

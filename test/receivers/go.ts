@@ -2,8 +2,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { runTool } from '#test/tools.ts';
+import { folderOf } from './folder.ts';
 import type { ReceiverProgram } from './guarantees.ts';
-import { folderOf, runTool } from './tools.ts';
 
 /**
  * Builds the receiver: 0.6 s, and the first time on a machine half a minute, of which most is the Stripe library. Unoptimized that took 22 s of processor time

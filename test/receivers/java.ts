@@ -2,8 +2,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { runTool } from '#test/tools.ts';
+import { folderOf } from './folder.ts';
 import type { ReceiverProgram } from './guarantees.ts';
-import { folderOf, runTool } from './tools.ts';
 
 /** Builds the receiver outside the clone, 10 s; the first time on a machine about a minute. */
 export async function prepareJava(): Promise<ReceiverProgram> {

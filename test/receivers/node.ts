@@ -1,7 +1,7 @@
 /** Makes the Node receiver ready: its libraries are development dependencies of this project. */
 import path from 'node:path';
+import { folderOf } from './folder.ts';
 import type { ReceiverProgram } from './guarantees.ts';
-import { folderOf } from './tools.ts';
 
 export async function prepareNode(): Promise<ReceiverProgram> {
   const programOf = (name: string) => [process.execPath, path.join(folderOf('node'), name)] as const;

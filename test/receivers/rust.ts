@@ -1,7 +1,8 @@
 /** Makes the Rust receiver ready: Cargo downloads what Cargo.toml names exactly, and builds into the user's cache folder. */
 import path from 'node:path';
+import { cacheFolder, runTool } from '#test/tools.ts';
+import { folderOf } from './folder.ts';
 import type { ReceiverProgram } from './guarantees.ts';
-import { cacheFolder, folderOf, runTool } from './tools.ts';
 
 /** Builds the receiver: a second, and the first time on a machine one or two minutes. */
 export async function prepareRust(): Promise<ReceiverProgram> {

@@ -17,6 +17,8 @@ export async function judgeEveryPage(screen: keyof typeof screens): Promise<Reco
   for (const judged of pages) {
     const visit = await openVisit(t.origin, {
       screen,
+      // Else links and buttons fade into the other scheme's colours, and halfway through their contrast is nobody's.
+      reducedMotion: 'reduce',
       ...(judged.signedOut ? {} : { sessionToken: ada.sessionToken }),
     });
     await open(visit, judged, t, ada);

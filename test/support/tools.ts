@@ -1,13 +1,10 @@
-/** The tools of other languages, run for the receivers' tests: each failure is one sentence with its remedy. */
+/** Tools of other languages, run by tests: each failure is one sentence with its remedy. */
 import { execFile } from 'node:child_process';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
-
-/** The example's folder, `test/receivers/<language>`. */
-export const folderOf = (language: string) => path.join(import.meta.dirname, language);
 
 /** Where what is slow to make is kept for the next run; outside the clone, so that a fresh clone finds it too. */
 export const cacheFolder = () => path.join(process.env.XDG_CACHE_HOME || path.join(homedir(), '.cache'), 'org-api');

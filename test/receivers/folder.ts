@@ -1,0 +1,4 @@
+import path from 'node:path';
+
+/** The example's folder, `test/receivers/<language>`. */
+export const folderOf = (language: string) => path.join(import.meta.dirname, language);

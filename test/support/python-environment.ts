@@ -1,0 +1,83 @@
+/** Virtual environments of Python for tests: made once, with packages from the package index, and kept in the user's cache folder. */
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import path from 'node:path';
+import { cacheFolder, runTool } from './tools.ts';
+
+/** What an environment is for, and what pip installs into it: names with their versions, or `--requirement` and a file. */
+export interface PythonPackages {
+  /** Begins the folder's name. */
+  name: string;
+  /** Changes when what is installed changes. */
+  version: string;
+  install: readonly string[];
+  /** A program in the environment's `bin`, without which it counts as broken. */
+  program: string;
+  /** What the user can do when it cannot be made. */
+  remedy: string;
+}
+
+/**
+ * The environment's folder. The first run makes it, said aloud (15 to 30 s); later ones find it. One that has lost its files or its Python is made anew.
+ *
+ * @throws Error with the remedy when it cannot be made.
+ */
+export async function pythonEnvironment(packages: PythonPackages): Promise<string> {
+  const { name, version, remedy } = packages;
+  const python = await runTool(['python3', '--version'], { what: 'Python does not run', remedy }).catch(() => 'none');
+  const key = createHash('sha256').update(`${python} ${process.arch} ${version}`).digest('hex').slice(0, 16);
+  const home = path.join(cacheFolder(), `${name}-${key}`);
+  if (isWhole(home, packages)) return home;
+
+  console.log(`  installing ${name} for Python into ${home}`);
+  mkdirSync(cacheFolder(), { recursive: true });
+  const building = `${home}-${process.pid}`;
+  try {
+    await make(building, remedy);
+    const pip = [path.join(building, 'bin', 'python'), '-m', 'pip', 'install', '--quiet', '--no-compile'] as const;
+    const quietly = ['--disable-pip-version-check', ...packages.install];
+    await runTool([...pip, ...quietly], { what: `${name} could not be installed`, remedy });
+    publish(building, home, packages);
+  } catch (error) {
+    rmSync(building, { recursive: true, force: true });
+    throw error;
+  }
+  return home;
+}
+
+/** Both follow links: to the folder, and from it to the Python that it was made with. */
+function isWhole(home: string, { program }: PythonPackages): boolean {
+  return existsSync(path.join(home, 'bin', program)) && existsSync(path.join(home, 'bin', 'python'));
+}
+
+/** Debian and Ubuntu keep Python's venv module in a package of its own: as root it is installed, said aloud. */
+async function make(building: string, remedy: string): Promise<void> {
+  const create = () =>
+    runTool(['python3', '-m', 'venv', building], { what: 'A virtual environment of Python could not be made', remedy });
+  try {
+    await create();
+  } catch (error) {
+    if (process.getuid?.() !== 0 || !existsSync('/etc/debian_version')) throw error;
+    console.log('  installing Python: apt-get install -y python3 python3-venv');
+    const options = { what: 'apt-get could not install Python', remedy, env: { DEBIAN_FRONTEND: 'noninteractive' } };
+    const wait = ['-q', '-o', 'DPkg::Lock::Timeout=60'] as const;
+    await runTool(['apt-get', ...wait, 'update'], options);
+    await runTool(['apt-get', ...wait, 'install', '-y', '--no-install-recommends', 'python3', 'python3-venv'], options);
+    await create();
+  }
+}
+
+/**
+ * Names a finished environment, so that nobody finds half of one. It cannot be moved, as its programs know their own path: the name is a link. Of two made at once the
+ * first stays; a link to a folder that is gone is replaced.
+ */
+function publish(building: string, home: string, packages: PythonPackages): void {
+  if (isWhole(home, packages)) {
+    rmSync(building, { recursive: true, force: true });
+    return;
+  }
+  const link = `${building}.link`;
+  rmSync(link, { force: true });
+  symlinkSync(path.basename(building), link);
+  renameSync(link, home);
+}
