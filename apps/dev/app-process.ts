@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { compiledCode } from './prebuilt.ts';
 import {
   becomesTrue,
   fileSize,
@@ -46,7 +47,7 @@ export async function startApp(options: {
     command: process.execPath,
     args: [main, folder],
     cwd: folder,
-    env: { PATH: '/usr/bin:/bin', ...env },
+    env: { PATH: '/usr/bin:/bin', ...compiledCode, ...env },
     logFile,
     account: null,
   });

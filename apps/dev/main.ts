@@ -4,6 +4,7 @@ import type { Region } from '#domain/contract/regions.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import { type AppProcess, stopLeftOver } from './app-process.ts';
 import { type DevConfig, readConfig, usage } from './config.ts';
+import { prepareWorkflowBundle } from './prebuilt.ts';
 import {
   choosePorts,
   type RegionPorts,
@@ -46,12 +47,15 @@ async function bringUp(config: DevConfig): Promise<void> {
     for (const app of regionApps) await stopLeftOver(path.join(config.stateFolder, region, app));
   }
 
+  const bundled = prepareWorkflowBundle();
+  bundled.catch(() => {}); // told below
   const server = config.databaseUrl ?? (await startEmbeddedPostgres(config.stateFolder));
   const redisUrl = config.redisUrl ?? (await startEmbeddedRedis(config.stateFolder));
   const temporal =
     config.temporalAddress === null
       ? await startEmbeddedTemporal(config)
       : { address: config.temporalAddress, ui: null };
+  await bundled;
   const started: StartedRegion[] = [];
   const ended: Promise<string>[] = [];
   const ports = new Map<Region, RegionPorts>();

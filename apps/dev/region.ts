@@ -3,6 +3,7 @@ import type { Region } from '#domain/contract/regions.ts';
 import { migrate } from '#domain/db/migrate.ts';
 import { type AppProcess, answersOk, startApp } from './app-process.ts';
 import { getRegionDatabase, loginUrls } from './databases.ts';
+import { workflowBundle } from './prebuilt.ts';
 import { ensureSampleKeys } from './sample-keys.ts';
 import { makeOwnerLink, type SampleOwner } from './sample-owner.ts';
 import { causeFirstEvent, ensureSampleWebhooks, stackAllow } from './sample-webhooks.ts';
@@ -106,6 +107,7 @@ export async function startRegion(options: RegionOptions): Promise<StartedRegion
       TEMPORAL_NAMESPACE: temporalNamespaceOf(region),
       WEBHOOK_SECRET_KEYS: secrets.webhookSecretKeys,
       WEBHOOK_ALLOW: stackAllow,
+      WORKFLOW_BUNDLE: workflowBundle,
       METRICS_PORT: String(ports.workerMetrics),
     },
     isReady: () => answersOk(`${workerUrl}/readyz`),

@@ -5,6 +5,7 @@ import { Client, escapeIdentifier } from 'pg';
 import type { LoginRole } from '#domain/db/logins.ts';
 import { migrate } from '#domain/db/migrate.ts';
 import { makeRunFolder, memoryFolder, removeRunFolder, removeRunFolderNow, stateOf } from '#test/run-folder.ts';
+import { prepareWorkflowBundle } from '../../apps/dev/prebuilt.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { becomesTrue, isAlive, ServerUnavailableError } from '../../apps/dev/servers/process.ts';
 import { startRedis } from '../../apps/dev/servers/redis.ts';
@@ -63,7 +64,8 @@ export async function startServers(report: (line: string) => void): Promise<Chao
     return stopping;
   };
   try {
-    const [postgres, redis, temporal] = await Promise.all([start.postgres(), start.redis(), start.temporal()]);
+    const starting = [start.postgres(), start.redis(), start.temporal(), prepareWorkflowBundle()] as const;
+    const [postgres, redis, temporal] = await Promise.all(starting);
     Object.assign(pids, { postgres: postgres.pid, redis: redis.pid, temporal: temporal.pid });
     Object.assign(ports, { redis: redis.port, temporal: Number(temporal.address.split(':')[1]) });
     const urls = await makeDatabase(postgres.adminUrl);

@@ -1,4 +1,5 @@
 import { webhookSecretKeys } from '#runtime/settings/types.ts';
+import { workflowBundle } from '../../apps/dev/prebuilt.ts';
 import type { Addresses } from './servers.ts';
 
 const sealingKey = `1:${Buffer.from('a sealing key of the chaos, 32 b').toString('base64')}`;
@@ -15,6 +16,7 @@ export function workerEnvironment(servers: Addresses, settings: Record<string, s
     TEMPORAL_NAMESPACE: servers.temporalNamespace,
     WEBHOOK_SECRET_KEYS: sealingKey,
     WEBHOOK_ALLOW: '127.0.0.0/8',
+    WORKFLOW_BUNDLE: workflowBundle,
     ...settings,
   };
 }

@@ -95,11 +95,16 @@ export async function addAuthenticator({ context, page }: BrowserVisit): Promise
   });
 }
 
-/** axe-core's violations on the page as it stands, each with what it is about; none is the guarantee. */
-export async function violations(page: Page): Promise<string[]> {
+/** The rules of axe-core that look at colours, of those that it has on. */
+const colourRules = { type: 'rule', values: ['color-contrast', 'link-in-text-block'] };
+
+/** axe-core's violations on the page as it stands, each with what it is about; none is the guarantee. `colours` asks for those of colours alone. */
+export async function violations(page: Page, { colours = false } = {}): Promise<string[]> {
   // Evaluated over the debugger: the page's policy lets no script in that is not ours.
-  await page.evaluate(axe.source);
-  const found = (await page.evaluate('axe.run(document, { resultTypes: ["violations"] })')) as axe.AxeResults;
+  if (await page.evaluate("typeof axe === 'undefined'")) await page.evaluate(axe.source);
+  const found = (await page.evaluate(
+    `axe.run(document, { resultTypes: ["violations"], ${colours ? `runOnly: ${JSON.stringify(colourRules)}` : ''} })`,
+  )) as axe.AxeResults;
   return found.violations.flatMap(({ id, help, nodes }) =>
     nodes.map(({ html }) => `${id}: ${help}: ${html.slice(0, 200)}`),
   );

@@ -12,7 +12,7 @@ describe('npm start', () => {
   });
 
   it(
-    'serves sample organizations, lists them in stack.json, stops cleanly, and goes on with the same data and keys',
+    'serves sample organizations, lists them in stack.json, stops cleanly, and goes on with the same data and keys, after a kill as well; a second one on its state is refused',
     async () => {
       const place = await stackPlace();
       const first = await place.start();
@@ -41,28 +41,16 @@ describe('npm start', () => {
       const second = await place.start();
       expect(place.stack().regions[0]?.organizations).toEqual(us.organizations);
       expect(second.output.text).toContain('imported before');
-      expect(await second.stop('SIGTERM')).toBe(0);
-    },
-    timeout,
-  );
-
-  it(
-    'starts again after it was killed, and says so when another one runs on the same state',
-    async () => {
-      const place = await stackPlace();
-      const killed = await place.start();
-      const before = place.stack();
       const refused = await place.command('apps/dev/main.ts');
       expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('Another npm start') });
-      await killed.stop('SIGKILL');
+      await second.stop('SIGKILL');
 
-      await place.start();
-
-      const after = place.stack();
-      expect(after.regions[0]?.organizations).toEqual(before.regions[0]?.organizations);
-      const { api, organizations } = after.regions[0] as (typeof after.regions)[number];
-      const [first] = organizations as [(typeof organizations)[number]];
-      expect(await statuses(api, first.id, first.sampleKey)).toEqual(readPaths.map(() => 200));
+      const third = await place.start();
+      expect(place.stack().regions[0]?.organizations).toEqual(us.organizations);
+      const { api } = place.stack().regions[0] as (typeof regions)[number];
+      const [{ id, sampleKey }] = us.organizations as [(typeof us.organizations)[number]];
+      expect(await statuses(api, id, sampleKey)).toEqual(readPaths.map(() => 200));
+      expect(await third.stop('SIGTERM')).toBe(0);
     },
     timeout,
   );

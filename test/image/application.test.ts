@@ -27,7 +27,7 @@ it('what the image carries delivers an event, without a bundler, and is the same
   await vi.waitFor(() => expect(receiver.received).toHaveLength(1), { timeout: 20_000 });
 
   expect(settleTree(assemble(), 0)).toEqual(settleTree(app, 0));
-  const bundler = spawnWorker(workerEnvironment(database), app);
+  const bundler = spawnWorker(workerEnvironment(database, { WORKFLOW_BUNDLE: '' }), app);
   expect(await bundler.ended).toBe(1);
 }, 120_000);
 

@@ -25,8 +25,6 @@ describe('a file with 100,000 grants in one organization', () => {
     expect(large.peakMb - small.peakMb).toBeLessThan(100);
     expect(large.lines).toBeGreaterThan(6);
 
-    const again = await importLarge(database.ownerUrl, 100_000);
-    expect(again.grants).toMatchObject({ inserted: 0, updated: 0, unchanged: 100_000 });
     console.log(`peak memory: 2,000 grants ${small.peakMb} MB, 100,000 grants ${large.peakMb} MB`);
     await database.drop();
   }, 180_000);

@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
+import { isBuilding, takeBuildTurn } from '../../apps/dev/servers/build-turn.ts';
 
 /** A program that checks charts, and the Go package that it is built from. */
 interface Tool {
@@ -39,9 +40,6 @@ const tools = {
 /** The programs that can be asked for. */
 export type ToolName = keyof typeof tools;
 
-/** Building takes one to six minutes with a cold cache of Go: how long another process's build is waited for. */
-const buildDeadlineMs = 600_000;
-
 /** What was found, or not, by this process. */
 const found = new Map<ToolName, string | null>();
 
@@ -60,17 +58,13 @@ function look(name: ToolName, report: (line: string) => void): string | null {
   const cached = path.join(cacheFolder(), `${name}-${tools[name].version}`, name);
   const cluster = path.join(process.env.KUBE_CACHE || path.join(userCache(), 'kube-single-node'), 'bin', name);
   for (const program of [name, cluster, cached]) if (runs(program, name)) return program;
-  const lock = `${path.dirname(cached)}.building`;
-  mkdirSync(path.dirname(lock), { recursive: true });
-  try {
-    mkdirSync(lock);
-  } catch {
-    return waitForOther(lock, cached, name);
-  }
+  const lock = `${path.dirname(cached)}.lock`;
+  const release = takeBuildTurn(lock);
+  if (release === null) return waitForOther(lock, cached, name);
   try {
     return build(name, cached, report) ? cached : null;
   } finally {
-    rmSync(lock, { recursive: true, force: true });
+    release();
   }
 }
 
@@ -128,11 +122,9 @@ function build(name: ToolName, target: string, report: (line: string) => void): 
   return built.status === 0;
 }
 
-/** Another process builds it: wait until it is there, or its lock is gone or stale. */
+/** Another process builds it: wait until it is there, or that process gave up. */
 function waitForOther(lock: string, cached: string, name: ToolName): string | null {
   const pause = new Int32Array(new SharedArrayBuffer(4));
-  const isHeld = () => Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? 0) < buildDeadlineMs;
-  while (isHeld()) Atomics.wait(pause, 0, 0, 500);
-  rmSync(lock, { recursive: true, force: true });
+  while (isBuilding(lock)) Atomics.wait(pause, 0, 0, 500);
   return runs(cached, name) ? cached : null;
 }

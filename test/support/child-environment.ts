@@ -1,10 +1,4 @@
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { compiledCode } from '../../apps/dev/prebuilt.ts';
 
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
-
-/** What a process of ours gets of this environment beside its settings: where programs are, and compiled code to share with the others, which halves the time that it takes to start. */
-export const childEnvironment: Readonly<Record<string, string>> = {
-  PATH: process.env.PATH ?? '',
-  NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/compiled'),
-};
+/** What a process of ours gets of this environment beside its settings: where programs are, and compiled code to share with the others. */
+export const childEnvironment: Readonly<Record<string, string>> = { PATH: process.env.PATH ?? '', ...compiledCode };

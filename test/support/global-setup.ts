@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { Client, escapeIdentifier } from 'pg';
 import type { TestProject } from 'vitest/node';
 import { migrate } from '#domain/db/migrate.ts';
+import { prepareWorkflowBundle } from '../../apps/dev/prebuilt.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { ServerUnavailableError, secondsSince } from '../../apps/dev/servers/process.ts';
 import { startRedis } from '../../apps/dev/servers/redis.ts';
@@ -61,7 +62,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     const adminUrl = process.env.DATABASE_URL || (await open.postgres());
     const redisUrl = process.env.REDIS_URL || (await open.redis());
     const temporalAddress = process.env.TEMPORAL_ADDRESS || (await open.temporal());
-    const template = await buildTemplate(adminUrl);
+    const [template] = await Promise.all([buildTemplate(adminUrl), prepareWorkflowBundle()]);
     if (process.env.DATABASE_URL) open.closers.push(() => dropDatabases(adminUrl, template.prefix));
     project.provide('databaseAdminUrl', adminUrl);
     project.provide('templateDatabase', template.name);

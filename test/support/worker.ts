@@ -1,6 +1,7 @@
 import type { DestinationStream } from 'pino';
 import { inject, onTestFinished } from 'vitest';
 import { createLog } from '#runtime/log.ts';
+import { workflowBundle } from '../../apps/dev/prebuilt.ts';
 import { startWorker } from '../../apps/worker/app.ts';
 import { readConfig } from '../../apps/worker/config.ts';
 import { installTemporalLog } from '../../apps/worker/relay/temporal.ts';
@@ -22,6 +23,7 @@ export function workerEnvironment(
     TEMPORAL_NAMESPACE: testNamespace(),
     WEBHOOK_SECRET_KEYS: testWebhookSecretKeys,
     WEBHOOK_ALLOW: '127.0.0.0/8',
+    WORKFLOW_BUNDLE: workflowBundle,
     HOST: '127.0.0.1',
     METRICS_PORT: '0',
     ...settings,

@@ -1,24 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';
 import { workerEnvironment } from '#test/worker.ts';
-import { writeWorkflowBundle } from '../../apps/worker/relay/bundle.ts';
-import { bundleWorkflows } from '../../apps/worker/relay/temporal.ts';
 import { startChildWorker } from './child-worker.ts';
 
 const timeout = 120_000;
-const folder = mkdtempSync(path.join(tmpdir(), 'org-api-local-attempts-'));
-/** Workflow code that is bundled once instead of by each worker, for 2 s. */
-const bundle = path.join(folder, 'bundle.json');
-
-beforeAll(async () => writeWorkflowBundle(bundle, await bundleWorkflows()));
-afterAll(() => rmSync(folder, { recursive: true }));
-
 const patient = { timeout: 60_000, interval: 50 };
 
 /**
@@ -105,7 +93,7 @@ async function arrange() {
   const rows = async (query: string) => (await owner.pool.query(query)).rows;
   return {
     ...{ receiver, rows },
-    settings: workerEnvironment(database, { DELIVERY_SCHEDULE: '200ms,200ms,1h', WORKFLOW_BUNDLE: bundle }),
+    settings: workerEnvironment(database, { DELIVERY_SCHEDULE: '200ms,200ms,1h' }),
     async makeEvent() {
       await make.grant({ professional });
       await vi.waitFor(() => expect(receiver.received).toHaveLength(1), patient);

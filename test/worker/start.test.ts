@@ -20,7 +20,10 @@ it('waits for the migrations, unready with the reason, and takes no work until t
   const database = await createTestDatabase({ empty: true });
   onTestFinished(() => database.drop());
   const port = await getFreePort();
-  const worker = spawnWorker(workerEnvironment(database, { METRICS_PORT: String(port) }));
+  const worker = spawnWorker(
+    // It bundles by itself, as a worker outside the image does.
+    workerEnvironment(database, { METRICS_PORT: String(port), WORKFLOW_BUNDLE: '' }),
+  );
   const readiness = async () => {
     const answer = await fetch(`http://127.0.0.1:${port}/readyz`);
     const { reason } = (await answer.json()) as { reason?: string };

@@ -1,9 +1,6 @@
 /** Releases of the worker as versions of one Temporal deployment, on the real server: issue 5, point 7. */
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
@@ -11,8 +8,6 @@ import { readLedger } from '#domain/webhooks/ledger.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { workerEnvironment } from '#test/worker.ts';
-import { writeWorkflowBundle } from '../../apps/worker/relay/bundle.ts';
-import { bundleWorkflows } from '../../apps/worker/relay/temporal.ts';
 import { createVersions } from '../../apps/worker/relay/versions.ts';
 import { startChildWorker } from './child-worker.ts';
 
@@ -116,10 +111,6 @@ async function setup() {
   const professional = await make.member();
   await make.webhook({ orgId: professional.orgId, url: receiver.url, eventTypes: ['client.started'] });
   const namespace = await makeNamespace();
-  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-versions-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const bundle = path.join(folder, 'bundle.json');
-  writeWorkflowBundle(bundle, await bundleWorkflows());
   const connection = await Connection.connect({ address: inject('temporalAddress') });
   onTestFinished(() => connection.close());
   const client = new Client({ connection, namespace });
@@ -131,7 +122,6 @@ async function setup() {
         workerEnvironment(database, {
           TEMPORAL_NAMESPACE: namespace,
           DELIVERY_SCHEDULE: Array(20).fill('3s').join(','),
-          WORKFLOW_BUNDLE: bundle,
           WORKER_DEPLOYMENT: deploymentName,
           ORG_API_BUILD_ID: buildId,
         }),

@@ -2,6 +2,8 @@ import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { arch, homedir, platform } from 'node:os';
 import path from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { isBuilding, takeBuildTurn } from './build-turn.ts';
 import { ServerUnavailableError } from './process.ts';
 
 /**
@@ -16,12 +18,30 @@ type Report = (line: string) => void;
 export async function getTemporalProgram(report: Report): Promise<string> {
   if (versionOf('temporal') !== null) return 'temporal';
   const cached = path.join(cacheFolder(), 'temporal');
-  if (existsSync(cached) && versionOf(cached) !== null) return cached;
-  mkdirSync(path.dirname(cached), { recursive: true });
-  if ((await download(cached, report)) || (await build(cached, report))) return cached;
+  if (await inTurn(cached, report)) return cached;
   throw new ServerUnavailableError(
     `Temporal's server cannot be had: neither its download nor Go is within reach. Install the temporal command (version ${temporalVersion} or newer), or set TEMPORAL_ADDRESS.`,
   );
+}
+
+/** Whether the program is in our cache: found there, brought there by us, or by another process that was waited for. */
+async function inTurn(cached: string, report: Report): Promise<boolean> {
+  const isThere = () => existsSync(cached) && versionOf(cached) !== null;
+  const lock = `${path.dirname(cached)}.lock`;
+  for (let waits = 0; !isThere(); waits += 1) {
+    const release = takeBuildTurn(lock);
+    if (release !== null) {
+      mkdirSync(path.dirname(cached), { recursive: true });
+      try {
+        return isThere() || (await download(cached, report)) || (await build(cached, report));
+      } finally {
+        release();
+      }
+    }
+    if (waits === 0) report('Temporal: another process is getting it; waiting for that');
+    while (isBuilding(lock)) await wait(500);
+  }
+  return true;
 }
 
 /** As `1.5.1`, or null when the program does not run. */

@@ -10,7 +10,7 @@ import { z } from 'zod';
 const BundleFile = z.object({ sources: z.string(), code: z.string() });
 
 const mapMark = '//# sourceMappingURL=data:application/json;charset=utf-8;base64,';
-const workflowsFolder = path.dirname(fileURLToPath(import.meta.resolve('#workflows/index.ts')));
+const workflowsFolder = fileURLToPath(new URL('../../../workflows', import.meta.url));
 
 /** A prebuilt workflow bundle that is not this release's, or none. The message says what to do. */
 export class BundleRefused extends Error {}
