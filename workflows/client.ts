@@ -1,5 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Client, Connection, WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
+import type { TemporalServer } from '#runtime/settings/temporal.ts';
+import { connectionOptions, describeAway } from './connection.ts';
 import { type DeliveryKey, deliverQueue, workflowIdOf } from './deliver-event/types.ts';
 import { redeliveryWorkflowId } from './redeliver/types.ts';
 import { WorkflowRefused } from './refused.ts';
@@ -22,13 +24,18 @@ export interface WorkflowClient {
 
 const connectTimeoutMs = 5_000;
 
-/** Connects to Temporal. @throws WorkflowRefused when it does not answer within 5 s. */
-export async function openWorkflowClient(temporal: { address: string; namespace: string }): Promise<WorkflowClient> {
-  const { address, namespace } = temporal;
-  const connection = await Connection.connect({ address, connectTimeout: connectTimeoutMs }).catch((cause: unknown) => {
-    throw new WorkflowRefused('temporal_away', `Temporal does not answer at ${address}.`, { cause });
-  });
-  const client = new Client({ connection, namespace });
+/** Connects to Temporal. @throws WorkflowRefused when it does not answer within 5 s, or does not let us in; the message says why. */
+export async function openWorkflowClient(temporal: TemporalServer): Promise<WorkflowClient> {
+  const options = { ...connectionOptions(temporal), connectTimeout: connectTimeoutMs };
+  const connection = Connection.lazy(temporal.apiKey ? { ...options, apiKey: temporal.apiKey } : options);
+  try {
+    await connection.ensureConnected();
+  } catch (cause) {
+    await connection.close();
+    const reason = (await describeAway(temporal)) ?? `Temporal does not answer at ${temporal.address}`;
+    throw new WorkflowRefused('temporal_away', `${reason}.`, { cause });
+  }
+  const client = new Client({ connection, namespace: temporal.namespace });
   return {
     retryNow: (delivery, round) => retryNow(client, delivery, round),
     cancelDelivery: (delivery, round) => signal(client, workflowIdOf(delivery, round), 'cancel'),

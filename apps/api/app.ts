@@ -102,6 +102,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     host: config.host,
     port: config.port,
     drainDelayMs: config.drainDelayMs,
+    keepAliveSeconds: config.keepAliveSeconds,
     onDraining: () => {
       draining = true;
     },

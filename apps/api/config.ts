@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defaultKeepAliveSeconds } from '#runtime/http-server.ts';
 import { followSettings, sameButLogin } from '#runtime/settings/follow.ts';
 import { readSettings } from '#runtime/settings/read.ts';
 import {
@@ -30,6 +31,7 @@ const Settings = z.object({
   TRUSTED_PROXIES: addressBlocks,
   DATABASE_POOL_MAX: wholeNumber(2, 100).default(10),
   DRAIN_DELAY_MS: wholeNumber(0, 60_000).default(500),
+  KEEP_ALIVE_SECONDS: wholeNumber(1, 86_400).default(defaultKeepAliveSeconds),
   LOG_LEVEL: logLevel,
   OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
 });
@@ -73,6 +75,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     metricsPort: s.METRICS_PORT,
     trustedProxies: s.TRUSTED_PROXIES,
     drainDelayMs: s.DRAIN_DELAY_MS,
+    keepAliveSeconds: s.KEEP_ALIVE_SECONDS,
     logLevel: s.LOG_LEVEL,
     otlpEndpoint: s.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
   });

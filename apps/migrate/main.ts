@@ -18,7 +18,7 @@ try {
   const told =
     error instanceof SettingsRefused
       ? error.message
-      : `${reasonOf(error)} Nothing was changed; mend that and run it again.`;
+      : `${reasonOf(error)} What was not applied changed nothing; mend that and run it again.`;
   process.stderr.write(`The migration did not run: ${told}\n`);
   process.exitCode = 1;
 }
@@ -28,5 +28,7 @@ function reasonOf(error: unknown): string {
   if (code === 'ECONNREFUSED' || code === 'ENOTFOUND') return `no PostgreSQL answers at DATABASE_URL (${code}).`;
   if (code === '28P01' || code === '28000') return 'PostgreSQL refuses the user or password of DATABASE_URL.';
   if (code === '3D000') return 'the database named by DATABASE_URL does not exist.';
+  if (code === '55P03')
+    return 'a transaction holds what the migration changes and did not end in time (find it in pg_stat_activity, by pg_blocking_pids).';
   return `PostgreSQL answered ${code ?? type}${error instanceof Error ? ` (${error.message.split('\n')[0]})` : ''}.`;
 }

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts';
 import { readSettings, SettingsRefused } from '#runtime/settings/read.ts';
+import { temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
 import {
   addressBlocks,
   databaseUrl,
@@ -25,6 +26,7 @@ const Settings = z.object({
   KEY_TAG_SECRETS: keyTagSecrets.optional(),
   TEMPORAL_ADDRESS: temporalAddress.optional(),
   TEMPORAL_NAMESPACE: z.string().optional(),
+  ...temporalAccess,
   CONSOLE_URL: httpUrl.optional(),
 });
 
@@ -91,10 +93,7 @@ export function readConfig(askedRegion: string | null, environment: Record<strin
     /** Null: keys cannot be made. */
     tagSecrets: s.KEY_TAG_SECRETS ?? null,
     /** Null: running workflows cannot be told anything. */
-    temporal:
-      s.TEMPORAL_ADDRESS === undefined
-        ? null
-        : { address: s.TEMPORAL_ADDRESS, namespace: s.TEMPORAL_NAMESPACE ?? 'default' },
+    temporal: temporalServerOf(s, s.TEMPORAL_NAMESPACE ?? 'default'),
   });
 }
 

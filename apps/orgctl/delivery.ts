@@ -7,12 +7,14 @@ import type { Answer, Command, Context, Noun, Options } from './command.ts';
 import { redeliveryText, waitForRedelivery } from './redelivery.ts';
 import { WrongUse } from './refused.ts';
 import { fields, table } from './table.ts';
+import { tellWorkflow } from './tell-workflow.ts';
 import { getWebhookRequest } from './webhook.ts';
 
 const webhookOption = { webhook: { value: 'ID', about: 'the webhook', required: true } };
 const eventOption = { ...webhookOption, event: { value: 'ID', about: 'the event', required: true } };
 const defaultLimit = 1_000;
 const notRunning = 'The delivery’s workflow does not run (any more); the worker gives it a new one within two minutes.';
+const hurriedByItself = 'the delivery is due now, and the worker makes its attempt within two minutes';
 const endsByItself = 'the delivery is cancelled, and its workflow ends by itself at the time of its next attempt';
 
 const list: Command = {
@@ -100,16 +102,11 @@ const cancel: Command = {
   },
 };
 
-/** Tells the workflow of a delivery that is cancelled already. What fails here is only told: a workflow that does not hear of it ends at its next attempt, which is not admitted. */
+/** Tells the workflow of a delivery that is cancelled already. One that does not hear of it ends at its next attempt, which is not admitted. */
 async function endWorkflow(delivery: WebhookRequest & { eventId: string }, round: number, context: Context) {
   const signals = await context.openSignals(endsByItself);
-  try {
-    await signals?.cancelDelivery(delivery, round);
-  } catch {
-    context.report(`Temporal does not take the news of it: ${endsByItself}.`);
-  } finally {
-    await signals?.close();
-  }
+  await tellWorkflow(context, signals, endsByItself, (open) => open.cancelDelivery(delivery, round));
+  await signals?.close();
 }
 
 function findState(options: Options): DeliveryState | null {
@@ -134,9 +131,10 @@ async function redeliverEvent(input: WebhookRequest & { eventId: string }, conte
   const signals = await context.openSignals();
   try {
     const sent = await redeliverOne(context.database.orm.em, input, { canRetryNow: signals !== null });
-    if (sent.how === 'retry_now' && !(await signals?.retryNow(input, sent.round))) context.report(notRunning);
-    const how = sent.how === 'retry_now' ? 'its next attempt is made now' : `it is sent again, round ${sent.round}`;
-    return { json: sent, text: `${sent.eventId}: ${how}.` };
+    if (sent.how === 'queued') return { json: sent, text: `${sent.eventId}: it is sent again, round ${sent.round}.` };
+    const told = await tellWorkflow(context, signals, hurriedByItself, (open) => open.retryNow(input, sent.round));
+    if (told === false) context.report(notRunning);
+    return { json: sent, text: `${sent.eventId}: its next attempt is ${told === null ? 'due' : 'made'} now.` };
   } finally {
     await signals?.close();
   }

@@ -6,7 +6,7 @@ const common = `
   --help           this text
 
 Settings come from the environment (DATABASE_URL, WEBHOOK_SECRET_KEYS, WEBHOOK_ALLOW, KEY_PEPPERS, TEMPORAL_ADDRESS,
-TEMPORAL_NAMESPACE, CONSOLE_URL), and for what is left out from the stack of npm start (ORG_API_STATE, .org-api).
+TEMPORAL_NAMESPACE, TEMPORAL_TLS and what belongs to it, CONSOLE_URL), and for what is left out from the stack of npm start (ORG_API_STATE, .org-api).
 Exit code 0; 1 with a sentence on standard error when refused; 2 for a wrong call; 130 when Ctrl-C ended the waiting.
 `;
 

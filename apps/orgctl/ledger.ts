@@ -7,16 +7,18 @@ const faultsShown = 100;
 /** `orgctl ledger` */
 export const ledger: Noun = {
   noun: 'ledger',
-  summary: 'what was to be delivered against what became of it; difference must be 0',
+  summary: 'what was to be delivered against what became of it; difference, missing and surplus must be 0',
   commands: [
     {
       verb: '',
-      summary: 'obligations against deliveries by state; with a difference, its first faults on standard error',
+      summary:
+        'obligations against deliveries by state, and how many are late; with faults, the first of them on standard error',
       options: {},
       async run(_options, { database, report }) {
         const read = await readLedger(database.pool);
-        if (read.difference !== 0) {
-          const faults = await listLedgerFaults(database.pool, { limit: faultsShown });
+        // Also when the figures say that all is well: faults that cancel each other out in the sums are faults.
+        const faults = await listLedgerFaults(database.pool, { limit: faultsShown });
+        if (faults.length > 0 || read.missing > 0 || read.surplus > 0) {
           const cells = faults.map(({ eventId, webhookId, explanation }) => [eventId, webhookId, explanation]);
           report(table(['EVENT', 'WEBHOOK', 'FAULT'], cells, 'No row explains the difference.'));
         }

@@ -1,13 +1,18 @@
 import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { changeAddress, endSessionsOf, getSignIn, releaseAddress } from '#domain/identity/operator-deeds.ts';
 import type { Noun } from './command.ts';
 import { getOrganization } from './org.ts';
 import { WrongUse } from './refused.ts';
+import { fields, table } from './table.ts';
 
 const purposes = {
   enrol: 'the person sets a password and a second factor with it',
   join: 'the person signs in as ever and joins the organization with it',
   recover: 'the person sets a new password and second factor with it; the old ones, and their sessions, end then',
 };
+
+const sessionsEnded = (ended: number) => `${ended === 1 ? 'One session' : `${ended} sessions`} ended.`;
+const email = { value: 'E', about: 'the address the person signs in with', required: true };
 
 /** `orgctl person …` */
 export const person: Noun = {
@@ -19,7 +24,7 @@ export const person: Noun = {
       summary: 'print a one-time link with which a person enrols, joins one more organization, or gets back in',
       options: {
         org: { value: 'ID', about: 'the organization', required: true },
-        email: { value: 'E', about: 'the address the person signs in with', required: true },
+        email,
         name: { value: 'N', about: 'what the organization calls somebody new' },
         roles: { value: 'K,…', about: 'keys of roles to give them; somebody new is a member when left out' },
       },
@@ -37,6 +42,51 @@ export const person: Noun = {
         const url = `${consoleUrl}/enrol/${token}`;
         const text = `${url}\nGood once, until ${expiresAt.toISOString()}: ${purposes[kind]}. Whoever has it can use it; hand it to them alone.`;
         return { json: { url, expiresAt: expiresAt.toISOString(), personId, kind }, text };
+      },
+    },
+    {
+      verb: 'show',
+      summary: 'who signs in with an address, and where they are a member',
+      options: { email },
+      async run(options, { database }) {
+        const found = await getSignIn(database.orm.em.fork(), options.get('email'));
+        const { memberships, ...signIn } = found;
+        const cells = memberships.map((one) => [one.organizationId, one.status, one.name, one.organizationName]);
+        const list = table(['ORGANIZATION', 'STATUS', 'CALLED', 'NAME'], cells, 'A member of no organization.');
+        return { json: found, text: `${fields({ ...signIn, createdAt: signIn.createdAt.toISOString() })}\n\n${list}` };
+      },
+    },
+    {
+      verb: 'end-sessions',
+      summary: 'end all sessions of a person at once, in every organization; password and second factors stay',
+      options: { email },
+      async run(options, { database }) {
+        const done = await endSessionsOf(database.orm.em, options.get('email'));
+        return { json: done, text: `${sessionsEnded(done.ended)} They can sign in again.` };
+      },
+    },
+    {
+      verb: 'change-address',
+      summary: 'give a person another address to sign in with; all else of their sign-in stays',
+      options: { email, to: { value: 'E', about: 'the new address', required: true } },
+      async run(options, { database }) {
+        const [from, to] = [options.get('email'), options.get('to')];
+        const done = await changeAddress(database.orm.em, { email: from, to });
+        return {
+          json: { ...done, email: to.trim() },
+          text: `${done.personId} signs in with ${to.trim()} from now on.`,
+        };
+      },
+    },
+    {
+      verb: 'release-address',
+      summary:
+        'take an address back from who signs in with it and cannot prove that it is theirs: password, second factors, sessions and open links are gone, memberships stay',
+      options: { email },
+      async run(options, { database }) {
+        const done = await releaseAddress(database.orm.em, options.get('email'));
+        const text = `The address is free; ${done.personId} can no longer sign in. ${sessionsEnded(done.ended)} Invite the one it belongs to now (orgctl person invite): until they have enrolled, it can be taken again.`;
+        return { json: done, text };
       },
     },
   ],

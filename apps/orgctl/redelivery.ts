@@ -11,6 +11,7 @@ import {
 import type { Command, Context, Noun, Options } from './command.ts';
 import { LeftRunning, Refused } from './refused.ts';
 import { fields, table } from './table.ts';
+import { tellWorkflow } from './tell-workflow.ts';
 import { getWebhookRequest } from './webhook.ts';
 
 const idOption = { id: { value: 'ID', about: 'the redelivery', required: true } };
@@ -19,6 +20,8 @@ const defaultLimit = 100;
 const lookEveryMs = 250;
 const tellEveryMs = 2_000;
 const beginWithinMs = 15_000;
+
+const stopsByItself = 'the redelivery stops before its next page';
 
 const endReasons = {
   webhook_parked: 'its webhook was parked: resume that, which sends all that waits, and ask again for the rest',
@@ -129,8 +132,8 @@ const cancel: Command = {
   async run(options, context) {
     const redelivery = await cancelRedelivery(context.database.orm.em, await getRequest(options, context));
     if (redelivery.finishedAt === null) {
-      const signals = await context.openSignals('the redelivery stops before its next page');
-      await signals?.cancelRedelivery(redelivery.id);
+      const signals = await context.openSignals(stopsByItself);
+      await tellWorkflow(context, signals, stopsByItself, (open) => open.cancelRedelivery(redelivery.id));
       await signals?.close();
     }
     return { json: redelivery, text: redeliveryText(redelivery) };

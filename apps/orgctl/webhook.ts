@@ -218,9 +218,9 @@ const resume: Command = {
   },
 };
 
-/** Pause and delete differ in the change and in what they say. */
+/** They differ in the change and in what they say. */
 function stateCommand(
-  verb: 'pause' | 'delete',
+  verb: 'pause' | 'park' | 'delete',
   about: { summary: string; state: string; said: string },
   change: (em: Context['database']['orm']['em'], request: WebhookRequest) => Promise<MovedDeliveries>,
 ): Command {
@@ -248,6 +248,7 @@ export const webhook: Noun = {
       { summary: 'park it: nothing is sent and nothing is lost', state: 'parked', said: 'Parked' },
       pauseWebhook,
     ),
+    stateCommand('park', { summary: 'the same as pause', state: 'parked', said: 'Parked' }, pauseWebhook),
     stateCommand(
       'delete',
       { summary: 'delete it for good; what is open is cancelled', state: 'deleted', said: 'Deleted' },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isSecret } from '#domain/webhooks/secret.ts';
 import { readSettings } from '#runtime/settings/read.ts';
+import { temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
 import { httpUrl, port, region, temporalAddress } from '#runtime/settings/types.ts';
 
 const Settings = z.object({
@@ -14,6 +15,7 @@ const Settings = z.object({
   PROBE_PORT: port.default(8090),
   TEMPORAL_ADDRESS: temporalAddress.describe('host:port of Temporal'),
   TEMPORAL_NAMESPACE: z.string().min(1).describe('the namespace of this region'),
+  ...temporalAccess,
 });
 
 /** The probe's settings; secrets may come from files, as everywhere. @throws SettingsRefused with every problem at once. */
@@ -28,7 +30,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     webhookSecret: s.PROBE_WEBHOOK_SECRET,
     host: s.PROBE_HOST,
     port: s.PROBE_PORT,
-    temporal: { address: s.TEMPORAL_ADDRESS, namespace: s.TEMPORAL_NAMESPACE },
+    temporal: temporalServerOf(s, s.TEMPORAL_NAMESPACE),
   });
 }
 

@@ -14,6 +14,8 @@ export interface ServerOptions {
   handler: RequestListener;
   host: string;
   port: number;
+  /** How long an idle connection is kept; `defaultKeepAliveSeconds` unless told. */
+  keepAliveSeconds?: number;
   /** How long answers carry `Connection: close` before the server closes; see `stop`. */
   drainDelayMs?: number;
   /** Called as soon as `stop` is, before anything closes. */
@@ -22,9 +24,12 @@ export interface ServerOptions {
   deadlineMs?: number;
 }
 
+/** Longer than Google's load balancers (600 s, fixed), nginx and AWS' (60 s) keep an idle connection to us. Envoy keeps one for an hour unless told. */
+export const defaultKeepAliveSeconds = 620;
+
 /**
- * Starts an HTTP server; resolves when it listens. Keep-alive outlasts the 60 s that load balancers commonly keep an idle connection, so that
- * it is never this side that closes one under a request.
+ * Starts an HTTP server; resolves when it listens. Keep-alive must outlast the time for which a load balancer keeps an idle connection, so that
+ * it is never this side that closes one under a request, which callers would see as a 502.
  *
  * `stop` loses no request: readiness goes off and every answer says `Connection: close` for the drain delay, so that clients leave
  * by themselves; only then does the server close, wait for what is under way, and give up at the deadline. (Closing at once reset 5 requests
@@ -34,8 +39,9 @@ export interface ServerOptions {
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { handler, host, port, drainDelayMs = 0, onDraining = () => {}, deadlineMs = 20_000 } = options;
+  const keepAliveTimeout = (options.keepAliveSeconds ?? defaultKeepAliveSeconds) * 1_000;
   const server = createServer(
-    { keepAliveTimeout: 65_000, headersTimeout: 15_000, requestTimeout: 30_000, maxHeaderSize: 16_384 },
+    { keepAliveTimeout, headersTimeout: 15_000, requestTimeout: 30_000, maxHeaderSize: 16_384 },
     handler,
   );
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {

@@ -45,12 +45,24 @@ export async function startWorker(
   const maintenance = createMaintenance({
     databaseUrl: () => config.databaseUrl,
     activityRetentionDays: config.activityRetentionDays,
+    deliveryRetentionDays: config.deliveryRetentionDays,
     onEnded: (grants) => metrics.grantsEnded.inc(grants),
     onParked: (webhooks) => metrics.webhooksParked.inc(webhooks),
     onMended: (state, deliveries) => metrics.mended.inc({ state }, deliveries),
+    onForgotten: ({ deliveries, events }) => {
+      metrics.forgotten.inc({ kind: 'delivery' }, deliveries);
+      metrics.forgotten.inc({ kind: 'event' }, events);
+    },
     onRound: () => metrics.lastRound.setToCurrentTime(),
-    onError: (cause) =>
-      log.error({ error: describeError(cause) }, 'maintenance could not run; it tries again in a second'),
+    onError: (cause, step) => {
+      const error = describeError(cause);
+      if (step === null) return log.error({ error }, 'maintenance could not run; it tries again in a second');
+      metrics.maintenanceFailures.inc({ step });
+      log.error(
+        { step, error },
+        'a step of maintenance failed; it is tried again in ten seconds, and the others go on',
+      );
+    },
   });
   await maintenance.start();
   const deliveries = await startDeliveries({ config, pool: database.pool, metrics, tracing, log });

@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { deliveryRetentionDaysAtLeast, redeliverableDays } from '#domain/webhooks/limits.ts';
 import { followSettings, sameButLogin } from '#runtime/settings/follow.ts';
 import { readSettings, SettingsRefused } from '#runtime/settings/read.ts';
+import { temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
 import {
   addressBlocks,
   databaseUrl,
@@ -30,6 +32,7 @@ const Settings = z.object({
   WORKER_DATABASE_URL: databaseUrl.describe('the PostgreSQL URL of the worker’s own login'),
   TEMPORAL_ADDRESS: temporalAddress.describe('host:port of Temporal'),
   TEMPORAL_NAMESPACE: z.string().min(1).describe('the namespace of this region'),
+  ...temporalAccess,
   WEBHOOK_SECRET_KEYS: webhookSecretKeys.describe('the keys that seal signing secrets, version:base64, newest first'),
   WEBHOOK_ALLOW: addressBlocks,
   PROBE_WEBHOOK_ID: z.uuid('must be a UUID').optional(),
@@ -76,6 +79,11 @@ const Settings = z.object({
   DELIVERY_SLOW_SLOTS: wholeNumber(1, 2_000).default(200),
   DATABASE_POOL_MAX: wholeNumber(2, 100).default(10),
   ACTIVITY_RETENTION: days.default(730),
+  DELIVERY_RETENTION: days
+    .refine((kept) => kept >= deliveryRetentionDaysAtLeast, {
+      error: `must be ${deliveryRetentionDaysAtLeast}d at least: deliveries can be sent again for ${redeliverableDays} days`,
+    })
+    .default(90),
   HOST: z.string().default('0.0.0.0'),
   METRICS_PORT: port.default(9090),
   LOG_LEVEL: logLevel,
@@ -107,9 +115,10 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     schema: Settings,
     environment,
     parsed: s,
-    names: ['WORKER_DATABASE_URL', 'WEBHOOK_SECRET_KEYS'],
+    names: ['WORKER_DATABASE_URL', 'WEBHOOK_SECRET_KEYS', 'TEMPORAL_API_KEY'],
     mayReplace: { WORKER_DATABASE_URL: sameButLogin },
   });
+  const server = temporalServerOf(s, s.TEMPORAL_NAMESPACE, () => followed.values.TEMPORAL_API_KEY);
   return Object.freeze({
     /** Secrets: each look-up gives the newest value of its file. `watchSettings` keeps them up to date. */
     followed,
@@ -121,8 +130,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     },
     region: s.REGION,
     databasePoolMax: s.DATABASE_POOL_MAX,
-    temporalAddress: s.TEMPORAL_ADDRESS,
-    temporalNamespace: s.TEMPORAL_NAMESPACE,
+    temporal: server,
     webhookAllow: s.WEBHOOK_ALLOW,
     /** The operator's own webhook and what it alone may reach besides; null without one. */
     probeWebhook: s.PROBE_WEBHOOK_ID === undefined ? null : { id: s.PROBE_WEBHOOK_ID, allow: s.PROBE_WEBHOOK_ALLOW },
@@ -135,6 +143,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     promptSlots: s.DELIVERY_SLOTS,
     slowSlots: s.DELIVERY_SLOW_SLOTS,
     activityRetentionDays: s.ACTIVITY_RETENTION,
+    deliveryRetentionDays: s.DELIVERY_RETENTION,
     host: s.HOST,
     metricsPort: s.METRICS_PORT,
     logLevel: s.LOG_LEVEL,

@@ -68,8 +68,7 @@ async function openDeliveries(
 ): Promise<{ stop(): Promise<void> }> {
   const traces = createDeliveryTraces(tracing);
   const temporal = await openTemporal({
-    address: config.temporalAddress,
-    namespace: config.temporalNamespace,
+    ...config.temporal,
     activities: createActivities({ config, pool, metrics, traces, log }),
     delaysMs: config.delaysMs,
     promptSlots: config.promptSlots,
@@ -89,7 +88,7 @@ async function openDeliveries(
   });
   const temporalMetrics = createTemporalMetrics({
     service: temporal.service,
-    namespace: config.temporalNamespace,
+    namespace: config.temporal.namespace,
     registry: metrics.registry,
     onError: (cause) =>
       log.error({ error: describeError(cause) }, 'Temporal did not answer about its queues; asked again soon'),
@@ -141,7 +140,7 @@ async function openDeliveries(
     return createVersions({
       service: temporal.service,
       withinDeadline: temporal.withinDeadline,
-      namespace: config.temporalNamespace,
+      namespace: config.temporal.namespace,
       version,
       taskQueue: deliverQueue,
       onCurrent: ({ buildId, isOwn }) => {

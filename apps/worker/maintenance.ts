@@ -1,63 +1,46 @@
 import pg from 'pg';
 import { type DatabaseUrl, urlNow } from '#domain/db/connect.ts';
-import {
-  dropOldActivitySql,
-  endDueGrantsSql,
-  eraseSignInLeftoversSql,
-  keepPartitionsSql,
-} from '#domain/db/queries/maintenance.ts';
-import { eraseExpiredSecretsSql, mendDeliveriesSql, parkFailingWebhooksSql } from '#domain/db/queries/park-webhooks.ts';
-import { personWindowHours, sessionIdleMinutes } from '#domain/identity/limits.ts';
-import { deliveriesPerMend, parkAfterSeconds, parkMinimumEvents } from '#domain/webhooks/limits.ts';
+import { type MaintenanceStep, type Step, stepsOfMaintenance } from './maintenance-steps.ts';
 
 /** The advisory lock of whoever maintains: one process a database. The constant spells "orgm" in ASCII. */
 const maintenanceLock = 0x6f72676d;
-const hourMs = 3_600_000;
-/** It may read a webhook's whole history (80 ms for 300,000 attempts), and of 72 hours ten seconds are nothing. */
-const parkEveryRounds = 10;
+/** A step that failed rests for so many rounds: one that runs into its time limit each time must not take the others' time. */
+const restRounds = 10;
+/** Cancelled by the server, so the connection stays good for the steps that follow; the client's own limit is for a server that does not answer. */
+const statementTimeoutMs = 25_000;
+const queryTimeoutMs = 30_000;
 
 export interface MaintenanceOptions {
   databaseUrl: DatabaseUrl;
   activityRetentionDays: number;
+  deliveryRetentionDays: number;
   everyMs?: number;
   onEnded?: (grants: number) => void;
   /** Webhooks that were parked because they only fail. */
   onParked?: (webhooks: number) => void;
   /** Deliveries that were moved to `state`, where their webhook's wants them. */
   onMended?: (state: string, deliveries: number) => void;
+  /** Deliveries and events that were forgotten because they are older than their retention. */
+  onForgotten?: (forgotten: { deliveries: number; events: number }) => void;
+  /** A round is over, whether or not each of its steps succeeded. */
   onRound?: () => void;
-  onError: (cause: unknown) => void;
-}
-
-interface MovedRow {
-  state: string;
-  deliveries: number;
+  /** `step` failed, and the others go on; null: none could be tried. */
+  onError: (cause: unknown, step: MaintenanceStep | null) => void;
 }
 
 /**
- * What time does by itself (design, section 3): each second it ends the grants that are due, moves deliveries to where their webhook's state wants
- * them and erases secrets whose overlap is over; each ten it parks webhooks that only fail; each hour it keeps the log's partitions ahead,
- * applies its retention and erases what is over of signing in.
+ * What time does by itself (design, section 3), each step on its own: one that fails is told, rests for ten rounds and keeps none of the others from what they do.
  *
  * One process at a time, by an advisory lock on the connection that does the work: when that process or its connection dies, the lock
  * goes with it, and another worker takes over within a second. `start` resolves once the first round has been tried.
  */
 export function createMaintenance(options: MaintenanceOptions) {
-  const {
-    databaseUrl,
-    activityRetentionDays,
-    everyMs = 1000,
-    onEnded = () => {},
-    onParked = () => {},
-    onMended = () => {},
-    onRound = () => {},
-    onError,
-  } = options;
+  const { databaseUrl, everyMs = 1000, onRound = () => {}, onError } = options;
+  const steps = stepsOfMaintenance({ ...options, everyMs });
+  const dueAtMs = new Map<MaintenanceStep, number>();
   let client: pg.Client | null = null;
   let openedBy = '';
   let isHolder = false;
-  let rounds = 0;
-  let housekeptAtMs = Number.NEGATIVE_INFINITY;
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
   let round: Promise<void> = Promise.resolve();
@@ -68,7 +51,8 @@ export function createMaintenance(options: MaintenanceOptions) {
       connectionString: openedBy,
       application_name: 'org-api-maintenance',
       connectionTimeoutMillis: 2_000,
-      query_timeout: 30_000,
+      statement_timeout: statementTimeoutMs,
+      query_timeout: queryTimeoutMs,
     });
     opened.on('error', () => forget(opened));
     await opened.connect();
@@ -91,23 +75,22 @@ export function createMaintenance(options: MaintenanceOptions) {
       isHolder = rows[0]?.taken === true;
     }
     if (!isHolder) return;
-    const ended = await client.query(endDueGrantsSql);
-    onEnded(ended.rowCount ?? 0);
-    if (rounds % parkEveryRounds === 0) {
-      const parked = await client.query(parkFailingWebhooksSql, [parkAfterSeconds, parkMinimumEvents]);
-      onParked(parked.rowCount ?? 0);
-    }
-    rounds += 1;
-    const mended = await client.query<MovedRow>(mendDeliveriesSql, [deliveriesPerMend, null]);
-    for (const { state, deliveries } of mended.rows) onMended(state, deliveries);
-    await client.query(eraseExpiredSecretsSql);
-    if (performance.now() - housekeptAtMs >= hourMs) {
-      await client.query(keepPartitionsSql);
-      await client.query(dropOldActivitySql, [activityRetentionDays]);
-      await client.query(eraseSignInLeftoversSql, [sessionIdleMinutes, personWindowHours]);
-      housekeptAtMs = performance.now();
+    for (const step of steps) {
+      if (performance.now() >= (dueAtMs.get(step.name) ?? 0)) await take(step, client);
     }
     onRound();
+  }
+
+  /** @throws what the connection itself failed with: then there is nothing to go on with. */
+  async function take({ name, everyMs: againMs, run }: Step, holder: pg.Client): Promise<void> {
+    try {
+      const { isAllDone } = await run(holder);
+      dueAtMs.set(name, isAllDone ? performance.now() + againMs : 0);
+    } catch (cause) {
+      if (client !== holder || !isRefused(cause)) throw cause;
+      dueAtMs.set(name, performance.now() + restRounds * everyMs);
+      onError(cause, name);
+    }
   }
 
   async function tryRound(): Promise<void> {
@@ -115,7 +98,7 @@ export function createMaintenance(options: MaintenanceOptions) {
       await work();
     } catch (cause) {
       if (client !== null) forget(client);
-      onError(cause);
+      onError(cause, null);
     }
   }
 
@@ -143,4 +126,9 @@ export function createMaintenance(options: MaintenanceOptions) {
       isHolder = false;
     },
   };
+}
+
+/** Whether PostgreSQL refused the statement and goes on answering: not so when it ends the session (57P01 and its like), or says nothing. */
+function isRefused(cause: unknown): boolean {
+  return cause instanceof pg.DatabaseError && !cause.code?.startsWith('57P') && !cause.code?.startsWith('08');
 }

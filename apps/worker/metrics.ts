@@ -1,10 +1,19 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { maintenanceSteps } from './maintenance-steps.ts';
 
 /** The worker's Prometheus metrics. Labels are event types, outcomes and causes: never an organization, a webhook or an address. */
 export function createMetrics() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
+  const maintenanceFailures = new Counter({
+    name: 'org_api_maintenance_failures_total',
+    help: 'Failed tries of one step of maintenance; the others go on.',
+    labelNames: ['step'],
+    registers,
+  });
+  // From the start, or the first failure would be no increase.
+  for (const step of maintenanceSteps) maintenanceFailures.inc({ step }, 0);
   return {
     registry,
     grantsEnded: new Counter({
@@ -15,6 +24,13 @@ export function createMetrics() {
     lastRound: new Gauge({
       name: 'org_api_maintenance_last_round_timestamp_seconds',
       help: 'When this process last maintained the database; 0 while another one does.',
+      registers,
+    }),
+    maintenanceFailures,
+    forgotten: new Counter({
+      name: 'org_api_retention_forgotten_total',
+      help: 'Settled deliveries, and events without any, that were older than their retention and are gone.',
+      labelNames: ['kind'],
       registers,
     }),
     webhooksParked: new Counter({

@@ -1,6 +1,10 @@
-import { describe, expect, it, vi } from 'vitest';
+import type { Pool } from 'pg';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { openDatabase } from '#domain/db/connect.ts';
 import { admitAttemptSql } from '#domain/db/queries/attempts.ts';
+import { readLedgerSql } from '#domain/db/queries/ledger.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { reconcile } from '../../apps/worker/relay/reconciler.ts';
 import { createDeliveryActivities, type PostOutcome } from '../../workflows/deliver-event/activities.ts';
 import type { AttemptInput } from '../../workflows/deliver-event/types.ts';
@@ -34,6 +38,79 @@ describe('an attempt of whose end Temporal never heard', () => {
     expect(await activities.recordLostAttempt(input)).toEqual({ kind: 'closed' });
   });
 });
+
+// Once, a worker that died in the schedule's last attempt exhausted the delivery, which the receiver may never have been reached by.
+describe('the schedule’s last attempt, of whose end Temporal never heard', () => {
+  it('is made again three times, later each time, and then the delivery is exhausted, with proof', async () => {
+    const { activities, input, pool } = await arrange();
+    const last = { ...input, nextDelayMs: null };
+    for (const [lostLast, leastMs] of [15_000, 30_000, 60_000].entries()) {
+      await pool.query(admitAttemptSql, [input.organizationId, input.webhookId, input.eventId, 1, true, false]);
+      const result = await activities.recordLostAttempt({ ...last, lostLast });
+      expect(result).toEqual({ kind: 'postponed', because: 'lost', waitMs: expect.any(Number) });
+      expect('waitMs' in result && result.waitMs).toBeGreaterThanOrEqual(leastMs);
+      const { rows } = await pool.query(
+        'select state, next_attempt_at > clock_timestamp() + make_interval(secs => $1) as later from delivery',
+        [leastMs / 1000 - 5],
+      );
+      expect(rows).toEqual([{ state: 'waiting', later: true }]);
+      expect(await difference(pool)).toBe(0);
+    }
+    await pool.query(admitAttemptSql, [input.organizationId, input.webhookId, input.eventId, 1, true, false]);
+    expect(await activities.recordLostAttempt({ ...last, lostLast: 3 })).toEqual({ kind: 'exhausted' });
+    expect((await pool.query('select state, attempts from delivery')).rows).toEqual([
+      { state: 'exhausted', attempts: 4 },
+    ]);
+    expect(await difference(pool)).toBe(0);
+  });
+
+  it('exhausts the delivery at once for a workflow of before, which would not count its repeats', async () => {
+    const { activities, input, pool } = await arrange();
+    await pool.query(admitAttemptSql, [input.organizationId, input.webhookId, input.eventId, 1, true, false]);
+    expect(await activities.recordLostAttempt({ ...input, nextDelayMs: null })).toEqual({ kind: 'exhausted' });
+    expect((await pool.query('select state from delivery')).rows).toEqual([{ state: 'exhausted' }]);
+  });
+});
+
+// Once, a failover of PostgreSQL that took more than five seconds closed what receivers had accepted as lost, and posted it again.
+describe('an outcome that comes while the database is away', () => {
+  it('is recorded when it is back within the attempt’s time, and nothing is posted again', {
+    timeout: 60_000,
+  }, async () => {
+    const awayMs = 8_000;
+    const { database, owner, make } = await setupDatabase();
+    const url = new URL(database.urls.worker);
+    const proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
+    url.port = String(proxy.port);
+    url.hostname = '127.0.0.1';
+    const worker = await openDatabase({ url: url.href, applicationName: 'test', poolMax: 2 });
+    onTestFinished(() => worker.close());
+    let posts = 0;
+    const { activities, input } = await arrange({
+      ...{ at: { owner, make }, pool: worker.pool },
+      post: async () => {
+        posts += 1;
+        await proxy.refuse();
+        setTimeout(() => void proxy.resume(), awayMs);
+        return { ...refused, kind: 'delivered', status: 200, cause: 'accepted' };
+      },
+    });
+
+    expect(await activities.attemptDelivery(input)).toEqual({ kind: 'delivered' });
+
+    const { rows } = await owner.pool.query(
+      `select cause, state, finished_at - started_at > interval '7 seconds' as late from delivery_attempt join delivery using (event_id)`,
+    );
+    expect(rows).toEqual([{ cause: 'accepted', state: 'delivered', late: true }]);
+    expect(posts).toBe(1);
+  });
+});
+
+/** What the ledger cannot account for. */
+async function difference(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ ledger: { difference: number } }>(readLedgerSql);
+  return Number(rows[0]?.ledger.difference);
+}
 
 describe('a round’s first attempt that is asked for a second time', () => {
   const attemptMs = 20_000;
@@ -132,8 +209,13 @@ const refused: PostOutcome = {
 };
 
 /** One delivery that is due, and the activities over its database; nothing else runs. */
-async function arrange(replaced: Partial<Parameters<typeof createDeliveryActivities>[0]> = {}) {
-  const { owner, make } = await setupDatabase();
+async function arrange({
+  at,
+  ...replaced
+}: Partial<Parameters<typeof createDeliveryActivities>[0]> & {
+  at?: Pick<Awaited<ReturnType<typeof setupDatabase>>, 'owner' | 'make'>;
+} = {}) {
+  const { owner, make } = at ?? (await setupDatabase());
   const { pool } = owner;
   const professional = await make.member();
   const webhook = await make.webhook({ orgId: professional.orgId, url: 'http://127.0.0.1:9/' });

@@ -54,7 +54,7 @@ describe('a call of orgctl', () => {
     for (const noun of ['org', 'person', 'webhook', 'delivery', 'redelivery', 'ledger', 'key', 'secrets'])
       expect(help.stdout).toContain(`  ${noun} `);
     const webhook = await callOrgctl({ ORG_API_STATE: emptyFolder() }, ['webhook', '--help']);
-    for (const verb of ['create', 'list', 'show', 'rotate', 'test', 'pause', 'resume', 'delete'])
+    for (const verb of ['create', 'list', 'show', 'rotate', 'test', 'pause', 'park', 'resume', 'delete'])
       expect(webhook.stdout).toContain(`orgctl webhook ${verb} `);
     const redeliver = await callOrgctl({ ORG_API_STATE: emptyFolder() }, ['delivery', 'redeliver', '--help']);
     expect(redeliver.stdout).toContain('--failed-since T');
@@ -176,6 +176,38 @@ describe('orgctl', () => {
       ],
     ]);
     expect(JSON.stringify(rows)).not.toContain('whsec_');
+  });
+
+  it('parks a webhook by either name, with the same answer and the same line in the log', { timeout }, async () => {
+    const t = await setupOrgctl();
+    const webhook = await t.make.webhook();
+    await t.make.delivery({ webhook });
+    const verbs = ['park', 'pause'];
+    for (const verb of verbs) {
+      const parked = await t.orgctl('webhook', verb, '--webhook', webhook.id, '--json');
+      expect(parked).toMatchObject({ code: 0, stderr: '' });
+      expect(parked.json()).toEqual({ id: webhook.id, state: 'parked', deliveries: 1 });
+      await t.orgctl('webhook', 'resume', '--webhook', webhook.id, '--probe', 'no');
+    }
+    const { rows } = await t.owner.pool.query(`select action from activity where action = 'webhook.pause'`);
+    expect(rows).toHaveLength(verbs.length);
+  });
+
+  it('lists what is wrong with the ledger, also what cancels itself out in its difference', { timeout }, async () => {
+    const t = await setupOrgctl();
+    const webhook = await t.make.webhook();
+    const [missing, surplus] = [await t.make.delivery({ webhook }), await t.make.delivery({ webhook })];
+    const well = await t.orgctl('ledger', '--json');
+    expect(well).toMatchObject({ code: 0, stderr: '' });
+    expect(well.json()).toMatchObject({ waiting: 2, difference: 0, missing: 0, surplus: 0, overdue: 0, stuck: 0 });
+    await t.owner.pool.query('delete from delivery where event_id = $1', [missing]);
+    await t.owner.pool.query('update event set obligations = 0 where id = $1', [surplus]);
+
+    const wrong = await t.orgctl('ledger', '--json');
+
+    expect(wrong.json()).toMatchObject({ obligations: 1, waiting: 1, difference: 0, missing: 1, surplus: 1 });
+    expect(wrong.stderr).toMatch(new RegExp(`${missing} .* there are 0 deliveries`));
+    expect(wrong.stderr).toMatch(new RegExp(`${surplus} .* there are 1 deliveries`));
   });
 
   it('refuses with 1 and a sentence, and nothing on standard output', { timeout }, async () => {

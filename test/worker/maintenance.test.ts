@@ -1,27 +1,41 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
+import { deliveriesPerForgetting } from '#domain/webhooks/limits.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { workerEnvironment } from '#test/worker.ts';
+import { readConfig } from '../../apps/worker/config.ts';
 import { createMaintenance } from '../../apps/worker/maintenance.ts';
+import { openPool } from '../domain/webhooks/webhook-rows.ts';
 
 /** A started maintenance loop of the test's own database, with the worker's login and no more rights than that. */
 async function startMaintenance(databaseUrl: string, retentionDays = 730) {
   const errors: unknown[] = [];
-  const counts = { ended: 0, rounds: 0 };
+  const failed: Record<string, number> = {};
+  const counts = { ended: 0, rounds: 0, deliveries: 0, events: 0 };
   const maintenance = createMaintenance({
     databaseUrl,
     activityRetentionDays: retentionDays,
+    deliveryRetentionDays: 90,
     everyMs: 50,
     onEnded: (grants) => {
       counts.ended += grants;
     },
+    onForgotten: ({ deliveries, events }) => {
+      counts.deliveries += deliveries;
+      counts.events += events;
+    },
     onRound: () => {
       counts.rounds += 1;
     },
-    onError: (cause) => errors.push(cause),
+    onError: (cause, step) => {
+      errors.push(cause);
+      if (step !== null) failed[step] = (failed[step] ?? 0) + 1;
+    },
   });
   await maintenance.start();
   onTestFinished(() => maintenance.stop());
-  return { maintenance, counts, errors };
+  return { maintenance, counts, errors, failed };
 }
 
 describe('the maintenance loop', () => {
@@ -88,6 +102,84 @@ describe('the maintenance loop', () => {
     expect(errors.length).toBeLessThanOrEqual(2);
   });
 
+  it('does all the rest when one step keeps failing, tells which, and does that too once it can', async () => {
+    const { database, owner, make } = await setupDatabase();
+    const professional = await make.member();
+    const due = await make.grant({ professional, endsAt: new Date(Date.now() + 10) });
+    await owner.pool.query(
+      `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'a bad row' using errcode = '23514'; end $$;
+       create trigger refuse before update on client_grant for each row execute function refuse()`,
+    );
+    const paused = await make.webhook({ orgId: professional.orgId });
+    await make.delivery({ webhook: paused });
+    await owner.pool.query(`update webhook set state = 'parked', parked_reason = 'paused' where id = $1`, [paused.id]);
+    await owner.pool.query(
+      `insert into webhook_secret (organization_id, webhook_id, sealed, valid_until) values ($1, $2, 'x', now() - interval '1 second')`,
+      [paused.orgId, paused.id],
+    );
+    const failing = await make.webhook({ orgId: professional.orgId });
+    const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
+    for (let event = 0; event < 2; event += 1)
+      await make.delivery({ webhook: failing, started: true, attempts: [{ status: 500, startedAt: hoursAgo(1) }] });
+    await owner.pool.query('update webhook set failing_since = $2 where id = $1', [failing.id, hoursAgo(73)]);
+    await owner.pool.query(`drop table ${(await partitions(owner)).at(-1)}`);
+    await new Promise((resolve) => setTimeout(resolve, 20)); // until the grant is due
+    const { counts, failed, errors } = await startMaintenance(database.urls.worker);
+
+    await vi.waitFor(() => expect(failed.end_grants).toBeGreaterThan(1), 10_000);
+    expect(failed).toEqual({ end_grants: failed.end_grants });
+    expect(errors.map((cause) => (cause as { code?: string }).code)).toEqual(errors.map(() => '23514'));
+    expect(counts.rounds).toBeGreaterThan(errors.length); // it rests, and the rounds go on
+    await vi.waitFor(async () => {
+      const { rows } = await owner.pool.query(`select distinct state from delivery`);
+      expect(rows).toEqual([{ state: 'parked' }]);
+    }, 10_000);
+    const secrets = await owner.pool.query('select from webhook_secret where valid_until is not null');
+    expect(secrets.rowCount).toBe(0);
+    expect(await partitions(owner)).toHaveLength(4);
+
+    await owner.pool.query('drop trigger refuse on client_grant');
+    await vi.waitFor(async () => {
+      const { rows } = await owner.pool.query('select status from client_grant where id = $1', [due.id]);
+      expect(rows).toEqual([{ status: 'ended' }]);
+    }, 10_000);
+  });
+
+  it('forgets settled deliveries older than their retention, in parts, and goes on with the other steps in between', async () => {
+    const { database, owner, make } = await setupDatabase();
+    const webhook = await make.webhook();
+    const count = deliveriesPerForgetting * 2 + 10;
+    await owner.pool.query(
+      `with made as (select gen_random_uuid() as id, now() - interval '91 days' as at from generate_series(1, $3)), e as (
+         insert into event (organization_id, id, type, created_at, body, obligations) select $1, m.id, 'seat.given', m.at, '{}', 1 from made m returning id, created_at
+       ), d as (
+         insert into delivery (organization_id, webhook_id, event_id, state, attempts, created_at, settled_at) select $1, $2, id, 'delivered', 1, created_at, created_at from e
+         returning event_id, created_at
+       )
+       insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, place, signed_with, started_at, finished_at, status, cause)
+       select $1, $2, event_id, 1, 1, false, 1, '{}', created_at, created_at, 204, 'accepted' from d`,
+      [webhook.orgId, webhook.id, count],
+    );
+    const parked = await make.delivery({
+      webhook,
+      state: 'parked',
+      createdAt: new Date(Date.now() - 400 * 86_400_000),
+    });
+    const worker = openPool(database.urls.worker, 1);
+    await rollUpLedger(worker, { settledForSeconds: 0 });
+    const before = await readLedger(worker);
+    await owner.pool.query(`update webhook set state = 'parked', parked_reason = 'paused'`);
+
+    const { counts, errors } = await startMaintenance(database.urls.worker);
+
+    await vi.waitFor(() => expect(counts).toMatchObject({ deliveries: count, events: count }), 30_000);
+    expect(counts.rounds).toBeGreaterThanOrEqual(3);
+    expect(errors).toEqual([]);
+    const { rows } = await owner.pool.query('select event_id from delivery');
+    expect(rows).toEqual([{ event_id: parked }]);
+    expect(await readLedger(worker)).toEqual(before);
+  });
+
   it('drops whole months of the activity log that are older than the retention, and keeps partitions ahead', async () => {
     const { database, owner, make } = await setupDatabase();
     const organizationId = await make.organization();
@@ -111,6 +203,19 @@ describe('the maintenance loop', () => {
     const left = await partitions(owner);
     expect(left).not.toContain('activity_2020_01');
     expect(left).toHaveLength(4);
+  });
+});
+
+describe('DELIVERY_RETENTION', () => {
+  it('is 90 days, or more or less of them, and no fewer than deliveries can be sent again', async () => {
+    const { database } = await setupDatabase();
+    const read = (settings: Record<string, string>) =>
+      readConfig(workerEnvironment(database, settings)).deliveryRetentionDays;
+    expect([read({}), read({ DELIVERY_RETENTION: '31d' }), read({ DELIVERY_RETENTION: '400d' })]).toEqual([
+      90, 31, 400,
+    ]);
+    for (const refused of ['30d', '1d', '0d', '90', 'ever'])
+      expect(() => read({ DELIVERY_RETENTION: refused }), refused).toThrow(/DELIVERY_RETENTION.* must be/);
   });
 });
 

@@ -60,8 +60,10 @@ async function record(run: Run, scenario: Scenario, seed: number): Promise<void>
     'workflowId' in kept
       ? kept.workflowId
       : workflowIdOf({ organizationId, webhookId, eventId: kept.eventId }, kept.round);
-  const handle = run.client.workflow.getHandle(workflowId);
-  if (!(await becomesTrue(async () => (await handle.describe()).status.name === 'COMPLETED', stepDeadlineMs, 100))) {
+  const handle = run.client.workflow.getHandle(workflowId, 'runId' in kept ? kept.runId : undefined);
+  const ends = ['COMPLETED', 'CONTINUED_AS_NEW'];
+  const hasEnded = async () => ends.includes((await handle.describe()).status.name);
+  if (!(await becomesTrue(hasEnded, stepDeadlineMs, 100))) {
     throw new Error(`the workflow of ${scenario.kind} did not end`);
   }
   const file = new URL(`histories/${scenario.kind}.json`, import.meta.url);

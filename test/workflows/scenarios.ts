@@ -1,7 +1,7 @@
-import type { Client } from '@temporalio/client';
+import type { Client, WorkflowHandle } from '@temporalio/client';
 import type { Pool } from 'pg';
 import { beginRoundSql } from '#domain/db/queries/claim-deliveries.ts';
-import { deliverQueue } from '#workflows/deliver-event/types.ts';
+import { type DeliverEventInput, deliverQueue } from '#workflows/deliver-event/types.ts';
 import type { SendTestInput } from '#workflows/send-test/types.ts';
 import type { Behaviour } from '../chaos/plan.ts';
 import { redeliveryScenarios } from './redelivery-scenarios.ts';
@@ -30,7 +30,7 @@ export interface Stage {
 export interface Scenario {
   /** Names the saved history. */
   kind: string;
-  run: (stage: Stage) => Promise<{ eventId: string; round: number } | { workflowId: string }>;
+  run: (stage: Stage) => Promise<{ eventId: string; round: number } | { workflowId: string; runId?: string }>;
 }
 
 /** The waits that every scenario runs with: short ones, one that stands for hours, and the end. */
@@ -38,7 +38,37 @@ export const scenarioSchedule = '500ms,500ms,20s,1s';
 
 const fail: Behaviour = { kind: 'answer', status: 500 };
 const accept: Behaviour = { kind: 'answer', status: 200 };
+type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
 const workflowOf = ({ webhookId }: Stage, eventId: string) => `delivery/${webhookId}/${eventId}`;
+
+/**
+ * Brings a delivery to its end in runs of a few events each: two failures and then a 2xx, one attempt in each run. A second round of a delivery that is done, as its workflow can be started by hand without the
+ * relay coming before. Returns the ids of all runs, from the first.
+ */
+async function continueTwice(stage: Stage): Promise<{ workflowId: string; runIds: string[] }> {
+  const { pool, client, organizationId, webhookId } = stage;
+  const eventId = await stage.makeEvent();
+  await stage.state('delivered');
+  stage.receive((nth) => (nth < 4 ? fail : accept));
+  await pool.query(
+    `update delivery set state = 'waiting', round = 2, started = true, settled_at = null, next_attempt_at = now() where webhook_id = $1`,
+    [webhookId],
+  );
+  const workflowId = `${workflowOf(stage, eventId)}/r2`;
+  const input: DeliverEventInput = {
+    ...{ organizationId, webhookId, eventId, round: 2, slow: false, type: 'client.started' },
+    ...{ delaysMs: [500, 500, 500], begunAtMs: Date.now(), firstAttempt: 'local', eventsPerRun: 5 },
+  };
+  const handle = await client.workflow.start('deliverEvent', { taskQueue: deliverQueue, workflowId, args: [input] });
+  await handle.result();
+  const runIds = [];
+  for (let runId: string | null | undefined = handle.firstExecutionRunId; runId; ) {
+    runIds.push(runId);
+    const { events }: History = await client.workflow.getHandle(workflowId, runId).fetchHistory();
+    runId = events?.at(-1)?.workflowExecutionContinuedAsNewEventAttributes?.newExecutionRunId;
+  }
+  return { workflowId, runIds };
+}
 
 /** Has a test event sent, or signatures checked, as `orgctl` asks for it. */
 async function sendTest({ client, organizationId, webhookId }: Stage, option: Partial<SendTestInput>) {
@@ -170,6 +200,31 @@ export const scenarios: readonly Scenario[] = [
       await stage.pool.query(beginRoundSql, [stage.organizationId, stage.webhookId, eventId, 1]);
       await stage.state('delivered');
       return { eventId, round: 2 };
+    },
+  },
+  {
+    kind: 'lost-at-the-last-attempt',
+    async run(stage) {
+      stage.receive((nth) => (nth < 5 ? fail : nth === 5 ? { kind: 'hang' } : accept));
+      const eventId = await stage.makeEvent();
+      await stage.attempts(5, 1);
+      await stage.killWorker();
+      await stage.state('delivered');
+      return { eventId, round: 1 };
+    },
+  },
+  {
+    kind: 'continued-as-new',
+    async run(stage) {
+      const { workflowId, runIds } = await continueTwice(stage);
+      return { workflowId, runId: runIds[1] ?? '' };
+    },
+  },
+  {
+    kind: 'delivered-after-continuing',
+    async run(stage) {
+      const { workflowId, runIds } = await continueTwice(stage);
+      return { workflowId, runId: runIds.at(-1) ?? '' };
     },
   },
   { kind: 'test-event', run: (stage) => sendTest(stage, {}) },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { defaultDelaysMs, parseSchedule } from '../../workflows/deliver-event/schedule.ts';
+import { defaultDelaysMs, parseSchedule, waitAfterOwnFaultMs } from '../../workflows/deliver-event/schedule.ts';
 
 describe('the schedule', () => {
   it('is thirteen attempts in about 72 hours', () => {
@@ -14,5 +14,14 @@ describe('the schedule', () => {
     for (const text of ['', '5', '5s,', '0s', '49h', '-1s', '1.5s', Array(51).fill('1s').join()]) {
       expect(() => parseSchedule(text), text).toThrow('must be waits separated by commas');
     }
+  });
+});
+
+describe('the wait after a fault of our own', () => {
+  it('is 15 s, doubles with each that follows, and ends at 10 minutes, with up to a tenth more', () => {
+    const waits = [0, 1, 2, 3, 4, 5, 6, 7, 5_000].map((before) => waitAfterOwnFaultMs(before, 0));
+    expect(waits).toEqual([15, 30, 60, 120, 240, 480, 600, 600, 600].map((seconds) => seconds * 1_000));
+    expect(waitAfterOwnFaultMs(0, 1)).toBe(16_500);
+    expect(waitAfterOwnFaultMs(9, 0.5)).toBe(630_000);
   });
 });

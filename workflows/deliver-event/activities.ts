@@ -8,14 +8,16 @@ import {
   recordLostSql,
   recordOutcomeSql,
 } from '#domain/db/queries/attempts.ts';
-import type {
-  AttemptInput,
-  AttemptResult,
-  Begun,
-  DeliveryActivities,
-  DeliveryKey,
-  LostAttemptInput,
-  UnderWay,
+import { waitAfterOwnFaultMs } from './schedule.ts';
+import {
+  type AttemptInput,
+  type AttemptResult,
+  attemptTimeoutMs,
+  type Begun,
+  type DeliveryActivities,
+  type DeliveryKey,
+  type LostAttemptInput,
+  type UnderWay,
 } from './types.ts';
 
 /** What one post came to, as the delivery's record needs it. */
@@ -89,8 +91,13 @@ export interface LostAttempt extends DeliveryKey {
  * it meanwhile: nothing new is started for the webhook.
  */
 const noPlaceWaitMs = { least: 1_000, most: 10_000 };
-/** The fault was ours. */
-const ownFaultWaitMs = 15_000;
+/**
+ * How often the schedule's last attempt is made again after it was lost. The receiver may never have had it, by our fault; but whatever kills the worker in each of them is not mended by a
+ * fifth, and the delivery must end at some time.
+ */
+const lostLastRepeats = 3;
+/** What is left of an attempt's time when its outcome is given up: as long as the news of it takes to Temporal. */
+const reserveMs = 2_000;
 const uniqueViolation = '23505';
 
 /** Makes the activities of deliveries, over the connections of the worker that runs them. */
@@ -98,6 +105,7 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
   const { pool, post, sign, onAttempt = () => {}, onLost = () => {}, onFault = () => {} } = deps;
 
   async function attemptDelivery(input: AttemptInput): Promise<AttemptResult | Begun> {
+    const giveUpAt = performance.now() + attemptTimeoutMs - reserveMs;
     const admitted = await admit(pool, input);
     if (admitted === null) return { kind: 'closed' };
     if (admitted.isBegun) return { kind: 'begun' };
@@ -113,8 +121,8 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
     };
     const startedAtMs = Date.now();
     const outcome = await post({ webhookId: input.webhookId, url, headers, body });
-    const result = resultOf(outcome, input.nextDelayMs);
-    await record({ ...input, number, headers }, outcome, result);
+    const result = resultOf(outcome, input);
+    await record({ ...input, number, headers }, outcome, result, giveUpAt);
     const { organizationId, webhookId, eventId, round } = input;
     const { status, cause, timingsMs } = outcome;
     onAttempt({
@@ -128,6 +136,7 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
     made: DeliveryKey & { number: number; headers: Record<string, string> },
     outcome: PostOutcome,
     result: AttemptResult,
+    giveUpAt: number,
   ): Promise<void> {
     const { organizationId, webhookId, eventId, number } = made;
     const follows = result.kind === 'delivered' || result.kind === 'exhausted' ? result.kind : 'waiting';
@@ -148,20 +157,22 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
       ...[keptBytes, answer, follows, waitMs, !ownFault && follows !== 'delivered'],
       JSON.stringify(made.headers),
     ];
-    await retriedWhileAway(() => pool.query({ name: 'recordOutcome', text: recordOutcomeSql, values }));
+    await retriedWhileAway(() => pool.query({ name: 'recordOutcome', text: recordOutcomeSql, values }), giveUpAt);
   }
 
   async function recordLostAttempt(input: LostAttemptInput): Promise<AttemptResult | UnderWay> {
-    const { organizationId, webhookId, eventId, round, nextDelayMs, lostAfterMs = 0 } = input;
-    const follows = nextDelayMs === null ? 'exhausted' : 'waiting';
-    const values = [organizationId, webhookId, eventId, round, follows, nextDelayMs, lostAfterMs];
+    const { organizationId, webhookId, eventId, round, lostAfterMs = 0 } = input;
+    const next = resultOfLoss(input);
+    const waitMs = 'waitMs' in next ? next.waitMs : null;
+    const follows = waitMs === null ? 'exhausted' : 'waiting';
+    const values = [organizationId, webhookId, eventId, round, follows, waitMs, lostAfterMs];
     const { rows } = await pool.query<LostRow>({ name: 'recordLost', text: recordLostSql, values });
     const row = rows[0];
     if (row?.underWayMs != null)
       return { kind: 'underWay', waitMs: Math.max(1, Math.ceil(lostAfterMs - row.underWayMs)) };
     if (row?.number != null && row.startedAtMs !== null)
       onLost({ organizationId, webhookId, eventId, round, number: row.number, startedAtMs: row.startedAtMs });
-    return resultOfLost(row, nextDelayMs);
+    return row?.closed ? next : resultUnlost(row, input.nextDelayMs);
   }
 
   /** Temporal keeps what a failed activity says, and no text of an error may get there: it could quote a value. */
@@ -181,10 +192,16 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
   return { attemptDelivery: withoutText(attemptDelivery), recordLostAttempt: withoutText(recordLostAttempt) };
 }
 
-/** How a round goes on after an attempt whose end Temporal never heard of. */
-function resultOfLost(row: LostRow | undefined, nextDelayMs: number | null): AttemptResult {
+/** How a round goes on after an attempt that was lost. */
+function resultOfLoss({ nextDelayMs, lostLast = lostLastRepeats }: LostAttemptInput): AttemptResult {
+  if (nextDelayMs !== null) return { kind: 'failed', waitMs: nextDelayMs };
+  if (lostLast >= lostLastRepeats) return { kind: 'exhausted' };
+  return { kind: 'postponed', waitMs: waitAfterOwnFaultMs(lostLast, Math.random()), because: 'lost' };
+}
+
+/** How a round goes on when no attempt of it is under way: the last one was never admitted, or only the news of its outcome was lost. */
+function resultUnlost(row: LostRow | undefined, nextDelayMs: number | null): AttemptResult {
   if (!row?.open) return { kind: 'closed' };
-  if (row.closed) return nextDelayMs === null ? { kind: 'exhausted' } : { kind: 'failed', waitMs: nextDelayMs };
   const dueInMs = row.dueInMs ?? 0;
   const isRecorded = dueInMs > 0 && nextDelayMs !== null;
   return isRecorded ? { kind: 'failed', waitMs: dueInMs } : { kind: 'postponed', waitMs: Math.max(dueInMs, 1_000) };
@@ -215,17 +232,20 @@ const noPlace: AdmittedRow = {
 const waitForPlaceMs = (lateMs: number): number =>
   Math.round(Math.min(Math.max(lateMs, noPlaceWaitMs.least), noPlaceWaitMs.most));
 
-function resultOf(outcome: PostOutcome, nextDelayMs: number | null): AttemptResult {
+function resultOf(outcome: PostOutcome, { nextDelayMs, ownFaults = 0 }: AttemptInput): AttemptResult {
   if (outcome.kind === 'delivered') return { kind: 'delivered' };
-  if (outcome.ownFault) return { kind: 'postponed', waitMs: ownFaultWaitMs };
+  if (outcome.ownFault)
+    return { kind: 'postponed', waitMs: waitAfterOwnFaultMs(ownFaults, Math.random()), because: 'ownFault' };
   if (nextDelayMs === null) return { kind: 'exhausted' };
   const floorMs = (outcome.retryAfterSeconds ?? 0) * 1000;
   return { kind: 'failed', waitMs: Math.max(nextDelayMs, floorMs) };
 }
 
-/** The answer is here and must not be forgotten because the database blinks: tried for five seconds, after which the attempt is closed as lost. */
-async function retriedWhileAway(write: () => Promise<unknown>): Promise<void> {
-  const giveUpAt = performance.now() + 5_000;
+/**
+ * The answer is here and must not be forgotten because the database is away: tried until `giveUpAt` (by `performance.now`), which leaves a failover nearly all of the attempt's time. Then the
+ * attempt is closed as lost, and one that was accepted is posted again.
+ */
+async function retriedWhileAway(write: () => Promise<unknown>, giveUpAt: number): Promise<void> {
   for (;;) {
     try {
       await write();

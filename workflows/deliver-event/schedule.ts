@@ -7,6 +7,20 @@ export const defaultDelaysMs: readonly number[] = [
   ...[1, 2, 4, 8, 12, 20, 24].map((hours) => hours * hourMs),
 ];
 
+/** Jitter on each wait: up to a tenth more, so that a receiver that comes back does not meet everything at once. */
+export const jitter = 0.1;
+
+const ownFaultWaitMs = { first: 15_000, most: 10 * minuteMs };
+
+/**
+ * How long a delivery waits after a fault of our own, in milliseconds: 15 s after the first, twice as long after each that follows it, 10 minutes at most, with the schedule's jitter. A fault may last for
+ * days, and each try is a row and a dozen events of history. `before` is how many such faults came right before; `random` is 0 to 1.
+ */
+export function waitAfterOwnFaultMs(before: number, random: number): number {
+  const waitMs = Math.min(ownFaultWaitMs.first * 2 ** before, ownFaultWaitMs.most);
+  return Math.round(waitMs * (1 + jitter * random));
+}
+
 const units: Record<string, number> = { ms: 1, s: 1_000, m: minuteMs, h: hourMs };
 
 /**

@@ -21,6 +21,20 @@ export interface DeliverEventInput extends DeliveryKey {
   begunAtMs?: number;
   /** Where the first attempt is made: `local` in the worker that has the workflow's first task, else by a task of its own. Absent in workflows that began before 2026-11-22. */
   firstAttempt?: 'local';
+  /** Where the run before stood that continued as this one; absent in a round's first run, whose first attempt is still to be made. */
+  progress?: DeliveryProgress;
+  /** A run continues as a new one at so many events of history, too, instead of only when Temporal suggests it (at about 4,000). For tests. */
+  eventsPerRun?: number;
+}
+
+/** What a round's workflow has behind it. */
+export interface DeliveryProgress {
+  /** Failed attempts; the next wait of the schedule is that of this number. */
+  failed: number;
+  /** Faults of ours in a row, since the receiver last had its chance. */
+  ownFaults: number;
+  /** How often the schedule's last attempt was lost. */
+  lostLast: number;
 }
 
 /** `closed`: the delivery was settled, cancelled or parked elsewhere, or another round took over. */
@@ -32,23 +46,31 @@ export interface AttemptInput extends DeliveryKey {
   nextDelayMs: number | null;
   /** Admitted only if its round has no attempt yet: whoever repeats it unseen gets `begun`. */
   onlyAsFirst?: boolean;
+  /** Faults of ours in a row before it, which make the wait after another one longer; absent: none. */
+  ownFaults?: number;
 }
 
 export interface LostAttemptInput extends AttemptInput {
   /** For how long an attempt must have been under way to count as lost; absent: any time, as whoever asks knows that nobody makes it any more. */
   lostAfterMs?: number;
+  /** How often the schedule's last attempt was lost before; absent when a worker of before asks, which would not count its repeats: it is not repeated. */
+  lostLast?: number;
 }
+
+/** For how long one attempt may take: the receiver has 10 s, the rest covers our own reads and writes. */
+export const attemptTimeoutMs = 20_000;
 
 /**
  * How an attempt ended. `failed` waits and goes to the schedule's next attempt; `postponed` (no free place, a fault of our own) waits and tries
- * the same one again, so that it does not use up the receiver's attempts.
+ * the same one again, so that it does not use up the receiver's attempts. `because` is absent when no place was free; `ownFault`: we could not try; `lost`: it was the schedule's last,
+ * and the process that made it died, so that the receiver may never have had it.
  */
 export type AttemptResult =
   | { kind: 'delivered' }
   | { kind: 'exhausted' }
   | { kind: 'closed' }
   | { kind: 'failed'; waitMs: number }
-  | { kind: 'postponed'; waitMs: number };
+  | { kind: 'postponed'; waitMs: number; because?: 'ownFault' | 'lost' };
 
 /** The round's first attempt was begun before, by whoever had this step of the workflow first; it may still be under way there. */
 export interface Begun {
@@ -66,7 +88,7 @@ export interface DeliveryActivities {
   attemptDelivery(input: AttemptInput): Promise<AttemptResult | Begun>;
   /**
    * Closes what a worker that died left under way, as `lost`, and says how to go on. An attempt that was never admitted (our database was away) does not use up one of the
-   * schedule; one whose outcome is on record already goes on from there.
+   * schedule; one whose outcome is on record already goes on from there. The schedule's last attempt is repeated a few times when it was lost, and only then exhausts the delivery.
    */
   recordLostAttempt(input: LostAttemptInput): Promise<AttemptResult | UnderWay>;
 }

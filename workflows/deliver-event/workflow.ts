@@ -4,6 +4,7 @@ import {
   defineQuery,
   defineSignal,
   isCancellation,
+  makeContinueAsNewFunc,
   patched,
   proxyActivities,
   proxyLocalActivities,
@@ -14,16 +15,20 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { priorityOfRetry } from './priority.ts';
+import { jitter } from './schedule.ts';
 import { stateAttribute } from './search-attributes.ts';
 import {
   type AttemptInput,
   type AttemptResult,
+  attemptTimeoutMs,
   type DeliverEventInput,
   type DeliveryActivities,
   type DeliveryEnd,
+  type DeliveryProgress,
   type DeliverySinks,
   deliverQueue,
   deliverSlowQueue,
+  type LostAttemptInput,
 } from './types.ts';
 
 /**
@@ -36,9 +41,7 @@ export const cancelSignal = defineSignal('cancel');
 /** What the workflow is at: `attempting`, or `waiting` with the attempts that failed so far. */
 export const stateQuery = defineQuery<{ state: 'attempting' | 'waiting'; failed: number }>('state');
 
-// The receiver has 10 s; the rest covers our own reads and writes. One try: an attempt that may have reached the receiver is never
-// repeated unseen, it is closed as lost and the next one is an attempt of its own.
-const attemptTimeoutMs = 20_000;
+// One try: an attempt that may have reached the receiver is never repeated unseen, it is closed as lost and the next one is an attempt of its own.
 const options = { startToCloseTimeout: attemptTimeoutMs, retry: { maximumAttempts: 1 } } as const;
 const prompt = proxyActivities<DeliveryActivities>({ ...options, taskQueue: deliverQueue });
 // In the worker that has the first task, as part of it: most deliveries end with their first attempt, and this spares them a task of the server's. A worker that dies in
@@ -56,19 +59,20 @@ const { recordLostAttempt } = proxyActivities<DeliveryActivities>({
   taskQueue: deliverSlowQueue,
   priority: priorityOfRetry,
 });
+/** Where an attempt is made. All but a round's first go by the slow queue, also those that a fault of ours postpones: they must not stand before news. */
+const places = { local, prompt, slow };
 const { delivery } = proxySinks<DeliverySinks>();
-
-/** Jitter on each wait: up to a tenth more, so that a receiver that comes back does not meet everything at once. */
-const jitter = 0.1;
 
 /** Posts one event to one webhook until it is accepted, the delivery is settled elsewhere, or the schedule ends. */
 export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEnd> {
-  const { delaysMs, slow: isFailing, type = null, begunAtMs = null, firstAttempt, ...round } = input;
+  const { delaysMs, slow: isFailing, type = null, begunAtMs = null, firstAttempt } = input;
+  const { organizationId, webhookId, eventId } = input;
+  const round = { organizationId, webhookId, eventId, round: input.round };
   const shown = showState();
   let wake = false;
   let cancelled = false;
   let waitingSinceMs: number | null = null;
-  let failed = 0;
+  let progress = input.progress ?? { failed: 0, ownFaults: 0, lostLast: 0 };
   setHandler(retryNowSignal, (waitingSinceBeforeMs) => {
     const isMeant = waitingSinceBeforeMs === undefined || (waitingSinceMs ?? Infinity) < waitingSinceBeforeMs;
     if (isMeant) wake = true;
@@ -76,32 +80,33 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEn
   setHandler(cancelSignal, () => {
     cancelled = true;
   });
-  setHandler(stateQuery, () => ({ state: waitingSinceMs === null ? 'attempting' : 'waiting', failed }));
+  setHandler(stateQuery, () => ({
+    state: waitingSinceMs === null ? 'attempting' : 'waiting',
+    failed: progress.failed,
+  }));
   const ended = (end: DeliveryEnd): DeliveryEnd => {
     shown.ended(end);
-    delivery.ended({ ...round, type, begunAtMs, end, failed });
+    delivery.ended({ ...round, type, begunAtMs, end, failed: progress.failed });
     return end;
   };
 
-  let isFirst = true;
+  let isFirst = input.progress === undefined;
   while (!cancelled) {
-    const delayMs = delaysMs[failed];
+    const delayMs = delaysMs[progress.failed];
     const nextDelayMs = delayMs === undefined ? null : Math.round(delayMs * (1 + jitter * Math.random()));
-    const attemptInput = { ...round, nextDelayMs };
     waitingSinceMs = null;
     // Forgotten before the attempt and not after it: an attempt that has failed is on record a moment before this code hears of it, and
     // whoever saw that record and asked for a retry must not be ignored.
     wake = false;
-    const isLocal = isFirst && firstAttempt === 'local' && !isFailing;
+    const where = isFirst && !isFailing ? (firstAttempt ?? 'prompt') : 'slow';
     isFirst = false;
-    const result = isLocal
-      ? await attempt(local, { ...attemptInput, onlyAsFirst: true })
-      : await attempt(failed === 0 && !isFailing ? prompt : slow, attemptInput);
+    const result = await attempt(where, { ...round, nextDelayMs }, progress);
     if (!isToBeContinued(result)) return ended(result.kind);
-    if (result.kind === 'failed') failed += 1;
+    progress = progressAfter(result, progress);
     waitingSinceMs = Date.now();
     shown.waiting();
     await condition(() => wake || cancelled, result.waitMs);
+    if (!cancelled && isLong(input)) await continueAsNew(input, progress);
   }
   return ended('closed');
 }
@@ -110,18 +115,48 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEn
  * One attempt, wherever these activities are made. One that ended without a word is closed as lost; one that somebody made before, and was not heard of, is theirs
  * for as long as an attempt may take, and then lost.
  */
-async function attempt(activities: DeliveryActivities, input: AttemptInput): Promise<AttemptResult> {
-  const result = await activities.attemptDelivery(input).catch((error: unknown) => {
+async function attempt(
+  where: keyof typeof places,
+  input: AttemptInput,
+  { ownFaults, lostLast }: DeliveryProgress,
+): Promise<AttemptResult> {
+  const onlyAsFirst = where === 'local' ? { onlyAsFirst: true } : {};
+  const attempted = places[where].attemptDelivery({ ...input, ...onlyAsFirst, ownFaults });
+  const result = await attempted.catch((error: unknown) => {
     if (!(error instanceof ActivityFailure) || isCancellation(error)) throw error;
     return null;
   });
   if (result !== null && result.kind !== 'begun') return result;
-  const { onlyAsFirst, ...lost } = input;
+  const lost: LostAttemptInput = { ...input, lostLast };
   for (;;) {
     const closed = await recordLostAttempt(result === null ? lost : { ...lost, lostAfterMs: attemptTimeoutMs });
     if (closed.kind !== 'underWay') return closed;
     await sleep(closed.waitMs);
   }
+}
+
+/** Only a failed attempt is one of the schedule; the receiver had its chance in it, so a fault of ours after it is the first in a row. */
+function progressAfter(result: ToBeContinued, { failed, ownFaults, lostLast }: DeliveryProgress): DeliveryProgress {
+  if (result.kind === 'failed') return { failed: failed + 1, ownFaults: 0, lostLast };
+  return {
+    failed,
+    ownFaults: ownFaults + (result.because === 'ownFault' ? 1 : 0),
+    lostLast: lostLast + (result.because === 'lost' ? 1 : 0),
+  };
+}
+
+/**
+ * Whether the history is to begin anew: Temporal ends a workflow at 51,200 events, which a fault of ours that lasts for weeks would come to, and each worker that takes a workflow over replays it from the start.
+ * Workflows of older workers went on after Temporal's suggestion, and what they did is kept.
+ */
+function isLong({ eventsPerRun = Number.POSITIVE_INFINITY }: DeliverEventInput): boolean {
+  const { continueAsNewSuggested, historyLength } = workflowInfo();
+  return (continueAsNewSuggested || historyLength >= eventsPerRun) && patched('continues-as-new');
+}
+
+/** Goes on as a new run under the same id, with the attempt that is due now. A signal that comes meanwhile makes Temporal ask again, so none is lost. */
+function continueAsNew(input: DeliverEventInput, progress: DeliveryProgress): Promise<never> {
+  return makeContinueAsNewFunc<typeof deliverEvent>()({ ...input, progress });
 }
 
 /**
@@ -132,7 +167,8 @@ async function attempt(activities: DeliveryActivities, input: AttemptInput): Pro
  */
 function showState() {
   const isShown = workflowInfo().typedSearchAttributes.get(stateAttribute) !== undefined;
-  let isWaiting = false;
+  // A run that goes on from another began with what that one showed.
+  let isWaiting = workflowInfo().typedSearchAttributes.get(stateAttribute) === 'waiting';
   const show = (value: 'waiting' | DeliveryEnd) => upsertSearchAttributes([{ key: stateAttribute, value }]);
   return {
     waiting(): void {
@@ -148,6 +184,8 @@ function showState() {
   };
 }
 
-function isToBeContinued(result: AttemptResult): result is Extract<AttemptResult, { waitMs: number }> {
+type ToBeContinued = Extract<AttemptResult, { waitMs: number }>;
+
+function isToBeContinued(result: AttemptResult): result is ToBeContinued {
   return result.kind === 'failed' || result.kind === 'postponed';
 }

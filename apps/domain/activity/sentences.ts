@@ -56,6 +56,13 @@ const deeds: Record<string, { title: string; tell: (entry: ActivityEntry, detail
   'webhook.change': { title: 'Changed a webhook', tell: (_, d) => say`Changed a webhook: ${list(d.changed)}` },
   'webhook.rotate_secret': { title: 'Rotated a signing secret', tell: () => say`Rotated a webhook’s signing secret` },
   'webhook.test': { title: 'Sent a test event', tell: (_, d) => say`Sent a test event (${text(d.eventType)})` },
+  'webhook.tested': {
+    title: 'Saw what came of a test event',
+    tell: (_, d) =>
+      d.delivered === true
+        ? [`Had a test event accepted (${text(d.eventType)})`]
+        : [`Had a test event that was not accepted (${text(d.eventType)}: ${text(d.cause)})`],
+  },
   'webhook.pause': { title: 'Paused a webhook', tell: () => say`Paused a webhook` },
   'webhook.park': { title: 'Parked a webhook', tell: () => say`Parked a webhook that had failed for too long` },
   'webhook.resume': { title: 'Resumed a webhook', tell: () => say`Resumed a webhook` },
@@ -119,12 +126,21 @@ const deeds: Record<string, { title: string; tell: (entry: ActivityEntry, detail
     title: 'Failed to sign in',
     tell: (_, d) => [`Failed to sign in: ${steps[text(d.step)] ?? 'what was given was wrong'}`],
   },
+  'sign_in.change_address': {
+    title: 'Changed an address to sign in with',
+    tell: (e) => say`Changed the address that ${member(e)} signs in with`,
+  },
+  'sign_in.release': {
+    title: 'Released an address',
+    tell: (e) => say`Took back the address that ${member(e)} signed in with; they enrol anew`,
+  },
   'factor.add': { title: 'Added a second factor', tell: (_, d) => [`Added ${factor(d)} as a second factor`] },
   'factor.remove': { title: 'Removed a second factor', tell: (_, d) => [`Removed ${factor(d)}`] },
   'recovery_codes.renew': { title: 'Renewed recovery codes', tell: () => say`Made new recovery codes` },
   'password.change': { title: 'Changed a password', tell: () => say`Changed their password` },
   'session.sign_out': { title: 'Signed out', tell: () => say`Signed out` },
   'session.end': { title: 'Ended a session', tell: () => say`Ended one of their sessions` },
+  'session.end_all': { title: 'Ended all sessions', tell: (e) => say`Ended all sessions of ${member(e)}` },
   'session.end_others': { title: 'Ended other sessions', tell: () => say`Ended their other sessions` },
   'activity.download': { title: 'Downloaded the log', tell: () => say`Downloaded lines of this log as CSV` },
   import: { title: 'Imported data', tell: (_, d) => say`Imported ${text(d.file)}` },

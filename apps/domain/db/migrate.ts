@@ -1,12 +1,23 @@
-import { Migrator } from '@mikro-orm/migrations';
+import { setTimeout as wait } from 'node:timers/promises';
+import { type Migration, Migrator } from '@mikro-orm/migrations';
 import { MikroORM } from '@mikro-orm/postgresql';
 import pg from 'pg';
 import { ormOptions } from './connect.ts';
 import { ensureLogin, type Login } from './logins.ts';
-import { currentMigration, migrations } from './migrations/index.ts';
+import { currentMigration, migrations as ours } from './migrations/index.ts';
 
 /** The advisory lock that migrators of one database wait for. Any constant will do; this one spells "orga" in ASCII. */
 const migrationLock = 0x6f726761;
+
+/**
+ * How long a migration waits for a lock before it gives everything back and rests. Whoever comes after it queues behind it, inserts of reads among them, and a read gives up after 5 s; so without this one forgotten
+ * transaction would stop every read for as long as it lasts.
+ */
+const lockTimeoutMs = 2_000;
+const lockRestMs = 5_000;
+/** About 3.5 minutes of trying; then the call fails, and the chart's Job tries again later. */
+const lockTries = 30;
+const lockNotAvailable = '55P03';
 
 export interface MigrateOptions {
   /** URL of the database's owner: it may create roles, schemas and tables. */
@@ -15,23 +26,37 @@ export interface MigrateOptions {
   logins: Login[];
   /** Told one line per step, for people. */
   report?: (line: string) => void;
+  /** Other migrations than ours, for tests. */
+  migrations?: readonly NamedMigration[];
+}
+
+/** A migration as the list has it. */
+export interface NamedMigration {
+  name: string;
+  class: typeof Migration & (new (...args: ConstructorParameters<typeof Migration>) => Migration);
 }
 
 /**
  * Brings a database from whatever it has (also nothing) to the current schema, and its logins up to date.
  *
  * Safe when two start at once: MikroORM's migrator takes no lock and the second would fail on its first statement, so a
- * connection of its own holds an advisory lock meanwhile. All pending migrations commit together or not at all.
+ * connection of its own holds an advisory lock meanwhile. Pending migrations commit together or not at all; one that says it is not transactional runs by itself, and so divides
+ * them. A lock that is not to be had within 2 s is tried for again, 30 times at most.
  *
  * @returns the names applied by this call, and the one the database has now.
  */
 export async function migrate(options: MigrateOptions): Promise<{ applied: string[]; current: string }> {
-  const report = options.report ?? (() => {});
-  const lock = new pg.Client({ connectionString: options.ownerUrl, application_name: 'org-api-migrate' });
+  const { ownerUrl, report = () => {}, migrations = ours } = options;
+  const lock = new pg.Client({ connectionString: ownerUrl, application_name: 'org-api-migrate' });
   await lock.connect();
   try {
     await lock.query('select pg_advisory_lock($1)', [migrationLock]);
-    const applied = await applyPending(options.ownerUrl, report);
+    const applied: string[] = [];
+    for (;;) {
+      const batch = await applyPatiently({ ownerUrl, report, migrations });
+      if (batch.length === 0) break;
+      applied.push(...batch);
+    }
     for (const login of options.logins) await ensureLogin(lock, login);
     return { applied, current: currentMigration };
   } finally {
@@ -39,26 +64,58 @@ export async function migrate(options: MigrateOptions): Promise<{ applied: strin
   }
 }
 
-async function applyPending(ownerUrl: string, report: (line: string) => void): Promise<string[]> {
-  const orm = await MikroORM.init({
-    ...ormOptions(ownerUrl),
-    extensions: [Migrator],
-    migrations: {
-      migrationsList: migrations,
-      tableName: 'schema_migration',
-      snapshot: false,
-      disableForeignKeys: false,
-    },
-  });
+type ApplyOptions = Required<Pick<MigrateOptions, 'ownerUrl' | 'report' | 'migrations'>>;
+
+/** `applyNext`, again when a lock was not to be had: nothing was changed then. */
+async function applyPatiently(options: ApplyOptions): Promise<string[]> {
+  for (let left = lockTries - 1; ; left -= 1) {
+    try {
+      return await applyNext(options);
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== lockNotAvailable || left === 0) throw error;
+      options.report(
+        `a transaction holds what the migration changes, for longer than ${lockTimeoutMs / 1000} s; nothing was changed, tried again in ${lockRestMs / 1000} s (${left} times more)`,
+      );
+      await wait(lockRestMs);
+    }
+  }
+}
+
+const isAlone = (migration: NamedMigration | undefined) => migration?.class.prototype.isTransactional() === false;
+
+/** Applies what is pending up to the next migration that runs by itself, or that one; none when nothing is. */
+async function applyNext({ ownerUrl, report, migrations }: ApplyOptions): Promise<string[]> {
+  const common = ormOptions(ownerUrl);
+  const open = (alone: boolean) =>
+    MikroORM.init({
+      ...common,
+      // A concurrent build waits for others without holding them up, and one that gave up would have to begin anew.
+      driverOptions: { ...common.driverOptions, ...(!alone && { lock_timeout: lockTimeoutMs }) },
+      extensions: [Migrator],
+      migrations: {
+        migrationsList: [...migrations],
+        tableName: 'schema_migration',
+        snapshot: false,
+        disableForeignKeys: false,
+        transactional: !alone,
+      },
+    });
+  const byName = new Map(migrations.map((migration) => [migration.name, migration]));
+  const looking = await open(false);
   try {
-    const pending = await orm.migrator.getPending();
-    if (pending.length === 0) return [];
-    report(
-      `applying ${pending.length} migration${pending.length === 1 ? '' : 's'}: ${pending.map((m) => m.name).join(', ')}`,
-    );
-    const done = await orm.migrator.up();
-    return done.map((m) => m.name);
+    const pending = (await looking.migrator.getPending()).map(({ name }) => name);
+    const firstAlone = pending.findIndex((name) => isAlone(byName.get(name)));
+    const next = firstAlone === 0 ? pending.slice(0, 1) : pending.slice(0, firstAlone === -1 ? undefined : firstAlone);
+    if (next.length === 0) return [];
+    report(`applying ${next.length} migration${next.length === 1 ? '' : 's'}: ${next.join(', ')}`);
+    if (firstAlone !== 0) return (await looking.migrator.up({ migrations: next })).map(({ name }) => name);
+    const orm = await open(true);
+    try {
+      return (await orm.migrator.up({ migrations: next })).map(({ name }) => name);
+    } finally {
+      await orm.close(true);
+    }
   } finally {
-    await orm.close(true);
+    await looking.close(true);
   }
 }

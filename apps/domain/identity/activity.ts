@@ -3,17 +3,26 @@ import { sql } from 'kysely';
 import type { Visitor } from './types.ts';
 
 /**
- * Something a person did with their own sign-in, told in the log of every organization they have not left: each of them trusts it.
+ * Something that was done with a person's sign-in, told in the log of every organization whose member they are: each of them trusts it. One that has invited them, or had
+ * suspended them before they accepted, is told nothing: anybody can invite any address.
+ * `by`: the person themself, or an operator, who is nobody in the line; `detail.memberId` then says whose it is.
  * `detail` holds kinds, names of factors and ids, never a password, code, token or address that was tried.
  */
 export async function recordPersonActivity(
   tx: EntityManager,
-  line: { personId: string; action: string; visitor: Visitor | null; detail?: Record<string, unknown> },
+  line: {
+    personId: string;
+    action: string;
+    visitor: Visitor | null;
+    detail?: Record<string, unknown>;
+    by?: 'person' | 'operator';
+  },
 ): Promise<void> {
-  const { personId, action, visitor, detail = null } = line;
+  const { personId, action, visitor, by = 'person' } = line;
+  const detail = by === 'operator' ? { memberId: personId, ...line.detail } : (line.detail ?? null);
   await sql`
     insert into activity (organization_id, person_id, action, address, detail)
-    select m.organization_id, m.person_id, ${action}, ${visitor?.address ?? null}::inet, ${detail === null ? null : JSON.stringify(detail)}::jsonb
-    from membership m where m.person_id = ${personId} and m.status <> 'left'
+    select m.organization_id, ${by === 'operator' ? sql`null` : sql`m.person_id`}, ${action}, ${visitor?.address ?? null}::inet, ${detail === null ? null : JSON.stringify(detail)}::jsonb
+    from membership m where m.person_id = ${personId} and m.accepted and m.status <> 'left'
     order by m.organization_id`.execute(tx.getKysely());
 }

@@ -20,7 +20,9 @@ import { hashOf } from './token.ts';
  * died counts too. Success takes the failures of its person from its network away. Above a limit each attempt waits for the one before it, 30 s, then twice as long each
  * time, 15 minutes at most; attempts refused while waiting do not count, so waiting always ends.
  *
- * Sessions that live are touched by none of this, and the step-up of each counts by itself: failing at the door cannot keep out who is in.
+ * Sessions that live are touched by none of this, and the step-up of each counts by itself: failing at the door cannot keep out who is in. A browser that its person has signed
+ * in with lately counts by itself too (known-browsers.ts): nobody who fails on purpose elsewhere keeps it out. From all other browsers together, a person with too many failures
+ * has one attempt in 15 minutes for as long as somebody goes on failing.
  */
 
 /** An attempt that may be made. It stays a failure unless `forgetFailures` follows. */
@@ -29,10 +31,13 @@ export interface Attempt {
   address: string | null;
 }
 
-/** Whose attempts are counted together: a password's by the address that was typed, known or not. */
-export const passwordSubject = (email: string) => hashOf(`password\0${email.trim().toLowerCase()}`);
+/** Whose attempts are counted together: a password's by the address that was typed, known or not, in the form that it is looked up by (`foldAddress`). */
+export const passwordSubject = (folded: string) => hashOf(`password\0${folded}`);
 /** Second factors at the door, for a person whose password was right. */
 export const factorSubject = (personId: string) => hashOf(`factor\0${personId}`);
+/** Passwords and second factors at the door from a browser that the person has signed in with. */
+export const browserSubject = (step: 'password' | 'factor', tokenHash: Buffer) =>
+  hashOf(`browser\0${step}\0${tokenHash.toString('hex')}`);
 /** Passwords and second factors asked for inside a session. */
 export const stepUpSubject = (sessionId: string) => hashOf(`step_up\0${sessionId}`);
 /** A one-time link's second factor. */

@@ -1,47 +1,61 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
-import { challengeMinutes } from './limits.ts';
+import { challengeMinutes, challengesPerSession } from './limits.ts';
 import { IdentityRefused } from './refused.ts';
 
 /** What a session waits for an answer to: kept here and not in the browser, so that each is answered once, and in its time. */
 
-export type ChallengePurpose = 'totp_setup' | 'passkey_setup' | 'passkey_use';
+export type PasskeyPurpose = 'passkey_setup' | 'passkey_use';
 
-interface Stored {
-  challenge: string | null;
-  totpSealed: Buffer | null;
-}
-
-/** Stores a challenge of a session; an older one for the same purpose is gone. */
+/**
+ * Stores what a session's passkeys are asked. The last five for a purpose wait at once, since each tab asks for itself: a second question must not void the first.
+ */
 export async function storeChallenge(
   tx: EntityManager,
-  { sessionId, purpose }: { sessionId: string; purpose: ChallengePurpose },
-  { challenge, totpSealed }: Stored,
+  { sessionId, purpose }: { sessionId: string; purpose: PasskeyPurpose },
+  challenge: string,
   now: Date,
 ): Promise<void> {
-  const expiresAt = new Date(now.getTime() + challengeMinutes * 60_000).toISOString();
   await sql`
-    insert into factor_challenge (session_id, purpose, expires_at, challenge, totp_sealed)
-    values (${sessionId}, ${purpose}, ${expiresAt}::timestamptz, ${challenge}, ${totpSealed})
-    on conflict (session_id, purpose) do update
-      set expires_at = excluded.expires_at, challenge = excluded.challenge, totp_sealed = excluded.totp_sealed`.execute(
-    tx.getKysely(),
-  );
+    with older as (
+      select challenge from passkey_challenge where session_id = ${sessionId} and purpose = ${purpose}
+      order by place desc offset ${challengesPerSession - 1}
+    ), forgotten as (
+      delete from passkey_challenge p using older o
+      where p.session_id = ${sessionId} and p.purpose = ${purpose} and p.challenge = o.challenge
+    )
+    insert into passkey_challenge (session_id, purpose, challenge, expires_at)
+    values (${sessionId}, ${purpose}, ${challenge}, ${endOf(now)}::timestamptz)`.execute(tx.getKysely());
 }
 
-/** Takes a challenge away; whoever comes second, or too late, finds none. Null then. */
+/** Takes away the challenge that an answer says it answers; whoever comes second, or too late, finds none. Null then, and for an answer to none of the session's. */
 export async function takeChallenge(
   tx: EntityManager,
-  { sessionId, purpose }: { sessionId: string; purpose: ChallengePurpose },
+  { sessionId, purpose }: { sessionId: string; purpose: PasskeyPurpose },
+  answered: string | null,
   now: Date,
-): Promise<Stored | null> {
-  const { rows } = await sql<Stored & { isLate: boolean }>`
-    delete from factor_challenge where session_id = ${sessionId} and purpose = ${purpose}
-    returning challenge, totp_sealed as "totpSealed", expires_at <= ${now.toISOString()}::timestamptz as "isLate"`.execute(
-    tx.getKysely(),
-  );
+): Promise<string | null> {
+  if (answered === null) return null;
+  const { rows } = await sql<{ isLate: boolean }>`
+    delete from passkey_challenge where session_id = ${sessionId} and purpose = ${purpose} and challenge = ${answered}
+    returning expires_at <= ${now.toISOString()}::timestamptz as "isLate"`.execute(tx.getKysely());
   const [found] = rows;
-  return found === undefined || found.isLate ? null : found;
+  return found === undefined || found.isLate ? null : answered;
+}
+
+/** Stores the sealed secret of an authenticator app that a session sets up; an older one is gone. */
+export async function storeTotpSetup(
+  em: EntityManager,
+  sessionId: string,
+  totpSealed: Buffer,
+  now: Date,
+): Promise<void> {
+  await sql`
+    insert into factor_challenge (session_id, purpose, expires_at, totp_sealed)
+    values (${sessionId}, 'totp_setup', ${endOf(now)}::timestamptz, ${totpSealed})
+    on conflict (session_id, purpose) do update set expires_at = excluded.expires_at, totp_sealed = excluded.totp_sealed`.execute(
+    em.getKysely(),
+  );
 }
 
 /** The secret of an authenticator app that is being set up; it stays for another try when the code was mistyped. Null when there is none. */
@@ -53,6 +67,17 @@ export async function findTotpSetup(em: EntityManager, sessionId: string, now: D
   );
   return rows[0]?.totpSealed ?? null;
 }
+
+/** Takes away the secret that was set up. False when it is gone already, or another has been begun with meanwhile. */
+export async function takeTotpSetup(tx: EntityManager, sessionId: string, totpSealed: Buffer): Promise<boolean> {
+  const { rows } = await sql`
+    delete from factor_challenge where session_id = ${sessionId} and purpose = 'totp_setup' and totp_sealed = ${totpSealed} returning session_id`.execute(
+    tx.getKysely(),
+  );
+  return rows.length > 0;
+}
+
+const endOf = (now: Date) => new Date(now.getTime() + challengeMinutes * 60_000).toISOString();
 
 export const setupOver = () =>
   new IdentityRefused('setup_over', 'This took too long, or was answered already. Start setting it up again.');

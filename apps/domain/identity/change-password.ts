@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { recordPersonActivity } from './activity.ts';
 import { admitAttempt, forgetFailures } from './attempts.ts';
+import { forgetBrowsers } from './known-browsers.ts';
 import { assertNewPassword, hashPassword, isPassword } from './password.ts';
 import { IdentityRefused } from './refused.ts';
 import { attemptOf } from './second-factor.ts';
@@ -52,6 +53,7 @@ export async function changePassword(
       where s.id = ${session.id} and s.person_id = changed.person_id returning s.id`.execute(tx.getKysely());
     if (rows.length === 0) throw sessionOver();
     await endSessions(tx, personId, session.id);
+    await forgetBrowsers(tx, personId, visitor.browser ?? null);
     await forgetFailures(tx, attempt);
     await recordPersonActivity(tx, { personId, action: 'password.change', visitor });
     return { token };

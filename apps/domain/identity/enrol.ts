@@ -3,10 +3,13 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
 import { brokenConstraint } from '../db/constraint.ts';
+import { lockOrganization } from '../organization/access.ts';
 import { recordPersonActivity } from './activity.ts';
 import { admitAttempt, enrolmentSubject, forgetFailures } from './attempts.ts';
 import { type EnrolmentRow, findEnrolmentRow } from './enrolment.ts';
 import { insertPasskey, insertTotp } from './factor-rows.ts';
+import { inviterStands } from './inviter.ts';
+import { forgetBrowsers, rememberBrowser } from './known-browsers.ts';
 import { getNewPasskey, passkeySetupOptions, type StoredPasskey } from './passkey.ts';
 import { assertNewPassword, hashPassword } from './password.ts';
 import { replaceRecoveryCodes } from './recovery-codes.ts';
@@ -26,9 +29,10 @@ export type FirstFactor =
   | { kind: 'totp'; code: string; name?: string }
   | { kind: 'passkey'; response: unknown; name?: string };
 
-/** Enrolled and signed in. `token` is the session's; `recoveryCodes` are shown once. */
+/** Enrolled and signed in. `token` is the session's, `browser` the one to know this browser by; `recoveryCodes` are shown once. */
 export interface Enrolled {
   token: string;
+  browser: string;
   personId: string;
   organizationId: string;
   recoveryCodes: string[];
@@ -106,14 +110,15 @@ export async function completeEnrolment(
         ...{ personId, action: enrolment.kind === 'recover' ? 'sign_in.recover' : 'sign_in.enrol', visitor },
         detail: { factor: factor.kind },
       });
-      return { token: session.token, personId, organizationId, recoveryCodes: codes };
+      const browser = await rememberBrowser(tx, { personId, known: visitor.browser ?? null }, now());
+      return { token: session.token, browser, personId, organizationId, recoveryCodes: codes };
     });
   } catch (error) {
     const constraint = brokenConstraint(error);
     if (constraint === 'sign_in_email_unique')
       throw new IdentityRefused(
         'email_taken',
-        'Somebody else signs in with this address. Ask for a link for another address.',
+        'Somebody else signs in with this address. Ask for a link for another one; or, if the address is yours, an operator can release it (orgctl person release-address).',
       );
     if (constraint === 'sign_in_pkey') throw signInFirst();
     throw error;
@@ -203,12 +208,16 @@ async function choose(em: EntityManager, { tokenHash }: EnrolmentRow, set: Retur
   if (rows.length === 0) throw linkOver();
 }
 
-/** The password as it was verified with: one chosen meanwhile, in another window, is another enrolment. */
-async function useUp(tx: EntityManager, { tokenHash, passwordHash }: EnrolmentRow): Promise<void> {
+/**
+ * The password as it was verified with: one chosen meanwhile, in another window, is another enrolment. And its maker as they are now: changes of members and roles wait
+ * until this transaction has ended.
+ */
+async function useUp(tx: EntityManager, { organizationId, tokenHash, passwordHash }: EnrolmentRow): Promise<void> {
+  await lockOrganization(tx, organizationId);
   const { rows } = await sql`
-    delete from enrolment where token_hash = ${tokenHash} and password_hash is not distinct from ${passwordHash} returning person_id`.execute(
-    tx.getKysely(),
-  );
+    delete from enrolment e
+    where e.token_hash = ${tokenHash} and e.password_hash is not distinct from ${passwordHash} and ${inviterStands}
+    returning e.person_id`.execute(tx.getKysely());
   if (rows.length === 0) throw linkOver();
 }
 
@@ -225,6 +234,7 @@ async function enter(tx: EntityManager, { organizationId, personId }: EnrolmentR
 /** A recovery begins anew: whoever has the old password or a factor of it is out. */
 async function forgetSignIn(tx: EntityManager, personId: string): Promise<void> {
   await endSessions(tx, personId);
+  await forgetBrowsers(tx, personId, null);
   await sql`delete from second_factor where person_id = ${personId}`.execute(tx.getKysely());
 }
 
@@ -246,7 +256,7 @@ async function writeSignIn(tx: EntityManager, enrolment: EnrolmentRow, passwordH
 const linkOver = () =>
   new IdentityRefused(
     'link_over',
-    'This link is over: it was used or replaced, or its 72 hours have passed. Ask for a new one.',
+    'This link is over: it was used or replaced, its 72 hours have passed, or whoever made it may no longer give what it would. Ask for a new one.',
   );
 
 const signInFirst = () =>

@@ -12,6 +12,8 @@ import {
   lockOrganization,
   type MemberRow,
 } from '../organization/access.ts';
+import { assertEmail } from './email.ts';
+import { inviterStands } from './inviter.ts';
 import { enrolmentHours } from './limits.ts';
 import { IdentityRefused } from './refused.ts';
 import { findTokenHash, hashOf, makeToken } from './token.ts';
@@ -22,7 +24,7 @@ import type { EnrolmentDetails, EnrolmentKind } from './types.ts';
  *
  * Whoever holds a link can become the person it is for, so making one is bound to what its maker could do anyway: it needs all that the member's roles give, and an
  * owner for an owner; a person who signs in already keeps their password and factors and enters with them (`join`); a person who is in other organizations too and has not
- * enrolled yet can be enrolled by an operator alone, and so can one who has lost password or factors (`recover`).
+ * enrolled yet can be enrolled by an operator alone, and so can one who has lost password or factors (`recover`). The same is asked again when the link is used.
  */
 
 export interface CreateEnrolment {
@@ -74,7 +76,7 @@ export async function createEnrolment(
   now: () => Date = () => new Date(),
 ): Promise<CreatedEnrolment> {
   const { organizationId, by } = input;
-  const email = readEmail(input.email);
+  const email = assertEmail(input.email);
   return em.fork().transactional(async (tx) => {
     await lockOrganization(tx, organizationId);
     await assertOrganization(tx, organizationId);
@@ -95,13 +97,17 @@ export async function createEnrolment(
         password_hash = null, totp_sealed = null, challenge = null`.execute(tx.getKysely());
     await recordActivity(tx, {
       ...{ organizationId, ...askerOf(by), action: 'member.invite' },
-      detail: { memberId: invitee.personId, kind, roleKeys: roles.map(({ key }) => key) },
+      // The organization reads it: whether somebody it has invited signs in here already is nothing that it may learn by inviting them.
+      detail: {
+        ...{ memberId: invitee.personId, roleKeys: roles.map(({ key }) => key) },
+        ...(kind === 'recover' ? { kind } : {}),
+      },
     });
     return { token, expiresAt, personId: invitee.personId, kind };
   });
 }
 
-/** What a link is for; null when it was used, replaced, is over or never was. */
+/** What a link is for; null when it was used, replaced, is over or never was, or when its maker could not make it any more. */
 export async function findEnrolment(em: EntityManager, token: string, now: Date): Promise<EnrolmentDetails | null> {
   const found = await findEnrolmentRow(em, token, now);
   if (found === null) return null;
@@ -136,15 +142,11 @@ export async function findEnrolmentRow(em: EntityManager, token: string, now: Da
     from enrolment e
     join organization o on o.id = e.organization_id
     join membership m on m.organization_id = e.organization_id and m.person_id = e.person_id
-    where e.token_hash = ${hash} and e.expires_at > ${now.toISOString()}::timestamptz`.execute(em.getKysely());
+    where e.token_hash = ${hash} and e.expires_at > ${now.toISOString()}::timestamptz and ${inviterStands}`.execute(
+    em.getKysely(),
+  );
   const [row] = rows;
   return row === undefined ? null : { ...row, expiresAt: new Date(row.expiresAt) };
-}
-
-function readEmail(text: string): string {
-  const email = text.trim();
-  if (/^[^\s@]+@[^\s@]+$/.test(email) && email.length <= 254) return email;
-  throw new IdentityRefused('email_malformed', 'That is no e-mail address; it looks like ada@example.org.');
 }
 
 async function assertOrganization(tx: EntityManager, organizationId: string): Promise<void> {
@@ -155,7 +157,7 @@ async function assertOrganization(tx: EntityManager, organizationId: string): Pr
 /** The member with the address, else whoever signs in with it, else somebody new. Members who left count only when nobody else has the address. */
 async function findInvitee(tx: EntityManager, organizationId: string, email: string): Promise<Invitee> {
   const { rows } = await sql<MemberRow & { signsIn: boolean; isElsewhere: boolean; signsInWith: boolean }>`
-    select p.id as "personId", m.name, m.email, m.title, m.status,
+    select p.id as "personId", m.name, m.email, m.title, m.status, m.accepted,
       array(select distinct permission from membership_role mr join role r on r.id = mr.role_id, unnest(r.permissions) as permission
         where mr.organization_id = m.organization_id and mr.person_id = m.person_id) as permissions,
       exists (select from membership_role mr join role r on r.id = mr.role_id
@@ -175,7 +177,7 @@ async function findInvitee(tx: EntityManager, organizationId: string, email: str
   if (candidates.length > 1)
     throw new IdentityRefused(
       'email_ambiguous',
-      'Several members have this address. Give each an address of their own first.',
+      'Several members have this address. Remove those whose it is not, and invite each of them with an address of their own.',
     );
   const [found] = candidates;
   if (found === undefined)
@@ -183,7 +185,7 @@ async function findInvitee(tx: EntityManager, organizationId: string, email: str
   if (rows.some(({ personId, signsInWith }) => signsInWith && personId !== found.personId))
     throw new IdentityRefused(
       'email_taken',
-      'Somebody else signs in with this address. Give the member another address first.',
+      'Somebody else signs in with this address. Invite the member with another one; or, if the address is theirs, have an operator release it (orgctl person release-address).',
     );
   const { signsIn, isElsewhere, personId } = found;
   return { personId, member: found.status === null ? null : found, signsIn, isElsewhere };

@@ -3,9 +3,17 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { recordPersonActivity } from './activity.ts';
 import { admitAttempt, forgetFailures } from './attempts.ts';
-import { findTotpSetup, setupOver, storeChallenge, takeChallenge } from './challenges.ts';
+import {
+  findTotpSetup,
+  setupOver,
+  storeChallenge,
+  storeTotpSetup,
+  takeChallenge,
+  takeTotpSetup,
+} from './challenges.ts';
 import { insertPasskey, insertTotp, listPasskeyRows } from './factor-rows.ts';
-import { getNewPasskey, passkeySetupOptions } from './passkey.ts';
+import { forgetBrowsers } from './known-browsers.ts';
+import { findAnsweredChallenge, getNewPasskey, passkeySetupOptions } from './passkey.ts';
 import { countRecoveryCodes, replaceRecoveryCodes } from './recovery-codes.ts';
 import { IdentityRefused } from './refused.ts';
 import { attemptOf, wrongCode } from './second-factor.ts';
@@ -41,8 +49,7 @@ export async function startTotp(
 ): Promise<{ secret: string; uri: string }> {
   assertSteppedUp(session, now());
   const secret = makeTotpSecret();
-  const stored = { challenge: null, totpSealed: sealTotp(secret, session.id, sealingKeys) };
-  await storeChallenge(em.fork(), { sessionId: session.id, purpose: 'totp_setup' }, stored, now());
+  await storeTotpSetup(em.fork(), session.id, sealTotp(secret, session.id, sealingKeys), now());
   return { secret, uri: totpUri(secret, session.email, relyingParty.name) };
 }
 
@@ -63,7 +70,7 @@ export async function addTotp(
   const step = findTotpStep(secret, code, now());
   if (step === null) throw wrongCode();
   return em.fork().transactional(async (tx) => {
-    if ((await takeChallenge(tx, { sessionId: session.id, purpose: 'totp_setup' }, now())) === null) throw setupOver();
+    if (!(await takeTotpSetup(tx, session.id, sealed))) throw setupOver();
     const id = randomUUIDv7();
     const { personId } = session;
     await insertTotp(tx, { id, personId, name, sealed: sealTotp(secret, id, sealingKeys), step }, now());
@@ -91,8 +98,7 @@ export async function startPasskey(
     known.map(({ credentialId }) => credentialId),
     party,
   );
-  const stored = { challenge: options.challenge, totpSealed: null };
-  await storeChallenge(em.fork(), { sessionId: session.id, purpose: 'passkey_setup' }, stored, now());
+  await storeChallenge(em.fork(), { sessionId: session.id, purpose: 'passkey_setup' }, options.challenge, now());
   return options;
 }
 
@@ -105,8 +111,8 @@ export async function addPasskey(
   now: () => Date = () => new Date(),
 ): Promise<{ id: string }> {
   assertSteppedUp(session, now());
-  const taken = await takeChallenge(em.fork(), { sessionId: session.id, purpose: 'passkey_setup' }, now());
-  const challenge = taken?.challenge ?? null;
+  const asked = { sessionId: session.id, purpose: 'passkey_setup' } as const;
+  const challenge = await takeChallenge(em.fork(), asked, findAnsweredChallenge(response), now());
   if (challenge === null) throw setupOver();
   const passkey = await getNewPasskey(response, challenge, party);
   return em.fork().transactional(async (tx) => {
@@ -145,6 +151,7 @@ export async function removeFactor(
       throw new IdentityRefused('last_factor', 'This is your only second factor. Add another one first.');
     await sql`delete from second_factor where id = ${found.id} and person_id = ${personId}`.execute(tx.getKysely());
     await endSessions(tx, personId, session.id);
+    await forgetBrowsers(tx, personId, visitor.browser ?? null);
     await recordPersonActivity(tx, {
       ...{ personId, action: 'factor.remove', visitor },
       detail: { factorId: found.id, kind: found.kind },

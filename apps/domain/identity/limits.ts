@@ -15,6 +15,8 @@ export const stepUpMinutes = 5;
 export const enrolmentHours = 72;
 /** How long a passkey's challenge, or an authenticator app's secret that is being set up, waits for its answer. */
 export const challengeMinutes = 10;
+/** Questions to a session's passkeys, for one purpose, that wait at once: one in each of so many tabs. */
+export const challengesPerSession = 5;
 
 /** Characters of a password, counted in code points (ASVS 6.2.1, 6.2.9). */
 export const passwordMinLength = 12;
@@ -31,11 +33,18 @@ export const personWindowHours = 24;
 export const networkWindowMinutes = 15;
 /** Failures of one person from one network in the window, above which each waits for the one before it. */
 export const failuresPerPersonAndNetwork = 10;
-/** The same from everywhere. Higher, so that whoever fails on purpose elsewhere does not make the person wait. */
+/** The same from everywhere. Higher, so that it takes many networks to make the person wait. */
 export const failuresPerPerson = 100;
 /** Failures from one network in its window, above which the same holds. */
 export const failuresPerNetwork = 50;
 /** The first such wait; each further failure doubles it. */
 export const firstWaitSeconds = 30;
-/** The longest wait: nobody is ever locked out for longer. */
+/**
+ * The longest wait between two attempts. Above the limits, attempts from all browsers that a person has not signed in with share these waits, so whoever goes on failing on
+ * purpose can keep those out for longer; a known browser, which counts by itself, they cannot.
+ */
 export const longestWaitSeconds = 900;
+/** A browser that its person has signed in with is known this long, counted from the last time. Source: OWASP, device cookies. */
+export const knownBrowserDays = 30;
+/** Known browsers a person has at most; the oldest is forgotten. */
+export const browsersPerPerson = 10;

@@ -91,6 +91,25 @@ export function findCredentialId(response: unknown): string | null {
   return typeof response.id === 'string' ? response.id : null;
 }
 
+/**
+ * The challenge that an answer says it answers, from what the authenticator has signed (`clientDataJSON`); null when the answer holds none. It only says which of ours to
+ * compare it with: the signature is verified over it.
+ */
+export function findAnsweredChallenge(response: unknown): string | null {
+  const inner = memberOf(response, 'response');
+  const encoded = memberOf(inner, 'clientDataJSON');
+  if (typeof encoded !== 'string') return null;
+  try {
+    const challenge = memberOf(JSON.parse(Buffer.from(encoded, 'base64url').toString()), 'challenge');
+    return typeof challenge === 'string' && /^[\w-]{1,200}$/.test(challenge) ? challenge : null;
+  } catch {
+    return null;
+  }
+}
+
+const memberOf = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+
 const expected = (challenge: string, { id, origin }: RelyingParty) => ({
   expectedChallenge: challenge,
   expectedOrigin: origin,

@@ -7,6 +7,7 @@ export type IdentityRefusal =
   | 'session_over'
   | 'second_factor_needed'
   | 'step_up_needed'
+  | 'no_such_sign_in'
   | 'no_such_session'
   | 'no_such_factor'
   | 'last_factor'

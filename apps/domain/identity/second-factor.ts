@@ -1,10 +1,18 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { recordPersonActivity } from './activity.ts';
-import { type Attempt, admitAttempt, factorSubject, forgetFailures, stepUpSubject } from './attempts.ts';
+import {
+  type Attempt,
+  admitAttempt,
+  browserSubject,
+  factorSubject,
+  forgetFailures,
+  stepUpSubject,
+} from './attempts.ts';
 import { storeChallenge, takeChallenge } from './challenges.ts';
 import { listPasskeyRows, listTotpRows, type TotpRow } from './factor-rows.ts';
-import { findCredentialId, getNewCounter, passkeyUseOptions, wrongPasskey } from './passkey.ts';
+import { findKnownBrowser, rememberBrowser } from './known-browsers.ts';
+import { findAnsweredChallenge, findCredentialId, getNewCounter, passkeyUseOptions, wrongPasskey } from './passkey.ts';
 import { countRecoveryCodes, takeRecoveryCode } from './recovery-codes.ts';
 import { IdentityRefused } from './refused.ts';
 import { recordSecondFactor } from './sessions.ts';
@@ -16,9 +24,10 @@ import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts'
  * each failure counts and leaves its line.
  */
 
-/** A second factor was accepted: the session's new token. */
+/** A second factor was accepted: the session's new token. `browser`: the token to know this browser by, when it has signed in; null for a step-up. */
 export interface SecondFactorPassed {
   token: string;
+  browser: string | null;
 }
 
 type Step = 'totp' | 'passkey' | 'recovery_code';
@@ -70,13 +79,12 @@ export async function startPasskeyUse(
   const known = await listPasskeyRows(em.fork(), session.personId);
   if (known.length === 0) throw new IdentityRefused('no_such_factor', 'You have no passkey here.');
   const options = await passkeyUseOptions(known, party);
-  const stored = { challenge: options.challenge, totpSealed: null };
-  await storeChallenge(em.fork(), { sessionId: session.id, purpose: 'passkey_use' }, stored, now());
+  await storeChallenge(em.fork(), { sessionId: session.id, purpose: 'passkey_use' }, options.challenge, now());
   return options;
 }
 
 /**
- * Accepts the answer of a passkey to the session's last challenge, which is used up by it, right or wrong.
+ * Accepts the answer of a passkey to one of the session's last challenges, which is used up by it, right or wrong.
  *
  * @throws IdentityRefused `wrong_passkey`, also for a late answer, another's passkey, or a counter that went back; `too_many_attempts`, `session_over`.
  */
@@ -88,9 +96,9 @@ export async function passPasskey(
   now: () => Date = () => new Date(),
 ): Promise<SecondFactorPassed> {
   // A transaction of its own, so that a wrong answer uses the challenge up too.
-  const challenge = await takeChallenge(em.fork(), { sessionId: session.id, purpose: 'passkey_use' }, now());
+  const purpose = { sessionId: session.id, purpose: 'passkey_use' } as const;
+  const asked = await takeChallenge(em.fork(), purpose, findAnsweredChallenge(response), now());
   const take = async (tx: EntityManager) => {
-    const asked = challenge?.challenge ?? null;
     const known = await listPasskeyRows(tx, session.personId);
     const passkey = known.find(({ credentialId }) => credentialId === findCredentialId(response));
     if (asked === null || passkey === undefined) return false;
@@ -130,7 +138,8 @@ async function pass(
   }: { session: Session; visitor: Visitor; step: Step; take: (tx: EntityManager) => Promise<boolean> },
   now: () => Date,
 ): Promise<SecondFactorPassed> {
-  const attempt = attemptOf(session, visitor);
+  const attempt =
+    session.state === 'full' ? attemptOf(session, visitor) : await attemptAtDoor(em, session, visitor, now());
   await admitAttempt(em, attempt, now());
   const { personId } = session;
   const passed = await em.fork().transactional(async (tx) => {
@@ -143,15 +152,22 @@ async function pass(
     await forgetFailures(tx, attempt);
     const action = session.state === 'full' ? 'sign_in.step_up' : 'sign_in.complete';
     await recordPersonActivity(tx, { personId, action, visitor, detail: { step, sessionId: session.id } });
-    return renewed;
+    const known = { personId, known: visitor.browser ?? null };
+    return { ...renewed, browser: session.state === 'full' ? null : await rememberBrowser(tx, known, now()) };
   });
   if (passed !== null) return passed;
   throw step === 'passkey' ? wrongPasskey() : wrongCode();
 }
 
-/** At the door a person's attempts count together; inside, those of each session, so that nobody outside can use them up. */
-export function attemptOf(session: Session, visitor: Visitor): Attempt {
-  const subject = session.state === 'full' ? stepUpSubject(session.id) : factorSubject(session.personId);
+/** Inside, the attempts of each session count together, so that nobody outside can use them up. */
+export const attemptOf = (session: Session, { address }: Visitor): Attempt => ({
+  ...{ subject: stepUpSubject(session.id), address },
+});
+
+/** At the door a person's attempts count together, but for those of each browser that they have signed in with. */
+async function attemptAtDoor(em: EntityManager, { personId }: Session, visitor: Visitor, at: Date): Promise<Attempt> {
+  const browserHash = await findKnownBrowser(em.fork(), personId, visitor.browser ?? null, at);
+  const subject = browserHash === null ? factorSubject(personId) : browserSubject('factor', browserHash);
   return { subject, address: visitor.address };
 }
 

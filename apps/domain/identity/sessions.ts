@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { recordPersonActivity } from './activity.ts';
+import { forgetBrowsers } from './known-browsers.ts';
 import {
   passwordPassedMinutes,
   sessionAbsoluteHours,
@@ -161,6 +162,7 @@ export async function endOtherSessions(em: EntityManager, session: Session, visi
   assertFull(session);
   return em.fork().transactional(async (tx) => {
     const ended = await endSessions(tx, session.personId, session.id);
+    await forgetBrowsers(tx, session.personId, visitor.browser ?? null);
     await recordPersonActivity(tx, {
       ...{ personId: session.personId, action: 'session.end_others', visitor },
       detail: { ended },

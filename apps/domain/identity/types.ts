@@ -7,6 +7,8 @@ export interface Visitor {
   address: string | null;
   /** As the browser says; cut to 300 characters when stored. */
   userAgent: string;
+  /** The token by which it is a browser that its person has signed in with (known-browsers.ts); null or left out: it has none. */
+  browser?: string | null;
 }
 
 /** Who the console is to a passkey: `id` is its host name, `origin` its scheme, host and port, `name` what the browser shows. */

@@ -21,6 +21,8 @@ export interface MemberRow {
   email: string;
   title: string | null;
   status: 'invited' | 'active' | 'suspended' | 'left';
+  /** Whether they have ever accepted their membership: a suspended member who has not was only invited. */
+  accepted: boolean;
   permissions: Permission[];
   isOwner: boolean;
 }
@@ -63,7 +65,7 @@ export async function findMember(
   personId: string,
 ): Promise<MemberRow | null> {
   const { rows } = await sql<MemberRow>`
-    select m.person_id as "personId", m.name, m.email, m.title, m.status,
+    select m.person_id as "personId", m.name, m.email, m.title, m.status, m.accepted,
       array(select distinct p from membership_role mr join role r on r.id = mr.role_id, unnest(r.permissions) as p
         where mr.organization_id = m.organization_id and mr.person_id = m.person_id) as permissions,
       exists (select from membership_role mr join role r on r.id = mr.role_id
@@ -96,16 +98,22 @@ export function assertHolds(actor: Actor, granted: readonly Permission[]): void 
 }
 
 /**
- * After a change that may have taken an owner away: one who can act is left. Call it under `lockOrganization`, before the transaction ends.
+ * After a change that may have taken an owner, `gone`, away: one who can act is left. Imported owners are active and cannot act before they have enrolled, so they stand
+ * in only for one who could not either. Call it under `lockOrganization`, before the transaction ends.
  *
  * @throws OrganizationRefused `last_owner`
  */
-export async function assertOwnerRemains(tx: EntityManager, organizationId: string): Promise<void> {
+export async function assertOwnerRemains(tx: EntityManager, organizationId: string, gone: string): Promise<void> {
   const { rows } = await sql`
     select m.person_id from membership m
     join membership_role mr on mr.organization_id = m.organization_id and mr.person_id = m.person_id
     join role r on r.id = mr.role_id and r.organization_id is null and r.key = 'owner'
-    where m.organization_id = ${organizationId} and m.status = 'active' limit 1`.execute(tx.getKysely());
+    where m.organization_id = ${organizationId} and m.status = 'active'
+      and (exists (select from sign_in i where i.person_id = m.person_id) or not exists (select from sign_in i where i.person_id = ${gone}))
+    limit 1`.execute(tx.getKysely());
   if (rows.length > 0) return;
-  throw new OrganizationRefused('last_owner', 'The last active owner cannot leave. Make somebody else an owner first.');
+  throw new OrganizationRefused(
+    'last_owner',
+    'The last active owner cannot leave. Make somebody else an owner first; who has not enrolled yet does not count.',
+  );
 }

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type RawBuilder, sql } from 'kysely';
+import { inviterStands } from '../identity/inviter.ts';
 import type { MemberRow } from './access.ts';
 import { bareWord, contains, type ListPage, pageOf } from './list-page.ts';
 import { OrganizationRefused } from './refused.ts';
@@ -25,9 +26,9 @@ export interface MemberListing {
   roles: HeldRole[];
   /** Keys of theirs that are neither revoked nor expired. */
   liveKeys: number;
-  /** Whether they have enrolled: have a password and a second factor. */
+  /** Whether they have enrolled: have a password and a second factor. Not told, so false, of who has not accepted their invitation, or has left. */
   hasEnrolled: boolean;
-  /** When they last gave a second factor, to sign in or to confirm a change. Null: never. */
+  /** When they last gave a second factor, to sign in or to confirm a change. Null: never, and not told as above. */
   lastSeenAt: Date | null;
 }
 
@@ -77,7 +78,7 @@ export async function listMembers(
   ];
   const { rows } = await sql<MemberListing>`
     with m as (
-      select m.organization_id, m.person_id, m.name, m.email, m.title, m.status from membership m
+      select m.organization_id, m.person_id, m.name, m.email, m.title, m.status, m.accepted from membership m
       where ${sql.join(conditions, sql` and `)} ${order('m')} limit ${sql.lit(pageSize + 1)}
     )
     select ${columns(now)} from m ${order('m')}`.execute(em.getKysely());
@@ -89,7 +90,7 @@ export interface MemberDetails extends MemberListing {
   isOwner: boolean;
   /** Families whose access is with them now. */
   activeGrants: number;
-  /** The one-time link that is on its way to them, while it works. */
+  /** The one-time link that is on its way to them, while it works: its maker could still make it. */
   link: { expiresAt: Date } | null;
 }
 
@@ -105,7 +106,7 @@ export async function getMemberDetails(
       (select count(*)::int from client_grant g where g.organization_id = m.organization_id and g.professional_id = m.person_id
         and g.status = 'active' and (g.ends_at is null or g.ends_at > now())) as "activeGrants",
       (select e.expires_at from enrolment e where e.organization_id = m.organization_id and e.person_id = m.person_id
-        and e.expires_at > ${now.toISOString()}::timestamptz) as "linkExpiresAt"
+        and e.expires_at > ${now.toISOString()}::timestamptz and ${inviterStands}) as "linkExpiresAt"
     from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`.execute(
     em.getKysely(),
   );
@@ -120,7 +121,11 @@ export async function getMemberDetails(
   };
 }
 
-/** Live keys have a place of the organization's 25 (0005), so counting them looks at 25 rows, however many keys there were. */
+/**
+ * Live keys have a place of the organization's 25 (0005), so counting them looks at 25 rows, however many keys there were.
+ * A sign-in is of the whole region: only an organization whose member its person is (has accepted, has not left) is told of it. Anybody can invite any address, and would else learn
+ * whether somebody uses it here.
+ */
 const columns = (now: Date): RawBuilder<unknown> => sql`
   m.person_id as "personId", m.name, m.email, m.title, m.status,
   (select coalesce(json_agg(json_build_object('id', r.id, 'key', r.key, 'name', r.name, 'isSystem', r.organization_id is null)
@@ -129,10 +134,10 @@ const columns = (now: Date): RawBuilder<unknown> => sql`
     where mr.organization_id = m.organization_id and mr.person_id = m.person_id) as roles,
   (select count(*)::int from api_key k where k.organization_id = m.organization_id and k.slot is not null and k.maker_id = m.person_id
     and (k.expires_at is null or k.expires_at > ${now.toISOString()}::timestamptz)) as "liveKeys",
-  exists (select from sign_in i where i.person_id = m.person_id) as "hasEnrolled",
-  greatest(
+  m.accepted and m.status <> 'left' and exists (select from sign_in i where i.person_id = m.person_id) as "hasEnrolled",
+  case when m.accepted and m.status <> 'left' then greatest(
     (select max(coalesce(f.last_used_at, f.created_at)) from second_factor f where f.person_id = m.person_id),
-    (select max(c.used_at) from recovery_code c where c.person_id = m.person_id)) as "lastSeenAt"`;
+    (select max(c.used_at) from recovery_code c where c.person_id = m.person_id)) end as "lastSeenAt"`;
 
 const withDates = <M extends MemberListing>(member: M): M => ({
   ...member,

@@ -45,7 +45,8 @@ export async function unassignRole(em: EntityManager, input: MemberRoleRequest):
       tx.getKysely(),
     );
     if (rows.length === 0) return;
-    if (isOwnerRole(role) && member.status === 'active') await assertOwnerRemains(tx, input.organizationId);
+    if (isOwnerRole(role) && member.status === 'active')
+      await assertOwnerRemains(tx, input.organizationId, input.personId);
     await record(tx, input, role, 'member.role_unassign');
   });
 }

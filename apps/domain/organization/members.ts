@@ -61,12 +61,12 @@ export async function suspendMember(em: EntityManager, input: MemberRequest): Pr
   });
 }
 
-/** Gives a suspended member back what their roles say, which the one who asks must hold. @throws OrganizationRefused `not_held` and others */
+/** Gives a suspended member back what their roles say, which the one who asks must hold. Who was suspended before they accepted their invitation is `invited` again, without a link. @throws OrganizationRefused `not_held` and others */
 export async function reinstateMember(em: EntityManager, input: MemberRequest): Promise<void> {
   await changing(em, input, 'member.reinstate', async (tx, member, actor) => {
     if (member.status !== 'suspended') throw wrongStatus('Only a suspended member can be reinstated.');
     assertHolds(actor, member.permissions);
-    await setStatus(tx, input, 'active');
+    await setStatus(tx, input, member.accepted ? 'active' : 'invited');
     return {};
   });
 }
@@ -122,7 +122,7 @@ async function setStatus(tx: EntityManager, { organizationId, personId }: Member
 
 /** An owner remains; the link that was on its way is void; sessions of a person with no organization end. */
 async function leaveNothingOpen(tx: EntityManager, { organizationId, personId }: MemberRequest, member: MemberRow) {
-  if (member.isOwner && member.status === 'active') await assertOwnerRemains(tx, organizationId);
+  if (member.isOwner && member.status === 'active') await assertOwnerRemains(tx, organizationId, personId);
   await sql`delete from enrolment where organization_id = ${organizationId} and person_id = ${personId}`.execute(
     tx.getKysely(),
   );

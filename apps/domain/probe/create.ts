@@ -69,7 +69,7 @@ async function takeOrganization(em: EntityManager, renew: boolean): Promise<stri
     const [known] = rows;
     if (known !== undefined && !renew)
       throw new ProbeRefused(
-        'There is a probe already, and its key cannot be shown again: use the Secret it was kept in, or add --renew to revoke that key and make everything anew.',
+        'There is a probe already, and its key cannot be shown again: use the Secret it was kept in, or add --renew yes to revoke that key and make everything anew.',
       );
     if (known !== undefined) return known.id;
     const id = randomUUIDv7();

@@ -16,3 +16,9 @@ export const parkAfterSeconds = 72 * 3_600;
 export const parkMinimumEvents = 2;
 /** Deliveries of one webhook that one statement parks, resumes or cancels, so that none is long; the sweep does the rest, as many a second. */
 export const deliveriesPerMend = 2_000;
+/** A settled delivery is kept for so many days at least: as long as its event can be sent again, and one more. */
+export const deliveryRetentionDaysAtLeast = redeliverableDays + 1;
+/** Settled deliveries, and events, that one statement forgets, so that none is long; the next second goes on. */
+export const deliveriesPerForgetting = 500;
+/** Test events, probes and checks of signatures that people have sent to one webhook within a minute. The design is silent: more than anybody looks at, and far too few to trouble a receiver. */
+export const testsPerMinute = 10;

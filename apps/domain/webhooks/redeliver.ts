@@ -43,7 +43,8 @@ export async function redeliverOne(
     if (row === undefined) throw webhookParked(); // a race: the sweep moves it within a second
     const { round, started } = row;
     const detail = { webhookId, eventId, round };
-    await recordActivity(tx, { organizationId, ...askerOf(by), action: 'delivery.redeliver', detail });
+    const action = onlyOpen ? 'delivery.retry' : 'delivery.redeliver';
+    await recordActivity(tx, { organizationId, ...askerOf(by), action, detail });
     await sql`select pg_notify('org_api_deliveries', '')`.execute(tx.getKysely());
     return { eventId, round, how: started ? 'retry_now' : 'queued' };
   });
@@ -67,7 +68,7 @@ function assertRedeliverable(
   if (found.state === 'waiting' && found.started && !canRetryNow) {
     throw new WebhookRefused(
       'delivery_open',
-      'The delivery is still being tried, and its next attempt can be hurried through Temporal only, which is not configured here.',
+      'The delivery is still being tried, and its next attempt cannot be hurried from here: sending is not connected.',
     );
   }
 }

@@ -13,6 +13,7 @@ export type WebhookRefusal =
   | 'too_many_webhooks'
   | 'overlap_out_of_range'
   | 'too_many_secrets'
+  | 'too_many_tests'
   | 'no_such_delivery'
   | 'delivery_cancelled'
   | 'delivery_open'

@@ -1,6 +1,6 @@
 /**
- * Whether a receiver verifies what it gets. `verified` takes both: a 2xx for what is signed correctly, and any other status for what is not. Where no status came,
- * nothing is proven. Source: design, section 6.
+ * Whether a receiver verifies what it gets. `verified` takes both: a 2xx for what is signed correctly, and a refusal of what is not. `no_answer`: nothing is proven, because no status came
+ * or one that says nothing of the signature. Source: design, section 6.
  */
 export type SignatureVerdict = 'verified' | 'accepts_bad_signatures' | 'refuses_good_signatures' | 'no_answer';
 
@@ -11,8 +11,16 @@ export const signatureVerdictSentences: Record<SignatureVerdict, string> = {
     'The receiver accepted a badly signed event, so anybody who knows its URL can make it believe anything: verify the signature before answering, and answer 400 when it is wrong.',
   refuses_good_signatures:
     'The receiver refused a correctly signed event: see that it has this webhook’s secret, verifies the body’s bytes before parsing them, and has the right time.',
-  no_answer: 'No status came, so nothing is proven: mend what the cause says, and check again.',
+  no_answer:
+    'Nothing is proven: what came was no status, or one that neither accepts nor refuses a signature, such as 429, 500 or a redirect. Mend what the cause says, and check again.',
 };
+
+/** Statuses of the 4xx that say that it comes at a bad time, and nothing of what came. */
+const badTimes: ReadonlySet<number> = new Set([408, 425, 429]);
+
+/** Whether a status refuses what was sent. A receiver that is busy, broken or elsewhere would answer the same to what is signed correctly. */
+export const isRefusal = (status: number | null): boolean =>
+  status !== null && status >= 400 && status < 500 && !badTimes.has(status);
 
 /** How a receiver took a post. `status` null: none came. */
 interface Taken {
@@ -22,8 +30,8 @@ interface Taken {
 
 /** The verdict on how both were taken; `bad` null when it was not sent, because the good one was not accepted and that settles it. */
 export function judgeSignatures(good: Taken, bad: Taken | null): SignatureVerdict {
-  if (good.status === null) return 'no_answer';
-  if (!good.delivered) return 'refuses_good_signatures';
-  if (bad === null || bad.status === null) return 'no_answer';
-  return bad.delivered ? 'accepts_bad_signatures' : 'verified';
+  if (!good.delivered) return isRefusal(good.status) ? 'refuses_good_signatures' : 'no_answer';
+  if (bad === null) return 'no_answer';
+  if (bad.delivered) return 'accepts_bad_signatures';
+  return isRefusal(bad.status) ? 'verified' : 'no_answer';
 }

@@ -1,9 +1,11 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
 import type { EventType } from '../contract/events.ts';
 import { askerOf } from '../keys/authority.ts';
-import { lockLivingWebhook, type WebhookRequest } from './access.ts';
+import { assertMayManageWebhooks, lockLivingWebhook, type WebhookRequest } from './access.ts';
+import { testsPerMinute } from './limits.ts';
 import { WebhookRefused } from './refused.ts';
 
 /** Made-up data of each type: ids that name nothing. */
@@ -34,7 +36,7 @@ export function makeTestEvent(type: EventType, organizationId: string, at: Date)
  *
  * @param askedType null: the first type the webhook is subscribed to.
  * @returns the type to send.
- * @throws WebhookRefused when the caller may not, the webhook is deleted, or it is not subscribed to the type.
+ * @throws WebhookRefused when the caller may not, the webhook is deleted, it is not subscribed to the type, or people have sent it 10 within a minute.
  */
 export function requestTest(em: EntityManager, request: WebhookRequest, askedType: string | null): Promise<EventType> {
   return requestPost(em, request, askedType, 'webhook.test');
@@ -44,7 +46,7 @@ export function requestTest(em: EntityManager, request: WebhookRequest, askedTyp
  * The same for a check whether the receiver verifies signatures: nothing else ever sends it a badly signed event. Whoever carries the check out records its verdict.
  *
  * @returns the type to send.
- * @throws WebhookRefused when the caller may not, or the webhook is deleted.
+ * @throws WebhookRefused when the caller may not, the webhook is deleted, or people have sent it 10 within a minute.
  */
 export function requestSignatureCheck(em: EntityManager, request: WebhookRequest): Promise<EventType> {
   return requestPost(em, request, null, 'webhook.verify');
@@ -65,8 +67,68 @@ function requestPost(
         `The webhook is not subscribed to that type; it is to ${eventTypes.join(', ')}.`,
       );
     }
+    if (request.by !== 'operator') await assertFewTests(tx, request);
     const { organizationId, webhookId, by } = request;
     await recordActivity(tx, { organizationId, ...askerOf(by), action, detail: { webhookId, eventType } });
     return eventType as EventType;
   });
+}
+
+/** The webhook's row is locked, so two at once are counted one after the other. @throws WebhookRefused when it was sent as many within a minute as it may be. */
+async function assertFewTests(tx: EntityManager, { organizationId, webhookId }: WebhookRequest): Promise<void> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::integer as count from activity a
+    where a.organization_id = ${organizationId} and a.action in ('webhook.test', 'webhook.verify') and a.status is null
+      and a.at > now() - interval '1 minute' and a.detail ->> 'webhookId' = ${webhookId}`.execute(tx.getKysely());
+  if ((rows[0]?.count ?? 0) < testsPerMinute) return;
+  throw new WebhookRefused(
+    'too_many_tests',
+    `${testsPerMinute} test events and checks were sent to this webhook within a minute, the most there can be. Wait a minute, and try again.`,
+  );
+}
+
+/** What came of a test event, as its line in the activity log keeps it: it is no delivery, so it is in no list of those. */
+export interface TestOutcome {
+  eventType: string;
+  eventId: string;
+  delivered: boolean;
+  /** HTTP status; null: none came. */
+  status: number | null;
+  cause: string;
+}
+
+/** Writes what came of a test event that somebody had sent. */
+export function recordTestOutcome(em: EntityManager, request: WebhookRequest, outcome: TestOutcome): Promise<void> {
+  const { organizationId, webhookId, by } = request;
+  const detail = { webhookId, ...outcome };
+  return em
+    .fork()
+    .transactional((tx) => recordActivity(tx, { organizationId, ...askerOf(by), action: 'webhook.tested', detail }));
+}
+
+/** Lines of an organization's test events that are looked at for those of one webhook. */
+const testsLookedAt = 500;
+
+/** The latest test events of a webhook, newest first. `at` is ISO text; `askedBy` null: an operator. @throws WebhookRefused when the caller may not. */
+export async function listTestOutcomes(
+  em: EntityManager,
+  { organizationId, webhookId, by }: WebhookRequest,
+  atMost: number,
+): Promise<(TestOutcome & { at: string; askedBy: string | null })[]> {
+  const fork = em.fork();
+  await assertMayManageWebhooks(fork, organizationId, by);
+  const { rows } = await sql<TestOutcome & { at: string; askedBy: string | null }>`
+    select to_json(a.at) #>> '{}' as at, coalesce(m.name, a.person_id) as "askedBy", a.detail ->> 'eventType' as "eventType", a.detail ->> 'eventId' as "eventId",
+      (a.detail ->> 'delivered')::boolean as delivered, (a.detail ->> 'status')::integer as status, a.detail ->> 'cause' as cause
+    from (
+      select a.at, a.id, a.person_id, a.detail from activity a
+      where a.organization_id = ${organizationId} and a.action = 'webhook.tested' and a.status is null
+      order by a.at desc, a.id desc
+      limit ${sql.lit(testsLookedAt)}
+    ) a
+    left join membership m on m.organization_id = ${organizationId} and m.person_id = a.person_id
+    where a.detail ->> 'webhookId' = ${webhookId}
+    order by a.at desc, a.id desc
+    limit ${atMost}`.execute(fork.getKysely());
+  return rows;
 }

@@ -4,7 +4,8 @@ import type { FollowedSettings } from './follow.ts';
 
 /**
  * Reads the files of followed settings again every few seconds, logs each change by the setting's name, and counts it. A value that is refused shows as `org_api_setting_refused` 1 until its file
- * holds one that can be used; the old value stays in use meanwhile. Polling, because a file that Kubernetes mounts is a link into a folder that is replaced as a whole, which file watchers miss.
+ * holds one that can be used; the old value stays in use meanwhile. `org_api_setting_read_timestamp_seconds` tells since when a value has been in use: once it is later than the change of a Secret at
+ * every process, all have the new value. It says nothing of the value, as a hash of a weak password would. Polling, because a file that Kubernetes mounts is a link into a folder that is replaced as a whole, which file watchers miss.
  *
  * `stop` may be called twice and before `start`.
  */
@@ -29,7 +30,17 @@ export function watchSettings(options: {
     labelNames,
     registers,
   });
-  for (const setting of followed.names) refused.set({ setting }, 0);
+  const readAt = new Gauge({
+    name: 'org_api_setting_read_timestamp_seconds',
+    help: 'When the value in use was read from its file, in seconds since 1970.',
+    labelNames,
+    registers,
+  });
+  for (const setting of followed.names) {
+    changes.inc({ setting }, 0); // a series that begins with its first change does not increase by it
+    refused.set({ setting }, 0);
+    readAt.setToCurrentTime({ setting });
+  }
   let timer: NodeJS.Timeout | undefined;
 
   function check(): void {
@@ -37,6 +48,7 @@ export function watchSettings(options: {
       onChanged: (setting) => {
         changes.inc({ setting });
         refused.set({ setting }, 0);
+        readAt.setToCurrentTime({ setting });
         log.info({ setting }, 'the setting was read again from its file');
       },
       onRefused: (setting, reason) => {

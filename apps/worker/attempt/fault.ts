@@ -1,4 +1,5 @@
-import type { FailureCause } from './outcome.ts';
+import type { Cause, FailureCause } from './outcome.ts';
+import type { HasRoute } from './route.ts';
 
 /** The phase of an attempt in which its connection ended. */
 export type Phase = 'connect' | 'tls' | 'answer';
@@ -19,7 +20,7 @@ const connectionCodes: Readonly<Record<string, FailureCause>> = {
   ...ownCodes,
   ECONNREFUSED: 'connection_refused',
   ETIMEDOUT: 'connection_timeout',
-  // A router near the receiver sends this when its host is down; our own lack of a route is ENETUNREACH.
+  // A router near the receiver sends this when its host is down. Our own lack of a route is ENETUNREACH, which a router may send too: `withProofOfOwnFault`.
   EHOSTUNREACH: 'host_unreachable',
   EHOSTDOWN: 'host_unreachable',
 };
@@ -80,6 +81,16 @@ function causeOfAll(errors: Error[], phase: Phase): FailureCause {
     causes[0] ??
     'connection_failed'
   );
+}
+
+/**
+ * The cause, once it is sure whose fault it was. ENETUNREACH is what our kernel says without a route, and as well what a router far away reported of the receiver's network: taken for ours, such a
+ * receiver's deliveries would be tried for ever. It is ours only if this machine has no route to other networks either; else it counts as the receiver's.
+ *
+ * Only IPv4 is asked about: for want of an IPv6 route the cause is `ipv6_only`, which is the receiver's already.
+ */
+export async function withProofOfOwnFault(cause: Cause, hasRoute: HasRoute): Promise<Cause> {
+  return cause === 'network_unreachable' && (await hasRoute(4)) ? 'host_unreachable' : cause;
 }
 
 /**

@@ -2,10 +2,11 @@ import { type AllowList, judgeAddress } from '#domain/webhooks/address/addresses
 import { judgeUrl, type Target } from '#domain/webhooks/address/url.ts';
 import { openConnection, secureConnection } from './connect.ts';
 import { type Exchange, exchange } from './exchange.ts';
-import { causeOfError } from './fault.ts';
+import { causeOfError, withProofOfOwnFault } from './fault.ts';
 import { type Cause, causeOfStatus, factsOf, type Outcome } from './outcome.ts';
 import type { Resolve } from './resolve.ts';
 import { parseRetryAfter } from './retry-after.ts';
+import { createHasRoute, type HasRoute } from './route.ts';
 
 /** One attempt. Defaults are the design's. */
 export interface Post {
@@ -19,6 +20,8 @@ export interface Post {
   keepBytes?: number;
   allow: AllowList;
   resolve: Resolve;
+  /** Asked when a connection failed as it does without a route. The kernel's routing table. */
+  hasRoute?: HasRoute;
   /** Unix time in ms, for dates in `Retry-After`; the deadline and the timings come from the process's own clock. */
   clock?: () => number;
   /** PEM of authorities that replace those Node trusts; for tests. */
@@ -45,7 +48,8 @@ export async function postOnce(post: Post): Promise<Outcome> {
     exchange: null,
   };
   try {
-    const cause = await attempt(post, progress, deadline.signal);
+    const claimed = await attempt(post, progress, deadline.signal);
+    const cause = await withProofOfOwnFault(claimed, post.hasRoute ?? createHasRoute());
     progress.timingsMs.total = since(startedAt);
     return conclude(cause, progress, (post.clock ?? Date.now)());
   } finally {

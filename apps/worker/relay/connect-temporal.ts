@@ -1,9 +1,10 @@
 import { isGrpcServiceError } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
+import type { TemporalServer } from '#runtime/settings/temporal.ts';
+import { connectionOptions, describeAway, describeRefusal, isRefusal } from '#workflows/connection.ts';
 
 export interface ConnectOptions {
-  address: string;
-  namespace: string;
+  server: TemporalServer;
   /** Ends the trying. */
   signal: AbortSignal;
   /** Told in a sentence, at every try, what keeps it from connecting and what to do. */
@@ -40,9 +41,10 @@ export async function connectToTemporal(options: ConnectOptions): Promise<Native
 }
 
 /** A connection, or what is wrong. */
-async function connectOnce({ address, namespace }: ConnectOptions): Promise<NativeConnection | string> {
-  const connection = await connect(address);
-  if (connection === null) return `Temporal does not answer at ${address}: start it, or correct TEMPORAL_ADDRESS`;
+async function connectOnce({ server }: ConnectOptions): Promise<NativeConnection | string> {
+  const { address, namespace } = server;
+  const connection = await connect(server);
+  if (typeof connection === 'string') return connection;
   try {
     await connection.withDeadline(Date.now() + tryTimeoutMs, () =>
       connection.workflowService.describeNamespace({ namespace }),
@@ -52,20 +54,39 @@ async function connectOnce({ address, namespace }: ConnectOptions): Promise<Nati
     await connection.close();
     if (isGrpcServiceError(error) && error.code === grpcNotFound)
       return `Temporal at ${address} has no namespace ${namespace}: make it (temporal operator namespace create --namespace ${namespace}), or correct TEMPORAL_NAMESPACE`;
+    if (isRefusal(error)) return describeRefusal(server);
     return `Temporal at ${address} does not answer for the namespace ${namespace}: see whether it is healthy and lets the worker in`;
   }
 }
 
-/** Null when there is none in time; one that comes later is closed. */
-async function connect(address: string): Promise<NativeConnection | null> {
-  const connecting = NativeConnection.connect({ address }).catch(() => null);
+/** What is wrong when there is none in time; one that comes later is closed. */
+async function connect(server: TemporalServer): Promise<NativeConnection | string> {
+  const connecting = NativeConnection.connect(connectionOptions(server)).catch(() => null);
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<'late'>((resolve) => {
     timer = setTimeout(() => resolve('late'), tryTimeoutMs);
   });
   const result = await Promise.race([connecting, late]);
   clearTimeout(timer);
-  if (result !== 'late') return result;
+  if (result !== null && result !== 'late') return result;
   void connecting.then((connection) => connection?.close()).catch(() => {});
-  return null;
+  return (
+    (await describeAway(server)) ??
+    `Temporal does not answer at ${server.address}: start it, or correct TEMPORAL_ADDRESS`
+  );
+}
+
+/** How often a key that changed in its file is handed to the connection. */
+const apiKeyEveryMs = 5_000;
+
+/** Keeps the API key of a connection as its file has it. Returns what ends that. */
+export function followApiKey(connection: NativeConnection, { apiKey }: TemporalServer): () => void {
+  if (!apiKey) return () => {};
+  let inUse = apiKey();
+  const timer = setInterval(() => {
+    if (apiKey() === inUse) return;
+    inUse = apiKey();
+    void connection.setApiKey(inUse);
+  }, apiKeyEveryMs).unref();
+  return () => clearInterval(timer);
 }

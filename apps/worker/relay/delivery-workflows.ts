@@ -15,6 +15,8 @@ import type { DeliverySearchAttributes } from './search-attributes.ts';
 export type RoundStatus = 'ended' | 'busy' | 'waiting';
 type Round = DeliveryKey & { round: number };
 
+/** Workflows that Temporal lists in one answer. */
+const pageSize = 500;
 const runningQuery = (before: Date) =>
   `WorkflowType = 'deliverEvent' AND ExecutionStatus = 'Running' AND StartTime < '${before.toISOString()}'`;
 
@@ -76,11 +78,11 @@ export function createDeliveryWorkflows(options: {
     cancel: ({ webhookId, eventId, round }: RunningRound): Promise<void> =>
       unlessGone(handleOf({ organizationId: '', webhookId, eventId, round }).signal('cancel')),
 
-    /** Every round whose workflow runs and began before `before`, in no order. */
-    async *listRunning(before: Date): AsyncGenerator<RunningRound> {
-      for await (const { workflowId } of client.workflow.list({ query: runningQuery(before) })) {
+    /** Every round whose workflow runs and began before `before`, the newest first, as Temporal lists what runs; `startedAtMs` is Unix time. */
+    async *listRunning(before: Date): AsyncGenerator<RunningRound & { startedAtMs: number }> {
+      for await (const { workflowId, startTime } of client.workflow.list({ query: runningQuery(before), pageSize })) {
         const round = parseWorkflowId(workflowId);
-        if (round !== null) yield round;
+        if (round !== null) yield { ...round, startedAtMs: startTime.getTime() };
       }
     },
   };

@@ -1,6 +1,6 @@
 import pg, { type Pool } from 'pg';
 import { type DatabaseUrl, urlNow } from '#domain/db/connect.ts';
-import { claimDeliveriesSql, recordStartedSql } from '#domain/db/queries/claim-deliveries.ts';
+import { claimDeliveriesSql, recordStartedSql, releaseClaimsSql } from '#domain/db/queries/claim-deliveries.ts';
 import type { DeliveryKey } from '#workflows/deliver-event/types.ts';
 import { createStartLanes, type HeldDelivery } from './start-lanes.ts';
 
@@ -138,13 +138,17 @@ export function createRelay(options: RelayOptions) {
   }
 
   function recordStarted(deliveries: ClaimedDelivery[]): Promise<unknown> {
-    const column = (name: 'organizationId' | 'webhookId' | 'eventId' | 'round') =>
-      deliveries.map((delivery) => delivery[name]);
-    return pool.query({
-      name: 'recordStarted',
-      text: recordStartedSql,
-      values: [column('organizationId'), column('webhookId'), column('eventId'), column('round')],
-    });
+    return pool.query({ name: 'recordStarted', text: recordStartedSql, values: columnsOf(deliveries) });
+  }
+
+  /** Gives claims back, so that another worker need not wait for the end of their leases. When that fails, it does. */
+  async function release(held: HeldDelivery[]): Promise<void> {
+    if (held.length === 0) return;
+    try {
+      await pool.query(releaseClaimsSql, columnsOf(held.map(({ delivery }) => delivery)));
+    } catch (cause) {
+      onError(cause);
+    }
   }
 
   async function listen(): Promise<void> {
@@ -183,15 +187,24 @@ export function createRelay(options: RelayOptions) {
       timer = setInterval(tick, pollEveryMs);
     },
     wake,
-    /** Claims nothing more and waits until all that is claimed is started. Safe to call twice, and before `start`. */
+    /**
+     * Claims nothing more, gives back what is claimed and not begun, and waits for the starts under way: hundreds of slow ones would take longer than a pod is given to end. Safe to call
+     * twice, and before `start`.
+     */
     async stop(): Promise<void> {
       stopped = true;
       clearInterval(timer);
       await working;
-      await lanes.drained();
+      await Promise.all([release(lanes.drop()), lanes.drained()]);
       await recording;
       await listener?.end().catch(() => {});
       listener = null;
     },
   };
+}
+
+/** Organizations, webhooks, events and rounds, each as an array. */
+function columnsOf(deliveries: ClaimedDelivery[]): unknown[][] {
+  const names = ['organizationId', 'webhookId', 'eventId', 'round'] as const;
+  return names.map((name) => deliveries.map((delivery) => delivery[name]));
 }

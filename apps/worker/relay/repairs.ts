@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { LostAttempt } from '#workflows/deliver-event/activities.ts';
-import { cancelUnowed } from './cancel-unowed.ts';
 import { type Reconciled, reconcile } from './reconciler.ts';
+import { sweepRunning } from './sweep.ts';
 import type { OpenTemporal } from './temporal.ts';
 
 /** How often overdue deliveries are looked for, in parts of the time after which they count as overdue: every 15 s with the default of 60 s. */
@@ -10,7 +10,7 @@ const reconcilesPerOverdue = 4;
 export interface RepairsOptions {
   pool: Pool;
   temporal: Pick<OpenTemporal, 'getStatus' | 'retryNow' | 'cancel' | 'listRunning'>;
-  /** How late a delivery is before it is looked after; workflows that run this long are asked for once in as much time. */
+  /** How late a delivery is before it is looked after; workflows that run this long are asked for once in as much time, by one worker of all. */
   overdueMs: number;
   onReconciled: (reconciled: Reconciled) => void;
   /** Told how many workflows that nobody owes any more were ended. */
@@ -27,15 +27,12 @@ export function createRepairs(options: RepairsOptions) {
   const { signal } = stopping;
   let timer: NodeJS.Timeout | undefined;
   let repairing: Promise<void> | null = null;
-  let rounds = 0;
 
   async function repair(): Promise<void> {
     try {
       onReconciled(await reconcile({ pool, getStatus, retryNow, overdueMs, signal, onLost }));
-      rounds += 1;
-      if (rounds % reconcilesPerOverdue > 0 || signal.aborted) return;
-      const running = listRunning(new Date(Date.now() - overdueMs));
-      onCancelled(await cancelUnowed({ pool, running, cancel, signal }));
+      if (signal.aborted) return;
+      onCancelled(await sweepRunning({ pool, listRunning, cancel, everyMs: overdueMs, signal }));
     } catch (cause) {
       onError(cause);
     }

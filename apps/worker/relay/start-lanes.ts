@@ -23,11 +23,8 @@ export function createStartLanes(start: (held: HeldDelivery) => Promise<void>) {
   const slow = createLane(paces.slow, start);
   return {
     add: (held: HeldDelivery): void => (held.delivery.slow ? slow : prompt).add(held),
-    /** Forgets what is not under way. Their leases end, and somebody claims them again. */
-    drop(): void {
-      prompt.drop();
-      slow.drop();
-    },
+    /** Forgets what is not under way, and returns it. Its leases end, and somebody claims it again. */
+    drop: (): HeldDelivery[] => [...prompt.drop(), ...slow.drop()],
     /** Resolves when all is started, or dropped. */
     async drained(): Promise<void> {
       await Promise.all([prompt.drained(), slow.drained()]);
@@ -82,7 +79,11 @@ function createLane(
       queued.set(webhookId, [...others, held]);
       fill();
     },
-    drop: () => queued.clear(),
+    drop(): HeldDelivery[] {
+      const dropped = [...queued.values()].flat();
+      queued.clear();
+      return dropped;
+    },
     drained: () => (underWay === 0 ? Promise.resolve() : new Promise<void>((resolve) => waiters.push(resolve))),
   };
 }

@@ -12,6 +12,7 @@ import {
   type WorkflowBundleWithSourceMap,
 } from '@temporalio/worker';
 import type { Logger } from '#runtime/log.ts';
+import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import {
   type DeliveryActivities,
   type DeliverySinks,
@@ -21,14 +22,12 @@ import {
 } from '#workflows/deliver-event/types.ts';
 import type { RedeliveryActivities } from '#workflows/redeliver/types.ts';
 import type { TestActivities } from '#workflows/send-test/types.ts';
-import { connectToTemporal } from './connect-temporal.ts';
+import { connectToTemporal, followApiKey } from './connect-temporal.ts';
 import { createDeliveryWorkflows } from './delivery-workflows.ts';
 import { openSearchAttributes } from './search-attributes.ts';
 import type { WorkerVersion } from './versions.ts';
 
-export interface TemporalOptions {
-  address: string;
-  namespace: string;
+export interface TemporalOptions extends TemporalServer {
   activities: DeliveryActivities & Partial<TestActivities & RedeliveryActivities>;
   delaysMs: readonly number[];
   /** Attempts under way at once, on the prompt queue and on the slow one. */
@@ -70,9 +69,10 @@ export function bundleWorkflows(): Promise<WorkflowBundleWithSourceMap> {
  * Resolves once Temporal answers, however long that takes. @throws the signal's reason when that came first.
  */
 export async function openTemporal(options: TemporalOptions) {
-  const { address, namespace, delaysMs, onProblem = () => {}, signal = new AbortController().signal } = options;
-  const connection = await connectToTemporal({ address, namespace, signal, onProblem });
+  const { namespace, delaysMs, onProblem = () => {}, signal = new AbortController().signal } = options;
+  const connection = await connectToTemporal({ server: options, signal, onProblem });
   if (connection === null) throw signal.reason;
+  const leaveApiKey = followApiKey(connection, options);
   const client = new Client({ connection, namespace });
   const attributes = await openSearchAttributes({ client, namespace, onProblem });
   const workers = await createWorkers(connection, options);
@@ -82,6 +82,7 @@ export async function openTemporal(options: TemporalOptions) {
   const close = async (): Promise<void> => {
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
     await running;
+    leaveApiKey();
     await connection.close();
   };
 

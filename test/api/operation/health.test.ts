@@ -1,4 +1,6 @@
 /** `/livez` and `/readyz`. Source: design, sections 5 and 8. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { expect, it } from 'vitest';
 import { makeKey } from '#domain/keys/format.ts';
 import { testKeySecrets } from '#test/secrets.ts';
@@ -54,6 +56,19 @@ it('say unready while draining, still alive, and every answer then closes its co
   for (const answer of [unready, alive, read]) expect(answer.headers.get('connection')).toBe('close');
   await stopped;
   await expect(api.get('/livez')).rejects.toThrow();
+});
+
+it('an idle connection is kept for longer than gateways keep theirs, and does not hold up the end', async () => {
+  const { database } = await setup();
+  const api = await startTestApi(database);
+  expect((await api.get('/livez')).headers.get('keep-alive')).toBe('timeout=620');
+  const idle = connect(Number(new URL(api.url).port), '127.0.0.1');
+  idle.write('GET /livez HTTP/1.1\r\nHost: api\r\n\r\n');
+  const [answer] = await once(idle.setEncoding('utf8'), 'data');
+  expect(answer).toMatch(/^HTTP\/1.1 200 .*Connection: keep-alive/s);
+  await Promise.all([once(idle, 'end'), api.stop()]);
+  const other = await startTestApi(database, { KEEP_ALIVE_SECONDS: '3700' });
+  expect((await other.get('/livez')).headers.get('keep-alive')).toBe('timeout=3700');
 });
 
 it('stop may be called twice', async () => {

@@ -117,6 +117,28 @@ it('a value that cannot be used is refused by name, in the log and a metric, and
   expect((await api.get(`/v1/orgs/${orgId}`, { key })).status).toBe(200);
 }, 60_000);
 
+// The gate of a rotation once read 0 for each pod's first one: a counter that appears as 1 has not increased.
+it('metrics tell when each value in use was read, and count from 0', async () => {
+  const { newLogin, start } = await setup();
+  const { api, secret, values } = await start((await newLogin()).url);
+  const page = async () => (await fetch(`${api.metricsUrl}/metrics`)).text();
+  const counts = figuresIn(await page(), 'org_api_setting_changes_total');
+  expect(counts).toEqual({ API_DATABASE_URL: 0, KEY_PEPPERS: 0, KEY_TAG_SECRETS: 0 });
+  const before = Date.now() / 1_000;
+  expect(Math.max(...Object.values(figuresIn(await page(), 'org_api_setting_read_timestamp_seconds')))).toBeLessThan(
+    before,
+  );
+
+  secret.replace({ ...values, KEY_PEPPERS: newPeppers, KEY_TAG_SECRETS: 'hunter2' });
+  await vi.waitFor(async () => {
+    expect(figuresIn(await page(), 'org_api_setting_changes_total')).toMatchObject({ KEY_PEPPERS: 1 });
+    expect(figuresIn(await page(), 'org_api_setting_refused')).toMatchObject({ KEY_TAG_SECRETS: 1 });
+  }, patient);
+  const readAt = figuresIn(await page(), 'org_api_setting_read_timestamp_seconds');
+  expect(readAt.KEY_PEPPERS).toBeGreaterThan(before);
+  expect(readAt.KEY_TAG_SECRETS).toBeLessThan(before); // the old value is still in use
+}, 60_000);
+
 /** A database, and an API whose secrets are mounted. */
 async function setup() {
   const { database, owner, make } = await setupDatabase();
@@ -184,5 +206,10 @@ const settingsOf = (lines: string[], message: string) =>
     .filter((line) => line.includes(message))
     .map((line) => (JSON.parse(line) as { setting: string }).setting)
     .sort();
+/** What the metrics page says of a metric with the label `setting`: setting → value. */
+function figuresIn(page: string, metric: string): Record<string, number> {
+  const found = page.matchAll(new RegExp(`^${metric}\\{setting="(\\w+)"\\} (\\S+)$`, 'gm'));
+  return Object.fromEntries([...found].map(([, setting = '', value]) => [setting, Number(value)]));
+}
 const changesIn = (lines: string[]) => settingsOf(lines, 'read again from its file');
 const refusalsIn = (lines: string[]) => settingsOf(lines, 'is refused; the old one');

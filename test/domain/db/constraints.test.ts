@@ -29,6 +29,11 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     'organization_slug_unique',
     `insert into organization (name, slug, kind, status) select name, slug, kind, status from organization`,
   ],
+  [
+    'a second row about the sweep of workflows',
+    'workflow_sweep_one_row',
+    `insert into workflow_sweep (id) values (false)`,
+  ],
   ['a member with an unknown status', 'membership_status_known', `update membership set status = 'gone'`],
   ['an own role that takes a system role’s key', 'role_system_key_reserved', `${insertRole('$org', 'owner')}`],
   ['a system role that is not one of the five', 'role_system_key_reserved', insertRole('null', 'auditor', '6')],

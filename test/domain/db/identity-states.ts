@@ -11,6 +11,10 @@ const session = (token = '01') => `
   values (${hash(token)}, '$user', 'password_passed', now(), now(), now() + interval '1 hour', '')`;
 const challenge = `${signIn}; ${session()};
   insert into factor_challenge (session_id, purpose, expires_at, challenge) select id, 'passkey_use', now(), 'x' from console_session`;
+const passkeyChallenge = `${signIn}; ${session()};
+  insert into passkey_challenge (session_id, purpose, expires_at, challenge) select id, 'passkey_use', now(), 'x' from console_session`;
+const browser = `${signIn};
+  insert into known_browser (token_hash, person_id, created_at, expires_at) values (${hash('01')}, '$user', now(), now() + interval '1 day')`;
 const enrolment = `
   insert into enrolment (organization_id, person_id, token_hash, kind, email, created_at, expires_at)
   values ('$org', '$user', ${hash('01')}, 'enrol', 'a@example.org', now(), now() + interval '1 hour')`;
@@ -77,6 +81,26 @@ export const wrongIdentityStates: [state: string, constraint: string, statement:
     'a passkey’s challenge without one',
     'factor_challenge_whole',
     `${challenge}; update factor_challenge set challenge = null`,
+  ],
+  [
+    'a passkey’s question for nothing known',
+    'passkey_challenge_purpose_known',
+    `${passkeyChallenge}; update passkey_challenge set purpose = 'totp_setup'`,
+  ],
+  [
+    'a browser’s token that is no hash',
+    'known_browser_token_length',
+    `${browser}; update known_browser set token_hash = 'x'`,
+  ],
+  [
+    'a browser of somebody who does not sign in',
+    'known_browser_sign_in',
+    `${browser}; insert into person (id) values ('other'); update known_browser set person_id = 'other'`,
+  ],
+  [
+    'a browser that is over when it is remembered',
+    'known_browser_ends',
+    `${browser}; update known_browser set expires_at = created_at`,
   ],
   ['a link of an unknown kind', 'enrolment_kind_known', `${enrolment}; update enrolment set kind = 'visit'`],
   ['a link for no address', 'enrolment_email_form', `${enrolment}; update enrolment set email = '@'`],

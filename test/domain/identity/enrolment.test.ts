@@ -7,9 +7,14 @@ import {
   startEnrolmentTotp,
 } from '#domain/identity/enrol.ts';
 import { createEnrolment, findEnrolment } from '#domain/identity/enrolment.ts';
-import { findSession } from '#domain/identity/sessions.ts';
+import { passTotp } from '#domain/identity/second-factor.ts';
+import { endOtherSessions, findSession } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
-import { removeMember, suspendMember } from '#domain/organization/members.ts';
+import { getMemberDetails, listMembers } from '#domain/organization/list-members.ts';
+import { assignRole, unassignRole } from '#domain/organization/member-roles.ts';
+import { reinstateMember, removeMember, suspendMember } from '#domain/organization/members.ts';
+import { changeRole } from '#domain/organization/roles.ts';
+import { systemRole } from '../organization/staff.ts';
 import { codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from './people.ts';
 
 const hourMs = 60 * minuteMs;
@@ -207,3 +212,154 @@ describe('who may make a link', () => {
     expect(rows).toEqual([{ codes: 10 }]);
   });
 });
+
+describe('an invitation that nobody has accepted', () => {
+  it('tells the organization nothing of its person: no sign-in, no address they come from, no last use, no kind of link (regression: all of them were told)', async () => {
+    const t = await setupPeople();
+    const victim = await t.enrol();
+    const here = await t.make.organization();
+    const boss = await t.make.member({ orgId: here, roleKey: 'owner' });
+    const by = { personId: boss.userId };
+    const invite = (email: string) => createEnrolment(t.em, { organizationId: here, email, by }, t.now);
+    const link = await invite(victim.email);
+    expect(link.personId).toBe(victim.personId);
+    const nobody = await invite('nobody@example.org');
+    t.pass(minuteMs);
+
+    const live = async () => {
+      await signIn(t.em, { email: victim.email, password: 'wrong wrong wrong', visitor }, t.now).catch(() => {});
+      const { token } = await signIn(t.em, { email: victim.email, password: goodPassword, visitor }, t.now);
+      const code = codeAt(victim.secret, t.now());
+      const full = await passTotp(t.em, await t.session(token), { code, visitor }, settings, t.now);
+      await endOtherSessions(t.em, await t.session(full.token), visitor);
+      t.pass(minuteMs);
+      return full.token;
+    };
+    const seen = async (personId: string) => {
+      const { hasEnrolled, lastSeenAt } = await getMemberDetails(t.em, here, personId, t.now());
+      const filter = { status: 'all', text: '', roleId: null } as const;
+      const listed = (await listMembers(t.em, here, filter, null, 20, t.now())).rows.find(
+        (m) => m.personId === personId,
+      );
+      expect(listed).toMatchObject({ hasEnrolled, lastSeenAt });
+      return { hasEnrolled, lastSeenAt };
+    };
+    const untold = { hasEnrolled: false, lastSeenAt: null };
+    await live();
+    expect(await seen(victim.personId)).toEqual(untold);
+    // Neither does an organization learn it by suspending and reinstating them, nor do they become a member by that.
+    const whom = { organizationId: here, personId: victim.personId, by };
+    await suspendMember(t.em, whom);
+    await live();
+    expect(await seen(victim.personId)).toEqual(untold);
+    await reinstateMember(t.em, whom);
+    let token = await live();
+    expect(await seen(victim.personId)).toEqual(untold);
+    expect((await t.session(token)).memberships.find(({ organizationId }) => organizationId === here)?.status).toBe(
+      'invited',
+    );
+    const lines = (await t.lines(here)).map(({ action, detail }) => [action, detail]);
+    expect(lines).toEqual([
+      ['member.invite', { memberId: victim.personId, roleKeys: ['member'] }],
+      ['member.invite', { memberId: nobody.personId, roleKeys: ['member'] }],
+      ['member.suspend', { memberId: victim.personId }],
+      ['member.reinstate', { memberId: victim.personId }],
+    ]);
+
+    // Once they have accepted it, they are told as of any member; once they have left, no more.
+    const again = await invite(victim.email);
+    await acceptEnrolment(t.em, await t.session(token), { token: again.token, visitor }, t.now);
+    token = await live();
+    expect(await seen(victim.personId)).toEqual({ hasEnrolled: true, lastSeenAt: expect.any(Date) });
+    expect((await t.lines(here)).map(({ action }) => action)).toContain('sign_in.complete');
+    await removeMember(t.em, whom);
+    expect(await seen(victim.personId)).toEqual(untold);
+  });
+});
+
+describe('a link whose maker could not make it any more', () => {
+  /** An organization with an owner, an administrator, and a link that the administrator made for somebody new, as far as the second factor. */
+  async function setupLink() {
+    const t = await setupPeople();
+    const orgId = await t.make.organization();
+    const boss = await t.make.member({ orgId, roleKey: 'owner' });
+    const admin = await t.make.member({ orgId, roleKey: 'admin' });
+    const input = { organizationId: orgId, email: 'bob@example.org', by: { personId: admin.userId } };
+    const link = await createEnrolment(t.em, input, t.now);
+    await setEnrolmentPassword(t.em, { token: link.token, password: goodPassword }, t.now);
+    const { secret } = await startEnrolmentTotp(t.em, link.token, settings, t.now);
+    const use = () => {
+      const factor = { kind: 'totp', code: codeAt(secret, t.now()) } as const;
+      return completeEnrolment(t.em, { token: link.token, factor, visitor }, settings, t.now);
+    };
+    const member = (personId: string) => ({ organizationId: orgId, personId, by: { personId: boss.userId } });
+    return { ...t, orgId, boss, admin, link, use, member };
+  }
+
+  it('enrols nobody as the owner that its member has become since (regression: whoever kept it did)', async () => {
+    const t = await setupLink();
+    const gained = { ...t.member(t.link.personId), roleId: systemRole.owner };
+    await assignRole(t.em, gained);
+    expect(await findEnrolment(t.em, t.link.token, t.now())).toBeNull();
+    expect((await getMemberDetails(t.em, t.orgId, t.link.personId, t.now())).link).toBeNull();
+    await expect(t.use()).rejects.toMatchObject({ reason: 'link_over' });
+    const { rows } = await t.owner.pool.query('select person_id from sign_in');
+    expect(rows).toEqual([]);
+    await unassignRole(t.em, gained);
+    await t.use();
+  });
+
+  it.each([
+    ['is removed', (t: Link) => removeMember(t.em, t.member(t.admin.userId))],
+    ['is suspended', (t: Link) => suspendMember(t.em, t.member(t.admin.userId))],
+    [
+      'has lost the role that let them',
+      (t: Link) => unassignRole(t.em, { ...t.member(t.admin.userId), roleId: systemRole.admin }),
+    ],
+  ])('is over when they have gone: who %s does not come back by it', async (_, lose) => {
+    const t = await setupLink();
+    await lose(t);
+    await expect(t.use()).rejects.toMatchObject({ reason: 'link_over' });
+  });
+
+  it('is over when an own role that it gives has grown beyond what they hold', async () => {
+    const t = await setupPeople();
+    const orgId = await t.make.organization();
+    const boss = await t.make.member({ orgId, roleKey: 'owner' });
+    const clerk = await t.make.member({ orgId, permissions: ['org.members.manage', 'org.read'] });
+    const clerks = { organizationId: orgId, roleId: clerk.roleId ?? '', by: { personId: boss.userId } };
+    const other = await t.make.member({ orgId, permissions: ['org.read'] });
+    const input = { organizationId: orgId, email: `${other.userId}@example.org`, by: { personId: clerk.userId } };
+    const { token } = await createEnrolment(t.em, input, t.now);
+    await changeRole(t.em, { ...clerks, roleId: other.roleId ?? '', permissions: ['org.read', 'org.keys.manage'] });
+    expect(await findEnrolment(t.em, token, t.now())).toBeNull();
+    await changeRole(t.em, { ...clerks, permissions: ['org.members.manage', 'org.read', 'org.keys.manage'] });
+    expect(await findEnrolment(t.em, token, t.now())).not.toBeNull();
+  });
+
+  it('used while its member becomes an owner comes first, or is over', async () => {
+    const t = await setupLink();
+    const gained = { ...t.member(t.link.personId), roleId: systemRole.owner };
+    const [used, assigned] = await Promise.allSettled([t.use(), assignRole(t.em, gained)]);
+    expect(assigned.status).toBe('fulfilled');
+    if (used.status === 'rejected') expect(used.reason).toMatchObject({ reason: 'link_over' });
+    const { rows } = await t.owner.pool.query('select person_id from sign_in');
+    expect(rows.length).toBe(used.status === 'fulfilled' ? 1 : 0);
+  });
+
+  it('does not let a person join who signs in already, either', async () => {
+    const t = await setupLink();
+    const person = await t.enrol();
+    const input = { organizationId: t.orgId, email: person.email, by: { personId: t.admin.userId } };
+    const { token } = await createEnrolment(t.em, input, t.now);
+    await assignRole(t.em, { ...t.member(person.personId), roleId: systemRole.owner });
+    await expect(acceptEnrolment(t.em, await t.session(person.token), { token, visitor }, t.now)).rejects.toMatchObject(
+      { reason: 'link_over' },
+    );
+  });
+});
+
+type Link = Awaited<ReturnType<typeof setupPeople>> & {
+  admin: { userId: string };
+  member: (personId: string) => { organizationId: string; personId: string; by: { personId: string } };
+};

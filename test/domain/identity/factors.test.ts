@@ -96,12 +96,48 @@ describe('a passkey', () => {
     for (const signing of wrong) await refused(t.key.sign(await start(), signing));
     await refused(other.sign(await start()));
     const older = await start();
-    await start();
+    for (let n = 0; n < 5; n += 1) await start(); // five wait at once
     await refused(t.key.sign(older));
     for (const nonsense of [null, 'x', {}, { id: t.key.id }, { id: t.key.id, response: {} }]) {
       await start();
       await refused(nonsense).catch(() => {}); // above ten failures the limit answers instead
     }
+  });
+
+  it('answers each of several tabs’ questions, in any order, each once (regression: a second question voided the first)', async () => {
+    const t = await setupPasskey();
+    const half = await t.half();
+    const [first, second, third] = [
+      await startPasskeyUse(t.em, half, party, t.now),
+      await startPasskeyUse(t.em, half, party, t.now),
+      await startPasskeyUse(t.em, half, party, t.now),
+    ];
+    const answer = (session: typeof half, { challenge }: typeof first) =>
+      passPasskey(t.em, session, { response: t.key.sign(challenge), visitor }, party, t.now);
+    const { token } = await answer(half, first);
+    const full = await t.session(token);
+    await answer(full, third);
+    await expect(answer(full, first)).rejects.toMatchObject({ reason: 'wrong_passkey' });
+    await answer(full, second);
+    // Of another session it answers nothing.
+    const strange = await startPasskeyUse(t.em, await t.half(), party, t.now);
+    await expect(answer(full, strange)).rejects.toMatchObject({ reason: 'wrong_passkey' });
+    // Setting one up, likewise.
+    const key = createAuthenticator();
+    const setup = await startPasskey(t.em, full, party, t.now);
+    await startPasskey(t.em, full, party, t.now);
+    await addPasskey(t.em, full, { response: key.register(setup.challenge), name: 'Phone', visitor }, party, t.now);
+    // A wrong answer uses up what it was to answer, and nothing else.
+    const [wrong, other] = [
+      await startPasskeyUse(t.em, full, party, t.now),
+      await startPasskeyUse(t.em, full, party, t.now),
+    ];
+    const forged = t.key.sign(wrong.challenge, { userVerified: false });
+    await expect(passPasskey(t.em, full, { response: forged, visitor }, party, t.now)).rejects.toMatchObject({
+      reason: 'wrong_passkey',
+    });
+    await expect(answer(full, wrong)).rejects.toMatchObject({ reason: 'wrong_passkey' });
+    await answer(full, other);
   });
 
   it('answers a challenge once, also twice at once, and in its time', async () => {

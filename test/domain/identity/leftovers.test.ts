@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
 import { eraseSignInLeftoversSql } from '#domain/db/queries/maintenance.ts';
 import { createEnrolment } from '#domain/identity/enrolment.ts';
-import { startTotp } from '#domain/identity/factors.ts';
+import { startPasskey, startTotp } from '#domain/identity/factors.ts';
 import { personWindowHours, sessionIdleMinutes } from '#domain/identity/limits.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
 import { settings, setupPeople, visitor } from './people.ts';
@@ -11,7 +11,11 @@ import { settings, setupPeople, visitor } from './people.ts';
 it('erases sessions that are over or idle, links, challenges and attempts that count no longer, and leaves the rest', async () => {
   const t = await setupPeople();
   const [living, idle, old] = [await t.enrol(), await t.enrol(), await t.enrol()];
-  for (const { token } of [living, idle, old]) await startTotp(t.em, await t.session(token), settings, t.now);
+  for (const { token } of [living, idle, old]) {
+    await startTotp(t.em, await t.session(token), settings, t.now);
+    await startPasskey(t.em, await t.session(token), settings.relyingParty, t.now);
+    await startPasskey(t.em, await t.session(token), settings.relyingParty, t.now);
+  }
   for (const email of ['new@example.org', 'old@example.org']) {
     await createEnrolment(t.em, { organizationId: living.orgId, email, by: 'operator' }, t.now);
     await signIn(t.em, { email, password: 'x', visitor }, t.now).catch(() => {});
@@ -27,6 +31,15 @@ it('erases sessions that are over or idle, links, challenges and attempts that c
     `update sign_in_attempt set at = now() - interval '24 hours' where id = (select min(id::text)::uuid from sign_in_attempt)`,
   );
 
+  await owner(
+    `update passkey_challenge set expires_at = now() where place = (select min(place) from passkey_challenge p join console_session s on s.id = p.session_id where s.person_id = $1)`,
+    [living.personId],
+  );
+  await owner(
+    `update known_browser set created_at = now() - interval '30 days', expires_at = now() where person_id = $1`,
+    [old.personId],
+  );
+
   const worker = await openDatabase({ url: t.database.urls.worker, applicationName: 'test', poolMax: 1 });
   try {
     await worker.pool.query(eraseSignInLeftoversSql, [sessionIdleMinutes, personWindowHours]);
@@ -35,7 +48,10 @@ it('erases sessions that are over or idle, links, challenges and attempts that c
   }
   const { rows } = await owner(
     `select (select array_agg(person_id) from console_session) as sessions, (select count(*)::int from factor_challenge) as challenges,
+       (select count(*)::int from passkey_challenge) as asked, (select count(*)::int from known_browser) as browsers,
        (select array_agg(email) from enrolment) as links, (select count(*)::int from sign_in_attempt) as attempts`,
   );
-  expect(rows).toEqual([{ sessions: [living.personId], challenges: 1, links: ['new@example.org'], attempts: 1 }]);
+  expect(rows).toEqual([
+    { sessions: [living.personId], challenges: 1, asked: 1, browsers: 2, links: ['new@example.org'], attempts: 1 },
+  ]);
 });

@@ -103,16 +103,16 @@ describe('a session', () => {
       elsewhere,
       person.personId,
     ]);
-    await t.make.member({ orgId: person.orgId }); // an owner remains
+    await t.enrol({ orgId: person.orgId }); // an owner remains
     const by = 'operator' as const;
     await suspendMember(t.em, { organizationId: person.orgId, personId: person.personId, by });
     expect((await t.session(person.token)).memberships.map(({ organizationId }) => organizationId)).toEqual([
       elsewhere,
     ]);
-    await t.make.member({ orgId: elsewhere });
+    await t.enrol({ orgId: elsewhere });
     await removeMember(t.em, { organizationId: elsewhere, personId: person.personId, by });
     expect(await findSession(t.em, person.token, t.now())).toBeNull();
-    const { rows } = await t.owner.pool.query('select id from console_session');
+    const { rows } = await t.owner.pool.query('select id from console_session where person_id = $1', [person.personId]);
     expect(rows).toEqual([]);
 
     const other = await t.enrol();

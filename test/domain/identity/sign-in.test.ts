@@ -1,14 +1,16 @@
 /** Signing in: two steps, limits, and nothing that tells who is known. Source: issue of the console, point 1; OWASP ASVS 5.0, V6. */
 import { argon2Sync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { factorSubject, passwordSubject } from '#domain/identity/attempts.ts';
 import { listFactors } from '#domain/identity/factors.ts';
 import { passRecoveryCode, passTotp } from '#domain/identity/second-factor.ts';
 import { endOtherSessions, findSession, listSessions } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
+import type { Visitor } from '#domain/identity/types.ts';
 import { codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from './people.ts';
 
 type People = Awaited<ReturnType<typeof setupPeople>>;
-const elsewhere = { ...visitor, address: '198.51.100.9' };
+const elsewhere: Visitor = { ...visitor, address: '198.51.100.9' };
 
 const enter = (t: People, email: string, password = goodPassword, from = visitor) =>
   signIn(t.em, { email, password, visitor: from }, t.now);
@@ -176,6 +178,29 @@ describe('failed attempts', () => {
     expect(await outcomeOf(enter(t, person.email, goodPassword, elsewhere))).toBe('in');
   });
 
+  it('count alike however the address is spelt that finds the person (regression: İ for i was another address to the limits, and the same person to the look-up)', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    const email = `iii@${person.personId.replaceAll('_', '-')}.example`;
+    await t.owner.pool.query('update sign_in set email = $1', [email]);
+    // What is one address is PostgreSQL's to say, by its locale: every spelling that it takes for this one.
+    const letters = ['i', 'I', 'İ', 'ı', 'Ｉ', 'ｉ', 'І'];
+    const spellings = letters.flatMap((a) =>
+      letters.flatMap((b) => letters.map((c) => email.replace('iii', a + b + c))),
+    );
+    const { rows } = await t.owner.pool.query<{ text: string }>(
+      'select text from unnest($1::text[]) with ordinality as given (text, place) where lower(text) = lower($2) order by place desc',
+      [spellings, email],
+    );
+    const same = rows.map(({ text }) => text);
+    expect(new Set(same.map((text) => text.toLowerCase())).size).toBeGreaterThan(1);
+    const tried = Array.from({ length: 40 }, (_, n) => same[n % same.length] ?? email);
+    const outcomes = [];
+    for (const text of tried) outcomes.push(await outcomeOf(enter(t, text, 'wrong wrong wrong')));
+    expect(outcomes.filter((outcome) => outcome === 'wrong_credentials').length).toBe(10);
+    for (const text of same.slice(0, 5)) expect(await outcomeOf(enter(t, text))).toBe('too_many_attempts');
+  });
+
   it('of the second factor count by themselves, and a right password does not forgive them', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
@@ -187,6 +212,85 @@ describe('failed attempts', () => {
     t.pass(29_000);
     const code = codeAt(person.secret, t.now());
     expect(await outcomeOf(passTotp(t.em, half, { code, visitor }, settings, t.now))).toBe('too_many_attempts');
+  });
+});
+
+describe('a browser that its person has signed in with', () => {
+  /** 110 failures from as many networks, as they are counted: each further attempt waits 15 minutes for the one before it. */
+  const attack = (t: People, subject: Buffer) =>
+    t.owner.pool.query(
+      `insert into sign_in_attempt (subject, network, at) select $1, format('198.51.%s.1', n)::inet::cidr, $2 from generate_series(1, 110) as n`,
+      [subject, t.now()],
+    );
+  const signInFully = async (t: People, person: { email: string; secret: string }, from: typeof visitor) => {
+    t.pass(minuteMs);
+    const { token } = await enter(t, person.email, goodPassword, from);
+    const code = codeAt(person.secret, t.now());
+    return passTotp(t.em, await t.session(token), { code, visitor: from }, settings, t.now);
+  };
+
+  it('lets them in while somebody fails on purpose from everywhere (regression: that kept an owner out for as long as it went on)', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    const home = { ...visitor, address: '192.0.2.50' };
+    const { browser } = await signInFully(t, person, home);
+    expect(browser).toMatch(/^[\w-]{43}$/);
+    await attack(t, passwordSubject(person.email));
+    const known = { ...home, browser };
+    expect(await outcomeOf(enter(t, person.email, goodPassword, home))).toBe('too_many_attempts'); // as anybody
+    const next = await signInFully(t, person, known);
+    expect(next.browser).not.toBe(browser);
+    // Each sign-in renews it; the token before is nothing any more.
+    expect(await outcomeOf(enter(t, person.email, goodPassword, known))).toBe('too_many_attempts');
+    expect(await outcomeOf(enter(t, person.email, goodPassword, { ...home, browser: next.browser }))).toBe('in');
+    const { rows } = await t.owner.pool.query(`select string_agg(b::text, '') as everything from known_browser b`);
+    expect(rows[0].everything).not.toContain(next.browser);
+  });
+
+  it('lets them give the second factor too, when somebody who has the password fails at it', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    const { browser } = await signInFully(t, person, elsewhere);
+    await attack(t, factorSubject(person.personId));
+    t.pass(minuteMs);
+    const give = async (from: typeof visitor) => {
+      const { token } = await enter(t, person.email, goodPassword, from);
+      const code = codeAt(person.secret, t.now());
+      return outcomeOf(passTotp(t.em, await t.session(token), { code, visitor: from }, settings, t.now));
+    };
+    expect(await give({ ...visitor, address: '192.0.2.51' })).toBe('too_many_attempts');
+    expect(await give({ ...elsewhere, browser })).toBe('in');
+  });
+
+  it('has limits of its own, is no other person’s, and is known for 30 days, until what they sign in with changes', async () => {
+    const t = await setupPeople();
+    const [person, other] = [await t.enrol(), await t.enrol()];
+    const { browser } = await signInFully(t, person, elsewhere);
+    const from = { ...elsewhere, browser };
+    for (let n = 0; n < 10; n += 1)
+      expect(await outcomeOf(enter(t, person.email, 'wrong wrong wrong', from))).toBe('wrong_credentials');
+    expect(await outcomeOf(enter(t, person.email, goodPassword, from))).toBe('too_many_attempts');
+    expect(await outcomeOf(enter(t, person.email, goodPassword, elsewhere))).toBe('in'); // it has used up nobody else's
+    for (let n = 0; n < 10; n += 1) await outcomeOf(enter(t, other.email, 'wrong wrong wrong', elsewhere));
+    expect(await outcomeOf(enter(t, other.email, goodPassword, from))).toBe('too_many_attempts'); // of the other it is unknown
+    const known = async () =>
+      (await t.owner.pool.query('select count(*)::int as n from known_browser where person_id = $1', [person.personId]))
+        .rows[0].n;
+    t.pass(31 * 24 * 60 * minuteMs);
+    for (let n = 0; n < 10; n += 1) await outcomeOf(enter(t, person.email, 'wrong wrong wrong', elsewhere));
+    expect(await outcomeOf(enter(t, person.email, goodPassword, from))).toBe('too_many_attempts');
+    for (let n = 0; n < 14; n += 1) {
+      t.pass(15 * minuteMs);
+      await signInFully(t, person, { ...visitor, address: `203.0.114.${n}` });
+    }
+    expect(await known()).toBe(10);
+    t.pass(15 * minuteMs);
+    const { token, browser: last } = await signInFully(t, person, visitor);
+    const session = await t.session(token);
+    await endOtherSessions(t.em, session, { ...visitor, browser: last });
+    expect(await known()).toBe(1);
+    await endOtherSessions(t.em, session, visitor);
+    expect(await known()).toBe(0);
   });
 });
 

@@ -5,6 +5,7 @@ import { getRoleListing, listRoles } from '#domain/organization/list-roles.ts';
 import { assignRole, unassignRole } from '#domain/organization/member-roles.ts';
 import { changeMember, reinstateMember, removeMember, suspendMember } from '#domain/organization/members.ts';
 import { changeRole, createRole, deleteRole } from '#domain/organization/roles.ts';
+import { setupPeople } from '../identity/people.ts';
 import { outcomes, setupStaff, systemRole } from './staff.ts';
 
 type Staff = Awaited<ReturnType<typeof setupStaff>>;
@@ -141,6 +142,31 @@ describe('changing a member', () => {
     await reinstateMember(t.em, asked(t, t.boss, second));
     await removeMember(t.em, asked(t, t.boss, t.boss));
     expect(await t.statusOf(t.boss.userId)).toBe('left');
+  });
+});
+
+describe('an owner who has not enrolled', () => {
+  it('is none who could act: the last one who signs in stays, until another has enrolled (regression: an imported owner was enough)', async () => {
+    const t = await setupPeople();
+    const ada = await t.enrol({ roleKey: 'owner' });
+    const imported = await t.make.member({ orgId: ada.orgId, roleKey: 'owner' });
+    const self = { organizationId: ada.orgId, personId: ada.personId, by: { personId: ada.personId } };
+    for (const deed of [
+      () => removeMember(t.em, self),
+      () => suspendMember(t.em, { ...self, by: 'operator' }),
+      () => unassignRole(t.em, { ...self, roleId: systemRole.owner }),
+    ])
+      await expect(deed()).rejects.toMatchObject({
+        reason: 'last_owner',
+        message: expect.stringContaining('who has not enrolled yet does not count'),
+      });
+    // The imported one may go: who could not act takes nothing away.
+    const bo = await t.enrol({ orgId: ada.orgId, roleKey: 'owner' });
+    await removeMember(t.em, { ...self, personId: imported.userId });
+    await removeMember(t.em, self);
+    await expect(
+      removeMember(t.em, { organizationId: ada.orgId, personId: bo.personId, by: { personId: bo.personId } }),
+    ).rejects.toMatchObject({ reason: 'last_owner' });
   });
 });
 

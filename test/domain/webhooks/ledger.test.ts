@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type AdmittedRow, admitAttemptSql, recordLostSql, recordOutcomeSql } from '#domain/db/queries/attempts.ts';
+import { readLedgerSql } from '#domain/db/queries/ledger.ts';
 import { redeliverOneSql } from '#domain/db/queries/redeliveries.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { deleteWebhook, pauseWebhook, resumeWebhook } from '#domain/webhooks/park.ts';
@@ -56,7 +57,7 @@ async function setupLedger({ settled = true } = {}) {
 
 const whole = {
   ...{ obligations: 20, delivered: 5, waiting: 2, parked: 0, exhausted: 3, cancelled: 10 },
-  ...{ difference: 0, overdue: 0 },
+  ...{ difference: 0, missing: 0, surplus: 0, overdue: 0, stuck: 0 },
 };
 
 describe('the ledger', () => {
@@ -164,6 +165,112 @@ describe('the ledger', () => {
   });
 });
 
+describe('what is late', () => {
+  /** Ten attempts under way at a receiver that hangs, and thirty deliveries of the same webhook that wait, all late. */
+  async function setupHanging() {
+    const world = await setupWebhooks();
+    const { pool, database } = world;
+    const worker = openPool(database.urls.worker, 1);
+    const orgId = await world.make.organization();
+    const webhookId = await world.rows.webhook({ orgId });
+    await world.rows.grants(orgId, 40);
+    const events = (await world.rows.deliveries(webhookId)).map(({ event_id }) => event_id);
+    const admit = async (from: number, to: number) => {
+      for (const eventId of events.slice(from, to))
+        await worker.query(admitAttemptSql, [orgId, webhookId, eventId, 1, false, false]);
+    };
+    const late = () =>
+      pool.query(`update delivery set next_attempt_at = now() - interval '2 minutes' where state = 'waiting'`);
+    await admit(0, 10);
+    await late();
+    return {
+      ...{ ...world, worker, orgId, webhookId, admit, late },
+      figures: async () => {
+        const { overdue, stuck, difference } = await readLedger(worker);
+        return { overdue, stuck, difference };
+      },
+      /** As if all that has happened to attempts had happened so much earlier. */
+      shift: (interval: string) =>
+        pool.query(
+          'update delivery_attempt set started_at = started_at - $1::interval, finished_at = finished_at - $1::interval',
+          [interval],
+        ),
+      /** The attempts under way fail, as those of a receiver that hangs do after ten seconds. */
+      fail: async () => {
+        await pool.query(
+          `update delivery_attempt set finished_at = now(), cause = 'timeout' where finished_at is null`,
+        );
+        await pool.query('update webhook set failing_since = coalesce(failing_since, now())');
+      },
+    };
+  }
+
+  it('is overdue and not stuck while a receiver that hangs takes its webhook’s ten places, at every moment of that', async () => {
+    const t = await setupHanging();
+    expect(await t.figures()).toEqual({ overdue: 40, stuck: 0, difference: 0 });
+    await t.fail(); // all places are free for a moment, until its retries ask for them again
+    expect(await t.figures()).toEqual({ overdue: 40, stuck: 0, difference: 0 });
+    await t.shift('55 seconds');
+    expect(await t.figures()).toEqual({ overdue: 40, stuck: 0, difference: 0 });
+  });
+
+  it('is not stuck either behind a receiver that is slow and accepts, nor behind the one place of a webhook that was just resumed', async () => {
+    const t = await setupHanging();
+    await t.pool.query(`update delivery_attempt set finished_at = now(), status = 204, cause = 'accepted'`);
+    expect(await t.figures()).toMatchObject({ overdue: 40, stuck: 0 });
+    await t.shift('2 minutes');
+    await t.admit(10, 11);
+    await t.late();
+    expect(await t.figures()).toMatchObject({ overdue: 40, stuck: 40 });
+    await t.pool.query('update webhook set ramp = 1');
+    expect(await t.figures()).toMatchObject({ overdue: 40, stuck: 0 });
+  });
+
+  it('is not stuck while retries of a webhook that fails take turns with those of others', async () => {
+    const t = await setupHanging();
+    await t.fail();
+    await t.shift('4 minutes');
+    expect(await t.figures()).toMatchObject({ overdue: 40, stuck: 0 });
+  });
+
+  it('is stuck when the worker is dead: its attempts under way hold places for ever, and nobody makes another', async () => {
+    const t = await setupHanging();
+    await t.shift('6 minutes');
+    expect(await t.figures()).toEqual({ overdue: 40, stuck: 40, difference: 0 });
+    await t.fail(); // the webhook fails too, and was last tried six minutes ago
+    await t.shift('6 minutes');
+    expect(await t.figures()).toEqual({ overdue: 40, stuck: 40, difference: 0 });
+  });
+
+  it('is stuck for one webhook and not for another whose receiver hangs', async () => {
+    const t = await setupHanging();
+    const other = await t.make.organization();
+    await t.rows.webhook({ orgId: other });
+    await t.rows.grants(other, 3);
+    await t.pool.query(
+      `update delivery set next_attempt_at = now() - interval '61 seconds' where organization_id = $1`,
+      [other],
+    );
+    expect(await t.figures()).toEqual({ overdue: 43, stuck: 3, difference: 0 });
+  });
+
+  it('is found by reading the latest attempts of late webhooks alone, and no event or delivery that is rolled up', async () => {
+    const t = await setupHanging();
+    const owner = await t.connect(t.database.ownerUrl);
+    await owner.query('set enable_seqscan = off'); // so few rows are read from first to last otherwise
+    const { rows } = await owner.query<{ 'QUERY PLAN': string }>(`explain ${readLedgerSql}`);
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+    for (const index of [
+      'delivery_attempt_lately',
+      'event_not_rolled_up',
+      'delivery_not_rolled_up',
+      'delivery_waiting',
+    ])
+      expect(plan).toContain(index);
+    expect(plan).not.toMatch(/Seq Scan on (delivery|event|webhook)/);
+  });
+});
+
 describe('the ledger of an installation that somebody changed by hand', () => {
   const tampered: { what: string; sql: string; difference: number; fault: RegExp; ofEvent?: boolean }[] = [
     {
@@ -216,7 +323,8 @@ describe('the ledger of an installation that somebody changed by hand', () => {
       await pool.query(statement, [webhookId, eventIds[0]]);
 
       for (const moment of ['before', 'after']) {
-        expect(await read(), moment).toMatchObject({ difference });
+        const [missing, surplus] = [Math.max(difference, 0), Math.max(-difference, 0)];
+        expect(await read(), moment).toMatchObject({ difference, missing, surplus });
         const [found, ...more] = await faults();
         expect(more).toEqual([]);
         expect(found).toMatchObject({
@@ -229,6 +337,41 @@ describe('the ledger of an installation that somebody changed by hand', () => {
       }
     });
   }
+
+  it.each([false, true])(
+    'shows a delivery deleted and another made up, which cancel each other out (rolled up before: %s)',
+    async (rolledUp) => {
+      const { read, faults, rollUp, rows, pool, orgId, webhookId, eventIds } = await setupLedger();
+      const third = await rows.webhook({ orgId });
+      if (rolledUp) await rollUp();
+      await pool.query('delete from delivery_attempt where event_id = $1', [eventIds[0]]);
+      await pool.query('delete from delivery where webhook_id = $1 and event_id = $2', [webhookId, eventIds[0]]);
+      await pool.query(
+        `insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at)
+       values ($1, $2, $3, 'waiting', now(), now())`,
+        [orgId, third, eventIds[1]],
+      );
+
+      for (const moment of ['before', 'after']) {
+        expect(await read(), moment).toMatchObject({ difference: 0, missing: 1, surplus: 1 });
+        expect(await faults(), moment).toMatchObject([{ eventId: eventIds[0] }, { eventId: eventIds[1] }]);
+        await rollUp();
+      }
+    },
+  );
+
+  it('shows a settled delivery made up without a proof, which is in no sum', async () => {
+    const { read, faults, rollUp, rows, pool, orgId, eventIds } = await setupLedger();
+    const third = await rows.webhook({ orgId });
+    await rollUp();
+    await pool.query(
+      `insert into delivery (organization_id, webhook_id, event_id, state, settled_at, created_at)
+       values ($1, $2, $3, 'delivered', now(), now())`,
+      [orgId, third, eventIds[1]],
+    );
+    expect(await read()).toMatchObject({ difference: 0, missing: 1, surplus: 1 });
+    expect(await faults()).toMatchObject([{ kind: 'obligations_differ' }, { kind: 'no_proof', webhookId: third }]);
+  });
 
   it.each([
     ['waiting called delivered', `state = 'delivered', next_attempt_at = null, settled_at = now()`, 'delivered'],
@@ -246,7 +389,7 @@ describe('the ledger of an installation that somebody changed by hand', () => {
     const { read, faults, rollUp, pool, worker, eventIds, connect, database } = await setupLedger();
     await rollUp();
     await pool.query('update ledger_day set delivered = delivered - 2');
-    expect(await read()).toMatchObject({ difference: 2 });
+    expect(await read()).toMatchObject({ difference: 2, missing: 2, surplus: 0 });
     await pool.query('update ledger_day set delivered = delivered + 2');
 
     const owner = await connect(database.ownerUrl);

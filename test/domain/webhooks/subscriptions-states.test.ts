@@ -191,7 +191,7 @@ describe('the sweep, by the worker’s own login', () => {
     const errors: unknown[] = [];
     const counts = { rounds: 0 };
     const maintenance = createMaintenance({
-      ...{ databaseUrl, activityRetentionDays: 730, everyMs: 50 },
+      ...{ databaseUrl, activityRetentionDays: 730, deliveryRetentionDays: 90, everyMs: 50 },
       onRound: () => {
         counts.rounds += 1;
       },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { causeOfError } from '../../../apps/worker/attempt/fault.ts';
+import { causeOfError, withProofOfOwnFault } from '../../../apps/worker/attempt/fault.ts';
 import { causes, factsOf } from '../../../apps/worker/attempt/outcome.ts';
 
 const coded = (code: string, address = '203.0.113.1') =>
@@ -63,5 +63,21 @@ describe('The cause of a connection’s error', () => {
     [['ENETUNREACH', '2606:4700::1', 'ENETUNREACH', '2606:4700::2'], 'ipv6_only'],
   ] as const)('of several addresses %j is %s', ([code1, address1, code2, address2], cause) => {
     expect(causeOfError(new AggregateError([coded(code1, address1), coded(code2, address2)]), 'connect')).toBe(cause);
+  });
+});
+
+// Once, a receiver whose network a router far away reported as unreachable was tried for ever: each attempt was taken for a fault of ours.
+describe('A network that cannot be reached', () => {
+  it('is our fault only while this machine has no route to any other', async () => {
+    expect(await withProofOfOwnFault('network_unreachable', async () => false)).toBe('network_unreachable');
+    expect(await withProofOfOwnFault('network_unreachable', async () => true)).toBe('host_unreachable');
+    expect(factsOf('host_unreachable').ownFault).toBe(false);
+  });
+
+  it('changes no other cause, and nothing is asked about them', async () => {
+    const asked = () => Promise.reject(new Error('nothing is to be asked'));
+    for (const cause of causes.filter((one) => one !== 'network_unreachable')) {
+      expect(await withProofOfOwnFault(cause, asked)).toBe(cause);
+    }
   });
 });

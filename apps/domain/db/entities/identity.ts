@@ -76,6 +76,31 @@ export const FactorChallenge = defineEntity({
   },
 });
 
+/** What a passkey was asked, one of several at a time. */
+export const PasskeyChallenge = defineEntity({
+  name: 'PasskeyChallenge',
+  tableName: 'passkey_challenge',
+  properties: {
+    sessionId: p.uuid().primary(),
+    purpose: p.text().$type<'passkey_setup' | 'passkey_use'>().primary(),
+    challenge: p.text().primary(),
+    expiresAt: p.datetime(),
+    place: p.bigint('number'),
+  },
+});
+
+/** A browser that its person has signed in with, by the SHA-256 of its token. */
+export const KnownBrowser = defineEntity({
+  name: 'KnownBrowser',
+  tableName: 'known_browser',
+  properties: {
+    tokenHash: p.blob().primary(),
+    personId: p.text(),
+    createdAt: p.datetime(),
+    expiresAt: p.datetime(),
+  },
+});
+
 /** A one-time link, by the SHA-256 of its token, and what its person has chosen so far. */
 export const Enrolment = defineEntity({
   name: 'Enrolment',

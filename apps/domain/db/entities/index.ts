@@ -4,6 +4,8 @@ import {
   Enrolment,
   FactorChallenge,
   FormUse,
+  KnownBrowser,
+  PasskeyChallenge,
   RecoveryCode,
   SecondFactor,
   SignIn,
@@ -15,6 +17,7 @@ import { Membership, MembershipRole, Organization, Person, Role } from './organi
 import { Redelivery } from './redelivery.ts';
 import { Referral, ReferralCode, ReferralInvoice } from './referral.ts';
 import { Delivery, DeliveryAttempt, Event, Webhook, WebhookSecret } from './webhook.ts';
+import { WorkflowSweep } from './workflow-sweep.ts';
 
 /** Every entity; a test compares each with its table. */
 export const entities = [
@@ -45,8 +48,11 @@ export const entities = [
   RecoveryCode,
   ConsoleSession,
   FactorChallenge,
+  PasskeyChallenge,
+  KnownBrowser,
   Enrolment,
   SignInAttempt,
   FormUse,
   Redelivery,
+  WorkflowSweep,
 ];

@@ -16,8 +16,20 @@ import { ConsoleLists } from './0015-console-lists.ts';
 import { DeliveriesSeen } from './0016-deliveries-seen.ts';
 import { ActivityTwoConditions } from './0017-activity-two-conditions.ts';
 import { RetriesFirst } from './0018-retries-first.ts';
+import { WorkflowSweep } from './0019-workflow-sweep.ts';
+import { DeliveryRetention } from './0020-delivery-retention.ts';
+import { ConsentAndDevices } from './0021-consent-and-devices.ts';
 
-/** Every migration, in order. A merged one is never edited; a new one is appended here and says whether running pods survive it. */
+/**
+ * Every migration, in order. A merged one is never edited; a new one is appended here and says whether running pods survive it, which go on reading and writing beside it.
+ *
+ * Filled tables (`activity` above all, as every read adds a line to it; `event`, `delivery`, `delivery_attempt`): nothing may hold their writers up for longer than a moment, and a read gives up after 5 s. A lock that is not to be
+ * had at once is given up and tried for again by the migrator; how long one is held is for the migration to see to:
+ * - An index is built concurrently, by a migration that runs by itself (`isTransactional` false) and can be interrupted and repeated: of a partitioned table by `buildOnPartitions` (concurrently.ts), and the next migration
+ *   says `create index` of the table, which takes the parts as they are. One is taken away by `drop index` of the table, which is quick.
+ * - A column has no default that is worked out row by row, and a constraint is added `not valid` and validated by the next migration.
+ * - Rows are changed in portions by the worker, not here.
+ */
 export const migrations = [
   { name: '0001-roles-and-functions', class: RolesAndFunctions },
   { name: '0002-organizations', class: Organizations },
@@ -37,7 +49,10 @@ export const migrations = [
   { name: '0016-deliveries-seen', class: DeliveriesSeen },
   { name: '0017-activity-two-conditions', class: ActivityTwoConditions },
   { name: '0018-retries-first', class: RetriesFirst },
+  { name: '0019-workflow-sweep', class: WorkflowSweep },
+  { name: '0020-delivery-retention', class: DeliveryRetention },
+  { name: '0021-consent-and-devices', class: ConsentAndDevices },
 ];
 
 /** The migration that a database must have for this code to serve from it. */
-export const currentMigration = '0018-retries-first';
+export const currentMigration = '0021-consent-and-devices';

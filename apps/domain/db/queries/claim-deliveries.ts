@@ -85,6 +85,20 @@ export const recordStartedSql = /* sql */ `
   where d.organization_id = s.organization_id and d.webhook_id = s.webhook_id and d.event_id = s.event_id and d.round = s.round`;
 
 /**
+ * Gives claims back that come to no start, and tells the relays, of which another then claims them at once. `$1`…`$4`: organizations, webhooks, events, rounds, arrays of equal length. Their numbers stay. One that
+ * another relay claimed meanwhile, because it was held for longer than its lease, is given back too: at worst it is started twice, under one workflow id.
+ */
+export const releaseClaimsSql = /* sql */ `
+  with released as (
+    update delivery d set claimed = false, leased_until = null
+    from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::integer[]) as s (organization_id, webhook_id, event_id, round)
+    where d.organization_id = s.organization_id and d.webhook_id = s.webhook_id and d.event_id = s.event_id and d.round = s.round
+      and d.claimed and not d.started and d.leased_until is not null
+    returning 1
+  )
+  select pg_notify('org_api_deliveries', '') from (select from released limit 1) r`;
+
+/**
  * Waiting deliveries that should have been attempted more than `$1` seconds ago, of active webhooks, oldest first, at most `$2`, after the one that `$3` (its `dueAt`), `$4` (event)
  * and `$5` (webhook) name. The reconciler asks Temporal whether their workflows run; `dueAt` is text, as a Date would lose its microseconds, and `dueAtMs` the same as Unix time.
  */

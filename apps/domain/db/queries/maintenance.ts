@@ -21,8 +21,15 @@ export const keepPartitionsSql = /* sql */ `select keep_activity_partitions() as
 export const dropOldActivitySql = /* sql */ `select drop_old_activity(make_interval(days => $1)) as dropped`;
 
 /**
- * Erases what is over of signing in: sessions past their end or idle for `$1` minutes (with what they waited for), links, challenges, and attempts that
- * count no longer, older than `$2` hours. None of them could be used any more; it keeps what is kept about people to what is needed. Hourly is enough.
+ * Forgets deliveries that were settled more than `$1` days ago, with their attempts, and events as old that have no delivery left, at most `$2` of each; one row,
+ * `{deliveries, events}`. What is open or parked stays, and so does what the ledger has not found right; its sums stay as they are. @throws with fewer than 31 days.
+ */
+export const forgetDeliveriesSql = /* sql */ `
+  select f.deliveries, f.events from forget_deliveries(make_interval(days => $1), $2) f`;
+
+/**
+ * Erases what is over of signing in: sessions past their end or idle for `$1` minutes (with what they waited for), links, challenges, known browsers, and attempts
+ * that count no longer, older than `$2` hours. None of them could be used any more; it keeps what is kept about people to what is needed. Hourly is enough.
  */
 export const eraseSignInLeftoversSql = /* sql */ `
   with sessions as (
@@ -31,6 +38,10 @@ export const eraseSignInLeftoversSql = /* sql */ `
     delete from enrolment where expires_at <= now()
   ), challenges as (
     delete from factor_challenge where expires_at <= now()
+  ), passkey_challenges as (
+    delete from passkey_challenge where expires_at <= now()
+  ), browsers as (
+    delete from known_browser where expires_at <= now()
   )
   delete from sign_in_attempt where at <= now() - make_interval(hours => $2)`;
 

@@ -19,3 +19,15 @@ export const listUnowedSql = /* sql */ `
   where (d.state <> 'waiting' or d.round <> r.round)
     and not (d.state in ('delivered', 'exhausted') and d.settled_at > clock_timestamp() - interval '60 seconds')
   order by r.webhook_id, r.event_id, r.round`;
+
+/**
+ * Takes the sweep over what runs, if it is due: one row, `{placeMs}` (Unix time, null: it begins with the newest), and nobody else gets one for `$1` seconds. No row while it is not due.
+ * Who takes it need not give it back: one that dies leaves its part to whoever comes next.
+ */
+export const claimSweepSql = /* sql */ `
+  update workflow_sweep s set due_at = clock_timestamp() + make_interval(secs => $1)
+  where s.due_at <= clock_timestamp()
+  returning (extract(epoch from s.place) * 1000)::double precision as "placeMs"`;
+
+/** Notes where the next sweep goes on. `$1`: Unix time in ms, null: it begins anew. */
+export const recordSweepSql = /* sql */ `update workflow_sweep s set place = to_timestamp($1::double precision / 1000)`;

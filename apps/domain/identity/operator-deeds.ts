@@ -1,0 +1,107 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import { brokenConstraint } from '../db/constraint.ts';
+import { recordPersonActivity } from './activity.ts';
+import { assertEmail } from './email.ts';
+import { forgetBrowsers } from './known-browsers.ts';
+import { IdentityRefused } from './refused.ts';
+import { endSessions } from './sessions.ts';
+
+/**
+ * What operators do about a person's sign-in, at the command line. A sign-in is of the whole region, so none of it is any organization's to do. Each deed stands in the log of every
+ * organization whose member the person is, as an operator's.
+ */
+
+/** Who signs in with an address. `memberships`: all but those they have left, by organization name. `sessions` counts those that have not ended. */
+export interface SignInDetails {
+  personId: string;
+  email: string;
+  createdAt: Date;
+  sessions: number;
+  memberships: { organizationId: string; organizationName: string; name: string; status: string; accepted: boolean }[];
+}
+
+/** @throws IdentityRefused `no_such_sign_in` when nobody signs in with the address. */
+export async function getSignIn(
+  em: EntityManager,
+  email: string,
+  now: () => Date = () => new Date(),
+): Promise<SignInDetails> {
+  const { rows } = await sql<SignInDetails>`
+    select i.person_id as "personId", i.email, i.created_at as "createdAt",
+      (select count(*)::int from console_session s where s.person_id = i.person_id and s.expires_at > ${now().toISOString()}::timestamptz) as sessions,
+      (select coalesce(json_agg(json_build_object('organizationId', o.id, 'organizationName', o.name, 'name', m.name, 'status', m.status, 'accepted', m.accepted)
+          order by o.name collate "C", o.id), '[]')
+        from membership m join organization o on o.id = m.organization_id where m.person_id = i.person_id and m.status <> 'left') as memberships
+    from sign_in i where lower(i.email) = lower(${email.trim()})`.execute(em.getKysely());
+  const [found] = rows;
+  if (found === undefined) throw noSuchSignIn();
+  return { ...found, createdAt: new Date(found.createdAt) };
+}
+
+/** Ends every session of a person at once (ASVS 7.4.5) and forgets their browsers; password and factors stay. `ended`: how many sessions there were. @throws IdentityRefused `no_such_sign_in` */
+export async function endSessionsOf(em: EntityManager, email: string): Promise<{ personId: string; ended: number }> {
+  return em.fork().transactional(async (tx) => {
+    const personId = await lockSignIn(tx, email);
+    const ended = await endSessions(tx, personId);
+    await forgetBrowsers(tx, personId, null);
+    await recordPersonActivity(tx, {
+      ...{ personId, action: 'session.end_all', visitor: null, by: 'operator' },
+      detail: { ended },
+    });
+    return { personId, ended };
+  });
+}
+
+/**
+ * Gives a person another address to sign in with; all else stays, also what their organizations write for them.
+ *
+ * @throws IdentityRefused `no_such_sign_in`, `email_malformed`, `email_taken`.
+ */
+export async function changeAddress(
+  em: EntityManager,
+  { email, to }: { email: string; to: string },
+): Promise<{ personId: string }> {
+  const address = assertEmail(to);
+  try {
+    return await em.fork().transactional(async (tx) => {
+      const personId = await lockSignIn(tx, email);
+      await sql`update sign_in set email = ${address} where person_id = ${personId}`.execute(tx.getKysely());
+      await recordPersonActivity(tx, { personId, action: 'sign_in.change_address', visitor: null, by: 'operator' });
+      return { personId };
+    });
+  } catch (error) {
+    if (brokenConstraint(error) === 'sign_in_email_unique')
+      throw new IdentityRefused('email_taken', 'Somebody else signs in with the new address.');
+    throw error;
+  }
+}
+
+/**
+ * Takes an address back from who signs in with it and cannot prove that it is theirs: their password, factors, recovery codes, sessions and open links are gone, and the address is free. They
+ * stay a member where they are one, and can be enrolled anew. It takes the rights of the database's owner: no login of an app can remove how somebody signs in.
+ *
+ * @throws IdentityRefused `no_such_sign_in`.
+ */
+export async function releaseAddress(em: EntityManager, email: string): Promise<{ personId: string; ended: number }> {
+  return em.fork().transactional(async (tx) => {
+    const personId = await lockSignIn(tx, email);
+    const ended = await endSessions(tx, personId);
+    for (const table of ['enrolment', 'recovery_code', 'second_factor', 'known_browser', 'sign_in'])
+      await sql`delete from ${sql.table(table)} where person_id = ${personId}`.execute(tx.getKysely());
+    await recordPersonActivity(tx, { personId, action: 'sign_in.release', visitor: null, by: 'operator' });
+    return { personId, ended };
+  });
+}
+
+async function lockSignIn(tx: EntityManager, email: string): Promise<string> {
+  const { rows } = await sql<{ personId: string }>`
+    select person_id as "personId" from sign_in where lower(email) = lower(${email.trim()}) for update`.execute(
+    tx.getKysely(),
+  );
+  const [found] = rows;
+  if (found === undefined) throw noSuchSignIn();
+  return found.personId;
+}
+
+const noSuchSignIn = () => new IdentityRefused('no_such_sign_in', 'Nobody signs in with this address in this region.');

@@ -1,0 +1,116 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { z } from 'zod';
+import { SettingsRefused } from './read.ts';
+
+/** How a Temporal server is reached: in plain text, by TLS, by TLS with a certificate of our own (mutual TLS), and by each of the latter two with an API key. */
+export interface TemporalServer {
+  /** `host:port`. */
+  address: string;
+  namespace: string;
+  /** Null or left out: plain text. */
+  tls?: TemporalTls | null;
+  /** Looked up at each use, as its file may change; null or left out: none. */
+  apiKey?: (() => string) | null;
+}
+
+export interface TemporalTls {
+  /** Name that the server's certificate is for; null: the host of the address. */
+  serverName: string | null;
+  /** PEM of the only authorities whose certificates are believed; null: those that the system believes. */
+  ca: string | null;
+  /** PEM of our own certificate and its key; null: the server asks for none. */
+  own: { cert: string; key: string } | null;
+}
+
+const pemCertificate = z.string().refine((text) => canParse(() => new X509Certificate(text)), {
+  error: 'must be a certificate in PEM, or several in a row',
+});
+
+/** What each app that speaks to Temporal reads besides its address and namespace; part of its own schema. */
+export const temporalAccess = {
+  TEMPORAL_TLS: z.enum(['true', 'false'], { error: 'must be true or false' }).optional(),
+  TEMPORAL_TLS_SERVER_NAME: z
+    .string()
+    .regex(/^[a-z\d]([a-z\d.-]*[a-z\d])?$/i, 'must be a host name, without a port')
+    .optional(),
+  TEMPORAL_TLS_CA: pemCertificate.optional(),
+  TEMPORAL_TLS_CERT: pemCertificate.optional(),
+  TEMPORAL_TLS_KEY: z
+    .string()
+    .refine((text) => canParse(() => createPrivateKey(text)), { error: 'must be a private key in PEM, unencrypted' })
+    .optional(),
+  TEMPORAL_API_KEY: z
+    .string()
+    .regex(/^[\x21-\x7e]+$/, 'must be one word without spaces')
+    .optional(),
+};
+
+const Access = z.object(temporalAccess);
+
+/** Settings of Temporal once each is well-formed by itself. */
+type Parsed = z.output<typeof Access> & { TEMPORAL_ADDRESS?: string | undefined };
+
+/**
+ * The server that the settings describe; null without an address. `namespace` is the one to use; `apiKeyNow` looks the key up when it may change while the app runs.
+ *
+ * @throws SettingsRefused when they are half of something, or contradict each other: nothing is ever sent with less protection than somebody asked for.
+ */
+export function temporalServerOf(
+  s: Parsed & { TEMPORAL_ADDRESS: string },
+  namespace: string,
+  apiKeyNow?: () => string | undefined,
+): TemporalServer;
+export function temporalServerOf(
+  s: Parsed,
+  namespace: string,
+  apiKeyNow?: () => string | undefined,
+): TemporalServer | null;
+export function temporalServerOf(
+  s: Parsed,
+  namespace: string,
+  apiKeyNow?: () => string | undefined,
+): TemporalServer | null {
+  const problems = findContradictions(s);
+  if (problems.length > 0) throw new SettingsRefused(problems);
+  if (s.TEMPORAL_ADDRESS === undefined) return null;
+  const { TEMPORAL_TLS_CERT: cert, TEMPORAL_TLS_KEY: key, TEMPORAL_API_KEY: apiKey } = s;
+  const tls: TemporalTls = {
+    serverName: s.TEMPORAL_TLS_SERVER_NAME ?? null,
+    ca: s.TEMPORAL_TLS_CA ?? null,
+    own: cert === undefined || key === undefined ? null : { cert, key },
+  };
+  return {
+    ...{ address: s.TEMPORAL_ADDRESS, namespace },
+    tls: s.TEMPORAL_TLS === 'true' ? tls : null,
+    apiKey: apiKey === undefined ? null : () => apiKeyNow?.() ?? apiKey,
+  };
+}
+
+function findContradictions(s: Parsed): string[] {
+  const { TEMPORAL_TLS_CERT: cert, TEMPORAL_TLS_KEY: key } = s;
+  const problems: string[] = [];
+  const set = (Object.keys(temporalAccess) as (keyof typeof temporalAccess)[]).filter((name) => s[name] !== undefined);
+  if (s.TEMPORAL_ADDRESS === undefined && set.length > 0)
+    problems.push(`TEMPORAL_ADDRESS is missing: host:port of Temporal, as ${set.join(', ')} is set`);
+  const needingTls = set.filter((name) => name !== 'TEMPORAL_TLS');
+  if (s.TEMPORAL_TLS !== 'true' && needingTls.length > 0)
+    problems.push(
+      `TEMPORAL_TLS must be true with ${needingTls.join(', ')}: otherwise Temporal is spoken to in plain text`,
+    );
+  if (cert !== undefined && key === undefined)
+    problems.push('TEMPORAL_TLS_KEY is missing: the private key of TEMPORAL_TLS_CERT');
+  if (key !== undefined && cert === undefined)
+    problems.push('TEMPORAL_TLS_CERT is missing: the certificate of TEMPORAL_TLS_KEY');
+  if (cert !== undefined && key !== undefined && !new X509Certificate(cert).checkPrivateKey(createPrivateKey(key)))
+    problems.push('TEMPORAL_TLS_KEY is not the private key of TEMPORAL_TLS_CERT');
+  return problems;
+}
+
+function canParse(parse: () => unknown): boolean {
+  try {
+    parse();
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,40 @@
+import { createSocket } from 'node:dgram';
+
+/** Whether this machine has a route to the internet for an address family; never throws. */
+export type HasRoute = (family: 4 | 6) => Promise<boolean>;
+
+/** Root name servers, of two operators: well known, never a receiver, and their addresses stay. */
+const wellKnown = {
+  4: ['198.41.0.4', '193.0.14.129'],
+  6: ['2001:503:ba3e::2:30', '2001:7fd::1'],
+} as const;
+
+/**
+ * Asks the kernel for a route by connecting a UDP socket, which sends no packet: it is our own routing table that answers, at once. An error of a TCP connection may as well be what a
+ * router near the receiver reported.
+ *
+ * `addresses` replace the well-known ones; one that has a route is enough, as a single network may be cut off on purpose.
+ */
+export function createHasRoute(addresses: Record<4 | 6, readonly string[]> = wellKnown): HasRoute {
+  return async (family) => {
+    const found = await Promise.all(addresses[family].map((address) => isRouted(family, address)));
+    return found.includes(true);
+  };
+}
+
+function isRouted(family: 4 | 6, address: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = createSocket(family === 4 ? 'udp4' : 'udp6');
+    const end = (routed: boolean) => {
+      socket.close();
+      resolve(routed);
+    };
+    // A socket that cannot be had says it by this event: then we could not have connected either.
+    socket.once('error', () => end(false));
+    socket.connect(53, address, (error?: Error) => {
+      socket.removeAllListeners('error');
+      socket.on('error', () => {});
+      end(!error);
+    });
+  });
+}

@@ -1,0 +1,104 @@
+import type pg from 'pg';
+import {
+  dropOldActivitySql,
+  endDueGrantsSql,
+  eraseSignInLeftoversSql,
+  forgetDeliveriesSql,
+  keepPartitionsSql,
+} from '#domain/db/queries/maintenance.ts';
+import { eraseExpiredSecretsSql, mendDeliveriesSql, parkFailingWebhooksSql } from '#domain/db/queries/park-webhooks.ts';
+import { personWindowHours, sessionIdleMinutes } from '#domain/identity/limits.ts';
+import {
+  deliveriesPerForgetting,
+  deliveriesPerMend,
+  parkAfterSeconds,
+  parkMinimumEvents,
+} from '#domain/webhooks/limits.ts';
+import type { MaintenanceOptions } from './maintenance.ts';
+
+const hourMs = 3_600_000;
+/** It may read a webhook's whole history (80 ms for 300,000 attempts), and of 72 hours ten seconds are nothing. */
+const parkEveryRounds = 10;
+
+/** What maintenance does, as logs and metrics call it. In this order: what somebody waits for comes first. */
+export const maintenanceSteps = [
+  'end_grants',
+  'park_webhooks',
+  'mend_deliveries',
+  'erase_secrets',
+  'keep_partitions',
+  'drop_activity',
+  'erase_sign_in',
+  'forget_deliveries',
+] as const;
+export type MaintenanceStep = (typeof maintenanceSteps)[number];
+
+export interface Step {
+  name: MaintenanceStep;
+  /** How long it rests once all is done; 0: done in each round. */
+  everyMs: number;
+  /** Each is one statement at a time, bounded, and safe to repeat. Not all done: it goes on in the next round. */
+  run: (client: pg.Client) => Promise<{ isAllDone: boolean }>;
+}
+
+interface MovedRow {
+  state: string;
+  deliveries: number;
+}
+
+const allDone = { isAllDone: true };
+
+/**
+ * Each second grants that are due end, deliveries move to where their webhook's state wants them, and secrets whose overlap is over are erased; each ten seconds webhooks that
+ * only fail are parked; each hour the log's partitions are kept ahead, and what is older than its retention goes: the log, what is over of signing in, and settled deliveries.
+ */
+export function stepsOfMaintenance(options: MaintenanceOptions & { everyMs: number }): Step[] {
+  const { activityRetentionDays, deliveryRetentionDays, everyMs } = options;
+  const { onEnded = () => {}, onParked = () => {}, onMended = () => {}, onForgotten = () => {} } = options;
+
+  const run: Record<MaintenanceStep, Step['run']> = {
+    async end_grants(client) {
+      const ended = await client.query(endDueGrantsSql);
+      onEnded(ended.rowCount ?? 0);
+      return allDone;
+    },
+    async park_webhooks(client) {
+      const parked = await client.query(parkFailingWebhooksSql, [parkAfterSeconds, parkMinimumEvents]);
+      onParked(parked.rowCount ?? 0);
+      return allDone;
+    },
+    async mend_deliveries(client) {
+      const mended = await client.query<MovedRow>(mendDeliveriesSql, [deliveriesPerMend, null]);
+      for (const { state, deliveries } of mended.rows) onMended(state, deliveries);
+      return allDone;
+    },
+    async erase_secrets(client) {
+      await client.query(eraseExpiredSecretsSql);
+      return allDone;
+    },
+    async keep_partitions(client) {
+      await client.query(keepPartitionsSql);
+      return allDone;
+    },
+    async drop_activity(client) {
+      await client.query(dropOldActivitySql, [activityRetentionDays]);
+      return allDone;
+    },
+    async erase_sign_in(client) {
+      await client.query(eraseSignInLeftoversSql, [sessionIdleMinutes, personWindowHours]);
+      return allDone;
+    },
+    async forget_deliveries(client) {
+      const values = [deliveryRetentionDays, deliveriesPerForgetting];
+      const { rows } = await client.query<{ deliveries: number; events: number }>(forgetDeliveriesSql, values);
+      const { deliveries = 0, events = 0 } = rows[0] ?? {};
+      onForgotten({ deliveries, events });
+      return { isAllDone: deliveries < deliveriesPerForgetting && events < deliveriesPerForgetting };
+    },
+  };
+  const pauseMs: Record<MaintenanceStep, number> = {
+    ...{ end_grants: 0, park_webhooks: parkEveryRounds * everyMs, mend_deliveries: 0, erase_secrets: 0 },
+    ...{ keep_partitions: hourMs, drop_activity: hourMs, erase_sign_in: hourMs, forget_deliveries: hourMs },
+  };
+  return maintenanceSteps.map((name) => ({ name, everyMs: pauseMs[name], run: run[name] }));
+}

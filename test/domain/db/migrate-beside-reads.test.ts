@@ -1,0 +1,165 @@
+/** A migration while partners read: each read's line is an insert, and whoever waits for a lock holds up all that come after it. Source: issue 5. */
+import { Migration } from '@mikro-orm/migrations';
+import pg from 'pg';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { migrate } from '#domain/db/migrate.ts';
+import { buildOnPartitions } from '#domain/db/migrations/concurrently.ts';
+import { currentMigration, migrations } from '#domain/db/migrations/index.ts';
+import { setup, type TestInstallation } from '#test/setup.ts';
+
+const timeout = 90_000;
+/** What a read's statement may take before it is given up. Source: apps/domain/db/connect.ts. */
+const readTimeoutMs = 5_000;
+
+/** Needs the strongest lock there is, for a moment. */
+class ColumnOfActivity extends Migration {
+  override up(): void {
+    this.addSql('alter table activity add column added_meanwhile integer');
+  }
+}
+
+const index = { table: 'activity', name: 'found_meanwhile', on: '(organization_id, status)' };
+class IndexOnPartitions extends Migration {
+  override isTransactional(): boolean {
+    return false;
+  }
+  override up(): Promise<void> {
+    return buildOnPartitions(this, index);
+  }
+}
+class IndexOfActivity extends Migration {
+  override up(): void {
+    this.addSql(`create index ${index.name} on ${index.table} ${index.on}`);
+  }
+}
+
+/** Reads all the time, by several keys as one may read 120 times a minute. `stop` tells how each was answered and how long the longest took. */
+async function startReading({ api, make }: TestInstallation) {
+  const maker = await make.member({ permissions: ['org.billing.manage'] });
+  const made = await Promise.all(
+    Array.from({ length: 5 }, () => make.apiKey({ maker, scopes: ['org.billing.manage'] })),
+  );
+  const keys = made.map(({ key }) => key);
+  const statuses = new Map<number, number>();
+  let longestMs = 0;
+  let number = 0;
+  const underWay = new Set<Promise<void>>();
+  async function read(key = ''): Promise<void> {
+    const startedAt = performance.now();
+    const { status } = await api.get(`/v1/orgs/${maker.orgId}/seats`, { key });
+    statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    longestMs = Math.max(longestMs, performance.now() - startedAt);
+  }
+  const timer = setInterval(() => {
+    const reading = read(keys[number++ % keys.length]).finally(() => underWay.delete(reading));
+    underWay.add(reading);
+  }, 150);
+  return {
+    maker,
+    reads: () => [...statuses.values()].reduce((sum, count) => sum + count, 0),
+    async stop() {
+      clearInterval(timer);
+      await Promise.all(underWay);
+      return { statuses: Object.fromEntries(statuses), longestMs };
+    },
+  };
+}
+
+async function connectOwner(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  onTestFinished(() => client.end());
+  return client;
+}
+
+const migrateWith = (url: string, more: { name: string; class: typeof ColumnOfActivity }[], lines: string[] = []) =>
+  migrate({
+    ...{ ownerUrl: url, logins: [], migrations: [...migrations, ...more] },
+    report: (line) => void lines.push(line),
+  });
+
+it('gives way to reads while a long transaction holds the log, and goes through after it', { timeout }, async () => {
+  const t = await setup();
+  const reading = await startReading(t);
+  const long = await connectOwner(t.database.ownerUrl);
+  await long.query('begin');
+  await long.query(`insert into activity (organization_id, action) values ($1, 'test')`, [reading.maker.orgId]);
+
+  const lines: string[] = [];
+  let isDone = false;
+  const migrating = migrateWith(t.database.ownerUrl, [{ name: '9999-column', class: ColumnOfActivity }], lines).then(
+    (result) => {
+      isDone = true;
+      return result;
+    },
+  );
+  const isTriedAgain = () => lines.filter((line) => line.includes('nothing was changed, tried again in 5 s')).length;
+  await vi.waitFor(() => expect(isTriedAgain()).toBe(2), { timeout: 60_000, interval: 100 });
+  expect(isDone).toBe(false);
+  const before = reading.reads();
+  await vi.waitFor(() => expect(reading.reads()).toBeGreaterThan(before + 10), { timeout: 20_000, interval: 100 });
+  await long.query('commit');
+
+  expect(await migrating).toEqual({ applied: ['9999-column'], current: currentMigration });
+  const { statuses, longestMs } = await reading.stop();
+  expect(Object.keys(statuses)).toEqual(['200']);
+  expect(longestMs).toBeLessThan(readTimeoutMs);
+});
+
+it('builds an index of the filled log beside reads, a partition at a time, also where an earlier try broke off', {
+  timeout,
+}, async () => {
+  const t = await setup();
+  const reading = await startReading(t);
+  const owner = await connectOwner(t.database.ownerUrl);
+  const partitions = await partitionsOf(owner);
+  await owner.query(
+    `insert into activity (organization_id, action, at) select $1, 'test', now() - make_interval(secs => n) from generate_series(1, 50000) n`,
+    [reading.maker.orgId],
+  );
+  // What a build leaves that was ended in the middle.
+  await owner.query(`create index ${partitions[0]}_${index.name} on ${partitions[0]} ${index.on}`);
+  await owner.query(`update pg_index set indisvalid = false where indexrelid = $1::regclass`, [
+    `${partitions[0]}_${index.name}`,
+  ]);
+
+  const result = await migrateWith(t.database.ownerUrl, [
+    { name: '9997-column', class: ColumnOfActivity },
+    { name: '9998-index-on-partitions', class: IndexOnPartitions },
+    { name: '9999-index', class: IndexOfActivity },
+  ]);
+
+  expect(result.applied).toEqual(['9997-column', '9998-index-on-partitions', '9999-index']);
+  // Those that were built beside the reads are its parts as they are; none was built a second time.
+  const { rows } = await owner.query(
+    `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid join pg_index x on x.indexrelid = c.oid where i.inhparent = $1::regclass and x.indisvalid order by 1`,
+    [index.name],
+  );
+  expect(rows.map(({ name }) => name)).toEqual(partitions.map((partition) => `${partition}_${index.name}`));
+  const { rows: whole } = await owner.query('select indisvalid from pg_index where indexrelid = $1::regclass', [
+    index.name,
+  ]);
+  expect(whole).toEqual([{ indisvalid: true }]);
+  const { statuses, longestMs } = await reading.stop();
+  expect(Object.keys(statuses)).toEqual(['200']);
+  expect(longestMs).toBeLessThan(readTimeoutMs);
+});
+
+async function partitionsOf(owner: pg.Client): Promise<string[]> {
+  const { rows } = await owner.query<{ name: string }>(
+    `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'activity'::regclass order by 1`,
+  );
+  return rows.map(({ name }) => name);
+}
+
+it('no later migration builds an index of the activity log while its writers wait', () => {
+  const later = migrations.slice(1 + migrations.findIndex(({ name }) => name === '0018-retries-first')); // the last one of before the rule
+  const loose = later.filter(({ class: Made }, place) => {
+    const builds = /create (unique )?index \w+ on activity\b/i.test(Made.prototype.up.toString());
+    return builds && later[place - 1]?.class.prototype.isTransactional() !== false;
+  });
+  expect(
+    loose.map(({ name }) => name),
+    'see apps/domain/db/migrations/index.ts on filled tables',
+  ).toEqual([]);
+});

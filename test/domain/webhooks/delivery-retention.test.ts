@@ -1,0 +1,189 @@
+/** What was settled long ago is forgotten, in bounded parts, and the ledger does not notice. Source: design, section 3. */
+import { describe, expect, it } from 'vitest';
+import { forgetDeliveriesSql } from '#domain/db/queries/maintenance.ts';
+import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { openPool } from './webhook-rows.ts';
+
+const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000);
+const attempts = { delivered: [{ status: 204 }], exhausted: [{ status: 500 }, { status: 500, isLast: true }] };
+
+/** A webhook, and what forgets over the worker's own login. Everything that may be rolled up is, before it forgets. */
+async function setupRetention() {
+  const { database, owner, make } = await setupDatabase();
+  const { pool } = owner;
+  const worker = openPool(database.urls.worker, 2);
+  const webhook = await make.webhook();
+  const rollUp = async () => {
+    let moved: { deliveries: number; events: number };
+    do moved = await rollUpLedger(worker, { settledForSeconds: 0 });
+    while (moved.deliveries + moved.events > 0);
+  };
+  return {
+    ...{ database, pool, worker, make, webhook, rollUp },
+    /** A settled delivery whose event happened, and which was settled, so many days ago. */
+    settled: (state: 'delivered' | 'exhausted', days: number) =>
+      make.delivery({ webhook, state, createdAt: daysAgo(days), settledAt: daysAgo(days), attempts: attempts[state] }),
+    read: () => readLedger(worker),
+    async forget(atMost = 100, days = 90): Promise<{ deliveries: number; events: number }> {
+      const { rows } = await worker.query(forgetDeliveriesSql, [days, atMost]);
+      return rows[0];
+    },
+    async left() {
+      const { rows } = await pool.query<Record<'events' | 'deliveries' | 'attempts', number>>(
+        `select (select count(*) from event)::int as events, (select count(*) from delivery)::int as deliveries,
+           (select count(*) from delivery_attempt)::int as attempts`,
+      );
+      return rows[0];
+    },
+    async ids(): Promise<string[]> {
+      const { rows } = await pool.query<{ event_id: string }>('select event_id from delivery order by event_id');
+      return rows.map(({ event_id }) => event_id);
+    },
+  };
+}
+
+describe('forgetting deliveries', () => {
+  it('takes what was settled before the retention with its attempts and events, leaves what is newer, open or parked, and the ledger as it was', async () => {
+    const t = await setupRetention();
+    await t.settled('delivered', 91);
+    await t.settled('exhausted', 200);
+    const kept = [
+      await t.settled('delivered', 89),
+      await t.make.delivery({ webhook: t.webhook, state: 'parked', createdAt: daysAgo(400) }),
+      await t.make.delivery({ webhook: t.webhook, createdAt: daysAgo(400), nextAttemptAt: daysAgo(-1) }),
+      // Happened long ago, and was given up lately.
+      await t.make.delivery({
+        ...{ webhook: t.webhook, state: 'exhausted', createdAt: daysAgo(120), settledAt: daysAgo(10) },
+        attempts: attempts.exhausted,
+      }),
+    ];
+    await t.rollUp();
+    const before = await t.read();
+    expect(before).toMatchObject({ obligations: 6, delivered: 2, exhausted: 2, waiting: 1, parked: 1, difference: 0 });
+
+    expect(await t.forget()).toEqual({ deliveries: 2, events: 2 });
+
+    expect(await t.ids()).toEqual(kept.sort());
+    expect(await t.left()).toEqual({ events: 4, deliveries: 4, attempts: 3 });
+    expect(await t.read()).toEqual(before);
+    await t.rollUp();
+    expect(await t.read()).toEqual(before);
+    expect(await listLedgerFaults(t.worker, { everything: true })).toEqual([]);
+
+    expect(await t.forget()).toEqual({ deliveries: 0, events: 0 });
+    expect(await t.left()).toEqual({ events: 4, deliveries: 4, attempts: 3 });
+    expect(await t.read()).toEqual(before);
+  });
+
+  it('does so in bounded parts, oldest first, each of which leaves the ledger right and no more rows in it than days', async () => {
+    const t = await setupRetention();
+    for (let day = 100; day < 125; day += 1) await t.settled(day % 2 === 0 ? 'delivered' : 'exhausted', day);
+    await t.rollUp();
+    const before = await t.read();
+    const days = async () => (await t.pool.query('select from ledger_day')).rowCount;
+    const newest = (await t.ids()).at(-1);
+
+    expect(await t.forget(10)).toEqual({ deliveries: 10, events: 10 });
+    expect(await t.read()).toEqual(before);
+    expect(await t.ids()).toContain(newest);
+    expect(await t.forget(10)).toEqual({ deliveries: 10, events: 10 });
+    expect(await t.forget(10)).toEqual({ deliveries: 5, events: 5 });
+    expect(await t.forget(10)).toEqual({ deliveries: 0, events: 0 });
+    expect(await t.left()).toEqual({ events: 0, deliveries: 0, attempts: 0 });
+    expect(await t.read()).toEqual(before);
+    expect(await days()).toBe(25);
+  });
+
+  it('keeps an event for its deliveries that are not settled, and counts those that go no more', async () => {
+    const t = await setupRetention();
+    const eventId = await t.settled('delivered', 100);
+    const other = await t.make.webhook({ orgId: t.webhook.orgId });
+    await t.pool.query(
+      `insert into delivery (organization_id, webhook_id, event_id, state, created_at) values ($1, $2, $3, 'parked', $4)`,
+      [t.webhook.orgId, other.id, eventId, daysAgo(100)],
+    );
+    await t.pool.query('update event set obligations = 2');
+    await t.rollUp();
+    const before = await t.read();
+    expect(before).toMatchObject({ obligations: 2, delivered: 1, parked: 1, difference: 0, missing: 0, surplus: 0 });
+
+    expect(await t.forget()).toEqual({ deliveries: 1, events: 0 });
+
+    expect(await t.left()).toEqual({ events: 1, deliveries: 1, attempts: 0 });
+    expect(await t.read()).toEqual(before);
+    expect(await listLedgerFaults(t.worker, { everything: true })).toEqual([]);
+    await t.rollUp();
+    expect(await t.forget()).toEqual({ deliveries: 0, events: 0 });
+    expect(await t.read()).toEqual(before);
+  });
+
+  it('takes events that nobody had subscribed to, and deliveries whose webhook was deleted', async () => {
+    const t = await setupRetention();
+    const { orgId } = t.webhook;
+    for (const days of [100, 80])
+      await t.pool.query(
+        `insert into event (organization_id, id, type, created_at, body, obligations) values ($1, gen_random_uuid(), 'seat.given', $2, '{}', 0)`,
+        [orgId, daysAgo(days)],
+      );
+    await t.make.delivery({ webhook: t.webhook, state: 'cancelled', createdAt: daysAgo(95), settledAt: daysAgo(95) });
+    await t.pool.query(`insert into activity (organization_id, action, detail) values ($1, 'webhook.delete', $2)`, [
+      ...[orgId, { webhookId: t.webhook.id }],
+    ]);
+    await t.rollUp();
+    const before = await t.read();
+    expect(before).toMatchObject({ obligations: 1, cancelled: 1, difference: 0 });
+
+    expect(await t.forget()).toEqual({ deliveries: 1, events: 2 });
+    expect(await t.left()).toEqual({ events: 1, deliveries: 0, attempts: 0 });
+    expect(await t.read()).toEqual(before);
+  });
+
+  it('leaves whatever the ledger has not found right', async () => {
+    const t = await setupRetention();
+    const unproven = await t.settled('delivered', 100);
+    await t.pool.query('delete from delivery_attempt');
+    const tooMany = await t.settled('delivered', 100);
+    await t.pool.query('update event set obligations = 3 where id = $1', [tooMany]);
+    const gone = await t.settled('delivered', 100);
+    await t.rollUp();
+    await t.pool.query('delete from delivery_attempt where event_id = $1', [gone]);
+    await t.pool.query('delete from delivery where event_id = $1', [gone]);
+    const before = await t.read();
+    expect(before).toMatchObject({ difference: 4, missing: 4 });
+
+    expect(await t.forget()).toEqual({ deliveries: 0, events: 0 });
+    expect(await t.ids()).toEqual([unproven, tooMany].sort());
+    expect(await t.read()).toEqual(before);
+  });
+
+  it('is right at every moment while deliveries are rolled up and read by others', async () => {
+    const t = await setupRetention();
+    for (let day = 0; day < 40; day += 1) await t.settled('delivered', 100 + (day % 4));
+    const expected = { obligations: 40, delivered: 40, difference: 0, missing: 0, surplus: 0 };
+    let working = true;
+    const reader = openPool(t.database.urls.worker, 2);
+    const others = [
+      (async () => {
+        while (working) await rollUpLedger(reader, { settledForSeconds: 0, atMost: 3 });
+      })(),
+      (async () => {
+        while (working) expect(await readLedger(reader)).toMatchObject(expected);
+      })(),
+    ];
+    let events = 0;
+    while (events < 40) events += (await t.forget(7)).events;
+    working = false;
+    await Promise.all(others);
+    expect(await t.read()).toMatchObject(expected);
+    expect(await t.left()).toEqual({ events: 0, deliveries: 0, attempts: 0 });
+  });
+
+  it('is refused for less than 31 days, and to the console’s login; the worker’s own deletes nothing by hand', async () => {
+    const t = await setupRetention();
+    await expect(t.forget(100, 30)).rejects.toThrow('31 days at least');
+    const console = openPool(t.database.urls.console, 1);
+    await expect(console.query(forgetDeliveriesSql, [90, 10])).rejects.toMatchObject({ code: '42501' });
+    await expect(t.worker.query('delete from delivery')).rejects.toMatchObject({ code: '42501' });
+  });
+});

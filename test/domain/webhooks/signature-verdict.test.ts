@@ -1,0 +1,20 @@
+/** What two posts prove of a receiver. Source: design, section 6; review of the console, point 7. */
+import { expect, it } from 'vitest';
+import { judgeSignatures } from '#domain/webhooks/signature-verdict.ts';
+
+const answered = (status: number | null) => ({ delivered: status !== null && status >= 200 && status < 300, status });
+
+it('a receiver verifies when it refuses the badly signed event as such, and not when it would answer anything so', () => {
+  const verdictOf = (bad: number | null) => judgeSignatures(answered(204), answered(bad));
+  for (const status of [400, 401, 403, 422]) expect([status, verdictOf(status)]).toEqual([status, 'verified']);
+  for (const status of [302, 408, 425, 429, 500, 502, 503, null])
+    expect([status, verdictOf(status)]).toEqual([status, 'no_answer']);
+  for (const status of [200, 204]) expect([status, verdictOf(status)]).toEqual([status, 'accepts_bad_signatures']);
+});
+
+it('nor does one refuse a correctly signed event when it is only busy, broken or elsewhere', () => {
+  for (const status of [400, 401, 404])
+    expect([status, judgeSignatures(answered(status), null)]).toEqual([status, 'refuses_good_signatures']);
+  for (const status of [302, 429, 500, 503, null])
+    expect([status, judgeSignatures(answered(status), null)]).toEqual([status, 'no_answer']);
+});

@@ -1,0 +1,93 @@
+import { once } from 'node:events';
+import { connect, constants, createSecureServer, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+import { makeCertificate, type TestCertificate } from '../worker/attempt/certificates.ts';
+
+/** What stands in front of a Temporal of production: TLS, a certificate asked of the client, and an API key. */
+export interface TemporalFront {
+  /** `host:port`. */
+  address: string;
+  /** PEM of the authority that issued the server's certificate. */
+  ca: string;
+  /** Certificate for a client, which the front accepts. */
+  client: TestCertificate;
+  /** Keys that it lets in from now on; null: none is asked for. */
+  letIn(apiKeys: readonly string[] | null): void;
+  /** What was negotiated with the clients that came through, each once: for gRPC it is `h2`. */
+  protocols: Set<string>;
+  /** API keys that came with calls. */
+  apiKeys: Set<string>;
+}
+
+/** The name that its certificate is for. It listens on 127.0.0.1, which it is not for. */
+export const frontName = 'temporal.example.com';
+
+/**
+ * Starts one before a Temporal that speaks plain text: it ends TLS, demands a certificate of its own authority, and passes each call of gRPC on, as a mutual-TLS frontend or Temporal Cloud does. It goes when the
+ * test ends.
+ */
+export async function startTemporalFront(targetAddress: string): Promise<TemporalFront> {
+  const authority = makeCertificate({ subject: 'Authority of the front', isAuthority: true });
+  const own = makeCertificate({ subject: 'The front', names: [frontName], issuer: authority });
+  let apiKeys: readonly string[] | null = null;
+  const protocols = new Set<string>();
+  const seen = new Set<string>();
+  const upstream = connect(`http://${targetAddress}`);
+  upstream.on('error', () => {});
+  const server = createSecureServer({
+    ...{ cert: own.cert, key: own.key, ca: authority.cert },
+    ...{ requestCert: true, rejectUnauthorized: true },
+  });
+  const sessions = new Set<{ destroy(): void }>();
+  server.on('session', (session) => {
+    sessions.add(session);
+    protocols.add(session.alpnProtocol ?? 'none');
+    session.on('error', () => {}).on('close', () => sessions.delete(session));
+  });
+  server.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
+    const [, apiKey = ''] = /^Bearer (.+)$/.exec(headers.authorization ?? '') ?? [];
+    seen.add(apiKey);
+    if (apiKeys === null || apiKeys.includes(apiKey)) passOn(upstream, stream, headers);
+    else
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc', 'grpc-status': '16' }, { endStream: true });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    for (const session of sessions) session.destroy();
+    upstream.destroy();
+    server.close();
+  });
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ca: authority.cert,
+    client: makeCertificate({ subject: 'A client', issuer: authority }),
+    letIn(keys) {
+      apiKeys = keys;
+    },
+    protocols,
+    apiKeys: seen,
+  };
+}
+
+/** One call: its messages, and the trailers that a call of gRPC ends with. */
+function passOn(upstream: ReturnType<typeof connect>, stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+  const { ':scheme': _scheme, ':authority': _authority, authorization: _authorization, ...rest } = headers;
+  const call = upstream.request(rest);
+  let trailers: IncomingHttpHeaders = {};
+  const cancel = (other: { close(code: number): void }) => () => other.close(constants.NGHTTP2_CANCEL);
+  call.on('response', (answer, flags) => {
+    const isAll = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
+    if (stream.destroyed) return;
+    stream.respond(answer, isAll ? { endStream: true } : { waitForTrailers: true });
+    if (!isAll) call.pipe(stream);
+  });
+  call.on('trailers', (received) => {
+    trailers = received;
+  });
+  stream.on('wantTrailers', () => stream.sendTrailers(trailers));
+  stream.on('error', () => {}).on('aborted', cancel(call));
+  call.on('error', cancel(stream));
+  stream.pipe(call);
+}

@@ -1,0 +1,159 @@
+/** Temporal behind TLS, with a certificate of our own and an API key, as Temporal Cloud and frontends with mutual TLS ask for. Source: issue 5. */
+import { describe, expect, inject, it, vi } from 'vitest';
+import { SettingsRefused } from '#runtime/settings/read.ts';
+import type { TemporalServer, TemporalTls } from '#runtime/settings/temporal.ts';
+import { mountSecret } from '#test/mounted-secret.ts';
+import { startReceiver } from '#test/receiver.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { startTestWorker, testNamespace } from '#test/worker.ts';
+import { openWorkflowClient } from '#workflows/client.ts';
+import { readConfig as readOrgctl } from '../../apps/orgctl/config.ts';
+import { connectToTemporal } from '../../apps/worker/relay/connect-temporal.ts';
+import { makeCertificate } from '../worker/attempt/certificates.ts';
+import { frontName, startTemporalFront, type TemporalFront } from './temporal-front.ts';
+
+const patient = { timeout: 30_000, interval: 100 };
+const timeout = 90_000;
+
+/** Everything that the front asks for, its texts as files. */
+function settingsOf(front: TemporalFront) {
+  const mounted = mountSecret({
+    TEMPORAL_TLS_CA: front.ca,
+    TEMPORAL_TLS_CERT: front.client.cert,
+    TEMPORAL_TLS_KEY: front.client.key,
+  });
+  return {
+    ...{ TEMPORAL_ADDRESS: front.address, TEMPORAL_TLS: 'true', TEMPORAL_TLS_SERVER_NAME: frontName },
+    ...mounted.settings,
+  };
+}
+
+it('delivers through a server that demands a certificate and a key, and goes on when the key is another', {
+  timeout,
+}, async () => {
+  const { database, make } = await setupDatabase();
+  const front = await startTemporalFront(inject('temporalAddress'));
+  front.letIn(['first-key']);
+  const receiver = await startReceiver();
+  const professional = await make.member();
+  await make.webhook({ orgId: professional.orgId, url: receiver.url });
+  const key = mountSecret({ TEMPORAL_API_KEY: 'first-key' });
+  const { logLines } = await startTestWorker(database, { ...settingsOf(front), ...key.settings });
+
+  await make.grant({ professional });
+  await vi.waitFor(() => expect(receiver.received).toHaveLength(1), patient);
+  expect([...front.protocols]).toEqual(['h2']);
+
+  front.letIn(['first-key', 'second-key']);
+  key.replace({ TEMPORAL_API_KEY: 'second-key' });
+  await vi.waitFor(() => expect(front.apiKeys).toContain('second-key'), patient);
+  expect(logLines.join('')).not.toMatch(/first-key|second-key/);
+  front.letIn(['second-key']);
+  await make.grant({ professional });
+  await vi.waitFor(() => expect(receiver.received).toHaveLength(2), patient);
+});
+
+describe('what a server behind TLS refuses is said with what to do, by the worker and by whoever asks workflows', () => {
+  const stranger = makeCertificate({ subject: 'A stranger' });
+  type Change = (server: TemporalServer & { tls: TemporalTls }) => TemporalServer;
+  const cases: [string, Change, RegExp][] = [
+    ['plain text', (server) => ({ ...server, tls: null }), /it speaks TLS, so set TEMPORAL_TLS=true/],
+    [
+      'no certificate of ours',
+      ({ tls, ...rest }) => ({ ...rest, tls: { ...tls, own: null } }),
+      /it asks for a certificate, so set TEMPORAL_TLS_CERT and TEMPORAL_TLS_KEY/,
+    ],
+    [
+      'a certificate of another authority',
+      ({ tls, ...rest }) => ({ ...rest, tls: { ...tls, own: stranger } }),
+      /it does not accept TEMPORAL_TLS_CERT/,
+    ],
+    [
+      'no authority',
+      ({ tls, ...rest }) => ({ ...rest, tls: { ...tls, ca: null } }),
+      /is of an authority that is not believed, so set TEMPORAL_TLS_CA/,
+    ],
+    [
+      'another name',
+      ({ tls, ...rest }) => ({ ...rest, tls: { ...tls, serverName: null } }),
+      /is for another name, so set TEMPORAL_TLS_SERVER_NAME/,
+    ],
+    ['no API key', (server) => server, /does not let this app into the namespace \S+: it may want TEMPORAL_API_KEY/],
+    [
+      'another API key',
+      (server) => ({ ...server, apiKey: () => 'not-it' }),
+      /does not let this app into the namespace \S+: see that TEMPORAL_API_KEY is valid/,
+    ],
+  ];
+
+  it.each(cases)('%s', { timeout }, async (_, change, sentence) => {
+    const front = await startTemporalFront(inject('temporalAddress'));
+    front.letIn(['the-key']);
+    const { cert, key } = front.client;
+    const tls = { serverName: frontName, ca: front.ca, own: { cert, key } };
+    const server = change({ address: front.address, namespace: testNamespace(), tls });
+    expect(await problemOfWorker(server)).toMatch(sentence);
+    await expect(openWorkflowClient(server)).rejects.toThrow(sentence);
+  });
+
+  it('TLS to a server that speaks plain text', { timeout }, async () => {
+    const tls = { serverName: null, ca: null, own: null };
+    const server = { address: inject('temporalAddress'), namespace: testNamespace(), tls };
+    const sentence = /it does not speak TLS, so set TEMPORAL_TLS=false/;
+    expect(await problemOfWorker(server)).toMatch(sentence);
+    await expect(openWorkflowClient(server)).rejects.toThrow(sentence);
+  });
+});
+
+/** What a worker says about the first try. */
+async function problemOfWorker(server: TemporalServer): Promise<string> {
+  const trying = new AbortController();
+  return new Promise((resolve, reject) => {
+    const onProblem = (sentence: string) => {
+      trying.abort();
+      resolve(sentence);
+    };
+    connectToTemporal({ server, signal: trying.signal, onProblem }).then(
+      () => resolve('it connected'),
+      (cause: Error) => reject(cause),
+    );
+  });
+}
+
+describe('settings that are half of something are refused', () => {
+  const { cert, key } = makeCertificate({ subject: 'Ours' });
+  const other = makeCertificate({ subject: 'Another' });
+  const tls = { TEMPORAL_TLS: 'true' };
+  const cases: [string, Record<string, string>, RegExp][] = [
+    ['a certificate without its key', { ...tls, TEMPORAL_TLS_CERT: cert }, /TEMPORAL_TLS_KEY is missing/],
+    ['a key without its certificate', { ...tls, TEMPORAL_TLS_KEY: key }, /TEMPORAL_TLS_CERT is missing/],
+    [
+      'a key of another certificate',
+      { ...tls, TEMPORAL_TLS_CERT: cert, TEMPORAL_TLS_KEY: other.key },
+      /TEMPORAL_TLS_KEY is not the private key of TEMPORAL_TLS_CERT/,
+    ],
+    ['an authority that is none', { ...tls, TEMPORAL_TLS_CA: 'MII' }, /TEMPORAL_TLS_CA: must be a certificate in PEM/],
+    ['a key that is none', { ...tls, TEMPORAL_TLS_KEY: cert }, /TEMPORAL_TLS_KEY: must be a private key in PEM/],
+    ['an API key in plain text', { TEMPORAL_API_KEY: 'k' }, /TEMPORAL_TLS must be true with TEMPORAL_API_KEY/],
+    [
+      'a certificate with TLS switched off',
+      { TEMPORAL_TLS: 'false', TEMPORAL_TLS_CA: cert },
+      /TEMPORAL_TLS must be true with TEMPORAL_TLS_CA/,
+    ],
+    ['TLS that is neither on nor off', { TEMPORAL_TLS: 'yes' }, /TEMPORAL_TLS: must be true or false/],
+    [
+      'a name with a port',
+      { ...tls, TEMPORAL_TLS_SERVER_NAME: 'temporal.example.com:7233' },
+      /TEMPORAL_TLS_SERVER_NAME: must be a host name/,
+    ],
+    ['TLS to no address', { ...tls, TEMPORAL_ADDRESS: '' }, /TEMPORAL_ADDRESS is missing: .* TEMPORAL_TLS is set/],
+  ];
+
+  it.each(cases)('%s', (_, settings, sentence) => {
+    const needed = { DATABASE_URL: 'postgres://o:p@db/org', TEMPORAL_ADDRESS: 'temporal:7233' };
+    const read = () => readOrgctl('us', { ORG_API_STATE: '/nonexistent', ...needed, ...settings });
+    expect(read).toThrow(sentence);
+    expect(read).toThrow(SettingsRefused);
+    expect(read).not.toThrow(/BEGIN|: k/); // never a value
+  });
+});

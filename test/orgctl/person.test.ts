@@ -1,0 +1,115 @@
+/** `orgctl person …`: what operators do about a person's sign-in. Source: OWASP ASVS 5.0, 7.4.5; the console's review, squatted addresses. */
+import { expect, it } from 'vitest';
+import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/enrol.ts';
+import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { findSession } from '#domain/identity/sessions.ts';
+import { signIn } from '#domain/identity/sign-in.ts';
+import { codeAt, goodPassword, settings, visitor } from '../domain/identity/people.ts';
+import { callOrgctl, setupOrgctl } from './orgctl.ts';
+
+const timeout = 60_000;
+
+async function setupPerson() {
+  const t = await setupOrgctl();
+  const em = t.owner.orm.em;
+  const enrol = async (organizationId: string, email: string) => {
+    const { token } = await createEnrolment(em, { organizationId, email, by: 'operator' });
+    await setEnrolmentPassword(em, { token, password: goodPassword });
+    const { secret } = await startEnrolmentTotp(em, token, settings);
+    const factor = { kind: 'totp', code: codeAt(secret, new Date()) } as const;
+    return completeEnrolment(em, { token, factor, visitor }, settings);
+  };
+  const orgId = await t.make.organization({ name: 'Squatters' });
+  const person = await enrol(orgId, 'Victim@firm.example');
+  const enter = (email: string) => signIn(em, { email, password: goodPassword, visitor });
+  const session = (token: string) => findSession(em.fork(), token, new Date());
+  const lines = async () =>
+    (await t.owner.pool.query('select action, person_id as person, detail from activity order by at, id')).rows;
+  return { ...t, em, enrol, orgId, person, enter, session, lines };
+}
+
+it('end-sessions ends them all at once and leaves the sign-in; who never signed in is told apart', {
+  timeout,
+}, async () => {
+  const t = await setupPerson();
+  await t.enter('victim@firm.example');
+  const shown = await t.orgctl('person', 'show', '--email', 'victim@FIRM.example', '--json');
+  expect(shown).toMatchObject({ code: 0, stderr: '' });
+  expect(shown.json()).toMatchObject({
+    ...{ personId: t.person.personId, email: 'Victim@firm.example', sessions: 2 },
+    memberships: [{ organizationId: t.orgId, organizationName: 'Squatters', status: 'active', accepted: true }],
+  });
+  const done = await t.orgctl('person', 'end-sessions', '--email', ' victim@firm.example', '--json');
+  expect(done).toMatchObject({ code: 0, stderr: '' });
+  expect(done.json()).toEqual({ personId: t.person.personId, ended: 2 });
+  expect(await t.session(t.person.token)).toBeNull();
+  const { rows } = await t.owner.pool.query(
+    'select (select count(*)::int from console_session) as sessions, (select count(*)::int from known_browser) as browsers',
+  );
+  expect(rows).toEqual([{ sessions: 0, browsers: 0 }]);
+  expect((await t.lines()).at(-1)).toEqual({
+    ...{ action: 'session.end_all', person: null, detail: { memberId: t.person.personId, ended: 2 } },
+  });
+  await t.enter('victim@firm.example');
+  const text = await t.orgctl('person', 'end-sessions', '--email', 'victim@firm.example');
+  expect(text.stdout).toContain('One session ended.');
+  for (const verb of ['show', 'end-sessions', 'release-address'])
+    expect(await t.orgctl('person', verb, '--email', 'nobody@firm.example')).toMatchObject({
+      ...{ code: 1, stdout: '', stderr: 'Nobody signs in with this address in this region.\n' },
+    });
+  expect(await t.orgctl('person', 'end-sessions')).toMatchObject({ code: 2 });
+});
+
+it('release-address frees an address that somebody enrolled with who is not its owner (regression: no command could)', {
+  timeout,
+}, async () => {
+  const t = await setupPerson();
+  const firm = await t.make.organization({ name: 'Firm' });
+  const own = await t.make.member({ orgId: firm });
+  await t.owner.pool.query(`update membership set email = 'victim@firm.example' where person_id = $1`, [own.userId]);
+  const invite = () => t.orgctl('person', 'invite', '--org', firm, '--email', 'victim@firm.example', '--json');
+  expect((await invite()).stderr).toContain('orgctl person release-address');
+
+  // A login of an app cannot do it.
+  const asConsole = { ...t.env, DATABASE_URL: t.database.urls.console };
+  const refused = await callOrgctl(asConsole, ['person', 'release-address', '--email', 'victim@firm.example']);
+  expect(refused).toMatchObject({ code: 1, stdout: '' });
+  expect(refused.stderr).toContain('lacks the right');
+  expect(await t.session(t.person.token)).not.toBeNull();
+
+  const released = await t.orgctl('person', 'release-address', '--email', 'victim@firm.example', '--json');
+  expect(released).toMatchObject({ code: 0, stderr: '' });
+  expect(released.json()).toEqual({ personId: t.person.personId, ended: 1 });
+  expect(await t.session(t.person.token)).toBeNull();
+  await expect(t.enter('victim@firm.example')).rejects.toMatchObject({ reason: 'wrong_credentials' });
+  expect((await t.lines()).at(-1)).toEqual({
+    ...{ action: 'sign_in.release', person: null, detail: { memberId: t.person.personId } },
+  });
+  const { rows } = await t.owner.pool.query('select status from membership where person_id = $1', [t.person.personId]);
+  expect(rows).toEqual([{ status: 'active' }]);
+
+  const { personId } = await t.enrol(firm, 'victim@firm.example');
+  expect(personId).toBe(own.userId);
+  await t.enter('victim@firm.example');
+});
+
+it('change-address gives another one, and no two people the same', { timeout }, async () => {
+  const t = await setupPerson();
+  const other = await t.enrol(t.orgId, 'other@firm.example');
+  const change = (to: string) =>
+    t.orgctl('person', 'change-address', '--email', 'victim@firm.example', '--to', to, '--json');
+  expect(await change('OTHER@firm.example')).toMatchObject({
+    ...{ code: 1, stderr: 'Somebody else signs in with the new address.\n' },
+  });
+  expect((await change('nobody')).stderr).toContain('no e-mail address');
+  expect((await change(' new@firm.example ')).json()).toEqual({
+    personId: t.person.personId,
+    email: 'new@firm.example',
+  });
+  expect(await t.session(t.person.token)).toMatchObject({ email: 'new@firm.example' });
+  await t.enter('new@firm.example');
+  expect((await t.enter('other@firm.example')).personId).toBe(other.personId);
+  expect((await t.lines()).filter(({ action }) => action === 'sign_in.change_address')).toEqual([
+    { action: 'sign_in.change_address', person: null, detail: { memberId: t.person.personId } },
+  ]);
+});

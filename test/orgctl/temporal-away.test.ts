@@ -1,0 +1,82 @@
+/** A change that is committed when Temporal goes away is told as what it is: done, with what is left to itself. Source: design, section 10. */
+import { expect, inject, it, vi } from 'vitest';
+import { startTcpProxy } from '#test/tcp-proxy.ts';
+import { callOrgctl, setupOrgctl } from './orgctl.ts';
+
+const timeout = 120_000;
+
+/** An installation, and a Temporal that can go away while others use it. */
+async function setupAway() {
+  const t = await setupOrgctl();
+  const [host = '', port = ''] = inject('temporalAddress').split(':');
+  const temporal = await startTcpProxy({ host, port: Number(port) });
+  return { ...t, temporal, env: { ...t.env, TEMPORAL_ADDRESS: `127.0.0.1:${temporal.port}` } };
+}
+
+it('delivery redeliver --event hurries a delivery although Temporal goes away before it hears of it, and says so', {
+  timeout,
+}, async () => {
+  const t = await setupAway();
+  const webhook = await t.make.webhook();
+  const event = await t.make.delivery({ webhook, started: true, nextAttemptAt: new Date(Date.now() + 3_600_000) });
+  // Temporal is asked first whether it answers; what holds the command up between that and its change is this lock.
+  const lock = await t.owner.pool.connect();
+  await lock.query('begin');
+  await lock.query('select from delivery for update');
+  const call = callOrgctl(t.env, ['delivery', 'redeliver', '--webhook', webhook.id, '--event', event]);
+  await vi.waitFor(
+    async () => {
+      const { rows } = await t.owner.pool.query(
+        `select from pg_stat_activity where datname = current_database() and application_name = 'org-api-orgctl' and wait_event_type = 'Lock'`,
+      );
+      expect(rows).toHaveLength(1);
+    },
+    { timeout: 30_000, interval: 50 },
+  );
+  await t.temporal.refuse();
+  await lock.query('commit');
+  lock.release();
+
+  const called = await call;
+
+  expect(called.stderr).toBe(
+    'Temporal does not take the news of it: the delivery is due now, and the worker makes its attempt within two minutes.\n',
+  );
+  expect(called).toMatchObject({ code: 0, stdout: `${event}: its next attempt is due now.\n` });
+  const { rows } = await t.owner.pool.query('select state, round, next_attempt_at <= now() as due from delivery');
+  expect(rows).toEqual([{ state: 'waiting', round: 1, due: true }]);
+});
+
+it('redelivery cancel is done whether Temporal is away or does not know the workflow’s namespace, and says what is left', {
+  timeout,
+}, async () => {
+  const t = await setupAway();
+  await t.temporal.refuse();
+  const webhook = await t.make.webhook();
+  const left = ': the redelivery stops before its next page.\n';
+  const calls: [env: Record<string, string>, says: string][] = [
+    [t.env, `Temporal does not answer at ${t.env.TEMPORAL_ADDRESS}${left}`],
+    [
+      { ...t.env, TEMPORAL_ADDRESS: inject('temporalAddress'), TEMPORAL_NAMESPACE: 'there-is-none' },
+      `Temporal does not take the news of it${left}`,
+    ],
+  ];
+  for (const [env, says] of calls) {
+    const { rows } = await t.owner.pool.query<{ id: string }>(
+      `insert into redelivery (organization_id, webhook_id, failed_since, state) values ($1, $2, now() - interval '1 hour', 'running') returning id`,
+      [webhook.orgId, webhook.id],
+    );
+    const id = rows[0]?.id ?? '';
+
+    const cancelled = await callOrgctl(env, ['redelivery', 'cancel', '--id', id]);
+
+    expect(cancelled).toMatchObject({ code: 0, stderr: says });
+    expect(cancelled.stdout).toContain('It stops before its next page');
+    const asked = await t.owner.pool.query(
+      'select cancel_requested_at is not null as asked from redelivery where id = $1',
+      [id],
+    );
+    expect(asked.rows).toEqual([{ asked: true }]);
+    await t.owner.pool.query('delete from redelivery');
+  }
+});

@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest';
+import { pauseWebhook } from '#domain/webhooks/park.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { sweepRunning } from '../../apps/worker/relay/sweep.ts';
+
+const everyMs = 60_000;
+type Running = { webhookId: string; eventId: string; round: number; startedAtMs: number };
+
+// Once, each worker listed every delivery that ran, each minute: ten of them asked Temporal's visibility store for the same ten times.
+describe('the sweep over what runs', () => {
+  it('is one worker’s in an interval, whoever asks first', async () => {
+    const { sweep, lists, pool } = await arrange();
+    await Promise.all(Array.from({ length: 5 }, () => sweep()));
+    expect(lists).toHaveLength(1);
+    await sweep();
+    expect(lists).toHaveLength(1);
+
+    await pool.query(`update workflow_sweep set due_at = due_at - interval '60 seconds'`);
+    await sweep();
+    expect(lists).toHaveLength(2);
+  });
+
+  it('ends what nobody owes, and nothing else', async () => {
+    const { sweep, cancelled, running, park } = await arrange();
+    await sweep();
+    expect(cancelled).toEqual([]);
+
+    await park();
+    await sweep({ isDue: true });
+    expect(cancelled.sort()).toEqual(running.map(({ eventId }) => eventId).sort());
+  });
+
+  it('looks at so many at most, goes on where it ended, and then begins anew', async () => {
+    const { sweep, lists, looked } = await arrange();
+    const parts: number[][] = [];
+    for (let nth = 0; nth < 4; nth += 1) {
+      looked.splice(0);
+      await sweep({ isDue: true, atMost: 2 });
+      parts.push([...looked]);
+    }
+    // The last of a part is looked at again, as others may have begun in its millisecond.
+    expect(parts).toEqual([
+      [5, 4],
+      [4, 3],
+      [3, 2],
+      [2, 1],
+    ]);
+    await sweep({ isDue: true, atMost: 2 });
+    expect(lists.slice(1).every((before, index) => before < (lists[index] ?? 0))).toBe(true);
+    await sweep({ isDue: true, atMost: 2 });
+    expect(Date.now() - (lists.at(-1) ?? 0)).toBeLessThan(2 * everyMs);
+  });
+
+  it('is gone on with by another when its worker dies in it', async () => {
+    const { sweep, lists, looked } = await arrange();
+    await sweep({ isDue: true, atMost: 2 });
+    await expect(sweep({ isDue: true, fails: true })).rejects.toThrow('Temporal is away');
+    looked.splice(0);
+    await sweep({ isDue: true, atMost: 10 });
+    expect(lists[2]).toBe(lists[1]);
+    expect(looked).toEqual([4, 3, 2, 1]);
+  });
+});
+
+/** Five deliveries whose workflows run, begun 1 to 5 minutes after another moment, and what sweeps them. */
+async function arrange() {
+  const { owner, make } = await setupDatabase();
+  const { pool } = owner;
+  const professional = await make.member();
+  const orgId = professional.orgId;
+  const webhook = await make.webhook({ orgId, url: 'http://127.0.0.1:9/' });
+  for (let count = 0; count < 5; count += 1) await make.grant({ professional });
+  const { rows } = await pool.query<{ id: string }>('select id from event order by id');
+  const beganAtMs = Date.now() - 3_600_000;
+  const running: Running[] = rows.map(({ id }, index) => ({
+    ...{ webhookId: webhook.id, eventId: id, round: 1 },
+    startedAtMs: beganAtMs + (index + 1) * 60_000,
+  }));
+  const lists: number[] = [];
+  const looked: number[] = [];
+  const cancelled: string[] = [];
+  const sweep = async ({ isDue = false, atMost = 100, fails = false } = {}) => {
+    if (isDue) await pool.query(`update workflow_sweep set due_at = '-infinity'`);
+    return sweepRunning({
+      ...{ pool, everyMs, atMost, signal: new AbortController().signal },
+      async *listRunning(before) {
+        lists.push(before.getTime());
+        if (fails) throw new Error('Temporal is away');
+        for (const round of [...running].reverse().filter(({ startedAtMs }) => startedAtMs < before.getTime())) {
+          looked.push((round.startedAtMs - beganAtMs) / 60_000);
+          yield round;
+        }
+      },
+      cancel: async ({ eventId }) => void cancelled.push(eventId),
+    });
+  };
+  return {
+    ...{ pool, sweep, lists, looked, cancelled, running },
+    park: () => pauseWebhook(owner.orm.em, { organizationId: orgId, webhookId: webhook.id, by: 'operator' }),
+  };
+}
