@@ -15,7 +15,7 @@ import { mountPages } from './web/mount.ts';
 import { refuseKeys } from './web/refuse-keys.ts';
 import { serveAssets } from './web/serve-assets.ts';
 import type { ConsoleParts } from './web/visit.ts';
-import { createWorkflows } from './workflows.ts';
+import { createWorkflows, withoutTemporal } from './workflows.ts';
 
 /** A running console: where it listens, and how to stop it without losing a request. */
 export interface RunningConsole {
@@ -48,6 +48,7 @@ export async function startConsole(
   const settings = watchSettings({ followed: config.followed, registry: metrics.registry, log });
   settings.start();
   const workflows = createWorkflows(config.temporal);
+  if (!workflows.isConfigured) log.warn(withoutTemporal);
   const parts: ConsoleParts = {
     ...{ region: config.region, em: database.orm.em, pool, keys, factors, webhookAllow: config.webhookAllow },
     ...{ workflows, apiUrl: config.apiUrl, origin: config.origin, now },
@@ -74,6 +75,7 @@ export async function startConsole(
     host: config.host,
     port: config.port,
     drainDelayMs: config.drainDelayMs,
+    keepAliveSeconds: config.keepAliveSeconds,
     onDraining: () => {
       draining = true;
     },

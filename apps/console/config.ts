@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { defaultKeepAliveSeconds } from '#runtime/http-server.ts';
 import { followSettings, sameButLogin } from '#runtime/settings/follow.ts';
 import { readSettings } from '#runtime/settings/read.ts';
+import { temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
 import {
   addressBlocks,
   databaseUrl,
@@ -40,12 +42,14 @@ const Settings = z.object({
   WEBHOOK_ALLOW: addressBlocks,
   TEMPORAL_ADDRESS: temporalAddress.optional(),
   TEMPORAL_NAMESPACE: z.string().min(1).default('default'),
+  ...temporalAccess,
   HOST: z.string().default('0.0.0.0'),
   PORT: port.default(8081),
   METRICS_PORT: port.default(9090),
   TRUSTED_PROXIES: addressBlocks,
   DATABASE_POOL_MAX: wholeNumber(2, 100).default(10),
   DRAIN_DELAY_MS: wholeNumber(0, 60_000).default(500),
+  KEEP_ALIVE_SECONDS: wholeNumber(1, 86_400).default(defaultKeepAliveSeconds),
   LOG_LEVEL: logLevel,
 });
 
@@ -58,7 +62,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     schema: Settings,
     environment,
     parsed: s,
-    names: ['CONSOLE_DATABASE_URL', 'KEY_PEPPERS', 'KEY_TAG_SECRETS', 'WEBHOOK_SECRET_KEYS'],
+    names: ['CONSOLE_DATABASE_URL', 'KEY_PEPPERS', 'KEY_TAG_SECRETS', 'WEBHOOK_SECRET_KEYS', 'TEMPORAL_API_KEY'],
     mayReplace: { CONSOLE_DATABASE_URL: sameButLogin },
   });
   const { values } = followed;
@@ -89,13 +93,14 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     origin: s.CONSOLE_URL.origin,
     apiUrl: s.API_URL,
     webhookAllow: s.WEBHOOK_ALLOW,
-    temporal:
-      s.TEMPORAL_ADDRESS === undefined ? null : { address: s.TEMPORAL_ADDRESS, namespace: s.TEMPORAL_NAMESPACE },
+    /** Null: this installation of the console knows no Temporal. */
+    temporal: temporalServerOf(s, s.TEMPORAL_NAMESPACE, () => values.TEMPORAL_API_KEY),
     host: s.HOST,
     port: s.PORT,
     metricsPort: s.METRICS_PORT,
     trustedProxies: s.TRUSTED_PROXIES,
     drainDelayMs: s.DRAIN_DELAY_MS,
+    keepAliveSeconds: s.KEEP_ALIVE_SECONDS,
     logLevel: s.LOG_LEVEL,
   });
 }

@@ -1,4 +1,5 @@
 import { isGrpcServiceError, ServiceError } from '@temporalio/client';
+import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import { openWorkflowClient, type WorkflowClient } from '#workflows/client.ts';
 import { WorkflowRefused } from '#workflows/refused.ts';
 
@@ -20,20 +21,25 @@ export class WorkflowsAway extends Error {
 /** How long a signal may take. The two that wait for a receiver have limits of their own, and a little is added for the way. */
 const patienceMs = { signal: 5_000, sendTest: 45_000, checkSignatures: 65_000 } as const;
 
-const sentences = {
-  notConfigured:
-    'This console is not connected to Temporal, which sends events, so it can ask for no test and hurry nothing. Whoever runs it sets TEMPORAL_ADDRESS.',
+/** What people are told: in their words, without the names of what runs here. */
+export const awaySentences = {
+  notConfigured: 'Sending is not connected here, so this cannot be done. Tell whoever runs this service.',
   away: 'What sends events does not answer right now. Nothing is lost: deliveries go on by themselves once it is back. Try again in a moment.',
-  no_worker: 'No worker sent the event in time. Try again in a moment; if it stays so, tell whoever runs the workers.',
-  old_worker: 'The workers are being replaced by newer ones, which alone can do this. Try again in a few minutes.',
+  no_worker: 'It was not sent in time. Try again in a moment; if it stays so, tell whoever runs this service.',
+  old_worker:
+    'What sends events is being replaced by a newer version, which alone can do this. Try again in a few minutes.',
 };
 
+/** For an operator's log, where there is no Temporal; people are told what it means for them. */
+export const withoutTemporal =
+  'TEMPORAL_ADDRESS is not set, so this console sends no test event, checks no signatures and hurries no delivery: set it to the Temporal that the workers use';
+
 /** `temporal` null: the installation has none, and says so when it is asked for. */
-export function createWorkflows(temporal: { address: string; namespace: string } | null): Workflows {
+export function createWorkflows(temporal: TemporalServer | null): Workflows {
   let opening: Promise<WorkflowClient> | null = null;
 
   async function open(): Promise<WorkflowClient> {
-    if (temporal === null) throw new WorkflowsAway(sentences.notConfigured);
+    if (temporal === null) throw new WorkflowsAway(awaySentences.notConfigured);
     opening ??= openWorkflowClient(temporal);
     try {
       return await opening;
@@ -47,7 +53,7 @@ export function createWorkflows(temporal: { address: string; namespace: string }
   async function ask<Result>(limitMs: number, call: (client: WorkflowClient) => Promise<Result>): Promise<Result> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new WorkflowsAway(sentences.away)), limitMs);
+      timer = setTimeout(() => reject(new WorkflowsAway(awaySentences.away)), limitMs);
     });
     try {
       return await Promise.race([open().then(call), late]);
@@ -75,7 +81,9 @@ export function createWorkflows(temporal: { address: string; namespace: string }
 /** The shared client's refusals name addresses and commands for operators; people of an organization are told what it means for them. */
 function explained(cause: unknown): unknown {
   if (cause instanceof WorkflowRefused)
-    return new WorkflowsAway(cause.reason === 'temporal_away' ? sentences.away : sentences[cause.reason], { cause });
+    return new WorkflowsAway(cause.reason === 'temporal_away' ? awaySentences.away : awaySentences[cause.reason], {
+      cause,
+    });
   const isAway = cause instanceof ServiceError || isGrpcServiceError(cause);
-  return isAway ? new WorkflowsAway(sentences.away, { cause }) : cause;
+  return isAway ? new WorkflowsAway(awaySentences.away, { cause }) : cause;
 }

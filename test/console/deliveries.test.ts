@@ -79,7 +79,7 @@ describe('one delivery', () => {
     expect(text).toContain('<code>connection_timeout</code>');
     expect(text).toContain('look for the error in its log');
     expect(unescaped(text)).toContain(`{"id":"${waiting}","type":"client.started"}`);
-    expect(text).toContain('Where the time went: name lookup 3 ms, connection 21 ms, TLS 48 ms');
+    expect(text).toContain('Where the time went: name lookup 34 ms, connection 87 ms, TLS 142 ms');
   });
 
   it('shows of an attempt what was sent and what came back, and nothing that came back acts or hides', async () => {
@@ -149,7 +149,7 @@ describe('sending many again', () => {
     expect(asked.to).toMatch(/\/redeliveries\/[0-9a-f-]{36}$/);
     const path = asked.to ?? '';
     const page = await t.visitor.get(path);
-    expect(page.text).toContain('waits for a worker');
+    expect(page.text).toContain('about to begin');
     expect(page.text).toContain('hx-trigger="every 2s"');
     expect((await t.get('/redeliver')).text).toContain('One is under way');
     expect((await t.visitor.submit(page, path)).to).toBe(path);

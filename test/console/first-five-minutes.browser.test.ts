@@ -70,7 +70,7 @@ async function makeKey(page: Page, screen: string): Promise<void> {
   await page.getByRole('button', { name: 'Make the key' }).click();
   await page.getByRole('heading', { name: 'Your new key' }).waitFor();
   const line = (await page.getByRole('region', { name: 'curl line' }).textContent()) ?? '';
-  const [, name = '', value = '', url = ''] = /^curl -H '([^:]+): ([^']+)' (\S+)$/.exec(line) ?? [];
+  const [, name = '', value = '', url = ''] = /^curl -H "([^:]+): ([^"]+)" (\S+)$/.exec(line) ?? [];
   const answer = await fetch(url, { headers: { [name]: value } });
   expect(answer.status).toBe(200);
   await page.getByRole('button', { name: 'I have kept it' }).click();

@@ -26,12 +26,12 @@ describe('in a browser', () => {
 
     t.pass(6 * minuteMs);
     await page.goto('/account/password');
-    await page.getByLabel('Old password').fill(goodPassword);
-    await page.getByLabel('New password').fill('quiet-lantern-otter-ballad');
-    await page.getByRole('button', { name: 'Change the password' }).click();
     await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor();
     await ready(page);
     await page.getByRole('button', { name: 'Use a passkey' }).click();
+    await page.getByLabel('Old password').fill(goodPassword);
+    await page.getByLabel('New password').fill('quiet-lantern-otter-ballad');
+    await page.getByRole('button', { name: 'Change the password' }).click();
     await page.getByText('Your password is changed').waitFor();
     expectQuiet(visit);
   });

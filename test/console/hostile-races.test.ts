@@ -97,7 +97,7 @@ describe('at once', () => {
     const asked = await visitor.submit('/account', '/account/recovery-codes');
     const fields = { ...hiddenFields(asked.text, '/account/recovery-codes'), factorCode: t.nextCode(ada) };
     const answers = await Promise.all([1, 2].map(() => t.http(ada).post('/account/recovery-codes', fields)));
-    expect(answers.filter(({ text }) => text.includes('only time it is shown'))).toHaveLength(1);
+    expect(answers.filter(({ text }) => text.includes('only time they are shown'))).toHaveLength(1);
     const renewals = `select count(*) from activity where person_id = $1 and action = 'recovery_codes.renew'`;
     expect(await count(t, renewals, [ada.personId])).toBe(1);
   });

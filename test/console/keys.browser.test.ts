@@ -20,7 +20,7 @@ async function setupWithApi() {
 
 /** Takes a ready line apart as a shell does, as far as our own lines need it, and makes the call. */
 async function callAs(curlLine: string): Promise<Response> {
-  const [, name = '', value = '', url = ''] = /^curl -H '([^:]+): ([^']+)' (\S+)$/.exec(curlLine) ?? [];
+  const [, name = '', value = '', url = ''] = /^curl -H "([^:]+): ([^"]+)" (\S+)$/.exec(curlLine) ?? [];
   return fetch(url, { headers: { [name]: value } });
 }
 

@@ -27,7 +27,7 @@ describe('making a key', () => {
     expect(made.status).toBe(200);
     const key = keyForm.exec(made.text)?.[0] ?? '';
     expect(unescaped(made.text)).toContain(
-      `curl -H 'Authorization: Bearer ${key}' http://127.0.0.1:8080/v1/orgs/${ada.orgId}`,
+      `curl -H "Authorization: Bearer ${key}" http://127.0.0.1:8080/v1/orgs/${ada.orgId}`,
     );
     const [row] = await keysOf(t, ada);
     for (const path of ['/keys', `/keys/${row?.id}`, '/activity', '/keys/new'])

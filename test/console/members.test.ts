@@ -47,7 +47,7 @@ describe('an invitation', () => {
     expect(await t.http().get(link)).toMatchObject({ status: 303, to: '/enrol' });
     expect(await lines(t, t.orgId, 'member.invite')).toContainEqual({
       person: t.ada.personId,
-      detail: { memberId: nina, kind: 'enrol', roleKeys: ['billing', 'member'] },
+      detail: { memberId: nina, roleKeys: ['billing', 'member'] },
     });
     const page = await owner.get(t.at(`/members/person/${nina}`));
     expect(textOf(page.text)).toMatch(/invited .*Billing.*Member.*A link is on the way/);

@@ -106,11 +106,15 @@ async function openDelivery(page: Page, t: ConsoleInstallation, ada: Enrolled): 
   await page.goto(`/o/${ada.orgId}/webhooks/${webhook.id}/deliveries/${eventId}`);
 }
 
-/** In the page: every time one minute of one day, every id, key, secret, e-mail address and port a sample. */
+/** In the page: every time as if the first of them were one minute of one day, every id, key, secret, e-mail address and port a sample. */
 const steady = `(() => {
-  for (const time of document.querySelectorAll('time')) {
+  const times = [...document.querySelectorAll('time')];
+  const first = Math.min(...times.map((time) => Date.parse(time.dateTime)));
+  for (const time of times) {
+    const moment = new Date(Date.UTC(2027, 2, 2, 10, 5, 12) + Date.parse(time.dateTime) - first);
+    const timeStyle = 'exact' in time.dataset ? 'medium' : 'short';
+    time.textContent = moment.toLocaleString('en-US', { dateStyle: 'medium', timeStyle, timeZone: 'UTC' });
     time.removeAttribute('datetime');
-    time.textContent = 'Mar 2, 2027, 10:05 AM';
   }
   const samples = [
     [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '0195a3c2-7d10-7b44-9c1e-5f2a6d80b3e7'],

@@ -87,6 +87,7 @@ describe.each(Object.keys(screens) as (keyof typeof screens)[])('on a %s screen'
     receiver.answer = j.fail;
     await page.goto(`/o/${j.ada.orgId}/webhooks/${id}`);
     await page.getByText('The receiver verifies: it accepted').waitFor();
+    await page.getByRole('table', { name: 'Test events' }).getByText('accepted').waitFor();
     await j.cause();
     await expect.poll(() => j.deliveries().length, patient).toBe(1);
     await page.goto(`/o/${j.ada.orgId}/webhooks/${id}/deliveries`);

@@ -171,14 +171,17 @@ describe('without Temporal', () => {
   it('pages say what works and what waits; tests and checks are refused in words, and leave no line that says they were made', async () => {
     const t = await setup();
     const { id } = await makeWebhook(t, t.ada);
-    expect((await t.visitor.get(t.at(`/${id}`))).text).toContain('not connected to Temporal');
+    // In the words of who reads it; what to set is for the log.
+    expect((await t.visitor.get(t.at(`/${id}`))).text).toContain('Sending is not connected here');
+    expect(t.logLines.filter((line) => line.includes('TEMPORAL_ADDRESS is not set'))).toHaveLength(1);
     for (const [rest, values] of [
       ['/test', { type: 'client.started' }],
       ['/verify', {}],
     ] as const) {
       const refused = await t.submit(`/${id}${rest}`, { ...values });
       expect(refused.status).toBe(422);
-      expect(refused.text).toContain('TEMPORAL_ADDRESS');
+      expect(refused.text).toContain('so this cannot be done. Tell whoever runs this service.');
+      expect(refused.text).not.toMatch(/temporal|worker/i);
     }
     expect([...(await deeds(t, 'webhook.test')), ...(await deeds(t, 'webhook.verify'))]).toEqual([]);
   });

@@ -2,6 +2,7 @@
 // What moves without htmx: times in the viewer's zone, copy buttons, passkeys, and forms that are sent once. Every page works without it but for passkeys.
 (() => {
   const usual = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+  const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
   const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
   const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
   /** Units from the largest, in seconds. @type {[Intl.RelativeTimeFormatUnit, number][]} */
@@ -25,7 +26,7 @@
       const time = /** @type {HTMLTimeElement} */ (element);
       const moment = new Date(time.dateTime);
       if (Number.isNaN(moment.getTime())) continue;
-      const format = 'exact' in time.dataset ? exact : usual;
+      const format = 'exact' in time.dataset ? exact : 'day' in time.dataset ? day : usual;
       time.textContent = 'relative' in time.dataset ? distance(moment) : format.format(moment);
     }
   }
@@ -46,6 +47,7 @@
     } catch {
       button.textContent = 'Select and copy it';
     }
+    say(button.textContent);
     setTimeout(() => {
       button.replaceChildren(...label);
     }, 2_000);
@@ -68,6 +70,7 @@
       const input = form.elements.namedItem(field);
       if (input instanceof HTMLInputElement) input.value = JSON.stringify(answer);
       form.submit();
+      showSending(form, form.querySelector('button[type="submit"]'));
     } catch (error) {
       const name = error instanceof Error ? error.name : '';
       tell(
@@ -81,13 +84,26 @@
 
   /** Forms that are on their way, so that a double click sends one. @type {WeakSet<HTMLFormElement>} */
   const sent = new WeakSet();
+
+  /** Says that a form is on its way: a test event takes up to 20 seconds. @param {HTMLFormElement} form @param {Element | null} button */
+  function showSending(form, button) {
+    form.setAttribute('aria-busy', 'true');
+    if (!(button instanceof HTMLButtonElement)) return;
+    // Not at once: an answer that comes at once would make the button flicker.
+    setTimeout(() => {
+      button.textContent = 'Sending…';
+      button.setAttribute('aria-busy', 'true');
+      say('Sending…');
+    }, 400);
+  }
+
   document.addEventListener('submit', (event) => {
     const form = event.target;
     if (!(form instanceof HTMLFormElement)) return;
     if (sent.has(form)) return void event.preventDefault();
     if (form.method !== 'post') return;
     sent.add(form);
-    if (form.dataset.passkey === undefined) return;
+    if (form.dataset.passkey === undefined) return showSending(form, event.submitter);
     event.preventDefault();
     void askPasskey(form);
   });
@@ -133,8 +149,16 @@
     problem.focus();
   }
 
+  /** @param {string} words what whoever cannot see the page is to hear */
+  function say(words) {
+    const status = document.querySelector('[data-said]');
+    if (status !== null) status.textContent = words;
+  }
+
   /** The states in each part that moves, as they were last seen. @type {Map<string, string[]>} */
   const states = new Map();
+  /** Ids of the parts that stand still although they should move. @type {Set<string>} */
+  const late = new Set();
 
   /** @param {Element} part */
   const statesOf = (part) => [...part.querySelectorAll('.badge')].map(({ textContent }) => textContent ?? '');
@@ -147,16 +171,55 @@
     states.set(part.id, now);
     const changed =
       now.length === before.length ? now.filter((state, index) => state !== before[index]) : ['The list has changed.'];
-    const status = document.querySelector('[data-said]');
-    if (status !== null && changed.length > 0) status.textContent = [...new Set(changed)].join(', ');
+    if (late.delete(part.id)) changed.unshift('Up to date again');
+    if (changed.length > 0) say([...new Set(changed)].join(', '));
   }
+
+  /** Says in a part that moves, once, that it stands still and why; it goes on asking, and what comes takes the place of this. @param {Element} part @param {number} status */
+  function standStill(part, status) {
+    const isSignedOut = status === 401;
+    const why = isSignedOut
+      ? 'you are signed out.'
+      : status === 0 || status >= 500
+        ? 'the console does not answer right now. It is asked again by itself.'
+        : 'this cannot be seen any more.';
+    const words = `Not up to date: ${why}`;
+    const known = part.querySelector(':scope > [data-late]');
+    if (known?.getAttribute('data-late') === words) return;
+    known?.remove();
+    const note = document.createElement('p');
+    note.className = 'notice notice-warning';
+    note.dataset.late = words;
+    note.textContent = `${words} `;
+    if (status !== 0 && status < 500) {
+      const link = document.createElement('a');
+      link.href = location.href;
+      link.textContent = isSignedOut ? 'Sign in again' : 'Reload the page';
+      note.append(link);
+    }
+    part.prepend(note);
+    late.add(part.id);
+    say(words);
+  }
+
+  // A part takes nothing but itself: a page that says why there is none, or that to sign in, would empty it, end its asking and name the page anew.
+  document.addEventListener('htmx:before:swap', (event) => {
+    const { ctx, tasks } = /** @type {CustomEvent} */ (event).detail;
+    const part = ctx.sourceElement;
+    const isItself = (/** @type {any} */ { fragment }) => fragment.firstElementChild?.id === part.id;
+    if (ctx.response.status === 200 && tasks.length === 1 && tasks.every(isItself)) return;
+    event.preventDefault();
+    standStill(part, ctx.response.status);
+  });
+  document.addEventListener('htmx:error', (event) => {
+    const part = /** @type {CustomEvent} */ (event).detail.ctx?.sourceElement;
+    if (part instanceof Element && states.has(part.id)) standStill(part, 0);
+  });
 
   function start() {
     fillZone();
     for (const part of document.querySelectorAll('[hx-get][id]')) states.set(part.id, statesOf(part));
     showProblem();
-    // On a phone the places do not fit beside each other.
-    document.querySelector('nav.places [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
     showTimes(document);
     showCopyButtons(document);
     setInterval(() => showTimes(document), 15_000);

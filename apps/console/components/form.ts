@@ -85,6 +85,8 @@ export function textField(
     inputMode?: 'numeric' | 'text' | 'email' | 'url';
     /** For what is typed letter by letter: codes, keys, addresses. */
     exact?: boolean;
+    /** Drawn as dots, for a secret that is no password: a browser neither fills its login's in nor offers to keep what is pasted, as it does with `type=password`. */
+    masked?: boolean;
     placeholder?: string;
     autofocus?: boolean;
   },
@@ -97,13 +99,16 @@ export function textField(
     maxLength,
     inputMode,
     exact,
+    masked,
     placeholder,
   } = field;
   const input = {
     ...{ id: idOf(name), name, type, autocomplete, required, maxlength: maxLength, inputmode: inputMode, placeholder },
-    value: type === 'password' ? null : textOf(state, name),
+    value: type === 'password' || masked ? null : textOf(state, name),
     autofocus: field.autofocus === true,
-    ...(exact ? { spellcheck: 'false', autocapitalize: 'none', autocorrect: 'off', class: 'exact' } : {}),
+    ...(exact
+      ? { spellcheck: 'false', autocapitalize: 'none', autocorrect: 'off', class: masked ? 'exact masked' : 'exact' }
+      : {}),
     ...described(state, field),
   };
   return framed(state, field, html`<input${attributes(input)}>`);

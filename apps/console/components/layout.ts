@@ -1,6 +1,7 @@
 import { regions } from '#domain/contract/regions.ts';
 import type { Permission } from '#domain/contract/scopes.ts';
-import type { SessionMembership } from '#domain/identity/types.ts';
+import { sessionIdleMinutes, sessionSeenEverySeconds } from '#domain/identity/limits.ts';
+import type { Session, SessionMembership } from '#domain/identity/types.ts';
 import type { Page } from '../web/answer.ts';
 import { assets } from '../web/assets.ts';
 import { type Child, type Html, html, nothing } from '../web/html.ts';
@@ -58,6 +59,7 @@ export function layout(visit: Visit | null, page: Page): Html {
       ${page.body}
     </main>
     <p class="visually-hidden" role="status" data-said></p>
+    ${visit && session?.state === 'full' ? sessionEnd(session, visit.console.now()) : nothing}
   </body>
 </html>`;
 }
@@ -84,6 +86,16 @@ function navigation(path: string, membership: SessionMembership): Html {
     (place) =>
       html`<li><a href="${base}${place.path}"${isHere(place.path) ? html` aria-current="page"` : nothing}>${place.label}</a></li>`,
   )}</ul></nav>`;
+}
+
+/** What the script shows when the session is about to end. A use is noted once a minute, so it may end that much sooner after this one. */
+function sessionEnd({ expiresAt }: Session, now: Date): Html {
+  const idleMs = (sessionIdleMinutes * 60 - sessionSeenEverySeconds) * 1_000;
+  const leftMs = expiresAt.getTime() - now.getTime();
+  // Not before the last hour, so that a page drawn twice is the same.
+  const end = leftMs > 3_600_000 ? nothing : html` data-left-ms="${leftMs}"`;
+  return html`<aside class="session-end notice notice-warning" aria-label="Your session" data-session data-idle-ms="${idleMs}"${end} hidden><script src="${assets.session.path}" defer></script>
+      <p role="alert"></p><button type="button">Stay signed in</button><a href="/" target="_blank">Sign in in another tab</a></aside>`;
 }
 
 /** Who is signed in, the organizations they may go to, and the way out. */

@@ -6,7 +6,8 @@ export function recoveryCodes(codes: readonly string[]): Html {
   return shownOnce({
     label: 'Recovery codes',
     value: codes.join('\n'),
+    several: true,
     advice:
-      'Each lets you in once when your phone or passkey is lost. Print them, or keep them in a password manager: not where your password is.',
+      'Each lets you in once when your phone or passkey is lost. Print them, or keep them where you can read them without that phone, and not beside your password: with both, anybody is in.',
   });
 }

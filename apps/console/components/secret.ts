@@ -8,11 +8,11 @@ export function copyable(label: string, value: string, options: { multiline?: bo
   </div>`;
 }
 
-/** A secret that is shown this once, with what to do with it. */
-export function shownOnce(parts: { label: string; value: string; advice: string }): Html {
+/** A secret that is shown this once, with what to do with it. `several`: of its kind. */
+export function shownOnce(parts: { label: string; value: string; advice: string; several?: boolean }): Html {
   return html`<section class="shown-once" aria-label="${parts.label}">
     <h2>${parts.label}</h2>
-    <p><strong>This is the only time it is shown.</strong> ${parts.advice}</p>
+    <p><strong>This is the only time ${parts.several ? 'they are' : 'it is'} shown.</strong> ${parts.advice}</p>
     ${copyable(`${parts.label}, to copy`, parts.value, { multiline: true })}
   </section>`;
 }

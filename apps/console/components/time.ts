@@ -17,6 +17,11 @@ export function relativeTime(moment: Date | string | null, otherwise = '—'): H
   return drawn(moment, otherwise, html` data-relative`);
 }
 
+/** The day of a moment alone. */
+export function day(moment: Date): Html {
+  return drawn(moment, '', html` data-day`);
+}
+
 function drawn(moment: Date | string | null, otherwise: string, how: Html): Html {
   if (moment === null) return html`<span class="quiet">${otherwise}</span>`;
   const iso = (typeof moment === 'string' ? new Date(moment) : moment).toISOString();

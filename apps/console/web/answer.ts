@@ -16,6 +16,8 @@ export interface Page {
   session: SessionChange | null;
   /** As of a redirect. */
   enrolment: string | null | undefined;
+  /** As of a redirect. */
+  browser: string | null;
 }
 
 /** What becomes of the browser's session with this answer: a new token, or none any more. */
@@ -29,6 +31,8 @@ export interface Redirect {
   session: SessionChange | null;
   /** An enrolment link's token to remember, null to forget it, undefined to leave it. */
   enrolment: string | null | undefined;
+  /** The token to know this browser by from now on; null leaves it as it is. */
+  browser: string | null;
 }
 
 /** A file, streamed. */
@@ -43,13 +47,26 @@ export interface Download {
 export type Answer = Page | Redirect | Download;
 
 export function page(
-  parts: Pick<Page, 'title' | 'body'> & Partial<Pick<Page, 'status' | 'trail' | 'passkeys' | 'session' | 'enrolment'>>,
+  parts: Pick<Page, 'title' | 'body'> &
+    Partial<Pick<Page, 'status' | 'trail' | 'passkeys' | 'session' | 'enrolment' | 'browser'>>,
 ): Page {
-  return { kind: 'page', status: 200, trail: [], passkeys: false, session: null, enrolment: undefined, ...parts };
+  return {
+    kind: 'page',
+    status: 200,
+    trail: [],
+    passkeys: false,
+    session: null,
+    enrolment: undefined,
+    browser: null,
+    ...parts,
+  };
 }
 
-export function redirect(to: string, parts: Partial<Pick<Redirect, 'told' | 'session' | 'enrolment'>> = {}): Redirect {
-  return { kind: 'redirect', to, told: null, session: null, enrolment: undefined, ...parts };
+export function redirect(
+  to: string,
+  parts: Partial<Pick<Redirect, 'told' | 'session' | 'enrolment' | 'browser'>> = {},
+): Redirect {
+  return { kind: 'redirect', to, told: null, session: null, enrolment: undefined, browser: null, ...parts };
 }
 
 export function download(parts: Omit<Download, 'kind'>): Download {

@@ -2,17 +2,19 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { brotliCompressSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { brotliCompress } from 'node:zlib';
 
 /** A file that pages load; its path holds its hash, so that it may be kept for ever. */
 export interface Asset {
   path: string;
   type: string;
   body: Buffer;
-  /** The same, smaller, for browsers that read it. */
-  brotli: Buffer;
+  /** The same, smaller, for browsers that read it. Compressed when first asked for, off the main thread: all of them take a second of processor time. */
+  brotli: () => Promise<Buffer>;
 }
 
+const compress = promisify(brotliCompress);
 const require = createRequire(import.meta.url);
 const css = 'text/css; charset=utf-8';
 const js = 'text/javascript; charset=utf-8';
@@ -25,6 +27,7 @@ export const assets = {
   htmx: asset('htmx.js', js, libraryFile('htmx.org/dist/htmx.min.js')),
   webauthn: asset('webauthn.js', js, besideEntry('@simplewebauthn/browser', '../dist/bundle/index.umd.min.js')),
   script: asset('console.js', js, ownFile('console.js')),
+  session: asset('session.js', js, ownFile('session.js')),
 } as const;
 
 const byPath = new Map<string, Asset>(Object.values(assets).map((each) => [each.path, each]));
@@ -33,9 +36,14 @@ const byPath = new Map<string, Asset>(Object.values(assets).map((each) => [each.
 export const findAsset = (path: string): Asset | null => byPath.get(path) ?? null;
 
 function asset(name: string, type: string, body: Buffer): Asset {
+  let brotli: Promise<Buffer> | undefined;
   return {
     path: `/assets/${hash('sha256', body, 'base64url').slice(0, 12)}/${name}`,
-    ...{ type, body, brotli: brotliCompressSync(body) },
+    ...{ type, body },
+    brotli: () => {
+      brotli ??= compress(body);
+      return brotli;
+    },
   };
 }
 

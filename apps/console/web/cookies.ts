@@ -12,6 +12,8 @@ const kinds = {
   visit: '__Host-org-api-visit',
   /** The token of an enrolment link that was opened: so it stands in the address bar for one request only. */
   enrolment: '__Host-org-api-enrolment',
+  /** The token by which this is a browser that its person has signed in with; it opens nothing. */
+  browser: '__Host-org-api-browser',
   /** A sentence for the next page (`The key was revoked.`). */
   told: '__Host-org-api-told',
 } as const;

@@ -34,13 +34,18 @@ export const optionalLine = (what: string, max: number) =>
     .refine((text) => !controls.test(text) && !/[\r\n]/.test(text), `${what} holds characters that are not text.`)
     .default('');
 
-/** A password or the like: taken as typed, blanks and all. The domain judges its length. */
+/** A password or the like: taken as typed, blanks and all. The domain judges its length. No page ever holds it again: a step-up does not carry it. */
 export const typedSecret = (what: string) =>
   z
     .string({ error: `${what} is missing.` })
     .min(1, `${what} is missing.`)
     .max(1_000, `${what} is too long.`)
-    .refine((text) => !text.includes('\u0000'), `${what} holds characters that are not text.`);
+    .refine((text) => !text.includes('\u0000'), `${what} holds characters that are not text.`)
+    .meta({ isSecret: true });
+
+/** Whether a form has a field that no page may hold (`typedSecret`). */
+export const hasSecret = (schema: z.ZodObject): boolean =>
+  Object.values(schema.shape).some((field) => (field as z.ZodType).meta()?.isSecret === true);
 
 /** Several of a closed list, for checkboxes of one name. None is an empty list. */
 export const choices = <const V extends readonly [string, ...string[]]>(values: V) => z.array(z.enum(values));

@@ -1,15 +1,17 @@
 import type { BlockList } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import type { Middleware, ParameterizedContext } from 'koa';
+import { knownBrowserDays, sessionAbsoluteHours, sessionIdleMinutes } from '#domain/identity/limits.ts';
 import { findSession } from '#domain/identity/sessions.ts';
 import { clientAddress } from '#runtime/address.ts';
 import { cut } from '../components/called.ts';
 import { layout } from '../components/layout.ts';
 import { type Answer, type Download, NotFound, PermissionNeeded, redirect } from './answer.ts';
 import { readCookie, setCookie } from './cookies.ts';
-import { formToken, randomMark } from './forgery.ts';
+import { comesFromUs, formToken, randomMark } from './forgery.ts';
 import { valuesOf } from './form.ts';
 import { hasHungUp } from './hung-up.ts';
+import { returnPath } from './return-path.ts';
 import type { Route } from './route.ts';
 import { createRouter } from './router.ts';
 import type { ConsoleState } from './state.ts';
@@ -24,6 +26,17 @@ const toldSeconds = 60;
 const toldMax = 400;
 /** How long (s) an opened enrolment link is remembered. */
 const enrolmentSeconds = 3600;
+const browserSeconds = knownBrowserDays * 86_400;
+
+const sessionsEnd = `A session ends after ${sessionIdleMinutes} minutes without use, and after ${sessionAbsoluteHours} hours at most.`;
+/** What is said on the way to the sign-in page, by what was asked for. */
+const signedOut = {
+  page: `You were signed out. ${sessionsEnd} Sign in, and go on where you were.`,
+  form: `You were signed out, so nothing of what you sent was done. ${sessionsEnd} Sign in, and you are back at the form.`,
+};
+
+/** Whether a page asks for a part of itself, as `live` does, by itself: an open page must not outlive its person by that, and nobody reads what else would be told. */
+const asksForPart = (ctx: Ctx): boolean => ctx.get('HX-Request') !== '';
 
 /**
  * The console's pages: the only place that knows both Koa's context and the pages.
@@ -42,19 +55,22 @@ export function mountPages(deps: {
   async function begin(ctx: Ctx, route: Route, params: Record<string, string>): Promise<Visit> {
     const cookies = ctx.headers.cookie;
     const token = readCookie(cookies, 'session', parts.origin);
-    // htmx asks for live parts only, every few seconds: an open page must not outlive its person by that.
-    const isUse = ctx.get('HX-Request') === '';
-    const session = token === null ? null : await findSession(parts.em.fork(), token, parts.now(), isUse);
+    const isPart = asksForPart(ctx);
+    const session = token === null ? null : await findSession(parts.em.fork(), token, parts.now(), !isPart);
     const sessionToken = session === null ? null : token;
     let mark = readCookie(cookies, 'visit', parts.origin);
     if (sessionToken === null && mark === null) {
       mark = randomMark();
-      setCookie(ctx, parts.origin, 'visit', mark);
+      if (!isPart) setCookie(ctx, parts.origin, 'visit', mark);
     }
-    const told = readCookie(cookies, 'told', parts.origin);
+    const told = isPart ? null : readCookie(cookies, 'told', parts.origin);
     return {
       ...{ console: parts, route: route.name, requestId: ctx.state.requestId, target: ctx.url, path: ctx.path, params },
-      visitor: { address: clientAddress(ctx.req, trustedProxies), userAgent: ctx.get('User-Agent').slice(0, 300) },
+      visitor: {
+        address: clientAddress(ctx.req, trustedProxies),
+        userAgent: ctx.get('User-Agent').slice(0, 300),
+        browser: readCookie(cookies, 'browser', parts.origin),
+      },
       ...{ session, sessionToken, formToken: formToken(sessionToken ?? mark ?? '') },
       told: told === null ? null : decodeText(told),
       enrolmentToken: readCookie(cookies, 'enrolment', parts.origin),
@@ -65,15 +81,42 @@ export function mountPages(deps: {
     const visit = await begin(ctx, route, params);
     ctx.state.visit = visit;
     if (visit.session !== null) ctx.state.personId = visit.session.personId;
-    const signIn = whereToSignIn(route, visit);
-    if (signIn !== null) {
+    if (!mayOpen(route, visit)) {
       ctx.state.code = 'sign_in_needed';
-      return send(ctx, visit, redirect(signIn));
+      return toSignIn(ctx, route, visit);
     }
     if (route.access === 'member') enter(visit as PersonVisit, route, ctx.state);
     const answer = route.method === 'POST' ? await takeForm(ctx, route, visit) : await show(ctx, route, visit);
     // A step-up has made it a visit of the renewed session.
     await send(ctx, ctx.state.visit, answer);
+  }
+
+  /** Where they sign in; what they asked for, or the page of the form that they sent, is kept for afterwards. A part's page is not taken there: it says itself that it stands still. */
+  function toSignIn(ctx: Ctx, route: Route, visit: Visit): Promise<void> {
+    if (asksForPart(ctx)) {
+      ctx.status = 401;
+      ctx.body = '';
+      return Promise.resolve();
+    }
+    const to = route.method === 'GET' ? visit.target : formPage(ctx);
+    const query = to === null ? '' : `?to=${encodeURIComponent(to)}`;
+    if (visit.session !== null) return send(ctx, visit, redirect(`/sign-in/second-factor${query}`));
+    // Not for another site's form, which comes without the cookies of whoever is signed in.
+    const wasOurs =
+      route.method === 'GET'
+        ? readCookie(ctx.headers.cookie, 'session', parts.origin) !== null
+        : comesFromUs(ctx.headers, parts.origin);
+    const told = wasOurs ? signedOut[route.method === 'GET' ? 'page' : 'form'] : null;
+    return send(ctx, visit, redirect(`/sign-in${query}`, { told }));
+  }
+
+  /** The page that a form stood in, as its browser says; null when that is none of ours that can be opened again. */
+  function formPage(ctx: Ctx): string | null {
+    const referrer = URL.parse(ctx.get('Referer'));
+    if (referrer === null || referrer.origin !== parts.origin) return null;
+    const path = returnPath(referrer.pathname + referrer.search, parts.origin);
+    const there = find(referrer.pathname)?.routes.some(({ method }) => method === 'GET') ?? false;
+    return there && path !== '/' ? path : null;
   }
 
   return async (ctx) => {
@@ -91,12 +134,9 @@ export function mountPages(deps: {
   };
 }
 
-/** Where somebody must go first who may not open a route as they are; null when they may. What they asked for is kept for afterwards. */
-function whereToSignIn({ access, method }: Route, { session, target }: Visit): string | null {
-  if (access === 'anyone' || session?.state === 'full') return null;
-  const to = method === 'GET' ? `?to=${encodeURIComponent(target)}` : '';
-  if (session === null) return `/sign-in${to}`;
-  return access === 'passed' ? null : `/sign-in/second-factor${to}`;
+/** Whether somebody may open a route as they are; else they sign in first. */
+function mayOpen({ access }: Route, { session }: Visit): boolean {
+  return access === 'anyone' || session?.state === 'full' || (access === 'passed' && session !== null);
 }
 
 /**
@@ -132,11 +172,12 @@ async function show(ctx: Ctx, route: Route, visit: Visit): Promise<Answer> {
 
 async function send(ctx: Ctx, visit: Visit, answer: Answer): Promise<void> {
   if (answer.kind === 'download') return sendFile(ctx, answer);
-  const { session, enrolment } = answer;
+  const { session, enrolment, browser } = answer;
   const { origin } = visit.console;
   if (session !== null) setCookie(ctx, origin, 'session', session === 'ended' ? null : session.token);
   if (enrolment !== undefined)
     setCookie(ctx, origin, 'enrolment', enrolment, enrolment === null ? undefined : enrolmentSeconds);
+  if (browser !== null) setCookie(ctx, origin, 'browser', browser, browserSeconds);
   if (answer.kind === 'redirect') {
     if (answer.told !== null)
       setCookie(ctx, origin, 'told', encodeURIComponent(cut(answer.told, toldMax)), toldSeconds);

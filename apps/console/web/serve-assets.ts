@@ -3,7 +3,7 @@ import { findAsset } from './assets.ts';
 import type { ConsoleState } from './state.ts';
 
 /** The files that pages load. Their paths hold their hashes, so a browser keeps each for ever and a new version has a new path. */
-export const serveAssets: Middleware<ConsoleState> = (ctx, next) => {
+export const serveAssets: Middleware<ConsoleState> = async (ctx, next) => {
   const asset = ctx.method === 'GET' || ctx.method === 'HEAD' ? findAsset(ctx.path) : null;
   if (asset === null) return next();
   ctx.state.operation = 'asset';
@@ -11,6 +11,6 @@ export const serveAssets: Middleware<ConsoleState> = (ctx, next) => {
   ctx.vary('Accept-Encoding');
   const takesBrotli = ctx.acceptsEncodings('br', 'identity') === 'br';
   if (takesBrotli) ctx.set('Content-Encoding', 'br');
-  ctx.body = takesBrotli ? asset.brotli : asset.body;
+  ctx.body = takesBrotli ? await asset.brotli() : asset.body;
   ctx.set('Content-Type', asset.type);
 };

@@ -2,11 +2,11 @@ import type { ParameterizedContext } from 'koa';
 import type { z } from 'zod';
 import { findSession, needsStepUp } from '#domain/identity/sessions.ts';
 import { formIdField, formTokenField } from '../components/form.ts';
-import { type Answer, FormRefused, type Page, page } from './answer.ts';
+import { type Answer, FormRefused, type Page, page, redirect } from './answer.ts';
 import { readForm } from './body.ts';
 import { setCookie } from './cookies.ts';
 import { comesFromUs, formToken, isFormToken } from './forgery.ts';
-import { type FormState, freshForm, problemsOf, valuesOf } from './form.ts';
+import { type FormState, freshForm, hasSecret, problemsOf, valuesOf } from './form.ts';
 import { recordFormUse } from './form-use.ts';
 import { html } from './html.ts';
 import { refusalOf } from './refusals.ts';
@@ -22,7 +22,8 @@ const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$
 /**
  * Carries out a form, unless there is a reason not to; these are asked in order: does it come from us, does it carry its session's token, do its
  * fields make sense, is the second factor fresh where it must be, is this its first use where that matters. What was typed is never lost: every
- * refusal after the first draws the form again with it.
+ * refusal after the first draws the form again with it. A form with a password is the exception: its second factor is asked for before its fields, and it is filled in after that, so
+ * that no page ever holds one.
  *
  * @throws FormRefused when it does not come from us.
  */
@@ -42,13 +43,15 @@ export async function takeForm(ctx: Ctx, route: Route, visit: Visit): Promise<An
     return drawAgain(visit, 'form_out_of_date', {
       problem: 'This page was out of date, so nothing was done. Look at it once more and send it again.',
     });
+  const isStale = route.stepUp && needsStepUp((visit as PersonVisit).session, visit.console.now());
+  const carries = !hasSecret(route.schema);
   const read = route.schema.safeParse(values);
-  if (!read.success) return drawAgain(visit, 'form_refused', problemsOf(read.error));
+  if (!read.success && !(isStale && !carries)) return drawAgain(visit, 'form_refused', problemsOf(read.error));
 
   let current = visit;
   let renewedToken: string | null = null;
-  if (route.stepUp && needsStepUp((visit as PersonVisit).session, visit.console.now())) {
-    const outcome = await takeStepUp(visit as PersonVisit, sent);
+  if (isStale) {
+    const outcome = await takeStepUp(visit as PersonVisit, sent, carries);
     if (outcome.kind === 'asked') {
       ctx.state.code = 'step_up_needed';
       return outcome.page;
@@ -58,7 +61,10 @@ export async function takeForm(ctx: Ctx, route: Route, visit: Visit): Promise<An
     setCookie(ctx, origin, 'session', renewedToken);
     current = await renewed(visit, renewedToken);
     ctx.state.visit = current;
+    // A form is sent to the address of its page.
+    if (!carries) return redirect(visit.path);
   }
+  if (!read.success) throw new Error('a form whose fields were refused went on');
   return carryOut(ctx, route, current, sent, read.data, drawAgain);
 }
 

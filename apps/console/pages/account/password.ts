@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import { changePassword } from '#domain/identity/change-password.ts';
+import { needsStepUp } from '#domain/identity/sessions.ts';
 import { form, textField } from '../../components/form.ts';
 import { passwordHint } from '../../components/password-hint.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
 import { type FormState, freshForm, typedSecret } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
 import { person } from '../../web/route.ts';
+import { askStepUp } from '../../web/step-up.ts';
 import type { PersonVisit } from '../../web/visit.ts';
 
 /** Changing one's password; the other sessions end with it. */
@@ -13,7 +15,9 @@ export const passwordRoutes = [
   person.view({
     name: 'showPassword',
     path: '/account/password',
-    show: (visit) => passwordPage(visit, freshForm()),
+    // The second factor first: a question in between would have to hold the passwords.
+    show: (visit) =>
+      needsStepUp(visit.session, visit.console.now()) ? askStepUp(visit) : passwordPage(visit, freshForm()),
   }),
 
   person.action({

@@ -84,7 +84,9 @@ async function deliveryPage(visit: MemberVisit, state: FormState, before: number
           <section aria-labelledby="attempts"><h2 id="attempts">Attempts</h2>${attemptList(visit, delivery)}</section>`,
       })}
       ${pager({
-        ...{ newer: null, older: delivery.olderAttempts === null ? null : String(delivery.olderAttempts) },
+        // Attempts are numbered without a gap, so the page before this one is known.
+        newer: before === null ? null : String(Math.min(before + attemptsPerPage, 999_999)),
+        older: delivery.olderAttempts === null ? null : String(delivery.olderAttempts),
         href: (cursor) => `${here}?before=${cursor}`,
         ...(before === null ? {} : { firstHref: here }),
       })}

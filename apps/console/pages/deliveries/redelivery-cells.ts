@@ -4,7 +4,7 @@ import { time } from '../../components/time.ts';
 import { type Html, html } from '../../web/html.ts';
 
 const states: Record<RedeliveryState, readonly [NoticeKind | 'plain', string]> = {
-  requested: ['info', 'waits for a worker'],
+  requested: ['info', 'about to begin'],
   running: ['info', 'under way'],
   done: ['good', 'done'],
   cancelled: ['plain', 'cancelled'],

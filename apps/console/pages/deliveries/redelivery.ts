@@ -99,10 +99,7 @@ const factsOf = (redelivery: RedeliveryListing): Html =>
 function sentenceOf(visit: MemberVisit, { state, endReason, cancelRequestedAt }: RedeliveryListing): Html {
   switch (state) {
     case 'requested':
-      return notice(
-        'info',
-        'It waits for a worker to begin. It is on record, so it goes on by itself, also when nobody looks.',
-      );
+      return notice('info', 'It is about to begin. It is on record, so it goes on by itself, also when nobody looks.');
     case 'running':
       return cancelRequestedAt === null
         ? notice('info', 'It goes on by itself, also when nobody looks.')

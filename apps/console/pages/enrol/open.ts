@@ -10,12 +10,12 @@ export async function findOpenEnrolment({ console, enrolmentToken }: Visit): Pro
   return enrolmentToken === null ? null : findEnrolment(console.em.fork(), enrolmentToken, console.now());
 }
 
-/** What is said of a link that never was, was used, was replaced, or is too old: the same for each. */
+/** What is said of a link that never was, was used, was replaced, is too old, or whose maker may not make it any more: the same for each. */
 export function linkOverPage(): Page {
   return page({
     title: 'This link is over',
     status: 410,
-    body: html`<p>A link works once, and for 72 hours; a newer one replaces it. Ask whoever sent it for a new one.</p>
+    body: html`<p>A link works once, and for 72 hours; a newer one replaces it, and it ends with the right of whoever made it to give what it gives. Ask your organization for a new one.</p>
       <p class="actions">${linkButton('/sign-in', 'Sign in instead', 'secondary')}</p>`,
   });
 }

@@ -52,7 +52,7 @@ function compromisedPage(visit: MemberVisit, { problem, problems }: FormState): 
         ...{ action: visit.at('/keys/compromised'), state, button: 'Find the key' },
         secondary: html`<a href="${visit.at('/keys')}">Back</a>`,
         fields: textField(state, {
-          ...{ name: 'key', label: 'The key, or the line it stands in', type: 'password', exact: true },
+          ...{ name: 'key', label: 'The key, or the line it stands in', exact: true, masked: true },
           hint: 'It is compared and forgotten: not stored, not logged, not shown again.',
         }),
       })}`,

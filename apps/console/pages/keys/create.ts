@@ -60,6 +60,8 @@ export const createRoutes = [
   }),
 ];
 
+const capitalized = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);
+
 async function newKeyPage(visit: MemberVisit, state: FormState): Promise<Page> {
   const { pool, now } = visit.console;
   const live = await listLiveKeys(pool, visit.organization.organizationId, now());
@@ -79,12 +81,16 @@ async function newKeyPage(visit: MemberVisit, state: FormState): Promise<Page> {
             const isHeld = visit.may(scope);
             const what = operationsOfScope[scope].map((operation) => reads[operation] ?? operation).join(', ');
             return {
-              ...{ value: scope, label: html`<code>${scope}</code>`, disabled: !isHeld },
-              hint: isHeld ? `Reads ${what}.` : `Reads ${what}. Not yours to give: none of your roles holds it.`,
+              ...{
+                value: scope,
+                label: html`${capitalized(what)} <code class="hint">${scope}</code>`,
+                disabled: !isHeld,
+              },
+              hint: isHeld ? null : 'Not yours to give: none of your roles holds it.',
             };
           }),
         })}
-        ${expiryField(state)}`,
+        ${expiryField(state, now())}`,
     }),
   });
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { choiceField, textField } from '../../components/form.ts';
+import { day } from '../../components/time.ts';
 import type { FormState } from '../../web/form.ts';
 import { type Html, html } from '../../web/html.ts';
 
@@ -27,17 +28,23 @@ export function expiryGiven({ expiry, expiresOn }: Expiry, context: z.Refinement
 /** When the key expires: the end of the day chosen, in UTC. Null: never. The domain refuses a day that has passed. */
 export function readExpiry({ expiry, expiresOn }: Expiry, now: Date): Date | null {
   if (expiry === 'never') return null;
-  return expiry === 'offered' ? new Date(now.getTime() + offeredDays * dayMs) : new Date(`${expiresOn}T23:59:59.999Z`);
+  return expiry === 'offered' ? offeredUntil(now) : new Date(`${expiresOn}T23:59:59.999Z`);
 }
+
+const offeredUntil = (now: Date) => new Date(now.getTime() + offeredDays * dayMs);
 
 /** What such a form begins with. */
 export const freshExpiry = { expiry: 'offered', expiresOn: '' };
 
-export function expiryField(state: FormState): Html {
+export function expiryField(state: FormState, now: Date): Html {
   return html`${choiceField(state, {
     ...{ name: 'expiry', label: 'Expires', kind: 'radio' },
     choices: [
-      { value: 'offered', label: `In ${offeredDays} days`, hint: 'You can rotate it before, without a gap.' },
+      {
+        value: 'offered',
+        label: `In ${offeredDays} days`,
+        hint: html`On ${day(offeredUntil(now))}. You can rotate it before, without a gap.`,
+      },
       { value: 'never', label: 'Never', hint: 'It works until somebody revokes it.' },
       { value: 'date', label: 'At the end of a day of your choice' },
     ],

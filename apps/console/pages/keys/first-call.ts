@@ -14,11 +14,11 @@ export const firstReads: readonly (readonly [scope: Scope, path: string])[] = [
   ['org.referrals.manage', '/referral-codes'],
 ];
 
-/** A line for a terminal that reads something the key may read. */
+/** A line for a terminal that reads something the key may read. In double quotes, which the shells of Windows know too. */
 export function curlLine(parts: { apiUrl: string; organizationId: string; key: string; scopes: readonly string[] }) {
   const { apiUrl, organizationId, key, scopes } = parts;
   const path = firstReads.find(([scope]) => scopes.includes(scope))?.[1] ?? '';
-  return `curl -H 'Authorization: Bearer ${key}' ${apiUrl.replace(/\/$/, '')}/v1/orgs/${organizationId}${path}`;
+  return `curl -H "Authorization: Bearer ${key}" ${apiUrl.replace(/\/$/, '')}/v1/orgs/${organizationId}${path}`;
 }
 
 /** A new key, this once, and what to do with it first. */
@@ -31,7 +31,7 @@ export function newKey(visit: MemberVisit, created: { key: string; scopes: reado
     advice: 'Put it where your system keeps its secrets, never into code, a ticket or a chat.',
   })}
   <section aria-labelledby="first-call"><h2 id="first-call">Try it</h2>
-    <p>Paste this into a terminal. It answers in JSON.</p>
+    <p>Paste this into a terminal (in the PowerShell of Windows write <code>curl.exe</code>). It answers in JSON.</p>
     ${copyable('curl line', line, { multiline: true })}
     <p><a href="${`${apiUrl.replace(/\/$/, '')}/docs`}" rel="noreferrer">All reads, in the reference</a></p>
   </section>`;

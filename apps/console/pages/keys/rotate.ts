@@ -124,6 +124,6 @@ function rotateForm(visit: MemberVisit, state: FormState, key: KeyUsage, isFull:
         ...{ name: 'overlapHours', label: 'Both keys work for', options: overlap.choices },
         hint: `The time you need to put the new key in place, at most ${keyRotationOverlapMaxDays} days. If the old one got out, choose “not at all”.`,
       })}
-      ${expiryField(state)}`,
+      ${expiryField(state, visit.console.now())}`,
   });
 }

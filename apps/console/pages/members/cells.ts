@@ -30,6 +30,13 @@ export function roleList(roles: readonly HeldRole[]): Html {
   return html`<ul class="plain-list">${roles.map(({ name }) => html`<li>${called(name)}</li>`)}</ul>`;
 }
 
+/** What stands where no last sign-in is told: of who has not accepted an invitation, or has left, an organization is not told whether they sign in here. */
+export const noSignIn = ({ status, hasEnrolled }: Pick<MemberListing, 'status' | 'hasEnrolled'>): string => {
+  if (status === 'left') return 'not told';
+  if (status === 'invited') return 'not here yet';
+  return hasEnrolled ? 'never' : 'not enrolled';
+};
+
 /** The columns of the list of members. */
 export const memberColumns = (visit: MemberVisit): Column<MemberListing>[] => [
   {
@@ -44,6 +51,6 @@ export const memberColumns = (visit: MemberVisit): Column<MemberListing>[] => [
   { heading: 'Live keys made', numeric: true, cell: ({ liveKeys }) => liveKeys },
   {
     heading: 'Last sign-in',
-    cell: ({ lastSeenAt, hasEnrolled }) => relativeTime(lastSeenAt, hasEnrolled ? 'never' : 'not enrolled'),
+    cell: (member) => relativeTime(member.lastSeenAt, noSignIn(member)),
   },
 ];

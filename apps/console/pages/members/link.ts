@@ -31,11 +31,8 @@ export const linkRoutes = [
   }),
 ];
 
-/** The link, this once. */
-export async function linkPage(
-  visit: MemberVisit,
-  { token, expiresAt, personId, kind }: CreatedEnrolment,
-): Promise<Page> {
+/** The link, this once. Of both kinds the page says the same: whether an address signs in here is nobody's to find out by inviting it. */
+export async function linkPage(visit: MemberVisit, { token, expiresAt, personId }: CreatedEnrolment): Promise<Page> {
   const { em, now, origin } = visit.console;
   const { name } = await getMemberDetails(em, visit.organization.organizationId, personId, now());
   return page({
@@ -44,11 +41,7 @@ export async function linkPage(
     body: html`
       <p>Hand this link to ${called(name)} yourself, by a way that only they read: whoever opens it first becomes this member.</p>
       ${shownOnce({ label: 'Enrolment link', value: `${origin}/enrol/${token}`, advice: 'A new one can be made at any time; it makes this one void.' })}
-      <p>It works once, until ${time(expiresAt)}. ${
-        kind === 'enrol'
-          ? 'They choose a password and a second factor, and are in.'
-          : 'They sign in here already, with another organization: they open it, sign in as always, and are in.'
-      }</p>
+      <p>It works once, until ${time(expiresAt)}. With it they choose a password and a second factor; who has those here already signs in with them. Then they are in.</p>
       <p class="actions">${linkButton(memberPath(visit, personId), 'I have kept it')}</p>`,
   });
 }

@@ -96,11 +96,11 @@ function nobody(visit: MemberVisit, { status }: Query): Html {
   });
 }
 
-/** An organization with one member has one person who can lose a phone. */
+/** An organization with one member has one person who can lose a phone; only an operator lets in again who has enrolled (enrolment.ts). */
 const alone = (visit: MemberVisit): Html =>
   html`<p>You are the only member. ${
     visit.may('org.members.manage')
-      ? html`<a href="${visit.at('/members/invite')}">Invite a second owner</a> before you lose your phone: the last owner cannot leave, and nobody else can help you back in without an operator.`
+      ? html`<a href="${visit.at('/members/invite')}">Invite a second owner</a> before you lose your phone: the last owner cannot leave, and until the operator of this service has let you in again, nobody could do anything here.`
       : nothing
   }</p>`;
 

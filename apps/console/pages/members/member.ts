@@ -9,7 +9,7 @@ import { type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { statusBadge, statusMeaning } from './cells.ts';
+import { noSignIn, statusBadge, statusMeaning } from './cells.ts';
 import { isOwner } from './grantable.ts';
 import { keysSection } from './keys-section.ts';
 import { clientsPath, memberPath, personIdOf } from './path.ts';
@@ -46,7 +46,7 @@ export async function memberPage(visit: MemberVisit, state: FormState): Promise<
 }
 
 function whoSection(visit: MemberVisit, shown: MemberDetails): Html {
-  const { name, email, title, status, lastSeenAt, hasEnrolled, activeGrants, personId } = shown;
+  const { name, email, title, status, lastSeenAt, activeGrants, personId } = shown;
   const clients = activeGrants === 0 ? 'none now' : `${activeGrants.toLocaleString('en')} now`;
   const roster = clientsPath(visit, personId);
   return facts([
@@ -54,7 +54,7 @@ function whoSection(visit: MemberVisit, shown: MemberDetails): Html {
     ['E-mail', html`<bdi>${email}</bdi>`],
     title !== null && ['Title', html`<bdi>${title}</bdi>`],
     ['Status', html`${statusBadge(status)} <span class="quiet">${statusMeaning[status]}</span>`],
-    ['Last sign-in', relativeTime(lastSeenAt, hasEnrolled ? 'never' : 'has not enrolled yet')],
+    ['Last sign-in', relativeTime(lastSeenAt, noSignIn(shown))],
     ['Client families', roster === null ? clients : html`<a href="${roster}">${clients}</a>`],
   ]);
 }

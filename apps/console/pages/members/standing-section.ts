@@ -11,7 +11,6 @@ export function standingSection(visit: MemberVisit, shown: MemberDetails, mayCha
   const isSelf = shown.personId === visit.by.personId;
   const parts = [
     mayChange && !shown.hasEnrolled && shown.status !== 'suspended' && linkPart(visit, shown),
-    mayChange && shown.hasEnrolled && shown.status === 'invited' && linkPart(visit, shown),
     mayChange && !isSelf && suspensionPart(visit, shown),
     isSelf && leavingPart(visit),
     mayChange && !isSelf && removalPart(visit, shown),
@@ -21,8 +20,8 @@ export function standingSection(visit: MemberVisit, shown: MemberDetails, mayCha
   return html`<section aria-labelledby="standing"><h2 id="standing">${isSelf ? 'Your membership' : 'Membership'}</h2><div class="two">${parts}</div></section>`;
 }
 
-function linkPart(visit: MemberVisit, { personId, link, hasEnrolled }: MemberDetails): Html {
-  const use = hasEnrolled ? 'join with the sign-in they have' : 'choose a password and a second factor';
+function linkPart(visit: MemberVisit, { personId, link }: MemberDetails): Html {
+  const use = 'choose a password and a second factor, or come in with those they have here already';
   return html`<section aria-labelledby="link"><h3 id="link">${link === null ? 'Enrolment link' : 'A link is on the way'}</h3>
     <p>${
       link === null
@@ -50,7 +49,7 @@ function removalPart(visit: MemberVisit, { personId }: MemberDetails): Html {
 
 function leavingPart(visit: MemberVisit): Html {
   return html`<section aria-labelledby="leave"><h3 id="leave">Leave</h3>
-    <p>You give up your roles and see this organization no more. The last active owner cannot leave.</p>
+    <p>You give up your roles and see this organization no more. The last active owner cannot leave; one who has not enrolled does not count.</p>
     <div class="actions">${linkButton(visit.at('/leave'), 'Leave…', 'secondary')}</div></section>`;
 }
 

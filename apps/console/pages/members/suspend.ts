@@ -47,8 +47,14 @@ export const suspendRoutes = [
     async act(visit) {
       const personId = personIdOf(visit);
       const { organizationId } = visit.organization;
-      await reinstateMember(visit.console.em, { organizationId, personId, by: visit.by });
-      return redirect(memberPath(visit, personId), { told: 'The member is reinstated; their keys read again.' });
+      const { em, now } = visit.console;
+      await reinstateMember(em, { organizationId, personId, by: visit.by });
+      const { status } = await getMemberDetails(em, organizationId, personId, now());
+      const told =
+        status === 'invited'
+          ? 'They had not come in yet, so they are invited again: make a link for them.'
+          : 'The member is reinstated; their keys read again.';
+      return redirect(memberPath(visit, personId), { told });
     },
     again: memberPage,
   }),

@@ -1,4 +1,4 @@
-import { getOverview, type Overview } from '#domain/db/queries/overview.ts';
+import { getOverview, type Overview, waitingCountedTo } from '#domain/db/queries/overview.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
 import { page } from '../../web/answer.ts';
@@ -31,33 +31,33 @@ interface Step {
   action: Html;
 }
 
-/** The way from nothing to a first delivery, as long as one of its steps is open that this member can take. */
+/** The way from nothing to a first delivery, as long as one of its steps is open that this member can take. What was done once stays done, whatever became of it. */
 function firstSteps(visit: MemberVisit, counts: Overview): Html {
   const steps: Step[] = [];
   if (visit.may('org.keys.manage'))
     steps.push(
       {
-        ...{ done: counts.liveKeys > 0, title: 'Make an API key' },
+        ...{ done: counts.keyMade, title: 'Make an API key' },
         why: 'With it, your own systems read what your organization may see here: clients, members, seats, outcomes.',
         action: linkButton(visit.at('/keys/new'), 'Make a key'),
       },
       {
         ...{ done: counts.keyUsed, title: 'Call the API with it' },
-        why: 'The page of a new key shows a line to paste into a terminal.',
-        action: html`<a href="${visit.console.apiUrl}/docs" rel="noreferrer">Read the reference</a>`,
+        why: 'A new key is shown once, with a line to paste into a terminal. Not kept? Rotate it on its page: its successor is shown once too, with such a line.',
+        action: html`<a href="${visit.at('/keys')}">Go to the keys</a><a href="${visit.console.apiUrl}/docs" rel="noreferrer">Read the reference</a>`,
       },
     );
   if (visit.may('org.webhooks.manage'))
     steps.push(
       {
-        ...{ done: counts.webhooks > 0, title: 'Make a webhook' },
+        ...{ done: counts.webhookMade, title: 'Make a webhook' },
         why: 'Your systems are told when a client starts or ends, or a seat is given or ended, within seconds.',
         action: linkButton(visit.at('/webhooks/new'), 'Make a webhook'),
       },
       {
-        ...{ done: counts.delivered, title: 'See a first delivery' },
-        why: 'Send a test event from the webhook’s page, and watch every attempt as it is made.',
-        action: html`<a href="${visit.at('/webhooks')}">Go to the webhooks</a>`,
+        ...{ done: counts.delivered, title: 'See something arrive' },
+        why: 'A test event shows at once whether your system accepts what it gets. The first real event comes when a client or a seat starts or ends; its delivery is listed with every attempt.',
+        action: waysToDeliver(visit, counts),
       },
     );
   const next = steps.findIndex(({ done }) => !done);
@@ -68,6 +68,16 @@ function firstSteps(visit: MemberVisit, counts: Overview): Html {
       ${done ? nothing : html`<p>${why}</p>`}
       ${index === next ? html`<p class="actions">${action}</p>` : nothing}</li>`,
   )}</ol></section>`;
+}
+
+/** A test event, and the real one that a person can cause here. */
+function waysToDeliver(visit: MemberVisit, { newestWebhookId, isToldOfSeats }: Overview): Html {
+  if (newestWebhookId === null) return linkButton(visit.at('/webhooks/new'), 'Make a webhook');
+  return html`${linkButton(visit.at(`/webhooks/${newestWebhookId}/test`), 'Send a test event')}${
+    isToldOfSeats && visit.may('org.seats.manage')
+      ? html`<a href="${visit.at('/clients/seats/give')}">Give a seat, a first real event</a>`
+      : nothing
+  }`;
 }
 
 function numbers(visit: MemberVisit, counts: Overview): Html {
@@ -92,4 +102,4 @@ const waiting = (deliveries: number) =>
     ? 'no delivery waits'
     : deliveries === 1
       ? 'one delivery waits'
-      : `${deliveries.toLocaleString('en')} deliveries wait`;
+      : `${deliveries.toLocaleString('en')}${deliveries < waitingCountedTo ? '' : ' or more'} deliveries wait`;

@@ -36,7 +36,7 @@ export const secondFactorRoutes = [
       if (taken === null)
         return secondFactorPage(visit, { ...freshForm({ to: sent.to }), problem: 'Give one of these.' });
       const next = returnPath(sent.to, visit.console.origin);
-      return redirect(next, { session: { token: taken.token }, told: toldOf(taken.left) });
+      return redirect(next, { session: { token: taken.token }, browser: taken.browser, told: toldOf(taken.left) });
     },
     again: secondFactorPage,
   }),

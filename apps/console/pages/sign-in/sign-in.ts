@@ -62,6 +62,6 @@ function signInPage(visit: Visit, state: FormState): Page {
         ${textField(state, { name: 'email', label: 'E-mail address', type: 'email', autocomplete: 'username', exact: true, maxLength: 254, autofocus: textOf(state, 'email') === '' })}
         ${textField(state, { name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password' })}`,
     })}
-    <p class="quiet">You come here the first time by a link that your organization sends you. If you lost your password or second factor, ask an owner of your organization, or the operator of this service, for a new link.</p>`,
+    <p class="quiet">You come here the first time by a link that your organization sends you. If that link is over before you have used it, whoever manages the members there can make another. If you lost your password or second factor, ask the operator of this service: they alone can let you in again.</p>`,
   });
 }

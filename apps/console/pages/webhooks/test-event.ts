@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type EventType, eventMeaning, eventTypes } from '#domain/contract/events.ts';
 import { webhookDeleted } from '#domain/webhooks/access.ts';
-import { requestTest } from '#domain/webhooks/test-event.ts';
+import { recordTestOutcome, requestTest } from '#domain/webhooks/test-event.ts';
 import type { TestResult } from '#workflows/send-test/types.ts';
 import { choiceField, form } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
@@ -39,7 +39,7 @@ export const testRoutes = [
 ];
 
 /**
- * Sends a signed test event through a worker and waits for what comes of it.
+ * Sends a signed test event through a worker, waits for what comes of it, and keeps that in the activity log.
  *
  * @param type null: the first that the webhook takes.
  * @throws WebhookRefused when the webhook is deleted or does not take the type; WorkflowsAway when nobody could send it.
@@ -52,6 +52,8 @@ export async function sendTest(visit: MemberVisit, type: EventType | null): Prom
   const { organizationId, webhookId } = request;
   const result = await workflows.sendTest({ organizationId, webhookId, eventType });
   if (result === null) throw webhookDeleted();
+  const { eventId, delivered, status, cause } = result;
+  await recordTestOutcome(em, request, { eventType, eventId, delivered, status, cause });
   return result;
 }
 
@@ -64,8 +66,8 @@ async function testPage(visit: MemberVisit, state: FormState, result: TestResult
     trail: trailOf(visit, webhook),
     body: html`
       ${temporalNotice(visit)}
-      ${result === null ? nothing : resultOf(visit, result)}
-      <p>It is signed and posted like any other, once, to <bdi class="url">${webhook.url}</bdi>. It holds <code>"test": true</code> and ids that name nothing, has no number in the webhook’s count, and appears in no list.</p>
+      ${result === null ? nothing : resultOf(visit, result, types.includes('seat.given'))}
+      <p>It is signed and posted like any other, once, to <bdi class="url">${webhook.url}</bdi>. It holds <code>"test": true</code> and ids that name nothing. It is no delivery, so it has no number in the webhook’s count and is not among the deliveries: what comes of it stands here, and afterwards on <a href="${of(visit)}">the webhook’s page</a>.</p>
       ${form(visit, {
         ...{ action: of(visit, '/test'), state: drawn, button: result === null ? 'Send it' : 'Send another' },
         secondary: html`<a href="${of(visit)}">Back to the webhook</a>`,
@@ -78,7 +80,7 @@ async function testPage(visit: MemberVisit, state: FormState, result: TestResult
   });
 }
 
-const resultOf = (visit: MemberVisit, result: TestResult): Html =>
+const resultOf = (visit: MemberVisit, result: TestResult, isToldOfSeats: boolean): Html =>
   html`<section class="result" aria-labelledby="result" role="status"><h2 id="result">${result.delivered ? 'The receiver accepted it' : 'The receiver did not accept it'}</h2>
     ${testOutcome(result)}
-    ${result.delivered ? html`<p class="actions">${linkButton(of(visit, '/verify'), 'Check that it verifies signatures', 'secondary')}</p>` : nothing}</section>`;
+    ${result.delivered ? html`<p class="actions">${linkButton(of(visit, '/verify'), 'Check that it verifies signatures', 'secondary')}${isToldOfSeats && visit.may('org.seats.manage') ? html`<a href="${visit.at('/clients/seats/give')}">Give a seat, for a real event</a>` : nothing}</p>` : nothing}</section>`;

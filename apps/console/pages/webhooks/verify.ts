@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { webhookDeleted } from '#domain/webhooks/access.ts';
-import { signatureVerdictSentences } from '#domain/webhooks/signature-verdict.ts';
+import { isRefusal, signatureVerdictSentences } from '#domain/webhooks/signature-verdict.ts';
 import { requestSignatureCheck } from '#domain/webhooks/test-event.ts';
 import type { SignatureCheck } from '#workflows/send-test/types.ts';
 import { form } from '../../components/form.ts';
@@ -53,7 +53,7 @@ async function verifyPage(visit: MemberVisit, state: FormState, check: Signature
     body: html`
       ${temporalNotice(visit)}
       ${check === null ? html`${verdictNotice(webhook)}` : resultOf(check)}
-      <p>Two test events are sent to <bdi class="url">${webhook.url}</bdi>: one signed correctly, which it has to accept with a 2xx status, and one signed with a wrong secret, which it has to refuse with any other.
+      <p>Two test events are sent to <bdi class="url">${webhook.url}</bdi>: one signed correctly, which it has to accept with a 2xx status, and one signed with a wrong secret, which it has to refuse with a 4xx status, such as 400.
         Nothing else ever sends it a badly signed event, and what comes of it is kept with the webhook.</p>
       ${form(visit, {
         ...{ action: of(visit, '/verify'), state, button: check === null ? 'Send both' : 'Check again' },
@@ -84,6 +84,6 @@ function resultOf(check: SignatureCheck): Html {
 const badOutcome = (bad: NonNullable<SignatureCheck['bad']>): Html =>
   bad.delivered
     ? html`<p><strong class="problem">Accepted with ${bad.status ?? 'no status'}</strong>: it should have been refused.</p>`
-    : bad.status === null
+    : !isRefusal(bad.status)
       ? testOutcome(bad)
       : html`<p>Refused with ${bad.status}, as it should be.</p>`;

@@ -2,12 +2,14 @@ import { z } from 'zod';
 import { type HealthSpan, healthSpans, listHealth, totalOf } from '#domain/webhooks/health.ts';
 import type { WebhookOutlook } from '#domain/webhooks/outlook.ts';
 import { searchDeliveries } from '#domain/webhooks/search-deliveries.ts';
+import { listTestOutcomes } from '#domain/webhooks/test-event.ts';
+import { called } from '../../components/called.ts';
 import { healthPlot } from '../../components/health-plot.ts';
 import { linkButton } from '../../components/link.ts';
 import { live } from '../../components/live.ts';
-import { notice } from '../../components/notice.ts';
+import { badge, notice } from '../../components/notice.ts';
 import { foreignText } from '../../components/received-text.ts';
-import { facts } from '../../components/table.ts';
+import { facts, table } from '../../components/table.ts';
 import { relativeTime, time } from '../../components/time.ts';
 import { page } from '../../web/answer.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
@@ -19,7 +21,7 @@ import { getWebhook, nameOf, of, webhookRequest } from './find-webhook.ts';
 import { secretsTable } from './secrets.ts';
 import { temporalNotice } from './temporal.ts';
 
-/** Deliveries on the page of a webhook. */
+/** Deliveries on the page of a webhook, and test events. */
 const latest = 5;
 
 /** One webhook: how it is, what it sends now, and what can be done with it. */
@@ -40,6 +42,7 @@ export const webhookRoutes = [
           ${webhook.state === 'deleted' ? nothing : actions(visit, webhook)}
           ${factsOf(webhook)}
           ${await latestDeliveries(visit)}
+          ${await latestTests(visit)}
           ${await health(visit, span)}
           ${webhook.state === 'deleted' ? nothing : signing(visit, webhook)}`,
       });
@@ -111,6 +114,30 @@ async function latestDeliveries(visit: MemberVisit): Promise<Html> {
           : deliveriesTable(visit, deliveries),
     })}
     <p class="actions"><a href="${of(visit, '/deliveries')}">All deliveries, with filters</a><a href="${of(visit, '/redeliver')}">Send many again</a></p></section>`;
+}
+
+/** Test events, which are no deliveries. */
+async function latestTests(visit: MemberVisit): Promise<Html> {
+  const tests = await listTestOutcomes(visit.console.em, webhookRequest(visit), latest);
+  if (tests.length === 0) return nothing;
+  return html`<section aria-labelledby="tests"><h2 id="tests">Latest test events</h2>
+    ${table<(typeof tests)[number]>({
+      caption: 'Test events',
+      rows: tests,
+      columns: [
+        { heading: 'Type', main: true, cell: ({ eventType }) => eventType },
+        { heading: 'Sent', cell: ({ at }) => time(at) },
+        {
+          heading: 'Result',
+          cell: ({ delivered }) => (delivered ? badge('good', 'accepted') : badge('bad', 'not accepted')),
+        },
+        {
+          heading: 'Answer',
+          cell: ({ status, cause }) => (status === null ? html`<code>${cause}</code>` : String(status)),
+        },
+        { heading: 'By', cell: ({ askedBy }) => (askedBy === null ? 'an operator' : called(askedBy)) },
+      ],
+    })}</section>`;
 }
 
 async function health(visit: MemberVisit, span: HealthSpan): Promise<Html> {

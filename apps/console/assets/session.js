@@ -1,0 +1,58 @@
+// @ts-check
+// Says two minutes before that a session ends, and when it has ended: what was typed is not lost without a word (WCAG 2.2.1). Each page that is opened, in whatever tab, is a use.
+(() => {
+  const found = document.querySelector('[data-session]');
+  if (!(found instanceof HTMLElement)) return;
+  const box = found;
+  const text = /** @type {HTMLElement} */ (box.querySelector('p'));
+  const stay = /** @type {HTMLElement} */ (box.querySelector('button'));
+  const again = /** @type {HTMLElement} */ (box.querySelector('a'));
+  const warnMs = 120_000;
+  /** Moments of this browser's clock, in ms. */
+  let idleEnd = 0;
+  let end = 0;
+
+  /** How long it lasts without use and at most, as a page of the server says. `leftMs` is there in the last hour alone. @param {DOMStringMap} of */
+  function renew(of) {
+    idleEnd = Date.now() + Number(of.idleMs);
+    end = Date.now() + Number(of.leftMs ?? Number.POSITIVE_INFINITY);
+    look();
+  }
+
+  /** @param {string} words @param {HTMLElement | null} way */
+  function say(words, way) {
+    if (text.textContent !== words) text.textContent = words;
+    for (const each of [stay, again]) each.hidden = each !== way;
+    box.hidden = false;
+  }
+
+  function look() {
+    const left = Math.min(idleEnd, end) - Date.now();
+    if (left > warnMs) box.hidden = true;
+    else if (left <= 0)
+      say('You are signed out. What you typed is still here: sign in in another tab, then send it from here.', again);
+    else if (idleEnd < end) say('You will be signed out in two minutes, since nothing was done here for long.', stay);
+    else say('You will be signed out in two minutes, however much you do: send what you have typed before.', null);
+  }
+
+  const tabs = new BroadcastChannel('org-api-session');
+  tabs.addEventListener('message', ({ data }) => renew(data));
+
+  stay.addEventListener('click', () => void use());
+  async function use() {
+    const answer = await fetch('/account', { redirect: 'error' }).catch(() => null);
+    if (!answer?.ok) return;
+    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    const now = page.querySelector('[data-session]');
+    if (now instanceof HTMLElement) begin(now.dataset);
+  }
+
+  /** @param {DOMStringMap} of */
+  function begin(of) {
+    renew(of);
+    tabs.postMessage({ ...of });
+  }
+  begin(box.dataset);
+  setInterval(look, 5_000);
+  document.addEventListener('visibilitychange', look);
+})();

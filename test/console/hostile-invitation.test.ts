@@ -1,0 +1,132 @@
+/** Owners and administrators who invite strangers, and keep the links they make. Source: the console's review, tenancy. */
+import { describe, expect, it } from 'vitest';
+import { cookieName } from '../../apps/console/web/cookies.ts';
+import { goodPassword, setupConsole } from './setup.ts';
+
+const timeout = 60_000;
+const atSecondFactor = '/sign-in/second-factor';
+
+/** A page without what differs between any two drawings of it, or of two people. */
+const plain = (text: string, { personId, email }: { personId: string; email: string }) =>
+  text
+    .replace(/name="_(token|form)" value="[^"]*"/g, '')
+    .replace(/\/enrol\/[\w-]{43}/g, '/enrol/TOKEN')
+    .replace(/<time[^>]*>[^<]*<\/time>/g, 'TIME')
+    .replaceAll(email, 'ADDRESS')
+    .replaceAll(encodeURIComponent(email), 'ADDRESS')
+    .replaceAll(personId, 'PERSON');
+
+describe('an owner who invites somebody of another organization', () => {
+  it('sees the same pages as for an address that nobody has, and nothing of what they do in the other one', {
+    timeout,
+  }, async () => {
+    const t = await setupConsole();
+    const [mallory, victim] = [await t.enrol(), await t.enrol()];
+    const owner = t.http(mallory);
+    const at = (rest: string) => `/o/${mallory.orgId}${rest}`;
+    const pages: string[][] = [];
+    for (const email of [victim.email, 'nobody-at-all@example.org']) {
+      const typed = { email, name: 'A Name', title: '', roles: ['member'] };
+      const invited = await owner.submit(at('/members/invite'), at('/members/invite'), typed);
+      const personId = /\/members\/person\/([\w-]+)/.exec(invited.text)?.[1] ?? '';
+      const who = { personId, email };
+      const member = await owner.get(at(`/members/person/${personId}`));
+      const listed = await owner.get(at(`/members?q=${encodeURIComponent(email)}`));
+      const renewed = await owner.submit(member, at(`/members/person/${personId}/link`));
+      pages.push([invited, member, listed, renewed].map(({ text }) => plain(text, who)));
+    }
+    const [ofVictim, ofNobody] = pages;
+    expect(ofVictim).toEqual(ofNobody);
+
+    const theirs = t.http();
+    await theirs.submit('/sign-in', '/sign-in', { email: victim.email, password: 'wrong wrong wrong' });
+    await theirs.submit('/sign-in', '/sign-in', { email: victim.email, password: goodPassword });
+    await theirs.submit(atSecondFactor, atSecondFactor, { factorCode: t.nextCode(victim) });
+    const { rows } = await t.owner.pool.query<{ action: string }>(
+      'select action from activity where organization_id = $1 and person_id = $2',
+      [mallory.orgId, victim.personId],
+    );
+    expect(rows).toEqual([]);
+    const elsewhere = await t.owner.pool.query(
+      `select count(*)::int as lines from activity where organization_id = $1 and action like 'sign_in.%' and person_id = $2`,
+      [victim.orgId, victim.personId],
+    );
+    expect(elsewhere.rows[0].lines).toBeGreaterThan(3); // in their own organization, each stands
+  });
+});
+
+describe('an administrator who keeps a link they made', () => {
+  it('finds it over once its member has been made an owner', { timeout }, async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const admin = await t.enrol({ orgId: ada.orgId, roleKey: 'admin' });
+    const at = (rest: string) => `/o/${ada.orgId}${rest}`;
+    const typed = { email: 'bob@example.org', name: 'Bob', title: '', roles: ['member'] };
+    const invited = await t.http(admin).submit(at('/members/invite'), at('/members/invite'), typed);
+    const link = /(\/enrol\/[\w-]{43})/.exec(invited.text)?.[1] ?? '';
+    const bob = /\/members\/person\/(usr_\w+)/.exec(invited.text)?.[1] ?? '';
+    const thief = t.http();
+    expect(await thief.get(link)).toMatchObject({ status: 303, to: '/enrol' });
+    expect(await thief.submit('/enrol', '/enrol/password', { password: goodPassword })).toMatchObject({ to: '/enrol' });
+    const choice = await thief.get('/enrol');
+
+    const { rows } = await t.owner.pool.query(`select id from role where organization_id is null and key = 'owner'`);
+    const owner = t.http(ada);
+    const path = at(`/members/person/${bob}`);
+    const given = await owner.submit(path, `${path}/roles`, { roleId: rows[0].id });
+    expect(given.status).toBe(303);
+    expect((await thief.submit(choice, '/enrol/totp/start')).text).toContain('This link is over');
+    expect((await t.http().get(link)).status).toBe(410);
+    // Its owner sees that none works, and makes one.
+    expect((await owner.get(path)).text).toContain('no link of theirs works now');
+    const anew = await owner.submit(path, `${path}/link`);
+    expect(await t.http().get(/(\/enrol\/[\w-]{43})/.exec(anew.text)?.[1] ?? '')).toMatchObject({ to: '/enrol' });
+  });
+});
+
+describe('a browser that its person has signed in with', () => {
+  it('has a cookie for 30 days that no script, no other host and no plain http sees, and opens nothing with it', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const visitor = t.http();
+    const name = cookieName('browser', t.origin);
+    const first = await visitor.submit('/sign-in', '/sign-in', { email: ada.email, password: goodPassword });
+    expect(first.cookies.join()).not.toContain(name);
+    const second = await visitor.submit(atSecondFactor, atSecondFactor, { factorCode: t.nextCode(ada) });
+    const cookie = second.cookies.find((line) => line.startsWith(name));
+    expect(cookie).toMatch(
+      /^__Host-org-api-browser-\d+=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Lax; Max-Age=2592000$/,
+    );
+    const token = visitor.jar.get(name) ?? '';
+    for (const header of [`${name}=${token}`, `${cookieName('session', t.origin)}=${token}`])
+      expect(await t.http().get('/account', { headers: { cookie: header } })).toMatchObject({ status: 303 });
+    // A step-up gives none, and signing out leaves it.
+    await visitor.submit('/account', '/sign-out');
+    expect(visitor.jar.get(name)).toBe(token);
+  });
+
+  it('comes in while somebody keeps failing from everywhere, and another browser has to wait', {
+    timeout,
+  }, async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const home = t.http();
+    await home.submit('/sign-in', '/sign-in', { email: ada.email, password: goodPassword });
+    await home.submit(atSecondFactor, atSecondFactor, { factorCode: t.nextCode(ada) });
+    await home.submit('/account', '/sign-out');
+    const attack = (step: string) =>
+      t.owner.pool.query(
+        `insert into sign_in_attempt (subject, network, at) select sha256(convert_to($1, 'UTF8') || '\\x00' || convert_to($2, 'UTF8')), format('198.51.%s.1', n)::inet::cidr, $3
+         from generate_series(1, 110) as n`,
+        [step, step === 'password' ? ada.email : ada.personId, t.now()],
+      );
+    await attack('password');
+    await attack('factor');
+    const typed = { email: ada.email, password: goodPassword };
+    expect((await t.http().submit('/sign-in', '/sign-in', typed)).status).toBe(429);
+    expect(await home.submit('/sign-in', '/sign-in', typed)).toMatchObject({ to: atSecondFactor });
+    expect(await home.submit(atSecondFactor, atSecondFactor, { factorCode: t.nextCode(ada) })).toMatchObject({
+      to: '/',
+    });
+  });
+});

@@ -1,0 +1,160 @@
+/** A page that stays open: what moves on it, what is typed in it, and what its person is told. Source: review of the console, points 13, 14, 22, 24 and 25. */
+import type { Page } from 'playwright-core';
+import { afterAll, expect, it } from 'vitest';
+import { closeBrowser, expectQuiet, openVisit, ready, violations } from './browser.ts';
+import { goodPassword, setupConsole } from './setup.ts';
+import { makeWebhook } from './webhook-stories.ts';
+
+const timeout = 120_000;
+const minuteMs = 60_000;
+afterAll(closeBrowser);
+
+/** Answers what the page asks by itself with a page of another title, and a status. */
+const answerParts = (page: Page, status: number) =>
+  page.route('**/deliveries', (route) =>
+    route.request().headers()['hx-request'] === undefined
+      ? route.fallback()
+      : route.fulfill({ status, contentType: 'text/html', body: '<title>Another</title><h1>Another page</h1>' }),
+  );
+
+it('a part that moves keeps what it shows when another answer comes, says that it stands still, and goes on', {
+  timeout,
+}, async () => {
+  const t = await setupConsole({ TEMPORAL_ADDRESS: '127.0.0.1:1' });
+  const ada = await t.enrol();
+  const webhook = await makeWebhook(t, ada);
+  await t.make.delivery({ webhook, nextAttemptAt: new Date(Date.now() + 50_000), started: true });
+  const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+  await page.goto(`/o/${ada.orgId}/webhooks/${webhook.id}/deliveries`);
+  await ready(page);
+  const part = page.locator('#deliveries');
+  const title = await page.title();
+  const keepsAll = async (words: string) => {
+    await part.getByText(words).waitFor();
+    expect(await part.getByRole('link', { name: 'client.started' }).count()).toBe(1);
+    expect(await page.locator('[data-said]').textContent()).toContain(words);
+    expect(await page.title()).toBe(title);
+  };
+
+  await answerParts(page, 503);
+  await keepsAll('the console does not answer right now');
+  expect(await violations(page)).toEqual([]);
+  await page.unroute('**/deliveries');
+  await part.getByText('Not up to date').waitFor({ state: 'detached' });
+  expect(await page.locator('[data-said]').textContent()).toBe('Up to date again');
+
+  // 200, and nothing of the part in it: a proxy's sign-in, for example.
+  await answerParts(page, 200);
+  await keepsAll('this cannot be seen any more');
+  await page.unroute('**/deliveries');
+  await part.getByText('Not up to date').waitFor({ state: 'detached' });
+
+  await t.owner.pool.query('delete from console_session');
+  await keepsAll('you are signed out');
+  await part.getByRole('link', { name: 'Sign in again' }).click();
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  await page.getByText('You were signed out.').waitFor();
+});
+
+it('a session that is about to end says so, goes on when told to, and what was typed outlives it', {
+  timeout,
+}, async () => {
+  const t = await setupConsole();
+  const ada = await t.enrol();
+  const visit = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+  const { page, context } = visit;
+  await context.clock.install();
+  const pass = async (minutes: number) => {
+    t.pass(minutes * minuteMs);
+    await context.clock.fastForward(minutes * minuteMs);
+  };
+  await page.goto(`/o/${ada.orgId}/webhooks/new`);
+  await ready(page);
+  const box = page.getByRole('complementary', { name: 'Your session' });
+  await page.getByLabel('Description').fill('Typed for half an hour');
+  await pass(26);
+  expect(await box.count()).toBe(0);
+  await pass(2);
+  await box.getByText('You will be signed out in two minutes').waitFor();
+  expect(await violations(page)).toEqual([]);
+  await box.getByRole('button', { name: 'Stay signed in' }).click();
+  await box.waitFor({ state: 'detached' });
+  await pass(20);
+  expect((await t.http(ada).get('/account', { headers: { 'HX-Request': 'true' } })).status).toBe(200);
+
+  await pass(31);
+  await box.getByText('You are signed out.').waitFor();
+  const [other] = await Promise.all([context.waitForEvent('page'), box.getByRole('link').click()]);
+  await other.getByLabel('E-mail address').fill(ada.email);
+  await other.getByLabel('Password').fill(goodPassword);
+  await other.getByRole('button', { name: 'Continue' }).click();
+  await other.getByLabel('Code of your authenticator app').fill(t.nextCode(ada));
+  await other.getByRole('button', { name: 'Continue' }).click();
+  await other.getByRole('heading', { name: 'Overview' }).waitFor();
+  await box.waitFor({ state: 'detached' });
+  await page.getByLabel('URL').fill('https://hooks.example.com/late');
+  await page.getByRole('checkbox', { name: 'client.started' }).check();
+  await page.getByRole('button', { name: 'Make the webhook' }).click();
+  await page.getByText('out of date, so nothing was done').waitFor();
+  expect(await page.getByLabel('Description').inputValue()).toBe('Typed for half an hour');
+  expectQuiet(visit);
+});
+
+it('a form on its way says so, and so does a secret that was copied', { timeout }, async () => {
+  const t = await setupConsole();
+  const ada = await t.enrol();
+  const { page, context } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.goto('/account');
+  await page.getByText('Make new ones…').click();
+  await ready(page);
+  // No content: the page stays as it is while it is on its way.
+  await page.route('**/recovery-codes', (route) => route.fulfill({ status: 204 }));
+  await page.getByRole('button', { name: 'Make new recovery codes' }).click();
+  await page.getByRole('button', { name: 'Sending…' }).waitFor();
+  expect(await page.locator('form[aria-busy="true"]').count()).toBe(1);
+  expect(await page.locator('[data-said]').textContent()).toBe('Sending…');
+
+  await page.unroute('**/recovery-codes');
+  await page.reload();
+  await page.getByText('Make new ones…').click();
+  await page.getByRole('button', { name: 'Make new recovery codes' }).click();
+  await page.getByRole('button', { name: /^Copy/ }).click();
+  await expect.poll(() => page.locator('[data-said]').textContent()).toBe('Copied');
+});
+
+it('on a phone every place is in sight, and in a log of 1,200 pixels no time is broken', { timeout }, async () => {
+  const t = await setupConsole();
+  const ada = await t.enrol();
+  const phone = await openVisit(t.origin, { sessionToken: ada.sessionToken, screen: 'phone' });
+  await phone.page.goto(`/o/${ada.orgId}`);
+  const edges = await phone.page.locator('nav.places a').evaluateAll((links) =>
+    // biome-ignore lint/suspicious/noExplicitAny: the tests' types know no DOM
+    links.map((link: any) => ({ right: link.getBoundingClientRect().right, cut: link.scrollWidth > link.clientWidth })),
+  );
+  expect(edges).toHaveLength(6);
+  expect(edges.filter(({ right, cut }) => right > 390 || cut)).toEqual([]);
+
+  const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+  await page.goto(`/o/${ada.orgId}/activity`);
+  await ready(page);
+  const lines = await page.locator('tbody time').evaluateAll((times) =>
+    // biome-ignore lint/suspicious/noExplicitAny: as above
+    times.map((time: any) => time.getClientRects().length),
+  );
+  expect(lines.length).toBeGreaterThan(0);
+  expect(lines.filter((count) => count !== 1)).toEqual([]);
+});
+
+it('a session that is used, and ends all the same, is told of before', { timeout }, async () => {
+  const t = await setupConsole();
+  const ada = await t.enrol();
+  await t.owner.pool.query(`update console_session set expires_at = now() + interval '13 minutes'`);
+  const { page, context } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+  await context.clock.install();
+  await page.goto('/account');
+  await ready(page);
+  await context.clock.fastForward(11 * minuteMs + 30_000);
+  await page.getByText('You will be signed out in two minutes, however much you do').waitFor();
+  expect(await page.getByRole('button', { name: 'Stay signed in' }).count()).toBe(0);
+});

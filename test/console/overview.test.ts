@@ -1,0 +1,114 @@
+/** What the first page asks for first, and what becomes of test events and retries. Source: review of the console, points 10, 15, 16, 17 and 27. */
+import { expect, it } from 'vitest';
+import { getOverview } from '#domain/db/queries/overview.ts';
+import { redeliverOne } from '#domain/webhooks/redeliver.ts';
+import { recordTestOutcome, requestSignatureCheck, requestTest } from '#domain/webhooks/test-event.ts';
+import { writeLines } from '../domain/activity/lines.ts';
+import { setupConsole } from './setup.ts';
+import { makeWebhook } from './webhook-stories.ts';
+
+const dayMs = 86_400_000;
+const accepted = { eventType: 'client.started', delivered: true, status: 204, cause: 'accepted' };
+const refused = { eventType: 'seat.given', delivered: false, status: null, cause: 'connection_refused' };
+
+async function setup() {
+  const t = await setupConsole({ TEMPORAL_ADDRESS: '127.0.0.1:9' });
+  const ada = await t.enrol({ name: 'Ada Rivers' });
+  const maker = { orgId: ada.orgId, userId: ada.personId, roleId: null };
+  const visitor = t.http(ada);
+  const request = (webhookId: string) => ({
+    ...{ organizationId: ada.orgId, webhookId },
+    by: { personId: ada.personId, address: '203.0.113.7' },
+  });
+  return { ...t, ada, maker, visitor, request, overview: async () => (await visitor.get(`/o/${ada.orgId}`)).text };
+}
+
+it('each step stays done, also when the key is revoked, was used long ago, or the webhook is deleted', async () => {
+  const t = await setup();
+  expect(await t.overview()).toContain('What to do first');
+  const key = await t.make.apiKey({ maker: t.maker });
+  await writeLines(t.owner, [
+    { orgId: t.ada.orgId, keyId: key.id, at: new Date(Date.now() - 9 * dayMs), status: 403, code: 'forbidden' },
+  ]);
+  expect(await t.overview()).not.toContain('Call the API with it<span class="visually-hidden"> (done)');
+  expect(await t.overview()).toContain('Not kept? Rotate it');
+  await writeLines(t.owner, [{ orgId: t.ada.orgId, keyId: key.id, at: new Date(Date.now() - 8 * dayMs) }]);
+  await t.make.keyRevoked(key);
+  for (const step of ['Make an API key', 'Call the API with it'])
+    expect(await t.overview()).toContain(`${step}<span class="visually-hidden"> (done)`);
+
+  const webhook = await makeWebhook(t, t.ada);
+  // The step that is open leads to what closes it: a test event, and a real one.
+  const open = await t.overview();
+  expect(open).toContain(`/webhooks/${webhook.id}/test`);
+  expect(open).toContain('/clients/seats/give');
+  await recordTestOutcome(t.em, t.request(webhook.id), { ...refused, eventId: 'e1' });
+  expect(await t.overview()).toContain('What to do first');
+  await recordTestOutcome(t.em, t.request(webhook.id), { ...accepted, eventId: 'e2' });
+  expect(await t.overview()).not.toContain('What to do first');
+  await t.visitor.submit(
+    `/o/${t.ada.orgId}/webhooks/${webhook.id}/delete`,
+    `/o/${t.ada.orgId}/webhooks/${webhook.id}/delete`,
+  );
+  expect(await t.overview()).not.toContain('What to do first');
+});
+
+it('a delivery that arrived closes the last step, and those that wait are counted over all webhooks', async () => {
+  const t = await setup();
+  const [one, other] = [await makeWebhook(t, t.ada), await makeWebhook(t, t.ada)];
+  for (const webhook of [one, other, other]) await t.make.delivery({ webhook });
+  expect(await getOverview(t.owner.pool, t.ada.orgId)).toMatchObject({ waitingDeliveries: 3, delivered: false });
+  await t.make.delivery({ webhook: one, state: 'delivered' });
+  expect(await getOverview(t.owner.pool, t.ada.orgId)).toMatchObject({ delivered: true, webhooks: 2 });
+});
+
+it('what came of a test event stands on its webhook’s page and in the log, and on no other webhook’s', async () => {
+  const t = await setup();
+  const [webhook, other] = [await makeWebhook(t, t.ada), await makeWebhook(t, t.ada)];
+  const at = (id: string) => `/o/${t.ada.orgId}/webhooks/${id}`;
+  expect((await t.visitor.get(at(webhook.id))).text).not.toContain('Latest test events');
+  await recordTestOutcome(t.em, t.request(webhook.id), { ...accepted, eventId: 'e1' });
+  await recordTestOutcome(t.em, t.request(webhook.id), { ...refused, eventId: 'e2' });
+  const { text } = await t.visitor.get(at(webhook.id));
+  const section = text.slice(text.indexOf('Latest test events'), text.indexOf('id="health"'));
+  for (const words of ['client.started', '204', 'connection_refused', 'not accepted', 'Ada Rivers'])
+    expect(section).toContain(words);
+  expect((await t.visitor.get(at(other.id))).text).not.toContain('Latest test events');
+  const log = (await t.visitor.get(`/o/${t.ada.orgId}/activity`)).text;
+  expect(log).toContain('Had a test event accepted (client.started)');
+  expect(log).toContain('Had a test event that was not accepted (seat.given: connection_refused)');
+});
+
+it('a webhook takes ten test events and checks a minute from people; the eleventh is explained, and another webhook’s is not held up', async () => {
+  const t = await setup();
+  const [webhook, other] = [await makeWebhook(t, t.ada), await makeWebhook(t, t.ada)];
+  for (let count = 0; count < 5; count += 1) {
+    await requestTest(t.em, t.request(webhook.id), null);
+    await requestSignatureCheck(t.em, t.request(webhook.id));
+  }
+  for (const rest of ['test', 'verify']) {
+    const path = `/o/${t.ada.orgId}/webhooks/${webhook.id}/${rest}`;
+    const late = await t.visitor.submit(path, path, { type: 'client.started' });
+    expect([late.status, late.text.includes('Wait a minute, and try again.')]).toEqual([422, true]);
+  }
+  await requestTest(t.em, t.request(other.id), null);
+  await requestTest(t.em, { ...t.request(webhook.id), by: 'operator' }, null);
+  await t.owner.pool.query(
+    `update activity set at = at - interval '1 minute' where action in ('webhook.test', 'webhook.verify')`,
+  );
+  await requestTest(t.em, t.request(webhook.id), null);
+});
+
+it('an attempt that was hurried is told as that in the log, and a redelivery as a redelivery', async () => {
+  const t = await setup();
+  const webhook = await makeWebhook(t, t.ada);
+  const [open, settled] = [await t.make.delivery({ webhook }), await t.make.delivery({ webhook, state: 'delivered' })];
+  await redeliverOne(t.em, { ...t.request(webhook.id), eventId: open }, { canRetryNow: true, onlyOpen: true });
+  await redeliverOne(t.em, { ...t.request(webhook.id), eventId: settled }, { canRetryNow: true });
+  const told = async (action: string) =>
+    (await t.visitor.get(`/o/${t.ada.orgId}/activity?action=${action}`)).text.includes('Ada Rivers');
+  expect(await told('delivery.retry')).toBe(true);
+  const { text } = await t.visitor.get(`/o/${t.ada.orgId}/activity?action=delivery.retry`);
+  expect(text).toContain('Had a delivery’s next attempt made at once');
+  expect(text).not.toContain('Had one event sent again');
+});

@@ -1,0 +1,60 @@
+/** What becomes of a form, a page and a part of one when the session is over. Source: review of the console, points 13 and 14. */
+import { expect, it } from 'vitest';
+import { cookieName } from '../../apps/console/web/cookies.ts';
+import { goodPassword, setupConsole } from './setup.ts';
+
+const minuteMs = 60_000;
+
+it('a form that comes too late leads over the sign-in page back to its own, and says that nothing was done', async () => {
+  const t = await setupConsole();
+  const ada = await t.enrol();
+  const visitor = t.http(ada);
+  const page = `/o/${ada.orgId}/webhooks/new`;
+  const drawn = await visitor.get(page);
+  t.pass(31 * minuteMs);
+  const late = await visitor.submit(drawn, page, {}, { headers: { referer: `${t.origin}${page}?a=b` } });
+  expect(late).toMatchObject({ status: 303, to: `/sign-in?to=${encodeURIComponent(`${page}?a=b`)}` });
+  const signIn = await visitor.get(late.to ?? '');
+  expect(signIn.text).toContain('You were signed out, so nothing of what you sent was done.');
+  const half = await visitor.submit(signIn, '/sign-in', { email: ada.email, password: goodPassword });
+  const done = await visitor.submit(half.to ?? '', '/sign-in/second-factor', { factorCode: t.nextCode(ada) });
+  expect(done.to).toBe(`${page}?a=b`);
+});
+
+it('it leads back to no page that is not there to be opened, and to no other site', async () => {
+  const t = await setupConsole();
+  const ada = await t.enrol();
+  const from = (referer: string) => t.http().post('/account/recovery-codes', {}, { headers: { referer } });
+  for (const referer of ['', 'nonsense', 'https://evil.example/account', `${t.origin}.evil.example/account`])
+    expect((await from(referer)).to).toBe('/sign-in');
+  for (const path of ['/account/recovery-codes', '/nowhere', '//evil.example/', '/'])
+    expect((await from(t.origin + path)).to).toBe('/sign-in');
+  expect((await from(`${t.origin}/account`)).to).toBe('/sign-in?to=%2Faccount');
+  // Another site's form comes without cookies, also while its person is signed in: nothing is told on their next page.
+  const foreign = await t
+    .http()
+    .post(
+      '/account/recovery-codes',
+      {},
+      { headers: { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' } },
+    );
+  expect(foreign.cookies.join()).not.toContain('told');
+  expect((await t.http(ada).get('/account')).status).toBe(200);
+});
+
+it('a part that a page asks for is answered 401 without a cookie, and takes no sentence from the page that it was for', async () => {
+  const t = await setupConsole();
+  const ada = await t.enrol();
+  const headers = { 'HX-Request': 'true' };
+  expect(await t.http().get(`/o/${ada.orgId}`, { headers })).toMatchObject({
+    status: 401,
+    to: null,
+    cookies: [],
+    text: '',
+  });
+  const visitor = t.http(ada);
+  visitor.jar.set(cookieName('told', t.origin), 'Something%20was%20done.');
+  const part = await visitor.get('/account', { headers });
+  expect([part.text.includes('Something was done.'), part.cookies]).toEqual([false, []]);
+  expect((await visitor.get('/account')).text).toContain('Something was done.');
+});
