@@ -95,12 +95,22 @@ const readsRow: Row = {
 const webhooksRow: Row = {
   title: 'Webhooks',
   panels: [
-    figure('Ledger difference', 'Must be 0.', `max by (region) (org_api_ledger_difference{${self}})`, 1),
+    figure(
+      'Ledger faults',
+      'What is missing and what is surplus; must be 0.',
+      `max by (region) (org_api_ledger_missing{${self}}) + max by (region) (org_api_ledger_surplus{${self}})`,
+      1,
+    ),
+    figure(
+      'Stuck',
+      'Overdue deliveries that do not wait for their own receiver.',
+      `max by (region) (org_api_ledger_stuck{${self}})`,
+      1,
+    ),
     figure(
       'Overdue',
-      'Deliveries of active webhooks more than a minute late.',
+      'Deliveries of active webhooks more than a minute late, also those that wait for a receiver that hangs or fails.',
       `max by (region) (org_api_ledger_overdue{${self}})`,
-      1,
     ),
     figure('Waiting', 'Deliveries that wait for an attempt.', `max by (region) (org_api_ledger_waiting{${self}})`),
     figure('Parked', 'Deliveries of parked webhooks.', `max by (region) (org_api_ledger_parked{${self}})`),
@@ -203,6 +213,14 @@ const platformRow: Row = {
       [`time() - max by (region) (org_api_ledger_read_timestamp_seconds{${self}})`, '{{region}} ledger'],
       [`time() - min by (region) (org_api_temporal_answered_timestamp_seconds{${self}})`, '{{region}} Temporal'],
     ),
+    lines('Failures of maintenance', 'Failed tries by step; the other steps go on.', 'short', [
+      `sum by (region, step) (increase(org_api_maintenance_failures_total{${self}}[$__rate_interval]))`,
+      '{{region}} {{step}}',
+    ]),
+    lines('Forgotten', 'Settled deliveries, and events, older than their retention.', 'ops', [
+      `sum by (region, kind) (rate(org_api_retention_forgotten_total{${self}}[$__rate_interval]))`,
+      '{{region}} {{kind}}',
+    ]),
     lines('Grants ended by time', 'Access that ended because its end had passed.', 'short', [
       `sum by (region) (increase(org_api_grants_ended_total{${self}}[$__rate_interval]))`,
       '{{region}}',
@@ -231,5 +249,31 @@ const platformRow: Row = {
   ],
 };
 
+const pages = 'region=~"$region",operation!~"livez|readyz"';
+
+const consoleRow: Row = {
+  title: 'Console',
+  panels: [
+    lines('Answers of the console', 'Requests of people by status.', 'reqps', [
+      `sum by (region, status) (rate(org_console_request_duration_seconds_count{${pages}}[$__rate_interval]))`,
+      '{{region}} {{status}}',
+    ]),
+    lines('Time to a page', 'p95 of all answers; a sign-in hashes a password.', 's', [
+      `histogram_quantile(0.95, sum by (region, le) (rate(org_console_request_duration_seconds_bucket{${pages}}[$__rate_interval])))`,
+      '{{region}} p95',
+    ]),
+    lines(
+      'Refused forms and connections',
+      'Forms that were not carried out, by reason, and requests that wait for a connection.',
+      'short',
+      [
+        `sum by (region, code) (increase(org_console_refused_forms_total{${self}}[$__rate_interval]))`,
+        '{{region}} {{code}}',
+      ],
+      [`sum by (region) (org_console_database_connections{${self},state="waiting"})`, '{{region}} waiting'],
+    ),
+  ],
+};
+
 /** All rows, top to bottom. */
-export const rows: readonly Row[] = [readsRow, webhooksRow, platformRow];
+export const rows: readonly Row[] = [readsRow, webhooksRow, platformRow, consoleRow];

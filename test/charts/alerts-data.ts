@@ -22,7 +22,11 @@ const bucket = 'org_api_request_duration_seconds_bucket';
 const other = 'installation="org-api-ca/ca-org-api",region="ca",component="worker",pod="x"';
 export const ofOthers: Series = {
   [`org_api_ledger_difference{${other}}`]: always(7),
+  [`org_api_ledger_missing{${other}}`]: always(7),
+  [`org_api_ledger_surplus{${other}}`]: always(7),
   [`org_api_ledger_overdue{${other}}`]: always(7),
+  [`org_api_ledger_stuck{${other}}`]: always(7),
+  [`org_api_maintenance_failures_total{${other},step="end_grants"}`]: growing(7),
   [`up{${other}}`]: always(1),
   'kube_job_status_failed{namespace="org-api-ca",job_name="ca-org-api-migrate-1"}': always(9),
 };
@@ -36,6 +40,21 @@ export function requests({ perMinute = 600, failed = 0, slow = 0 }): Series {
     [`${count}{${good}}`]: growing(perMinute - failed),
     [`${bucket}{${good},le="0.25"}`]: growing(perMinute - failed - slow),
     ...(failed === 0 ? {} : { [`${count}{${api},operation="getOrg",status="503"}`]: growing(failed) }),
+  };
+}
+
+/** Requests to the console of which `failed` a minute get a 500 and `slow` a minute take longer than 2.5 s, besides the probes of the kubelet. */
+export function visits({ perMinute = 5, failed = 0, slow = 0 }): Series {
+  const name = 'org_console_request_duration_seconds';
+  const of = (operation: string, status: number) =>
+    `${target('console', 'console-1')},operation="${operation}",status="${status}"`;
+  return {
+    [`${name}_count{${of('livez', 200)}}`]: growing(20),
+    [`${name}_bucket{${of('livez', 200)},le="2.5"}`]: growing(20),
+    [`${name}_count{${of('overview', 200)}}`]: growing(perMinute - failed),
+    [`${name}_bucket{${of('overview', 200)},le="2.5"}`]: growing(perMinute - failed - slow),
+    [`${name}_count{${of('overview', 500)}}`]: growing(failed),
+    [`${name}_bucket{${of('overview', 500)},le="2.5"}`]: growing(failed),
   };
 }
 
@@ -53,6 +72,7 @@ export const healthy: Series = {
   [`up{${worker}}`]: always(1),
   [`up{${target('console', 'console-1')}}`]: always(1),
   ...requests({}),
+  ...visits({}),
   [`org_api_activity_lines_refused_total{${api}}`]: always(0),
   [`org_api_limiter_without_redis{${api}}`]: always(0),
   [`org_api_database_connections{${api},state="waiting"}`]: `${'0 3 '.repeat(40)}${always(0)}`,
@@ -60,10 +80,16 @@ export const healthy: Series = {
   [`org_api_setting_refused{${worker},setting="WEBHOOK_SECRET_KEYS"}`]: always(0),
   [`org_api_ledger_difference{${worker}}`]: always(0),
   [`org_api_ledger_difference{${otherWorker}}`]: always(0),
+  [`org_api_ledger_missing{${worker}}`]: always(0),
+  [`org_api_ledger_surplus{${worker}}`]: always(0),
   [`org_api_ledger_overdue{${worker}}`]: `${'0 2 0 1 0 '.repeat(20)}${always(0)}`,
+  [`org_api_ledger_stuck{${worker}}`]: `${'0 2 0 1 0 '.repeat(20)}${always(0)}`,
   [`org_api_ledger_read_timestamp_seconds{${worker}}`]: now,
   [`org_api_maintenance_last_round_timestamp_seconds{${worker}}`]: now,
   [`org_api_maintenance_last_round_timestamp_seconds{${otherWorker}}`]: always(0),
+  // One transient failure each hour is nothing.
+  [`org_api_maintenance_failures_total{${worker},step="end_grants"}`]: `${'0+0x60 '.repeat(4)}1x${minutes}`,
+  [`org_api_maintenance_failures_total{${worker},step="forget_deliveries"}`]: always(0),
   [`org_api_activity_default_partition_bytes{${worker}}`]: always(0),
   [`org_api_deliveries_claimed_total{${worker}}`]: growing(60),
   [`org_api_deliveries_repaired_total{${worker}}`]: always(0),

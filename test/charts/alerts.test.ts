@@ -11,6 +11,7 @@ import {
   ofOthers,
   requests,
   type Series,
+  visits,
   worker,
 } from './alerts-data.ts';
 import { metricsOf, promtool, renderAlerts, renderRules } from './promtool.ts';
@@ -80,9 +81,29 @@ const faults: Fault[] = [
     firing: ['OrgApiLedgerStale'],
   },
   {
-    told: 'deliveries stay overdue',
-    changed: { [`org_api_ledger_overdue{${worker}}`]: always(3) },
+    told: 'the ledger lacks a delivery and has another too many, which its difference does not show',
+    changed: { [`org_api_ledger_missing{${worker}}`]: always(1), [`org_api_ledger_surplus{${worker}}`]: always(1) },
+    firing: ['OrgApiLedgerDifference'],
+  },
+  {
+    told: 'deliveries stay overdue, because a receiver hangs',
+    changed: { [`org_api_ledger_overdue{${worker}}`]: always(300) },
     firing: ['OrgApiDeliveriesOverdue'],
+  },
+  {
+    told: 'a receiver hangs for a quarter of an hour',
+    changed: { [`org_api_ledger_overdue{${worker}}`]: `0x50 300x15 0x60` },
+    firing: [],
+  },
+  {
+    told: 'deliveries stay overdue, and not because of their receivers',
+    changed: { [`org_api_ledger_overdue{${worker}}`]: always(3), [`org_api_ledger_stuck{${worker}}`]: always(3) },
+    firing: ['OrgApiDeliveriesOverdue', 'OrgApiDeliveriesStuck'],
+  },
+  {
+    told: 'deliveries have been stuck for ten minutes, which is before anybody hears of their being late',
+    changed: { [`org_api_ledger_overdue{${worker}}`]: '0x55 3x60', [`org_api_ledger_stuck{${worker}}`]: '0x55 3x60' },
+    firing: ['OrgApiDeliveriesStuck'],
   },
   {
     told: 'every attempt at many webhooks fails',
@@ -141,6 +162,11 @@ const faults: Fault[] = [
     firing: ['OrgApiMaintenanceStalled'],
   },
   {
+    told: 'one step of maintenance fails again and again, and the others go on',
+    changed: { [`org_api_maintenance_failures_total{${worker},step="end_grants"}`]: growing(6) },
+    firing: ['OrgApiMaintenanceFailing'],
+  },
+  {
     told: 'a month has no partition',
     changed: { [`org_api_activity_default_partition_bytes{${worker}}`]: always(8192) },
     firing: ['OrgApiActivityDefaultPartition'],
@@ -149,6 +175,34 @@ const faults: Fault[] = [
     told: 'the newest migration fails again and again',
     changed: { 'kube_job_status_failed{namespace="org-api-us",job_name="us-org-api-migrate-2"}': always(3) },
     firing: ['OrgApiMigrationsFailing'],
+  },
+  { told: 'a fifth of the console’s pages fails', changed: visits({ failed: 1 }), firing: ['OrgApiConsoleErrors'] },
+  {
+    told: 'one page of the console fails in a quiet hour',
+    changed: visits({ perMinute: 0.1, failed: 0.02 }),
+    firing: [],
+  },
+  { told: 'a fifth of the console’s pages is slow', changed: visits({ slow: 1 }), firing: ['OrgApiConsoleLatency'] },
+  { told: 'nobody visits the console', changed: visits({ perMinute: 0 }), firing: [] },
+  {
+    told: 'a migration that may be tried once has failed',
+    changed: {
+      'kube_job_status_failed{namespace="org-api-us",job_name="us-org-api-migrate-2"}': `${'_ '.repeat(60)}${always(1)}`,
+      'kube_job_failed{namespace="org-api-us",job_name="us-org-api-migrate-2",condition="true",reason="BackoffLimitExceeded"}': `${'_ '.repeat(60)}${always(1)}`,
+    },
+    firing: ['OrgApiMigrationsFailing'],
+  },
+  {
+    told: 'a migration hangs',
+    changed: { 'kube_job_status_failed{namespace="org-api-us",job_name="us-org-api-migrate-2"}': always(0) },
+    firing: ['OrgApiMigrationsFailing'],
+  },
+  {
+    told: 'a migration has been running for ten minutes, and failed once',
+    changed: {
+      'kube_job_status_failed{namespace="org-api-us",job_name="us-org-api-migrate-2"}': `${'_ '.repeat(60)}${always(1)}`,
+    },
+    firing: [],
   },
   {
     told: 'a pod does not become ready',
@@ -262,6 +316,8 @@ describe('alerts', { timeout: buildMs }, () => {
       }).map(({ alert }) => alert);
     expect(rulesOf({ disabled: ['OrgApiReadLatency'] })).not.toContain('OrgApiReadLatency');
     expect(rulesOf({ kubeStateMetrics: false })).not.toContain('OrgApiPodsNotReady');
+    const withoutConsole = renderAlerts({ values: { console: { enabled: false } } }).map(({ alert }) => alert);
+    expect(withoutConsole.filter((alert) => alert.includes('Console'))).toEqual([]);
     expect(rulesOf({})).toEqual(alerts.map(({ alert }) => alert));
   });
 });

@@ -33,7 +33,7 @@ export function problemOf(command: string, manifests: readonly Manifest[]): stri
   const [program = '', ...args] = command.split(/\s+/);
   if (plain.includes(program)) return null;
   if (program === 'orgctl') return orgctlProblem(args);
-  if (program === 'helm') return helmProblem(args);
+  if (program === 'helm') return helmProblem(args, manifests);
   const known = verbs[program];
   if (known === undefined) return `${program} is no program that a page may assume`;
   const verb = args[0] === '-n' ? args[2] : args[0];
@@ -65,11 +65,28 @@ function askHelp(program: string, args: readonly string[]): string {
   return stdout;
 }
 
-function helmProblem([verb = '', ...rest]: string[]): string | null {
+function helmProblem([verb = '', ...rest]: string[], manifests: readonly Manifest[]): string | null {
   const stdout = askHelp(helm, [verb]);
   if (!stdout.includes(`helm ${verb} `)) return `helm has no ${verb}`;
   const unknown = rest.filter((word) => word.startsWith('--') && !stdout.includes(`${word.split('=')[0]} `));
-  return unknown.length === 0 ? null : `helm ${verb} has no ${unknown}`;
+  return unknown.length === 0 ? helmTrap(verb, rest, manifests) : `helm ${verb} has no ${unknown}`;
+}
+
+/** What Helm takes and what does harm then. Each was once in a page. */
+function helmTrap(verb: string, rest: readonly string[], manifests: readonly Manifest[]): string | null {
+  const deletesTests = manifests.some((one) =>
+    one.metadata.annotations?.['helm.sh/hook-delete-policy']?.includes('hook-succeeded'),
+  );
+  if (verb === 'test' && rest.includes('--logs') && deletesTests)
+    return 'helm test --logs reads the log of a pod that is deleted when it succeeds, and then fails';
+  if (verb === 'rollback' && !/^(REVISION|\d+)$/.test(rest[1] ?? ''))
+    return 'helm rollback without a revision goes to the last but one, which may have failed';
+  if (verb !== 'upgrade' || !rest.includes('charts/org-api')) return null;
+  if (rest.includes('--reuse-values') || !rest.includes('--values'))
+    return 'helm upgrade takes the values of the last version that succeeded, with its old image, unless --values names the file';
+  return rest.some((word) => word.startsWith('--set'))
+    ? 'helm upgrade forgets a --set at the next upgrade: let it stand in the file of values'
+    : null;
 }
 
 /** Objects and labels that it names must be those of the release. */

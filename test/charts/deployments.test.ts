@@ -116,6 +116,28 @@ describe('Deployments', () => {
     }
   });
 
+  it('roll as an operator wants them to', () => {
+    const strategy = { maxSurge: '50%', maxUnavailable: 1 };
+    for (const component of ['api', 'worker', 'console'])
+      expect(deployment(component, { [component]: { strategy } }).spec.strategy.rollingUpdate).toEqual(strategy);
+  });
+
+  it('run under an account that exists already, which is then not made', () => {
+    for (const component of ['api', 'worker', 'console', 'migrations']) {
+      const manifests = render({
+        values: { [component]: { serviceAccount: { create: false, name: 'mine' } } },
+      });
+      const accounts = manifests.filter((one) => one.kind === 'ServiceAccount').map((one) => one.metadata.name);
+      expect(accounts).toHaveLength(4);
+      expect(accounts).not.toContain(`us-org-api-${component}`);
+      const [, ...others] = podsOf(manifests).sort((one) => (one.spec.serviceAccountName === 'mine' ? -1 : 1));
+      for (const { spec } of others) expect(accounts).toContain(spec.serviceAccountName);
+    }
+    const named = render({ values: { api: { serviceAccount: { name: 'mine', annotations: { role: 'reads' } } } } });
+    expect(pick(named, 'ServiceAccount', 'mine').metadata.annotations).toEqual({ role: 'reads' });
+    expect(pick(named, 'Deployment', '-api').spec.template.spec.serviceAccountName).toBe('mine');
+  });
+
   it('show by a checksum which pods have which settings, and change it with secrets.revision', () => {
     const checksum = (values: object) =>
       deployment('api', values).spec.template.metadata.annotations['checksum/settings'];

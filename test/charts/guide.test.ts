@@ -1,8 +1,9 @@
 /** The operators' guide: its values render, its commands exist, its SQL runs, and a PostgreSQL as it describes takes the migrations. Issue 5, point 8. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
+import { parseIntoClientConfig } from 'pg-connection-string';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { migrate } from '#domain/db/migrate.ts';
@@ -10,8 +11,8 @@ import { setupDatabase } from '#test/setup.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { problemOf } from './commands.ts';
 import { blocksOf, brokenLinks, commandsOf, readPage, readRunbooks } from './documents.ts';
-import { problemsOf, watched } from './promtool.ts';
-import { chart, type Manifest, pick, podsOf, render } from './render.ts';
+import { problemsOf, promtool, watched } from './promtool.ts';
+import { chart, type Manifest, ofKind, pick, podsOf, render } from './render.ts';
 
 const guide = readPage(path.resolve(chart, '../README.md'));
 const examples = blocksOf(guide, 'yaml');
@@ -21,22 +22,37 @@ const values = parse(examples.find((one) => fileOf(one) === 'us-values.yaml' && 
   merge: true,
 });
 const additions = examples.filter((one) => fileOf(one) === 'us-values.yaml' && isAddition(one));
+const consoleOn = { console: { enabled: true, url: 'https://console.us.example.com' } };
 const renderGuide = (more: object = {}) =>
   render({ region: null, release: 'us', values: merged(values, more) as object });
 
 describe('the guide', () => {
   it('has values with which the chart renders, alone and with each addition', () => {
     expect(podsOf(renderGuide()).length).toBe(3);
-    expect(additions.length).toBe(4);
+    expect(additions.length).toBe(6);
     for (const addition of additions)
       expect(podsOf(renderGuide(parse(addition, { merge: true }))).length, addition).toBeGreaterThan(2);
   });
 
-  it('asks every app and the migrations for TLS to PostgreSQL', () => {
-    const tls = additions.find((one) => one.includes('PGSSLMODE')) ?? '';
-    for (const { name, spec } of podsOf(renderGuide(parse(tls, { merge: true })))) {
-      expect(spec.containers[0].env, name).toContainEqual({ name: 'PGSSLMODE', value: 'verify-full' });
-      expect(spec.volumes.map((one: Manifest) => one.name)).toContain('postgresql-ca');
+  it('asks every app and the migrations for TLS to PostgreSQL, and for nothing else', () => {
+    const [, parameters = ''] = /export TLS='([^']+)'/.exec(guide.text) ?? [];
+    const file = new URLSearchParams(parameters).get('sslrootcert') ?? '';
+    const folder = mkdtempSync(path.join(tmpdir(), 'org-api-guide-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    writeFileSync(path.join(folder, 'ca.crt'), 'an authority');
+    const url = `postgresql://api:p@db/org_api${parameters.replace(file, path.join(folder, 'ca.crt'))}`;
+    expect(parseIntoClientConfig(url).ssl).toEqual({ ca: 'an authority' }); // verified against it, with the host's name
+    expect(guide.text).toContain('org_api$TLS"; }');
+
+    const tls = additions.find((one) => one.includes('postgresql-ca')) ?? '';
+    const pods = podsOf(renderGuide(merged(parse(tls, { merge: true }), consoleOn) as object));
+    expect(pods).toHaveLength(4);
+    for (const { name, spec } of pods) {
+      const [container] = spec.containers;
+      const mount = container.volumeMounts.find((one: Manifest) => one.name === 'postgresql-ca');
+      const { secret } = spec.volumes.find((one: Manifest) => one.name === 'postgresql-ca');
+      expect(path.posix.join(mount.mountPath, secret.items[0].path), name).toBe(file);
+      expect(container.env.map((one: Manifest) => one.name)).not.toContain('NODE_EXTRA_CA_CERTS');
     }
   });
 
@@ -53,14 +69,113 @@ describe('the guide', () => {
     expect(namespaces.map(({ name }: Manifest) => name)).toContain(values.temporal.namespace);
   });
 
+  it('moves traffic to a second release that takes nothing from the first', () => {
+    const named = (name: string) => parse(examples.find((one) => fileOf(one) === name) ?? '');
+    const first = additions.reduce((below, one) => merged(below, parse(one, { merge: true })) as object, {});
+    const probe = { probe: { webhookId: '0198c0de-0000-7000-8000-000000000001' } };
+    const of = (release: string, more: object) =>
+      render({ region: null, namespace: 'org-api-us', release, values: merged(values, more) as object });
+    const [one, two] = [
+      of('us', merged(first, probe) as object),
+      of('blue', merged(first, named('blue-values.yaml')) as object),
+    ];
+    const keys = (manifests: Manifest[]) => manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+    expect(new Set([...keys(one), ...keys(two)]).size).toBe(one.length + two.length);
+    for (const kind of ['HTTPRoute', 'Ingress', 'ConfigMap', 'Pod']) expect(ofKind(two, kind), kind).toEqual([]);
+    expect(ofKind(two, 'Service').filter(({ spec }) => spec.clusterIP?.includes('.'))).toEqual([]);
+    const deploymentOf = (manifests: Manifest[]) =>
+      pick(manifests, 'Deployment', '-worker').spec.template.spec.containers[0].env.find(
+        (variable: Manifest) => variable.name === 'WORKER_DEPLOYMENT',
+      ).value;
+    expect(deploymentOf(two)).toBe(deploymentOf(one));
+    const [own, other] = pick(one, 'HTTPRoute', '-api').spec.rules[0].backendRefs;
+    expect([own.weight, other.weight]).toEqual([90, 10]);
+    const service = ofKind(two, 'Service').find(({ metadata }) => metadata.name === other.name);
+    expect(service.spec.ports.map(({ port }: Manifest) => port)).toContain(other.port);
+  });
+
+  it('applies what it writes, waits for it, and names it alike everywhere', () => {
+    const applied = commandsOf(guide).join('\n');
+    for (const file of examples.map(fileOf).filter((name) => name !== 'alertmanager.yaml'))
+      expect(applied, file).toMatch(new RegExp(`(apply -f|--values) ${file}`));
+    const objects = examples
+      .flatMap((one) => parseAllDocuments(one, { merge: true }).map((document) => document.toJS() as Manifest))
+      .filter((one) => one.kind !== undefined);
+    const clusters = objects.filter(({ kind }) => kind === 'Cluster');
+    expect(clusters.map(({ metadata }) => metadata.name)).toEqual([
+      'org-api-us',
+      'temporal-postgresql',
+      'org-api-us-2',
+    ]);
+    for (const { metadata } of clusters)
+      expect(applied).toContain(
+        `-n ${metadata.namespace === 'temporal' ? 'temporal' : '$NS'} wait --for=condition=Ready cluster.postgresql.cnpg.io/${metadata.name} `,
+      );
+    // Of each cluster CloudNativePG makes <name>-rw, <name>-app and <name>-ca; all others that the page names must be made by a command of it.
+    const ofClusters = clusters.flatMap(({ metadata: { name } }) => [`${name}-rw`, `${name}-app`, `${name}-ca`]);
+    const hosts = [...guide.text.matchAll(/\b([\w-]+-rw)\b/g)].map(([, host]) => host);
+    expect(hosts.length).toBeGreaterThan(2);
+    const made = [...applied.matchAll(/create secret generic (\S+)/g)].map(([, name]) => name);
+    const needed = [
+      ...examples.join('\n').matchAll(/(?:existingSecret|usersExistingSecret|secretName|secretRef: \{name): ([\w-]+)/g),
+      ...examples.join('\n').matchAll(/(?:secret|accessKeyId|secretAccessKey):\n +name: ([\w-]+)/g),
+    ].map(([, name]) => name);
+    expect(new Set(needed).size).toBeGreaterThan(5);
+    expect([...hosts, ...needed].filter((name) => ![...ofClusters, ...made].includes(name ?? ''))).toEqual([]);
+    // Whoever has a store of backups backs up.
+    for (const { metadata } of clusters.filter(({ spec }) => spec.plugins !== undefined))
+      expect(
+        objects.filter(({ kind, spec }) => kind === 'ScheduledBackup' && spec.cluster.name === metadata.name),
+      ).toHaveLength(1);
+    const database = objects.find(({ kind }) => kind === 'Database');
+    expect([database.spec.name, database.spec.cluster.name]).toEqual(['temporal_visibility', 'temporal-postgresql']);
+    const { default: store, visibility } = parse(examples.find((one) => fileOf(one) === 'temporal-values.yaml') ?? '', {
+      merge: true,
+    }).server.config.persistence.datastores;
+    expect([store.sql.databaseName, visibility.sql.databaseName]).toEqual(['temporal', database.spec.name]);
+    expect(store.sql.connectAddr).toBe('temporal-postgresql-rw.temporal.svc:5432');
+  });
+
+  it('has Argo CD prune old Jobs, and Flux wait for as long as a migration is tried', () => {
+    const documents = examples.flatMap((one) =>
+      parseAllDocuments(one, { merge: true }).map((document) => document.toJS() as Manifest),
+    );
+    const of = (kind: string) => documents.find((one) => one.kind === kind);
+    const { metadata, spec: application } = of('Application');
+    const { spec: release } = of('HelmRelease');
+    expect(application.syncPolicy.automated.prune).toBe(true);
+    const [source, other] = application.sources;
+    expect(source.helm.valueFiles).toEqual([`$${other.ref}/us-values.yaml`]);
+    for (const folder of [source.path, release.chart.spec.chart])
+      expect(path.resolve(chart, '../..', folder)).toBe(chart);
+    for (const name of [metadata.name, source.helm.releaseName, release.releaseName]) expect(name).toBe('us');
+    expect(application.destination.namespace).toBe('org-api-us');
+    expect(release.chart.spec.sourceRef.name).toBe(of('GitRepository').metadata.name);
+    // Kubernetes waits 10 s after the first failure and twice as long after each, 6 minutes at most.
+    const { backoffLimit } = pick(renderGuide(), 'Job').spec;
+    const waits = Array.from({ length: backoffLimit }, (_, before) => Math.min(10 * 2 ** before, 360));
+    expect(release.timeout).toMatch(/^\d+m$/);
+    expect(Number.parseInt(release.timeout, 10) * 60).toBeGreaterThan(waits.reduce((sum, wait) => sum + wait, 0));
+  });
+
+  it('stops and starts everything that writes when a backup is restored', () => {
+    const restore = guide.text.split('## Restore a backup')[1]?.split('\n## ')[0] ?? '';
+    const scaled = commandsOf({ ...guide, text: restore }).filter((command) => command.includes(' scale '));
+    expect(scaled).toHaveLength(2);
+    const names = ofKind(render(), 'Deployment').map(({ metadata }) => metadata.name.replace('us-org-api', '$NAME'));
+    expect(names).toHaveLength(3);
+    for (const command of scaled) for (const name of names) expect(command).toContain(`deployment/${name} `);
+    for (const also of ["platform's own application", 'argocd', 'helmrelease', 'org-api-us-2-ca'])
+      expect(restore).toContain(also);
+  });
+
   it('makes a Secret with every key that the chart mounts', () => {
     const secret = blocksOf(guide, 'sh').find((block) => block.includes('create secret generic org-api-us \\')) ?? '';
     const made = [...secret.matchAll(/--from-literal=([A-Z_]+)=/g)].map(([, key]) => key);
-    const mounted = podsOf(renderGuide({ console: { enabled: true, url: 'https://console.us.example.com' } })).flatMap(
-      ({ spec }) =>
-        spec.volumes.flatMap(
-          (volume: Manifest) => volume.projected?.sources.map((source: Manifest) => source.secret.items[0].key) ?? [],
-        ),
+    const mounted = podsOf(renderGuide(consoleOn)).flatMap(({ spec }) =>
+      spec.volumes.flatMap(
+        (volume: Manifest) => volume.projected?.sources.map((source: Manifest) => source.secret.items[0].key) ?? [],
+      ),
     );
     expect(made).toEqual(expect.arrayContaining([...new Set(mounted)]));
   });
@@ -76,6 +191,9 @@ describe('the guide', () => {
     });
     expect(container.env).toContainEqual({ name: 'TEMPORAL_ADDRESS', value: values.temporal.address });
     expect(container.envFrom[0].secretRef.name).toBe(values.secrets.existingSecret);
+    const urls = additions.map((one) => parse(one).console?.url).filter((url) => url !== undefined);
+    expect(urls).toHaveLength(1);
+    expect(container.env).toContainEqual({ name: 'CONSOLE_URL', value: urls[0] });
   });
 
   it('has commands, expressions and links that exist', { timeout: 120_000 }, () => {
@@ -84,6 +202,33 @@ describe('the guide', () => {
     expect(commands.map((command) => problemOf(command, render({ values: watched }))).filter(Boolean)).toEqual([]);
     expect(problemsOf(blocksOf(guide, 'promql'))).toBe('');
     expect(brokenLinks(guide)).toEqual([]);
+  });
+
+  it('lets a rotation go on only once every pod has the new value', { timeout: 120_000 }, () => {
+    const [oldest = '', pods = ''] = blocksOf(guide, 'promql').filter((one) => one.includes('org_api_setting_read'));
+    const metric = (pod: string) =>
+      `org_api_setting_read_timestamp_seconds{region="us",setting="KEY_PEPPERS",pod="${pod}"}`;
+    const read = { first: '0x10 1200x60', second: '0x30 1850x60' }; // the Secret is changed at minute 20
+    const { told, status } = promtool(['test', 'rules', 'test.json'], {
+      'test.json': {
+        tests: [
+          {
+            interval: '1m',
+            input_series: Object.entries(read).map(([pod, values]) => ({ series: metric(pod), values })),
+            promql_expr_test: [
+              [oldest, 25, 25 * 60],
+              [oldest, 40, 40 * 60 - 1_200],
+              [pods, 40, 2],
+            ].map(([expr, minute, value]) => ({
+              ...{ expr, eval_time: `${minute}m` },
+              exp_samples: [{ labels: '{setting="KEY_PEPPERS"}', value }],
+            })),
+          },
+        ],
+      },
+    });
+    expect(told).toContain('SUCCESS');
+    expect(status).toBe(0);
   });
 
   it('counts connections as the chart gives them', () => {

@@ -8,6 +8,7 @@ import { setup } from '#test/setup.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { dashboardOf } from '../../charts/dashboard/dashboard.ts';
 import { rows } from '../../charts/dashboard/panels.ts';
+import { setupConsole } from '../console/setup.ts';
 import { blocksOf, readPage, readRunbooks } from './documents.ts';
 import { metricsOf, problemsOf, renderRules, watched } from './promtool.ts';
 import { chart, ofKind, pick, refusalOf, regions, render, renderText } from './render.ts';
@@ -97,11 +98,24 @@ describe('the dashboard', () => {
 
   it('is what its panels say; node charts/dashboard/main.ts writes it anew', () => {
     expect(dashboard).toEqual(JSON.parse(JSON.stringify(dashboardOf(rows))));
-    expect(JSON.parse(pick(render({ values: watched }), 'ConfigMap').data['org-api.json'])).toEqual(dashboard);
+    const { data } = pick(render({ values: watched }), 'ConfigMap');
+    const shown = JSON.parse(data['org-api-us-us-org-api.json']);
+    expect({ ...shown, uid: dashboard.uid, title: dashboard.title }).toEqual(dashboard);
   });
 
-  it('has a row for reads, webhooks and platform, panels that do not overlap, and explains each', () => {
-    expect(rows.map(({ title }) => title)).toEqual(['Reads', 'Webhooks', 'Platform']);
+  it('of each release has a file, a uid and a title of its own, as many may be in one Grafana', () => {
+    const releases = [{ region: 'us' }, { region: 'ca' }, { release: 'blue', namespace: 'org-api-us' }] as const;
+    const all = releases.map((one) => Object.entries(pick(render({ ...one, values: watched }), 'ConfigMap').data));
+    const files = all.map(([entry]) => entry?.[0]);
+    const shown = all.map(([entry]) => JSON.parse(String(entry?.[1])));
+    for (const names of [files, shown.map(({ uid }) => uid), shown.map(({ title }) => title)])
+      expect(new Set(names).size).toBe(3);
+    for (const { uid } of shown) expect(uid).toMatch(/^[\w-]{1,40}$/); // Grafana's limit
+    expect(shown[0].title).toBe('org-api org-api-us/us-org-api');
+  });
+
+  it('has a row for reads, webhooks, platform and console, panels that do not overlap, and explains each', () => {
+    expect(rows.map(({ title }) => title)).toEqual(['Reads', 'Webhooks', 'Platform', 'Console']);
     const cells = dashboard.panels.flatMap(
       ({ gridPos: { x, y, w, h } }: { gridPos: Record<'x' | 'y' | 'w' | 'h', number> }) =>
         Array.from({ length: w * h }, (_, cell) => `${x + (cell % w)},${y + Math.floor(cell / w)}`),
@@ -125,14 +139,18 @@ describe('every metric', () => {
   /** Prometheus' own, and those of kube-state-metrics. */
   const ofOthers = /^(up|ALERTS|kube_\w+)$/;
 
-  it('that alerts, dashboard, runbooks and guide name is one that the running API or worker shows', async () => {
+  it('that alerts, dashboard, runbooks and guide name is one that the running API, worker or console shows', async () => {
     const { api, database, make } = await setup();
     const worker = await startTestWorker(database);
+    const { console } = await setupConsole();
+    await fetch(`${console.url}/livez`);
     const maker = await make.member();
     const { key } = await make.apiKey({ maker });
     await api.get(`/v1/orgs/${maker.orgId}`, { key });
     const texts = await Promise.all(
-      [api.metricsUrl, worker.metricsUrl].map(async (url) => (await fetch(`${url}/metrics`)).text()),
+      [api.metricsUrl, worker.metricsUrl, console.metricsUrl].map(async (url) =>
+        (await fetch(`${url}/metrics`)).text(),
+      ),
     );
     const shown = new Set(
       texts.flatMap((text) =>

@@ -35,6 +35,13 @@ describe('helm test', () => {
     );
   });
 
+  it('carries what an operator adds to its pod, and stays what it is', () => {
+    const probe = { podLabels: { team: 'reads' }, podAnnotations: { note: 'x', 'helm.sh/hook': 'pre-install' } };
+    const { metadata } = pick(render({ values: { probe } }), 'Pod');
+    expect(metadata.labels).toMatchObject({ team: 'reads', 'app.kubernetes.io/component': 'probe' });
+    expect(metadata.annotations).toMatchObject({ note: 'x', 'helm.sh/hook': 'test' });
+  });
+
   it('is nowhere in a release without it', () => {
     expect(JSON.stringify(render({ values: { probe: { enabled: false } } }))).not.toMatch(/probe"|PROBE/);
   });

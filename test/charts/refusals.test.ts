@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { addressBlocks } from '#runtime/settings/types.ts';
 import { refusalOf } from './render.ts';
 
 /** What is wrong, on top of us-values.yaml → what Helm says. */
@@ -38,6 +39,21 @@ const misuses: [string, object, RegExp][] = [
     /temporal\.address is empty[\s\S]*temporal\.namespace is empty/,
   ],
   [
+    'an API key for a Temporal in plain text',
+    { secrets: { temporalApiKey: { key: 'TEMPORAL_API_KEY' } } },
+    /secrets\.temporalApiKey\.key is set without temporal\.tls\.enabled: .*plain text/,
+  ],
+  [
+    'a name of Temporal’s certificate without TLS',
+    { temporal: { tls: { serverName: 'temporal.example.com' } } },
+    /temporal\.tls\.serverName is set without temporal\.tls\.enabled/,
+  ],
+  [
+    'half of mutual TLS',
+    { temporal: { tls: { enabled: true } }, secrets: { temporalCertificate: { key: 'tls.crt' } } },
+    /secrets\.temporalCertificateKey\.key is empty beside secrets\.temporalCertificate\.key/,
+  ],
+  [
     'peers unknown to the network policy',
     { networkPolicy: { database: { to: [] } } },
     /networkPolicy\.database\.to is empty: name the peers/,
@@ -59,10 +75,64 @@ const misuses: [string, object, RegExp][] = [
     { migrations: { extraEnv: [{ name: 'DATABASE_URL', value: 'x' }] } },
     /migrations\.extraEnv sets DATABASE_URL/,
   ],
+  [
+    'another port than probes and Services have',
+    { api: { extraEnv: [{ name: 'PORT', value: '9000' }] } },
+    /api\.extraEnv sets PORT, which ports and probes of the pod and its Services rely on/,
+  ],
+  ['proxies by name', { api: { trustedProxies: ['gateway.example'] } }, /\/api\/trustedProxies\/0/],
+  ['addresses that are none', { worker: { webhookAllow: ['10.0.0.0/33'] } }, /\/worker\/webhookAllow\/0/],
+  ['a schedule without units', { worker: { deliverySchedule: '5,30' } }, /\/worker\/deliverySchedule/],
+  ['a repair that is never late', { worker: { reconcileAfter: '100ms' } }, /\/worker\/reconcileAfter/],
+  ['a block without its length', { networkPolicy: { webhooks: { except: ['52.0.0.0'] } } }, /\/webhooks\/except\/0/],
+  ['a probe at a name', { probe: { clusterIP: 'None' } }, /\/probe\/clusterIP/],
+  [
+    'an account that nobody named',
+    { worker: { serviceAccount: { create: false } } },
+    /worker\.serviceAccount\.name is empty beside worker\.serviceAccount\.create false: name the account/,
+  ],
+  [
+    'a rollout that cannot begin',
+    { api: { strategy: { maxSurge: '0%' } } },
+    /api\.strategy allows neither a pod more nor a pod less: raise maxSurge/,
+  ],
+  [
+    'a policy for traffic that never comes',
+    { api: { service: { externalTrafficPolicy: 'Local' } } },
+    /api\.service\.externalTrafficPolicy is set for a ClusterIP/,
+  ],
+  [
+    'a fence that would not stand',
+    { api: { service: { type: 'NodePort', loadBalancerSourceRanges: ['192.0.2.0/24'] } } },
+    /api\.service\.loadBalancerSourceRanges is set for no LoadBalancer, so it would let everybody in/,
+  ],
+  [
+    'a second backend without a share for the first',
+    { api: { httpRoute: { extraBackendRefs: [{ name: 'blue-org-api-api', port: 80, weight: 1 }] } } },
+    /api\.httpRoute\.weight is null beside extraBackendRefs/,
+  ],
   ['a probe without an address', { probe: { clusterIP: '' } }, /probe\.clusterIP is empty: choose a free address/],
 ];
 
 describe('the chart refuses', () => {
+  it('addresses that the apps refuse at their start, so that no pod is made that cannot come up', () => {
+    const none = [
+      '10.0.0.0/',
+      '10.0.0.0/a',
+      '10.0.0',
+      '10.0.0.0/8/8',
+      '::1/129',
+      'proxy.example',
+      '1.2.3.256',
+      '1.2.3.04',
+    ];
+    for (const text of none) {
+      expect(addressBlocks.safeParse(text).success, text).toBe(false);
+      const told = refusalOf({ api: { trustedProxies: [text] }, worker: { webhookAllow: [text] } });
+      for (const value of ['/api/trustedProxies/0', '/worker/webhookAllow/0']) expect(told, text).toContain(value);
+    }
+  });
+
   it.each(misuses)('%s, in a sentence', (_, values, sentence) => {
     expect(refusalOf(values)).toMatch(sentence);
   });
@@ -77,6 +147,9 @@ describe('the chart refuses', () => {
     expect(refusalOf({ networkPolicy: { enabled: false, database: { to: [] } } })).toBe('');
     expect(refusalOf({ console: { enabled: false, url: '' }, global: { any: 1 } })).toBe('');
     expect(refusalOf({ api: { autoscaling: { enabled: false }, replicas: 5 } })).toBe('');
+    expect(refusalOf({ worker: { deliverySchedule: '5s, 30s,1h', reconcileAfter: '1500ms' } })).toBe('');
+    const blocks = ['10.0.0.0/8', '192.0.2.7', '::1', 'fd00::/64', '::ffff:10.0.0.1', '2001:db8:1:2:3:4:5:6/128'];
+    expect(refusalOf({ api: { trustedProxies: blocks }, worker: { webhookAllow: blocks } })).toBe('');
     expect(refusalOf({ migrations: { enabled: false }, secrets: { ownerDatabaseUrl: { key: '' } } })).toBe('');
   });
 });

@@ -75,14 +75,27 @@ describe('routes', () => {
     expect(tls).toEqual([{ hosts: ['console.us.example.com'], secretName: 'console-us-tls' }]);
   });
 
+  it('by HTTPRoute give a second release its share', () => {
+    const second = { name: 'blue-org-api-api', port: 80, weight: 10 };
+    const httpRoute = { ...routed.httpRoute, weight: 0, extraBackendRefs: [second] };
+    for (const component of ['api', 'console'])
+      expect(
+        pick(render({ values: values({ ...routed, httpRoute }) }), 'HTTPRoute', `-${component}`).spec.rules[0]
+          .backendRefs,
+      ).toEqual([{ name: `us-org-api-${component}`, port: 80, weight: 0 }, second]);
+  });
+
   it('are none unless asked for', () => {
     const manifests = render({ values: values({ httpRoute: { enabled: false }, ingress: { enabled: false } }) });
     expect([...ofKind(manifests, 'Ingress'), ...ofKind(manifests, 'HTTPRoute')]).toEqual([]);
   });
 
   it('may go through a load balancer of the Service itself', () => {
-    const service = { type: 'LoadBalancer', annotations: { lb: 'internal' } };
+    const balancer = { externalTrafficPolicy: 'Local', loadBalancerSourceRanges: ['192.0.2.0/24'] };
+    const service = { type: 'LoadBalancer', annotations: { lb: 'internal' }, ...balancer };
     const { metadata, spec } = pick(render({ values: { api: { service } } }), 'Service', '-api');
     expect([spec.type, metadata.annotations]).toEqual(['LoadBalancer', { lb: 'internal' }]);
+    expect(spec).toMatchObject(balancer);
+    for (const one of Object.keys(balancer)) expect(pick(render(), 'Service', '-api').spec).not.toHaveProperty(one);
   });
 });

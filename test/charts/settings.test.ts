@@ -2,15 +2,21 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { temporalAccess } from '#runtime/settings/temporal.ts';
 import { readConfig as readApi } from '../../apps/api/config.ts';
+import { readConfig as readConsole } from '../../apps/console/config.ts';
 import { readConfig as readMigrate } from '../../apps/migrate/config.ts';
 import { readConfig as readProbe } from '../../apps/probe/config.ts';
 import { readConfig as readWorker } from '../../apps/worker/config.ts';
+import { makeCertificate } from '../worker/attempt/certificates.ts';
 import { type Manifest, pick, podsOf, regions, render } from './render.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'org-api-chart-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
+const ours = makeCertificate({ subject: 'us' });
+/** As a setting has it: without the end of its last line. */
+const pem = { cert: ours.cert.trimEnd(), key: ours.key.trimEnd() };
 /** What a Secret holds by the name of its key: well-formed and random to nobody. */
 const contents: Record<string, string> = {
   DATABASE_URL: 'postgres://owner:p@db/org',
@@ -21,10 +27,24 @@ const contents: Record<string, string> = {
   KEY_PEPPERS: `1:${Buffer.alloc(32, 1).toString('base64')}`,
   KEY_TAG_SECRETS: Buffer.alloc(32, 2).toString('base64'),
   WEBHOOK_SECRET_KEYS: `1:${Buffer.alloc(32, 3).toString('base64')}`,
+  TEMPORAL_TLS_CA: ours.cert,
+  TEMPORAL_TLS_CERT: ours.cert,
+  TEMPORAL_TLS_KEY: ours.key,
+  TEMPORAL_API_KEY: 'temporal-key',
   PROBE_KEY: 'aln_us_x',
   PROBE_ORGANIZATION_ID: '0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d',
   PROBE_WEBHOOK_ID: '0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3e',
   PROBE_WEBHOOK_SECRET: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+};
+/** Everything that Temporal can ask for; the certificate and its key as cert-manager's Secrets have them. */
+const throughTls = {
+  temporal: { tls: { enabled: true, serverName: 'us.temporal.example.com' } },
+  secrets: {
+    temporalCa: { existingSecret: 'temporal-client', key: 'ca.crt' },
+    temporalCertificate: { existingSecret: 'temporal-client', key: 'tls.crt' },
+    temporalCertificateKey: { existingSecret: 'temporal-client', key: 'tls.key' },
+    temporalApiKey: { key: 'TEMPORAL_API_KEY' },
+  },
 };
 /** What each image carries, or what the container's port is and so no value. */
 const ofTheImage = [
@@ -107,14 +127,32 @@ describe('settings', () => {
   it.each(['api', 'worker', 'migrate', 'probe'] as const)('that the %s reads are all set by the chart', (app) => {
     const source = readFileSync(new URL(`../../apps/${app}/config.ts`, import.meta.url), 'utf8');
     const known = [...source.matchAll(/^ {2}([A-Z][A-Z_]+):/gm)].map(([, name]) => name ?? '');
+    if (source.includes('...temporalAccess')) known.push(...Object.keys(temporalAccess));
     const values = {
-      ...{ secrets: { platformDatabaseUrl: { key: 'P' } } },
+      ...{ secrets: { platformDatabaseUrl: { key: 'P' }, ...throughTls.secrets }, temporal: throughTls.temporal },
       worker: { webhookAllow: ['10.9.0.1'], deliverySchedule: '1s' },
     };
     const pod = podsOf(render({ values })).find((one) => one.spec.containers[0].command[1] === `apps/${app}/main.ts`);
     const set = pod?.spec.containers[0].env.map(({ name }: Manifest) => name.replace(/_FILE$/, ''));
     expect(known.length).toBeGreaterThan(4);
     expect(known.filter((name) => !set.includes(name) && !ofTheImage.includes(name))).toEqual([]);
+  });
+
+  it('of Temporal behind mutual TLS and an API key are what worker, console and probe accept, and no other pod has them', () => {
+    const pods = podsOf(render({ values: throughTls }));
+    const read = { worker: readWorker, console: readConsole, probe: readProbe };
+    for (const { spec } of pods) {
+      const app = spec.containers[0].command[1].split('/')[1] as string;
+      const environment = environmentOf(spec);
+      const isOfTemporal = Object.keys(environment).filter((name) => name.startsWith('TEMPORAL_'));
+      if (app in read)
+        expect(read[app as keyof typeof read]({ ...environment, ORG_API_BUILD_ID: 'b' }).temporal, app).toMatchObject({
+          tls: { serverName: 'us.temporal.example.com', ca: pem.cert, own: pem },
+          apiKey: expect.any(Function),
+        });
+      else expect(isOfTemporal, app).toEqual([]);
+    }
+    expect(pods.length).toBeGreaterThan(4);
   });
 
   it('of the platform’s login go to the migrations once it has a key', () => {

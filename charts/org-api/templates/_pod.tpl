@@ -11,7 +11,7 @@ new version's settings. The checksum shows which pods have which settings; `secr
 
 {{/* Fields of the pod's spec that are the same everywhere. */}}
 {{- define "org-api.podSpec" -}}
-serviceAccountName: {{ include "org-api.fullname" .root }}-{{ .component }}
+serviceAccountName: {{ include "org-api.serviceAccount" . }}
 automountServiceAccountToken: false
 # Variables such as ORG_API_PORT, which Kubernetes would add for our own Services, are settings of ours.
 enableServiceLinks: false

@@ -11,13 +11,13 @@ BASE_URL_CA: {{ $values.baseUrls.ca | quote }}
 TRUSTED_PROXIES: {{ join "," $app.trustedProxies | quote }}
 DATABASE_POOL_MAX: {{ $app.databasePoolMax | int | quote }}
 DRAIN_DELAY_MS: {{ $app.drainDelayMs | int | quote }}
+KEEP_ALIVE_SECONDS: {{ $app.keepAliveSeconds | int | quote }}
 LOG_LEVEL: {{ $app.logLevel | quote }}
 OTEL_EXPORTER_OTLP_ENDPOINT: {{ $values.otlp.endpoint | quote }}
 {{- else if eq .component "worker" }}
 {{- $app := $values.worker }}
 REGION: {{ $values.region | quote }}
-TEMPORAL_ADDRESS: {{ $values.temporal.address | quote }}
-TEMPORAL_NAMESPACE: {{ $values.temporal.namespace | quote }}
+{{- include "org-api.temporalSettings" .root }}
 WORKER_DEPLOYMENT: {{ default (include "org-api.fullname" .root) $values.worker.deploymentName | quote }}
 WEBHOOK_ALLOW: {{ join "," $values.worker.webhookAllow | quote }}
 DELIVERY_SCHEDULE: {{ $values.worker.deliverySchedule | quote }}
@@ -25,6 +25,7 @@ RECONCILE_AFTER: {{ $values.worker.reconcileAfter | quote }}
 DELIVERY_SLOTS: {{ $values.worker.deliverySlots | int | quote }}
 DELIVERY_SLOW_SLOTS: {{ $values.worker.deliverySlowSlots | int | quote }}
 ACTIVITY_RETENTION: {{ $values.worker.activityRetention | quote }}
+DELIVERY_RETENTION: {{ $values.worker.deliveryRetention | quote }}
 DATABASE_POOL_MAX: {{ $app.databasePoolMax | int | quote }}
 LOG_LEVEL: {{ $app.logLevel | quote }}
 OTEL_EXPORTER_OTLP_ENDPOINT: {{ $values.otlp.endpoint | quote }}
@@ -39,17 +40,35 @@ CONSOLE_URL: {{ $values.console.url | quote }}
 API_URL: {{ get $values.baseUrls $values.region | quote }}
 PORT: "8080"
 WEBHOOK_ALLOW: {{ join "," $values.worker.webhookAllow | quote }}
-TEMPORAL_ADDRESS: {{ $values.temporal.address | quote }}
-TEMPORAL_NAMESPACE: {{ $values.temporal.namespace | quote }}
+{{- include "org-api.temporalSettings" .root }}
 TRUSTED_PROXIES: {{ join "," $app.trustedProxies | quote }}
 DATABASE_POOL_MAX: {{ $app.databasePoolMax | int | quote }}
 DRAIN_DELAY_MS: {{ $app.drainDelayMs | int | quote }}
+KEEP_ALIVE_SECONDS: {{ $app.keepAliveSeconds | int | quote }}
 LOG_LEVEL: {{ $app.logLevel | quote }}
 {{- else if eq .component "probe" }}
 REGION: {{ $values.region | quote }}
 PROBE_API_URL: {{ printf "http://%s-api:%d" (include "org-api.fullname" .root) (int $values.api.service.port) | quote }}
-TEMPORAL_ADDRESS: {{ $values.temporal.address | quote }}
-TEMPORAL_NAMESPACE: {{ $values.temporal.namespace | quote }}
+{{- include "org-api.temporalSettings" .root }}
+{{- end }}
+{{- end -}}
+
+{{/* What every app reads that speaks to Temporal. Takes the root. */}}
+{{- define "org-api.temporalSettings" }}
+TEMPORAL_ADDRESS: {{ .Values.temporal.address | quote }}
+TEMPORAL_NAMESPACE: {{ .Values.temporal.namespace | quote }}
+TEMPORAL_TLS: {{ .Values.temporal.tls.enabled | ternary "true" "" | quote }}
+TEMPORAL_TLS_SERVER_NAME: {{ .Values.temporal.tls.serverName | quote }}
+{{- end -}}
+
+{{/* Secrets of Temporal, as YAML {SETTING: {existingSecret, key}}: those that are named, as none is needed by itself. Takes the section `secrets`. */}}
+{{- define "org-api.temporalSecrets" -}}
+{{- range $setting, $one := dict "TEMPORAL_TLS_CA" .temporalCa "TEMPORAL_TLS_CERT" .temporalCertificate "TEMPORAL_TLS_KEY" .temporalCertificateKey "TEMPORAL_API_KEY" .temporalApiKey }}
+{{- if $one.key }}
+{{ $setting }}:
+  existingSecret: {{ $one.existingSecret | quote }}
+  key: {{ $one.key | quote }}
+{{- end }}
 {{- end }}
 {{- end -}}
 
@@ -73,6 +92,7 @@ TEMPORAL_NAMESPACE: {{ $values.temporal.namespace | quote }}
 {{- $_ := set $of $name (dict "existingSecret" $own "key" $key) -}}
 {{- end -}}
 {{- end -}}
+{{- if has .component (list "worker" "console" "probe") -}}{{- $of = merge $of (include "org-api.temporalSecrets" $secrets | fromYaml) -}}{{- end -}}
 {{- range $name, $one := $of }}
 {{ $name }}:
   name: {{ default $secrets.existingSecret $one.existingSecret | quote }}

@@ -14,6 +14,19 @@
 - temporal.{{ $name }} is empty: workers deliver through this region's own namespace of Temporal
 {{- end }}
 {{- end }}
+{{- range $name := list "temporalCa" "temporalCertificate" "temporalCertificateKey" "temporalApiKey" }}
+{{- if and (get $values.secrets $name).key (not $values.temporal.tls.enabled) }}
+- secrets.{{ $name }}.key is set without temporal.tls.enabled: Temporal would be spoken to in plain text, so enable TLS or empty it
+{{- end }}
+{{- end }}
+{{- if and $values.temporal.tls.serverName (not $values.temporal.tls.enabled) }}
+- temporal.tls.serverName is set without temporal.tls.enabled: enable TLS or empty it
+{{- end }}
+{{- range $one, $other := dict "temporalCertificate" "temporalCertificateKey" "temporalCertificateKey" "temporalCertificate" }}
+{{- if and (get $values.secrets $one).key (not (get $values.secrets $other).key) }}
+- secrets.{{ $other }}.key is empty beside secrets.{{ $one }}.key: mutual TLS takes both the certificate and its private key
+{{- end }}
+{{- end }}
 {{- $components := append (include "org-api.components" . | splitList " ") "migrations" }}
 {{- $told := dict }}
 {{- range $component := $components }}
@@ -37,6 +50,9 @@
 {{- if and $app.autoscaling.enabled (gt (int $app.autoscaling.minReplicas) (int $app.autoscaling.maxReplicas)) }}
 - {{ $component }}.autoscaling.minReplicas is above maxReplicas: swap them
 {{- end }}
+{{- if and (has ($app.strategy.maxSurge | toString) (list "0" "0%")) (has ($app.strategy.maxUnavailable | toString) (list "0" "0%")) }}
+- {{ $component }}.strategy allows neither a pod more nor a pod less: raise maxSurge, so that a rollout can begin
+{{- end }}
 {{- end }}
 {{- range $component := $components }}
 {{- $app := get $values $component }}
@@ -45,11 +61,25 @@
 {{- range $app.extraEnv }}
 {{- if hasKey $set (trimSuffix "_FILE" .name) }}
 - {{ $component }}.extraEnv sets {{ .name }}, which the chart sets itself: use its value instead
+{{- else if has (trimSuffix "_FILE" .name) (list "HOST" "PORT" "METRICS_PORT") }}
+- {{ $component }}.extraEnv sets {{ .name }}, which ports and probes of the pod and its Services rely on: remove it
 {{- end }}
+{{- end }}
+{{- if and (or (ne $component "migrations") $values.migrations.enabled) (not $app.serviceAccount.create) (not $app.serviceAccount.name) }}
+- {{ $component }}.serviceAccount.name is empty beside {{ $component }}.serviceAccount.create false: name the account that exists
 {{- end }}
 {{- end }}
 {{- range $component := include "org-api.httpComponents" . | splitList " " }}
 {{- $app := get $values $component }}
+{{- if and $app.service.externalTrafficPolicy (eq $app.service.type "ClusterIP") }}
+- {{ $component }}.service.externalTrafficPolicy is set for a ClusterIP, which nobody outside reaches: empty it, or choose another {{ $component }}.service.type
+{{- end }}
+{{- if and $app.service.loadBalancerSourceRanges (ne $app.service.type "LoadBalancer") }}
+- {{ $component }}.service.loadBalancerSourceRanges is set for no LoadBalancer, so it would let everybody in: empty it, or set {{ $component }}.service.type to LoadBalancer
+{{- end }}
+{{- if and $app.httpRoute.enabled $app.httpRoute.extraBackendRefs (kindIs "invalid" $app.httpRoute.weight) }}
+- {{ $component }}.httpRoute.weight is null beside extraBackendRefs: say how much of the traffic this release's own pods get
+{{- end }}
 {{- if and $app.httpRoute.enabled (not $app.httpRoute.parentRefs) }}
 - {{ $component }}.httpRoute.parentRefs is empty: name the Gateway that {{ $component }}'s HTTPRoute attaches to
 {{- end }}
