@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type CommandOptions, runCommand } from './command.ts';
 
@@ -10,6 +11,8 @@ export class ClusterUnavailable extends Error {}
 export interface Cluster {
   /** Address of this machine as pods reach it. */
   hostAddress: string;
+  /** Addresses of Services, as a block (IPv4). */
+  serviceRange: string;
   kubectl(args: readonly string[], options?: Partial<CommandOptions>): Promise<string>;
   helm(args: readonly string[], options?: Partial<CommandOptions>): Promise<string>;
   /** Creates or changes objects; `manifests` as JSON. */
@@ -23,53 +26,118 @@ export interface Cluster {
 const upScript = fileURLToPath(new URL('../../../shared/kubernetes/up', import.meta.url));
 const downScript = fileURLToPath(new URL('../../../shared/kubernetes/down', import.meta.url));
 
+/** How a cluster is reached. */
+interface Access {
+  env: NodeJS.ProcessEnv;
+  hostAddress: string;
+  /** A command of the shell that is given archives. */
+  loadImage: string;
+  isOurs: boolean;
+}
+
 /**
- * The cluster of `KUBECONFIG`, else a single-node one of this machine's own that `../shared/kubernetes/up` brings up (about 4 minutes the first time, seconds after).
- *
- * A cluster of one's own must reach this machine at `CLUSTER_HOST_ADDRESS` (PostgreSQL, Redis and Temporal run here), and take images by `CLUSTER_LOAD_IMAGE`, a program that is given
- * archives.
+ * The cluster of `KUBECONFIG`, else a single-node one of this machine's own that `../shared/kubernetes/up` brings up (about 4 minutes the first time, seconds after). That of `up` is known also when `KUBECONFIG` names it.
+ * What another one needs is in README.md.
  *
  * @throws ClusterUnavailable
  */
-export async function getCluster(report: (line: string) => void): Promise<Cluster> {
-  const given = process.env.KUBECONFIG;
-  const { env, isOurs } = given ? { env: process.env, isOurs: false } : await bringUp(report);
-  const hostAddress = given ? process.env.CLUSTER_HOST_ADDRESS : nodeAddress;
-  if (!hostAddress)
-    throw new ClusterUnavailable(
-      'KUBECONFIG names a cluster, but not how its pods reach this machine: set CLUSTER_HOST_ADDRESS, or unset KUBECONFIG to have a cluster brought up.',
-    );
-  const cluster: Cluster = {
+export async function getCluster(
+  report: (line: string) => void,
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<Cluster> {
+  const given = environment.KUBECONFIG;
+  const { env, hostAddress, loadImage, isOurs } = given ? await getGiven(given, environment) : await bringUp(report);
+  const run = (program: string, args: readonly string[], options: Partial<CommandOptions> = {}) =>
+    runCommand(program, args, { env, ...options });
+  const version = JSON.parse(await run('kubectl', ['version', '-o', 'json'])) as {
+    serverVersion: { gitVersion: string };
+  };
+  report(`Kubernetes ${version.serverVersion.gitVersion}`);
+  return {
     hostAddress,
-    kubectl: (args, options) => runCommand('kubectl', args, { env, ...options }),
-    helm: (args, options) => runCommand('helm', args, { env, ...options }),
+    serviceRange: environment.CLUSTER_SERVICE_RANGE || (await findServiceRange(run)),
+    kubectl: (args, options) => run('kubectl', args, options),
+    helm: (args, options) => run('helm', args, options),
     async apply(namespace, manifests) {
       const list = { apiVersion: 'v1', kind: 'List', items: manifests };
-      await cluster.kubectl(['apply', '-n', namespace, '-f', '-'], { input: JSON.stringify(list) });
+      await run('kubectl', ['apply', '-n', namespace, '-f', '-'], { input: JSON.stringify(list) });
     },
     async loadImages(archives) {
-      const program = given ? process.env.CLUSTER_LOAD_IMAGE : 'kube-load';
-      if (program) await runCommand(program, archives, { env });
+      await run('bash', ['-c', `${loadImage} "$@"`, 'bash', ...archives], { timeoutMs: 300_000 });
     },
     async stop() {
       if (isOurs) await runCommand(downScript, [], { env: process.env });
     },
   };
-  const version = JSON.parse(await cluster.kubectl(['version', '-o', 'json'])) as {
-    serverVersion: { gitVersion: string };
-  };
-  report(`Kubernetes ${version.serverVersion.gitVersion}`);
-  return cluster;
+}
+
+/** A cluster that was there before. `up` writes a file of settings beside its kubeconfig's folder, and its API server is on the pods' bridge. */
+async function getGiven(kubeconfig: string, environment: NodeJS.ProcessEnv): Promise<Access> {
+  const settings = path.resolve(path.dirname(kubeconfig), '../env');
+  const env = existsSync(settings) ? { ...environment, ...(await source(settings, environment)) } : environment;
+  const view = ['config', 'view', '--minify', '-o', 'jsonpath={.clusters[0].cluster.server}'];
+  const isOfUp = URL.parse(await runCommand('kubectl', view, { env }))?.hostname === nodeAddress;
+  const hostAddress = environment.CLUSTER_HOST_ADDRESS || (isOfUp ? nodeAddress : '');
+  const loadImage = environment.CLUSTER_LOAD_IMAGE || (isOfUp ? 'kube-load' : '');
+  const missing = [
+    ...(hostAddress ? [] : ['CLUSTER_HOST_ADDRESS, at which its pods reach this machine']),
+    ...(loadImage ? [] : ['CLUSTER_LOAD_IMAGE, a command that is given image archives and puts them on its nodes']),
+  ];
+  if (missing.length > 0)
+    throw new ClusterUnavailable(
+      `KUBECONFIG names a cluster that ../shared/kubernetes/up did not bring up: set ${missing.join(', and ')}; or unset KUBECONFIG to have one brought up.`,
+    );
+  return { env, hostAddress, loadImage, isOurs: false };
+}
+
+/** The IPv4 block of Service addresses, as the cluster itself tells it from Kubernetes 1.33 on. */
+async function findServiceRange(run: (program: string, args: readonly string[]) => Promise<string>): Promise<string> {
+  const asked = ['get', 'servicecidr', 'kubernetes', '-o', 'jsonpath={.spec.cidrs[*]}'];
+  const told = await run('kubectl', asked).catch(() => '');
+  const range = told.split(/\s+/).find((one) => /^[\d.]+\/\d+$/.test(one));
+  if (range !== undefined) return range;
+  throw new ClusterUnavailable(
+    'The cluster does not tell its range of Service addresses (IPv4): set CLUSTER_SERVICE_RANGE, for example 10.96.0.0/16.',
+  );
+}
+
+/**
+ * Addresses that Services may ask for by name and no Service has, the last first: of the range's first sixteenth (16 to 256 addresses), as Kubernetes gives the others out at random.
+ *
+ * @throws ClusterUnavailable when there are fewer than `count`.
+ */
+export async function findFreeAddresses(
+  cluster: Pick<Cluster, 'kubectl' | 'serviceRange'>,
+  count: number,
+): Promise<string[]> {
+  const services = ['get', 'services', '--all-namespaces', '-o', 'jsonpath={.items[*].spec.clusterIP}'];
+  const taken = new Set((await cluster.kubectl(services)).split(/\s+/));
+  const free = listReservedAddresses(cluster.serviceRange).filter((address) => !taken.has(address));
+  if (free.length >= count) return free.slice(-count).reverse();
+  throw new ClusterUnavailable(
+    `The first addresses of the Service range ${cluster.serviceRange} are all taken: free ${count} of them.`,
+  );
+}
+
+/** Of `10.212.0.0/24`: 10.212.0.1 to 10.212.0.15. */
+function listReservedAddresses(range: string): string[] {
+  const [network = '', bits = '32'] = range.split('/');
+  const first = network.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
+  const reserved = Math.min(Math.max(16, 2 ** (32 - Number(bits)) / 16), 256);
+  return Array.from({ length: reserved - 1 }, (_, index) => {
+    const address = first + 1 + index;
+    return [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256).join('.');
+  });
 }
 
 /** What `up` gives the machine on the pods' bridge. */
 const nodeAddress = '10.211.0.1';
 
 /** Runs `up` and reads the settings that its last line names. */
-async function bringUp(report: (line: string) => void): Promise<{ env: NodeJS.ProcessEnv; isOurs: boolean }> {
+async function bringUp(report: (line: string) => void): Promise<Access> {
   if (!existsSync(upScript))
     throw new ClusterUnavailable(
-      'There is no cluster: set KUBECONFIG (with CLUSTER_HOST_ADDRESS), or put ../shared/kubernetes beside this repository.',
+      'There is no cluster: set KUBECONFIG (test/cluster/README.md), or put ../shared/kubernetes beside this repository.',
     );
   let isOurs = true;
   const output = await new Promise<string>((resolve, reject) => {
@@ -88,13 +156,17 @@ async function bringUp(report: (line: string) => void): Promise<{ env: NodeJS.Pr
       else reject(new ClusterUnavailable(`The cluster did not come up (${code}): the lines above say why.`));
     });
   });
-  const file = output.trim().split('\n').at(-1) ?? '';
-  const printed = await runCommand('bash', ['-c', '. "$1" && env -0', 'bash', file], { env: process.env });
-  const env = Object.fromEntries(
+  const env = await source(output.trim().split('\n').at(-1) ?? '', process.env);
+  return { env, hostAddress: nodeAddress, loadImage: 'kube-load', isOurs };
+}
+
+/** An environment after a file of settings for the shell. */
+async function source(file: string, env: NodeJS.ProcessEnv): Promise<NodeJS.ProcessEnv> {
+  const printed = await runCommand('bash', ['-c', '. "$1" && env -0', 'bash', file], { env });
+  return Object.fromEntries(
     printed
       .split('\0')
       .filter((line) => line.includes('='))
       .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
   );
-  return { env, isOurs };
 }

@@ -92,6 +92,21 @@ export async function fillRegion(options: {
   return { organizations, shiftedDays, webhookSecrets };
 }
 
+/** Makes one more key of an organization with the newest pepper. */
+export async function addKey(
+  { servers, secrets }: Pick<Installation, 'servers' | 'secrets'>,
+  { id, ownerUserId }: Installation['organizations'][number],
+): Promise<string> {
+  const database = await openDatabase({ url: servers.ownerUrl, applicationName: 'org-api-cluster-test', poolMax: 2 });
+  const input = { organizationId: id, makerId: ownerUserId, scopes, label: 'rotated', expiresAt: null };
+  try {
+    return (await createKey(database.orm.em, { ...input, byOperator: true }, keySecretsOf(servers.region, secrets)))
+      .key;
+  } finally {
+    await database.close();
+  }
+}
+
 function keySecretsOf(region: Region, secrets: RegionSecrets): KeySecrets {
   return {
     region,

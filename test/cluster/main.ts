@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -21,6 +22,7 @@ try {
     quick: values.quick === true,
     keep: values.keep === true,
     folder,
+    seed: Number(process.env.CLUSTER_SEED) || randomInt(1, 1_000_000),
     report,
   });
   for (const line of lines) console.log(line);

@@ -7,9 +7,6 @@ import type { RegionServers } from './servers.ts';
 
 const chart = fileURLToPath(new URL('../../charts/org-api', import.meta.url));
 
-/** Block of Service addresses that webhooks may reach here: the receiver is in the cluster. */
-export const webhookAllow = '10.212.0.0/24';
-
 export interface Image {
   repository: string;
   tag: string;
@@ -29,29 +26,29 @@ export interface Release {
   uninstall(): Promise<void>;
 }
 
-/** Makes the Secret of a region, as an SRE would beforehand. Rotated values go into another one: running pods keep theirs until the release names the new one. */
+/** Keys and values of a region's Secret. */
+export function secretOf({ servers, secrets }: { servers: RegionServers; secrets: RegionSecrets }) {
+  return {
+    DATABASE_URL: servers.podOwnerUrl,
+    API_DATABASE_URL: servers.podUrls.api,
+    WORKER_DATABASE_URL: servers.podUrls.worker,
+    CONSOLE_DATABASE_URL: servers.podUrls.console,
+    REDIS_URL: servers.redisUrl,
+    KEY_PEPPERS: secrets.keyPeppers,
+    KEY_TAG_SECRETS: secrets.keyTagSecrets,
+    WEBHOOK_SECRET_KEYS: secrets.webhookSecretKeys,
+  };
+}
+
+/** Makes the Secret of a region, as an SRE would beforehand. */
 export async function applySecrets(
   cluster: Cluster,
   namespace: string,
-  name: string,
-  { servers, secrets }: { servers: RegionServers; secrets: RegionSecrets },
+  region: { servers: RegionServers; secrets: RegionSecrets },
 ): Promise<void> {
+  const name = `org-api-${region.servers.region}`;
   await cluster.apply(namespace, [
-    {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name },
-      stringData: {
-        DATABASE_URL: servers.podOwnerUrl,
-        API_DATABASE_URL: servers.podUrls.api,
-        WORKER_DATABASE_URL: servers.podUrls.worker,
-        CONSOLE_DATABASE_URL: servers.podUrls.console,
-        REDIS_URL: servers.redisUrl,
-        KEY_PEPPERS: secrets.keyPeppers,
-        KEY_TAG_SECRETS: secrets.keyTagSecrets,
-        WEBHOOK_SECRET_KEYS: secrets.webhookSecretKeys,
-      },
-    },
+    { apiVersion: 'v1', kind: 'Secret', metadata: { name }, stringData: secretOf(region) },
   ]);
 }
 
@@ -77,20 +74,10 @@ export function releaseOf(
       kept = mergeValues(kept, values);
     },
     async upgrade(image, { values = {}, timeout = '180s' } = {}) {
-      const merged = mergeValues(mergeValues(valuesOf(servers, image), kept), values);
+      const merged = mergeValues(mergeValues(valuesOf(cluster, servers, image), kept), values);
       writeFileSync(valuesFile, JSON.stringify(merged));
-      const args = [
-        'upgrade',
-        '--install',
-        name,
-        chart,
-        '-n',
-        namespace,
-        '-f',
-        valuesFile,
-        '--wait',
-        '--wait-for-jobs',
-      ];
+      // As the guide has it: not --wait-for-jobs, as new pods are unready until the migrations are through.
+      const args = ['upgrade', '--install', name, chart, '-n', namespace, '-f', valuesFile, '--wait'];
       await cluster.helm([...args, '--timeout', timeout], { timeoutMs: 300_000 });
     },
     async rollback(to) {
@@ -111,7 +98,7 @@ export const consoleOrigin = (region: string) => `https://console.${region}.exam
 /** Requests as small as a machine of two cores needs for two regions, their surge and the receiver. */
 const resources = { requests: { cpu: '50m', memory: '128Mi' } };
 
-function valuesOf(servers: RegionServers, image: Image): Record<string, unknown> {
+function valuesOf({ serviceRange }: Cluster, servers: RegionServers, image: Image): Record<string, unknown> {
   const [address, ...rest] = servers.temporalAddress.split(':');
   const host = [{ ipBlock: { cidr: `${address}/32` } }];
   const portOf = (url: string) => Number(new URL(url).port);
@@ -125,8 +112,8 @@ function valuesOf(servers: RegionServers, image: Image): Record<string, unknown>
     console: { enabled: true, url: consoleOrigin(servers.region), resources },
     worker: {
       resources,
-      webhookAllow: [webhookAllow],
-      deliverySchedule: '1s,2s,3s,5s,5s,10s,10s',
+      webhookAllow: [serviceRange], // the receiver is in the cluster
+      deliverySchedule: '1s,2s,3s,5s,10s,20s,30s,60s,60s,60s,60s,60s', // longer than a rollout of both regions
       reconcileAfter: '60s',
     },
     migrations: { resources, backoffLimit: 1 },

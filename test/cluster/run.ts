@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import type { Region } from '#domain/contract/regions.ts';
-import { type Cluster, ClusterUnavailable, getCluster } from './cluster.ts';
+import { type Cluster, ClusterUnavailable, findFreeAddresses, getCluster } from './cluster.ts';
 import { signInToConsole } from './console.ts';
 import { startEvents, startGrant } from './events.ts';
 import { buildBrokenImage, buildImages } from './images.ts';
@@ -14,7 +14,7 @@ import { describeFigures, type RegionFigures } from './print.ts';
 import { testRelease } from './probe.ts';
 import { compareAnswers, startReads } from './reads.ts';
 import { createReceiverService, listArrivals, startReceiver } from './receiver.ts';
-import { applySecrets, consoleOrigin, type Image, type Release, releaseOf, webhookAllow } from './release.ts';
+import { applySecrets, consoleOrigin, type Image, type Release, releaseOf } from './release.ts';
 import { startServers } from './servers.ts';
 
 const regions: readonly Region[] = ['us', 'ca'];
@@ -23,7 +23,8 @@ const dataFolder = fileURLToPath(new URL('../../../shared/data', import.meta.url
 /** Load of each region, well below what a key may read and what two cores carry beside a cluster. */
 const readsPerSecond = 20;
 const eventsPerSecond = 2;
-const settleDeadlineMs = 120_000;
+/** Deliveries that have failed for long wait for a minute and a little before the next attempt. */
+const settleDeadlineMs = 240_000;
 /** More than a stopping worker may take. */
 const graceMs = 90_000;
 
@@ -32,12 +33,14 @@ export interface ClusterTestOptions {
   keep: boolean;
   /** For values files. */
   folder: string;
+  /** What pods are chosen by. */
+  seed: number;
   report: (line: string) => void;
 }
 
 /** Runs the whole test. Returns its figures as lines, and everything that is wrong. */
 export async function runClusterTest(options: ClusterTestOptions): Promise<{ lines: string[]; problems: string[] }> {
-  const { quick, keep, report } = options;
+  const { quick, keep, seed, report } = options;
   if (!existsSync(dataFolder))
     throw new ClusterUnavailable('The organizations to import (../shared/data) are not beside this repository.');
   const cluster = await getCluster(report);
@@ -53,12 +56,12 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
     const webhookSecrets: Record<string, string[]> = {};
     for (const [index, one] of servers.regions.entries()) {
       const secrets = makeSecrets();
-      await applySecrets(cluster, namespace, `org-api-${one.region}`, { servers: one, secrets });
+      await applySecrets(cluster, namespace, { servers: one, secrets });
       const release = releaseOf(cluster, { namespace, servers: one, folder: options.folder });
       await release.upgrade(first);
       report(`${one.region}: installed, and the release waited until it serves`);
       const dataFile = `${dataFolder}/${one.region}.json`;
-      const filled = await fillRegion({ servers: one, secrets, dataFile, receiver, allow: webhookAllow });
+      const filled = await fillRegion({ servers: one, secrets, dataFile, receiver, allow: cluster.serviceRange });
       Object.assign(webhookSecrets, filled.webhookSecrets);
       const pool = pools[index] ?? new pg.Pool();
       installed.push({
@@ -79,7 +82,9 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
       report(`${region.servers.region}: an owner enrolled in the console and signed in`);
     }
     if (!quick) problems.push(...(await probe(cluster, installed, first, report)));
-    const operations = listOperations(cluster, installed, { first, second, broken: broken ?? second });
+    report(`pods are chosen by the seed ${seed}`);
+    const images = { first, second, broken: broken ?? second };
+    const operations = listOperations(cluster, installed, { images, receiver, seed, report });
     const { figures, failed } = await operateUnderLoad(
       cluster,
       installed,
@@ -125,7 +130,7 @@ async function checkAnswers(installed: readonly Installation[], report: (line: s
   return problems;
 }
 
-/** `helm test` of each release, with addresses of the Service range that nobody else has. */
+/** `helm test` of each release, with Service addresses that nobody else has. */
 async function probe(
   cluster: Cluster,
   installed: readonly Operated[],
@@ -133,9 +138,9 @@ async function probe(
   report: (line: string) => void,
 ): Promise<string[]> {
   const problems: string[] = [];
+  const addresses = await findFreeAddresses(cluster, installed.length);
   for (const [index, region] of installed.entries()) {
-    // Of the range's first sixteenth: others may be some other Service's.
-    const lines = await testRelease(cluster, { ...region, image, clusterIP: `10.212.0.${14 + index}` });
+    const lines = await testRelease(cluster, { ...region, image, clusterIP: addresses[index] ?? '' });
     for (const line of lines) report(`${region.servers.region}: helm test: ${line}`);
     problems.push(...lines.filter((line) => line.startsWith('FAILED')));
     if (lines.length === 0) problems.push(`${region.servers.region}: helm test told nothing`);

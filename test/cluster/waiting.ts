@@ -1,0 +1,84 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import type { Installation } from './installation.ts';
+
+/** Deliveries that must have failed once in each region before the rollout begins. */
+const fewest = 5;
+const deadlineMs = 60_000;
+/** The longest wait of the schedule (release.ts) with its jitter, and the way through ten places of a webhook. */
+const deliveredDeadlineMs = 240_000;
+
+type Region = Pick<Installation, 'pool' | 'servers'>;
+
+/**
+ * Does `rollout` while the receiver refuses everything, so that deliveries wait in Temporal across it: they begin with workers of the one version and end with those of the other. Tells how many did, and that
+ * each was delivered after.
+ *
+ * @throws Error when too few waited, or one did not arrive.
+ */
+export async function acrossRollout(
+  options: { regions: readonly Region[]; receiver: string; report: (line: string) => void },
+  rollout: () => Promise<void>,
+): Promise<void> {
+  const { regions, receiver, report } = options;
+  await ask(receiver, 'for=30m&status=503');
+  const waiting = new Map<Region, string[]>();
+  try {
+    for (const region of regions) waiting.set(region, await untilFailed(region));
+    await rollout();
+    for (const region of regions) {
+      const still = await stillOpen(region.pool, waiting.get(region) ?? []);
+      if (still.length < fewest) throw new Error(`only ${still.length} deliveries waited across the rollout`);
+      waiting.set(region, still);
+    }
+  } finally {
+    await ask(receiver, 'for=0s');
+  }
+  for (const region of regions) {
+    const names = waiting.get(region) ?? [];
+    await untilDelivered(region.pool, names);
+    report(
+      `${region.servers.region}: ${names.length} deliveries waited across the rollout and were delivered after it`,
+    );
+  }
+}
+
+async function ask(receiver: string, query: string): Promise<void> {
+  const answer = await fetch(`${receiver}/fail?${query}`, { method: 'POST' });
+  if (answer.status !== 200) throw new Error(`the receiver answered ${answer.status} when it was asked to fail`);
+}
+
+/** Names of the deliveries that wait after a first attempt, once there are enough. */
+async function untilFailed({ pool, servers }: Region): Promise<string[]> {
+  for (const giveUpAt = performance.now() + deadlineMs; ; await wait(1_000)) {
+    const { rows } = await pool.query<{ name: string }>(
+      `select d.webhook_id || '/' || d.event_id as name from delivery d where d.state = 'waiting' and exists (
+         select from delivery_attempt a where a.organization_id = d.organization_id and a.webhook_id = d.webhook_id and a.event_id = d.event_id and a.finished_at is not null)`,
+    );
+    if (rows.length >= fewest) return rows.map(({ name }) => name);
+    if (performance.now() > giveUpAt)
+      throw new Error(`${servers.region}: only ${rows.length} deliveries failed at a receiver that refuses`);
+  }
+}
+
+async function stillOpen(pool: Pool, names: readonly string[]): Promise<string[]> {
+  const { rows } = await pool.query<{ name: string }>(
+    `select n.name from unnest($1::text[]) n (name) join delivery d on d.webhook_id || '/' || d.event_id = n.name where d.state = 'waiting'`,
+    [names],
+  );
+  return rows.map(({ name }) => name);
+}
+
+async function untilDelivered(pool: Pool, names: readonly string[]): Promise<void> {
+  for (const giveUpAt = performance.now() + deliveredDeadlineMs; ; await wait(1_000)) {
+    const { rows } = await pool.query<{ open: number }>(
+      `select count(*)::int as open from unnest($1::text[]) n (name)
+       where not exists (select from delivery d where d.webhook_id || '/' || d.event_id = n.name and d.state = 'delivered')`,
+      [names],
+    );
+    const open = rows[0]?.open ?? 0;
+    if (open === 0) return;
+    if (performance.now() > giveUpAt)
+      throw new Error(`${open} of ${names.length} deliveries that waited across the rollout were not delivered`);
+  }
+}
