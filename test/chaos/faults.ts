@@ -6,6 +6,8 @@ export interface Victim {
   name: string;
   kill(): Promise<void>;
   restart: (() => Promise<void>) | null;
+  /** Whether nobody can read the ledger while it is down. */
+  holdsLedger: boolean;
 }
 
 /** The order in which victims are killed, `times` each: one of every victim in each round, shuffled. */
@@ -20,6 +22,7 @@ export function orderOfKills(seed: number, victims: readonly Victim[], times: nu
 
 /**
  * Kills one after the other with SIGKILL, leaves each down for a moment and brings it up again; the next may die while the last is still finding its feet.
+ * `look` is called after every kill, unless nothing can be seen then, and after every restart.
  *
  * @returns how often each was killed.
  */
@@ -27,9 +30,10 @@ export async function causeFaults(options: {
   seed: number;
   victims: readonly Victim[];
   times: number;
+  look: (when: string) => Promise<void>;
   report: (line: string) => void;
 }): Promise<Record<string, number>> {
-  const { seed, victims, times, report } = options;
+  const { seed, victims, times, look, report } = options;
   const startedAt = performance.now();
   const kills: Record<string, number> = {};
   for (const [index, victim] of orderOfKills(seed, victims, times).entries()) {
@@ -38,8 +42,11 @@ export async function causeFaults(options: {
     await victim.kill();
     kills[victim.name] = (kills[victim.name] ?? 0) + 1;
     report(`killed ${victim.name} (${secondsSince(startedAt)})`);
+    if (!victim.holdsLedger) await look(`${victim.name} was killed (fault ${index + 1})`);
     await pause(chance.whole(0, 1_000));
-    await victim.restart?.();
+    if (victim.restart === null) continue;
+    await victim.restart();
+    await look(`${victim.name} is up again (fault ${index + 1})`);
   }
   return kills;
 }

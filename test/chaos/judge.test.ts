@@ -3,10 +3,19 @@ import type { Pool } from 'pg';
 import { describe, expect, it } from 'vitest';
 import { setupDatabase } from '#test/setup.ts';
 import { judge } from './judge.ts';
+import type { LedgerLook } from './ledger-looks.ts';
 import type { Post } from './receivers.ts';
 
-/** What could go wrong, made by hand: in the database, or in what the receiver saw. */
-const wrongs: { what: string; kind: string; sql?: string; see?: (posts: Post[]) => void }[] = [
+const rightLook: LedgerLook = { when: 'a server was killed', difference: 0, overdue: 3 };
+
+/** What could go wrong, made by hand: in the database, in what the receiver saw, or in what the ledger said meanwhile. */
+const wrongs: { what: string; kind: string; sql?: string; see?: (posts: Post[]) => void; look?: LedgerLook }[] = [
+  { what: 'a difference that was there during the run only', kind: 'ledger', look: { ...rightLook, difference: -1 } },
+  {
+    what: 'a delivery that is more than a minute late',
+    kind: 'overdue',
+    sql: `update delivery set state = 'waiting', next_attempt_at = now() - interval '2 minutes', settled_at = null`,
+  },
   { what: 'a delivery that is gone', kind: 'ledger', sql: `delete from delivery_attempt; delete from delivery` },
   {
     what: 'a delivery that still waits',
@@ -40,14 +49,14 @@ const wrongs: { what: string; kind: string; sql?: string; see?: (posts: Post[]) 
 describe('the comparison after a chaos run', () => {
   it('finds nothing where nothing is wrong', async () => {
     const { pool, posts, webhookIds } = await arrange();
-    expect((await judge({ pool, posts, webhookIds, events: 1 })).problems).toEqual([]);
+    expect((await judge({ pool, posts, webhookIds, events: 1, looks: [rightLook] })).problems).toEqual([]);
   });
 
-  it.each(wrongs)('finds $what', async ({ kind, sql, see }) => {
+  it.each(wrongs)('finds $what', async ({ kind, sql, see, look = rightLook }) => {
     const { pool, posts, webhookIds } = await arrange();
     if (sql !== undefined) await pool.query(sql);
     see?.(posts);
-    const { problems } = await judge({ pool, posts, webhookIds, events: 1 });
+    const { problems } = await judge({ pool, posts, webhookIds, events: 1, looks: [look] });
     expect(problems.map((problem) => problem.split(':')[0])).toContain(kind);
   });
 });

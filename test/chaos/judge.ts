@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { listLedgerFaults, readLedger } from '#domain/webhooks/ledger.ts';
+import type { LedgerLook } from './ledger-looks.ts';
 import { natureOf } from './plan.ts';
 import type { Post } from './receivers.ts';
 
@@ -40,14 +41,18 @@ export interface Figures {
   repaired: number;
 }
 
-/** Compares the database with what the receivers saw. `webhookIds` in the order of their natures. Returns every problem, none when nothing was lost. */
+/**
+ * Compares the database with what the receivers saw, and what the ledger said during the run (`looks`). `webhookIds` in the order of their natures. Returns every problem, none when
+ * nothing was lost.
+ */
 export async function judge(options: {
   pool: Pool;
   posts: readonly Post[];
   webhookIds: readonly string[];
   events: number;
+  looks?: readonly LedgerLook[];
 }): Promise<{ problems: string[]; figures: Figures }> {
-  const { pool, posts, webhookIds, events } = options;
+  const { pool, posts, webhookIds, events, looks = [] } = options;
   const problems = new Problems();
   const { rows: deliveries } = await pool.query<DeliveryRow>(
     `select webhook_id as "webhookId", event_id as "eventId", state, round, attempts, sequence::text from delivery order by 1, delivery.sequence, 2`,
@@ -67,8 +72,12 @@ export async function judge(options: {
       `${counted} were counted and ${deliveries.length} are there, of ${events * webhookIds.length}`,
     );
   }
+  for (const { when, difference } of looks) {
+    if (difference !== 0) problems.add('ledger', `its difference was ${difference} when ${when}`);
+  }
   const ledger = await readLedger(pool);
   if (ledger.difference !== 0) problems.add('ledger', `its difference is ${ledger.difference}`);
+  if (ledger.overdue !== 0) problems.add('overdue', `${ledger.overdue} deliveries are more than a minute late`);
   for (const { kind, webhookId, eventId } of await listLedgerFaults(pool)) {
     problems.add('ledger', `${kind} at ${webhookId ?? 'every webhook'}/${eventId}`);
   }

@@ -10,6 +10,7 @@ import { type AppProcess, startAppProcess } from './app-processes.ts';
 import { insertOrganization, insertWebhook, makeChange, nameMark, subjectIds } from './changes.ts';
 import { causeFaults, type Victim } from './faults.ts';
 import { type Figures, judge } from './judge.ts';
+import { describeLooks, type LedgerLook, lookAtLedger } from './ledger-looks.ts';
 import { planOf } from './plan.ts';
 import { type ReceivingWebhook, startReceivers } from './receivers.ts';
 import { findSecrets, type Searched } from './secrets-check.ts';
@@ -35,6 +36,8 @@ export interface ChaosResult {
   problems: string[];
   figures: Figures;
   kills: Record<string, number>;
+  /** What the ledger said after every kill and restart, in order. */
+  looks: LedgerLook[];
   searched: Searched;
   workflows: number;
   seconds: number;
@@ -75,14 +78,22 @@ async function runOn(
   closers.push(() => reader.stop());
 
   const victims: Victim[] = [
-    ...workers.map((worker, index) => ({ name: `worker ${index + 1}`, kill: () => worker.kill(), restart: null })),
+    ...workers.map((worker, index) => ({
+      name: `worker ${index + 1}`,
+      kill: () => worker.kill(),
+      restart: null,
+      holdsLedger: false,
+    })),
     ...(['temporal', 'postgres', 'redis'] as const).map((name) => ({
       name,
       kill: () => servers.kill(name),
       restart: () => servers.restart(name),
+      holdsLedger: name === 'postgres',
     })),
   ];
-  const [kills] = await Promise.all([causeFaults({ seed, victims, times, report }), makeChanges()]);
+  const looks: LedgerLook[] = [];
+  const look = async (when: string) => void looks.push(await lookAtLedger(owner.pool, when));
+  const [kills] = await Promise.all([causeFaults({ seed, victims, times, look, report }), makeChanges()]);
   report(`${events} events are made, faults are over (${secondsSince(startedAt)})`);
   const problems: string[] = [];
   if (!(await settles(owner, settleDeadlineMs, report))) problems.push('not every obligation was settled in time');
@@ -90,7 +101,7 @@ async function runOn(
   await reader.stop();
 
   const webhookIds = [...webhooks.keys()];
-  const verdict = await judge({ pool: owner.pool, posts: receivers.posts, webhookIds, events });
+  const verdict = await judge({ pool: owner.pool, posts: receivers.posts, webhookIds, events, looks });
   report(`compared with the receivers (${secondsSince(startedAt)})`);
   const search = await findSecrets({
     forbidden: {
@@ -113,6 +124,7 @@ async function runOn(
     problems: [...problems, ...verdict.problems, ...search.problems],
     figures: verdict.figures,
     kills,
+    looks,
     searched: search.searched,
     workflows: search.workflows,
     seconds: Math.round((performance.now() - startedAt) / 1000),
@@ -225,7 +237,7 @@ async function settles(owner: Database, deadlineMs: number, report: (line: strin
 }
 
 /** A run in a few lines. */
-export function describeResult({ figures, kills, searched, workflows, seconds }: ChaosResult): string[] {
+export function describeResult({ figures, kills, looks, searched, workflows, seconds }: ChaosResult): string[] {
   const list = (counts: Record<string, number>) =>
     Object.entries(counts)
       .map(([name, count]) => `${name} ${count.toLocaleString('en')}`)
@@ -235,6 +247,7 @@ export function describeResult({ figures, kills, searched, workflows, seconds }:
     `${list(rest)} (${seconds} s)`,
     `attempts by cause: ${list(causes)}`,
     `killed: ${list(kills)}`,
+    `read the ledger after each kill and restart: ${describeLooks(looks)}`,
     `searched for secrets, bytes: ${list(searched)}; ${workflows} histories`,
   ];
 }

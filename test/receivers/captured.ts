@@ -1,6 +1,6 @@
-/** Deliveries as receivers capture them, signed now: each with who has to accept it. The format is in README.md. */
-import { makeSecret } from '#domain/webhooks/secret.ts';
+/** Deliveries as receivers capture them, each with who has to accept it. The format is in README.md. */
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
+import type { Caught, CaughtRotation } from './rotation.ts';
 
 /** One line of what `check` reads. */
 export interface Captured {
@@ -23,57 +23,65 @@ const vectorId = '3b1f8a52-9c0e-4d57-8a41-6f0f2f1c7e10';
 const bodyOf = (id: string) =>
   `{"id":"${id}","type":"client.started","createdAt":"2026-01-01T00:00:00.000Z","organization":{"id":"0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d"},"data":{"grantId":"7f3c2f0e-6a1b-4d0e-8f57-2b9a4c1d5e6f","kind":"attorney","note":"é 漢 🙂"}}`;
 
-/** What a delivery is made of; all but `signing` has a default. */
-interface Parts {
-  /** The secrets that sign, newest first. */
-  signing: string[];
+/** A delivery that no worker sent, signed here with one secret, `ageSeconds` before now. */
+export function capture({
+  secret,
+  id = vectorId,
+  ageSeconds = 0,
+}: {
+  secret: string;
   id?: string;
-  /** The secret that the receiver holds: the first of `signing` unless it is another. */
-  held?: string;
-  /** How long ago it was signed. */
   ageSeconds?: number;
-  /** The body that arrives in place of the signed one. */
-  arriving?: string;
-  headers?: Record<string, string>;
-}
-
-/** A delivery signed `ageSeconds` before now. */
-export function capture({ signing, id = vectorId, ageSeconds = 0, ...received }: Parts): Captured {
+}): Captured {
+  const body = bodyOf(id);
   const timestampSeconds = Math.floor(Date.now() / 1000) - ageSeconds;
-  const signed = signatureHeaders({ id, timestampSeconds, body: bodyOf(id), secrets: signing });
-  return {
-    headers: { ...signed, ...received.headers },
-    body: Buffer.from(received.arriving ?? bodyOf(id)).toString('base64'),
-    secret: received.held ?? signing[0] ?? '',
-  };
+  return capturedOf({ headers: signatureHeaders({ id, timestampSeconds, body, secrets: [secret] }), body }, secret);
 }
 
-/** Every case, signed when this is called: libraries allow 5 minutes. */
-export function captureCases(): Case[] {
-  const [older, newer] = [makeSecret(), makeSecret()];
-  const everyone = () => true;
-  const nobody = () => false;
-  const text = bodyOf(vectorId);
-  const rewritten = JSON.stringify(JSON.parse(text), null, 2);
-  const cases: [name: string, parts: Parts, isAcceptedBy: Case['isAcceptedBy']][] = [
-    ["in the middle of a secret's life", { signing: [older] }, everyone],
-    ['before a rotation, by who holds the new secret already', { signing: [older], held: newer }, nobody],
-    ['during a rotation, by who holds the old secret', { signing: [newer, older], held: older }, everyone],
-    ['during a rotation, by who holds the new secret', { signing: [newer, older], held: newer }, everyone],
-    ['after a rotation, by who holds the new secret', { signing: [newer] }, everyone],
-    ['after a rotation, by who holds the old secret still', { signing: [newer], held: older }, nobody],
-    ['240 seconds old', { signing: [older], ageSeconds: 240 }, everyone],
-    ['400 seconds old', { signing: [older], ageSeconds: 400 }, nobody],
-    ['with one letter changed', { signing: [older], arriving: text.replace('attorney', 'attorneY') }, nobody],
-    ['with a body that was parsed and written again', { signing: [older], arriving: rewritten }, nobody],
-    ['with a line end behind the body', { signing: [older], arriving: `${text}\n` }, nobody],
-    ['without signatures', { signing: [older], headers: { 'Service-Signature': '', 'webhook-signature': '' } }, nobody],
-    // The Stripe form does not cover the header: that is why receivers know a repeat by the id in the body.
-    [
-      'with another webhook-id',
-      { signing: [older], headers: { 'webhook-id': 'another' } },
-      (name) => name === 'stripe',
-    ],
+/** A delivery, with the secret that its receiver holds. */
+export function capturedOf(
+  { headers, body }: { headers: Record<string, string>; body: Buffer | string },
+  secret: string,
+): Captured {
+  return { headers, body: Buffer.from(body).toString('base64'), secret };
+}
+
+type IsAcceptedBy = Case['isAcceptedBy'];
+const everyone: IsAcceptedBy = () => true;
+const nobody: IsAcceptedBy = () => false;
+
+/** Every case, over what was caught around a rotation. To be checked at once: libraries allow 5 minutes. */
+export function captureCases({ older, newer, before, atItsBegin, atItsEnd, after }: CaughtRotation): Case[] {
+  const cases: [name: string, captured: Captured, isAcceptedBy: IsAcceptedBy][] = [
+    ["in the middle of a secret's life", capturedOf(before, older), everyone],
+    ['before a rotation, by who holds the new secret already', capturedOf(before, newer), nobody],
+    ['at the begin of a rotation, by who holds the old secret', capturedOf(atItsBegin, older), everyone],
+    ['at the begin of a rotation, by who holds the new secret', capturedOf(atItsBegin, newer), everyone],
+    ['at the end of a rotation, by who holds the old secret', capturedOf(atItsEnd, older), everyone],
+    ['at the end of a rotation, by who holds the new secret', capturedOf(atItsEnd, newer), everyone],
+    ['after a rotation, by who holds the new secret', capturedOf(after, newer), everyone],
+    ['after a rotation, by who holds the old secret still', capturedOf(after, older), nobody],
+    // A worker signs now, and ASCII: an older signature and other letters are made here.
+    ['240 seconds old, and not ASCII only', capture({ secret: older, ageSeconds: 240 }), everyone],
+    ['400 seconds old', capture({ secret: older, ageSeconds: 400 }), nobody],
   ];
-  return cases.map(([name, parts, isAcceptedBy]) => ({ name, captured: capture(parts), isAcceptedBy }));
+  for (const [name, delivery, isAcceptedBy] of alter(before)) {
+    cases.push([name, capturedOf(delivery, older), isAcceptedBy]);
+  }
+  return cases.map(([name, captured, isAcceptedBy]) => ({ name, captured, isAcceptedBy }));
+}
+
+/** A delivery, changed on its way. */
+function alter({ headers, body }: Caught): [name: string, delivery: Caught, isAcceptedBy: IsAcceptedBy][] {
+  const text = body.toString();
+  const arriving = (changed: string): Caught => ({ headers, body: Buffer.from(changed) });
+  const withHeaders = (changed: Record<string, string>): Caught => ({ headers: { ...headers, ...changed }, body });
+  return [
+    ['with one letter changed', arriving(text.replace('attorney', 'attorneY')), nobody],
+    ['with a body that was parsed and written again', arriving(JSON.stringify(JSON.parse(text), null, 2)), nobody],
+    ['with a line end behind the body', arriving(`${text}\n`), nobody],
+    ['without signatures', withHeaders({ 'service-signature': '', 'webhook-signature': '' }), nobody],
+    // The Stripe form does not cover the header: that is why receivers know a repeat by the id in the body.
+    ['with another webhook-id', withHeaders({ 'webhook-id': 'another' }), (name) => name === 'stripe'],
+  ];
 }

@@ -12,6 +12,7 @@ import { tryBothSignatures } from '#workflows/send-test/activities.ts';
 import { postOnce } from '../../apps/worker/attempt/post.ts';
 import { createResolve } from '../../apps/worker/attempt/resolve.ts';
 import { type Captured, type Case, capture, captureCases } from './captured.ts';
+import { catchRotation } from './rotation.ts';
 
 /** A program with its arguments. */
 export type Command = readonly [file: string, ...args: string[]];
@@ -43,15 +44,20 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
     }, prepareTimeoutMs);
     afterAll(() => program?.dispose?.());
 
-    it('accepts and refuses what it has to, with every library', async () => {
-      const cases = captureCases();
-      const { status, lines } = await check(program, cases);
+    it('verifies with every library what a worker sends, before a rotation, at both of its ends and after it, and refuses what it has to', {
+      timeout: 120_000,
+    }, async () => {
+      const cases = captureCases(await catchRotation());
+      const { status, lines } = await check(
+        program,
+        cases.map(({ captured }) => captured),
+      );
       expect(lines.map(verdictOf)).toEqual(cases.flatMap((each, index) => expectedLines(each, index + 1, libraries)));
       expect(status).toBe(1);
     });
 
     it('ends with status 0 when all is accepted', async () => {
-      const { status } = await check(program, captureCases().slice(0, 1));
+      const { status } = await check(program, [capture({ secret: makeSecret() })]);
       expect(status).toBe(0);
     });
 
@@ -65,18 +71,23 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
 
       it('handles an event once, answers its repeat with success, and refuses a forged one', async () => {
         const [first, next] = [randomUUID(), randomUUID()];
-        const genuine = capture({ signing: [secret], id: first });
-        expect(await server.post(capture({ signing: [makeSecret()] }))).toBe(400);
+        const genuine = capture({ secret, id: first });
+        expect(await server.post(capture({ secret: makeSecret() }))).toBe(400);
         expect([await server.post(genuine), await server.post(genuine)]).toEqual([204, 204]);
-        expect(await server.post(capture({ signing: [secret], id: next }))).toBe(204);
+        expect(await server.post(capture({ secret, id: next }))).toBe(204);
         await expect.poll(() => server.handled().at(-1)).toBe(`client.started ${next}`);
         expect(server.handled()).toEqual([`client.started ${first}`, `client.started ${next}`]);
       });
 
-      it('passes our check: it accepts a correctly signed test event and refuses a badly signed one', async () => {
+      it('passes our check: it accepts a correctly signed test event without acting on it, and refuses a badly signed one', async () => {
         const { verdict, good, bad } = await checkSignatures(server.url, secret);
         expect({ verdict, bad }).toMatchObject({ verdict: 'verified', bad: { status: 400 } });
-        await expect.poll(() => server.handled().at(-1)).toBe(`client.started ${good.eventId}`);
+        expect(good).toMatchObject({ delivered: true, status: 204 });
+        // What it handles is told in order: once it has told of a later event, it tells of no earlier one.
+        const later = randomUUID();
+        expect(await server.post(capture({ secret, id: later }))).toBe(204);
+        await expect.poll(() => server.handled().at(-1)).toBe(`client.started ${later}`);
+        expect(server.handled().filter((line) => line.includes(good.eventId))).toEqual([]);
       });
 
       it('refuses another method, and a body above its limit', async () => {
@@ -95,9 +106,9 @@ function expectedLines(each: Case, number: number, libraries: readonly string[])
   return libraries.map((name) => `${number} ${name} ${each.isAcceptedBy(name) ? 'accepted' : 'refused'}`);
 }
 
-async function check({ check: [file, ...args] }: ReceiverProgram, cases: readonly Case[]) {
+async function check({ check: [file, ...args] }: ReceiverProgram, deliveries: readonly Captured[]) {
   const child = spawn(file, args, { stdio: ['pipe', 'pipe', 'inherit'] });
-  child.stdin.end(cases.map((each) => `${JSON.stringify(each.captured)}\n`).join(''));
+  child.stdin.end(deliveries.map((each) => `${JSON.stringify(each)}\n`).join(''));
   const [output, [status]] = await Promise.all([readText(child.stdout), once(child, 'exit')]);
   return { status: status as number | null, lines: output.trim().split('\n') };
 }

@@ -1,4 +1,5 @@
 import { deleteWebhook } from '#domain/webhooks/park.ts';
+import { intervalOfRatio } from './bootstrap.ts';
 import { addOrganization, addOrganizations, type BenchOrganization, queueEvents } from './changes.ts';
 import { describe } from './latency.ts';
 import { measureLatency, percentile } from './measures.ts';
@@ -44,9 +45,11 @@ export async function compareIsolation(
   const [all, allBeside] = [without.flat(), beside.flat()];
   const ratioAt = (share: number) => percentile(allBeside, share) / percentile(all, share);
   const each = beside.map((values, round) => percentile(values, 0.99) / percentile(without[round] ?? [], 0.99));
+  const pairs = beside.map((above, round) => ({ above, below: without[round] ?? [] }));
+  const [low, high] = intervalOfRatio(pairs, 0.99);
   return {
     title: `first attempt of others' events beside a receiver that hangs with ${hangingEvents.toLocaleString('en')} events queued`,
-    headline: `p99 beside / without = ${ratioAt(0.99).toFixed(2)}; aim under 1.10`,
+    headline: `p99 beside / without = ${ratioAt(0.99).toFixed(2)} (95 % of resamples ${low.toFixed(2)} to ${high.toFixed(2)}); aim under 1.10`,
     details: [
       `p99 by round: ${describeRatios(each)}; p50 of all: ${ratioAt(0.5).toFixed(2)}`,
       `without: ${describe(all)} (${all.length} events at ${isolationPerSecond}/s)`,

@@ -6,7 +6,7 @@ import type { BenchStack } from './stack.ts';
 
 const organizationCount = 10;
 
-/** Time from commit to the receiver's first byte at a steady pace, in three stretches of ours between which the bare side has two. */
+/** Time from commit to the receiver's first byte at a steady pace, in three stretches of ours between which each bare side has two. */
 export async function measureLatencies(
   stack: BenchStack,
   store: Store,
@@ -16,10 +16,13 @@ export async function measureLatencies(
   const organizations = await addOrganizations(stack, organizationCount);
   await measureLatency(stack, organizations, 2 * latencyPerSecond, latencyPerSecond); // not counted: connections, compiled code
   const ours: number[] = [];
-  const bare: number[] = [];
+  const bare = { bareDelivery: [] as number[], bareLocalDelivery: [] as number[] };
   for (let stretch = 0; stretch < 3; stretch += 1) {
     ours.push(...(await measureLatency(stack, organizations, Math.round(latencyEvents / 3), latencyPerSecond)));
-    if (stretch < 2) bare.push(...(await measureBareLatency(stack, Math.round(latencyEvents / 6), latencyPerSecond)));
+    for (const workflow of stretch < 2 ? (['bareDelivery', 'bareLocalDelivery'] as const) : []) {
+      const count = Math.round(latencyEvents / 6);
+      bare[workflow].push(...(await measureBareLatency(stack, workflow, count, latencyPerSecond)));
+    }
     report(`latency, stretch ${stretch + 1} of 3: ${describe(ours)}`);
   }
   const aim = store === 'memory' ? '; aim p50 under 60 ms' : '';
@@ -28,7 +31,8 @@ export async function measureLatencies(
     headline: `${describe(ours)}${aim}`,
     details: [
       `${ours.length} events, least ${Math.min(...ours).toFixed(1)} ms, most ${Math.max(...ours).toFixed(1)} ms`,
-      `bare, from asking for the start to the first byte: ${describe(bare)} (${bare.length} of them)`,
+      `bare, from asking for the start to the first byte: ${describe(bare.bareDelivery)} (${bare.bareDelivery.length} of them)`,
+      `bare local, the same: ${describe(bare.bareLocalDelivery)} (${bare.bareLocalDelivery.length} of them)`,
     ],
   };
 }

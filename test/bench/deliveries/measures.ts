@@ -1,5 +1,6 @@
 import { cpuMicrosOf } from '../reads/processes.ts';
 import { type BenchOrganization, commitAll, commitPaced, prepareChanges, settles } from './changes.ts';
+import type { BareWorkflow } from './programs/bare.ts';
 import type { BenchStack } from './stack.ts';
 
 /** One turn of a side. Processor time is µs for each delivery; null where the system does not tell. */
@@ -50,11 +51,16 @@ export async function measureOurs(
   return { ...turn, retried };
 }
 
-/** Deliveries of the bare side: from the first start to the last post answered. */
-export async function measureBare(stack: BenchStack, deliveries: number, underWay: number): Promise<Turn> {
+/** Deliveries of a bare side: from the first start to the last post answered. */
+export async function measureBare(
+  stack: BenchStack,
+  workflow: BareWorkflow,
+  deliveries: number,
+  underWay: number,
+): Promise<Turn> {
   let [eagerShare, retried] = [0, 0];
   const turn = await withProcessorTime(stack, stack.bare.pid, deliveries, async () => {
-    const run = await stack.bare.run({ deliveries, underWay });
+    const run = await stack.bare.run({ workflow, deliveries, underWay });
     [eagerShare, retried] = [run.eager / deliveries, run.retried];
     return run.ms / 1000;
   });
@@ -116,16 +122,25 @@ export async function measureLatency(
   });
 }
 
-/** The same of the bare side: from asking for the start to the receiver's first byte. */
-export async function measureBareLatency(stack: BenchStack, count: number, perSecond: number): Promise<number[]> {
+/** The same of a bare side: from asking for the start to the receiver's first byte. */
+export async function measureBareLatency(
+  stack: BenchStack,
+  workflow: BareWorkflow,
+  count: number,
+  perSecond: number,
+): Promise<number[]> {
   await stack.receiver.takePosts();
-  const { startedAtMs } = await stack.bare.run({ deliveries: count, perSecond });
+  const { startedAtMs } = await stack.bare.run({ workflow, deliveries: count, perSecond });
   const arrived = new Map((await stack.receiver.takePosts()).map(({ eventId, atMs }) => [eventId, atMs]));
   return startedAtMs.map(([eventId, atMs]) => (arrived.get(eventId) ?? Number.NaN) - atMs);
 }
 
 /** The value that a share of all does not exceed. */
 export function percentile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
+  return shareOfSorted(Float64Array.from(values).sort(), share);
+}
+
+/** The same of values in ascending order. */
+export function shareOfSorted(sorted: Float64Array, share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
 }

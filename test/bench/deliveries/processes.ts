@@ -11,7 +11,7 @@ import type { ReceivedPost, ReceiverMessage, ReceiverRequest } from './programs/
 const readyMs = 60_000;
 const stopMs = 40_000;
 
-/** The receiver of both sides. */
+/** The receiver of all sides. */
 export interface Receiver {
   pid: number;
   url: string;
@@ -44,7 +44,7 @@ export async function startReceiver(): Promise<Receiver> {
   };
 }
 
-/** The bare side's process. */
+/** The bare sides' process. */
 export interface Bare {
   pid: number;
   run(request: BareRequest): Promise<Exclude<BareMessage, { ready: true }>>;

@@ -27,12 +27,15 @@ const columns: [title: string, width: number, value: (turns: readonly Turn[]) =>
   ['retried', 9, (turns) => String(turns.reduce((sum, turn) => sum + turn.retried, 0))],
 ];
 
+const nameWidth = 11;
+
 /** A row for each side, medians over its turns. */
 export function describeTurns(sides: Record<string, readonly Turn[]>): string[] {
   return [
-    `${''.padEnd(6)}${columns.map(([title, width]) => title.padStart(width)).join('')}`,
+    `${''.padEnd(nameWidth)}${columns.map(([title, width]) => title.padStart(width)).join('')}`,
     ...Object.entries(sides).map(
-      ([name, turns]) => `${name.padEnd(6)}${columns.map(([, width, value]) => value(turns).padStart(width)).join('')}`,
+      ([name, turns]) =>
+        `${name.padEnd(nameWidth)}${columns.map(([, width, value]) => value(turns).padStart(width)).join('')}`,
     ),
   ];
 }

@@ -12,7 +12,7 @@ import { type Bare, type Receiver, startBare, startReceiver, startWorkerProcess 
 
 type Report = (line: string) => void;
 
-/** Both sides beside each other, over one Temporal, with one receiver. */
+/** All sides beside each other, over one Temporal, with one receiver. */
 export interface BenchStack {
   owner: Database;
   receiver: Receiver;
@@ -44,7 +44,7 @@ export function createClosers(): Closers {
 }
 
 const namespace = 'org-api-bench';
-/** The default of DELIVERY_SLOTS, for both sides. */
+/** The default of DELIVERY_SLOTS, for all sides. */
 const slots = 200;
 
 /** Servers of the benchmark's own, in a folder of their own; nothing is turned off that production has on: what is committed is on disk. What it opens is in `closers` at once. */

@@ -9,7 +9,12 @@ const placesEach = 10;
 /** Enough that workflow code is compiled and connections are open on both sides. */
 const warmUpDeliveries = 200;
 
-/** Deliveries per second of ours beside the bare side's, in turns A B B A, so that drift falls on both alike. */
+/** The sides, as they are printed: ours, a workflow whose activity is a task of its own, and one whose activity is local. */
+const sides = ['ours', 'bare', 'bare local'] as const;
+type Side = (typeof sides)[number];
+type Turns = Record<Side, Turn[]>;
+
+/** Deliveries per second of ours beside those of the bare sides, in turns A B C, B C A, C A B, so that drift falls on all alike. */
 export async function compareThroughput(
   stack: BenchStack,
   store: Store,
@@ -17,37 +22,44 @@ export async function compareThroughput(
   report: (line: string) => void,
 ): Promise<Result> {
   const organizations = await addOrganizations(stack, Math.ceil(underWay / placesEach));
-  await measureOurs(stack, organizations, warmUpDeliveries);
-  const { deliveriesPerSecond } = await measureBare(stack, warmUpDeliveries, underWay);
+  const measure: Record<Side, (deliveries: number) => Promise<Turn>> = {
+    ours: (deliveries) => measureOurs(stack, organizations, deliveries),
+    bare: (deliveries) => measureBare(stack, 'bareDelivery', deliveries, underWay),
+    'bare local': (deliveries) => measureBare(stack, 'bareLocalDelivery', deliveries, underWay),
+  };
+  await measure.ours(warmUpDeliveries);
+  await measure['bare local'](warmUpDeliveries);
+  const { deliveriesPerSecond } = await measure.bare(warmUpDeliveries);
   const deliveries = Math.max(100, Math.round(deliveriesPerSecond * roundSeconds));
-  const turns = { ours: [] as Turn[], bare: [] as Turn[] };
+  const turns: Turns = { ours: [], bare: [], 'bare local': [] };
   for (let round = 0; round < rounds; round += 1) {
-    for (const side of round % 2 === 0 ? (['ours', 'bare'] as const) : (['bare', 'ours'] as const)) {
-      const turn =
-        side === 'ours'
-          ? await measureOurs(stack, organizations, deliveries)
-          : await measureBare(stack, deliveries, underWay);
-      turns[side].push(turn);
+    for (let place = 0; place < sides.length; place += 1) {
+      const side = sides[(round + place) % sides.length] as Side;
+      turns[side].push(await measure[side](deliveries));
     }
-    const [ours, bare] = [turns.ours[round], turns.bare[round]].map((turn) => turn?.deliveriesPerSecond ?? 0);
-    report(`round ${round + 1} of ${rounds}: ours ${ours?.toFixed(1)}/s, bare ${bare?.toFixed(1)}/s`);
+    const rates = sides.map((side) => `${side} ${turns[side][round]?.deliveriesPerSecond.toFixed(1)}/s`);
+    report(`round ${round + 1} of ${rounds}: ${rates.join(', ')}`);
   }
-  const ratios = turns.ours.map(
-    (turn, round) => turn.deliveriesPerSecond / (turns.bare[round]?.deliveriesPerSecond ?? 0),
-  );
+  const eager = (side: Side) => `${(median(turns[side].map((turn) => turn.eagerShare ?? 0)) * 100).toFixed(0)} %`;
   return {
     title: `deliveries per second, ${storeWords[store]}`,
-    headline: `ours / bare = ${describeRatios(ratios)}; aim 0.9`,
+    headline: `ours / bare = ${describeRatios(ratiosTo(turns, 'bare'))}; aim 0.9; ours / bare local = ${describeRatios(ratiosTo(turns, 'bare local'))}`,
     details: [
       `${deliveries} deliveries a turn, ${organizations.length * placesEach} under way at once; processor time in µs a delivery`,
       ...describeTurns(turns),
-      `by processor time: ours / bare = ${byProcessorTime(turns)}; bare starts that were eager: ${(median(turns.bare.map((turn) => turn.eagerShare ?? 0)) * 100).toFixed(0)} %`,
+      `by processor time: ours / bare = ${byProcessorTime(turns, 'bare')}, ours / bare local = ${byProcessorTime(turns, 'bare local')}`,
+      `starts that were eager: bare ${eager('bare')}, bare local ${eager('bare local')}`,
     ],
   };
 }
 
-function byProcessorTime({ ours, bare }: Record<'ours' | 'bare', Turn[]>): string {
-  const [own, other] = [ours, bare].map((turns) => median(turns.map((turn) => togetherMicros(turn) ?? Number.NaN)));
-  const ratio = (other ?? 0) / (own ?? 0);
+/** Of the deliveries per second, round by round. */
+function ratiosTo(turns: Turns, other: Side): number[] {
+  return turns.ours.map((turn, round) => turn.deliveriesPerSecond / (turns[other][round]?.deliveriesPerSecond ?? 0));
+}
+
+function byProcessorTime(turns: Turns, other: Side): string {
+  const micros = (side: Side) => median(turns[side].map((turn) => togetherMicros(turn) ?? Number.NaN));
+  const ratio = micros(other) / micros('ours');
   return Number.isNaN(ratio) ? '?' : ratio.toFixed(2);
 }

@@ -16,6 +16,7 @@ const bodyLimitBytes = 256 * 1024
 type event struct {
 	ID   string          `json:"id"`
 	Type string          `json:"type"`
+	Test bool            `json:"test"` // absent from genuine events
 	Data json.RawMessage `json:"data"`
 }
 
@@ -62,14 +63,20 @@ func receive(secret string) http.HandlerFunc {
 			http.Error(response, "no event", http.StatusBadRequest)
 			return
 		}
-		if _, isRepeat := seen.LoadOrStore(received.ID, true); !isRepeat {
+		// A test event is accepted like any other and never acted on: the ids in its data name nothing.
+		if !received.Test && isNew(received.ID) {
 			handle(received)
 		}
 		response.WriteHeader(http.StatusNoContent) // a repeat is answered with success too, or it would be sent again
 	}
 }
 
-// handle is your part. Whatever may take long belongs in a queue: the answer is due within 10 seconds.
+func isNew(id string) bool {
+	_, isRepeat := seen.LoadOrStore(id, true)
+	return !isRepeat
+}
+
+// handle is your part, for each genuine event once. Whatever may take long belongs in a queue: the answer is due within 10 seconds.
 func handle(received event) {
 	fmt.Println(received.Type, received.ID)
 }

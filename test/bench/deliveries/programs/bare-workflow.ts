@@ -1,14 +1,24 @@
-/** The workflow of the bare side: one activity, with the time of ours and Temporal's own retries, as a plain program would have it. */
-import { proxyActivities } from '@temporalio/workflow';
+/** The workflows of the bare sides: one activity, with the time of ours and Temporal's own retries, as a plain program would have it. */
+import { proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 
 export interface BareInput {
   eventId: string;
 }
 
-const { post } = proxyActivities<{ post(input: BareInput): Promise<void> }>({
-  startToCloseTimeout: '20s',
-});
+interface BareActivities {
+  post(input: BareInput): Promise<void>;
+}
 
+const options = { startToCloseTimeout: '20s' } as const;
+const asTask = proxyActivities<BareActivities>(options);
+const local = proxyLocalActivities<BareActivities>(options);
+
+/** Its post is a task of the server's own. */
 export async function bareDelivery(input: BareInput): Promise<void> {
-  await post(input);
+  await asTask.post(input);
+}
+
+/** Its post is made inside the workflow's first task, as the first attempt of ours is. */
+export async function bareLocalDelivery(input: BareInput): Promise<void> {
+  await local.post(input);
 }

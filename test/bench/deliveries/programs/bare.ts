@@ -1,5 +1,5 @@
 /**
- * The bare side, a process of its own: a Temporal worker, and a client on its connection that starts workflows eagerly; no database, nothing recorded, nothing signed.
+ * The bare sides, a process of their own: a Temporal worker, and a client on its connection that starts workflows eagerly; no database, nothing recorded, nothing signed.
  * What it posts has the length and the headers of ours, from memory; its connections to the receiver are kept. Its parent asks over IPC for deliveries.
  */
 import { randomUUID } from 'node:crypto';
@@ -10,6 +10,7 @@ import { Client } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { otherWorkflowTasks } from '../../../../apps/worker/relay/temporal.ts';
 import { machineMs } from '../clock.ts';
+import type * as workflows from './bare-workflow.ts';
 import type { BareInput } from './bare-workflow.ts';
 
 export interface BareSettings {
@@ -21,12 +22,18 @@ export interface BareSettings {
   slots: number;
 }
 
+/** The workflow of a bare side. */
+export type BareWorkflow = Extract<keyof typeof workflows, string>;
+
 /** `underWay` at once, each with its post answered before the next is started in its place; or one at a time, so many a second. */
-export type BareRequest = { deliveries: number; underWay: number } | { deliveries: number; perSecond: number };
+export type BareRequest = { workflow: BareWorkflow; deliveries: number } & (
+  | { underWay: number }
+  | { perSecond: number }
+);
 
 /**
- * When each was asked for ({@link machineMs}), how many of them were started eagerly, how many activities Temporal tried again, and the time from the
- * first start to the last answer.
+ * When each was asked for ({@link machineMs}), how many of them were started eagerly, how many activities were made again (a local one also with its workflow's task), and the time
+ * from the first start to the last answer.
  */
 export type BareMessage =
   | { ready: true }
@@ -36,6 +43,7 @@ const taskQueue = 'bare';
 const settings = JSON.parse(process.argv[2] ?? '{}') as BareSettings;
 const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
 const answered = new Map<string, () => void>();
+const begun = new Set<string>();
 let retried = 0;
 
 /** What a delivery of ours looks like, but for the event's id. */
@@ -77,23 +85,25 @@ const worker = await Worker.create({
   }),
   activities: {
     async post({ eventId }: BareInput): Promise<void> {
-      if (activityInfo().attempt > 1) retried += 1;
+      if (activityInfo().attempt > 1 || begun.has(eventId)) retried += 1;
+      begun.add(eventId);
       await post(eventId);
       answered.get(eventId)?.();
     },
   },
   maxConcurrentActivityTaskExecutions: settings.slots,
+  maxConcurrentLocalActivityExecutions: settings.slots,
   maxConcurrentWorkflowTaskExecutions: settings.slots + otherWorkflowTasks,
   maxCachedWorkflows: 2_000,
 });
 
 /** Starts a delivery and waits until its post is answered. */
-async function deliver(startedAtMs: [string, number][]): Promise<boolean> {
+async function deliver(workflow: BareWorkflow, startedAtMs: [string, number][]): Promise<boolean> {
   const eventId = randomUUID();
   const end = new Promise<void>((resolve) => answered.set(eventId, resolve));
   startedAtMs.push([eventId, machineMs()]);
   const [handle] = await Promise.all([
-    client.workflow.start('bareDelivery', {
+    client.workflow.start(workflow, {
       taskQueue,
       workflowId: `bare/${eventId}`,
       args: [{ eventId }],
@@ -111,8 +121,9 @@ async function run(asked: BareRequest): Promise<BareMessage> {
   const startedAt = performance.now();
   let eager = 0;
   retried = 0;
+  begun.clear();
   const one = async () => {
-    if (await deliver(startedAtMs)) eager += 1;
+    if (await deliver(asked.workflow, startedAtMs)) eager += 1;
   };
   if ('underWay' in asked) {
     let left = asked.deliveries;

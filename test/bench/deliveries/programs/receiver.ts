@@ -1,5 +1,5 @@
 /**
- * The receiver of both sides, a process of its own: it answers every post with 200 at once, or takes it and never answers when its path begins with `/hang`.
+ * The receiver of all sides, a process of its own: it answers every post with 200 at once, or takes it and never answers when its path begins with `/hang`.
  * Its parent asks over IPC: `posts` for what came since it last asked, `release` to drop what hangs.
  */
 import { createServer, type ServerResponse } from 'node:http';

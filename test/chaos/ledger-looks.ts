@@ -1,0 +1,38 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import { readLedger } from '#domain/webhooks/ledger.ts';
+
+/** What the ledger said at one moment of a run, in deliveries. */
+export interface LedgerLook {
+  /** `temporal was killed (fault 3)`, or `temporal is up again (fault 3)`. */
+  when: string;
+  /** 0 at every moment, or something was lost or made up. */
+  difference: number;
+  /** More than a minute late. In the midst of faults that may be; afterwards it may not. */
+  overdue: number;
+}
+
+/** PostgreSQL may have been killed a moment ago, which connections of before find out one by one. */
+const deadlineMs = 20_000;
+
+/** Reads the ledger, again and again until PostgreSQL answers. @throws the last error when that takes longer than 20 s. */
+export async function lookAtLedger(pool: Pool, when: string): Promise<LedgerLook> {
+  const giveUpAt = performance.now() + deadlineMs;
+  for (;;) {
+    try {
+      const { difference, overdue } = await readLedger(pool);
+      return { when, difference, overdue };
+    } catch (error) {
+      if (performance.now() > giveUpAt) throw error;
+      await pause(100);
+    }
+  }
+}
+
+/** `21 times, difference 0 each time, overdue at most 0`. */
+export function describeLooks(looks: readonly LedgerLook[]): string {
+  const wrong = looks.filter(({ difference }) => difference !== 0).length;
+  const late = Math.max(0, ...looks.map(({ overdue }) => overdue));
+  const differences = wrong === 0 ? 'difference 0 each time' : `a difference ${wrong} times`;
+  return `${looks.length} times, ${differences}, overdue at most ${late}`;
+}
