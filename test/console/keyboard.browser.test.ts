@@ -37,7 +37,7 @@ describe('with the keyboard alone', () => {
     await at(page, 'Make an API key');
     await tabTo(page, 'Name');
     await keyboard.type('Monthly report');
-    await tabTo(page, 'org.clients.read');
+    await tabTo(page, 'The roster of clients, the families with seats org.clients.read');
     await keyboard.press('Space');
     await tabTo(page, 'In 90 days');
     await keyboard.press('ArrowDown'); // never
@@ -74,7 +74,7 @@ describe('with the keyboard alone', () => {
     await page.getByText('one scope at least').waitFor();
     await ready(page);
     // No scope was chosen: the first of them has the focus, and its group says what is missing.
-    expect(await focused(page)).toBe('org.read');
+    expect(await focused(page)).toBe('The organization org.read');
     const described = await page.getByRole('group', { name: 'What it may read' }).getAttribute('aria-describedby');
     expect(await page.locator(`[id="${described?.split(' ').at(-1)}"]`).textContent()).toContain('one scope at least');
 
