@@ -1,11 +1,11 @@
 /**
  * `npm test`: everything, against real servers that test/support/global-setup.ts brings up once.
  *
- * Decision (2026-11-20): two workers, each a process. A file may stop Redis or send itself signals without reaching its neighbours, and
- * beside PostgreSQL two cores carry no more. The aliases `#domain/*` and `#test/*` come from package.json, which Vite reads itself.
+ * Decision (2026-11-20): workers are processes. A file may stop Redis or send itself signals without reaching its neighbours. The aliases `#domain/*` and `#test/*` come from package.json, which Vite reads itself.
  */
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longest-first.ts';
+import { poolSize } from './test/support/pools.ts';
 
 export default defineConfig({
   test: {
@@ -13,7 +13,7 @@ export default defineConfig({
     exclude: ['test/bench/**'],
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
-    maxWorkers: 2,
+    maxWorkers: poolSize,
     sequence: { sequencer: LongestFirst },
     testTimeout: 30_000,
     hookTimeout: 60_000,

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
-import { isBuilding, takeBuildTurn } from '../../apps/dev/servers/build-turn.ts';
+import { takeBuildTurn, waitForBuild } from '../../apps/dev/servers/build-turn.ts';
 
 /** A program that checks charts, and the Go package that it is built from. */
 interface Tool {
@@ -60,7 +60,10 @@ function look(name: ToolName, report: (line: string) => void): string | null {
   for (const program of [name, cluster, cached]) if (runs(program, name)) return program;
   const lock = `${path.dirname(cached)}.lock`;
   const release = takeBuildTurn(lock);
-  if (release === null) return waitForOther(lock, cached, name);
+  if (release === null) {
+    waitForBuild(lock);
+    return runs(cached, name) ? cached : null;
+  }
   try {
     return build(name, cached, report) ? cached : null;
   } finally {
@@ -120,11 +123,4 @@ function build(name: ToolName, target: string, report: (line: string) => void): 
   } else report(`${name}: Go could not build it: ${built.stderr.trim().split('\n').at(-1) ?? ''}`);
   rmSync(folder, { recursive: true, force: true });
   return built.status === 0;
-}
-
-/** Another process builds it: wait until it is there, or that process gave up. */
-function waitForOther(lock: string, cached: string, name: ToolName): string | null {
-  const pause = new Int32Array(new SharedArrayBuffer(4));
-  while (isBuilding(lock)) Atomics.wait(pause, 0, 0, 500);
-  return runs(cached, name) ? cached : null;
 }

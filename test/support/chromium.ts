@@ -1,8 +1,10 @@
 /** The real browser that page tests use: an installed Chromium or Chrome, or Debian's and Ubuntu's package. */
 import { execFileSync } from 'node:child_process';
 import { accessSync, constants, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
+import { takeBuildTurn, waitForBuild } from '../../apps/dev/servers/build-turn.ts';
 
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 const usualPlaces = [
@@ -29,21 +31,29 @@ const browserArguments = [
 export function findChromium(): string {
   const found = process.env.CHROMIUM_PATH || onThisMachine();
   if (found) return found;
-  if (process.getuid?.() === 0 && isDebian()) {
-    console.log('  installing chromium for the page tests: apt-get install -y chromium');
-    const options = { stdio: 'ignore', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } } as const;
-    try {
-      execFileSync('apt-get', ['update', '-q'], options);
-      execFileSync('apt-get', ['install', '-y', '-q', '--no-install-recommends', 'chromium'], options);
-    } catch {
-      // Said below, with the remedy.
-    }
-  }
+  if (process.getuid?.() === 0 && isDebian()) install();
   const installed = onThisMachine();
   if (installed) return installed;
   throw new Error(
     'The page tests need a Chromium and this machine has none: install chromium or Chrome, or set CHROMIUM_PATH to one.',
   );
+}
+
+/** One process at a time: apt-get ends at once when another one has its lock. That it failed is said by whoever looks for the browser then, with the remedy. */
+function install(): void {
+  const lock = path.join(tmpdir(), 'org-api-chromium.lock');
+  const release = takeBuildTurn(lock);
+  if (release === null) return waitForBuild(lock);
+  console.log('  installing chromium for the page tests: apt-get install -y chromium');
+  const options = { stdio: 'ignore', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } } as const;
+  try {
+    execFileSync('apt-get', ['update', '-q'], options);
+    execFileSync('apt-get', ['install', '-y', '-q', '--no-install-recommends', 'chromium'], options);
+  } catch {
+    // Said by the caller.
+  } finally {
+    release();
+  }
 }
 
 /** Starts it without a window. The caller closes it. */

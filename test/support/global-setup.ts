@@ -19,6 +19,7 @@ import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { ServerUnavailableError, secondsSince } from '../../apps/dev/servers/process.ts';
 import { startRedis } from '../../apps/dev/servers/redis.ts';
 import { startTemporal } from '../../apps/dev/servers/temporal.ts';
+import { poolSize } from './pools.ts';
 import {
   makeRunFolder,
   memoryFolder,
@@ -48,10 +49,8 @@ declare module 'vitest' {
   }
 }
 
-/** As many processes as vitest.config.ts allows. */
-const maxPools = 2;
 const report = (line: string) => console.log(`  ${line}`);
-const temporalNamespaces = Array.from({ length: maxPools }, (_, index) => `org-api-test-${index + 1}`);
+const temporalNamespaces = Array.from({ length: poolSize }, (_, index) => `org-api-test-${index + 1}`);
 
 /** Vitest calls it before the first test, and what it returns after the last. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {

@@ -27,6 +27,12 @@ export function takeBuildTurn(lock: string): (() => void) | null {
   };
 }
 
+/** Waits, without giving way to anything else in this process, until nobody has the turn. */
+export function waitForBuild(lock: string): void {
+  const pause = new Int32Array(new SharedArrayBuffer(4));
+  while (isBuilding(lock)) Atomics.wait(pause, 0, 0, 500);
+}
+
 /** Whether a process that is alive has the turn. */
 export function isBuilding(lock: string): boolean {
   const heldMs = statSync(lock, { throwIfNoEntry: false })?.mtimeMs;

@@ -1,4 +1,5 @@
 /** TCP ports of the embedded stack. Everything listens on 127.0.0.1 only, so only that address is tried. Design section 2. */
+import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
 /** Whether a server could listen on this port of 127.0.0.1 now. Another program may still take it first: callers retry. */
@@ -6,8 +7,15 @@ export async function isPortFree(port: number): Promise<boolean> {
   return (await tryPort(port)) !== null;
 }
 
-/** A port of 127.0.0.1 that is free now, chosen by the system. */
+/**
+ * A port of 127.0.0.1 that is free now: any of a range (above 10080, which browsers refuse) that systems give to no outgoing connection, which may otherwise take the port before the server that it is for listens
+ * (seen in tests, where thousands of connections are made meanwhile). When fifty tries find none, one that the system chooses.
+ */
 export async function getFreePort(): Promise<number> {
+  for (let tries = 0; tries < 50; tries += 1) {
+    const port = randomInt(10_100, 30_000);
+    if (await isPortFree(port)) return port;
+  }
   const port = await tryPort(0);
   if (port === null)
     throw new Error('The system has no free port on 127.0.0.1: end some of the programs that listen there.');
