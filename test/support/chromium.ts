@@ -43,7 +43,10 @@ export function findChromium(): string {
 function install(): void {
   const lock = path.join(tmpdir(), 'org-api-chromium.lock');
   const release = takeBuildTurn(lock);
-  if (release === null) return waitForBuild(lock);
+  if (release === null) {
+    waitForBuild(lock);
+    return;
+  }
   console.log('  installing chromium for the page tests: apt-get install -y chromium');
   const options = { stdio: 'ignore', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } } as const;
   try {
