@@ -71,7 +71,7 @@ export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
       });
     },
 
-    /** Nothing for a round that began before its times were known. */
+    /** Told again, under the same ids, when Temporal repeats the workflow's last task. Nothing for a round that began before its times were known. */
     ended(round: RoundEnd): void {
       if (round.begunAtMs === null || round.type === null) return;
       tracing.record({
