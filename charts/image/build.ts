@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { cacheFolder } from '../../apps/dev/servers/cache-folder.ts';
 import { type Build, describeBuild } from './build-id.ts';
 import { imageConfig } from './image-config.ts';
 import { getModules } from './modules.ts';
@@ -44,8 +45,7 @@ try {
 function buildImage(build: Build, tag = `localhost/org-api:${build.buildId}`, archive?: string) {
   if (!/^[\w][\w.-]{0,62}$/.test(build.buildId)) throw new Error('a build id is at most 63 letters, digits, . _ and -');
   const file = path.resolve(archive ?? path.join(repository, '.org-api/image', `${build.buildId}.tar`));
-  const cache = path.join(process.env.XDG_CACHE_HOME || path.join(homedir(), '.cache'), 'org-api');
-  const modules = getModules(repository, cache, report);
+  const modules = getModules(repository, cacheFolder(), report);
   const work = mkdtempSync(path.join(tmpdir(), 'org-api-image-'));
   try {
     report('assembling the root file system');

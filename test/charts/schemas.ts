@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
-import { cacheFolder, getModule } from '#test/chart-tools.ts';
+import { getModule } from '#test/chart-tools.ts';
+import { cacheFolder } from '../../apps/dev/servers/cache-folder.ts';
 
 /** The Kubernetes whose API the chart is checked against, and the CRDs that it makes objects of. */
 const kubernetes = 'k8s.io/kubernetes@v1.36.3';
@@ -29,7 +30,7 @@ interface Kind {
  * server and the operators have, out of their Go modules, once, and kept.
  */
 export function getSchemas(): string {
-  const folder = path.join(cacheFolder(), `schemas-${kubernetes.split('@')[1]}`);
+  const folder = cacheFolder('chart-tools', `schemas-${kubernetes.split('@')[1]}`);
   if (existsSync(folder)) return folder;
   const making = `${folder}.${process.pid}`;
   mkdirSync(making, { recursive: true });

@@ -1,12 +1,13 @@
 /** Makes the Rust receiver ready: Cargo downloads what Cargo.toml names exactly, and builds into the user's cache folder. */
 import path from 'node:path';
-import { cacheFolder, runTool } from '#test/tools.ts';
+import { runTool } from '#test/tools.ts';
+import { cacheFolder } from '../../apps/dev/servers/cache-folder.ts';
 import { folderOf } from './folder.ts';
 import type { ReceiverProgram } from './guarantees.ts';
 
 /** Builds the receiver: a second, and the first time on a machine one or two minutes. */
 export async function prepareRust(): Promise<ReceiverProgram> {
-  const target = path.join(cacheFolder(), 'receivers-rust');
+  const target = cacheFolder('receivers-rust');
   await runTool(['cargo', 'build', '--quiet'], {
     what: 'The Rust receiver could not be built',
     remedy:

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, renameSync, rmSync } from 'node:fs';
-import { homedir } from 'node:os';
 import path from 'node:path';
 import { takeBuildTurn, waitForBuild } from '../../apps/dev/servers/build-turn.ts';
+import { cacheFolder, userCache } from '../../apps/dev/servers/cache-folder.ts';
 
 /** A program that checks charts, and the Go package that it is built from. */
 interface Tool {
@@ -55,7 +55,7 @@ export function findTool(name: ToolName): string | null {
 }
 
 function look(name: ToolName, report: (line: string) => void): string | null {
-  const cached = path.join(cacheFolder(), `${name}-${tools[name].version}`, name);
+  const cached = cacheFolder('chart-tools', `${name}-${tools[name].version}`, name);
   const cluster = path.join(process.env.KUBE_CACHE || path.join(userCache(), 'kube-single-node'), 'bin', name);
   for (const program of [name, cluster, cached]) if (runs(program, name)) return program;
   const lock = `${path.dirname(cached)}.lock`;
@@ -86,15 +86,6 @@ export function getModule(module: string): string {
   const { status, stdout, stderr } = spawnSync('go', ['mod', 'download', '-json', module], { encoding: 'utf8' });
   if (status !== 0) throw new Error(`Go could not download ${module}, whose schemas are needed: ${stderr || stdout}`);
   return (JSON.parse(stdout) as { Dir: string }).Dir;
-}
-
-/** Where what is built or made once is kept. */
-export function cacheFolder(): string {
-  return path.join(userCache(), 'org-api', 'chart-tools');
-}
-
-function userCache(): string {
-  return process.env.XDG_CACHE_HOME || path.join(homedir(), '.cache');
 }
 
 function runs(program: string, name: ToolName): boolean {

@@ -2,7 +2,9 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
-import { cacheFolder, runTool } from './tools.ts';
+import { installPackages } from '../../apps/dev/servers/apt.ts';
+import { cacheFolder } from '../../apps/dev/servers/cache-folder.ts';
+import { runTool } from './tools.ts';
 
 /** What an environment is for, and what pip installs into it: names with their versions, or `--requirement` and a file. */
 export interface PythonPackages {
@@ -26,7 +28,7 @@ export async function pythonEnvironment(packages: PythonPackages): Promise<strin
   const { name, version, remedy } = packages;
   const python = await runTool(['python3', '--version'], { what: 'Python does not run', remedy }).catch(() => 'none');
   const key = createHash('sha256').update(`${python} ${process.arch} ${version}`).digest('hex').slice(0, 16);
-  const home = path.join(cacheFolder(), `${name}-${key}`);
+  const home = cacheFolder(`${name}-${key}`);
   if (isWhole(home, packages)) return home;
 
   console.log(`  installing ${name} for Python into ${home}`);
@@ -57,12 +59,7 @@ async function make(building: string, remedy: string): Promise<void> {
   try {
     await create();
   } catch (error) {
-    if (process.getuid?.() !== 0 || !existsSync('/etc/debian_version')) throw error;
-    console.log('  installing Python: apt-get install -y python3 python3-venv');
-    const options = { what: 'apt-get could not install Python', remedy, env: { DEBIAN_FRONTEND: 'noninteractive' } };
-    const wait = ['-q', '-o', 'DPkg::Lock::Timeout=60'] as const;
-    await runTool(['apt-get', ...wait, 'update'], options);
-    await runTool(['apt-get', ...wait, 'install', '-y', '--no-install-recommends', 'python3', 'python3-venv'], options);
+    if (!(await installPackages(['python3', 'python3-venv'], console.log))) throw error;
     await create();
   }
 }

@@ -1,10 +1,11 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
+import { userCache } from '../../apps/dev/servers/cache-folder.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
@@ -30,11 +31,10 @@ export async function stackPlace() {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   // The environment of a new machine: nothing of ours set, and no server named. The cache alone is the user's own: the run's set-up has put Temporal there,
   // which each place would otherwise build for itself, for minutes.
-  const cache = process.env.XDG_CACHE_HOME || path.join(homedir(), '.cache');
   const env = {
     PATH: process.env.PATH ?? '',
     HOME: folder,
-    XDG_CACHE_HOME: cache,
+    XDG_CACHE_HOME: userCache(),
     ORG_API_STATE: path.join(folder, 'state'),
     ORG_API_PORT: String(await getFreePort()),
   };

@@ -1,13 +1,8 @@
 /** Tools of other languages, run by tests: each failure is one sentence with its remedy. */
 import { execFile } from 'node:child_process';
-import { homedir } from 'node:os';
-import path from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
-
-/** Where what is slow to make is kept for the next run; outside the clone, so that a fresh clone finds it too. */
-export const cacheFolder = () => path.join(process.env.XDG_CACHE_HOME || path.join(homedir(), '.cache'), 'org-api');
 
 /**
  * Runs a tool to its end and gives what it printed.

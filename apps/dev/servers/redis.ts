@@ -6,11 +6,12 @@
  * - Debian's package may start its own server on 6379; ours never takes that port by itself, so the two do not meet.
  * - No password: it holds fingerprints and times of development keys, on loopback.
  */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Redis } from 'ioredis';
+import { installPackages } from './apt.ts';
 import { choosePort, isPortFree } from './ports.ts';
 import {
   fileSize,
@@ -94,7 +95,7 @@ export async function stopRedisOf(stateFolder: string): Promise<void> {
 async function getProgram(report: Report): Promise<Program | null> {
   const found = findProgram();
   if (found) return found;
-  const installed = (await installOnDebian(report)) ? findProgram() : null;
+  const installed = (await installPackages(['redis-server'], report)) ? findProgram() : null;
   if (!installed) {
     report(
       `Redis: no redis-server or valkey-server of version ${OLDEST_MAJOR} or newer on PATH, so the limiter counts inside the API process. Install one, or set REDIS_URL, to count in Redis.`,
@@ -109,31 +110,6 @@ function findProgram(): Program | null {
     if (version && Number.parseInt(version, 10) >= OLDEST_MAJOR) return { command, version };
   }
   return null;
-}
-
-/** Only root on Debian and its family; true when apt-get says it is installed. The lists of a fresh image are empty, hence the second try. */
-async function installOnDebian(report: Report): Promise<boolean> {
-  if (process.getuid?.() !== 0 || !existsSync('/etc/debian_version')) return false;
-  const install = ['install', '-y', '--no-install-recommends', 'redis-server'];
-  report(`Redis is not installed: running apt-get ${install.join(' ')} (as root, on this Debian or Ubuntu)`);
-  if (await aptGet(install)) return true;
-  report('Redis: that failed, trying again after apt-get update');
-  return (await aptGet(['update'])) && (await aptGet(install));
-}
-
-function aptGet(args: string[]): Promise<boolean> {
-  const child = spawn('apt-get', ['-q', '-o', 'DPkg::Lock::Timeout=60', ...args], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-    env: {
-      DEBIAN_FRONTEND: 'noninteractive',
-      PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-      LC_ALL: 'C',
-    },
-  });
-  return new Promise((resolve) => {
-    child.once('error', () => resolve(false));
-    child.once('exit', (code) => resolve(code === 0));
-  });
 }
 
 function readNote(folder: string): Found | null {

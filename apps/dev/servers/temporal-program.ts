@@ -1,9 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { arch, homedir, platform } from 'node:os';
+import { arch, platform } from 'node:os';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { isBuilding, takeBuildTurn } from './build-turn.ts';
+import { cacheFolder } from './cache-folder.ts';
 import { ServerUnavailableError } from './process.ts';
 
 /**
@@ -17,7 +18,7 @@ type Report = (line: string) => void;
 /** The program's path. @throws ServerUnavailableError with the remedy when there is none and none can be had. */
 export async function getTemporalProgram(report: Report): Promise<string> {
   if (versionOf('temporal') !== null) return 'temporal';
-  const cached = path.join(cacheFolder(), 'temporal');
+  const cached = cacheFolder(`temporal-${temporalVersion}`, 'temporal');
   if (await inTurn(cached, report)) return cached;
   throw new ServerUnavailableError(
     `Temporal's server cannot be had: neither its download nor Go is within reach. Install the temporal command (version ${temporalVersion} or newer), or set TEMPORAL_ADDRESS.`,
@@ -49,11 +50,6 @@ export function versionOf(program: string): string | null {
   return (
     /version v?(\d+\.\d+\.\d+)/.exec(spawnSync(program, ['--version'], { encoding: 'utf8' }).stdout ?? '')?.[1] ?? null
   );
-}
-
-function cacheFolder(): string {
-  const base = process.env.XDG_CACHE_HOME || path.join(homedir(), '.cache');
-  return path.join(base, 'org-api', `temporal-${temporalVersion}`);
 }
 
 async function download(target: string, report: Report): Promise<boolean> {

@@ -1,0 +1,32 @@
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+
+/**
+ * Installs Debian's packages as root on Debian or its family, said aloud; true when apt-get says that they are there. Whoever called looks for what it needs afterwards, and tells the
+ * remedy when it is not there. It waits a minute for another apt-get. The lists of a fresh image are empty, hence the second try.
+ */
+export async function installPackages(packages: readonly string[], report: (line: string) => void): Promise<boolean> {
+  if (process.getuid?.() !== 0 || !existsSync('/etc/debian_version')) return false;
+  const install = ['install', '-y', '--no-install-recommends', ...packages];
+  report(
+    `${packages.join(' ')} is not installed: running apt-get ${install.join(' ')} (as root, on this Debian or Ubuntu)`,
+  );
+  if (await aptGet(install)) return true;
+  report('that failed; trying again after apt-get update');
+  return (await aptGet(['update'])) && (await aptGet(install));
+}
+
+function aptGet(args: readonly string[]): Promise<boolean> {
+  const child = spawn('apt-get', ['-q', '-o', 'DPkg::Lock::Timeout=60', ...args], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: {
+      DEBIAN_FRONTEND: 'noninteractive',
+      PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+      LC_ALL: 'C',
+    },
+  });
+  return new Promise((resolve) => {
+    child.once('error', () => resolve(false));
+    child.once('exit', (code) => resolve(code === 0));
+  });
+}
