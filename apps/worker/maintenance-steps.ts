@@ -56,49 +56,69 @@ export function stepsOfMaintenance(options: MaintenanceOptions & { everyMs: numb
   const { activityRetentionDays, deliveryRetentionDays, everyMs } = options;
   const { onEnded = () => {}, onParked = () => {}, onMended = () => {}, onForgotten = () => {} } = options;
 
-  const run: Record<MaintenanceStep, Step['run']> = {
-    async end_grants(client) {
-      const ended = await client.query(endDueGrantsSql);
-      onEnded(ended.rowCount ?? 0);
-      return allDone;
+  const steps: Record<MaintenanceStep, Omit<Step, 'name'>> = {
+    end_grants: {
+      everyMs: 0,
+      async run(client) {
+        const ended = await client.query(endDueGrantsSql);
+        onEnded(ended.rowCount ?? 0);
+        return allDone;
+      },
     },
-    async park_webhooks(client) {
-      const parked = await client.query(parkFailingWebhooksSql, [parkAfterSeconds, parkMinimumEvents]);
-      onParked(parked.rowCount ?? 0);
-      return allDone;
+    park_webhooks: {
+      everyMs: parkEveryRounds * everyMs,
+      async run(client) {
+        const parked = await client.query(parkFailingWebhooksSql, [parkAfterSeconds, parkMinimumEvents]);
+        onParked(parked.rowCount ?? 0);
+        return allDone;
+      },
     },
-    async mend_deliveries(client) {
-      const mended = await client.query<MovedRow>(mendDeliveriesSql, [deliveriesPerMend, null]);
-      for (const { state, deliveries } of mended.rows) onMended(state, deliveries);
-      return allDone;
+    mend_deliveries: {
+      everyMs: 0,
+      async run(client) {
+        const mended = await client.query<MovedRow>(mendDeliveriesSql, [deliveriesPerMend, null]);
+        for (const { state, deliveries } of mended.rows) onMended(state, deliveries);
+        return allDone;
+      },
     },
-    async erase_secrets(client) {
-      await client.query(eraseExpiredSecretsSql);
-      return allDone;
+    erase_secrets: {
+      everyMs: 0,
+      async run(client) {
+        await client.query(eraseExpiredSecretsSql);
+        return allDone;
+      },
     },
-    async keep_partitions(client) {
-      await client.query(keepPartitionsSql);
-      return allDone;
+    keep_partitions: {
+      everyMs: hourMs,
+      async run(client) {
+        await client.query(keepPartitionsSql);
+        return allDone;
+      },
     },
-    async drop_activity(client) {
-      await client.query(dropOldActivitySql, [activityRetentionDays]);
-      return allDone;
+    drop_activity: {
+      everyMs: hourMs,
+      async run(client) {
+        await client.query(dropOldActivitySql, [activityRetentionDays]);
+        return allDone;
+      },
     },
-    async erase_sign_in(client) {
-      await client.query(eraseSignInLeftoversSql, [sessionIdleMinutes, personWindowHours]);
-      return allDone;
+    erase_sign_in: {
+      everyMs: hourMs,
+      async run(client) {
+        await client.query(eraseSignInLeftoversSql, [sessionIdleMinutes, personWindowHours]);
+        return allDone;
+      },
     },
-    async forget_deliveries(client) {
-      const values = [deliveryRetentionDays, deliveriesPerForgetting];
-      const { rows } = await client.query<{ deliveries: number; events: number }>(forgetDeliveriesSql, values);
-      const { deliveries = 0, events = 0 } = rows[0] ?? {};
-      onForgotten({ deliveries, events });
-      return { isAllDone: deliveries < deliveriesPerForgetting && events < deliveriesPerForgetting };
+    forget_deliveries: {
+      everyMs: hourMs,
+      async run(client) {
+        const values = [deliveryRetentionDays, deliveriesPerForgetting];
+        const { rows } = await client.query<{ deliveries: number; events: number }>(forgetDeliveriesSql, values);
+        const { deliveries = 0, events = 0 } = rows[0] ?? {};
+        onForgotten({ deliveries, events });
+        return { isAllDone: deliveries < deliveriesPerForgetting && events < deliveriesPerForgetting };
+      },
     },
   };
-  const pauseMs: Record<MaintenanceStep, number> = {
-    ...{ end_grants: 0, park_webhooks: parkEveryRounds * everyMs, mend_deliveries: 0, erase_secrets: 0 },
-    ...{ keep_partitions: hourMs, drop_activity: hourMs, erase_sign_in: hourMs, forget_deliveries: hourMs },
-  };
-  return maintenanceSteps.map((name) => ({ name, everyMs: pauseMs[name], run: run[name] }));
+  return maintenanceSteps.map((name) => ({ name, ...steps[name] }));
 }

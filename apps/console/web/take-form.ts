@@ -45,27 +45,35 @@ export async function takeForm(ctx: Ctx, route: Route, visit: Visit): Promise<An
     });
   const isStale = route.stepUp && needsStepUp((visit as PersonVisit).session, visit.console.now());
   const carries = !hasSecret(route.schema);
-  const read = route.schema.safeParse(values);
-  if (!read.success && !(isStale && !carries)) return drawAgain(visit, 'form_refused', problemsOf(read.error));
-
-  let current = visit;
-  let renewedToken: string | null = null;
-  if (isStale) {
-    const outcome = await takeStepUp(visit as PersonVisit, sent, carries);
-    if (outcome.kind === 'asked') {
-      ctx.state.code = 'step_up_needed';
-      return outcome.page;
-    }
-    renewedToken = outcome.token;
-    // At once, whatever comes now: the token that the browser has is dead.
-    setCookie(ctx, origin, 'session', renewedToken);
-    current = await renewed(visit, renewedToken);
-    ctx.state.visit = current;
+  if (isStale && !carries) {
+    const fresh = await stepUp(ctx, visit as PersonVisit, sent, carries);
     // A form is sent to the address of its page.
-    if (!carries) return redirect(visit.path);
+    return 'asked' in fresh ? fresh.asked : redirect(visit.path);
   }
-  if (!read.success) throw new Error('a form whose fields were refused went on');
-  return carryOut(ctx, route, current, sent, read.data, drawAgain);
+  const read = route.schema.safeParse(values);
+  if (!read.success) return drawAgain(visit, 'form_refused', problemsOf(read.error));
+  if (!isStale) return carryOut(ctx, route, visit, sent, read.data, drawAgain);
+  const fresh = await stepUp(ctx, visit as PersonVisit, sent, carries);
+  return 'asked' in fresh ? fresh.asked : carryOut(ctx, route, fresh.visit, sent, read.data, drawAgain);
+}
+
+/** The second factor again: the page that asks for it, which `carries` the form along or not; or the visit once it was given. */
+async function stepUp(
+  ctx: Ctx,
+  visit: PersonVisit,
+  sent: URLSearchParams,
+  carries: boolean,
+): Promise<{ asked: Page } | { visit: Visit }> {
+  const outcome = await takeStepUp(visit, sent, carries);
+  if (outcome.kind === 'asked') {
+    ctx.state.code = 'step_up_needed';
+    return { asked: outcome.page };
+  }
+  // At once, whatever comes now: the token that the browser has is dead.
+  setCookie(ctx, visit.console.origin, 'session', outcome.token);
+  const fresh = await renewed(visit, outcome.token);
+  ctx.state.visit = fresh;
+  return { visit: fresh };
 }
 
 async function carryOut(

@@ -51,11 +51,12 @@ export async function migrate(options: MigrateOptions): Promise<{ applied: strin
   await lock.connect();
   try {
     await lock.query('select pg_advisory_lock($1)', [migrationLock]);
-    const applied: string[] = [];
-    for (;;) {
-      const batch = await applyPatiently({ ownerUrl, report, migrations });
-      if (batch.length === 0) break;
-      applied.push(...batch);
+    const target = { ownerUrl, migrations };
+    const pending = await withMigrator(target, { alone: false }, (migrator) => migrator.getPending());
+    const applied = pending.map(({ name }) => name);
+    for (const { names, alone } of batchesOf(applied, migrations)) {
+      report(`applying ${names.length} migration${names.length === 1 ? '' : 's'}: ${names.join(', ')}`);
+      await patiently(() => withMigrator(target, { alone }, (migrator) => migrator.up({ migrations: names })), report);
     }
     for (const login of options.logins) await ensureLogin(lock, login);
     return { applied, current: currentMigration };
@@ -64,16 +65,34 @@ export async function migrate(options: MigrateOptions): Promise<{ applied: strin
   }
 }
 
-type ApplyOptions = Required<Pick<MigrateOptions, 'ownerUrl' | 'report' | 'migrations'>>;
+interface Batch {
+  names: string[];
+  /** One migration that runs outside a transaction. */
+  alone: boolean;
+}
 
-/** `applyNext`, again when a lock was not to be had: nothing was changed then. */
-async function applyPatiently(options: ApplyOptions): Promise<string[]> {
+/** What is pending, in order: what commits together, divided by those that run by themselves. */
+function batchesOf(pending: readonly string[], migrations: readonly NamedMigration[]): Batch[] {
+  const byName = new Map(migrations.map((migration) => [migration.name, migration]));
+  const batches: Batch[] = [];
+  for (const name of pending) {
+    const alone = byName.get(name)?.class.prototype.isTransactional() === false;
+    const last = batches.at(-1);
+    if (alone || last === undefined || last.alone) batches.push({ names: [name], alone });
+    else last.names.push(name);
+  }
+  return batches;
+}
+
+/** Does `apply` again when a lock was not to be had: nothing was changed then. */
+async function patiently(apply: () => Promise<unknown>, report: (line: string) => void): Promise<void> {
   for (let left = lockTries - 1; ; left -= 1) {
     try {
-      return await applyNext(options);
+      await apply();
+      return;
     } catch (error) {
       if ((error as { code?: unknown }).code !== lockNotAvailable || left === 0) throw error;
-      options.report(
+      report(
         `a transaction holds what the migration changes, for longer than ${lockTimeoutMs / 1000} s; nothing was changed, tried again in ${lockRestMs / 1000} s (${left} times more)`,
       );
       await wait(lockRestMs);
@@ -81,41 +100,29 @@ async function applyPatiently(options: ApplyOptions): Promise<string[]> {
   }
 }
 
-const isAlone = (migration: NamedMigration | undefined) => migration?.class.prototype.isTransactional() === false;
-
-/** Applies what is pending up to the next migration that runs by itself, or that one; none when nothing is. */
-async function applyNext({ ownerUrl, report, migrations }: ApplyOptions): Promise<string[]> {
+/** Opens MikroORM's migrator for `use` alone. Whether it opens a transaction is a setting of the whole. */
+async function withMigrator<T>(
+  { ownerUrl, migrations }: Required<Pick<MigrateOptions, 'ownerUrl' | 'migrations'>>,
+  { alone }: Pick<Batch, 'alone'>,
+  use: (migrator: Migrator) => Promise<T>,
+): Promise<T> {
   const common = ormOptions(ownerUrl);
-  const open = (alone: boolean) =>
-    MikroORM.init({
-      ...common,
-      // A concurrent build waits for others without holding them up, and one that gave up would have to begin anew.
-      driverOptions: { ...common.driverOptions, ...(!alone && { lock_timeout: lockTimeoutMs }) },
-      extensions: [Migrator],
-      migrations: {
-        migrationsList: [...migrations],
-        tableName: 'schema_migration',
-        snapshot: false,
-        disableForeignKeys: false,
-        transactional: !alone,
-      },
-    });
-  const byName = new Map(migrations.map((migration) => [migration.name, migration]));
-  const looking = await open(false);
+  const orm = await MikroORM.init({
+    ...common,
+    // A concurrent build waits for others without holding them up, and one that gave up would have to begin anew.
+    driverOptions: { ...common.driverOptions, ...(!alone && { lock_timeout: lockTimeoutMs }) },
+    extensions: [Migrator],
+    migrations: {
+      migrationsList: [...migrations],
+      tableName: 'schema_migration',
+      snapshot: false,
+      disableForeignKeys: false,
+      transactional: !alone,
+    },
+  });
   try {
-    const pending = (await looking.migrator.getPending()).map(({ name }) => name);
-    const firstAlone = pending.findIndex((name) => isAlone(byName.get(name)));
-    const next = firstAlone === 0 ? pending.slice(0, 1) : pending.slice(0, firstAlone === -1 ? undefined : firstAlone);
-    if (next.length === 0) return [];
-    report(`applying ${next.length} migration${next.length === 1 ? '' : 's'}: ${next.join(', ')}`);
-    if (firstAlone !== 0) return (await looking.migrator.up({ migrations: next })).map(({ name }) => name);
-    const orm = await open(true);
-    try {
-      return (await orm.migrator.up({ migrations: next })).map(({ name }) => name);
-    } finally {
-      await orm.close(true);
-    }
+    return await use(orm.migrator as Migrator);
   } finally {
-    await looking.close(true);
+    await orm.close(true);
   }
 }

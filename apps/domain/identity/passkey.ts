@@ -87,8 +87,8 @@ export async function getNewCounter(
 
 /** The id of the passkey that says it answers; null when the answer is no such thing. */
 export function findCredentialId(response: unknown): string | null {
-  if (typeof response !== 'object' || response === null || !('id' in response)) return null;
-  return typeof response.id === 'string' ? response.id : null;
+  const id = memberOf(response, 'id');
+  return typeof id === 'string' ? id : null;
 }
 
 /**

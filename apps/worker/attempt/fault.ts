@@ -90,7 +90,7 @@ function causeOfAll(errors: Error[], phase: Phase): FailureCause {
  * Only IPv4 is asked about: for want of an IPv6 route the cause is `ipv6_only`, which is the receiver's already.
  */
 export async function withProofOfOwnFault(cause: Cause, hasRoute: HasRoute): Promise<Cause> {
-  return cause === 'network_unreachable' && (await hasRoute(4)) ? 'host_unreachable' : cause;
+  return cause === 'network_unreachable' && (await hasRoute()) ? 'host_unreachable' : cause;
 }
 
 /**

@@ -6,7 +6,7 @@ import { causeOfError, withProofOfOwnFault } from './fault.ts';
 import { type Cause, causeOfStatus, factsOf, type Outcome } from './outcome.ts';
 import type { Resolve } from './resolve.ts';
 import { parseRetryAfter } from './retry-after.ts';
-import { createHasRoute, type HasRoute } from './route.ts';
+import { type HasRoute, hasRoute } from './route.ts';
 
 /** One attempt. Defaults are the design's. */
 export interface Post {
@@ -49,7 +49,7 @@ export async function postOnce(post: Post): Promise<Outcome> {
   };
   try {
     const claimed = await attempt(post, progress, deadline.signal);
-    const cause = await withProofOfOwnFault(claimed, post.hasRoute ?? createHasRoute());
+    const cause = await withProofOfOwnFault(claimed, post.hasRoute ?? hasRoute);
     progress.timingsMs.total = since(startedAt);
     return conclude(cause, progress, (post.clock ?? Date.now)());
   } finally {

@@ -1,13 +1,10 @@
 import { createSocket } from 'node:dgram';
 
-/** Whether this machine has a route to the internet for an address family; never throws. */
-export type HasRoute = (family: 4 | 6) => Promise<boolean>;
+/** Whether this machine has a route to the internet over IPv4; never throws. */
+export type HasRoute = () => Promise<boolean>;
 
 /** Root name servers, of two operators: well known, never a receiver, and their addresses stay. */
-const wellKnown = {
-  4: ['198.41.0.4', '193.0.14.129'],
-  6: ['2001:503:ba3e::2:30', '2001:7fd::1'],
-} as const;
+const wellKnown = ['198.41.0.4', '193.0.14.129'];
 
 /**
  * Asks the kernel for a route by connecting a UDP socket, which sends no packet: it is our own routing table that answers, at once. An error of a TCP connection may as well be what a
@@ -15,16 +12,14 @@ const wellKnown = {
  *
  * `addresses` replace the well-known ones; one that has a route is enough, as a single network may be cut off on purpose.
  */
-export function createHasRoute(addresses: Record<4 | 6, readonly string[]> = wellKnown): HasRoute {
-  return async (family) => {
-    const found = await Promise.all(addresses[family].map((address) => isRouted(family, address)));
-    return found.includes(true);
-  };
+export async function hasRoute(addresses: readonly string[] = wellKnown): Promise<boolean> {
+  const found = await Promise.all(addresses.map(isRouted));
+  return found.includes(true);
 }
 
-function isRouted(family: 4 | 6, address: string): Promise<boolean> {
+function isRouted(address: string): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = createSocket(family === 4 ? 'udp4' : 'udp6');
+    const socket = createSocket('udp4');
     const end = (routed: boolean) => {
       socket.close();
       resolve(routed);

@@ -1,30 +1,29 @@
 import { describe, expect, it } from 'vitest';
 import { addressBlocks } from '#runtime/settings/types.ts';
 import { postOnce } from '../../../apps/worker/attempt/post.ts';
-import { createHasRoute } from '../../../apps/worker/attempt/route.ts';
+import { hasRoute } from '../../../apps/worker/attempt/route.ts';
 
 /** The kernel connects to no broadcast address: UDP is refused at once (EACCES), TCP with the ENETUNREACH of a network without a route. */
 const broadcast = '127.255.255.255';
-const addresses = (...four: string[]) => ({ 4: four, 6: [] });
 
 describe('The question for a route', () => {
   it('is answered by the routing table: yes for an address that has one', async () => {
-    expect(await createHasRoute(addresses('127.0.0.1'))(4)).toBe(true);
+    expect(await hasRoute(['127.0.0.1'])).toBe(true);
   });
 
   it('is no only when none of the addresses has one', async () => {
-    expect(await createHasRoute(addresses(broadcast))(4)).toBe(false);
-    expect(await createHasRoute(addresses(broadcast, '127.0.0.1'))(4)).toBe(true);
+    expect(await hasRoute([broadcast])).toBe(false);
+    expect(await hasRoute([broadcast, '127.0.0.1'])).toBe(true);
   });
 });
 
 describe('A post to a network without a route', () => {
-  const post = (hasRoute: boolean) =>
+  const post = (isRouted: boolean) =>
     postOnce({
       ...{ url: `http://${broadcast}:9/`, headers: {}, body: Buffer.from('{}') },
       allow: addressBlocks.parse('127.0.0.0/8'),
       resolve: async () => ({ ok: false, cause: 'dns_unavailable' }),
-      hasRoute: async () => hasRoute,
+      hasRoute: async () => isRouted,
     });
 
   it('is the receiver’s failure when this machine has a route to others', async () => {
