@@ -10,7 +10,7 @@ import { poolSize } from './test/support/pools.ts';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/bench/**'],
+    exclude: ['test/bench/**', 'test/**/*.long.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
     maxWorkers: poolSize,

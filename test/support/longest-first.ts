@@ -6,11 +6,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  */
 const longest = [
   'chaos/nothing-is-lost',
-  'console/every-page.browser',
-  'console/every-page-on-a-phone.browser',
   'dev/npm-start',
   'receivers/go',
-  'import/large',
   'charts/pod-security',
   'console/webhooks.browser',
   'orgctl/redelivery',
