@@ -30,8 +30,8 @@ const behaviours: Record<Nature, (chance: Dice, nth: number) => Behaviour> = {
   limiting: (chance) =>
     chance.chance(0.3) ? { kind: 'answer', status: chance.pick([429, 503]), retryAfterSeconds: 1 } : accept,
   resetting: (chance) => (chance.chance(0.4) ? { kind: 'reset' } : accept),
-  // takes one of its ten places for the attempt's 10 s
-  hanging: (chance) => (chance.chance(0.2) ? { kind: 'hang' } : accept),
+  // takes one of its ten places for the attempt's 10 s; often enough that some worker dies in the middle of one
+  hanging: (chance) => (chance.chance(0.4) ? { kind: 'hang' } : accept),
   // 9 s is in time, though not always on a busy machine
   slow: (chance) => ({ ...accept, afterMs: chance.chance(0.1) ? 9_000 : chance.whole(0, 400) }),
   'first-refuses': (_, nth) => (nth <= 2 ? answer(401) : accept),
