@@ -83,6 +83,9 @@ export async function openVisit(
 /** Resolves when the page's script has run. */
 export const ready = (page: Page) => page.waitForSelector('body[data-ready]', { timeout: 20_000 });
 
+/** Resolves when a field has the focus of itself. A browser gives it with its first picture of the page, which may be after the page is there: what is typed before that goes nowhere. */
+export const fieldFocused = (page: Page) => page.locator('input:focus').waitFor({ timeout: 20_000 });
+
 /** Gives the page an authenticator that verifies its user (CDP), as a phone or a laptop has. */
 export async function addAuthenticator({ context, page }: BrowserVisit): Promise<void> {
   const session = await context.newCDPSession(page);

@@ -1,6 +1,6 @@
 /** What the frame does for every page, in a real browser. Source: issue of the console, points 1 and 7. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { addAuthenticator, closeBrowser, expectQuiet, openVisit, ready } from './browser.ts';
+import { addAuthenticator, closeBrowser, expectQuiet, fieldFocused, openVisit, ready } from './browser.ts';
 import { codeAt, goodPassword, setupConsole } from './setup.ts';
 
 const timeout = 120_000;
@@ -85,12 +85,14 @@ describe('in a browser', () => {
     const { page, context } = await openVisit(t.origin, { script: false });
     const { keyboard } = page;
     await page.goto('/sign-in');
-    await keyboard.type(ada.email); // the field has the focus
+    await fieldFocused(page);
+    await keyboard.type(ada.email);
     await keyboard.press('Tab');
     await keyboard.type(goodPassword);
     await keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Your second factor' }).waitFor();
     t.pass(30_000);
+    await fieldFocused(page);
     await keyboard.type(codeAt(ada.totpSecret, t.now()));
     await keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Overview' }).waitFor();

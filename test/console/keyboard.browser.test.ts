@@ -1,7 +1,7 @@
 /** The console without a mouse, and for whoever wants nothing to move. Source: issue of the console, point 7. */
 import type { Page } from 'playwright-core';
 import { afterAll, describe, expect, it } from 'vitest';
-import { closeBrowser, expectQuiet, openVisit, ready } from './browser.ts';
+import { closeBrowser, expectQuiet, fieldFocused, openVisit, ready } from './browser.ts';
 import { goodPassword, setupConsole } from './setup.ts';
 import { makeWebhook } from './webhook-stories.ts';
 
@@ -20,12 +20,14 @@ describe('with the keyboard alone', () => {
     await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: t.origin });
 
     await page.goto('/sign-in');
-    await keyboard.type(ada.email); // the field has the focus
+    await fieldFocused(page);
+    await keyboard.type(ada.email);
     await tabTo(page, 'Password');
     await keyboard.type(goodPassword);
     await keyboard.press('Enter');
     await at(page, 'Your second factor');
-    await keyboard.type(t.nextCode(ada)); // so has this
+    await fieldFocused(page);
+    await keyboard.type(t.nextCode(ada));
     await keyboard.press('Enter');
     await at(page, 'Overview');
 
