@@ -1,5 +1,5 @@
 /**
- * `npm test`: everything, against real servers that test/support/global-setup.ts brings up once.
+ * `npm test`: everything that fits into what every change must pass, against real servers that test/support/global-setup.ts brings up once.
  *
  * Decision (2026-11-20): workers are processes. A file may stop Redis or send itself signals without reaching its neighbours. The aliases `#domain/*` and `#test/*` come from package.json, which Vite reads itself.
  */

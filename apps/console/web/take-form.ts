@@ -44,16 +44,15 @@ export async function takeForm(ctx: Ctx, route: Route, visit: Visit): Promise<An
       problem: 'This page was out of date, so nothing was done. Look at it once more and send it again.',
     });
   const isStale = route.stepUp && needsStepUp((visit as PersonVisit).session, visit.console.now());
-  const carries = !hasSecret(route.schema);
-  if (isStale && !carries) {
-    const fresh = await stepUp(ctx, visit as PersonVisit, sent, carries);
+  if (isStale && hasSecret(route.schema)) {
+    const fresh = await stepUp(ctx, visit as PersonVisit, sent, { carries: false });
     // A form is sent to the address of its page.
     return 'asked' in fresh ? fresh.asked : redirect(visit.path);
   }
   const read = route.schema.safeParse(values);
   if (!read.success) return drawAgain(visit, 'form_refused', problemsOf(read.error));
   if (!isStale) return carryOut(ctx, route, visit, sent, read.data, drawAgain);
-  const fresh = await stepUp(ctx, visit as PersonVisit, sent, carries);
+  const fresh = await stepUp(ctx, visit as PersonVisit, sent, { carries: true });
   return 'asked' in fresh ? fresh.asked : carryOut(ctx, route, fresh.visit, sent, read.data, drawAgain);
 }
 
@@ -62,7 +61,7 @@ async function stepUp(
   ctx: Ctx,
   visit: PersonVisit,
   sent: URLSearchParams,
-  carries: boolean,
+  { carries }: { carries: boolean },
 ): Promise<{ asked: Page } | { visit: Visit }> {
   const outcome = await takeStepUp(visit, sent, carries);
   if (outcome.kind === 'asked') {

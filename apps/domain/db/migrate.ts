@@ -104,7 +104,7 @@ async function patiently(apply: () => Promise<unknown>, report: (line: string) =
 async function withMigrator<T>(
   { ownerUrl, migrations }: Required<Pick<MigrateOptions, 'ownerUrl' | 'migrations'>>,
   { alone }: Pick<Batch, 'alone'>,
-  use: (migrator: Migrator) => Promise<T>,
+  use: (migrator: MikroORM['migrator']) => Promise<T>,
 ): Promise<T> {
   const common = ormOptions(ownerUrl);
   const orm = await MikroORM.init({
@@ -121,7 +121,7 @@ async function withMigrator<T>(
     },
   });
   try {
-    return await use(orm.migrator as Migrator);
+    return await use(orm.migrator);
   } finally {
     await orm.close(true);
   }
