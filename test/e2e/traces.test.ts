@@ -29,17 +29,17 @@ it('a delivery that fails and then succeeds is one trace, found by its event’s
     const { rows } = await owner.pool.query('select state from delivery');
     expect(rows).toEqual([{ state: 'delivered' }]);
   }, patient);
-  await vi.waitFor(() => expect(rootsOf(collector)).toHaveLength(1), patient);
+  await vi.waitFor(() => expect(rootsOf(collector, professional.orgId)).toHaveLength(1), patient);
   await worker.stop(); // sends what is left
 
   const { rows } = await owner.pool.query<{ id: string; createdAtMs: number; body: string }>(
     'select id, (extract(epoch from created_at) * 1000)::float8 as "createdAtMs", body from event',
   );
   const [event] = rows;
-  const spans = collector.spans();
+  const spans = spansOf(collector, professional.orgId);
   expect(new Set(spans.map(({ traceId }) => traceId))).toEqual(new Set([event?.id.replaceAll('-', '')]));
   expect(new Set(spans.map(({ service }) => service))).toEqual(new Set(['org-api-worker']));
-  const [root, ...more] = rootsOf(collector);
+  const [root, ...more] = rootsOf(collector, professional.orgId);
   expect(more).toEqual([]);
   const ids = {
     'org_api.organization_id': professional.orgId,
@@ -108,9 +108,11 @@ it('a delivery whose webhook is paused while it waits ends its trace as closed',
     const text = await (await fetch(`${worker.metricsUrl}/metrics`)).text();
     expect(text).toMatch(/org_api_delivery_workflows_cancelled_total [1-9]/);
   }, patient);
-  await vi.waitFor(() => expect(rootsOf(collector)).toHaveLength(1), patient);
+  await vi.waitFor(() => expect(rootsOf(collector, professional.orgId)).toHaveLength(1), patient);
   await worker.stop();
-  expect(rootsOf(collector).map(({ attributes }) => attributes['org_api.outcome'])).toEqual(['closed']);
+  expect(rootsOf(collector, professional.orgId).map(({ attributes }) => attributes['org_api.outcome'])).toEqual([
+    'closed',
+  ]);
 });
 
 it('an endpoint that is away costs no delivery and no stop', { timeout }, async () => {
@@ -124,5 +126,11 @@ it('an endpoint that is away costs no delivery and no stop', { timeout }, async 
   await worker.stop();
 });
 
-const rootsOf = (collector: Pick<Awaited<ReturnType<typeof startCollector>>, 'spans'>) =>
-  collector.spans().filter(({ parentSpanId }) => parentSpanId === undefined);
+/** The spans of this test's organization. Tests of a process share a Temporal namespace, and a delivery that an earlier one left waiting is ended by the worker of a later. */
+const spansOf = (collector: Collector, organizationId: string) =>
+  collector.spans().filter(({ attributes }) => attributes['org_api.organization_id'] === organizationId);
+
+const rootsOf = (collector: Collector, organizationId: string) =>
+  spansOf(collector, organizationId).filter(({ parentSpanId }) => parentSpanId === undefined);
+
+type Collector = Pick<Awaited<ReturnType<typeof startCollector>>, 'spans'>;
