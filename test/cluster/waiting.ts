@@ -5,7 +5,7 @@ import type { Installation } from './installation.ts';
 /** Deliveries that must have failed once in each region before the rollout begins. */
 const fewest = 5;
 const deadlineMs = 60_000;
-/** The longest wait of the schedule (release.ts) with its jitter, and the way through ten places of a webhook. */
+/** The longest wait of the schedule (release.ts) with its jitter, the wait for a place, and the way through the places of a webhook. */
 const deliveredDeadlineMs = 240_000;
 
 type Region = Pick<Installation, 'pool' | 'servers'>;

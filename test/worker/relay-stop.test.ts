@@ -41,7 +41,7 @@ describe('a relay that is told to stop', () => {
       await rows(
         'select sequence::integer as sequence, count(*)::integer as count from delivery group by 1 order by 1',
       ),
-    ).toEqual(Array.from({ length: 10 }, (_, index) => ({ sequence: index + 1, count: 3 })));
+    ).toEqual([{ sequence: 1, count: 30 }]);
   });
 
   it('wakes another one, which claims at once what is given back', async () => {
@@ -66,14 +66,15 @@ describe('a relay that is told to stop', () => {
   });
 });
 
-/** Three webhooks that are failing, each with ten deliveries that are due. */
+/** Thirty webhooks that are failing, fifteen of each of two organizations, each with one delivery that is due: a webhook that fails has one place. */
 async function arrange() {
   const { database, owner, make } = await setupDatabase();
-  const professional = await make.member();
-  for (let count = 0; count < 3; count += 1)
-    await make.webhook({ orgId: professional.orgId, url: 'http://127.0.0.1:9/' });
+  for (const professional of [await make.member(), await make.member()]) {
+    for (let count = 0; count < 15; count += 1)
+      await make.webhook({ orgId: professional.orgId, url: 'http://127.0.0.1:9/' });
+    await make.grant({ professional });
+  }
   await owner.pool.query('update webhook set failing_since = now()');
-  for (let count = 0; count < 10; count += 1) await make.grant({ professional });
 
   async function openRelay({ isHeld, pollEveryMs = 1_000 }: { isHeld: boolean; pollEveryMs?: number }) {
     const opened = await openDatabase({ url: database.urls.worker, applicationName: 'test', poolMax: 3 });

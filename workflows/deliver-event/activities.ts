@@ -8,7 +8,7 @@ import {
   recordLostSql,
   recordOutcomeSql,
 } from '#domain/db/queries/attempts.ts';
-import { waitAfterOwnFaultMs } from './schedule.ts';
+import { waitAfterOwnFaultMs, waitForPlaceMs } from './schedule.ts';
 import {
   type AttemptInput,
   type AttemptResult,
@@ -86,12 +86,6 @@ export interface LostAttempt extends DeliveryKey {
 }
 
 /**
- * All of a webhook's places are taken: it is tried again in as much time as it has been late already. A receiver that hangs holds a place for 10 s, so
- * asking more seldom than that would leave places empty, and asking each second costs Temporal a third of a core for every 20 that wait. The place is kept for
- * it meanwhile: nothing new is started for the webhook.
- */
-const noPlaceWaitMs = { least: 1_000, most: 10_000 };
-/**
  * How often the schedule's last attempt is made again after it was lost. The receiver may never have had it, by our fault; but whatever kills the worker in each of them is not mended by a
  * fifth, and the delivery must end at some time.
  */
@@ -109,8 +103,8 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
     const admitted = await admit(pool, input);
     if (admitted === null) return { kind: 'closed' };
     if (admitted.isBegun) return { kind: 'begun' };
-    const { number, url, type, body: text, secrets, sequence, lateMs } = admitted;
-    if (number === null) return { kind: 'postponed', waitMs: waitForPlaceMs(lateMs) };
+    const { number, url, type, body: text, secrets, sequence, queue } = admitted;
+    if (number === null) return { kind: 'postponed', waitMs: waitForPlaceMs(queue) };
     const body = Buffer.from(text);
     const sealed = secrets.map((secret) => Buffer.from(secret.sealed, 'base64'));
     const signed = sign(input, sealed, body);
@@ -225,12 +219,9 @@ async function admit(pool: Pool, input: AttemptInput): Promise<AdmittedRow | nul
 
 /** What is answered when the last free place was taken by others again and again. */
 const noPlace: AdmittedRow = {
-  ...{ number: null, isBegun: false, lateMs: 0 },
+  ...{ number: null, isBegun: false, queue: null },
   ...{ url: '', type: '', body: '', sequence: null, secrets: [] },
 };
-
-const waitForPlaceMs = (lateMs: number): number =>
-  Math.round(Math.min(Math.max(lateMs, noPlaceWaitMs.least), noPlaceWaitMs.most));
 
 function resultOf(outcome: PostOutcome, { nextDelayMs, ownFaults = 0 }: AttemptInput): AttemptResult {
   if (outcome.kind === 'delivered') return { kind: 'delivered' };

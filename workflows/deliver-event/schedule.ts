@@ -1,3 +1,5 @@
+import { postDeadlineMs } from './types.ts';
+
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
@@ -19,6 +21,33 @@ const ownFaultWaitMs = { first: 15_000, most: 10 * minuteMs };
 export function waitAfterOwnFaultMs(before: number, random: number): number {
   const waitMs = Math.min(ownFaultWaitMs.first * 2 ** before, ownFaultWaitMs.most);
   return Math.round(waitMs * (1 + jitter * random));
+}
+
+const placeWaitMs = { least: 1_000, most: minuteMs };
+/** A turn of a receiver that hangs: an attempt's time, and a second for what is read and written before and after. */
+const hungTurnMs = postDeadlineMs + 1_000;
+
+/** Who has a webhook's places, and who waits for one. */
+export interface PlaceQueue {
+  /** How many the webhook has. */
+  places: number;
+  /** For how long the oldest of its attempts has been under way, in milliseconds; null when none is. */
+  underWayMs: number | null;
+  /** How many of its deliveries have been due for longer, and wait too. */
+  ahead: number;
+}
+
+/**
+ * How long a delivery waits that found no place, in milliseconds: one second while attempts have just begun, which may be over at once; past that the receiver is taken for one that hangs, and this delivery comes when those before
+ * it have had their turns; a minute at most. Asking costs Temporal as much as an attempt does, and 20 that asked every second took a third of a core. Places are kept meanwhile: nothing new is started for the webhook.
+ * `queue` is null when it is not known.
+ */
+export function waitForPlaceMs(queue: PlaceQueue | null): number {
+  const { least, most } = placeWaitMs;
+  const underWayMs = queue?.underWayMs ?? 0;
+  if (queue === null || underWayMs < least) return least;
+  const turns = 1 + Math.floor(queue.ahead / queue.places);
+  return Math.round(Math.min(Math.max(turns * hungTurnMs - underWayMs, least), most));
 }
 
 const units: Record<string, number> = { ms: 1, s: 1_000, m: minuteMs, h: hourMs };

@@ -57,7 +57,9 @@ export interface LostAttemptInput extends AttemptInput {
   lostLast?: number;
 }
 
-/** For how long one attempt may take: the receiver has 10 s, the rest covers our own reads and writes. */
+/** How long a receiver has for everything of one attempt. */
+export const postDeadlineMs = 10_000;
+/** For how long one attempt may take: the receiver's time, and the rest covers our own reads and writes. */
 export const attemptTimeoutMs = 20_000;
 
 /**

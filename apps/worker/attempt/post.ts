@@ -1,5 +1,6 @@
 import { type AllowList, judgeAddress } from '#domain/webhooks/address/addresses.ts';
 import { judgeUrl, type Target } from '#domain/webhooks/address/url.ts';
+import { postDeadlineMs } from '#workflows/deliver-event/types.ts';
 import { openConnection, secureConnection } from './connect.ts';
 import { type Exchange, exchange } from './exchange.ts';
 import { causeOfError, withProofOfOwnFault } from './fault.ts';
@@ -41,7 +42,7 @@ interface Progress {
  */
 export async function postOnce(post: Post): Promise<Outcome> {
   const startedAt = performance.now();
-  const deadline = startDeadline(post.deadlineMs ?? 10_000);
+  const deadline = startDeadline(post.deadlineMs ?? postDeadlineMs);
   const progress: Progress = {
     timingsMs: { dns: null, connect: null, tls: null, firstByte: null, total: 0 },
     peerAddress: null,

@@ -7,7 +7,7 @@ export interface HeldDelivery {
 }
 
 /**
- * Starts under way at once, and the rest after each in milliseconds. Those of failing webhooks go one by one, at most 20 a second: they come ten at a time when ten attempts have run into
+ * Starts under way at once, and the rest after each in milliseconds. Those of failing webhooks go one by one, at most 20 a second: they come together when attempts have run into
  * their time limit together, what Temporal and this process do for those is what the others' would wait for, and apart they stay when they run into the next one.
  */
 const paces = { prompt: { atOnce: 16, restMs: 0 }, slow: { atOnce: 1, restMs: 50 } } as const;

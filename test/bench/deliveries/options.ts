@@ -35,7 +35,7 @@ export interface BenchOptions {
 
 const full = {
   ...{ rounds: 6, roundSeconds: 6, latencyEvents: 300 },
-  ...{ isolationRounds: 5, isolationSeconds: 24, hangingLeadSeconds: 22 },
+  ...{ isolationRounds: 10, isolationSeconds: 24, hangingLeadSeconds: 22 },
 };
 const quick = {
   ...{ rounds: 4, roundSeconds: 2, latencyEvents: 100 },

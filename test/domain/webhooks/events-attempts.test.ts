@@ -59,6 +59,12 @@ async function setupAttempts(events: number, ramp: number | null = null) {
       return rows[0];
     },
     beginRound: (round: number) => worker.query(beginRoundSql, [orgId, webhookId, eventId, round]),
+    async underWay() {
+      const found = await world.pool.query(
+        'select count(*)::int as count from delivery_attempt where finished_at is null',
+      );
+      return (found.rows[0] as { count: number }).count;
+    },
     async delivery() {
       return (await world.rows.deliveries(webhookId))[0];
     },
@@ -134,6 +140,42 @@ describe('admitting an attempt', () => {
     const numbers = [];
     for (const eventId of eventIds) numbers.push((await admit(eventId))?.number);
     expect(numbers).toEqual([1, 1, null]);
+  });
+
+  it('leaves a webhook that fails one place, and has ten again after its next 2xx', async () => {
+    const { admit, eventIds, recordOutcome, underWay } = await setupAttempts(14);
+    const failing = eventIds.slice(0, 10);
+    const [first = '', ...others] = eventIds.slice(10);
+    for (const event of failing) await admit(event);
+    expect(await underWay()).toBe(10);
+    for (const event of failing) await recordOutcome(1, 'waiting', { event });
+
+    for (const event of [first, ...others]) await admit(event);
+    expect(await underWay()).toBe(1);
+    await recordOutcome(1, 'delivered', { event: first });
+    for (const event of failing) await admit(event);
+    expect(await underWay()).toBe(10);
+  });
+
+  it('tells what has no place who has one, for how long, and how many are before it', async () => {
+    const { admit, eventIds, pool } = await setupAttempts(5, 2);
+    await pool.query(
+      `update delivery d set started = true, next_attempt_at = now() - make_interval(secs => 60 - n)
+      from unnest($1::uuid[]) with ordinality as e (id, n) where d.event_id = e.id`,
+      [eventIds],
+    );
+    const [first = '', second = '', third = '', fourth = '', fifth = ''] = eventIds;
+    expect(await admit(first)).toMatchObject({ number: 1, queue: null });
+    await admit(second);
+    await pool.query(`update delivery_attempt set started_at = now() - interval '4 seconds' where event_id = $1`, [
+      first,
+    ]);
+
+    const queues = [];
+    for (const event of [third, fourth, fifth]) queues.push((await admit(event))?.queue);
+    expect(queues).toMatchObject([0, 1, 2].map((ahead) => ({ places: 2, ahead })));
+    expect(queues[0]?.underWayMs).toBeGreaterThanOrEqual(4_000);
+    expect(queues[0]?.underWayMs).toBeLessThan(10_000);
   });
 
   it('signs with both secrets during a rotation, newest first, and not with one that is over', async () => {

@@ -82,6 +82,17 @@ describe('claiming deliveries', () => {
     expect(await claim()).toEqual([]);
   });
 
+  it('takes one of a webhook that fails, and ten again after its next 2xx', async () => {
+    const { claim, pool, webhookId } = await setupClaims(12);
+    await pool.query('update webhook set failing_since = now() where id = $1', [webhookId]);
+    expect(await claim()).toHaveLength(1);
+    expect(await claim()).toEqual([]);
+
+    await pool.query('update webhook set failing_since = null where id = $1', [webhookId]);
+    expect(await claim()).toHaveLength(9);
+    expect(await claim()).toEqual([]);
+  });
+
   it('passes over webhooks that are parked, and says which are failing', async () => {
     const { claim, pool, webhookId } = await setupClaims(2);
     await pool.query(`update webhook set state = 'parked', parked_reason = 'failing' where id = $1`, [webhookId]);
@@ -90,7 +101,7 @@ describe('claiming deliveries', () => {
     await pool.query(`update webhook set state = 'active', parked_reason = null, failing_since = now() where id = $1`, [
       webhookId,
     ]);
-    expect(await claim()).toMatchObject([{ slow: true }, { slow: true }]);
+    expect(await claim()).toMatchObject([{ slow: true }]);
   });
 
   it('goes past webhooks that have no place left, however many they are', async () => {

@@ -68,7 +68,7 @@ function warnings(visit: MemberVisit, webhook: WebhookOutlook): Html {
   if (failingSince !== null)
     return notice(
       'warning',
-      html`Nothing but failures has come back since ${time(failingSince)} (${relativeTime(failingSince)}). Each delivery below says why, and what to do. After 72 hours of that the webhook is parked.`,
+      html`Nothing but failures has come back since ${time(failingSince)} (${relativeTime(failingSince)}). Each delivery below says why, and what to do. Until one is accepted, they go out one at a time. After 72 hours of failures alone the webhook is parked.`,
     );
   return ramp === null
     ? nothing

@@ -1,10 +1,12 @@
+import { placesSql } from './places.ts';
+
 /** What an admitted attempt needs. `number` is null when every place of the webhook is taken, or the round was to begin and has; no row at all when the delivery is not open to this round. */
 export interface AdmittedRow {
   number: number | null;
   /** It was asked for as its round's first attempt, and the round has one already. */
   isBegun: boolean;
-  /** For how long the delivery has been due, in milliseconds. */
-  lateMs: number;
+  /** When no place was free, else null: the webhook's places, for how long the oldest attempt has been under way (ms; null when none is), and how many deliveries have been due for longer (100 at most). */
+  queue: { places: number; underWayMs: number | null; ahead: number } | null;
   url: string;
   type: string;
   body: string;
@@ -24,7 +26,7 @@ export interface AdmittedRow {
  */
 export const admitAttemptSql = /* sql */ `
   with target as (
-    select d.organization_id, d.webhook_id, d.event_id, d.attempts, d.sequence, d.next_attempt_at, w.url, w.ramp, e.type, e.body,
+    select d.organization_id, d.webhook_id, d.event_id, d.attempts, d.sequence, d.next_attempt_at, w.url, ${placesSql} as places, e.type, e.body,
       $6 and exists (
         select from delivery_attempt a
         where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.round = $4) as is_begun
@@ -37,7 +39,7 @@ export const admitAttemptSql = /* sql */ `
     select s.id, s.sealed, s.valid_until, s.created_at from webhook_secret s
     where s.organization_id = $1 and s.webhook_id = $2 and (s.valid_until is null or s.valid_until > clock_timestamp())
   ), free as (
-    select p.place from target t, generate_series(1, coalesce(t.ramp, 10)) as p (place)
+    select p.place from target t, generate_series(1, t.places) as p (place)
     where not t.is_begun and not exists (
       select from delivery_attempt a where a.organization_id = $1 and a.webhook_id = $2 and a.place = p.place and a.finished_at is null)
     order by random() limit 1
@@ -52,7 +54,13 @@ export const admitAttemptSql = /* sql */ `
     where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3
   )
   select a.number, t.is_begun as "isBegun", t.url, t.type, t.body, t.sequence::text as sequence,
-    greatest(0, extract(epoch from clock_timestamp() - t.next_attempt_at) * 1000)::double precision as "lateMs",
+    case when a.number is null and not t.is_begun then json_build_object(
+      'places', t.places,
+      'underWayMs', (select extract(epoch from clock_timestamp() - min(u.started_at)) * 1000 from delivery_attempt u
+        where u.organization_id = $1 and u.webhook_id = $2 and u.finished_at is null),
+      'ahead', (select count(*) from (
+        select from delivery r where r.organization_id = $1 and r.webhook_id = $2 and r.state = 'waiting' and r.started and not r.claimed
+          and r.next_attempt_at < t.next_attempt_at limit 100) before)) end as queue,
     (select json_agg(json_build_object('id', s.id, 'sealed', encode(s.sealed, 'base64')) order by s.valid_until desc nulls first, s.created_at desc) from secret s) as secrets
   from target t left join admitted a on true`;
 

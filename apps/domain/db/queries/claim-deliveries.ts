@@ -1,3 +1,5 @@
+import { placesSql } from './places.ts';
+
 /**
  * Claims deliveries whose workflow is to be started, as many as their webhooks have places for, and numbers those that have no number yet.
  *
@@ -26,7 +28,7 @@ export const claimDeliveriesSql = /* sql */ `
       order by d.organization_id, d.webhook_id limit 1
     ) n
   ), hook as (
-    select w.organization_id, w.id, w.ctid as version, w.next_sequence, w.failing_since is not null as slow, coalesce(w.ramp, 10) - t.taken as free
+    select w.organization_id, w.id, w.ctid as version, w.next_sequence, w.failing_since is not null as slow, ${placesSql} - t.taken as free
     from unstarted u
     join webhook w on w.organization_id = u.organization_id and w.id = u.webhook_id
     cross join lateral (
@@ -44,7 +46,7 @@ export const claimDeliveriesSql = /* sql */ `
       order by d.created_at, d.event_id
       limit 1
     ) due
-    where w.state = 'active' and t.taken < coalesce(w.ramp, 10)
+    where w.state = 'active' and t.taken < ${placesSql}
     order by w.id
     limit $1
     for no key update of w skip locked
