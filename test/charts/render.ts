@@ -4,6 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
 import { getTool } from '#test/chart-tools.ts';
 
+/** Looked for as the file is loaded, which no limit of a test's time counts: on a new machine it is built first. */
+const helm = getTool('helm');
+
 /** The chart's folder. */
 export const chart = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../charts/org-api');
 /** The regions that CI renders and installs. */
@@ -81,7 +84,7 @@ function template({ region = 'us', values = {}, release, namespace, args = [], f
   const own = region === null ? [] : ['--values', path.join(chart, 'ci', `${region}-values.yaml`)];
   const name = release ?? region ?? 'us';
   return spawnSync(
-    getTool('helm'),
+    helm,
     ['template', name, from, '--namespace', namespace ?? `org-api-${name}`, ...own, '--values', '-', ...args],
     { input: JSON.stringify(values), encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 },
   );
