@@ -19,8 +19,12 @@ export async function listPods(cluster: Cluster, { name, namespace }: Release, c
 
 /** Pods of all components that are not on their way out. */
 export async function listStaying(cluster: Cluster, release: Release): Promise<Pod[]> {
-  const lists = await Promise.all(components.map((component) => listPods(cluster, release, component)));
-  return lists.flat().filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  return (await Promise.all(components.map((component) => stayingOf(cluster, release, component)))).flat();
+}
+
+async function stayingOf(cluster: Cluster, release: Release, component: string): Promise<Pod[]> {
+  const pods = await listPods(cluster, release, component);
+  return pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
 }
 
 /** `helm upgrade --wait` has returned, so every ready pod must be of the new image: nothing is waited for here. */
@@ -63,7 +67,7 @@ export async function deletePods(cluster: Cluster, release: Release, random: () 
   const left: string[] = [...components];
   while (left.length > 0) {
     const [component = ''] = left.splice(Math.floor(random() * left.length), 1);
-    const pods = await listPods(cluster, release, component);
+    const pods = await stayingOf(cluster, release, component);
     const pod = pods[Math.floor(random() * pods.length)];
     if (pod !== undefined)
       await cluster.kubectl(['delete', 'pod', pod.metadata.name, '-n', release.namespace, '--wait=false']);
@@ -76,11 +80,11 @@ export async function deletePods(cluster: Cluster, release: Release, random: () 
  */
 export async function evictPods(cluster: Cluster, release: Release): Promise<void> {
   for (const component of components)
-    for (const pod of await listPods(cluster, release, component)) await evict(cluster, release, pod.metadata.name);
+    for (const pod of await stayingOf(cluster, release, component)) await evict(cluster, release, pod.metadata.name);
   await waitUntilRolledOut(cluster, release);
 }
 
-/** Asks until the budget allows it; 429 is its answer meanwhile. */
+/** Asks until the budget allows it; 429 is its answer meanwhile. A pod that went by itself since it was listed is out too, as `kubectl drain` sees it. */
 async function evict(cluster: Cluster, { namespace }: Release, pod: string): Promise<void> {
   const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: pod, namespace } };
   for (const giveUpAt = performance.now() + 120_000; ; ) {
@@ -89,6 +93,7 @@ async function evict(cluster: Cluster, { namespace }: Release, pod: string): Pro
       await cluster.kubectl(['create', '--raw', path, '-f', '-'], { input: JSON.stringify(body) });
       return;
     } catch (error) {
+      if (error instanceof CommandFailed && /NotFound/.test(error.stderr)) return;
       const isRefused = error instanceof CommandFailed && /disruption budget|TooManyRequests/i.test(error.stderr);
       if (!isRefused || performance.now() > giveUpAt) throw error;
       await wait(1_000);
