@@ -17,4 +17,4 @@ it('loses nothing and tells nothing while the worker, the relay, Temporal, Postg
   expect(result.figures).toMatchObject({ obligations: 300, delivered: 270, exhausted: 30 });
   expect(result.workflows).toBeGreaterThanOrEqual(300);
   expect(Object.values(result.searched).every((bytes) => bytes > 0)).toBe(true);
-}, 300_000);
+}, 480_000);

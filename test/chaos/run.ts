@@ -67,7 +67,7 @@ async function runOn(
   options: ChaosOptions,
   closers: (() => Promise<void>)[],
 ): Promise<ChaosResult> {
-  const { events, seed, kills: times = 3, settleDeadlineMs = 120_000, report } = options;
+  const { events, seed, kills: times = 3, settleDeadlineMs = 300_000, report } = options;
   const startedAt = performance.now();
   const owner = await openDatabase({ url: servers.ownerUrl, applicationName: 'chaos', poolMax: 4 });
   closers.push(() => owner.close());
