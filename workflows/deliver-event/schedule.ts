@@ -1,3 +1,4 @@
+import type { PlaceQueue } from '#domain/db/queries/attempts.ts';
 import { postDeadlineMs } from './types.ts';
 
 const minuteMs = 60_000;
@@ -26,16 +27,6 @@ export function waitAfterOwnFaultMs(before: number, random: number): number {
 const placeWaitMs = { least: 1_000, most: minuteMs };
 /** A turn of a receiver that hangs: an attempt's time, and a second for what is read and written before and after. */
 const hungTurnMs = postDeadlineMs + 1_000;
-
-/** Who has a webhook's places, and who waits for one. */
-export interface PlaceQueue {
-  /** How many the webhook has. */
-  places: number;
-  /** For how long the oldest of its attempts has been under way, in milliseconds; null when none is. */
-  underWayMs: number | null;
-  /** How many of its deliveries have been due for longer, and wait too. */
-  ahead: number;
-}
 
 /**
  * How long a delivery waits that found no place, in milliseconds: one second while attempts have just begun, which may be over at once; past that the receiver is taken for one that hangs, and this delivery comes when those before

@@ -1,12 +1,22 @@
 import { placesSql } from './places.ts';
 
+/** Who has a webhook's places, and who waits for one. */
+export interface PlaceQueue {
+  /** How many the webhook has. */
+  places: number;
+  /** For how long the oldest of its attempts has been under way, in milliseconds; null when none is. */
+  underWayMs: number | null;
+  /** How many of its deliveries have been due for longer, and wait too; 100 at most. */
+  ahead: number;
+}
+
 /** What an admitted attempt needs. `number` is null when every place of the webhook is taken, or the round was to begin and has; no row at all when the delivery is not open to this round. */
 export interface AdmittedRow {
   number: number | null;
   /** It was asked for as its round's first attempt, and the round has one already. */
   isBegun: boolean;
-  /** When no place was free, else null: the webhook's places, for how long the oldest attempt has been under way (ms; null when none is), and how many deliveries have been due for longer (100 at most). */
-  queue: { places: number; underWayMs: number | null; ahead: number } | null;
+  /** Null unless no place was free. */
+  queue: PlaceQueue | null;
   url: string;
   type: string;
   body: string;
