@@ -24,8 +24,10 @@ export async function listStaying(cluster: Cluster, release: Release): Promise<P
 
 async function stayingOf(cluster: Cluster, release: Release, component: string): Promise<Pod[]> {
   const pods = await listPods(cluster, release, component);
-  return pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  return pods.filter(isStaying);
 }
+
+const isStaying = ({ metadata }: Pod) => metadata.deletionTimestamp === undefined;
 
 /** `helm upgrade --wait` has returned, so every ready pod must be of the new image: nothing is waited for here. */
 export async function assertServes(cluster: Cluster, release: Release, image: Image): Promise<void> {
@@ -39,10 +41,8 @@ export async function assertServes(cluster: Cluster, release: Release, image: Im
   }
 }
 
-/** Ready, and not on its way out. */
-const isReady = ({ metadata, status }: Pod) =>
-  metadata.deletionTimestamp === undefined &&
-  status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True');
+const isReady = (pod: Pod) =>
+  isStaying(pod) && pod.status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
 
 async function waitUntilRolledOut(cluster: Cluster, { name, namespace }: Release): Promise<void> {
   for (const component of components)

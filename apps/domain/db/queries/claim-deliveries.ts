@@ -28,17 +28,18 @@ export const claimDeliveriesSql = /* sql */ `
       order by d.organization_id, d.webhook_id limit 1
     ) n
   ), hook as (
-    select w.organization_id, w.id, w.ctid as version, w.next_sequence, w.failing_since is not null as slow, ${placesSql} - t.taken as free
+    select w.organization_id, w.id, w.ctid as version, w.next_sequence, w.failing_since is not null as slow, places.free
     from unstarted u
     join webhook w on w.organization_id = u.organization_id and w.id = u.webhook_id
     cross join lateral (
-      select (select count(*) from delivery_attempt a where a.organization_id = w.organization_id and a.webhook_id = w.id and a.finished_at is null)
-           + (select count(*) from delivery c where c.organization_id = w.organization_id and c.webhook_id = w.id and c.claimed
+      select ${placesSql}
+           - (select count(*) from delivery_attempt a where a.organization_id = w.organization_id and a.webhook_id = w.id and a.finished_at is null)
+           - (select count(*) from delivery c where c.organization_id = w.organization_id and c.webhook_id = w.id and c.claimed
               and (c.leased_until is null or c.leased_until >= clock_timestamp()))
-           + (select count(*) from (
+           - (select count(*) from (
                select from delivery r where r.organization_id = w.organization_id and r.webhook_id = w.id and r.state = 'waiting' and r.started and not r.claimed
-                 and r.next_attempt_at <= clock_timestamp() limit 10) retry) as taken
-    ) t
+                 and r.next_attempt_at <= clock_timestamp() limit 10) retry) as free
+    ) places
     cross join lateral (
       select d.event_id from delivery d
       where d.organization_id = w.organization_id and d.webhook_id = w.id and d.state = 'waiting' and not d.started
@@ -46,7 +47,7 @@ export const claimDeliveriesSql = /* sql */ `
       order by d.created_at, d.event_id
       limit 1
     ) due
-    where w.state = 'active' and t.taken < ${placesSql}
+    where w.state = 'active' and places.free > 0
     order by w.id
     limit $1
     for no key update of w skip locked
