@@ -1,14 +1,14 @@
 /** The activity log in a real browser: filtered, paged, opened, taken along. Source: issue of the console, point 5. */
 import { readFileSync } from 'node:fs';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, inject, it } from 'vitest';
 import { writeLines } from '../domain/activity/lines.ts';
-import { closeBrowser, expectQuiet, openVisit, ready, screens } from './browser.ts';
+import { closeBrowser, expectQuiet, openVisit, ready } from './browser.ts';
 import { setupConsole } from './setup.ts';
 
 const timeout = 120_000;
 afterAll(closeBrowser);
 
-describe.each(Object.keys(screens) as (keyof typeof screens)[])('on a %s screen', (screen) => {
+describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
   it('a person finds the refused reads of a key, opens one, and takes them along as CSV', { timeout }, async () => {
     const t = await setupConsole();
     const ada = await t.enrol({ name: 'Ada Rivers' });

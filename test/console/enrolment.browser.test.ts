@@ -1,12 +1,12 @@
 /** Enrolling and signing in as a person does it, in a real browser. Source: issue of the console, point 1. */
-import { afterAll, describe, expect, it } from 'vitest';
-import { addAuthenticator, closeBrowser, expectQuiet, openVisit, picture, ready, screens } from './browser.ts';
+import { afterAll, describe, expect, inject, it } from 'vitest';
+import { addAuthenticator, closeBrowser, expectQuiet, openVisit, picture, ready } from './browser.ts';
 import { codeAt, goodPassword, setupConsole } from './setup.ts';
 
 const timeout = 120_000;
 afterAll(closeBrowser);
 
-describe.each(Object.keys(screens) as (keyof typeof screens)[])('on a %s screen', (screen) => {
+describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
   it('a person enrols with an authenticator app, keeps recovery codes, signs out, and signs in again with a code', {
     timeout,
   }, async () => {

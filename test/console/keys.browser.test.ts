@@ -1,9 +1,9 @@
 /** The life of a key as people live it, in a real browser. Source: issue of the console, point 2 and "how it will be judged". */
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, inject, it } from 'vitest';
 import { listKeys } from '#domain/keys/list.ts';
 import { startTestApi } from '#test/setup.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
-import { closeBrowser, expectQuiet, openVisit, ready, screens, violations } from './browser.ts';
+import { closeBrowser, expectQuiet, openVisit, ready, violations } from './browser.ts';
 import { setupConsole } from './setup.ts';
 
 const timeout = 120_000;
@@ -24,7 +24,7 @@ async function callAs(curlLine: string): Promise<Response> {
   return fetch(url, { headers: { [name]: value } });
 }
 
-describe.each(Object.keys(screens) as (keyof typeof screens)[])('on a %s screen', (screen) => {
+describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
   it('an owner makes a key, copies the ready line, reads with it, and revokes it while a reader runs', {
     timeout,
   }, async () => {

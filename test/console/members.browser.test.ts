@@ -1,8 +1,8 @@
 /** Members, roles and keys that rest on them, as people do it in a real browser. Source: issue of the console, points 2 and 4. */
 import type { Page } from 'playwright-core';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, inject, it } from 'vitest';
 import { startTestApi } from '#test/setup.ts';
-import { closeBrowser, expectQuiet, openVisit, picture, screens } from './browser.ts';
+import { closeBrowser, expectQuiet, openVisit, picture } from './browser.ts';
 import { codeAt, goodPassword, setupConsole } from './setup.ts';
 
 const timeout = 180_000;
@@ -22,7 +22,7 @@ async function enrolWithApp(page: Page, link: string, now: () => Date): Promise<
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
 }
 
-describe.each(Object.keys(screens) as (keyof typeof screens)[])('on a %s screen', (screen) => {
+describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
   it('an owner invites somebody, who enrols, may do what their role says and nothing else, and gets another role', {
     timeout,
   }, async () => {

@@ -7,7 +7,7 @@ import { afterAll, describe, expect, inject, it } from 'vitest';
 import { verifyDelivery } from '#domain/webhooks/verify.ts';
 import { type Received, startReceiver } from '#test/receiver.ts';
 import { startTestWorker, testNamespace } from '#test/worker.ts';
-import { closeBrowser, expectQuiet, openVisit, picture, ready, screens, violations } from './browser.ts';
+import { closeBrowser, expectQuiet, openVisit, picture, ready, type screens, violations } from './browser.ts';
 import { setupConsole } from './setup.ts';
 import { hostileAnswer } from './webhook-stories.ts';
 
@@ -58,7 +58,7 @@ const shownSecret = async (page: Page): Promise<string> =>
 /** A link that looks like a button. */
 const pressed = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).first();
 
-describe.each(Object.keys(screens) as (keyof typeof screens)[])('on a %s screen', (screen) => {
+describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
   it('a webhook is made, tried out and proven to verify; an event is watched through a failure until it arrives, and sent again', {
     timeout,
   }, async () => {

@@ -44,6 +44,8 @@ declare module 'vitest' {
     temporalAddress: string;
     /** A namespace for each of Vitest's processes, by its `VITEST_POOL_ID`: in a shared one, the workers of two files would take each other's tasks. */
     temporalNamespaces: string[];
+    /** The screens that the console's journeys are made on in this run. */
+    journeyScreens: ('wide' | 'phone')[];
     /** URL of the run's Redis. Test files share it, so they use keys of their own. */
     redisUrl: string;
   }

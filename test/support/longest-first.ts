@@ -16,11 +16,8 @@ const longest = [
   'e2e/timing',
   'api/openapi/schemathesis',
   'charts/alerts',
-  'worker/versions',
   'worker/fairness',
-  'e2e/redelivery-lost',
   'console/first-five-minutes.browser',
-  'image/application',
 ];
 
 const rankOf = ({ moduleId }: TestSpecification): number => {
