@@ -219,7 +219,7 @@ async function uninstall(
   report: (line: string) => void,
 ): Promise<string[]> {
   const problems: string[] = [];
-  for (const { release } of installed) {
+  const uninstallOne = async ({ release }: Operated) => {
     await release.uninstall();
     const kinds = 'all,configmap,secret,serviceaccount,networkpolicy,poddisruptionbudget,ingress,job';
     const list = () =>
@@ -237,6 +237,7 @@ async function uninstall(
       await wait(1_000);
     if (left.trim() !== '') problems.push(`helm uninstall left ${left.trim().split('\n').join(', ')}`);
     report(`${release.name}: uninstalled`);
-  }
+  };
+  await Promise.all(installed.map(uninstallOne));
   return problems;
 }
