@@ -1,6 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { scopes } from '#domain/contract/scopes.ts';
-import { stackPlace } from '#test/stack.ts';
+import { readStatuses, stackPlace } from '#test/stack.ts';
 import { endpoints } from '../../apps/api/endpoints/index.ts';
 import { readPaths } from '../../apps/dev/summary.ts';
 
@@ -21,7 +20,7 @@ describe('npm start', () => {
       const [us] = regions as [(typeof regions)[number]];
       expect(us.organizations.length).toBeGreaterThan(0);
       for (const { id, sampleKey } of us.organizations)
-        expect(await statuses(us.api, id, sampleKey)).toEqual(readPaths.map(() => 200));
+        expect(await readStatuses(us.api, id, sampleKey)).toEqual(readPaths.map(() => 200));
       expect(first.output.text).toContain(
         `curl -H 'Authorization: Bearer ${us.organizations[0]?.sampleKey}' ${us.api}/v1/orgs/`,
       );
@@ -49,43 +48,8 @@ describe('npm start', () => {
       expect(place.stack().regions[0]?.organizations).toEqual(us.organizations);
       const { api } = place.stack().regions[0] as (typeof regions)[number];
       const [{ id, sampleKey }] = us.organizations as [(typeof us.organizations)[number]];
-      expect(await statuses(api, id, sampleKey)).toEqual(readPaths.map(() => 200));
+      expect(await readStatuses(api, id, sampleKey)).toEqual(readPaths.map(() => 200));
       expect(await third.stop('SIGTERM')).toBe(0);
-    },
-    timeout,
-  );
-
-  it(
-    'brings up two regions beside another stack; a key of one region is told where it belongs; dev:key makes and revokes keys',
-    async () => {
-      const [place, neighbour] = [await stackPlace(), await stackPlace()];
-      await neighbour.start('--no-samples');
-      await place.start('--regions', 'us,ca');
-      expect(neighbour.stack().regions[0]?.organizations).toEqual([]);
-      const { regions } = place.stack();
-      const [us, ca] = regions as [(typeof regions)[number], (typeof regions)[number]];
-      const [org] = us.organizations as [(typeof us.organizations)[number]];
-
-      const lost = await fetch(`${ca.api}/v1/orgs/${org.id}`, {
-        headers: { authorization: `Bearer ${org.sampleKey}` },
-      });
-      expect(lost.status).toBe(401);
-      expect(await lost.json()).toEqual({
-        error: 'invalid_api_key',
-        message: `This API key is for United States; send it to ${us.api}.`,
-      });
-
-      const make = ['--region', 'us', '--org', org.id, '--maker', org.ownerUserId, '--scopes'];
-      const made = await place.command('apps/dev/key.ts', ...make, 'org.read');
-      expect(made.code).toBe(0);
-      const key = made.stdout.trim();
-      expect((await statuses(us.api, org.id, key)).filter((status) => status === 200)).toHaveLength(1);
-      expect(await place.command('apps/dev/key.ts', '--region', 'us', '--revoke', key)).toMatchObject({ code: 0 });
-      expect(await statuses(us.api, org.id, key)).toEqual(readPaths.map(() => 401));
-      expect(await place.command('apps/dev/key.ts', ...make, 'org.nothing')).toMatchObject({
-        code: 1,
-        stderr: expect.stringContaining(scopes[0]),
-      });
     },
     timeout,
   );
@@ -115,12 +79,4 @@ async function deliveredTypes(receiver: string): Promise<string[]> {
     deliveries: { type: string; verified: boolean }[];
   };
   return deliveries.filter(({ verified }) => verified).map(({ type }) => type);
-}
-
-/** The statuses of the nine reads, in order. */
-async function statuses(api: string, orgId: string, key: string): Promise<number[]> {
-  const answers = await Promise.all(
-    readPaths.map((path) => fetch(`${api}/v1/orgs/${orgId}${path}`, { headers: { authorization: `Bearer ${key}` } })),
-  );
-  return answers.map(({ status }) => status);
 }

@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
 import { userCache } from '../../apps/dev/servers/cache-folder.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
+import { readPaths } from '../../apps/dev/summary.ts';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const run = promisify(execFile);
@@ -87,4 +88,12 @@ function stopped(child: ChildProcess, signal: NodeJS.Signals): Promise<number | 
   const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
   child.kill(signal);
   return ended;
+}
+
+/** The statuses of the nine reads of an organization by a key, in order. */
+export async function readStatuses(api: string, orgId: string, key: string): Promise<number[]> {
+  const answers = await Promise.all(
+    readPaths.map((path) => fetch(`${api}/v1/orgs/${orgId}${path}`, { headers: { authorization: `Bearer ${key}` } })),
+  );
+  return answers.map(({ status }) => status);
 }
