@@ -70,8 +70,8 @@ describe('eight processes at once on one key', () => {
   }, 30_000);
 
   it('never get a call more than the limit in any trailing window by the clock of Redis, over many windows', async () => {
-    const [limit, windowUs] = [120, 400_000];
-    const work = hammered('windows:', limit, windowUs / 1_000_000, 4_000);
+    const [limit, windowUs] = [120, 1_500_000]; // far longer than a busy machine holds up the looks
+    const work = hammered('windows:', limit, windowUs / 1_000_000, 6_000);
     const times = await admittedTimes('windows:key', 40, work);
     const counts = await work;
     expect(counts.byPod).toBe(0);
