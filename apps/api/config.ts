@@ -17,7 +17,7 @@ import {
 import { defaultBaseUrls } from './openapi/base-urls.ts';
 
 /** The read API's settings. README lists each with its unit and default. */
-const Settings = z.object({
+export const Settings = z.object({
   REGION: region.describe('us or ca'),
   API_DATABASE_URL: databaseUrl.describe('the PostgreSQL URL of the API’s own login'),
   REDIS_URL: redisUrl.optional(),

@@ -31,7 +31,7 @@ const origin = z.string().transform((text, context): URL => {
 });
 
 /** The console's settings. README lists each with its unit and default. */
-const Settings = z.object({
+export const Settings = z.object({
   REGION: region.describe('us or ca'),
   CONSOLE_DATABASE_URL: databaseUrl.describe('the PostgreSQL URL of the console’s own login'),
   CONSOLE_URL: origin.describe('the address that people open, for example https://console.example.com'),

@@ -1,8 +1,13 @@
 import path from 'node:path';
 import type { Region } from '#domain/contract/regions.ts';
 import { migrate } from '#domain/db/migrate.ts';
+import { Settings as ApiSettings } from '../api/config.ts';
+import { Settings as ConsoleSettings } from '../console/config.ts';
+import { Settings as ReceiverSettings } from '../receiver/config.ts';
+import { Settings as WorkerSettings } from '../worker/config.ts';
 import { type AppProcess, answersOk, startApp } from './app-process.ts';
 import { getRegionDatabase, loginUrls } from './databases.ts';
+import { passedSettings } from './passed-settings.ts';
 import { workflowBundle } from './prebuilt.ts';
 import { ensureSampleKeys } from './sample-keys.ts';
 import { makeOwnerLink, type SampleOwner } from './sample-owner.ts';
@@ -84,6 +89,7 @@ export async function startRegion(options: RegionOptions): Promise<StartedRegion
     name: 'receiver',
     folder: path.join(folder, 'receiver'),
     env: {
+      ...passedSettings(ReceiverSettings),
       REGION: region,
       RECEIVER_PORT: String(ports.receiver),
       RECEIVER_SECRETS: JSON.stringify(
@@ -96,17 +102,20 @@ export async function startRegion(options: RegionOptions): Promise<StartedRegion
   report(`${region}: the sample receiver shows what comes at ${receiver}`);
 
   const common = { REGION: region, HOST: '127.0.0.1' };
+  // The sample receiver stays reachable whatever the caller allows.
+  const allowed = [stackAllow, process.env.WEBHOOK_ALLOW].filter(Boolean).join(',');
   const workerUrl = `http://127.0.0.1:${ports.workerMetrics}`;
   const worker = await startApp({
     name: 'worker',
     folder: path.join(folder, 'worker'),
     env: {
+      ...passedSettings(WorkerSettings),
       ...common,
       WORKER_DATABASE_URL: urls.worker,
       TEMPORAL_ADDRESS: temporal.address,
       TEMPORAL_NAMESPACE: temporalNamespaceOf(region),
       WEBHOOK_SECRET_KEYS: secrets.webhookSecretKeys,
-      WEBHOOK_ALLOW: stackAllow,
+      WEBHOOK_ALLOW: allowed,
       WORKFLOW_BUNDLE: workflowBundle,
       METRICS_PORT: String(ports.workerMetrics),
     },
@@ -120,14 +129,14 @@ export async function startRegion(options: RegionOptions): Promise<StartedRegion
     name: 'api',
     folder: path.join(folder, 'api'),
     env: {
-      ...{
-        ...common,
-        ...options.baseUrls,
-        PORT: String(ports.api),
-        METRICS_PORT: String(ports.metrics),
-        API_DATABASE_URL: urls.api,
-      },
-      ...{ KEY_PEPPERS: secrets.keyPeppers, KEY_TAG_SECRETS: secrets.keyTagSecrets },
+      ...passedSettings(ApiSettings),
+      ...common,
+      ...options.baseUrls,
+      PORT: String(ports.api),
+      METRICS_PORT: String(ports.metrics),
+      API_DATABASE_URL: urls.api,
+      KEY_PEPPERS: secrets.keyPeppers,
+      KEY_TAG_SECRETS: secrets.keyTagSecrets,
       ...(redisUrl === null ? {} : { REDIS_URL: redisUrl }),
     },
     isReady: () => answersOk(`${api}/readyz`),
@@ -141,12 +150,19 @@ export async function startRegion(options: RegionOptions): Promise<StartedRegion
     name: 'console',
     folder: path.join(folder, 'console'),
     env: {
+      ...passedSettings(ConsoleSettings),
       ...common,
-      ...{ CONSOLE_DATABASE_URL: urls.console, CONSOLE_URL: consoleUrl, API_URL: api },
-      ...{ PORT: String(ports.console), METRICS_PORT: String(ports.consoleMetrics) },
-      ...{ KEY_PEPPERS: secrets.keyPeppers, KEY_TAG_SECRETS: secrets.keyTagSecrets },
-      ...{ WEBHOOK_SECRET_KEYS: secrets.webhookSecretKeys, WEBHOOK_ALLOW: stackAllow },
-      ...{ TEMPORAL_ADDRESS: temporal.address, TEMPORAL_NAMESPACE: temporalNamespaceOf(region) },
+      CONSOLE_DATABASE_URL: urls.console,
+      CONSOLE_URL: consoleUrl,
+      API_URL: api,
+      PORT: String(ports.console),
+      METRICS_PORT: String(ports.consoleMetrics),
+      KEY_PEPPERS: secrets.keyPeppers,
+      KEY_TAG_SECRETS: secrets.keyTagSecrets,
+      WEBHOOK_SECRET_KEYS: secrets.webhookSecretKeys,
+      WEBHOOK_ALLOW: allowed,
+      TEMPORAL_ADDRESS: temporal.address,
+      TEMPORAL_NAMESPACE: temporalNamespaceOf(region),
     },
     isReady: () => answersOk(`http://127.0.0.1:${ports.console}/readyz`),
   });

@@ -9,7 +9,7 @@ export const Secrets = z.record(
   z.array(z.string().refine(isSecret, 'a secret is whsec_ and 32 base64 characters')).max(10),
 );
 
-const Settings = z.object({
+export const Settings = z.object({
   REGION: region.default('us'),
   RECEIVER_HOST: z.string().default('127.0.0.1'),
   RECEIVER_PORT: port.default(8090),

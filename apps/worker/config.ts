@@ -27,7 +27,7 @@ const buildId = z
  * The worker's settings. README lists each with its unit and default. The 10 s of an attempt are the contract's with receivers and no setting; after how long an attempt counts as
  * abandoned (45 s) follows from them.
  */
-const Settings = z.object({
+export const Settings = z.object({
   REGION: region.describe('us or ca'),
   WORKER_DATABASE_URL: databaseUrl.describe('the PostgreSQL URL of the worker’s own login'),
   TEMPORAL_ADDRESS: temporalAddress.describe('host:port of Temporal'),

@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
-import { readStatuses, stackPlace } from '#test/stack.ts';
+import { readStatuses, type StackPlace, stackPlace } from '#test/stack.ts';
 import { endpoints } from '../../apps/api/endpoints/index.ts';
+import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { readPaths } from '../../apps/dev/summary.ts';
 
 const timeout = 180_000;
@@ -13,7 +14,7 @@ describe('npm start', () => {
   it(
     'serves sample organizations, lists them in stack.json, stops cleanly, and goes on with the same data and keys, after a kill as well; a second one on its state is refused',
     async () => {
-      const place = await stackPlace();
+      const place = await stackPlace({ DELIVERY_SCHEDULE: '10ms' });
       const first = await place.start();
       const { regions } = place.stack();
       expect(regions.map(({ region }) => region)).toEqual(['us']);
@@ -34,6 +35,7 @@ describe('npm start', () => {
         const { stdout } = await place.command('apps/orgctl/main.ts', 'ledger', '--region', 'us', '--json');
         expect(JSON.parse(stdout)).toMatchObject({ waiting: 0, difference: 0, overdue: 0 });
       }, 20_000);
+      expect(await attemptsAtDeadReceiver(place, us.organizations[0]?.id ?? '')).toBe(2);
       expect(await first.stop('SIGINT')).toBe(0);
       await expect(fetch(`${us.api}/livez`)).rejects.toThrow();
 
@@ -72,6 +74,29 @@ describe('npm start', () => {
     expect(key).toMatchObject({ code: 1, stderr: expect.stringContaining('run npm start') });
   });
 });
+
+/** Attempts after which a delivery to a port that nothing listens on has failed: one more than the schedule has waits. */
+async function attemptsAtDeadReceiver(place: StackPlace, organizationId: string): Promise<number> {
+  const orgctl = async (...args: string[]) => {
+    const { stdout, stderr } = await place.command('apps/orgctl/main.ts', ...args, '--region', 'us', '--json');
+    return JSON.parse(stdout || stderr);
+  };
+  const url = `http://127.0.0.1:${await getFreePort()}/`;
+  const { id } = await orgctl('webhook', 'create', '--org', organizationId, '--url', url, '--types', 'seat.given');
+  const caused = await place.command(
+    'apps/receiver/listen/main.ts',
+    '--trigger',
+    'seat.given',
+    '--org',
+    organizationId,
+  );
+  expect(caused).toMatchObject({ code: 0 });
+  const failed = async () => orgctl('delivery', 'list', '--webhook', id, '--state', 'exhausted');
+  await vi.waitFor(async () => expect(await failed()).toHaveLength(1), 30_000);
+  const [{ eventId }] = await failed();
+  const { attempts } = await orgctl('delivery', 'show', '--webhook', id, '--event', eventId);
+  return attempts.length;
+}
 
 /** What the sample receiver has got and verified. */
 async function deliveredTypes(receiver: string): Promise<string[]> {

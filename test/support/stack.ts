@@ -25,8 +25,8 @@ export interface StackFile {
   }[];
 }
 
-/** A place for a development stack: its own state folder and ports, gone when the test ends. */
-export async function stackPlace() {
+/** A place for a development stack: its own state folder and ports, gone when the test ends. `settings` are what its user has set. */
+export async function stackPlace(settings: Record<string, string> = {}) {
   const folder = mkdtempSync(path.join(tmpdir(), 'org-api-stack-'));
   chmodSync(folder, 0o711);
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -38,6 +38,7 @@ export async function stackPlace() {
     XDG_CACHE_HOME: userCache(),
     ORG_API_STATE: path.join(folder, 'state'),
     ORG_API_PORT: String(await getFreePort()),
+    ...settings,
   };
 
   return {
@@ -71,6 +72,8 @@ export async function stackPlace() {
     },
   };
 }
+
+export type StackPlace = Awaited<ReturnType<typeof stackPlace>>;
 
 function collect(child: ChildProcess): { text: string } {
   const output = { text: '' };
