@@ -1,26 +1,56 @@
 /**
- * `npm test`: everything that fits into what every change must pass, against real servers that test/support/global-setup.ts brings up once.
+ * Three projects share the servers that test/support/global-setup.ts brings up once per run:
  *
- * Decision (2026-11-22): a process runs one file after another, so that modules are loaded once and not 188 times: a third of the processor time of 60 files. A file puts back what it changes
- * of its process; what ends a process, or changes how it starts, is tested in a child. The aliases `#domain/*` and `#test/*` come from package.json, which Vite reads itself.
+ * - `quick` (`npm test`): everything that takes seconds.
+ * - `system` (`npm run test:system`): whole processes, real browsers, faults, TLS, receivers in other languages. `.ci/run` runs both.
+ * - `long` (`npm run test:long`): minutes by size, and the console's journeys on a phone. Run it before a release.
+ *
+ * A file's suffix says which project it belongs to. One process runs many files, so that modules load once: 188 files that loaded them one by one took
+ * a third more processor time. A file restores what it changes in its process; what ends a process, or changes how it starts, is tested in a child.
  */
-import { defineConfig } from 'vitest/config';
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { compiledCode } from './apps/dev/prebuilt.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 import { poolSize } from './test/support/pools.ts';
 
+const shared: TestProjectInlineConfiguration['test'] = {
+  globalSetup: ['test/support/global-setup.ts'],
+  pool: 'forks',
+  isolate: false,
+  env: compiledCode,
+  testTimeout: 30_000,
+  hookTimeout: 60_000,
+};
+const journeys = 'test/console/{activity,enrolment,keys,members,webhooks}.browser.test.ts';
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    exclude: ['test/bench/**', 'test/**/*.long.test.ts'],
-    globalSetup: ['test/support/global-setup.ts'],
-    provide: { journeyScreens: ['wide'] },
-    pool: 'forks',
-    isolate: false,
-    env: compiledCode,
     maxWorkers: poolSize,
     sequence: { sequencer: LongestFirst },
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    projects: [
+      {
+        test: {
+          ...shared,
+          name: 'quick',
+          include: ['test/!(bench)/**/!(*.system|*.browser|*.long).test.ts'],
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'system',
+          include: ['test/**/*.{system,browser}.test.ts'],
+          provide: { journeyScreens: ['wide'] },
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'long',
+          include: ['test/**/*.long.test.ts', journeys],
+          provide: { journeyScreens: ['phone'] },
+        },
+      },
+    ],
   },
 });

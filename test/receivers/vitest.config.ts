@@ -1,5 +1,5 @@
 /**
- * `npm run test:receivers`: the receivers in all five languages. Java and Rust are apart from `npm test`, because their tools are rarely there and slow to build.
+ * `npm run test:receivers`: the receivers in all five languages. Java and Rust are apart from `npm run test:system`, because their tools are rarely there and slow to build.
  * The servers are those of `npm test`: what is verified was sent by a worker.
  */
 import { defineConfig } from 'vitest/config';
@@ -7,7 +7,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     root: import.meta.dirname,
-    include: ['*.test.ts', '*.built.ts'],
+    include: ['*.system.test.ts', '*.built.ts'],
     globalSetup: ['../support/global-setup.ts'],
     pool: 'forks',
     maxWorkers: 2,

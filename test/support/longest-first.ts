@@ -5,18 +5,18 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * machine it goes by their size. A file that is missing here loses nothing but that. Figures of 2026-11-22 are in test/README.md.
  */
 const longest = [
-  'chaos/nothing-is-lost',
-  'dev/npm-start',
-  'receivers/go',
-  'charts/pod-security',
+  'chaos/nothing-is-lost.system',
+  'dev/npm-start.system',
+  'receivers/go.system',
+  'charts/pod-security.system',
   'console/webhooks.browser',
-  'orgctl/redelivery',
-  'orgctl/orgctl',
-  'worker/local-attempts',
-  'e2e/timing',
-  'api/openapi/schemathesis',
-  'charts/alerts',
-  'worker/fairness',
+  'orgctl/redelivery.system',
+  'orgctl/orgctl.system',
+  'worker/local-attempts.system',
+  'e2e/timing.system',
+  'api/openapi/schemathesis.system',
+  'charts/alerts.system',
+  'worker/fairness.system',
   'console/first-five-minutes.browser',
 ];
 
