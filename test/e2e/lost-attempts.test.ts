@@ -156,7 +156,7 @@ describe('a delivery that finds no free place', () => {
       expect(open.rowCount).toBe(10);
     });
     const waitAfter = async (seconds: number) => {
-      await pool.query('update delivery_attempt set started_at = clock_timestamp() - make_interval(secs => $1)', [
+      await pool.query('update concurrency_slot set started_at = clock_timestamp() - make_interval(secs => $1)', [
         seconds,
       ]);
       const result = await activities.attemptDelivery(input);

@@ -221,8 +221,8 @@ export function createFactories(database: Database) {
         const { status = null, startedAt = createdAt, finishedAt = startedAt, isLast = false } = attempt;
         const { cause = status !== null && status < 300 ? 'accepted' : 'status' } = attempt;
         await query(
-          `insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, place, signed_with, started_at, finished_at, status, cause)
-           values ($1, $2, $3, $4, $5, $6, 1, '{}', $7, $8, $9, $10)`,
+          `insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at, finished_at, status, cause)
+           values ($1, $2, $3, $4, $5, $6, '{}', $7, $8, $9, $10)`,
           [
             ...[orgId, webhookId, eventId, index + 1, round, isLast, startedAt, finishedAt],
             ...[status, finishedAt === null ? null : cause],

@@ -162,8 +162,8 @@ describe('the maintenance loop', () => {
          insert into delivery (organization_id, webhook_id, event_id, state, attempts, created_at, settled_at) select $1, $2, id, 'delivered', 1, created_at, created_at from e
          returning event_id, created_at
        )
-       insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, place, signed_with, started_at, finished_at, status, cause)
-       select $1, $2, event_id, 1, 1, false, 1, '{}', created_at, created_at, 204, 'accepted' from d`,
+       insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at, finished_at, status, cause)
+       select $1, $2, event_id, 1, 1, false, '{}', created_at, created_at, 204, 'accepted' from d`,
       [webhook.orgId, webhook.id, count],
     );
     const parked = await make.delivery({

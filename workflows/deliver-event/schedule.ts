@@ -1,4 +1,4 @@
-import type { PlaceQueue } from '#domain/db/queries/attempts.ts';
+import type { SlotQueue } from '#domain/db/queries/attempts.ts';
 import { postDeadlineMs } from './types.ts';
 
 const minuteMs = 60_000;
@@ -33,11 +33,11 @@ const hungTurnMs = postDeadlineMs + 1_000;
  * it have had their turns; a minute at most. Asking costs Temporal as much as an attempt does, and 20 that asked every second took a third of a core. Places are kept meanwhile: nothing new is started for the webhook.
  * `queue` is null when it is not known.
  */
-export function waitForPlaceMs(queue: PlaceQueue | null): number {
+export function waitForPlaceMs(queue: SlotQueue | null): number {
   const { least, most } = placeWaitMs;
   const underWayMs = queue?.underWayMs ?? 0;
   if (queue === null || underWayMs < least) return least;
-  const turns = 1 + Math.floor(queue.ahead / queue.places);
+  const turns = 1 + Math.floor(queue.ahead / queue.slots);
   return Math.round(Math.min(Math.max(turns * hungTurnMs - underWayMs, least), most));
 }
 

@@ -141,8 +141,8 @@ async function fillDeliveries(
        insert into delivery (organization_id, webhook_id, event_id, state, attempts, sequence, created_at, settled_at, started)
        select $1::uuid, $2::uuid, id, case when n % 100 = 1 then 'exhausted' else 'delivered' end, 1, n, at, at + interval '1 second', true from made
      )
-     insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, place, signed_with, started_at, finished_at, status, cause)
-     select $1::uuid, $2::uuid, id, 1, 1, n % 100 = 1, 1, '{}', at, at + interval '200 milliseconds', case when n % 100 = 1 then 500 else 200 end, case when n % 100 = 1 then 'status' else 'accepted' end
+     insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at, finished_at, status, cause)
+     select $1::uuid, $2::uuid, id, 1, 1, n % 100 = 1, '{}', at, at + interval '200 milliseconds', case when n % 100 = 1 then 500 else 200 end, case when n % 100 = 1 then 'status' else 'accepted' end
      from made`,
     [organizationId, webhookId, deliveries],
   );

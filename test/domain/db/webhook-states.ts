@@ -7,9 +7,12 @@ const delivery = `${webhook};
   insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at)
     select '$org', id, '${eventId}', 'waiting', now(), now() from webhook`;
 
-const attempt = (number: number, place: number) => `
-  insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, place, signed_with, started_at)
-    select '$org', id, '${eventId}', ${number}, 1, false, ${place}, '{}', now() from webhook`;
+const attempt = (number: number) => `
+  insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at)
+    select '$org', id, '${eventId}', ${number}, 1, false, '{}', now() from webhook`;
+const slot = (number: number) => `
+  insert into concurrency_slot (organization_id, webhook_id, slot, event_id, number, started_at)
+    select '$org', id, ${number}, '${eventId}', 1, now() from webhook`;
 
 export const wrongWebhookStates: [state: string, constraint: string, statement: string][] = [
   [
@@ -69,21 +72,18 @@ export const wrongWebhookStates: [state: string, constraint: string, statement: 
     'delivery_rolled_up_is_settled',
     `${delivery}; update delivery set rolled_up = true`,
   ],
-  ['an attempt before the first', 'delivery_attempt_number_positive', `${delivery}; ${attempt(0, 1)}`],
-  ['an attempt in an eleventh place', 'delivery_attempt_place_of_10', `${delivery}; ${attempt(1, 11)}`],
-  [
-    'two attempts of a delivery at once',
-    'delivery_attempt_one_open',
-    `${delivery}; ${attempt(1, 1)}; ${attempt(2, 2)}`,
-  ],
+  ['an attempt before the first', 'delivery_attempt_number_positive', `${delivery}; ${attempt(0)}`],
+  ['an attempt in an eleventh concurrency slot', 'concurrency_slot_of_10', `${webhook}; ${slot(11)}`],
+  ['two attempts in one concurrency slot', 'concurrency_slot_pkey', `${webhook}; ${slot(1)}; ${slot(1)}`],
+  ['two attempts of a delivery at once', 'delivery_attempt_one_open', `${delivery}; ${attempt(1)}; ${attempt(2)}`],
   [
     'an attempt that ended for no reason',
     'delivery_attempt_finished_has_cause',
-    `${delivery}; ${attempt(1, 1)}; update delivery_attempt set finished_at = now()`,
+    `${delivery}; ${attempt(1)}; update delivery_attempt set finished_at = now()`,
   ],
   [
     'more than 16 KiB of an answer',
     'delivery_attempt_answer_size',
-    `${delivery}; ${attempt(1, 1)}; update delivery_attempt set answer = decode(repeat('00', 16385), 'hex')`,
+    `${delivery}; ${attempt(1)}; update delivery_attempt set answer = decode(repeat('00', 16385), 'hex')`,
   ],
 ];

@@ -60,9 +60,7 @@ async function setupAttempts(events: number, ramp: number | null = null) {
     },
     beginRound: (round: number) => worker.query(beginRoundSql, [orgId, webhookId, eventId, round]),
     async underWay() {
-      const found = await world.pool.query(
-        'select count(*)::int as count from delivery_attempt where finished_at is null',
-      );
+      const found = await world.pool.query('select count(*)::int as count from concurrency_slot');
       return (found.rows[0] as { count: number }).count;
     },
     async delivery() {
@@ -100,9 +98,10 @@ describe('admitting an attempt', () => {
 
     expect(tried.filter((admitted) => typeof admitted?.number === 'number')).toHaveLength(10);
     const { rows } = await pool.query(
-      'select count(*)::int as open, count(distinct place)::int as places, count(distinct event_id)::int as deliveries from delivery_attempt where finished_at is null',
+      `select count(*)::int as open, count(distinct slot)::int as slots, count(distinct event_id)::int as deliveries
+       from delivery_attempt join concurrency_slot using (organization_id, webhook_id, event_id, number) where finished_at is null`,
     );
-    expect(rows).toEqual([{ open: 10, places: 10, deliveries: 10 }]);
+    expect(rows).toEqual([{ open: 10, slots: 10, deliveries: 10 }]);
   });
 
   it('has the row before anything is sent, counts it, and gives what is to be sent', async () => {
@@ -167,13 +166,13 @@ describe('admitting an attempt', () => {
     const [first = '', second = '', third = '', fourth = '', fifth = ''] = eventIds;
     expect(await admit(first)).toMatchObject({ number: 1, queue: null });
     await admit(second);
-    await pool.query(`update delivery_attempt set started_at = now() - interval '4 seconds' where event_id = $1`, [
+    await pool.query(`update concurrency_slot set started_at = now() - interval '4 seconds' where event_id = $1`, [
       first,
     ]);
 
     const queues = [];
     for (const event of [third, fourth, fifth]) queues.push((await admit(event))?.queue);
-    expect(queues).toMatchObject([0, 1, 2].map((ahead) => ({ places: 2, ahead })));
+    expect(queues).toMatchObject([0, 1, 2].map((ahead) => ({ slots: 2, ahead })));
     expect(queues[0]?.underWayMs).toBeGreaterThanOrEqual(4_000);
     expect(queues[0]?.underWayMs).toBeLessThan(10_000);
   });
@@ -288,10 +287,12 @@ describe('recording how an attempt ended', () => {
 });
 
 describe('an attempt whose worker died', () => {
-  it('is closed as lost and frees its place, and the schedule goes on', async () => {
-    const { admit, recordLost, delivery, pool } = await setupAttempts(1);
+  it('is closed as lost and releases its concurrency slot, and the schedule goes on', async () => {
+    const { admit, recordLost, delivery, pool, underWay } = await setupAttempts(1);
     await admit();
+    expect(await underWay()).toBe(1);
     expect(await recordLost(1, 'waiting')).toMatchObject({ closed: true, open: true });
+    expect(await underWay()).toBe(0);
 
     expect(await delivery()).toMatchObject({ state: 'waiting' });
     expect(await admit(undefined, 1, true)).toMatchObject({ number: 2 });
@@ -323,11 +324,12 @@ describe('an attempt whose worker died', () => {
     expect(await delivery()).toMatchObject({ state: 'delivered' });
   });
 
-  it('is closed by anybody when nobody looks after it', async () => {
-    const { admit, pool, worker } = await setupAttempts(2);
+  it('is closed by any worker, its concurrency slot with it, when the one that made it is gone', async () => {
+    const { admit, pool, worker, underWay } = await setupAttempts(2);
     await admit();
     expect((await worker.query(closeAbandonedAttemptsSql, [45])).rowCount).toBe(0);
     await pool.query(`update delivery_attempt set started_at = now() - interval '46 seconds'`);
     expect((await worker.query(closeAbandonedAttemptsSql, [45])).rowCount).toBe(1);
+    expect(await underWay()).toBe(0);
   });
 });

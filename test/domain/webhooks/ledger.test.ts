@@ -200,6 +200,7 @@ describe('what is late', () => {
         await pool.query(
           `update delivery_attempt set finished_at = now(), cause = 'timeout' where finished_at is null`,
         );
+        await pool.query('delete from concurrency_slot');
         await pool.query('update webhook set failing_since = coalesce(failing_since, now())');
       },
     };
@@ -217,6 +218,7 @@ describe('what is late', () => {
   it('is not stuck either behind a receiver that is slow and accepts, nor behind the one place of a webhook that was just resumed', async () => {
     const t = await setupHanging();
     await t.pool.query(`update delivery_attempt set finished_at = now(), status = 204, cause = 'accepted'`);
+    await t.pool.query('delete from concurrency_slot');
     expect(await t.figures()).toMatchObject({ overdue: 40, stuck: 0 });
     await t.shift('2 minutes');
     await t.admit(10, 11);

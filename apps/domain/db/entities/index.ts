@@ -16,7 +16,7 @@ import { LedgerDay } from './ledger.ts';
 import { Membership, MembershipRole, Organization, Person, Role } from './organization.ts';
 import { Redelivery } from './redelivery.ts';
 import { Referral, ReferralCode, ReferralInvoice } from './referral.ts';
-import { Delivery, DeliveryAttempt, Event, Webhook, WebhookSecret } from './webhook.ts';
+import { ConcurrencySlot, Delivery, DeliveryAttempt, Event, Webhook, WebhookSecret } from './webhook.ts';
 import { WorkflowSweep } from './workflow-sweep.ts';
 
 /** Every entity; a test compares each with its table. */
@@ -42,6 +42,7 @@ export const entities = [
   Event,
   Delivery,
   DeliveryAttempt,
+  ConcurrencySlot,
   LedgerDay,
   SignIn,
   SecondFactor,

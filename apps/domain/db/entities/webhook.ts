@@ -86,7 +86,6 @@ export const DeliveryAttempt = defineEntity({
     number: p.integer().primary(),
     round: p.integer(),
     isLast: p.boolean(),
-    place: p.smallint(),
     signedWith: p.array(),
     startedAt: p.datetime(),
     finishedAt: p.datetime().strictNullable(),
@@ -98,5 +97,19 @@ export const DeliveryAttempt = defineEntity({
     keptBytes: p.integer().strictNullable(),
     answer: p.blob().strictNullable(),
     headers: p.json().columnType('json').strictNullable(),
+  },
+});
+
+/** A concurrency slot of a webhook, held by one attempt from its admission to its recorded end. */
+export const ConcurrencySlot = defineEntity({
+  name: 'ConcurrencySlot',
+  tableName: 'concurrency_slot',
+  properties: {
+    organizationId: p.uuid().primary(),
+    webhookId: p.uuid().primary(),
+    slot: p.smallint().primary(),
+    eventId: p.uuid(),
+    number: p.integer(),
+    startedAt: p.datetime(),
   },
 });

@@ -99,8 +99,6 @@ export class Webhooks extends Migration {
         round integer not null,
         -- Whether the schedule had no further attempt after this one: with a failure, the proof that a delivery is exhausted.
         is_last boolean not null,
-        -- One of the webhook's ten places while it is under way.
-        place smallint not null constraint delivery_attempt_place_of_10 check (place between 1 and 10),
         signed_with uuid[] not null,
         started_at timestamptz not null,
         finished_at timestamptz,
@@ -115,9 +113,23 @@ export class Webhooks extends Migration {
         constraint delivery_attempt_delivery foreign key (organization_id, webhook_id, event_id) references delivery,
         constraint delivery_attempt_finished_has_cause check ((finished_at is null) = (cause is null))
       );
-      -- Ten attempts of a webhook at a time, and one of a delivery, whoever admits them.
-      create unique index delivery_attempt_place_unique on delivery_attempt (organization_id, webhook_id, place) where finished_at is null;
+      -- One attempt of a delivery at a time, whichever process admits it.
       create unique index delivery_attempt_one_open on delivery_attempt (organization_id, webhook_id, event_id) where finished_at is null;
+
+      -- The attempts under way: each holds one of its webhook's concurrency slots, from its admission to the
+      -- statement that records how it ended. The key proves the bound whichever process admits, and counting what
+      -- is under way reads these few rows, however many attempts are kept. No foreign key: it would lock the
+      -- webhook's row for each attempt.
+      create table concurrency_slot (
+        organization_id uuid not null,
+        webhook_id uuid not null,
+        slot smallint not null constraint concurrency_slot_of_10 check (slot between 1 and 10),
+        event_id uuid not null,
+        number integer not null,
+        started_at timestamptz not null,
+        primary key (organization_id, webhook_id, slot)
+      -- Rows live for seconds and the table is nearly empty, so a share of it says nothing about dead rows.
+      ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
     `);
 
     // The event and its obligations are rows of the writer's own transaction: no writer can forget them, and none exists without its change.
@@ -196,6 +208,7 @@ export class Webhooks extends Migration {
       grant select on event, webhook_secret to org_api_worker;
       grant select, update on webhook, delivery to org_api_worker;
       grant select, insert, update on delivery_attempt to org_api_worker;
+      grant select, insert, delete on concurrency_slot to org_api_worker;
       grant delete on webhook_secret to org_api_worker;
     `);
   }

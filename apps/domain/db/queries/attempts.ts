@@ -1,22 +1,22 @@
-import { placesSql } from './places.ts';
+import { concurrencySlotsSql } from './concurrency-slots.ts';
 
-/** Who has a webhook's places, and who waits for one. */
-export interface PlaceQueue {
+/** Which attempts hold a webhook's concurrency slots, and which deliveries wait for one. */
+export interface SlotQueue {
   /** How many the webhook has. */
-  places: number;
+  slots: number;
   /** For how long the oldest of its attempts has been under way, in milliseconds; null when none is. */
   underWayMs: number | null;
   /** How many of its deliveries have been due for longer, and wait too; 100 at most. */
   ahead: number;
 }
 
-/** What an admitted attempt needs. `number` is null when every place of the webhook is taken, or the round was to begin and has; no row at all when the delivery is not open to this round. */
+/** What an admitted attempt needs. `number` is null when every concurrency slot of the webhook is held, or the round was to begin and has; no row at all when the delivery is not open to this round. */
 export interface AdmittedRow {
   number: number | null;
   /** It was asked for as its round's first attempt, and the round has one already. */
   isBegun: boolean;
-  /** Null unless no place was free. */
-  queue: PlaceQueue | null;
+  /** Null unless no slot was free. */
+  queue: SlotQueue | null;
   url: string;
   type: string;
   body: string;
@@ -28,15 +28,15 @@ export interface AdmittedRow {
 
 /**
  * Admits one attempt, in one statement: the row is there before anything is sent, and it is there only if the delivery is open, the round is
- * current, the webhook is active and has a free place.
+ * current, the webhook is active and has a free concurrency slot, which the attempt holds until its end is recorded.
  *
  * `$1` organization, `$2` webhook, `$3` event, `$4` round, `$5` whether it is the schedule's last, `$6` whether it is admitted only as the first of its round. While it is under way the delivery counts as due in 60 s:
- * past that, the reconciler looks after it. Two workers may pick the same place, or begin the same delivery: the unique indexes refuse the second (23505),
+ * past that, the reconciler looks after it. Two workers may pick the same slot, or begin the same delivery: the unique indexes refuse the second (23505),
  * which then tries again.
  */
 export const admitAttemptSql = /* sql */ `
   with target as (
-    select d.organization_id, d.webhook_id, d.event_id, d.attempts, d.sequence, d.next_attempt_at, w.url, ${placesSql} as places, e.type, e.body,
+    select d.organization_id, d.webhook_id, d.event_id, d.attempts, d.sequence, d.next_attempt_at, w.url, ${concurrencySlotsSql} as slots, e.type, e.body,
       $6 and exists (
         select from delivery_attempt a
         where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.round = $4) as is_begun
@@ -49,14 +49,19 @@ export const admitAttemptSql = /* sql */ `
     select s.id, s.sealed, s.valid_until, s.created_at from webhook_secret s
     where s.organization_id = $1 and s.webhook_id = $2 and (s.valid_until is null or s.valid_until > clock_timestamp())
   ), free as (
-    select p.place from target t, generate_series(1, t.places) as p (place)
+    select s.slot from target t, generate_series(1, t.slots) as s (slot)
     where not t.is_begun and not exists (
-      select from delivery_attempt a where a.organization_id = $1 and a.webhook_id = $2 and a.place = p.place and a.finished_at is null)
+      select from concurrency_slot c where c.organization_id = $1 and c.webhook_id = $2 and c.slot = s.slot)
     order by random() limit 1
-  ), admitted as (
-    insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, place, signed_with, started_at)
-    select t.organization_id, t.webhook_id, t.event_id, t.attempts + 1, $4, $5, f.place, (select array_agg(s.id) from secret s), clock_timestamp()
+  ), held as (
+    insert into concurrency_slot (organization_id, webhook_id, slot, event_id, number, started_at)
+    select t.organization_id, t.webhook_id, f.slot, t.event_id, t.attempts + 1, clock_timestamp()
     from target t, free f
+    returning number, started_at
+  ), admitted as (
+    insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at)
+    select t.organization_id, t.webhook_id, t.event_id, h.number, $4, $5, (select array_agg(s.id) from secret s), h.started_at
+    from target t, held h
     returning number
   ), counted as (
     update delivery d set attempts = a.number, claimed = false, next_attempt_at = clock_timestamp() + interval '60 seconds'
@@ -65,9 +70,9 @@ export const admitAttemptSql = /* sql */ `
   )
   select a.number, t.is_begun as "isBegun", t.url, t.type, t.body, t.sequence::text as sequence,
     case when a.number is null and not t.is_begun then json_build_object(
-      'places', t.places,
-      'underWayMs', (select extract(epoch from clock_timestamp() - min(u.started_at)) * 1000 from delivery_attempt u
-        where u.organization_id = $1 and u.webhook_id = $2 and u.finished_at is null),
+      'slots', t.slots,
+      'underWayMs', (select extract(epoch from clock_timestamp() - min(c.started_at)) * 1000 from concurrency_slot c
+        where c.organization_id = $1 and c.webhook_id = $2),
       'ahead', (select count(*) from (
         select from delivery r where r.organization_id = $1 and r.webhook_id = $2 and r.state = 'waiting' and r.started and not r.claimed
           and r.next_attempt_at < t.next_attempt_at limit 100) before)) end as queue,
@@ -88,6 +93,9 @@ export const recordOutcomeSql = /* sql */ `
       peer_address = $9::inet, kept_bytes = $10, answer = $11, headers = $15::json
     where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.number = $4 and (a.finished_at is null or $12 = 'delivered')
     returning a.round
+  ), released as (
+    delete from concurrency_slot c using attempt a
+    where c.organization_id = $1 and c.webhook_id = $2 and c.event_id = $3 and c.number = $4
   ), delivery_now as (
     update delivery d set state = $12::text,
       next_attempt_at = case when $12 = 'waiting' then clock_timestamp() + make_interval(secs => $13::double precision / 1000) end,
@@ -114,6 +122,9 @@ export const recordLostSql = /* sql */ `
     where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.round = $4 and a.finished_at is null
       and a.started_at <= clock_timestamp() - make_interval(secs => $7::double precision / 1000)
     returning a.number, a.started_at
+  ), released as (
+    delete from concurrency_slot c using attempt a
+    where c.organization_id = $1 and c.webhook_id = $2 and c.event_id = $3 and c.number = a.number
   ), delivery_now as (
     update delivery d set state = $5::text,
       next_attempt_at = case when $5 = 'waiting' then clock_timestamp() + make_interval(secs => $6::double precision / 1000) end,
@@ -144,8 +155,15 @@ export interface LostRow {
 
 /** Closes attempts that nobody looks after: under way for more than `$1` seconds. Returns a row per attempt: `{organizationId, webhookId, eventId, round, number, startedAtMs}`. Their deliveries are overdue by then, which the reconciler mends. */
 export const closeAbandonedAttemptsSql = /* sql */ `
-  update delivery_attempt a set finished_at = clock_timestamp(), cause = 'lost',
-    explanation = 'The process that made this attempt ended before it could record the answer. The receiver may have got it; the same event id tells.'
-  where a.finished_at is null and a.started_at < clock_timestamp() - make_interval(secs => $1)
-  returning a.organization_id as "organizationId", a.webhook_id as "webhookId", a.event_id as "eventId", a.round, a.number,
-    (extract(epoch from a.started_at) * 1000)::double precision as "startedAtMs"`;
+  with closed as (
+    update delivery_attempt a set finished_at = clock_timestamp(), cause = 'lost',
+      explanation = 'The process that made this attempt ended before it could record the answer. The receiver may have got it; the same event id tells.'
+    where a.finished_at is null and a.started_at < clock_timestamp() - make_interval(secs => $1)
+    returning a.organization_id, a.webhook_id, a.event_id, a.round, a.number, a.started_at
+  ), released as (
+    delete from concurrency_slot c using closed a
+    where c.organization_id = a.organization_id and c.webhook_id = a.webhook_id and c.event_id = a.event_id and c.number = a.number
+  )
+  select a.organization_id as "organizationId", a.webhook_id as "webhookId", a.event_id as "eventId", a.round, a.number,
+    (extract(epoch from a.started_at) * 1000)::double precision as "startedAtMs"
+  from closed a`;

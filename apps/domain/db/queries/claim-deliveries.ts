@@ -1,4 +1,4 @@
-import { placesSql } from './places.ts';
+import { concurrencySlotsSql } from './concurrency-slots.ts';
 
 /**
  * Claims deliveries whose workflow is to be started, as many as their webhooks have places for, and numbers those that have no number yet.
@@ -32,8 +32,8 @@ export const claimDeliveriesSql = /* sql */ `
     from unstarted u
     join webhook w on w.organization_id = u.organization_id and w.id = u.webhook_id
     cross join lateral (
-      select ${placesSql}
-           - (select count(*) from delivery_attempt a where a.organization_id = w.organization_id and a.webhook_id = w.id and a.finished_at is null)
+      select ${concurrencySlotsSql}
+           - (select count(*) from concurrency_slot s where s.organization_id = w.organization_id and s.webhook_id = w.id)
            - (select count(*) from delivery c where c.organization_id = w.organization_id and c.webhook_id = w.id and c.claimed
               and (c.leased_until is null or c.leased_until >= clock_timestamp()))
            - (select count(*) from (

@@ -1,4 +1,4 @@
-import { placesSql } from './places.ts';
+import { concurrencySlotsSql } from './concurrency-slots.ts';
 
 /**
  * The ledger: what was to be delivered, counted by the trigger that made the events, against what became of it, counted by proof. Design, section 6.
@@ -37,7 +37,7 @@ const isHeldUp = /* sql */ `(
   (select count(*) from (
       select from delivery_attempt a
       where a.organization_id = w.organization_id and a.webhook_id = w.id and a.number > 0 and a.started_at > clock_timestamp() - interval '1 minute'
-      limit 10) used) >= ${placesSql}
+      limit 10) used) >= ${concurrencySlotsSql}
   or w.failing_since is not null and exists (
     select from delivery_attempt a
     where a.organization_id = w.organization_id and a.webhook_id = w.id and a.number > 0 and a.started_at > clock_timestamp() - interval '5 minutes'))`;

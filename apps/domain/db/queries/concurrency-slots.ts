@@ -3,4 +3,4 @@
  *
  * A receiver that hangs keeps each place for its 10 s, and then costs the end of one attempt and the beginning of another on machines that others' events need. One finds out that it is well again as ten do.
  */
-export const placesSql = /* sql */ `case when w.failing_since is null then coalesce(w.ramp, 10) else 1 end`;
+export const concurrencySlotsSql = /* sql */ `case when w.failing_since is null then coalesce(w.ramp, 10) else 1 end`;
