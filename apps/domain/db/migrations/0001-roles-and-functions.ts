@@ -33,6 +33,9 @@ export class RolesAndFunctions extends Migration {
     `);
 
     this.addSql(/* sql */ `
+      -- PostgreSQL lets everybody execute a new function; here a login executes what a migration names for it, and no more.
+      alter default privileges revoke execute on functions from public;
+
       revoke create on schema public from public;
       revoke usage on schema public from public;
       grant usage on schema public to org_api_worker, org_api_console, org_api_platform, org_api_backfill;
@@ -55,11 +58,13 @@ export class RolesAndFunctions extends Migration {
             52, 1), 53, 1),
           'hex')::uuid;
       end;
+      -- The default of many ids.
+      grant execute on function new_id to org_api_worker, org_api_console, org_api_platform, org_api_backfill;
 
       -- A date-time as every answer and event shows it: UTC, milliseconds, ending in Z.
       create function api.utc(moment timestamptz) returns text language sql stable parallel safe
       return to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
-      grant execute on function api.utc to public;
+      grant execute on function api.utc to org_api_read, org_api_worker, org_api_console, org_api_platform;
     `);
   }
 }

@@ -62,7 +62,7 @@ export class Organizations extends Migration {
 
     // A foreign key cannot say "of this organization or of none", so a trigger does.
     this.addSql(/* sql */ `
-      create function membership_role_same_organization() returns trigger language plpgsql as $$
+      create function membership_role_same_organization() returns trigger language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       begin
         if not exists (select from role r where r.id = new.role_id and coalesce(r.organization_id, new.organization_id) = new.organization_id) then
           raise exception 'the role is neither a system role nor one of this organization'

@@ -78,7 +78,8 @@ export class FamiliesAndSeats extends Migration {
 
     // Places are counted once per statement, under the lock of the plan's row, so that two givers at once cannot both take the last one.
     // (Counting per row would make an import of many seats quadratic.) Lock order for everybody: plan, then grant, then seat.
-    // They run with the owner's rights: whoever may give a seat or end a grant needs no right on what the rule looks at.
+    // The rule runs with the owner's rights: a login that assigns a seat needs no right on what the rule looks at.
+    // pg_temp comes last by name, or it would come first: a writer's temporary table named seat_plan would be looked at.
     this.addSql(/* sql */ `
       create function seat_places(org uuid) returns bigint language sql stable
       begin atomic
@@ -87,7 +88,7 @@ export class FamiliesAndSeats extends Migration {
                          where s.organization_id = org and s.status in ('active', 'trialing', 'past_due')), 0);
       end;
 
-      create function seat_held_rules() returns trigger language plpgsql security definer set search_path = pg_catalog, public as $$
+      create function seat_held_rules() returns trigger language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
         org uuid;
         -- An array, not a join: a planner with stale statistics made the join a quadratic loop over 10,000 new seats (43 s).
@@ -115,7 +116,7 @@ export class FamiliesAndSeats extends Migration {
       create trigger seat_given after insert on seat
         referencing new table as new_seat for each statement execute function seat_held_rules();
 
-      create function seat_stays_ended() returns trigger language plpgsql as $$
+      create function seat_stays_ended() returns trigger language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       begin
         raise exception 'an ended seat cannot be held again; give a new one'
           using errcode = 'check_violation', constraint = 'seat_stays_ended';
@@ -125,7 +126,7 @@ export class FamiliesAndSeats extends Migration {
     `);
 
     this.addSql(/* sql */ `
-      create function client_grant_stays_ended() returns trigger language plpgsql as $$
+      create function client_grant_stays_ended() returns trigger language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       begin
         raise exception 'ended access cannot become active again; it needs a new grant'
           using errcode = 'check_violation', constraint = 'client_grant_stays_ended';
@@ -133,7 +134,8 @@ export class FamiliesAndSeats extends Migration {
       create trigger client_grant_stays_ended before update on client_grant
         for each row when (old.status = 'ended' and new.status = 'active') execute function client_grant_stays_ended();
 
-      create function client_grant_end_ends_seat() returns trigger language plpgsql security definer set search_path = pg_catalog, public as $$
+      -- Runs as the writer, because the triggers of seat ask who writes (0007).
+      create function client_grant_end_ends_seat() returns trigger language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       begin
         update seat s set ended_at = greatest(s.given_at, least(new.ends_at, now())), end_reason = 'access_ended'
           where s.organization_id = new.organization_id and s.grant_id = new.id and s.ended_at is null;

@@ -55,7 +55,7 @@ export class KeysAndActivity extends Migration {
     this.addSql(/* sql */ `
       -- Makes the partition of each month from this one to three ahead. A month whose lines already went to the default partition
       -- is left there (attaching would fail); the alert on activity_default tells. Returns how many were made.
-      create function keep_activity_partitions() returns integer language plpgsql security definer set search_path = pg_catalog, public as $$
+      create function keep_activity_partitions() returns integer language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
         first timestamp;
         made integer := 0;
@@ -72,7 +72,7 @@ export class KeysAndActivity extends Migration {
       end $$;
 
       -- Drops the partitions whose every line is older than the retention, and such lines of the default partition. Returns the dropped months.
-      create function drop_old_activity(retention interval) returns text[] language plpgsql security definer set search_path = pg_catalog, public as $$
+      create function drop_old_activity(retention interval) returns text[] language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
         partition text;
         dropped text[] := '{}';
@@ -94,7 +94,6 @@ export class KeysAndActivity extends Migration {
         return dropped;
       end $$;
 
-      revoke execute on function keep_activity_partitions, drop_old_activity from public;
       select keep_activity_partitions();
     `);
   }

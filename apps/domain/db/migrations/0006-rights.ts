@@ -56,7 +56,7 @@ export class Rights extends Migration {
         messages_families bigint, calm_messages bigint, messages bigint,
         exchanges_families bigint, exchanges_on_time bigint, exchanges bigint,
         expenses_families bigint, expenses_answered bigint, expenses_due bigint
-      ) language sql stable security definer set search_path = pg_catalog, public
+      ) language sql stable security definer set search_path = pg_catalog, public, pg_temp
       begin atomic
         with today as (
           select (now() at time zone 'UTC')::date as today
@@ -100,13 +100,12 @@ export class Rights extends Migration {
           case when t.families >= 5 and s.expenses_families >= 5 then s.expenses_due end
         from total t, sums s;
       end;
-      revoke execute on function api.outcomes from public;
     `);
 
     // Refused calls (429) arrive as counts by fingerprint; one line per key and minute grows. The read role may add to it, not read or change it.
     this.addSql(/* sql */ `
       create function api.record_refusals(fingerprints bytea[], minutes timestamptz[], counts integer[]) returns void
-      language sql volatile security definer set search_path = pg_catalog, public
+      language sql volatile security definer set search_path = pg_catalog, public, pg_temp
       begin atomic
         insert into public.activity (at, organization_id, person_id, key_id, action, status, code, count)
         select r.minute, k.organization_id, k.maker_id, k.id, 'api.rate_limited', 429, 'rate_limited', sum(r.refused)::integer
@@ -116,7 +115,6 @@ export class Rights extends Migration {
         order by k.id, r.minute
         on conflict (key_id, at) where action = 'api.rate_limited' do update set count = activity.count + excluded.count;
       end;
-      revoke execute on function api.record_refusals from public;
 
       grant select on api.key, api.organization, api.member, api.member_role, api.role, api.family, api.client_grant, api.seat, api.seat_plan,
         api.subscription, api.referral_code, api.referral_earning, api.schema_version to org_api_read;

@@ -134,7 +134,7 @@ export class Webhooks extends Migration {
 
     // The event and its obligations are rows of the writer's own transaction: no writer can forget them, and none exists without its change.
     // Silence is for org_api_backfill alone: WHEN sees the writer's role, before the function's own rights apply. For the same reason the
-    // function that ends a seat with its grant must now run as the writer: as the owner it would speak for a silent backfill.
+    // function that ends a seat with its grant (0003) runs as the writer: as the owner it would speak for a silent backfill.
     // pg_temp comes last by name, or it would come first: a writer's temporary table named webhook would silence its changes. For the same
     // reason nobody else may attach the trigger functions to a table of theirs, where they would tell of changes that never were.
     // A delivery keeps the microsecond, so that two changes within a millisecond are claimed in their order.
@@ -159,7 +159,6 @@ export class Webhooks extends Migration {
         from subscribed s;
         if found then perform pg_notify('org_api_deliveries', ''); end if;
       end $$;
-      revoke execute on function record_event from public;
 
       create function client_grant_event() returns trigger language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
@@ -192,10 +191,6 @@ export class Webhooks extends Migration {
       create trigger seat_ended_event after update on seat for each row
         when (old.ended_at is null and new.ended_at is not null and current_user <> 'org_api_backfill') execute function seat_event();
 
-      revoke execute on function client_grant_event, seat_event from public;
-      alter function client_grant_end_ends_seat() security invoker;
-      alter function client_grant_end_ends_seat() set search_path = pg_catalog, public, pg_temp;
-      alter function seat_held_rules() set search_path = pg_catalog, public, pg_temp;
       grant select, update (ended_at, end_reason) on seat to org_api_worker;
     `);
 

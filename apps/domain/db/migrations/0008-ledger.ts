@@ -78,7 +78,6 @@ export class Ledger extends Migration {
       create trigger delivery_attempt_leaves_ledger after update or delete on delivery_attempt for each row
         when (old.finished_at is not null) execute function delivery_attempt_leaves_ledger();
 
-      revoke execute on function delivery_leaves_ledger, event_leaves_ledger, delivery_attempt_leaves_ledger from public;
       grant select, insert, update, delete on ledger_day to org_api_worker;
       grant update (rolled_up) on event to org_api_worker;
       grant select on webhook_deletion to org_api_worker, org_api_console;

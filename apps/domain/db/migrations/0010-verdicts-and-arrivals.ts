@@ -19,7 +19,7 @@ export class VerdictsAndArrivals extends Migration {
     // A row that arrives already ended emits nothing. One that came in as active would have been ended by the clock a second later, with a client.ended that no
     // client.started went before. Contradictions (active, with a reason for its end) are left to the constraints.
     this.addSql(/* sql */ `
-      create function client_grant_arrives_ended() returns trigger language plpgsql as $$
+      create function client_grant_arrives_ended() returns trigger language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       begin
         new.status := 'ended';
         new.end_reason := 'ended';

@@ -123,7 +123,6 @@ export class Identity extends Migration {
         end if;
         return null;
       end $$;
-      revoke execute on function second_factor_remains from public;
       create constraint trigger second_factor_remains after delete on second_factor deferrable initially deferred
         for each row execute function second_factor_remains();
 

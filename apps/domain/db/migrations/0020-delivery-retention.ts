@@ -72,7 +72,6 @@ export class DeliveryRetention extends Migration {
         insert into ledger_day (day, obligations, delivered, exhausted, cancelled)
         select f.day, sum(f.obligations), sum(f.delivered), sum(f.exhausted), sum(f.cancelled) from folded f group by f.day;
       end $$;
-      revoke execute on function forget_deliveries from public;
       grant execute on function forget_deliveries to org_api_worker;
     `);
   }

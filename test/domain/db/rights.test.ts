@@ -1,0 +1,49 @@
+/** Who may do what in the database: rights.txt is the whole list. */
+import pg from 'pg';
+import { expect, it, onTestFinished } from 'vitest';
+import { migrate } from '#domain/db/migrate.ts';
+import { createTestDatabase } from '#test/database.ts';
+import type { TestLogin } from '#test/global-setup.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { listRights, readRights } from './rights.ts';
+
+it('rights.txt lists every right in the database that is not the owner’s, and none that is not there', async () => {
+  const database = await createTestDatabase({ empty: true });
+  onTestFinished(() => database.drop());
+  const urls = Object.entries(database.urls);
+  const logins = urls.map(([role, url]) => ({ role: role as TestLogin, url }));
+  await migrate({ ownerUrl: database.ownerUrl, logins });
+  const owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  onTestFinished(() => owner.end());
+  const names = urls.map(([role, url]) => [decodeURIComponent(new URL(url).username), `login ${role}`]);
+  const held = await listRights(owner, Object.fromEntries(names));
+  const listed = readRights();
+  expect(held.filter((right) => !listed.includes(right))).toEqual([]);
+  expect(listed.filter((right) => !held.includes(right))).toEqual([]);
+});
+
+it('every function that runs with the owner’s rights, and every trigger, looks in pg_temp last', async () => {
+  const { owner } = await setupDatabase();
+  const { rows } = await owner.pool.query(
+    `select p.oid::regprocedure::text as name, p.proconfig as settings from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+     where n.nspname !~ '^pg_' and n.nspname <> 'information_schema' and (p.prosecdef or p.prorettype = 'trigger'::regtype)
+       and p.proconfig is distinct from array['search_path=pg_catalog, public, pg_temp']`,
+  );
+  expect(rows).toEqual([]);
+});
+
+it('no login is a superuser, makes roles or databases, owns an object, or belongs to a role beside its app’s', async () => {
+  const { owner, database } = await setupDatabase();
+  for (const [login, url] of Object.entries(database.urls)) {
+    const { rows } = await owner.pool.query(
+      `select rolsuper or rolcreaterole or rolcreatedb or rolreplication or rolbypassrls as "isPowerful",
+         array(select g.rolname::text from pg_auth_members m join pg_roles g on g.oid = m.roleid where m.member = r.oid) as groups,
+         (select count(*)::int from pg_shdepend d where d.refobjid = r.oid and d.deptype = 'o') as owned
+       from pg_roles r where rolname = $1`,
+      [decodeURIComponent(new URL(url).username)],
+    );
+    const group = `org_api_${login === 'api' ? 'read' : login}`;
+    expect([login, ...rows]).toEqual([login, { isPowerful: false, groups: [group], owned: 0 }]);
+  }
+});
