@@ -46,8 +46,9 @@ export async function startWorker(
     databaseUrl: () => config.databaseUrl,
     activityRetentionDays: config.activityRetentionDays,
     deliveryRetentionDays: config.deliveryRetentionDays,
+    suspendAfterSeconds: config.suspendAfterSeconds,
     onEnded: (grants) => metrics.grantsEnded.inc(grants),
-    onParked: (webhooks) => metrics.webhooksParked.inc(webhooks),
+    onSuspended: (webhooks) => metrics.webhooksSuspended.inc(webhooks),
     onMended: (state, deliveries) => metrics.mended.inc({ state }, deliveries),
     onForgotten: ({ deliveries, events }) => {
       metrics.forgotten.inc({ kind: 'delivery' }, deliveries);

@@ -15,13 +15,17 @@ import {
   webhookSecretKeys,
   wholeNumber,
 } from '#runtime/settings/types.ts';
-import { defaultDelaysMs, parseSchedule } from '#workflows/deliver-event/schedule.ts';
+import { defaultDelaysMs, longestScheduleMs, parseSchedule } from '#workflows/deliver-event/schedule.ts';
 import { BundleRefused, readWorkflowBundle } from './relay/bundle.ts';
 import type { WorkerVersion } from './relay/versions.ts';
 
 const buildId = z
   .string()
   .regex(/^\w[\w.-]{0,62}$/, 'must be at most 63 letters, digits, dots, dashes and underscores');
+
+const secondsOfUnit = { s: 1, m: 60, h: 3_600, d: 86_400 };
+/** What a schedule takes beyond its waits: an attempt of a failing webhook waits for its only slot, in the slow queue. */
+const suspendMarginSeconds = 4 * 3_600;
 
 /**
  * The worker's settings. README lists each with its unit and default. The 10 s of an attempt are the contract's with receivers and no setting; after how long an attempt counts as
@@ -48,6 +52,11 @@ export const Settings = z.object({
         return z.NEVER;
       }
     }),
+  SUSPEND_AFTER: z
+    .string()
+    .regex(/^[1-9]\d{0,5}[smhd]$/, 'must be a time such as 90m, 84h or 5d (units s, m, h, d)')
+    .transform((text) => Number(text.slice(0, -1)) * secondsOfUnit[text.slice(-1) as keyof typeof secondsOfUnit])
+    .optional(),
   RECONCILE_AFTER: z
     .string()
     .default('60s')
@@ -108,6 +117,16 @@ function versionOf(s: z.output<typeof Settings>): WorkerVersion | null {
   ]);
 }
 
+/** Longer than the schedule, so that no delivery is cut off before its last attempt; refuses what is shorter. */
+function suspendAfterSecondsOf(s: z.output<typeof Settings>): number {
+  const scheduleSeconds = Math.ceil(longestScheduleMs(s.DELIVERY_SCHEDULE) / 1_000);
+  const seconds = s.SUSPEND_AFTER ?? scheduleSeconds + suspendMarginSeconds;
+  if (seconds >= scheduleSeconds) return seconds;
+  throw new SettingsRefused([
+    `SUSPEND_AFTER must be at least ${scheduleSeconds}s: the waits of DELIVERY_SCHEDULE take that long with their jitter`,
+  ]);
+}
+
 /** @throws SettingsRefused with every problem at once. */
 export function readConfig(environment: Record<string, string | undefined> = process.env) {
   const s = readSettings(Settings, environment);
@@ -138,6 +157,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     workflowBundle: s.WORKFLOW_BUNDLE,
     version: versionOf(s),
     delaysMs: s.DELIVERY_SCHEDULE,
+    suspendAfterSeconds: suspendAfterSecondsOf(s),
     /** How late a delivery is before it is looked after. */
     reconcileAfterMs: s.RECONCILE_AFTER,
     promptSlots: s.DELIVERY_SLOTS,

@@ -6,24 +6,23 @@ import {
   forgetDeliveriesSql,
   keepPartitionsSql,
 } from '#domain/db/queries/maintenance.ts';
-import { eraseExpiredSecretsSql, mendDeliveriesSql, parkFailingWebhooksSql } from '#domain/db/queries/park-webhooks.ts';
-import { personWindowHours, sessionIdleMinutes } from '#domain/identity/limits.ts';
 import {
-  deliveriesPerForgetting,
-  deliveriesPerMend,
-  parkAfterSeconds,
-  parkMinimumEvents,
-} from '#domain/webhooks/limits.ts';
+  eraseExpiredSecretsSql,
+  mendDeliveriesSql,
+  suspendFailingWebhooksSql,
+} from '#domain/db/queries/park-webhooks.ts';
+import { personWindowHours, sessionIdleMinutes } from '#domain/identity/limits.ts';
+import { deliveriesPerForgetting, deliveriesPerMend, suspendTriedWithinSeconds } from '#domain/webhooks/limits.ts';
 import type { MaintenanceOptions } from './maintenance.ts';
 
 const hourMs = 3_600_000;
-/** It may read a webhook's whole history (80 ms for 300,000 attempts), and of 72 hours ten seconds are nothing. */
-const parkEveryRounds = 10;
+/** Ten seconds are nothing beside the days that a webhook has failed by then. */
+const suspendEveryRounds = 10;
 
 /** What maintenance does, as logs and metrics call it. In this order: what somebody waits for comes first. */
 export const maintenanceSteps = [
   'end_grants',
-  'park_webhooks',
+  'suspend_webhooks',
   'mend_deliveries',
   'erase_secrets',
   'keep_partitions',
@@ -50,11 +49,11 @@ const allDone = { isAllDone: true };
 
 /**
  * Each second grants that are due end, deliveries move to where their webhook's state wants them, and secrets whose overlap is over are erased; each ten seconds webhooks that
- * only fail are parked; each hour the log's partitions are kept ahead, and what is older than its retention goes: the log, what is over of signing in, and settled deliveries.
+ * only fail are suspended; each hour the log's partitions are kept ahead, and what is older than its retention goes: the log, what is over of signing in, and settled deliveries.
  */
 export function stepsOfMaintenance(options: MaintenanceOptions & { everyMs: number }): Step[] {
-  const { activityRetentionDays, deliveryRetentionDays, everyMs } = options;
-  const { onEnded = () => {}, onParked = () => {}, onMended = () => {}, onForgotten = () => {} } = options;
+  const { activityRetentionDays, deliveryRetentionDays, suspendAfterSeconds, everyMs } = options;
+  const { onEnded = () => {}, onSuspended = () => {}, onMended = () => {}, onForgotten = () => {} } = options;
 
   const steps: Record<MaintenanceStep, Omit<Step, 'name'>> = {
     end_grants: {
@@ -65,11 +64,12 @@ export function stepsOfMaintenance(options: MaintenanceOptions & { everyMs: numb
         return allDone;
       },
     },
-    park_webhooks: {
-      everyMs: parkEveryRounds * everyMs,
+    suspend_webhooks: {
+      everyMs: suspendEveryRounds * everyMs,
       async run(client) {
-        const parked = await client.query(parkFailingWebhooksSql, [parkAfterSeconds, parkMinimumEvents]);
-        onParked(parked.rowCount ?? 0);
+        const values = [suspendAfterSeconds, suspendTriedWithinSeconds];
+        const suspended = await client.query(suspendFailingWebhooksSql, values);
+        onSuspended(suspended.rowCount ?? 0);
         return allDone;
       },
     },

@@ -14,10 +14,12 @@ export interface MaintenanceOptions {
   databaseUrl: DatabaseUrl;
   activityRetentionDays: number;
   deliveryRetentionDays: number;
+  /** How long a webhook fails, in time in which attempts could be made, before it is suspended. */
+  suspendAfterSeconds: number;
   everyMs?: number;
   onEnded?: (grants: number) => void;
-  /** Webhooks that were parked because they only fail. */
-  onParked?: (webhooks: number) => void;
+  /** Webhooks that were suspended because they only fail. */
+  onSuspended?: (webhooks: number) => void;
   /** Deliveries that were moved to `state`, where their webhook's wants them. */
   onMended?: (state: string, deliveries: number) => void;
   /** Deliveries and events that were forgotten because they are older than their retention. */

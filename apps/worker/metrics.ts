@@ -33,9 +33,9 @@ export function createMetrics() {
       labelNames: ['kind'],
       registers,
     }),
-    webhooksParked: new Counter({
-      name: 'org_api_webhooks_parked_total',
-      help: 'Webhooks parked after 72 hours of only failures.',
+    webhooksSuspended: new Counter({
+      name: 'org_api_webhooks_suspended_total',
+      help: 'Webhooks suspended because they accepted nothing for SUSPEND_AFTER.',
       registers,
     }),
     mended: new Counter({

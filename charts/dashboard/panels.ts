@@ -153,10 +153,13 @@ const webhooksRow: Row = {
     ),
     lines(
       'Webhooks that are not well',
-      'failing: only failures lately; parked: after 72 hours of them; paused: by a person.',
+      'failing: only failures lately; suspended: nothing accepted for SUSPEND_AFTER; paused: by a person.',
       'short',
       [`max by (region, state) (org_api_webhooks{${self}})`, '{{region}} {{state}}'],
-      [`sum by (region) (increase(org_api_webhooks_parked_total{${self}}[1h]))`, '{{region}} parked within an hour'],
+      [
+        `sum by (region) (increase(org_api_webhooks_suspended_total{${self}}[1h]))`,
+        '{{region}} suspended within an hour',
+      ],
     ),
     lines(
       'Mended',

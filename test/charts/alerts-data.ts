@@ -93,7 +93,7 @@ export const healthy: Series = {
   [`org_api_activity_default_partition_bytes{${worker}}`]: always(0),
   [`org_api_deliveries_claimed_total{${worker}}`]: growing(60),
   [`org_api_deliveries_repaired_total{${worker}}`]: always(0),
-  [`org_api_webhooks_parked_total{${worker}}`]: always(0),
+  [`org_api_webhooks_suspended_total{${worker}}`]: always(0),
   [`org_api_webhooks{${worker},state="failing"}`]: always(1),
   ...attempts({ delivered: 60, failed: 6 }),
   [`org_api_temporal_answered_timestamp_seconds{${worker}}`]: now,

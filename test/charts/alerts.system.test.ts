@@ -123,8 +123,8 @@ const faults: Fault[] = [
   },
   {
     told: 'many webhooks are parked',
-    changed: { [`org_api_webhooks_parked_total{${worker}}`]: growing(1) },
-    firing: ['OrgApiWebhooksParked'],
+    changed: { [`org_api_webhooks_suspended_total{${worker}}`]: growing(1) },
+    firing: ['OrgApiWebhooksSuspended'],
   },
   {
     told: 'one worker of two does not reach Temporal',

@@ -18,6 +18,7 @@ async function startMaintenance(databaseUrl: string, retentionDays = 730) {
     databaseUrl,
     activityRetentionDays: retentionDays,
     deliveryRetentionDays: 90,
+    suspendAfterSeconds: 72 * 3_600,
     everyMs: 50,
     onEnded: (grants) => {
       counts.ended += grants;
@@ -128,7 +129,10 @@ describe('the maintenance loop', () => {
     const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
     for (let event = 0; event < 2; event += 1)
       await make.delivery({ webhook: failing, started: true, attempts: [{ status: 500, startedAt: hoursAgo(1) }] });
-    await owner.pool.query('update webhook set failing_since = $2 where id = $1', [failing.id, hoursAgo(73)]);
+    await owner.pool.query(
+      'update webhook set failing_since = $2, failing_seconds = 73 * 3600, last_failed_at = now(), has_failed_twice = true where id = $1',
+      [failing.id, hoursAgo(73)],
+    );
     await owner.pool.query(`drop table ${(await partitions(owner)).at(-1)}`);
     const { counts, failed, errors } = await startMaintenance(database.urls.worker);
 

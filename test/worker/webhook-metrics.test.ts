@@ -32,16 +32,19 @@ describe('a worker’s metrics', () => {
       await make.delivery({ webhook: worn, state: 'exhausted', createdAt: hoursAgo(73), attempts });
     }
     await make.delivery({ webhook: worn, started: true, nextAttemptAt: hoursAgo(-1) });
-    await owner.pool.query('update webhook set failing_since = $2 where id = $1', [worn.id, hoursAgo(73)]);
+    await owner.pool.query(
+      'update webhook set failing_since = $2, failing_seconds = 90 * 3600, last_failed_at = now(), has_failed_twice = true where id = $1',
+      [worn.id, hoursAgo(90)],
+    );
     await owner.pool.query('update webhook set failing_since = $2 where id = $1', [failing.id, hoursAgo(1)]);
     await owner.pool.query(`update webhook set state = 'parked', parked_reason = 'paused' where id = $1`, [paused.id]);
 
     const { metricsUrl } = await startTestWorker(database);
 
     expect(await read(metricsUrl, 'org_api_webhooks{state="failing"}')).toBe(1);
-    expect(await read(metricsUrl, 'org_api_webhooks{state="parked"}')).toBe(1);
+    expect(await read(metricsUrl, 'org_api_webhooks{state="suspended"}')).toBe(1);
     expect(await read(metricsUrl, 'org_api_webhooks{state="paused"}')).toBe(1);
-    expect(await read(metricsUrl, 'org_api_webhooks_parked_total')).toBe(1);
+    expect(await read(metricsUrl, 'org_api_webhooks_suspended_total')).toBe(1);
     expect(await read(metricsUrl, 'org_api_deliveries_mended_total{state="parked"}')).toBe(1);
   });
 

@@ -13,6 +13,10 @@ export const defaultDelaysMs: readonly number[] = [
 /** Jitter on each wait: up to a tenth more, so that a receiver that comes back does not meet everything at once. */
 export const jitter = 0.1;
 
+/** How long the waits of a schedule take at most, jitter included, in milliseconds. */
+export const longestScheduleMs = (delaysMs: readonly number[]): number =>
+  delaysMs.reduce((sum, delayMs) => sum + delayMs, 0) * (1 + jitter);
+
 const ownFaultWaitMs = { first: 15_000, most: 10 * minuteMs };
 
 /**

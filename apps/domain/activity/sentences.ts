@@ -64,7 +64,10 @@ const deeds: Record<string, { title: string; tell: (entry: ActivityEntry, detail
         : [`Had a test event that was not accepted (${text(d.eventType)}: ${text(d.cause)})`],
   },
   'webhook.pause': { title: 'Paused a webhook', tell: () => say`Paused a webhook` },
-  'webhook.park': { title: 'Parked a webhook', tell: () => say`Parked a webhook that had failed for too long` },
+  'webhook.park': {
+    title: 'Suspended a webhook',
+    tell: () => say`Suspended a webhook that had accepted nothing for days`,
+  },
   'webhook.resume': { title: 'Resumed a webhook', tell: () => say`Resumed a webhook` },
   'webhook.delete': { title: 'Deleted a webhook', tell: () => say`Deleted a webhook` },
   'webhook.redeliver': { title: 'Redelivered a range', tell: () => say`Had a webhook’s events of a range sent again` },

@@ -11,9 +11,8 @@ export const secretOverlapDefaultSeconds = 86_400;
 export const signingSecretsAtMost = 5;
 /** How long after it happened an event can be sent again. */
 export const redeliverableDays = 30;
-/** A webhook is parked after this long of only failures, when at least so many events failed. */
-export const parkAfterSeconds = 72 * 3_600;
-export const parkMinimumEvents = 2;
+/** A webhook is suspended only when an attempt failed within this time. */
+export const suspendTriedWithinSeconds = 3_600;
 /** Deliveries of one webhook that one statement parks, resumes or cancels, so that none is long; the sweep does the rest, as many a second. */
 export const deliveriesPerMend = 2_000;
 /** A settled delivery is kept for so many days at least: as long as its event can be sent again, and one more. */

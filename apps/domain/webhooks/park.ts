@@ -35,7 +35,7 @@ export async function pauseWebhook(em: EntityManager, request: WebhookRequest): 
 
 /**
  * Sends again what a parked webhook has waiting: one delivery at a time at first, and twice as many after each that is accepted. Its failures are forgotten, so that
- * 72 hours begin anew. Resuming an active webhook changes nothing and writes no second line.
+ * the time until suspension begins again. Resuming an active webhook changes nothing and writes no second line.
  *
  * The signed probe that precedes a resume (design, section 6) is its caller's step: a post takes seconds, and no transaction stays open for it.
  *

@@ -21,6 +21,7 @@ REGION: {{ $values.region | quote }}
 WORKER_DEPLOYMENT: {{ default (include "org-api.fullname" .root) $values.worker.deploymentName | quote }}
 WEBHOOK_ALLOW: {{ join "," $values.worker.webhookAllow | quote }}
 DELIVERY_SCHEDULE: {{ $values.worker.deliverySchedule | quote }}
+SUSPEND_AFTER: {{ $values.worker.suspendAfter | quote }}
 RECONCILE_AFTER: {{ $values.worker.reconcileAfter | quote }}
 DELIVERY_SLOTS: {{ $values.worker.deliverySlots | int | quote }}
 DELIVERY_SLOW_SLOTS: {{ $values.worker.deliverySlowSlots | int | quote }}

@@ -62,7 +62,7 @@ it('says who did what, by the names that things have today', () => {
   expect(told({ action: 'api.rate_limited', keyId: 'k', keyLabel: 'R', status: 429, count: 3 })).toBe(
     'The key “R”: Was over the limit: 3 calls were refused within a minute, and read nothing',
   );
-  expect(told({ action: 'webhook.park' })).toBe('The system: Parked a webhook that had failed for too long');
+  expect(told({ action: 'webhook.park' })).toBe('The system: Suspended a webhook that had accepted nothing for days');
   expect(told({ action: 'import', detail: { file: 'us.json' } })).toBe('An operator: Imported us.json');
 });
 

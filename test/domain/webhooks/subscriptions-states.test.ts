@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { admitAttemptSql, recordOutcomeSql } from '#domain/db/queries/attempts.ts';
 import { claimDeliveriesSql } from '#domain/db/queries/claim-deliveries.ts';
-import { eraseExpiredSecretsSql, mendDeliveriesSql, parkFailingWebhooksSql } from '#domain/db/queries/park-webhooks.ts';
+import { eraseExpiredSecretsSql, mendDeliveriesSql } from '#domain/db/queries/park-webhooks.ts';
 import type { MadeWebhook } from '#test/make.ts';
 import { createMaintenance } from '../../../apps/worker/maintenance.ts';
 import { daySeconds, setupWebhooks } from './subscriptions.ts';
@@ -191,7 +191,13 @@ describe('the sweep, by the worker’s own login', () => {
     const errors: unknown[] = [];
     const counts = { rounds: 0 };
     const maintenance = createMaintenance({
-      ...{ databaseUrl, activityRetentionDays: 730, deliveryRetentionDays: 90, everyMs: 50 },
+      ...{
+        databaseUrl,
+        activityRetentionDays: 730,
+        deliveryRetentionDays: 90,
+        suspendAfterSeconds: 72 * 3_600,
+        everyMs: 50,
+      },
       onRound: () => {
         counts.rounds += 1;
       },
@@ -202,7 +208,7 @@ describe('the sweep, by the worker’s own login', () => {
     return { errors, counts };
   }
 
-  it('parks a webhook after 72 hours of only failures of at least two events, and tells it', async () => {
+  it('suspends a webhook that has failed for SUSPEND_AFTER, and records it', async () => {
     const t = await setupStates();
     const lately = t.failedHours(1);
     const failed = { started: true, attempts: [{ status: 500, startedAt: lately }] };
@@ -211,7 +217,10 @@ describe('the sweep, by the worker’s own login', () => {
       state: 'exhausted',
       attempts: [{ status: 410, startedAt: lately, isLast: true }],
     });
-    await t.rows('update webhook set failing_since = $1', [t.failedHours(73)]);
+    await t.rows(
+      'update webhook set failing_since = $1, failing_seconds = 73 * 3600, last_failed_at = now(), has_failed_twice = true',
+      [t.failedHours(73)],
+    );
 
     const { errors } = await startMaintenance(t.database.urls.worker);
 
@@ -230,40 +239,6 @@ describe('the sweep, by the worker’s own login', () => {
     expect(errors).toEqual([]);
     // And it comes back.
     expect(await t.resume(t.id)).toEqual({ deliveries: 2 });
-  });
-
-  it('parks nothing before 72 hours, with one event that failed, with attempts that were lost, or with one that is paused', async () => {
-    const t = await setupStates();
-    const lately = t.failedHours(1);
-    const cases: [hours: number, attempts: { status: number | null; cause?: string }[]][] = [
-      [71.9, [{ status: 500 }, { status: 500 }]],
-      [100, [{ status: 500 }]],
-      [100, [{ status: 500 }, { status: null, cause: 'lost' }]],
-      [100, [{ status: 500 }, { status: 200 }]],
-    ];
-    for (const [hours, attempts] of cases) {
-      const webhook = await t.make.webhook({ orgId: t.organizationId });
-      for (const attempt of attempts)
-        await t.make.delivery({ webhook, started: true, attempts: [{ ...attempt, startedAt: lately }] });
-      await t.rows('update webhook set failing_since = $1 where id = $2', [t.failedHours(hours), webhook.id]);
-    }
-    await t.rows('update webhook set failing_since = $1, state = $2, parked_reason = $3 where id = $4', [
-      ...[t.failedHours(100), 'parked', 'paused', t.id],
-    ]);
-    expect(await t.rows(parkFailingWebhooksSql, [72 * 3_600, 2])).toEqual([]);
-  });
-
-  it('counts the very failure that failing_since was set by', async () => {
-    const t = await setupStates();
-    for (const eventId of [await t.open({ started: true }), await t.open({ started: true })]) {
-      await t.rows(admitAttemptSql, [t.organizationId, t.id, eventId, 1, false, false]);
-      const outcome = [500, 'status', 'refused', '{}', null, 0, null, 'waiting', 5_000, true, null];
-      await t.rows(recordOutcomeSql, [t.organizationId, t.id, eventId, 1, ...outcome]);
-    }
-    expect(await t.rows(parkFailingWebhooksSql, [3_600, 2])).toEqual([]);
-    expect(await t.rows(parkFailingWebhooksSql, [0, 2])).toEqual([
-      { organizationId: t.organizationId, webhookId: t.id },
-    ]);
   });
 
   it('mends what races leave: waiting ones of a parked webhook, parked ones of an active one, open ones of a deleted one', async () => {

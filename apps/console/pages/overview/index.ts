@@ -16,7 +16,7 @@ export const routes = [
       return page({
         title: 'Overview',
         body: html`
-          ${counts.parkedWebhooks > 0 && visit.may('org.webhooks.manage') ? notice('warning', html`${counts.parkedWebhooks === 1 ? 'A webhook is' : `${counts.parkedWebhooks} webhooks are`} parked: events are kept, and not sent. <a href="${visit.at('/webhooks')}">See which, and resume it</a>.`) : nothing}
+          ${counts.parkedWebhooks > 0 && visit.may('org.webhooks.manage') ? notice('warning', html`${counts.parkedWebhooks === 1 ? 'A webhook is' : `${counts.parkedWebhooks} webhooks are`} paused or suspended. New events are held until you resume. <a href="${visit.at('/webhooks')}">View webhooks</a>.`) : nothing}
           ${firstSteps(visit, counts)}
           ${numbers(visit, counts)}`,
       });

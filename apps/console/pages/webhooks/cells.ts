@@ -12,7 +12,7 @@ type Shown = Pick<WebhookOutlook, 'state' | 'parkedReason' | 'failingSince' | 'r
 /** The state of a webhook in a word. */
 export function webhookState({ state, parkedReason, failingSince, ramp }: Shown): Html {
   if (state === 'deleted') return badge('plain', 'deleted');
-  if (state === 'parked') return badge('warning', parkedReason === 'paused' ? 'paused' : 'parked: it failed too long');
+  if (state === 'parked') return badge('warning', parkedReason === 'paused' ? 'paused' : 'suspended');
   if (failingSince !== null) return badge('bad', 'failing');
   return ramp === null ? badge('good', 'active') : badge('info', 'coming back');
 }

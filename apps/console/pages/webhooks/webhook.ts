@@ -56,19 +56,16 @@ function warnings(visit: MemberVisit, webhook: WebhookOutlook): Html {
   if (state === 'deleted')
     return notice('info', 'This webhook is deleted. What it sent stays on record; nothing is sent to it any more.');
   if (parkedReason === 'paused')
-    return notice(
-      'warning',
-      html`It is paused: events are kept, and none is sent. ${resume} when its receiver is ready.`,
-    );
+    return notice('warning', html`Paused. New events are held until you resume. ${resume} when the receiver is ready.`);
   if (parkedReason === 'failing')
     return notice(
       'warning',
-      html`It is parked, because nothing but failures came back for 72 hours. Events are kept, and none is sent. See below why they failed, mend that, and ${resume}.`,
+      html`Suspended: no event was accepted for days. New events are held until you resume. See below why attempts failed, fix that, and ${resume}.`,
     );
   if (failingSince !== null)
     return notice(
       'warning',
-      html`Nothing but failures has come back since ${time(failingSince)} (${relativeTime(failingSince)}). Each delivery below says why, and what to do. Until one is accepted, they go out one at a time. After 72 hours of failures alone the webhook is parked.`,
+      html`Nothing but failures has come back since ${time(failingSince)} (${relativeTime(failingSince)}). Each delivery below says why, and what to do. Until one is accepted, they go out one at a time. After days without an accepted event, the webhook is suspended.`,
     );
   return ramp === null
     ? nothing

@@ -17,8 +17,18 @@ export class Webhooks extends Migration {
           constraint webhook_event_types_known check (event_types <@ array['client.started', 'client.ended', 'seat.given', 'seat.ended']),
         state text not null default 'active' constraint webhook_state_known check (state in ('active', 'parked', 'deleted')),
         parked_reason text constraint webhook_parked_reason_known check (parked_reason in ('failing', 'paused')),
-        -- Since when nothing but failures came back; null after a 2xx. What parking after 72 h looks at.
+        -- Since when nothing but failures came back; null after a 2xx. The five columns below mean something only
+        -- while it is set.
         failing_since timestamptz,
+        last_failed_at timestamptz,
+        -- How long it has failed, without the time in which an attempt was due and none was recorded: an outage of the
+        -- service, internal errors. What suspension looks at.
+        failing_seconds double precision not null default 0
+          constraint webhook_failing_seconds_not_negative check (failing_seconds >= 0),
+        -- Until when silence is explained by the schedule: the next due time of its open deliveries, and a margin.
+        next_failure_by timestamptz,
+        first_failed_event uuid,
+        has_failed_twice boolean not null default false,
         -- While it comes back from parking: how many deliveries may be under way; null when all ten places are open again.
         ramp smallint constraint webhook_ramp_positive check (ramp between 1 and 9),
         next_sequence bigint not null default 1,

@@ -79,6 +79,34 @@ export const admitAttemptSql = /* sql */ `
     (select json_agg(json_build_object('id', s.id, 'sealed', encode(s.sealed, 'base64')) order by s.valid_until desc nulls first, s.created_at desc) from secret s) as secrets
   from target t left join admitted a on true`;
 
+/** How late an attempt may be recorded and still count as part of a webhook's failing time: turns in the slow queue. */
+const lateMargin = /* sql */ `interval '5 minutes'`;
+
+/**
+ * The part of `recordOutcomeSql` that counts how long a webhook has failed, for suspension; `w` is its row.
+ *
+ * The time between two recorded failures counts up to `next_failure_by`, which the first of them sets: the next due
+ * time of all the webhook's open deliveries, and a margin. What passes beyond it is time in which the service made no
+ * attempt (an outage, internal errors), and time in which nothing was open; neither counts. Rejected: the time since
+ * `failing_since`, which counts outages; heartbeats of workers, which go on while Temporal or the network is away.
+ */
+const failureColumns = /* sql */ `
+      last_failed_at = case when $12 = 'delivered' then w.last_failed_at else clock_timestamp() end,
+      failing_seconds = case when $12 = 'delivered' then w.failing_seconds when w.failing_since is null then 0
+        else w.failing_seconds + greatest(0, extract(epoch from
+          least(clock_timestamp(), coalesce(w.next_failure_by, w.last_failed_at)) - coalesce(w.last_failed_at, clock_timestamp()))) end,
+      next_failure_by = case when $12 = 'delivered' then w.next_failure_by else ${lateMargin} + greatest(clock_timestamp(), coalesce(least(
+        case when $12 = 'waiting' then clock_timestamp() + make_interval(secs => $13::double precision / 1000) end,
+        (select r.next_attempt_at from delivery r
+          where r.organization_id = $1 and r.webhook_id = $2 and r.event_id <> $3 and r.state = 'waiting' and r.started and not r.claimed
+          order by r.next_attempt_at limit 1),
+        (select clock_timestamp() from delivery u
+          where u.organization_id = $1 and u.webhook_id = $2 and u.event_id <> $3 and u.state = 'waiting' and not u.started limit 1)
+      ), clock_timestamp())) end,
+      first_failed_event = case when $12 <> 'delivered' and w.failing_since is null then $3 else w.first_failed_event end,
+      has_failed_twice = case when $12 = 'delivered' then w.has_failed_twice
+        else w.failing_since is not null and (w.has_failed_twice or w.first_failed_event <> $3) end`;
+
 /**
  * Records how an attempt ended and what follows for its delivery and its webhook. One statement, so that no reader sees half of it.
  *
@@ -105,9 +133,10 @@ export const recordOutcomeSql = /* sql */ `
   ), webhook_now as (
     update webhook w set
       failing_since = case when $12 = 'delivered' then null when $14 then coalesce(w.failing_since, clock_timestamp()) else w.failing_since end,
-      ramp = case when $12 = 'delivered' and w.ramp is not null then nullif(least(w.ramp * 2, 10), 10) else w.ramp end
+      ramp = case when $12 = 'delivered' and w.ramp is not null then nullif(least(w.ramp * 2, 10), 10) else w.ramp end,
+      ${failureColumns}
     where w.organization_id = $1 and w.id = $2 and exists (select from attempt)
-      and case when $12 = 'delivered' then w.failing_since is not null or w.ramp is not null else $14 and w.failing_since is null end
+      and case when $12 = 'delivered' then w.failing_since is not null or w.ramp is not null else $14 end
   )
   select exists (select from attempt) as recorded`;
 

@@ -2,14 +2,14 @@
 export interface AilingWebhooks {
   /** Active, and nothing but failures came back lately. */
   failing: number;
-  /** Parked by us, after 72 hours of only failures. */
-  parked: number;
-  /** Parked by a person. */
+  /** Suspended: nothing was accepted for `SUSPEND_AFTER`. */
+  suspended: number;
+  /** Paused by a person. */
   paused: number;
 }
 
 /** Counts them, `AilingWebhooks` in one row; each by a partial index, so that the many that are well cost nothing. */
 export const countAilingWebhooksSql = /* sql */ `
   select (select count(*) from webhook w where w.state = 'active' and w.failing_since is not null)::integer as failing,
-    (select count(*) from webhook w where w.state = 'parked' and w.parked_reason = 'failing')::integer as parked,
+    (select count(*) from webhook w where w.state = 'parked' and w.parked_reason = 'failing')::integer as suspended,
     (select count(*) from webhook w where w.state = 'parked' and w.parked_reason = 'paused')::integer as paused`;

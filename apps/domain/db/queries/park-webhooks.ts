@@ -1,36 +1,30 @@
 /**
- * Parks active webhooks from which nothing but failures came back for `$1` seconds, when at least `$2` events failed since, each with its activity line. At most 100 a
- * statement. Returns a row per webhook: `{organizationId, webhookId}`. Their deliveries follow by `mendDeliveriesSql`.
+ * Suspends active webhooks that have failed for `$1` seconds without accepting anything, of which at least two events
+ * failed, and that were tried within the last `$2` seconds, each with its activity line. At most 100 a statement.
+ * Returns a row per webhook: `{organizationId, webhookId}`. Their deliveries follow by `mendDeliveriesSql`.
  *
- * `failing_since` is set by the first failure after a 2xx and emptied by the next 2xx, so it alone says "no 2xx since"; it is looked at again once the row is locked.
- * Newest events come first in the count, as those are the ones that were tried lately: it reads a few rows, and a webhook's history only where one event is all that failed.
+ * `failing_seconds` counts what `recordOutcomeSql` explains, and it is never more than the time since `failing_since`,
+ * which has the index. A webhook that was not tried lately has nothing open, or the service cannot try it.
  */
-export const parkFailingWebhooksSql = /* sql */ `
+export const suspendFailingWebhooksSql = /* sql */ `
   with failing as (
     select w.organization_id, w.id, w.failing_since from webhook w
-    where w.state = 'active' and w.failing_since is not null and w.failing_since <= clock_timestamp() - make_interval(secs => $1)
-      and $2 <= (
-        select count(*) from (
-          select distinct a.event_id from delivery_attempt a
-          where a.organization_id = w.organization_id and a.webhook_id = w.id
-            -- The first failure was recorded a moment before failing_since, in the same statement.
-            and a.finished_at >= w.failing_since - interval '1 second'
-            and a.cause <> 'lost' and (a.status is null or a.status not between 200 and 299)
-          order by a.event_id desc limit $2
-        ) e)
+    where w.state = 'active' and w.failing_since <= clock_timestamp() - make_interval(secs => $1)
+      and w.failing_seconds >= $1 and w.has_failed_twice
+      and w.last_failed_at >= clock_timestamp() - make_interval(secs => $2)
     order by w.failing_since, w.id
     limit 100
     for no key update skip locked
-  ), parked as (
+  ), suspended as (
     update webhook w set state = 'parked', parked_reason = 'failing', ramp = null
     from failing f where w.organization_id = f.organization_id and w.id = f.id
     returning w.organization_id, w.id, f.failing_since
   ), line as (
     insert into activity (organization_id, action, detail)
     select p.organization_id, 'webhook.park', jsonb_build_object('webhookId', p.id, 'reason', 'failing', 'failingSince', api.utc(p.failing_since))
-    from parked p
+    from suspended p
   )
-  select p.organization_id as "organizationId", p.id as "webhookId" from parked p`;
+  select p.organization_id as "organizationId", p.id as "webhookId" from suspended p`;
 
 /**
  * Moves open deliveries to where their webhook's state wants them, at most `$1` of each webhook and state: waiting ones of a parked webhook are parked, parked ones of an
