@@ -1,9 +1,8 @@
-import { existsSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import type { Region } from '#domain/contract/regions.ts';
-import { type Cluster, ClusterUnavailable, findFreeAddresses, getCluster } from './cluster.ts';
+import { fixturePath } from '#test/fixtures.ts';
+import { type Cluster, findFreeAddresses, getCluster } from './cluster.ts';
 import { signInToConsole } from './console.ts';
 import { startEvents, startGrant } from './events.ts';
 import { buildBrokenImage, buildImages } from './images.ts';
@@ -19,7 +18,6 @@ import { startServers } from './servers.ts';
 
 const regions: readonly Region[] = ['us', 'ca'];
 const namespace = 'org-api';
-const dataFolder = fileURLToPath(new URL('../../../shared/data', import.meta.url));
 /** Load of each region, well below what a key may read and what two cores carry beside a cluster. */
 const readsPerSecond = 20;
 const eventsPerSecond = 2;
@@ -41,8 +39,6 @@ export interface ClusterTestOptions {
 /** Runs the whole test. Returns its figures as lines, and everything that is wrong. */
 export async function runClusterTest(options: ClusterTestOptions): Promise<{ lines: string[]; problems: string[] }> {
   const { quick, keep, seed, report } = options;
-  if (!existsSync(dataFolder))
-    throw new ClusterUnavailable('The organizations to import (../shared/data) are not beside this repository.');
   const cluster = await getCluster(report);
   const [first, second] = await buildImages(cluster, ['test-1', 'test-2'], report);
   if (first === undefined || second === undefined) throw new Error('no images were built');
@@ -60,7 +56,7 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
       const release = releaseOf(cluster, { namespace, servers: one, folder: options.folder });
       await release.upgrade(first);
       report(`${one.region}: installed, and the release waited until it serves`);
-      const dataFile = `${dataFolder}/${one.region}.json`;
+      const dataFile = fixturePath(`${one.region}.json`);
       const filled = await fillRegion({ servers: one, secrets, dataFile, receiver, allow: cluster.serviceRange });
       Object.assign(webhookSecrets, filled.webhookSecrets);
       const pool = pools[index] ?? new pg.Pool();
@@ -122,7 +118,7 @@ async function serviceOf(cluster: Cluster, { name }: Release, component: string)
 async function checkAnswers(installed: readonly Installation[], report: (line: string) => void): Promise<string[]> {
   const problems: string[] = [];
   for (const { api, organizations, shiftedDays, servers } of installed) {
-    const expectedFile = `${dataFolder}/${servers.region}.expected.json`;
+    const expectedFile = fixturePath(`${servers.region}.expected.json`);
     const { right, wrong } = await compareAnswers({ api, organizations, expectedFile, shiftedDays });
     report(`${servers.region}: ${right} of ${right + wrong.length} answers through the Service are as expected`);
     problems.push(...wrong);

@@ -3,6 +3,7 @@ import { readStatuses, type StackPlace, stackPlace } from '#test/stack.ts';
 import { endpoints } from '../../apps/api/endpoints/index.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { readPaths } from '../../apps/dev/summary.ts';
+import { createStable, goldenText } from '../golden/stable.ts';
 
 const timeout = 180_000;
 
@@ -20,6 +21,7 @@ describe('npm start', () => {
       expect(regions.map(({ region }) => region)).toEqual(['us']);
       const [us] = regions as [(typeof regions)[number]];
       expect(us.organizations.length).toBeGreaterThan(0);
+      await expect(goldenText(createStable()(place.stack()))).toMatchFileSnapshot('../golden/stack.json');
       for (const { id, sampleKey } of us.organizations)
         expect(await readStatuses(us.api, id, sampleKey)).toEqual(readPaths.map(() => 200));
       expect(first.output.text).toContain(

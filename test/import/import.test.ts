@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
-import { sharedData, sharedDataAbsent } from '#test/shared-data.ts';
+import { fixturePath } from '#test/fixtures.ts';
 import {
   familyDay,
   grant,
@@ -309,11 +309,9 @@ describe('who imports', () => {
   });
 });
 
-describe.each(['us', 'ca'] as const)('the acceptance file %s.json', (region) => {
-  it('imports, moved to today or not, and changes nothing the second time', async ({ skip }) => {
-    const file = sharedData(`${region}.json`);
-    if (file === null) return skip(sharedDataAbsent);
-    const text = await readFile(file);
+describe.each(['us', 'ca'] as const)('the fixture %s.json', (region) => {
+  it('imports, moved to today or not, and changes nothing the second time', async () => {
+    const text = await readFile(fixturePath(`${region}.json`));
     for (const today of [false, true]) {
       const fresh = await createTestDatabase();
       const first = await importText(fresh.ownerUrl, text, { region, today });

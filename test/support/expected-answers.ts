@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Member, Role } from '#domain/contract/resources.ts';
 
-/** Operation → body, of one organization, in the form of `../shared/data/*.expected.json`. */
+/** Operation → body, of one organization, in the form of `test/fixtures/*.expected.json`. */
 export type Answers = Record<string, unknown>;
 
 /** The same JSON with every date-time moved by whole days, as `import --today` moves the data. */

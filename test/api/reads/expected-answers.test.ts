@@ -1,4 +1,4 @@
-/** The acceptance files, read through HTTP, give the answers that were worked out independently. Source: design, section 9. */
+/** Imports the fixtures, reads them over HTTP and compares with the answers that another program computed. */
 import { createReadStream, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import type { Region } from '#domain/contract/regions.ts';
@@ -6,9 +6,9 @@ import { scopes } from '#domain/contract/scopes.ts';
 import { importFile } from '#domain/import/import-file.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { type Answers, comparable, shifted } from '#test/expected-answers.ts';
+import { fixturePath } from '#test/fixtures.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase, startTestApi, type TestApi } from '#test/setup.ts';
-import { sharedData, sharedDataAbsent } from '#test/shared-data.ts';
 import type { Endpoint } from '../../../apps/api/endpoint.ts';
 import { endpoints } from '../../../apps/api/endpoints/index.ts';
 
@@ -21,11 +21,9 @@ async function read(api: TestApi, endpoint: Endpoint, orgId: string, key: string
   return body;
 }
 
-it.for<Region>(['us', 'ca'])('%s.json: all nine reads of all organizations', async (region, { skip }) => {
-  const file = sharedData(`${region}.json`);
-  const expectedFile = sharedData(`${region}.expected.json`);
-  if (file === null || expectedFile === null) return skip(sharedDataAbsent);
-  const expected = JSON.parse(readFileSync(expectedFile, 'utf8')) as Record<string, Answers>;
+it.for<Region>(['us', 'ca'])('%s.json: all nine reads of all organizations', async (region) => {
+  const file = fixturePath(`${region}.json`);
+  const expected = JSON.parse(readFileSync(fixturePath(`${region}.expected.json`), 'utf8')) as Record<string, Answers>;
 
   const { database, owner } = await setupDatabase();
   const api = await startTestApi(database, { REGION: region });

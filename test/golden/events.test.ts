@@ -1,0 +1,52 @@
+/** The four events as a receiver gets them: headers, signatures and body. */
+import { expect, it, vi } from 'vitest';
+import { verifyDelivery } from '#domain/webhooks/verify.ts';
+import { startReceiver } from '#test/receiver.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { startTestWorker } from '#test/worker.ts';
+import { createStable, goldenText } from './stable.ts';
+
+/** Values of these differ from post to post; that they are right is what the signature check says. */
+const signed: Record<string, RegExp> = {
+  'service-signature': /^t=\d{10},v1=[0-9a-f]{64}$/,
+  'webhook-signature': /^v1,[0-9A-Za-z+/]{43}=$/,
+  'webhook-timestamp': /^\d{10}$/,
+};
+
+it('each event type is posted with the headers, signatures and body that it always had', {
+  timeout: 60_000,
+}, async () => {
+  const { database, owner, make } = await setupDatabase();
+  const receiver = await startReceiver();
+  const professional = await make.member();
+  const { secret } = await make.webhook({ orgId: professional.orgId, url: `${receiver.url}/hooks/golden` });
+  await startTestWorker(database);
+
+  const posted = async (count: number) =>
+    vi.waitFor(() => expect(receiver.received).toHaveLength(count), { timeout: 20_000 });
+  const grant = await make.grant({ professional });
+  await posted(1);
+  await make.seat({ orgId: professional.orgId, grant });
+  await posted(2);
+  await owner.pool.query(
+    `update client_grant set status = 'ended', end_reason = 'moved', ends_at = now() where id = $1`,
+    [grant.id],
+  );
+  await posted(4);
+
+  const typeOf = (post: { body: Buffer }): string => JSON.parse(String(post.body)).type;
+  const ordered = receiver.received.toSorted((one, other) => (typeOf(one) < typeOf(other) ? -1 : 1));
+  const stable = createStable();
+  const posts = ordered.map(({ headers, body, path }) => {
+    const { checks } = verifyDelivery({ headers, body, secrets: [secret] });
+    expect(checks.filter(({ ok }) => !ok)).toEqual([]);
+    const shown = Object.entries(headers).map(([name, value]) => {
+      const form = signed[name];
+      if (form === undefined) return [name, value];
+      expect(value).toMatch(form);
+      return [name, String(form)];
+    });
+    return stable({ path, headers: Object.fromEntries(shown), body: String(body) });
+  });
+  await expect(goldenText(posts)).toMatchFileSnapshot('events.json');
+});
