@@ -23,10 +23,22 @@ function isTrusted(address: string, trustedProxies: BlockList): boolean {
   return trustedProxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
 }
 
-/** Without the IPv6 mapping that a dual-stack socket adds to IPv4, and without a zone; null for anything but an address. */
-function plain(address: string | undefined): string | null {
-  if (address === undefined) return null;
-  const text =
-    address.startsWith('::ffff:') && isIP(address.slice(7)) === 4 ? address.slice(7) : (address.split('%')[0] ?? '');
-  return isIP(text) === 0 ? null : text;
+/** An entry with the port that some load balancers add: `203.0.113.9:4711`, `[2001:db8::7]:4711`, `[2001:db8::7]`. */
+const withPort = /^(?:\[([^\]]*)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/;
+
+/**
+ * Returns the address of an entry without its port, without the IPv6 mapping that a dual-stack socket adds to IPv4, and
+ * without a zone; null when the entry is no address.
+ *
+ * No library serves here: `proxy-addr`, which Express uses, takes an entry with a port for no address, Koa's `proxy`
+ * believes the leftmost entry, and Node's `SocketAddress.parse` accepts short forms such as `127.1`.
+ */
+function plain(entry: string | undefined): string | null {
+  if (entry === undefined) return null;
+  const [, bracketed, numbers] = withPort.exec(entry) ?? [];
+  const [text = ''] = (bracketed ?? numbers ?? entry).split('%');
+  if (bracketed !== undefined && isIP(text) !== 6) return null;
+  const mapped = /^::ffff:(?=[\d.]*$)/i.exec(text);
+  const address = mapped === null ? text : text.slice(mapped[0].length);
+  return isIP(address) === 0 ? null : address;
 }

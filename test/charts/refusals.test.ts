@@ -80,6 +80,31 @@ const misuses: [string, object, RegExp][] = [
     { api: { extraEnv: [{ name: 'PORT', value: '9000' }] } },
     /api\.extraEnv sets PORT, which ports and probes of the pod and its Services rely on/,
   ],
+  [
+    'an HTTPRoute of the API behind which every caller would have the gateway’s address',
+    { api: { trustedProxies: [] } },
+    /api\.trustedProxies is empty beside httpRoute\.enabled: every caller would share the gateway's address, .* would block all; give the addresses/,
+  ],
+  [
+    'an Ingress of the API of the same kind',
+    { api: { trustedProxies: [], httpRoute: { enabled: false }, ingress: { enabled: true } } },
+    /api\.trustedProxies is empty beside ingress\.enabled: /,
+  ],
+  [
+    'an Ingress of the console of the same kind',
+    { console: { trustedProxies: [] } },
+    /console\.trustedProxies is empty beside ingress\.enabled: /,
+  ],
+  [
+    'an HTTPRoute of the console of the same kind',
+    {
+      console: {
+        ...{ trustedProxies: [], ingress: { enabled: false } },
+        httpRoute: { enabled: true, parentRefs: [{ name: 'public' }] },
+      },
+    },
+    /console\.trustedProxies is empty beside httpRoute\.enabled: /,
+  ],
   ['proxies by name', { api: { trustedProxies: ['gateway.example'] } }, /\/api\/trustedProxies\/0/],
   ['addresses that are none', { worker: { webhookAllow: ['10.0.0.0/33'] } }, /\/worker\/webhookAllow\/0/],
   ['a schedule without units', { worker: { deliverySchedule: '5,30' } }, /\/worker\/deliverySchedule/],
@@ -150,6 +175,9 @@ describe('the chart refuses', () => {
     expect(refusalOf({ worker: { deliverySchedule: '5s, 30s,1h', reconcileAfter: '1500ms' } })).toBe('');
     const blocks = ['10.0.0.0/8', '192.0.2.7', '::1', 'fd00::/64', '::ffff:10.0.0.1', '2001:db8:1:2:3:4:5:6/128'];
     expect(refusalOf({ api: { trustedProxies: blocks }, worker: { webhookAllow: blocks } })).toBe('');
+    const direct = { trustedProxies: [], httpRoute: { enabled: false }, ingress: { enabled: false } };
+    expect(refusalOf({ api: direct, console: direct })).toBe('');
+    expect(refusalOf({ console: { enabled: false, trustedProxies: [] } })).toBe('');
     expect(refusalOf({ migrations: { enabled: false }, secrets: { ownerDatabaseUrl: { key: '' } } })).toBe('');
   });
 });

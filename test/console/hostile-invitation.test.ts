@@ -75,7 +75,7 @@ describe('an administrator who keeps a link they made', () => {
     const path = at(`/members/person/${bob}`);
     const given = await owner.submit(path, `${path}/roles`, { roleId: rows[0].id });
     expect(given.status).toBe(303);
-    expect((await thief.submit(choice, '/enrol/totp/start')).text).toContain('This link is over');
+    expect((await thief.submit(choice, '/enrol/totp/start')).text).toContain('This link has expired');
     expect((await t.http().get(link)).status).toBe(410);
     // Its owner sees that none works, and makes one.
     expect((await owner.get(path)).text).toContain('no link of theirs works now');

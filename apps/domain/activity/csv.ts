@@ -9,14 +9,20 @@ const formulaSigns = '=+\\-@＝＋－＠';
 /** At the beginning of a field, after blanks that a spreadsheet may trim. A tab or line break there is neutralised whatever follows. */
 const atBeginning = new RegExp(`^(?=[\\t\\r\\n]|[\\s\\p{Cf}]*[${formulaSigns}])`, 'u');
 
-/** After what a spreadsheet of another language may take for the end of a field, quotes notwithstanding. */
-const afterSeparator = new RegExp(`([;|\\t\\r\\n][\\s\\p{Cf}"']*)(?=[${formulaSigns}])`, 'gu');
+/**
+ * What a spreadsheet of another language may take for the end of a field, quotes notwithstanding, and the sign after
+ * it, if there is one. The sign is optional so that each run of blanks is matched and passed once: a pattern that fails
+ * at the end of a run tries again from each of its characters, which takes quadratic time.
+ */
+const separatorAndSign = new RegExp(`([;|\\t\\r\\n][\\s\\p{Cf}"']*)([${formulaSigns}])?`, 'gu');
 
 /** A field. An apostrophe before what would be a formula makes it text; numbers and null are written as they are. */
 export function csvField(value: string | number | null): string {
   if (value === null) return '';
   if (typeof value === 'number') return String(value);
-  const text = value.replace(afterSeparator, "$1'").replace(atBeginning, "'");
+  const text = value
+    .replace(separatorAndSign, (run, separator, sign) => (sign === undefined ? run : `${separator}'${sign}`))
+    .replace(atBeginning, "'");
   return `"${text.replaceAll('"', '""')}"`;
 }
 

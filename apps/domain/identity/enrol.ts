@@ -256,7 +256,7 @@ async function writeSignIn(tx: EntityManager, enrolment: EnrolmentRow, passwordH
 const linkOver = () =>
   new IdentityRefused(
     'link_over',
-    'This link is over: it was used or replaced, its 72 hours have passed, or whoever made it may no longer give what it would. Ask for a new one.',
+    'This link has expired, was used or replaced, or the person who made it may no longer give what it gives. Ask for a new one.',
   );
 
 const signInFirst = () =>

@@ -14,7 +14,7 @@ import {
 } from '../organization/access.ts';
 import { assertEmail } from './email.ts';
 import { inviterStands } from './inviter.ts';
-import { enrolmentHours } from './limits.ts';
+import { enrolmentHours, recoveryHours } from './limits.ts';
 import { IdentityRefused } from './refused.ts';
 import { findTokenHash, hashOf, makeToken } from './token.ts';
 import type { EnrolmentDetails, EnrolmentKind } from './types.ts';
@@ -64,11 +64,12 @@ interface Role {
 }
 
 /**
- * Makes a link for a person, good for 72 hours and once; an older one of theirs in this organization is void. Somebody new, and who had left, is `invited` until
- * they have enrolled. Asks for `org.members.manage`.
+ * Creates a one-time link for a person, good for 72 hours (a recovery link: one hour); an older one of theirs in this
+ * organization becomes void. A new member, and one who had left, is `invited` until the link is used. Asks for
+ * `org.members.manage`.
  *
- * @throws OrganizationRefused `may_not_manage_members`, `not_held`, `only_owners`; IdentityRefused `email_malformed`, `email_taken`, `email_ambiguous`, `no_such_organization`,
- *   `no_such_role`, `member_suspended`, `operator_needed`.
+ * @throws OrganizationRefused `may_not_manage_members`, `not_held`, `only_owners`; IdentityRefused `email_malformed`,
+ *   `email_taken`, `email_ambiguous`, `no_such_organization`, `no_such_role`, `member_suspended`, `operator_needed`.
  */
 export async function createEnrolment(
   em: EntityManager,
@@ -88,7 +89,7 @@ export async function createEnrolment(
     const kind = kindOf(actor, invitee);
     await writeMember(tx, { ...input, email }, invitee, roles);
     const token = makeToken();
-    const expiresAt = new Date(now().getTime() + enrolmentHours * 3_600_000);
+    const expiresAt = new Date(now().getTime() + (kind === 'recover' ? recoveryHours : enrolmentHours) * 3_600_000);
     await sql`
       insert into enrolment (organization_id, person_id, token_hash, kind, email, created_at, expires_at, invited_by)
       values (${organizationId}, ${invitee.personId}, ${hashOf(token)}, ${kind}, ${email}, ${now().toISOString()}::timestamptz, ${expiresAt.toISOString()}::timestamptz, ${actor.personId})

@@ -11,8 +11,10 @@ export const sessionSeenEverySeconds = 60;
 /** A second factor counts as fresh this long. Source: design, section 7. */
 export const stepUpMinutes = 5;
 
-/** How long an enrolment link works. */
+/** How long a link works with which a person enrols or joins one more organization. */
 export const enrolmentHours = 72;
+/** How long an operator's link works that replaces a person's password and second factors (ASVS 6.4.3). */
+export const recoveryHours = 1;
 /** How long a passkey's challenge, or an authenticator app's secret that is being set up, waits for its answer. */
 export const challengeMinutes = 10;
 /** Questions to a session's passkeys, for one purpose, that wait at once: one in each of so many tabs. */

@@ -1,7 +1,10 @@
 import { generateSecret, generateURI, verifySync } from 'otplib';
 import { openText, type SealingKeys, sealedVersion, sealText } from '../seal/envelope.ts';
 
-/** Authenticator apps: RFC 6238 as all of them do it, six digits of SHA-1 every 30 seconds; a step earlier or later is accepted too. */
+/**
+ * Authenticator apps by RFC 6238, as all of them implement it: six digits of SHA-1 every 30 seconds. The code of the current
+ * step and of the one before are accepted, since typing takes time (5.2); a code of a later step never is.
+ */
 
 const stepSeconds = 30;
 
@@ -15,12 +18,16 @@ export function totpUri(secret: string, label: string, issuer: string): string {
   return generateURI({ issuer, label, secret, period: stepSeconds, digits: 6 });
 }
 
-/** The time step whose code this is, within one of now; null when it is none. Spaces, which apps show in the middle, are ignored. */
+/**
+ * Returns the time step whose code this is, the current one or the one before; null when it is neither's. Spaces, which apps
+ * show in the middle, are ignored.
+ */
 export function findTotpStep(secret: string, code: string, now: Date): number | null {
   const digits = code.replace(/\s/g, '');
   if (!/^\d{6}$/.test(digits)) return null;
   const epoch = Math.floor(now.getTime() / 1000);
-  const result = verifySync({ secret, token: digits, epoch, epochTolerance: stepSeconds, period: stepSeconds });
+  const epochTolerance: [past: number, future: number] = [stepSeconds, 0];
+  const result = verifySync({ secret, token: digits, epoch, epochTolerance, period: stepSeconds });
   return result.valid && 'timeStep' in result ? result.timeStep : null;
 }
 

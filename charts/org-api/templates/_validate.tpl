@@ -80,6 +80,9 @@
 {{- if and $app.httpRoute.enabled $app.httpRoute.extraBackendRefs (kindIs "invalid" $app.httpRoute.weight) }}
 - {{ $component }}.httpRoute.weight is null beside extraBackendRefs: say how much of the traffic this release's own pods get
 {{- end }}
+{{- if and (or $app.httpRoute.enabled $app.ingress.enabled) (not $app.trustedProxies) }}
+- {{ $component }}.trustedProxies is empty beside {{ $app.httpRoute.enabled | ternary "httpRoute" "ingress" }}.enabled: every caller would share the gateway's address, so failed sign-ins and keys of one would block all; give the addresses of the gateway's pods or the load balancer
+{{- end }}
 {{- if and $app.httpRoute.enabled (not $app.httpRoute.parentRefs) }}
 - {{ $component }}.httpRoute.parentRefs is empty: name the Gateway that {{ $component }}'s HTTPRoute attaches to
 {{- end }}

@@ -62,6 +62,39 @@ it('whatever is in the fields, there are as many as before, and no text begins a
   );
 });
 
+it('a formula sign after a separator of any language is preceded by an apostrophe, and nothing else changes', () => {
+  const text = fc.string({ unit: fc.constantFrom(...'=+-@＝＋－＠;,"\'|\t\r\n a1é\u200b\u00a0'), maxLength: 60 });
+  fc.assert(
+    fc.property(text, (typed) => {
+      const [written = ''] = readLine(csvLine([typed]));
+      expect(written).not.toMatch(/[;|\t\r\n][\s\p{Cf}"]*[=+\-@＝＋－＠]/u);
+      expect(written.replaceAll("'", '')).toBe(typed.replaceAll("'", ''));
+      if (!/[=+\-@＝＋－＠\t\r\n]/u.test(typed)) expect(written).toBe(typed);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+it.each([
+  ['tabs', '\t'],
+  ['blanks after separators', ';   '],
+  ['quotes after a separator', '"'],
+  ['signs', '\t='],
+  ['invisible characters', '\u200b'],
+])('a field of ten times as many %s takes no more than linear time to write', (_, unit) => {
+  const fastestMs = (units: number) => {
+    const field = `;${unit.repeat(units)}`;
+    const runs = Array.from({ length: 5 }, () => {
+      const startedAt = performance.now();
+      csvField(field);
+      return performance.now() - startedAt;
+    });
+    return Math.min(...runs);
+  };
+  // Linear growth is 10, quadratic 100. The fastest of five is a run that a busy machine did not lengthen.
+  expect(fastestMs(100_000) / fastestMs(10_000)).toBeLessThan(40);
+});
+
 it('numbers are numbers, and nothing is an empty field', () => {
   expect(csvLine([200, null, 'x'])).toBe('200,,"x"\r\n');
 });

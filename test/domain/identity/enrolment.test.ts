@@ -213,6 +213,20 @@ describe('who may make a link', () => {
   });
 });
 
+describe('a recovery link', () => {
+  it('works for one hour', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    const input = { organizationId: person.orgId, email: person.email, by: 'operator' } as const;
+    const { token, kind, expiresAt } = await createEnrolment(t.em, input, t.now);
+    expect([kind, expiresAt.getTime() - t.now().getTime()]).toEqual(['recover', hourMs]);
+    t.pass(hourMs - 1);
+    expect(await findEnrolment(t.em, token, t.now())).not.toBeNull();
+    t.pass(1);
+    expect(await findEnrolment(t.em, token, t.now())).toBeNull();
+  });
+});
+
 describe('an invitation that nobody has accepted', () => {
   it('tells the organization nothing of its person: no sign-in, no address they come from, no last use, no kind of link (regression: all of them were told)', async () => {
     const t = await setupPeople();

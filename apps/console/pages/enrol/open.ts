@@ -1,4 +1,5 @@
 import { findEnrolment } from '#domain/identity/enrolment.ts';
+import { enrolmentHours } from '#domain/identity/limits.ts';
 import type { EnrolmentDetails } from '#domain/identity/types.ts';
 import { linkButton } from '../../components/link.ts';
 import { type Page, page } from '../../web/answer.ts';
@@ -13,9 +14,9 @@ export async function findOpenEnrolment({ console, enrolmentToken }: Visit): Pro
 /** What is said of a link that never was, was used, was replaced, is too old, or whose maker may not make it any more: the same for each. */
 export function linkOverPage(): Page {
   return page({
-    title: 'This link is over',
+    title: 'This link has expired',
     status: 410,
-    body: html`<p>A link works once, and for 72 hours; a newer one replaces it, and it ends with the right of whoever made it to give what it gives. Ask your organization for a new one.</p>
+    body: html`<p>A link works once and for ${enrolmentHours} hours; a link to recover a lost password or second factor for one hour. A newer link replaces it, and it ends when the person who made it may no longer give what it gives. Ask your organization for a new one.</p>
       <p class="actions">${linkButton('/sign-in', 'Sign in instead', 'secondary')}</p>`,
   });
 }

@@ -3,6 +3,7 @@ import { setEnrolmentPassword } from '#domain/identity/enrol.ts';
 import type { EnrolmentDetails } from '#domain/identity/types.ts';
 import { form, textField } from '../../components/form.ts';
 import { passwordHint } from '../../components/password-hint.ts';
+import { time } from '../../components/time.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
 import { type FormState, typedSecret } from '../../web/form.ts';
 import { attributes, html } from '../../web/html.ts';
@@ -32,7 +33,7 @@ export function passwordPage(visit: Visit, enrolment: EnrolmentDetails, state: F
   return page({
     title: kind === 'recover' ? 'A new beginning' : `Welcome to ${organizationName}`,
     body: html`
-      <p>${kind === 'recover' ? 'Your old password and second factors go when you are done here.' : 'Two steps, and you are in: a password, and a second factor that no stranger has.'}</p>
+      <p>${kind === 'recover' ? html`Your old password and second factors are deleted when you finish. This link works for one hour, until ${time(enrolment.expiresAt)}.` : 'Two steps, and you are in: a password, and a second factor that no stranger has.'}</p>
       ${form(visit, {
         ...{ action: '/enrol/password', state, button: 'Continue' },
         // The address stands in a field so that password managers keep it with the password.
