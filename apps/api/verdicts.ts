@@ -25,6 +25,11 @@ export function refusalOf(verdict: Exclude<Verdict, 'ok'>, scope: Scope, malform
       return new ApiError('not_found', 'There is no organization with this id.');
     case 'other_organization':
       return new ApiError('forbidden', 'This API key belongs to another organization.');
+    case 'maker_left':
+      return new ApiError(
+        'forbidden',
+        'The person who created this API key has left the organization. Create a new key; this one stays inactive.',
+      );
     case 'maker_inactive':
       return new ApiError(
         'forbidden',

@@ -57,7 +57,12 @@ function refusals(baseUrls: Record<Region, string>): Record<string, Refusal> {
         reason('forbidden', 'The key is for another organization', 'This API key belongs to another organization.'),
         reason(
           'forbidden',
-          'The person who made the key left',
+          'The person who made the key left, also if they returned since',
+          'The person who created this API key has left the organization. Create a new key; this one stays inactive.',
+        ),
+        reason(
+          'forbidden',
+          'The person who made the key is suspended',
           'The person who made this API key is no longer an active member of the organization.',
         ),
         reason(

@@ -7,7 +7,7 @@ import { ApiKey } from '../db/entities/key.ts';
 import { findPermissions } from './authority.ts';
 import { fingerprint, type KeySecrets } from './fingerprint.ts';
 import { keyHint, makeKey } from './format.ts';
-import { findFreeSlot, lockKeys } from './places.ts';
+import { findFreeSlot, holdMembership, lockKeys } from './places.ts';
 import { KeyRefused } from './refused.ts';
 
 export interface CreateKey {
@@ -66,6 +66,7 @@ export async function assertMayMake(tx: EntityManager, input: CreateKey, now: Da
   if (input.scopes.length === 0) throw new KeyRefused('no_scopes', 'A key needs at least one scope.');
   if (input.expiresAt !== null && input.expiresAt <= now)
     throw new KeyRefused('expiry_in_the_past', 'The expiry lies in the past.');
+  await holdMembership(tx, input.organizationId, input.makerId);
   const held = await findPermissions(tx, input.organizationId, input.makerId);
   if (held === null)
     throw new KeyRefused('not_an_active_member', 'The maker is not an active member of the organization.');

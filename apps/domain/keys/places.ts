@@ -12,6 +12,17 @@ export async function lockKeys(em: EntityManager, organizationId: string): Promi
   );
 }
 
+/**
+ * Makes a change of the maker's membership wait until the transaction ends, and waits for one that is under way: a key created while its
+ * maker leaves would otherwise be missed by the trigger that ends their keys.
+ */
+export async function holdMembership(em: EntityManager, organizationId: string, personId: string): Promise<void> {
+  await sql`
+    select from membership where organization_id = ${organizationId} and person_id = ${personId} for share`.execute(
+    em.getKysely(),
+  );
+}
+
 /** Takes the slots back from expired keys and finds the lowest free one, or null when 25 keys are live. Call it under `lockKeys`. */
 export async function findFreeSlot(em: EntityManager, organizationId: string, now: Date): Promise<number | null> {
   await sql`

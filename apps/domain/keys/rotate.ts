@@ -4,6 +4,7 @@ import type { Scope } from '../contract/scopes.ts';
 import { ApiKey } from '../db/entities/key.ts';
 import { assertMayMake, type CreatedKey, insertKey } from './create.ts';
 import type { KeySecrets } from './fingerprint.ts';
+import { stateOf } from './list.ts';
 import { findFreeSlot, lockKeys } from './places.ts';
 import { KeyRefused } from './refused.ts';
 
@@ -68,9 +69,9 @@ export async function rotateKey(
 async function getLiveKey(tx: EntityManager, organizationId: string, keyId: string, at: Date) {
   const key = await tx.findOne(ApiKey, { id: keyId, organizationId });
   if (key === null) throw new KeyRefused('no_such_key', 'The organization has no such key.');
-  const { revokedAt, expiresAt, slot } = key;
-  if (revokedAt !== null || slot === null || (expiresAt !== null && expiresAt <= at)) {
-    throw new KeyRefused('key_not_live', 'The key is revoked or expired; make a new one instead.');
+  const { slot } = key;
+  if (slot === null || stateOf(key, at) !== 'live') {
+    throw new KeyRefused('key_not_live', 'The key is revoked, expired or inactive; create a new one instead.');
   }
   return { key, slot };
 }

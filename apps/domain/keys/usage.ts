@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { Scope } from '../contract/scopes.ts';
+import type { KeyState } from './list.ts';
 
 /** A key with what became of it. `working` are its scopes that its maker holds now; a live key without any reads nothing. */
 export interface KeyUsage {
@@ -14,7 +15,9 @@ export interface KeyUsage {
   createdAt: Date;
   expiresAt: Date | null;
   revokedAt: Date | null;
-  state: 'live' | 'expired' | 'revoked';
+  /** When its maker left, and the key became inactive; null: they have not. */
+  makerLeftAt: Date | null;
+  state: KeyState;
   /** The last call with it, refused ones included, but for those over the limit, which read nothing. Null: none that the activity log remembers. */
   lastUsedAt: Date | null;
   /** Such calls of the last 24 hours, counted to `usesCounted` at most. */
@@ -32,16 +35,16 @@ export const usesCountedOfOne = 172_801;
 const endedPerPage = 25;
 
 /** As the pool gives it: MikroORM has it leave times as PostgreSQL writes them. */
-type UsageRow = Omit<KeyUsage, 'createdAt' | 'expiresAt' | 'revokedAt' | 'lastUsedAt'> &
+type UsageRow = Omit<KeyUsage, 'createdAt' | 'expiresAt' | 'revokedAt' | 'makerLeftAt' | 'lastUsedAt'> &
   Record<'createdAt', string> &
-  Record<'expiresAt' | 'revokedAt' | 'lastUsedAt', string | null>;
+  Record<'expiresAt' | 'revokedAt' | 'makerLeftAt' | 'lastUsedAt', string | null>;
 
 const moment = (text: string | null) => (text === null ? null : new Date(text));
 
 const usageOf = (row: UsageRow): KeyUsage => ({
   ...row,
   ...{ createdAt: new Date(row.createdAt), expiresAt: moment(row.expiresAt) },
-  ...{ revokedAt: moment(row.revokedAt), lastUsedAt: moment(row.lastUsedAt) },
+  ...{ revokedAt: moment(row.revokedAt), makerLeftAt: moment(row.makerLeftAt), lastUsedAt: moment(row.lastUsedAt) },
 });
 
 /** Calls that reached the API's answer: a status, and not the count of calls over the limit. */
@@ -52,13 +55,14 @@ const usageSql = /* sql */ `
   select k.id, k.label, k.hint, k.maker_id as "makerId", coalesce(m.name, k.maker_id) as "makerName", coalesce(m.status, 'left') as "makerStatus", k.scopes,
     array(
       select u.scope from unnest(k.scopes) with ordinality as u (scope, place)
-      where m.status = 'active' and exists (
+      where k.maker_left_at is null and m.status = 'active' and exists (
         select from membership_role mr join role r on r.id = mr.role_id
         where mr.organization_id = m.organization_id and mr.person_id = m.person_id and u.scope = any(r.permissions))
       order by u.place
     ) as working,
-    k.created_at as "createdAt", k.expires_at as "expiresAt", k.revoked_at as "revokedAt",
-    case when k.revoked_at is not null then 'revoked' when k.expires_at <= $2::timestamptz then 'expired' else 'live' end as state,
+    k.created_at as "createdAt", k.expires_at as "expiresAt", k.revoked_at as "revokedAt", k.maker_left_at as "makerLeftAt",
+    case when k.revoked_at is not null then 'revoked' when k.expires_at <= $2::timestamptz then 'expired'
+      when k.maker_left_at is not null then 'inactive' else 'live' end as state,
     (select a.at from activity a where a.organization_id = k.organization_id and a.key_id = k.id and ${isUse} order by a.at desc, a.id desc limit 1) as "lastUsedAt",
     (select count(*)::int from (
       select from activity a where a.organization_id = k.organization_id and a.key_id = k.id and a.at > $2::timestamptz - interval '24 hours' and ${isUse} limit $3
@@ -69,8 +73,8 @@ const usageSql = /* sql */ `
   left join membership m on m.organization_id = k.organization_id and m.person_id = k.maker_id
   where k.organization_id = $1`;
 
-const liveSql = `${usageSql} and k.revoked_at is null and (k.expires_at is null or k.expires_at > $2::timestamptz) order by k.id desc`;
-const endedSql = `${usageSql} and (k.revoked_at is not null or k.expires_at <= $2::timestamptz) and ($4::uuid is null or k.id < $4::uuid) order by k.id desc limit $5`;
+const liveSql = `${usageSql} and k.revoked_at is null and k.maker_left_at is null and (k.expires_at is null or k.expires_at > $2::timestamptz) order by k.id desc`;
+const endedSql = `${usageSql} and (k.revoked_at is not null or k.maker_left_at is not null or k.expires_at <= $2::timestamptz) and ($4::uuid is null or k.id < $4::uuid) order by k.id desc limit $5`;
 const oneSql = `${usageSql} and k.id = $4`;
 
 /** The live keys of an organization, newest first: 25 at most. */
@@ -80,7 +84,7 @@ export async function listLiveKeys(pool: Pool, organizationId: string, now: Date
   return rows.map(usageOf);
 }
 
-/** Revoked and expired keys, newest first, a page at a time; `older` is what the next page takes as `before`, null at the end. */
+/** Revoked, expired and inactive keys, newest first, a page at a time; `older` is what the next page takes as `before`, null at the end. */
 export async function listEndedKeys(
   pool: Pool,
   organizationId: string,

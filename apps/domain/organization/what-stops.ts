@@ -139,7 +139,7 @@ async function listMakers(
     cross join lateral (
       select json_agg(json_build_object('id', k.id, 'label', k.label, 'hint', k.hint, 'scopes', k.scopes) order by k.created_at, k.id) as keys
       from api_key k
-      where k.organization_id = m.organization_id and k.maker_id = m.person_id and k.revoked_at is null
+      where k.organization_id = m.organization_id and k.maker_id = m.person_id and k.revoked_at is null and k.maker_left_at is null
         and (k.expires_at is null or k.expires_at > ${now.toISOString()}::timestamptz)
     ) k
     where m.organization_id = ${organizationId} and k.keys is not null

@@ -132,13 +132,16 @@ describe.each(endpoints)('$operationId', (endpoint) => {
     const elsewhere = await api.get(`/v1/orgs/${other}${endpoint.resource}`, { key });
     await expectRefusal(elsewhere, 'forbidden', /belongs to another organization/);
 
-    for (const status of ['suspended', 'left', 'invited']) {
+    for (const status of ['suspended', 'invited']) {
       await owner.pool.query('update membership set status = $1 where person_id = $2', [status, maker.userId]);
       await expectRefusal(await api.get(path, { key }), 'forbidden', /no longer an active member/);
     }
     await owner.pool.query(`update membership set status = 'active' where person_id = $1`, [maker.userId]);
     await make.permissionLost(maker, endpoint.scope);
     await expectRefusal(await api.get(path, { key }), 'forbidden', new RegExp(`no longer holds ${endpoint.scope}`));
+
+    await owner.pool.query(`update membership set status = 'left' where person_id = $1`, [maker.userId]);
+    await expectRefusal(await api.get(path, { key }), 'forbidden', /has left the organization/);
   });
 
   it('does not let a permission count that the maker holds in another organization', async () => {

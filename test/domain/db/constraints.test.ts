@@ -188,9 +188,29 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
   ['two keys in one place', 'api_key_slot_unique', `${insertKey({})}; ${insertKey({ print: '02' })}`],
   ['a live key without a place', 'api_key_live_has_slot', insertKey({ slot: 'null' })],
   [
-    'a revoked key that keeps its place',
-    'api_key_revoked_has_no_slot',
+    'a revoked key that keeps its slot',
+    'api_key_ended_has_no_slot',
     `${insertKey({})}; update api_key set revoked_at = now()`,
+  ],
+  [
+    'a key of a member who is not active',
+    'api_key_maker_is_active',
+    `update membership set status = 'suspended'; ${insertKey({})}`,
+  ],
+  [
+    'a revoked key that comes back',
+    'api_key_stays_ended',
+    `${insertKey({})}; update api_key set revoked_at = now(), slot = null; update api_key set revoked_at = null, slot = 1`,
+  ],
+  [
+    'a key that comes back with its maker',
+    'api_key_stays_ended',
+    `${insertKey({})}; update membership set status = 'left'; update api_key set maker_left_at = null, slot = 1`,
+  ],
+  [
+    'an expiry that is put off',
+    'api_key_stays_ended',
+    `${insertKey({ expiresAt: `now() + interval '1 day'` })}; update api_key set expires_at = now() + interval '2 days'`,
   ],
   ['two keys with one fingerprint', 'api_key_fingerprint_unique', `${insertKey({})}; ${insertKey({ slot: '2' })}`],
   ['a fingerprint that is none', 'api_key_fingerprint_length', insertKey({ length: 31 })],

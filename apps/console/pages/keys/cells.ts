@@ -22,6 +22,7 @@ export const keyHintCell = ({ hint }: Pick<KeyUsage, 'hint'>): Html => html`<cod
 export function stateBadge(key: KeyUsage, now: Date): Html {
   if (key.state === 'revoked') return badge('plain', 'revoked');
   if (key.state === 'expired') return badge('plain', 'expired');
+  if (key.state === 'inactive') return badge('plain', 'inactive');
   if (key.working.length === 0) return badge('bad', 'reads nothing');
   if (key.working.length < key.scopes.length) return badge('warning', 'reads a part');
   if (key.successorId !== null) return badge('info', 'being replaced');

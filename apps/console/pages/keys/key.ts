@@ -49,16 +49,17 @@ export const keyRoutes = [
 
 function warnings(visit: MemberVisit, key: KeyUsage): Html {
   const now = visit.console.now();
-  if (key.state !== 'live')
-    return notice(
-      'info',
-      `This key ${key.state === 'revoked' ? 'was revoked' : 'has expired'}: every call with it is answered 401.`,
-    );
+  if (key.state !== 'live') return notice('info', whyEnded(key));
   return html`
     ${key.working.length === 0 ? notice('bad', html`It reads nothing now: ${whyNothing(key)} A person who holds its scopes can rotate it; the successor then acts for them.`) : nothing}
     ${isExpiringSoon(key, now) && key.successorId === null ? notice('warning', html`It expires ${relativeTime(key.expiresAt)}. Rotate it before, and both keys work until you have put the new one in place.`) : nothing}
     ${isUnused(key, now) ? notice('info', 'Nobody has used it for 30 days or more. If nothing needs it, revoke it: a key that does not exist cannot get out.') : nothing}`;
 }
+
+const whyEnded = ({ state, makerName }: KeyUsage): Html =>
+  state === 'inactive'
+    ? html`This key is inactive because ${called(makerName)}, for whom it acted, left the organization: every call with it is answered 403, also if they return.`
+    : html`This key ${state === 'revoked' ? 'was revoked' : 'has expired'}: every call with it is answered 401.`;
 
 const whyNothing = ({ makerName, makerStatus }: KeyUsage): Html =>
   makerStatus === 'active'
@@ -71,6 +72,7 @@ async function keyFacts(visit: MemberVisit, key: KeyUsage): Promise<Html> {
     ['Shown as', keyHintCell(key)],
     ['Made', html`${time(key.createdAt)} by ${called(key.makerName)}`],
     key.revokedAt !== null && ['Revoked', time(key.revokedAt)],
+    key.makerLeftAt !== null && ['Inactive since', time(key.makerLeftAt)],
     ['Expires', time(key.expiresAt, 'never')],
     ['Last use', relativeTime(key.lastUsedAt, 'never')],
     ['Uses in 24 hours', key.uses24h.toLocaleString('en')],

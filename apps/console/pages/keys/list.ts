@@ -56,20 +56,23 @@ const full = (visit: MemberVisit): Html =>
   );
 
 const otherLinks = (visit: MemberVisit): Html =>
-  html`${linkButton(visit.at('/keys/compromised'), 'A key got out', 'secondary')}<a href="${visit.at('/keys?state=ended')}">Revoked and expired keys</a>`;
+  html`${linkButton(visit.at('/keys/compromised'), 'A key got out', 'secondary')}<a href="${visit.at('/keys?state=ended')}">Revoked, expired and inactive keys</a>`;
 
 async function endedPage(visit: MemberVisit, before: string | null): Promise<Page> {
   const { pool, now } = visit.console;
   const { keys, older } = await listEndedKeys(pool, visit.organization.organizationId, before, now());
   const href = (cursor: string) => visit.at(`/keys?state=ended&before=${cursor}`);
   return page({
-    title: 'Revoked and expired keys',
+    title: 'Revoked, expired and inactive keys',
     trail: [['API keys', visit.at('/keys')]],
     body: html`
       ${
         keys.length === 0
-          ? emptyState({ title: 'None here', body: 'Keys that were revoked or have expired are kept here for good.' })
-          : table({ caption: 'Revoked and expired API keys', columns: keyColumns(visit), rows: keys })
+          ? emptyState({
+              title: 'None here',
+              body: 'Keys that were revoked, have expired or became inactive are kept here.',
+            })
+          : table({ caption: 'Revoked, expired and inactive API keys', columns: keyColumns(visit), rows: keys })
       }
       ${pager({ newer: null, older, href, ...(before === null ? {} : { firstHref: visit.at('/keys?state=ended') }) })}`,
   });

@@ -102,10 +102,11 @@ async function rotatePage(visit: MemberVisit, state: FormState): Promise<Page> {
   });
 }
 
+const notLive = { revoked: 'is revoked', expired: 'has expired', inactive: 'is inactive' } as const;
+
 /** Why it cannot be rotated by this person, or now; null: it can. */
 function problemOf(key: KeyUsage, missing: readonly string[]): Html | null {
-  if (key.state !== 'live')
-    return notice('bad', `The key ${key.state === 'revoked' ? 'is revoked' : 'has expired'}: make a new one instead.`);
+  if (key.state !== 'live') return notice('bad', `The key ${notLive[key.state]}. Create a new key instead.`);
   if (missing.length > 0)
     return notice(
       'bad',

@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
 /**
- * An API key: its fingerprint, never the key. `expiresAt` null: until revoked. `slot` is its place among the organization's
+ * An API key: its fingerprint, never the key. `expiresAt` null: until revoked. `slot` is its slot among the organization's
  * 25 live keys, null once it has none. `hint` is what may be shown: the first and last four characters.
  */
 export const ApiKey = defineEntity({
@@ -19,6 +19,8 @@ export const ApiKey = defineEntity({
     createdAt: p.datetime(),
     expiresAt: p.datetime().strictNullable(),
     revokedAt: p.datetime().strictNullable(),
+    /** When its maker left the organization; a trigger writes it. */
+    makerLeftAt: p.datetime().nullable(),
     slot: p.smallint().strictNullable(),
     predecessorId: p.uuid().strictNullable(),
   },

@@ -8,7 +8,7 @@ export class Rights extends Migration {
   override up(): void {
     this.addSql(/* sql */ `
       create view api.key as
-        select id, organization_id, maker_id, fingerprint, scopes, expires_at, revoked_at from public.api_key;
+        select id, organization_id, maker_id, fingerprint, scopes, expires_at, revoked_at, maker_left_at from public.api_key;
       create view api.organization as
         select id, name, slug, kind, status, created_at from public.organization;
       create view api.member as

@@ -12,6 +12,7 @@ export type Verdict =
   | 'scope_missing'
   | 'no_organization'
   | 'other_organization'
+  | 'maker_left'
   | 'maker_inactive'
   | 'maker_not_permitted';
 
@@ -45,6 +46,7 @@ export function authorized(scope: Scope, body: string): string {
         when '${scope}' <> all (k.scopes) then 'scope_missing'
         when k.organization_id <> $2 and not exists (select from api.organization o where o.id = $2) then 'no_organization'
         when k.organization_id <> $2 then 'other_organization'
+        when k.maker_left_at is not null then 'maker_left'
         when not exists (
           select from api.member m where m.organization_id = $2 and m.person_id = k.maker_id and m.status = 'active') then 'maker_inactive'
         when not exists (

@@ -38,7 +38,7 @@ const linesAsked = 200;
  */
 const overviewSql = /* sql */ `
   select
-    (select count(*)::int from api_key k where k.organization_id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())) as "liveKeys",
+    (select count(*)::int from api_key k where k.organization_id = $1 and k.revoked_at is null and k.maker_left_at is null and (k.expires_at is null or k.expires_at > now())) as "liveKeys",
     exists (select from api_key k where k.organization_id = $1) as "keyMade",
     exists (
       select from (select k.id from api_key k where k.organization_id = $1 order by k.id desc limit ${thingsAsked}) k
