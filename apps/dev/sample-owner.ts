@@ -1,5 +1,6 @@
 import { openDatabase } from '#domain/db/connect.ts';
 import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { enrolmentLink } from '#domain/identity/enrolment-link.ts';
 import { IdentityRefused } from '#domain/identity/refused.ts';
 import type { StackOrganization } from './state.ts';
 
@@ -34,7 +35,7 @@ export async function makeOwnerLink(
     const { email, signInEmail } = found;
     if (signInEmail !== null) return { organizationName, email: signInEmail, link: null };
     const { token } = await createEnrolment(database.orm.em, { organizationId, email, by: 'operator' });
-    return { organizationName, email, link: `${consoleUrl}/enrol/${token}` };
+    return { organizationName, email, link: enrolmentLink(consoleUrl, token) };
   } catch (error) {
     // Two members of an imported file may have one address; then nobody can be told apart by it.
     if (error instanceof IdentityRefused) return null;

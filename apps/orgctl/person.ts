@@ -1,4 +1,5 @@
 import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { enrolmentLink } from '#domain/identity/enrolment-link.ts';
 import { changeAddress, endSessionsOf, getSignIn, releaseAddress } from '#domain/identity/operator-deeds.ts';
 import type { Noun } from './command.ts';
 import { getOrganization } from './org.ts';
@@ -39,7 +40,7 @@ export const person: Noun = {
           ...(name === null ? {} : { name }),
           ...(roles === null ? {} : { roleKeys: options.getList('roles') }),
         });
-        const url = `${consoleUrl}/enrol/${token}`;
+        const url = enrolmentLink(consoleUrl, token);
         const text = `${url}\nGood once, until ${expiresAt.toISOString()}: ${purposes[kind]}. Whoever has it can use it; hand it to them alone.`;
         return { json: { url, expiresAt: expiresAt.toISOString(), personId, kind }, text };
       },

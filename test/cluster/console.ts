@@ -25,11 +25,10 @@ export async function signInToConsole(
     ['apps/orgctl/main.ts', 'person', 'invite', '--org', organization.id, '--email', email, '--region', servers.region],
     { cwd: repository, env: { PATH: process.env.PATH, DATABASE_URL: servers.ownerUrl, CONSOLE_URL: origin } },
   );
-  const [, token = ''] = /\/enrol\/([\w-]{43})/.exec(printed) ?? [];
+  const [, link = ''] = /(\S+\/enrol#[\w-]{43})/.exec(printed) ?? [];
   const enrolling = createHttpVisitor(origin, undefined, address);
-  await enrolling.get(`/enrol/${token}`);
-  await enrolling.submit('/enrol', '/enrol/password', { password });
-  const setUp = await enrolling.submit('/enrol', '/enrol/totp/start');
+  await enrolling.submit(await enrolling.openLink(link), '/enrol/password', { password });
+  const setUp = await enrolling.submit('/enrol/step', '/enrol/totp/start');
   const { secret = '' } = hiddenFields(setUp.text, '/enrol/totp');
   const done = await enrolling.submit(setUp, '/enrol/totp', { code: codeOf(secret) });
   if (!done.text.includes('You are in')) throw new Error(`enrolling in the console ended with ${done.status}`);

@@ -15,10 +15,20 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     const visit = await openVisit(t.origin, { screen });
     const { page } = visit;
 
-    await page.goto(await t.link(ada));
-    // The link's token has left the address bar.
-    expect(page.url()).toBe(`${t.origin}/enrol`);
+    const link = await t.link(ada);
+    const [, token = ''] = link.split('#');
+    const seen: string[] = [];
+    page.on('request', (request) => seen.push(request.url(), ...Object.values(request.headers())));
+    await page.goto(link);
+    // The link's token is in no address that a server, a proxy or the page's history sees.
+    await page.waitForURL(`${t.origin}/enrol/step`);
     await ready(page);
+    expect(token).toHaveLength(43);
+    expect(seen.filter((text) => !text.includes('enrolment') && text.includes(token))).toEqual([]);
+    await page.goBack();
+    expect(page.url()).not.toContain(token);
+    await page.goto('/enrol');
+    await page.getByRole('link', { name: 'Continue with the link that you opened before' }).click();
     await picture(page, `enrol-password-${screen}`);
     await page.getByLabel('Password').fill('password1234');
     await page.getByRole('button', { name: 'Continue' }).click();
@@ -54,6 +64,34 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     expectQuiet(visit);
+  });
+
+  it('a link is pasted where there is no script, and a second one is opened in place of the first', {
+    timeout,
+  }, async () => {
+    const t = await setupConsole();
+    const [ada, bo] = [await t.make.member(), await t.make.member()];
+    const [first, second] = [await t.link(ada), await t.link(bo)];
+    const visit = await openVisit(t.origin, { screen, script: false });
+    const { page } = visit;
+    await page.goto(first);
+    await page.getByLabel('Link').fill('https://example.org/nothing');
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByText('Paste the whole link, with everything after').first().waitFor();
+    await page.getByLabel('Link').fill(first);
+    await page.getByRole('button', { name: 'Continue' }).click();
+    expect(await page.getByLabel('You will sign in as').inputValue()).toContain(ada.userId);
+
+    const withScript = await openVisit(t.origin, { screen });
+    for (const [link, whose] of [
+      [first, ada],
+      [second, bo],
+    ] as const) {
+      await withScript.page.goto(link);
+      await withScript.page.waitForURL(`${t.origin}/enrol/step`);
+      expect(await withScript.page.getByLabel('You will sign in as').inputValue()).toContain(whose.userId);
+    }
+    expectQuiet(withScript);
   });
 
   it('a person enrols with a passkey and signs in with it', { timeout }, async () => {

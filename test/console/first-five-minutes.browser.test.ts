@@ -17,7 +17,7 @@ it('npm start’s link leads an owner to a first key, a first answer and a first
   const { output } = await place.start();
   const [us] = place.stack().regions as [Region];
   const [{ id }] = us.organizations as [Region['organizations'][number]];
-  const printed = output.text.match(/http:\/\/localhost:\d+\/enrol\/[\w-]{43}/)?.[0] ?? '';
+  const printed = output.text.match(/http:\/\/localhost:\d+\/enrol#[\w-]{43}/)?.[0] ?? '';
   expect(output.text).toContain('npm run -s listen -- --region us --trigger client.started');
   const email = await firstMinutes(place, us, printed, 'wide');
 

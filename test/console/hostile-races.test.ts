@@ -53,7 +53,7 @@ describe('at once', () => {
   }, async () => {
     const t = await setupConsole();
     const ada = await t.make.member({ name: 'Ada Rivers' });
-    const link = new URL(await t.link(ada)).pathname;
+    const link = await t.link(ada);
     const [first, second] = [await chosen(t, link), await chosen(t, link)];
     // The second to begin has replaced the first one's secret; a code of either is tried at once.
     const finish = ({ visitor, secret, page }: Chosen) =>
@@ -63,7 +63,7 @@ describe('at once', () => {
     expect(inside).toHaveLength(1);
     expect(await count(t, 'select count(*) from console_session where person_id = $1', [ada.userId])).toBe(1);
     expect(await count(t, 'select count(*) from second_factor where person_id = $1', [ada.userId])).toBe(1);
-    for (const each of [t.http(), first.visitor]) expect((await each.get(link)).status).toBe(410);
+    for (const each of [t.http(), first.visitor]) expect((await each.openLink(link)).status).toBe(410);
   });
 
   it('two owners removing each other, or each leaving: one owner remains', { timeout }, async () => {
@@ -112,8 +112,7 @@ interface Chosen {
 /** Somebody who has opened a link, chosen a password and been shown an app's secret. */
 async function chosen(t: ConsoleInstallation, link: string): Promise<Chosen> {
   const visitor = t.http();
-  await visitor.get(link);
-  const password = await visitor.get('/enrol');
+  const password = await visitor.openLink(link);
   const choice = password.text.includes('/enrol/password')
     ? await visitor.submit(password, '/enrol/password', { password: goodPassword })
     : password;

@@ -4,6 +4,7 @@ import { onTestFinished } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/enrol.ts';
 import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { enrolmentLink, findLinkToken } from '#domain/identity/enrolment-link.ts';
 import type { FactorSettings } from '#domain/identity/types.ts';
 import { createLog } from '#runtime/log.ts';
 import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
@@ -63,13 +64,13 @@ export async function setupConsole(settings: Record<string, string> = {}) {
     const { orgId: organizationId, userId } = member;
     const input = { organizationId, email: `${userId}@example.org`, by: 'operator' } as const;
     const { token } = await createEnrolment(em, input, now);
-    return `${origin}/enrol/${token}`;
+    return enrolmentLink(origin, token);
   }
 
   /** Someone who has enrolled: an owner of an organization of their own, unless told otherwise. By the domain's functions, quickly. */
   async function enrol(fields: Parameters<typeof make.member>[0] = {}): Promise<Enrolled> {
     const member = await make.member(fields);
-    const token = (await link(member)).split('/').at(-1) ?? '';
+    const token = findLinkToken(await link(member)) ?? '';
     await setEnrolmentPassword(em, { token, password: goodPassword }, now);
     const { secret } = await startEnrolmentTotp(em, token, factors, now);
     const factor = { kind: 'totp', code: codeAt(secret, now()), name: 'Phone' } as const;

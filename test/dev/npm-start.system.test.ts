@@ -3,6 +3,7 @@ import { readStatuses, type StackPlace, stackPlace } from '#test/stack.ts';
 import { endpoints } from '../../apps/api/endpoints/index.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { readPaths } from '../../apps/dev/summary.ts';
+import { createHttpVisitor } from '../console/http-visitor.ts';
 import { createStable, goldenText } from '../golden/stable.ts';
 
 const timeout = 180_000;
@@ -27,9 +28,9 @@ describe('npm start', () => {
       expect(first.output.text).toContain(
         `curl -H 'Authorization: Bearer ${us.organizations[0]?.sampleKey}' ${us.api}/v1/orgs/`,
       );
-      const link = first.output.text.match(/http:\/\/localhost:\d+\/enrol\/[\w-]{43}/)?.[0] ?? '';
-      expect(link).toContain(`${us.console}/enrol/`);
-      expect(await fetch(link, { redirect: 'manual' })).toMatchObject({ status: 303 });
+      const link = first.output.text.match(/http:\/\/localhost:\d+\/enrol#[\w-]{43}/)?.[0] ?? '';
+      expect(link).toContain(`${us.console}/enrol#`);
+      expect((await createHttpVisitor(us.console).openLink(link)).text).toContain('Welcome to ');
       await vi.waitFor(async () => expect(await deliveredTypes(us.receiver)).toEqual(['client.started']), 20_000);
       expect(await place.command('apps/receiver/listen/main.ts', '--trigger', 'seat.given')).toMatchObject({ code: 0 });
       await vi.waitFor(async () => expect(await deliveredTypes(us.receiver)).toContain('seat.given'), 20_000);

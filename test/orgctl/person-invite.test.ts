@@ -14,7 +14,7 @@ it('prints a one-time link for a member or somebody new, and a newer one replace
     return called.json<{ url: string; expiresAt: string; personId: string; kind: string }>();
   };
   const first = await invite('--name', 'Ada Rivers', '--roles', 'owner,billing');
-  const [, token = ''] = /^https:\/\/console\.example\.org\/enrol\/([\w-]{43})$/.exec(first.url) ?? [];
+  const [, token = ''] = /^https:\/\/console\.example\.org\/enrol#([\w-]{43})$/.exec(first.url) ?? [];
   expect(await findEnrolment(t.owner.orm.em, token, new Date())).toMatchObject({
     ...{ personId: first.personId, email: 'ada@example.org', organizationName: 'Harbor', kind: 'enrol' },
   });

@@ -138,6 +138,18 @@
     for (const element of document.querySelectorAll('[data-zone-name]')) element.textContent = zone.value;
   }
 
+  /** The token of a one-time link is the fragment: out of the address bar and the history, into the form, and on. */
+  function openLink() {
+    const form = document.querySelector('form[data-fragment]');
+    const token = location.hash.slice(1);
+    if (!(form instanceof HTMLFormElement) || token === '') return;
+    history.replaceState(null, '', location.pathname);
+    const input = form.elements.namedItem(form.dataset.fragment ?? '');
+    if (input instanceof HTMLInputElement) input.value = token;
+    form.requestSubmit();
+  }
+  addEventListener('hashchange', openLink);
+
   /** A form that was refused: to the first field that is wrong, else to the sentence on top. */
   function showProblem() {
     const wrong = document.querySelector(
@@ -233,6 +245,7 @@
           }
     }).observe(document.body, { childList: true, subtree: true });
     document.body.dataset.ready = '';
+    openLink();
   }
   start();
 })();

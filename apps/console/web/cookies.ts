@@ -10,7 +10,7 @@ const kinds = {
   session: '__Host-org-api-session',
   /** A random mark of a browser that is not signed in, which its forms' tokens are bound to. */
   visit: '__Host-org-api-visit',
-  /** The token of an enrolment link that was opened: so it stands in the address bar for one request only. */
+  /** The token of an enrolment link that was opened: no address ever holds it. */
   enrolment: '__Host-org-api-enrolment',
   /** The token by which this is a browser that its person has signed in with; it opens nothing. */
   browser: '__Host-org-api-browser',

@@ -33,6 +33,7 @@ export const filledForms: Readonly<Record<string, FilledForm>> = {
     fields: () => ({ factorCode: '000000', factorPasskey: '', factorRecovery: '', to: '' }),
     notAlone: 'follows the password: sign-in.test.ts',
   },
+  openEnrolmentLink: { fields: () => ({ link: `#${'x'.repeat(43)}` }), notAlone: needsLink },
   joinOrganization: { notAlone: needsLink },
   chooseEnrolmentPassword: { fields: () => ({ password }), notAlone: needsLink },
   startEnrolmentTotp: { notAlone: needsLink },

@@ -40,8 +40,10 @@ export const pages: readonly JudgedPage[] = [
   {
     ...{ route: 'openEnrolmentLink', picture: 'enrol', signedOut: true },
     path: async (t) => t.link(await t.make.member()),
+    steps: (page) => page.getByLabel('Password').waitFor(),
   },
-  { route: 'showEnrolment', picture: 'enrol-link-over', path: () => '/enrol', signedOut: true },
+  { route: 'showEnrolmentLink', picture: 'enrol-link', path: () => '/enrol', signedOut: true },
+  { route: 'showEnrolment', picture: 'enrol-link-over', path: () => '/enrol/step', signedOut: true },
   {
     ...{ route: 'chooseEnrolmentPassword', picture: 'enrol-choice', signedOut: true, steps: choosePassword },
     path: async (t) => t.link(await t.make.member()),

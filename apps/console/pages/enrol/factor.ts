@@ -99,7 +99,7 @@ function totpPage(visit: Visit, state: FormState): Page {
       ${form(visit, {
         ...{ action: '/enrol/totp', state, button: 'Finish' },
         fields: html`${hiddenField('secret', secret)}${hiddenField('uri', uri)}${codeField(state, 'code')}`,
-        secondary: html`<a href="/enrol">Choose another</a>`,
+        secondary: html`<a href="/enrol/step">Choose another</a>`,
       })}`,
   });
 }
@@ -115,6 +115,6 @@ async function passkeyPage(visit: Visit, state: FormState): Promise<Page> {
         ...{ action: '/enrol/passkey', state, ceremony: 'create', options, field: 'passkey' },
         button: 'Make the passkey',
       })}
-      <p><a href="/enrol">Choose another</a></p>`,
+      <p><a href="/enrol/step">Choose another</a></p>`,
   });
 }

@@ -1,33 +1,46 @@
 import { z } from 'zod';
 import { acceptEnrolment } from '#domain/identity/enrol.ts';
 import { findEnrolment } from '#domain/identity/enrolment.ts';
+import { findLinkToken } from '#domain/identity/enrolment-link.ts';
 import type { EnrolmentDetails } from '#domain/identity/types.ts';
-import { form } from '../../components/form.ts';
+import { form, textField } from '../../components/form.ts';
 import { type Answer, type Page, page, redirect } from '../../web/answer.ts';
-import { type FormState, freshForm } from '../../web/form.ts';
-import { html } from '../../web/html.ts';
+import { type FormState, freshForm, line } from '../../web/form.ts';
+import { html, nothing } from '../../web/html.ts';
 import { anyone, person } from '../../web/route.ts';
 import type { PersonVisit, Visit } from '../../web/visit.ts';
 import { factorChoicePage } from './factor.ts';
 import { findOpenEnrolment, linkOverPage } from './open.ts';
 import { passwordPage } from './password.ts';
 
-/** A one-time link opened. Opening uses nothing up: programs that look at links in mails open them too. */
+/**
+ * Opening a one-time link. Its token is the fragment of the address, which no server sees; the console's script sends it as a
+ * form, and without the script a person pastes it. Opening uses nothing up: programs that look at links in mails open them too.
+ */
 export const linkRoutes = [
-  anyone.view({
+  anyone.view({ name: 'showEnrolmentLink', path: '/enrol', show: (visit) => linkPage(visit, freshForm()) }),
+
+  anyone.action({
     name: 'openEnrolmentLink',
-    path: '/enrol/:token',
-    async show({ console, params }) {
-      const token = params.token ?? '';
+    path: '/enrol',
+    form: z.object({
+      link: line('The link', 300).refine(
+        (text) => findLinkToken(text) !== null,
+        'Paste the whole link, with everything after the # sign.',
+      ),
+    }),
+    async act({ console }, { link }) {
+      const token = findLinkToken(link) ?? '';
       const enrolment = await findEnrolment(console.em.fork(), token, console.now());
-      // On at once, so that the token stands neither in the address bar nor in what the browser remembers.
-      return enrolment === null ? linkOverPage() : redirect('/enrol', { enrolment: token });
+      return enrolment === null ? linkOverPage() : redirect('/enrol/step', { enrolment: token });
     },
+    // What was pasted may be a link: no page shows it again.
+    again: (visit, state) => linkPage(visit, { ...state, values: {} }),
   }),
 
   anyone.view({
     name: 'showEnrolment',
-    path: '/enrol',
+    path: '/enrol/step',
     async show(visit) {
       const enrolment = await findOpenEnrolment(visit);
       return enrolment === null ? linkOverPage() : nextStep(visit, enrolment);
@@ -54,8 +67,23 @@ function nextStep(visit: Visit, enrolment: EnrolmentDetails): Answer {
   if (enrolment.kind === 'join')
     return visit.session?.state === 'full'
       ? joinPage(visit as PersonVisit, enrolment, freshForm())
-      : redirect('/sign-in?to=%2Fenrol', { told: `Sign in to join ${enrolment.organizationName}.` });
+      : redirect('/sign-in?to=%2Fenrol%2Fstep', { told: `Sign in to join ${enrolment.organizationName}.` });
   return enrolment.hasPassword ? factorChoicePage(visit, freshForm()) : passwordPage(visit, enrolment, freshForm());
+}
+
+function linkPage(visit: Visit, state: FormState): Page {
+  return page({
+    title: 'Open your link',
+    body: html`
+      ${form(visit, {
+        ...{ action: '/enrol', state, button: 'Continue', attributes: { 'data-fragment': 'link' } },
+        fields: textField(state, {
+          ...{ name: 'link', label: 'Link', autocomplete: 'off', exact: true, maxLength: 300 },
+          hint: 'Paste the whole link that you were given, with everything after the # sign.',
+        }),
+      })}
+      ${visit.enrolmentToken === null ? nothing : html`<p><a href="/enrol/step">Continue with the link that you opened before</a></p>`}`,
+  });
 }
 
 function joinPage(visit: PersonVisit, enrolment: EnrolmentDetails, state: FormState): Page {

@@ -19,7 +19,7 @@ export const passwordRoutes = [
     form: z.object({ password: typedSecret('The password') }),
     async act({ console, enrolmentToken }, { password }) {
       await setEnrolmentPassword(console.em, { token: enrolmentToken ?? '', password }, console.now);
-      return redirect('/enrol');
+      return redirect('/enrol/step');
     },
     async again(visit, state) {
       const enrolment = await findOpenEnrolment(visit);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type CreatedEnrolment, createEnrolment } from '#domain/identity/enrolment.ts';
+import { enrolmentLink } from '#domain/identity/enrolment-link.ts';
 import { getMemberDetails } from '#domain/organization/list-members.ts';
 import { called } from '../../components/called.ts';
 import { linkButton } from '../../components/link.ts';
@@ -12,7 +13,7 @@ import type { MemberVisit } from '../../web/visit.ts';
 import { memberPage } from './member.ts';
 import { memberPath, personIdOf } from './path.ts';
 
-/** A new link for a member who has not enrolled yet; the one before it is void. */
+/** A new link for a member whose sign-in is not confirmed yet; the one before it is void. */
 export const linkRoutes = [
   member.action({
     name: 'renewInvitation',
@@ -40,7 +41,7 @@ export async function linkPage(visit: MemberVisit, { token, expiresAt, personId 
     trail: [['Members', visit.at('/members')]],
     body: html`
       <p>Hand this link to ${called(name)} yourself, by a way that only they read: whoever opens it first becomes this member.</p>
-      ${shownOnce({ label: 'Enrolment link', value: `${origin}/enrol/${token}`, advice: 'A new one can be made at any time; it makes this one void.' })}
+      ${shownOnce({ label: 'Enrolment link', value: enrolmentLink(origin, token), advice: 'A new one can be made at any time; it makes this one void.' })}
       <p>It works once, until ${time(expiresAt)}. With it they choose a password and a second factor; who has those here already signs in with them. Then they are in.</p>
       <p class="actions">${linkButton(memberPath(visit, personId), 'I have kept it')}</p>`,
   });

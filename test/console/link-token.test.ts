@@ -1,0 +1,59 @@
+/** Tokens of one-time links are in no address that a server sees. */
+import { expect, it } from 'vitest';
+import { findLinkToken } from '#domain/identity/enrolment-link.ts';
+import { routes } from '../../apps/console/routes.ts';
+import { setupConsole } from './setup.ts';
+
+it('no route has a token in its path or its query', () => {
+  const named = routes.filter(({ path, method, schema }) => {
+    const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
+    return [...names, ...(method === 'GET' ? Object.keys(schema.shape) : [])].some((name) =>
+      /token|secret/i.test(name),
+    );
+  });
+  expect(named).toEqual([]);
+});
+
+it('a link’s token is sent in a form, kept in a cookie that no script sees, and stands in no log line, page or redirect', async () => {
+  const t = await setupConsole();
+  const link = await t.link(await t.make.member());
+  const token = findLinkToken(link) ?? '';
+  expect(link).toBe(`${t.origin}/enrol#${token}`);
+  const visitor = t.http();
+  const opened = await visitor.submit('/enrol', '/enrol', { link: ` ${link} ` });
+  expect(opened).toMatchObject({ status: 303, to: '/enrol/step', text: '' });
+  expect(opened.cookies.join()).toMatch(
+    new RegExp(`enrolment-\\d+=${token}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=3600`),
+  );
+  const step = await visitor.get('/enrol/step');
+  expect(step.text).not.toContain(token);
+  for (const { headers } of [opened, step]) {
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(headers.get('referrer-policy')).toBe('same-origin');
+  }
+  // Also when its address is not one that the console has any more.
+  expect((await t.http().get(`/enrol/${token}`)).status).toBe(404);
+  expect(t.logLines.join('')).toContain('openEnrolmentLink');
+  expect(t.logLines.join('')).not.toContain(token);
+});
+
+it('a form with no link in it, or one that another site sent, opens nothing and shows nothing of it again', async () => {
+  const t = await setupConsole();
+  const token = findLinkToken(await t.link(await t.make.member())) ?? '';
+  const visitor = t.http();
+  const wrong = await visitor.submit('/enrol', '/enrol', { link: `${token}x` });
+  expect([wrong.status, wrong.cookies.join()]).toEqual([422, '']);
+  expect(wrong.text).toContain('Paste the whole link');
+  expect(wrong.text).not.toContain(token);
+  const stale = await visitor.post('/enrol', { link: token });
+  expect([stale.status, stale.cookies.join()]).toEqual([422, '']);
+  expect(stale.text).not.toContain(token);
+  const foreign = await visitor.submit(
+    '/enrol',
+    '/enrol',
+    { link: token },
+    { headers: { origin: 'https://evil.example' } },
+  );
+  expect([foreign.status, foreign.cookies.join()]).toEqual([403, '']);
+  expect((await visitor.openLink(`#${'x'.repeat(43)}`)).status).toBe(410);
+});
