@@ -25,6 +25,17 @@ const grpcRefusals: readonly unknown[] = [7 /* PERMISSION_DENIED */, 16 /* UNAUT
 /** Whether an answer of gRPC says that the server does not let us in. */
 export const isRefusal = (error: unknown): boolean => isGrpcServiceError(error) && grpcRefusals.includes(error.code);
 
+/** Codes of gRPC that say nothing about the call: the server was not reached, or does not keep up. */
+const grpcAway: readonly unknown[] = [
+  ...[1 /* CANCELLED */, 4 /* DEADLINE_EXCEEDED */, 8 /* RESOURCE_EXHAUSTED */, 14 /* UNAVAILABLE */],
+];
+
+/** Whether a call of the client failed because Temporal does not answer it, and not for what the call asked. */
+export function isAway(error: unknown): boolean {
+  const cause = error instanceof ServiceError ? error.cause : error;
+  return (isGrpcServiceError(cause) && grpcAway.includes(cause.code)) || isRefusal(cause);
+}
+
 /** A sentence without its period for `isRefusal`, with what to do. */
 export const describeRefusal = ({ address, namespace, apiKey }: TemporalServer): string =>
   `Temporal at ${address} does not let this app into the namespace ${namespace}: ${

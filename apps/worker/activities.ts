@@ -15,6 +15,7 @@ import { createResolve } from './attempt/resolve.ts';
 import type { WorkerConfig } from './config.ts';
 import type { createDeliveryTraces } from './delivery-traces.ts';
 import type { Metrics } from './metrics.ts';
+import { createReceiverSpeed } from './receiver-speed.ts';
 
 /** All activities that this worker registers, over its connections; each attempt is counted, logged and traced. */
 export function createActivities(options: {
@@ -23,9 +24,15 @@ export function createActivities(options: {
   metrics: Metrics;
   traces: ReturnType<typeof createDeliveryTraces>;
   log: Logger;
+  /** Called when an attempt has released its concurrency slot. */
+  onAttemptEnded: () => void;
 }) {
-  const { config, pool, metrics, traces, log } = options;
+  const { config, pool, metrics, traces, log, onAttemptEnded } = options;
   const resolve = createResolve();
+  const speed = createReceiverSpeed({
+    pool,
+    onError: (cause) => log.error({ error: describeError(cause) }, 'a receiver’s speed could not be recorded'),
+  });
   const dependencies: ActivityDependencies = {
     pool,
     post: ({ webhookId, ...request }) => postOnce({ ...request, allow: allowOf(config, webhookId), resolve }),
@@ -39,8 +46,15 @@ export function createActivities(options: {
       'Content-Type': 'application/json',
       'User-Agent': 'org-api-webhooks/1.0',
     }),
-    onAttempt: (line) => tell(line),
-    onLost: traces.lost,
+    onAttempt: (line) => {
+      onAttemptEnded();
+      if (line.outcome !== 'postponed') void speed.record(line, line.timingsMs.total); // the receiver had its chance
+      tell(line);
+    },
+    onLost: (lost) => {
+      onAttemptEnded();
+      traces.lost(lost);
+    },
     onFault: (cause, { organizationId, webhookId, eventId }) =>
       log.error(
         { error: describeError(cause), organizationId, webhookId, eventId },

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { describeError, type Logger } from '#runtime/log.ts';
 import type { Tracing } from '#runtime/tracing.ts';
+import { isAway } from '#workflows/connection.ts';
 import { deliverQueue } from '#workflows/deliver-event/types.ts';
 import { createActivities } from './activities.ts';
 import type { WorkerConfig } from './config.ts';
@@ -67,9 +68,12 @@ async function openDeliveries(
   signal: AbortSignal,
 ): Promise<{ stop(): Promise<void> }> {
   const traces = createDeliveryTraces(tracing);
+  // Activities run from the moment that Temporal is open, which the relay needs.
+  let relay: ReturnType<typeof createRelay> | null = null;
+  const wakeRelay = () => relay?.wake();
   const temporal = await openTemporal({
     ...config.temporal,
-    activities: createActivities({ config, pool, metrics, traces, log }),
+    activities: createActivities({ config, pool, metrics, traces, log, onAttemptEnded: wakeRelay }),
     delaysMs: config.delaysMs,
     promptSlots: config.promptSlots,
     slowSlots: config.slowSlots,
@@ -100,17 +104,16 @@ async function openDeliveries(
     onError: (cause) =>
       log.error({ error: describeError(cause) }, 'redeliveries could not be claimed or started; tried again soon'),
   });
-  const relay = createRelay({
+  relay = createRelay({
     pool,
-    databaseUrl: () => config.databaseUrl,
-    startWorkflow: temporal.startWorkflow,
+    startWorkflow: (delivery) => temporal.withinDeadline(() => temporal.startWorkflow(delivery)),
+    isAway,
     onClaimed: (deliveries) => metrics.claimed.inc(deliveries),
     onStarted: traces.started,
-    onRedelivery: redeliveries.wake,
     onError: (cause) =>
-      log.error({ error: describeError(cause) }, 'deliveries could not be claimed or started; tried again in a second'),
+      log.error({ error: describeError(cause) }, 'deliveries could not be claimed or started; tried again soon'),
   });
-  await relay.start();
+  relay.start();
   redeliveries.start();
   const repairs = createRepairs({
     pool,
@@ -121,7 +124,7 @@ async function openDeliveries(
       metrics.hurried.inc(hurried);
       if (begun > 0) {
         log.warn({ repaired: begun }, 'overdue deliveries had no workflow and were given a new round');
-        relay.wake();
+        wakeRelay();
       }
       if (hurried > 0) log.warn({ hurried }, 'overdue deliveries were waiting in Temporal and were told to go on');
     },
@@ -130,7 +133,10 @@ async function openDeliveries(
       if (workflows > 0)
         log.info({ workflows }, 'ended workflows whose delivery is parked, settled or in another round');
     },
-    onLost: traces.lost,
+    onLost: (lost) => {
+      wakeRelay();
+      traces.lost(lost);
+    },
     onError: (cause) =>
       log.error({ error: describeError(cause) }, 'deliveries could not be looked after; tried again soon'),
   });
@@ -159,7 +165,7 @@ async function openDeliveries(
     async stop(): Promise<void> {
       await repairs.stop();
       await redeliveries.stop();
-      await relay.stop();
+      await relay?.stop();
       await versions?.stop();
       await temporalMetrics.stop();
       await temporal.stop();

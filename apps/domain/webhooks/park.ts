@@ -49,7 +49,6 @@ export async function resumeWebhook(em: EntityManager, request: WebhookRequest):
       update webhook set state = 'active', parked_reason = null, failing_since = null, ramp = 1
       where organization_id = ${request.organizationId} and id = ${request.webhookId}`.execute(tx.getKysely());
     const moved = await moveDeliveries(tx, request, 'webhook.resume');
-    await sql`select pg_notify('org_api_deliveries', '')`.execute(tx.getKysely());
     return moved;
   });
 }

@@ -45,7 +45,6 @@ export async function redeliverOne(
     const detail = { webhookId, eventId, round };
     const action = onlyOpen ? 'delivery.retry' : 'delivery.redeliver';
     await recordActivity(tx, { organizationId, ...askerOf(by), action, detail });
-    await sql`select pg_notify('org_api_deliveries', '')`.execute(tx.getKysely());
     return { eventId, round, how: started ? 'retry_now' : 'queued' };
   });
 }

@@ -85,7 +85,6 @@ export async function requestRedelivery(
     if (redelivery === undefined) throw await underWay(tx, input);
     const detail = { webhookId, redeliveryId: redelivery.id, ...selection };
     await recordActivity(tx, { organizationId, ...askerOf(by), action: 'webhook.redeliver', detail });
-    await sql`select pg_notify('org_api_deliveries', 'redelivery')`.execute(tx.getKysely());
     return redelivery;
   });
 }

@@ -101,7 +101,6 @@ async function carryOut(
   const queued = redelivered.length - untold.length;
   const values = [...of, next, untold, seen, queued, leaseMs / 1_000];
   const recorded = await client.query<RedeliveryRow>(recordPageSql, values);
-  if (queued > 0) await client.query(`select pg_notify('org_api_deliveries', '')`);
   return leftOf(recorded.rows[0] ?? row);
 }
 

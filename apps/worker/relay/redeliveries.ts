@@ -19,7 +19,7 @@ export interface RedeliveryStarterOptions {
   /** Starts a redelivery's workflow. Resolves also when it runs already; rejects when Temporal does not answer. */
   startWorkflow: (redelivery: ClaimedRedelivery) => Promise<void>;
   onError: (cause: unknown) => void;
-  /** How often it looks without being told, for notifications that were lost and leases that are over. */
+  /** How often it looks for redeliveries that were asked for and leases that have expired. */
   pollEveryMs?: number;
   /** How long a claim holds; then another worker claims it. Afterwards each page gives its own lease. */
   leaseSeconds?: number;
@@ -33,7 +33,7 @@ const perClaim = 20;
  * transaction is open during a call to Temporal. A workflow that runs after all, only late, is found running by its id, and nothing happens.
  */
 export function createRedeliveryStarter(options: RedeliveryStarterOptions) {
-  const { pool, startWorkflow, onError, pollEveryMs = 1_000, leaseSeconds = 15 } = options;
+  const { pool, startWorkflow, onError, pollEveryMs = 500, leaseSeconds = 15 } = options;
   let timer: NodeJS.Timeout | undefined;
   let working: Promise<void> | null = null;
   let wanted = false;
@@ -67,7 +67,6 @@ export function createRedeliveryStarter(options: RedeliveryStarterOptions) {
       wake();
       timer = setInterval(wake, pollEveryMs);
     },
-    wake,
     /** Claims nothing more and waits for what is under way. Safe to call twice, and before `start`. */
     async stop(): Promise<void> {
       stopped = true;

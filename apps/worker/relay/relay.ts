@@ -1,18 +1,29 @@
-import pg, { type Pool } from 'pg';
-import { type DatabaseUrl, urlNow } from '#domain/db/connect.ts';
-import { claimDeliveriesSql, recordStartedSql, releaseClaimsSql } from '#domain/db/queries/claim-deliveries.ts';
+import type { Pool } from 'pg';
+import {
+  claimDeliveriesSql,
+  listUnclaimedSql,
+  recordStartedSql,
+  releaseClaimsSql,
+} from '#domain/db/queries/claim-deliveries.ts';
 import type { DeliveryKey } from '#workflows/deliver-event/types.ts';
+import { createPoll } from './poll.ts';
 import { createStartLanes, type HeldDelivery } from './start-lanes.ts';
 
 /** A delivery that the relay holds: its workflow is to be started now. */
 export interface ClaimedDelivery extends DeliveryKey {
   round: number;
-  /** Its webhook is failing: every attempt goes to the slow queue. */
+  /** Its webhook fails or is slow: every attempt goes to the slow queue. */
   slow: boolean;
   /** The event's type. */
   type: string;
   /** When the round became due; of a first round, the event's own time. Unix time in ms, by PostgreSQL's clock. */
   begunAtMs: number;
+}
+
+/** One row of a claim. */
+interface ClaimRow extends ClaimedDelivery {
+  /** No slot is left for its webhook after this claim, until an attempt ends. */
+  isFull: boolean;
 }
 
 /** When a claim was asked for, and when it was answered: Unix times in ms. */
@@ -26,119 +37,127 @@ export interface StartTimes extends ClaimTimes {
   startedAtMs: number;
 }
 
-/** What one relay does at once is bounded by the lanes; this bounds what claiming costs the database while much comes at once. */
-const betweenClaimsMs = 5;
-
 export interface RelayOptions {
   pool: Pool;
-  /** For the connection that listens; the same login as the pool's. */
-  databaseUrl: DatabaseUrl;
-  /** Starts a delivery's workflow. Resolves also when it runs already; rejects when Temporal does not answer. */
+  /** Starts a delivery's workflow. Resolves also when it runs already. */
   startWorkflow: (delivery: ClaimedDelivery) => Promise<void>;
-  /** How often it looks without being told, for notifications that were lost and deliveries that become due. */
-  pollEveryMs?: number;
-  webhooksPerClaim?: number;
+  /** Whether a start failed because Temporal does not answer, and not for a reason of this delivery. */
+  isAway?: (cause: unknown) => boolean;
+  /** How often it claims without having found anything new: for leases that end, and slots that other workers free. */
+  claimEveryMs?: number;
   leaseSeconds?: number;
   onClaimed?: (deliveries: number) => void;
-  /** Told of each delivery whose workflow runs now. */
+  /** Called for each delivery whose workflow runs now. */
   onStarted?: (delivery: ClaimedDelivery, times: StartTimes) => void;
-  /** Told that somebody asked for a redelivery of many, which comes over the same connection. */
-  onRedelivery?: () => void;
+  /** Called with what failed; once in a row of failures. */
   onError: (cause: unknown) => void;
 }
 
+/** While Temporal or PostgreSQL is away, it tries again so often. */
+const retryEveryMs = 250;
+
 /**
- * Takes obligations out of the table and starts a workflow for each that has a place.
+ * Takes due deliveries out of the table and starts a workflow for each that has a concurrency slot.
  *
- * Woken by NOTIFY, and by a slow poll because a notification can be lost with its connection. No transaction is open during a call to Temporal: a claim
- * is a lease, and when this process dies its deliveries are claimed again once the lease is over, under the same workflow id.
+ * It finds work by asking an index many times a second (`poll.ts`), and is woken when an attempt of this worker ends.
+ * NOTIFY would be quicker by milliseconds, but PostgreSQL takes a lock of the whole cluster for it until the writer's
+ * commit is durable, so no two commits of the platform would share a flush.
  *
- * Claiming does not wait for starting: a start takes tens of milliseconds, and a claim may bring two thousand of them, for which a new event would have to wait.
+ * No transaction is open during a call to Temporal: a claim is a lease, and when this process dies its deliveries are
+ * claimed again once the lease is over, under the same workflow id.
+ *
+ * Claiming does not wait for starting: a start takes tens of milliseconds, for which a new event would have to wait.
  */
 export function createRelay(options: RelayOptions) {
-  const { pool, databaseUrl, startWorkflow, onError } = options;
-  const { onClaimed = () => {}, onStarted = () => {}, onRedelivery = () => {} } = options;
-  const { pollEveryMs = 1_000, webhooksPerClaim = 200, leaseSeconds = 15 } = options;
-  let listener: pg.Client | null = null;
-  let openedBy = '';
-  let timer: NodeJS.Timeout | undefined;
-  let wanted = false;
-  let working: Promise<void> | null = null;
-  let stopped = true;
-  /** Of what the last claim gave, a start has failed and was told. */
+  const { pool, startWorkflow, isAway = () => false, onError } = options;
+  const { onClaimed = () => {}, onStarted = () => {} } = options;
+  const { claimEveryMs = 500, leaseSeconds = 5 } = options;
+  const poll = createPoll({ look, retryEveryMs });
+  const lanes = createStartLanes({ start, leaseMs: leaseSeconds * 1_000, onRoom: poll.wake });
+  /** Webhooks that have deliveries unclaimed for want of a slot: finding them again is no news. */
+  let heldUp = new Set<string>();
+  let claimedAt = Number.NEGATIVE_INFINITY;
+  let temporalIsAway = false;
+  let failedAt = Number.NEGATIVE_INFINITY;
   let isFailing = false;
   const started: ClaimedDelivery[] = [];
-  let isRecording = false;
-  let recording: Promise<void> = Promise.resolve();
-  const lanes = createStartLanes(start);
+  let recording: Promise<void> | null = null;
+  let stopped = true;
 
-  /** Asks for a claim; one that is under way is followed by another. */
-  function wake(): void {
-    wanted = true;
-    if (stopped || working !== null) return;
-    working = work().finally(() => {
-      working = null;
-      if (wanted && !stopped) wake();
-    });
-  }
-
-  async function work(): Promise<void> {
+  /** Claims when there is something new. @returns whether it claimed any delivery. */
+  async function look(isWoken: boolean): Promise<boolean> {
     try {
-      while (wanted && !stopped) {
-        wanted = false;
-        if (!(await claim())) continue;
-        wanted = true;
-        await new Promise((resolve) => setTimeout(resolve, betweenClaimsMs));
-      }
+      if (temporalIsAway && (lanes.isBusy() || performance.now() - failedAt < retryEveryMs)) return false;
+      const unclaimed = isWoken ? null : await listUnclaimed();
+      isFailing = temporalIsAway;
+      const isDue = performance.now() - claimedAt > claimEveryMs;
+      if (isDue || unclaimed === null || unclaimed.some((webhookId) => !heldUp.has(webhookId))) return claim(unclaimed);
+      heldUp = new Set(unclaimed);
+      return false;
     } catch (cause) {
-      onError(cause); // the next poll tries again
+      fail(cause);
+      throw cause;
     }
   }
 
-  /** @returns whether there was anything. */
-  async function claim(): Promise<boolean> {
+  async function listUnclaimed(): Promise<string[]> {
+    const { rows } = await pool.query<{ webhookIds: string[] }>({ name: 'listUnclaimed', text: listUnclaimedSql });
+    return rows[0]?.webhookIds ?? [];
+  }
+
+  async function claim(unclaimed: string[] | null): Promise<boolean> {
+    const { prompt, slow } = lanes.room();
+    if (prompt === 0 && slow === 0) return false;
+    const atMost = temporalIsAway ? 1 : Number.POSITIVE_INFINITY; // one of each says whether it is back
     const askedAtMs = Date.now();
-    const { rows } = await pool.query<ClaimedDelivery>({
-      name: 'claimDeliveries',
-      text: claimDeliveriesSql,
-      values: [webhooksPerClaim, leaseSeconds],
-    });
+    const values = [Math.min(prompt, atMost), Math.min(slow, atMost), leaseSeconds];
+    const { rows } = await pool.query<ClaimRow>({ name: 'claimDeliveries', text: claimDeliveriesSql, values });
+    claimedAt = performance.now();
+    heldUp = heldUpAfter(rows, unclaimed ?? [...heldUp]);
     if (rows.length === 0) return false;
     onClaimed(rows.length);
     const times = { askedAtMs, claimedAtMs: Date.now() };
-    isFailing = false;
-    for (const delivery of rows) lanes.add({ delivery, times });
+    for (const { isFull: _, ...delivery } of rows) lanes.add({ delivery, times });
+    lanes.room(); // notes which lanes are full, so that they say when they have room
     return true;
   }
 
-  async function start({ delivery, times }: HeldDelivery): Promise<void> {
+  async function start(held: HeldDelivery): Promise<void> {
+    const { delivery, times } = held;
     try {
       await startWorkflow(delivery);
     } catch (cause) {
-      lanes.drop(); // what else is claimed would only wait for Temporal too
-      if (!isFailing) onError(cause);
-      isFailing = true;
+      fail(cause);
+      if (!isAway(cause)) return; // this one alone: it is claimed again once its lease is over
+      temporalIsAway = true;
+      failedAt = performance.now();
+      await release([held, ...lanes.drop()]); // the others would only wait for Temporal too
       return;
+    }
+    if (temporalIsAway) {
+      temporalIsAway = false;
+      poll.wake();
     }
     onStarted(delivery, { ...times, startedAtMs: Date.now() });
     started.push(delivery);
-    if (!isRecording) recording = recordAll();
+    recording ??= recordAll().finally(() => {
+      recording = null;
+    });
   }
 
   /** What is started while one statement runs shares the next. One that is not recorded is claimed again once its lease is over, and found running. */
   async function recordAll(): Promise<void> {
-    isRecording = true;
-    try {
-      while (started.length > 0) await recordStarted(started.splice(0));
-    } catch (cause) {
-      onError(cause);
-    } finally {
-      isRecording = false;
+    while (started.length > 0) {
+      const batch = started.splice(0);
+      try {
+        await pool.query({ name: 'recordStarted', text: recordStartedSql, values: columnsOf(batch) });
+      } catch (cause) {
+        fail(cause);
+        if (stopped) return;
+        started.unshift(...batch);
+        await new Promise((resolve) => setTimeout(resolve, retryEveryMs));
+      }
     }
-  }
-
-  function recordStarted(deliveries: ClaimedDelivery[]): Promise<unknown> {
-    return pool.query({ name: 'recordStarted', text: recordStartedSql, values: columnsOf(deliveries) });
   }
 
   /** Gives claims back, so that another worker need not wait for the end of their leases. When that fails, it does. */
@@ -147,60 +166,41 @@ export function createRelay(options: RelayOptions) {
     try {
       await pool.query(releaseClaimsSql, columnsOf(held.map(({ delivery }) => delivery)));
     } catch (cause) {
-      onError(cause);
+      fail(cause);
     }
   }
 
-  async function listen(): Promise<void> {
-    const url = urlNow(databaseUrl);
-    if (stopped || (listener !== null && openedBy === url)) return;
-    const client = new pg.Client({
-      connectionString: url,
-      application_name: 'org-api-relay',
-      connectionTimeoutMillis: 2_000,
-      keepAlive: true,
-    });
-    client.on('error', () => {
-      if (listener === client) listener = null;
-      client.end().catch(() => {});
-    });
-    client.on('notification', ({ payload }) => (payload === 'redelivery' ? onRedelivery() : wake()));
-    await client.connect();
-    await client.query('listen org_api_deliveries');
-    const replaced = listener; // its login is being replaced
-    listener = client;
-    openedBy = url;
-    await replaced?.end().catch(() => {});
-  }
-
-  function tick(): void {
-    listen().catch(onError);
-    wake();
+  function fail(cause: unknown): void {
+    if (!isFailing) onError(cause);
+    isFailing = true;
   }
 
   return {
-    /** Resolves when it listens, or has found that it cannot yet; it goes on trying. */
-    async start(): Promise<void> {
+    start(): void {
       stopped = false;
-      await listen().catch(onError);
-      wake();
-      timer = setInterval(tick, pollEveryMs);
+      poll.start();
     },
-    wake,
+    /** Claims at once: an attempt ended, or a delivery became due. */
+    wake: poll.wake,
     /**
      * Claims nothing more, gives back what is claimed and not begun, and waits for the starts under way: hundreds of slow ones would take longer than a pod is given to end. Safe to call
      * twice, and before `start`.
      */
     async stop(): Promise<void> {
       stopped = true;
-      clearInterval(timer);
-      await working;
+      await poll.stop();
       await Promise.all([release(lanes.drop()), lanes.drained()]);
       await recording;
-      await listener?.end().catch(() => {});
-      listener = null;
     },
   };
+}
+
+/** What a claim passed over has no slot; what it gave something of has more to give unless it is full. */
+function heldUpAfter(rows: ClaimRow[], unclaimed: string[]): Set<string> {
+  const heldUp = new Set(unclaimed);
+  for (const { webhookId } of rows) heldUp.delete(webhookId);
+  for (const { webhookId, isFull } of rows) if (isFull) heldUp.add(webhookId);
+  return heldUp;
 }
 
 /** Organizations, webhooks, events and rounds, each as an array. */

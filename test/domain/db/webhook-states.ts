@@ -10,9 +10,9 @@ const delivery = `${webhook};
 const attempt = (number: number) => `
   insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at)
     select '$org', id, '${eventId}', ${number}, 1, false, '{}', now() from webhook`;
-const slot = (number: number) => `
-  insert into concurrency_slot (organization_id, webhook_id, slot, event_id, number, started_at)
-    select '$org', id, ${number}, '${eventId}', 1, now() from webhook`;
+const slot = (number: number, organizationSlot = number, hostSlot = number) => `
+  insert into concurrency_slot (organization_id, webhook_id, slot, is_slow, organization_slot, host, host_slot, event_id, number, started_at)
+    select '$org', id, ${number}, false, ${organizationSlot}, 'a.example', ${hostSlot}, '${eventId}', 1, now() from webhook`;
 
 export const wrongWebhookStates: [state: string, constraint: string, statement: string][] = [
   [
@@ -74,7 +74,23 @@ export const wrongWebhookStates: [state: string, constraint: string, statement: 
   ],
   ['an attempt before the first', 'delivery_attempt_number_positive', `${delivery}; ${attempt(0)}`],
   ['an attempt in an eleventh concurrency slot', 'concurrency_slot_of_10', `${webhook}; ${slot(11)}`],
-  ['two attempts in one concurrency slot', 'concurrency_slot_pkey', `${webhook}; ${slot(1)}; ${slot(1)}`],
+  ['two attempts in one concurrency slot', 'concurrency_slot_pkey', `${webhook}; ${slot(1)}; ${slot(1, 2, 2)}`],
+  [
+    'two attempts in one concurrency slot of an organization',
+    'concurrency_slot_one_of_organization',
+    `${webhook}; ${slot(1)}; ${slot(2, 1)}`,
+  ],
+  [
+    'two attempts of an organization in one concurrency slot at a host',
+    'concurrency_slot_one_of_host',
+    `${webhook}; ${slot(1)}; ${slot(2, 2, 1)}`,
+  ],
+  [
+    'a concurrency slot of number 0 at its organization',
+    'concurrency_slot_organization_slot_positive',
+    `${webhook}; ${slot(1, 0)}`,
+  ],
+  ['a concurrency slot of number 0 at its host', 'concurrency_slot_host_slot_positive', `${webhook}; ${slot(1, 1, 0)}`],
   ['two attempts of a delivery at once', 'delivery_attempt_one_open', `${delivery}; ${attempt(1)}; ${attempt(2)}`],
   [
     'an attempt that ended for no reason',

@@ -46,7 +46,7 @@ describe('writers, relays and people at once', () => {
     });
     const relays = Array.from({ length: 3 }, async () => {
       while (writing) {
-        const { rows: claimed } = await worker.query(claimDeliveriesSql, [200, 15]);
+        const { rows: claimed } = await worker.query(claimDeliveriesSql, [200, 200, 15]);
         await worker.query(
           `update delivery set state = 'delivered', next_attempt_at = null, settled_at = now(), claimed = false where state = 'waiting'
            and (webhook_id, event_id) in (select * from unnest($1::uuid[], $2::uuid[]))`,

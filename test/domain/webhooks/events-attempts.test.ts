@@ -104,6 +104,40 @@ describe('admitting an attempt', () => {
     expect(rows).toEqual([{ open: 10, slots: 10, deliveries: 10 }]);
   });
 
+  it.each([
+    { what: '50 of an organization', hosts: 8, change: '', bound: 50 },
+    { what: '20 of an organization at one host', hosts: 1, change: '', bound: 20 },
+    { what: '5 of an organization whose receivers are slow', hosts: 8, change: ', slow_since = now()', bound: 5 },
+  ])('never has more than $what under way, with 80 admissions at once', async ({ hosts, change, bound }) => {
+    const { orgId, pool, rows, worker, underWay } = await setupAttempts(0);
+    for (let nth = 1; nth <= 7; nth += 1) await rows.webhook({ orgId });
+    await rows.grants(orgId, 10);
+    await pool.query(
+      `update webhook w set url = 'https://receiver-' || (n.nth % $1) || '.example/hooks' ${change}
+       from (select id, row_number() over () as nth from webhook) n where n.id = w.id`,
+      [hosts],
+    );
+    const { rows: deliveries } = await pool.query('select webhook_id, event_id from delivery');
+    expect(deliveries).toHaveLength(80);
+
+    const tried = await Promise.all(
+      deliveries.map(async ({ webhook_id, event_id }) => {
+        for (;;) {
+          const values = [orgId, webhook_id, event_id, 1, false, false];
+          const admitted = await worker.query<AdmittedRow>(admitAttemptSql, values).catch((error: unknown) => {
+            if (!collided(error)) throw error;
+            return undefined;
+          });
+          if (admitted !== undefined) return admitted.rows[0];
+        }
+      }),
+    );
+
+    expect(await underWay()).toBe(bound);
+    expect(tried.filter((admitted) => admitted?.number === 1)).toHaveLength(bound);
+    expect(tried.filter((admitted) => admitted?.queue !== null)).toHaveLength(80 - bound);
+  });
+
   it('has the row before anything is sent, counts it, and gives what is to be sent', async () => {
     const { admit, delivery, pool } = await setupAttempts(1);
 

@@ -16,8 +16,8 @@ async function setupClaims(events: number, ramp: number | null = null) {
     orgId,
     webhookId,
     worker,
-    async claim(webhooks = 200, leaseSeconds = 15) {
-      const { rows } = await worker.query<ClaimedDelivery>(claimDeliveriesSql, [webhooks, leaseSeconds]);
+    async claim(prompt = 200, slow = 200, leaseSeconds = 15) {
+      const { rows } = await worker.query<ClaimedDelivery>(claimDeliveriesSql, [prompt, slow, leaseSeconds]);
       return rows;
     },
     async recordStarted(claimed: ClaimedDelivery[]) {
@@ -104,17 +104,48 @@ describe('claiming deliveries', () => {
     expect(await claim()).toMatchObject([{ slow: true }]);
   });
 
-  it('goes past webhooks that have no place left, however many they are', async () => {
-    const { claim, make, rows } = await setupClaims(11);
+  it('gives as many as are asked for, and lets organizations take turns whatever their backlog', async () => {
+    const { claim, make, rows, orgId } = await setupClaims(11);
     const other = await make.organization();
     await rows.webhook({ orgId: other });
     await rows.webhook({ orgId: other });
     await rows.grants(other, 1);
 
-    // One webhook a claim: a full one would be looked at for ever, were it counted.
-    const sizes = [(await claim(1)).length, (await claim(1)).length, (await claim(1)).length, (await claim(1)).length];
-    expect(sizes.sort()).toEqual([0, 1, 1, 10].sort());
+    const claims = [await claim(1), await claim(2), await claim(8), await claim(8)];
+    expect(claims.map(({ length }) => length)).toEqual([1, 2, 8, 1]);
+    expect(new Set(claims[1]?.map(({ organizationId }) => organizationId))).toEqual(new Set([orgId, other]));
+    expect(await claim(0, 8)).toEqual([]); // no webhook is slow
   });
+
+  it.each([
+    { what: '50 of an organization', hosts: 8, change: '', bound: 50 },
+    { what: '20 of an organization at one host', hosts: 1, change: '', bound: 20 },
+    { what: '5 of an organization whose receivers are slow', hosts: 8, change: ', slow_since = now()', bound: 5 },
+    { what: '5 of an organization whose receivers fail', hosts: 8, change: ', failing_since = now()', bound: 5 },
+  ])(
+    'takes no more than $what, from every webhook some, and leaves others theirs',
+    async ({ hosts, change, bound }) => {
+      const { claim, make, rows, pool, orgId } = await setupClaims(0);
+      for (let nth = 1; nth <= 7; nth += 1) await rows.webhook({ orgId });
+      await rows.grants(orgId, 10);
+      const other = await make.organization();
+      await rows.webhook({ orgId: other });
+      await rows.grants(other, 2);
+      await pool.query(
+        `update webhook w set url = 'https://receiver-' || (n.nth % $1) || '.example:8443/hooks' ${change}
+         from (select id, row_number() over () as nth from webhook where organization_id = $2) n where n.id = w.id`,
+        [hosts, orgId],
+      );
+
+      const claimed = await claim();
+
+      const own = claimed.filter(({ organizationId }) => organizationId === orgId);
+      expect(own).toHaveLength(bound);
+      expect(new Set(own.map(({ webhookId }) => webhookId)).size).toBe(Math.min(8, bound));
+      expect(claimed).toHaveLength(bound + 2);
+      expect(await claim()).toEqual([]);
+    },
+  );
 
   it('numbers each webhook’s events without a gap or repeat, and keeps to ten places, with six relays at once', async () => {
     const { claim, settle, rows, make, orgId, webhookId, pool } = await setupClaims(60);

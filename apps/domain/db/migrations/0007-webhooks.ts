@@ -29,6 +29,8 @@ export class Webhooks extends Migration {
         next_failure_by timestamptz,
         first_failed_event uuid,
         has_failed_twice boolean not null default false,
+        -- Since when its receiver has taken seconds to answer; null while it is quick. A worker writes it when that changes.
+        slow_since timestamptz,
         -- While it comes back from parking: how many deliveries may be under way; null when all ten places are open again.
         ramp smallint constraint webhook_ramp_positive check (ramp between 1 and 9),
         next_sequence bigint not null default 1,
@@ -126,18 +128,25 @@ export class Webhooks extends Migration {
       -- One attempt of a delivery at a time, whichever process admits it.
       create unique index delivery_attempt_one_open on delivery_attempt (organization_id, webhook_id, event_id) where finished_at is null;
 
-      -- The attempts under way: each holds one of its webhook's concurrency slots, from its admission to the
-      -- statement that records how it ended. The key proves the bound whichever process admits, and counting what
-      -- is under way reads these few rows, however many attempts are kept. No foreign key: it would lock the
+      -- The attempts under way: each holds a concurrency slot, from its admission to the statement that records how
+      -- it ended. The keys prove each bound whichever process admits, and counting what is under way reads these
+      -- few rows, however many attempts are kept. No foreign key: it would lock the
       -- webhook's row for each attempt.
       create table concurrency_slot (
         organization_id uuid not null,
         webhook_id uuid not null,
         slot smallint not null constraint concurrency_slot_of_10 check (slot between 1 and 10),
+        -- One of its organization's slots, numbered apart for prompt and slow webhooks, and one at its receiving host.
+        is_slow boolean not null,
+        organization_slot smallint not null constraint concurrency_slot_organization_slot_positive check (organization_slot > 0),
+        host text not null,
+        host_slot smallint not null constraint concurrency_slot_host_slot_positive check (host_slot > 0),
         event_id uuid not null,
         number integer not null,
         started_at timestamptz not null,
-        primary key (organization_id, webhook_id, slot)
+        primary key (organization_id, webhook_id, slot),
+        constraint concurrency_slot_one_of_organization unique (organization_id, is_slow, organization_slot),
+        constraint concurrency_slot_one_of_host unique (organization_id, host, host_slot)
       -- Rows live for seconds and the table is nearly empty, so a share of it says nothing about dead rows.
       ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
     `);
@@ -167,7 +176,6 @@ export class Webhooks extends Migration {
         insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at)
         select org, s.id, event_id, case s.state when 'parked' then 'parked' else 'waiting' end, case s.state when 'active' then moment end, exactly
         from subscribed s;
-        if found then perform pg_notify('org_api_deliveries', ''); end if;
       end $$;
 
       create function client_grant_event() returns trigger language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$

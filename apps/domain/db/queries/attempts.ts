@@ -1,4 +1,4 @@
-import { concurrencySlotsSql } from './concurrency-slots.ts';
+import { concurrencySlotsSql, hostSlots, hostSql, isSlowSql, organizationSlotsSql } from './concurrency-slots.ts';
 
 /** Which attempts hold a webhook's concurrency slots, and which deliveries wait for one. */
 export interface SlotQueue {
@@ -28,7 +28,8 @@ export interface AdmittedRow {
 
 /**
  * Admits one attempt, in one statement: the row is there before anything is sent, and it is there only if the delivery is open, the round is
- * current, the webhook is active and has a free concurrency slot, which the attempt holds until its end is recorded.
+ * current, the webhook is active, and a concurrency slot is free, which the attempt holds until its end is recorded:
+ * one of the webhook's, of its organization's and of the organization's at this host.
  *
  * `$1` organization, `$2` webhook, `$3` event, `$4` round, `$5` whether it is the schedule's last, `$6` whether it is admitted only as the first of its round. While it is under way the delivery counts as due in 60 s:
  * past that, the reconciler looks after it. Two workers may pick the same slot, or begin the same delivery: the unique indexes refuse the second (23505),
@@ -36,7 +37,8 @@ export interface AdmittedRow {
  */
 export const admitAttemptSql = /* sql */ `
   with target as (
-    select d.organization_id, d.webhook_id, d.event_id, d.attempts, d.sequence, d.next_attempt_at, w.url, ${concurrencySlotsSql} as slots, e.type, e.body,
+    select d.organization_id, d.webhook_id, d.event_id, d.attempts, d.sequence, d.next_attempt_at, w.url, ${concurrencySlotsSql} as slots,
+      ${organizationSlotsSql} as organization_slots, ${isSlowSql} as is_slow, ${hostSql} as host, e.type, e.body,
       $6 and exists (
         select from delivery_attempt a
         where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.round = $4) as is_begun
@@ -49,13 +51,24 @@ export const admitAttemptSql = /* sql */ `
     select s.id, s.sealed, s.valid_until, s.created_at from webhook_secret s
     where s.organization_id = $1 and s.webhook_id = $2 and (s.valid_until is null or s.valid_until > clock_timestamp())
   ), free as (
-    select s.slot from target t, generate_series(1, t.slots) as s (slot)
-    where not t.is_begun and not exists (
-      select from concurrency_slot c where c.organization_id = $1 and c.webhook_id = $2 and c.slot = s.slot)
-    order by random() limit 1
+    select s.slot, o.slot as organization_slot, h.slot as host_slot from target t
+    cross join lateral (
+      select n.slot from generate_series(1, t.slots) as n (slot)
+      where n.slot not in (select c.slot from concurrency_slot c where c.organization_id = $1 and c.webhook_id = $2)
+      order by random() limit 1) s
+    cross join lateral (
+      select n.slot from generate_series(1, t.organization_slots) as n (slot)
+      where n.slot not in (
+        select c.organization_slot from concurrency_slot c where c.organization_id = $1 and c.is_slow = t.is_slow)
+      order by random() limit 1) o
+    cross join lateral (
+      select n.slot from generate_series(1, ${hostSlots}) as n (slot)
+      where n.slot not in (select c.host_slot from concurrency_slot c where c.organization_id = $1 and c.host = t.host)
+      order by random() limit 1) h
+    where not t.is_begun
   ), held as (
-    insert into concurrency_slot (organization_id, webhook_id, slot, event_id, number, started_at)
-    select t.organization_id, t.webhook_id, f.slot, t.event_id, t.attempts + 1, clock_timestamp()
+    insert into concurrency_slot (organization_id, webhook_id, slot, is_slow, organization_slot, host, host_slot, event_id, number, started_at)
+    select t.organization_id, t.webhook_id, f.slot, t.is_slow, f.organization_slot, t.host, f.host_slot, t.event_id, t.attempts + 1, clock_timestamp()
     from target t, free f
     returning number, started_at
   ), admitted as (
@@ -71,8 +84,9 @@ export const admitAttemptSql = /* sql */ `
   select a.number, t.is_begun as "isBegun", t.url, t.type, t.body, t.sequence::text as sequence,
     case when a.number is null and not t.is_begun then json_build_object(
       'slots', t.slots,
-      'underWayMs', (select extract(epoch from clock_timestamp() - min(c.started_at)) * 1000 from concurrency_slot c
-        where c.organization_id = $1 and c.webhook_id = $2),
+      -- Its own webhook's, unless none is: then others hold the slots of the organization or the host.
+      'underWayMs', (select extract(epoch from clock_timestamp() - coalesce(min(c.started_at) filter (where c.webhook_id = $2), min(c.started_at))) * 1000
+        from concurrency_slot c where c.organization_id = $1 and (c.webhook_id = $2 or c.is_slow = t.is_slow or c.host = t.host)),
       'ahead', (select count(*) from (
         select from delivery r where r.organization_id = $1 and r.webhook_id = $2 and r.state = 'waiting' and r.started and not r.claimed
           and r.next_attempt_at < t.next_attempt_at limit 100) before)) end as queue,

@@ -1,22 +1,54 @@
-import { concurrencySlotsSql } from './concurrency-slots.ts';
+import { concurrencySlotsSql, hostSlots, hostSql, isSlowSql, organizationSlotsSql } from './concurrency-slots.ts';
 
 /**
- * Claims deliveries whose workflow is to be started, as many as their webhooks have places for, and numbers those that have no number yet.
+ * Lists the webhooks that have deliveries no relay has claimed: `{webhookIds}`. A relay asks this many times a second
+ * to find work, so it reads one index entry per webhook and nothing else; 30 µs when there are none.
  *
- * `$1` webhooks at most, `$2` the lease in seconds. Returns a row per delivery: `{organizationId, webhookId, eventId, round, slow, type, begunAtMs}`: the
- * event's type, and when the round became due (of a first round: the event's own time), Unix time in ms.
+ * It steps from webhook to webhook along the index of unstarted deliveries, as PostgreSQL before 18 does not skip
+ * within an index by itself.
+ */
+export const listUnclaimedSql = /* sql */ `
+  with recursive unclaimed as (
+    (select d.organization_id, d.webhook_id from delivery d
+      where d.state = 'waiting' and not d.started and not d.claimed order by d.organization_id, d.webhook_id limit 1)
+    union all
+    select n.organization_id, n.webhook_id from unclaimed u cross join lateral (
+      select d.organization_id, d.webhook_id from delivery d
+      where d.state = 'waiting' and not d.started and not d.claimed
+        and (d.organization_id, d.webhook_id) > (u.organization_id, u.webhook_id)
+      order by d.organization_id, d.webhook_id limit 1
+    ) n
+  )
+  select coalesce(array_agg(u.webhook_id::text), '{}') as "webhookIds" from unclaimed u`;
+
+/**
+ * Claims deliveries whose workflow is to be started, as many as there are concurrency slots for, and numbers those
+ * that have no number yet.
  *
- * Webhooks are locked in id order, and those another relay holds are passed over, so relays neither wait for each other nor give a number
- * twice. A place is taken by an attempt under way, by a claim that has not come to its attempt yet, and by a retry that is due, as what is older goes first; what has none stays in the table,
- * unstarted, which is what keeps one slow receiver from filling the queue (a webhook without a place must not count among the `$1` either). Without the retries a receiver that
- * hangs got ten more deliveries with each round of time limits, all of which then asked for places again and again.
- * The lease is for a relay that dies between here and the start.
+ * `$1` and `$2`: at most so many deliveries of prompt and of slow webhooks; `$3` the lease in seconds. Returns a row
+ * per delivery: `{organizationId, webhookId, eventId, round, slow, type, begunAtMs, isFull}`: the event's type, when
+ * the round became due (of a first round: the event's own time; Unix time in ms), and whether the webhook, its
+ * organization or its host has no slot left after this claim.
  *
- * A statement counts places as they were when it began, but locks a webhook as it is now: one that another relay claimed for in between is passed
- * over too (`seen`; every claim makes a new version of its webhook's row), or two relays together would take twenty places.
+ * A slot of a webhook is taken by an attempt under way, by a claim that has not come to its attempt yet, and by a
+ * retry that is due, as what is older goes first. Without the retries a receiver that hangs got ten more deliveries
+ * with each round of time limits, all of which then asked for slots again and again. What has no slot stays in the
+ * table, unstarted, which keeps one slow receiver from filling the queue. The same is counted for the organization
+ * and for the host, where retries keep half of the slots at most: a webhook must not stand still because others of
+ * its organization hang. Two relays may claim for two webhooks of one organization at once and so exceed its bound by
+ * some; admission does not, and what it refuses waits.
  *
- * It steps from webhook to webhook along the index of unstarted deliveries. Asking each webhook whether it has any let the planner read the whole table for each that
- * had none: 600 ms with 2,000 webhooks and one hung receiver's 5,000 events, against 1 ms so.
+ * Organizations take turns: the first delivery of each, then the second of each, so none waits behind another's
+ * backlog. Within an organization its webhooks take turns, the one whose delivery is oldest first.
+ *
+ * What is chosen is locked, and passed over when another relay holds it, so relays neither wait for each other nor
+ * give a number twice. A statement counts slots as they were when it began, but locks a webhook as it is now: one
+ * that another relay claimed for in between is passed over too (`seen`; every claim makes a new version of its
+ * webhook's row), or two relays together would take twenty slots. The lease is for a relay that dies before the start.
+ *
+ * It steps from webhook to webhook along the index of unstarted deliveries. Asking each webhook whether it has any let
+ * the planner read the whole table for each that had none: 600 ms with 2,000 webhooks and one hung receiver's 5,000
+ * events, against 1 ms so.
  */
 export const claimDeliveriesSql = /* sql */ `
   with recursive unstarted as (
@@ -27,42 +59,66 @@ export const claimDeliveriesSql = /* sql */ `
       where d.state = 'waiting' and not d.started and (d.organization_id, d.webhook_id) > (u.organization_id, u.webhook_id)
       order by d.organization_id, d.webhook_id limit 1
     ) n
-  ), hook as (
-    select w.organization_id, w.id, w.ctid as version, w.next_sequence, w.failing_since is not null as slow, places.free
+  ), used as materialized (
+    select w.organization_id, w.id, w.ctid as version, ${hostSql} as host, ${isSlowSql} as slow,
+      ${organizationSlotsSql} as organization_slots, t.held + t.claimed as taken,
+      ${concurrencySlotsSql} - t.held - t.claimed - t.retries as free,
+      greatest(least(t.retries, ${concurrencySlotsSql} - t.held - t.claimed), 0) as retries
+    from (select distinct u.organization_id from unstarted u) o
+    join webhook w on w.organization_id = o.organization_id and w.state = 'active'
+    cross join lateral (
+      select (select count(*) from concurrency_slot s where s.organization_id = w.organization_id and s.webhook_id = w.id) as held,
+        (select count(*) from delivery c where c.organization_id = w.organization_id and c.webhook_id = w.id and c.claimed
+          and (c.leased_until is null or c.leased_until >= clock_timestamp())) as claimed,
+        (select count(*) from (
+          select from delivery r where r.organization_id = w.organization_id and r.webhook_id = w.id and r.state = 'waiting' and r.started and not r.claimed
+            and r.next_attempt_at <= clock_timestamp() limit 10) retry) as retries
+    ) t
+  ), organization_room as (
+    select u.organization_id, u.slow, max(u.organization_slots) - sum(u.taken) - least(sum(u.retries), max(u.organization_slots) / 2) as free
+    from used u group by u.organization_id, u.slow
+  ), host_room as (
+    select u.organization_id, u.host, ${hostSlots} - sum(u.taken) - least(sum(u.retries), ${hostSlots} / 2) as free
+    from used u group by u.organization_id, u.host
+  ), due as (
+    select w.organization_id, w.id as webhook_id, w.version, w.host, w.slow, w.free, o.free as organization_free, h.free as host_free,
+      d.event_id, d.created_at, row_number() over (partition by w.id order by d.created_at, d.event_id) as webhook_turn
     from unstarted u
-    join webhook w on w.organization_id = u.organization_id and w.id = u.webhook_id
+    join used w on w.organization_id = u.organization_id and w.id = u.webhook_id
+    join organization_room o on o.organization_id = w.organization_id and o.slow = w.slow
+    join host_room h on h.organization_id = w.organization_id and h.host = w.host
     cross join lateral (
-      select ${concurrencySlotsSql}
-           - (select count(*) from concurrency_slot s where s.organization_id = w.organization_id and s.webhook_id = w.id)
-           - (select count(*) from delivery c where c.organization_id = w.organization_id and c.webhook_id = w.id and c.claimed
-              and (c.leased_until is null or c.leased_until >= clock_timestamp()))
-           - (select count(*) from (
-               select from delivery r where r.organization_id = w.organization_id and r.webhook_id = w.id and r.state = 'waiting' and r.started and not r.claimed
-                 and r.next_attempt_at <= clock_timestamp() limit 10) retry) as free
-    ) places
-    cross join lateral (
-      select d.event_id from delivery d
+      select d.event_id, d.created_at from delivery d
       where d.organization_id = w.organization_id and d.webhook_id = w.id and d.state = 'waiting' and not d.started
         and d.next_attempt_at <= clock_timestamp() and (d.leased_until is null or d.leased_until < clock_timestamp())
       order by d.created_at, d.event_id
-      limit 1
-    ) due
-    where w.state = 'active' and places.free > 0
+      limit greatest(least(w.free, o.free, h.free), 0)
+    ) d
+  ), in_turns as (
+    select due.*, row_number() over (partition by due.organization_id, due.slow order by due.webhook_turn, due.created_at, due.event_id, due.webhook_id) as organization_turn,
+      row_number() over (partition by due.organization_id, due.host order by due.webhook_turn, due.created_at, due.event_id, due.webhook_id) as host_turn
+    from due
+  ), ranked as (
+    select t.*, row_number() over (partition by t.slow order by t.organization_turn, t.created_at, t.event_id, t.webhook_id) as turn
+    from in_turns t where t.organization_turn <= t.organization_free and t.host_turn <= t.host_free
+  ), chosen as materialized (
+    select r.*, count(*) over (partition by r.organization_id, r.webhook_id) >= r.free
+      or count(*) over (partition by r.organization_id, r.slow) >= r.organization_free
+      or count(*) over (partition by r.organization_id, r.host) >= r.host_free as is_full
+    from ranked r where r.turn <= case when r.slow then $2::integer else $1::integer end
+  ), hook as (
+    select w.organization_id, w.id, w.next_sequence, w.ctid as version
+    from webhook w
+    where (w.organization_id, w.id) in (select c.organization_id, c.webhook_id from chosen c) and w.state = 'active'
     order by w.id
-    limit $1
     for no key update of w skip locked
   ), picked as (
-    select h.organization_id, h.id as webhook_id, h.slow, d.event_id, d.round, d.sequence, d.created_at, d.next_attempt_at
-    from hook h
-    join webhook seen on seen.organization_id = h.organization_id and seen.id = h.id and seen.ctid = h.version
-    cross join lateral (
-      select d.event_id, d.round, d.sequence, d.created_at, d.next_attempt_at from delivery d
-      where d.organization_id = h.organization_id and d.webhook_id = h.id and d.state = 'waiting' and not d.started
-        and d.next_attempt_at <= clock_timestamp() and (d.leased_until is null or d.leased_until < clock_timestamp())
-      order by d.created_at, d.event_id
-      limit h.free
-      for no key update skip locked
-    ) d
+    select c.organization_id, c.webhook_id, c.slow, c.is_full, d.event_id, d.round, d.sequence, d.created_at, d.next_attempt_at
+    from chosen c
+    join hook h on h.organization_id = c.organization_id and h.id = c.webhook_id and h.version = c.version
+    join delivery d on d.organization_id = c.organization_id and d.webhook_id = c.webhook_id and d.event_id = c.event_id
+    where d.state = 'waiting' and not d.started and (d.leased_until is null or d.leased_until < clock_timestamp())
+    for no key update of d skip locked
   ), numbered as (
     select p.*, case when p.sequence is null then row_number() over (
       partition by p.webhook_id, p.sequence is null order by p.created_at, p.event_id) end as place_in_line
@@ -73,11 +129,11 @@ export const claimDeliveriesSql = /* sql */ `
     where w.organization_id = n.organization_id and w.id = n.webhook_id
   )
   update delivery d
-  set claimed = true, leased_until = clock_timestamp() + make_interval(secs => $2),
+  set claimed = true, leased_until = clock_timestamp() + make_interval(secs => $3::double precision),
     sequence = coalesce(d.sequence, (select h.next_sequence from hook h where h.organization_id = n.organization_id and h.id = n.webhook_id) + n.place_in_line - 1)
   from numbered n
   where d.organization_id = n.organization_id and d.webhook_id = n.webhook_id and d.event_id = n.event_id
-  returning d.organization_id as "organizationId", d.webhook_id as "webhookId", d.event_id as "eventId", d.round, n.slow,
+  returning d.organization_id as "organizationId", d.webhook_id as "webhookId", d.event_id as "eventId", d.round, n.slow, n.is_full as "isFull",
     (select e.type from event e where e.organization_id = n.organization_id and e.id = n.event_id) as type,
     (extract(epoch from n.next_attempt_at) * 1000)::double precision as "begunAtMs"`;
 
@@ -88,18 +144,15 @@ export const recordStartedSql = /* sql */ `
   where d.organization_id = s.organization_id and d.webhook_id = s.webhook_id and d.event_id = s.event_id and d.round = s.round`;
 
 /**
- * Gives claims back that come to no start, and tells the relays, of which another then claims them at once. `$1`…`$4`: organizations, webhooks, events, rounds, arrays of equal length. Their numbers stay. One that
- * another relay claimed meanwhile, because it was held for longer than its lease, is given back too: at worst it is started twice, under one workflow id.
+ * Gives claims back that come to no start, so that any relay may claim them at once. `$1`…`$4`: organizations,
+ * webhooks, events, rounds, arrays of equal length. Their numbers stay. One that another relay claimed meanwhile,
+ * because it was held for longer than its lease, is given back too: at worst it is started twice, under one workflow id.
  */
 export const releaseClaimsSql = /* sql */ `
-  with released as (
-    update delivery d set claimed = false, leased_until = null
-    from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::integer[]) as s (organization_id, webhook_id, event_id, round)
-    where d.organization_id = s.organization_id and d.webhook_id = s.webhook_id and d.event_id = s.event_id and d.round = s.round
-      and d.claimed and not d.started and d.leased_until is not null
-    returning 1
-  )
-  select pg_notify('org_api_deliveries', '') from (select from released limit 1) r`;
+  update delivery d set claimed = false, leased_until = null
+  from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::integer[]) as s (organization_id, webhook_id, event_id, round)
+  where d.organization_id = s.organization_id and d.webhook_id = s.webhook_id and d.event_id = s.event_id and d.round = s.round
+    and d.claimed and not d.started and d.leased_until is not null`;
 
 /**
  * Waiting deliveries that should have been attempted more than `$1` seconds ago, of active webhooks, oldest first, at most `$2`, after the one that `$3` (its `dueAt`), `$4` (event)

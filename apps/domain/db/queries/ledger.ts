@@ -1,4 +1,4 @@
-import { concurrencySlotsSql } from './concurrency-slots.ts';
+import { concurrencySlotsSql, isSlowSql, organizationSlotsSql } from './concurrency-slots.ts';
 
 /**
  * The ledger: what was to be delivered, counted by the trigger that made the events, against what became of it, counted by proof. Design, section 6.
@@ -28,7 +28,8 @@ const isProven = /* sql */ `
 const settledStates = /* sql */ `('delivered', 'exhausted', 'cancelled')`;
 
 /**
- * Whether late deliveries of the webhook `w` wait for their own receiver: each of its places was used within the last minute, or it fails and was tried within the last five.
+ * Whether late deliveries of the webhook `w` wait for their own receiver or for others of their organization: each concurrency slot of the webhook, or as many as its organization has, was used within
+ * the last minute, or it is slow or fails and was tried within the last five.
  *
  * Places that are taken at this very moment would say less: a receiver that hangs leaves them empty for seconds between two attempts, and a claim whose worker is dead
  * takes them too. The index for it asks for a number. Five minutes, because webhooks that fail share the slow queue and take turns there.
@@ -38,7 +39,11 @@ const isHeldUp = /* sql */ `(
       select from delivery_attempt a
       where a.organization_id = w.organization_id and a.webhook_id = w.id and a.number > 0 and a.started_at > clock_timestamp() - interval '1 minute'
       limit 10) used) >= ${concurrencySlotsSql}
-  or w.failing_since is not null and exists (
+  or (select count(*) from (
+      select from webhook o join delivery_attempt a on a.organization_id = o.organization_id and a.webhook_id = o.id
+      where o.organization_id = w.organization_id and a.number > 0 and a.started_at > clock_timestamp() - interval '1 minute'
+      limit 50) used) >= ${organizationSlotsSql} and not ${isSlowSql}
+  or ${isSlowSql} and exists (
     select from delivery_attempt a
     where a.organization_id = w.organization_id and a.webhook_id = w.id and a.number > 0 and a.started_at > clock_timestamp() - interval '5 minutes'))`;
 

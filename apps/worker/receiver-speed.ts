@@ -1,0 +1,74 @@
+import type { Pool } from 'pg';
+import { recordSpeedSql } from '#domain/db/queries/concurrency-slots.ts';
+
+/** A webhook becomes slow above the one mean and quick again below the other: one in between stays what it is. */
+const slowAboveMs = 3_000;
+const quickBelowMs = 1_000;
+/** How much the last attempt counts beside those before it: one of 10 s alone makes no webhook slow. */
+const lastAttemptWeight = 0.2;
+/** So many attempts are seen before anything is concluded. */
+const attemptsAtLeast = 3;
+/** Webhooks that are remembered; past that, the one that was first seen is forgotten. */
+const webhooksAtMost = 10_000;
+
+interface Speed {
+  meanMs: number;
+  attempts: number;
+  /** As this process last recorded it; null before that. */
+  isSlow: boolean | null;
+}
+
+interface WebhookKey {
+  organizationId: string;
+  webhookId: string;
+}
+
+/**
+ * Keeps an exponentially weighted mean of how long each webhook's attempts take, and records when a webhook becomes
+ * slow or quick again: slow ones go to the slow queue, also when they accept everything.
+ *
+ * The means live in this process and are its own sample: written for each attempt they would make one hot row of every
+ * busy webhook. The database hears of changes alone, and says nothing back, so a worker that starts concludes anew.
+ */
+export function createReceiverSpeed(options: { pool: Pool; onError: (cause: unknown) => void }) {
+  const { pool, onError } = options;
+  const speeds = new Map<string, Speed>();
+
+  function speedOf(webhookId: string): Speed {
+    const known = speeds.get(webhookId);
+    if (known !== undefined) return known;
+    const speed: Speed = { meanMs: 0, attempts: 0, isSlow: null };
+    speeds.set(webhookId, speed);
+    for (const oldest of speeds.keys()) {
+      if (speeds.size <= webhooksAtMost) break;
+      speeds.delete(oldest);
+    }
+    return speed;
+  }
+
+  return {
+    /** Takes one attempt into account that lasted `tookMs`. Resolves once a change that follows is recorded; never rejects. */
+    async record({ organizationId, webhookId }: WebhookKey, tookMs: number): Promise<void> {
+      const speed = speedOf(webhookId);
+      speed.meanMs += (speed.attempts === 0 ? 1 : lastAttemptWeight) * (tookMs - speed.meanMs);
+      speed.attempts += 1;
+      const isSlow = conclude(speed);
+      if (isSlow === null || isSlow === speed.isSlow) return;
+      const before = speed.isSlow;
+      speed.isSlow = isSlow;
+      try {
+        await pool.query(recordSpeedSql, [organizationId, webhookId, isSlow]);
+      } catch (cause) {
+        speed.isSlow = before; // the next attempt tries again
+        onError(cause);
+      }
+    },
+  };
+}
+
+/** Null while it is undecided. */
+function conclude({ meanMs, attempts }: Speed): boolean | null {
+  if (attempts < attemptsAtLeast) return null;
+  if (meanMs > slowAboveMs) return true;
+  return meanMs < quickBelowMs ? false : null;
+}

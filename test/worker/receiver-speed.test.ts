@@ -1,0 +1,57 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openDatabase } from '#domain/db/connect.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { createReceiverSpeed } from '../../apps/worker/receiver-speed.ts';
+
+describe('the queue of a webhook whose receiver accepts everything', () => {
+  it('is the slow one from its third answer after 9 s on, and the prompt one again once answers are quick', async () => {
+    const { take, slowSince } = await arrange();
+    await take(9_000, 2);
+    expect(await slowSince()).toBeNull();
+    await take(9_000, 1);
+    expect(await slowSince()).not.toBeNull();
+
+    await take(20, 5);
+    expect(await slowSince()).not.toBeNull(); // five quick ones may be chance
+    await take(20, 10);
+    expect(await slowSince()).toBeNull();
+  });
+
+  it('stays the prompt one after a single answer that took 10 s', async () => {
+    const { take, slowSince } = await arrange();
+    await take(20, 5);
+    await take(10_000, 1);
+    await take(20, 1);
+    expect(await slowSince()).toBeNull();
+  });
+
+  it('costs no update of the webhook’s row while it stays what it is', async () => {
+    const { take, version } = await arrange();
+    const before = await version();
+    await take(20, 20);
+    expect(await version()).toBe(before);
+    await take(9_000, 20);
+    const slow = await version();
+    expect(slow).not.toBe(before);
+    await take(9_000, 20);
+    expect(await version()).toBe(slow);
+  });
+});
+
+async function arrange() {
+  const { database, owner, make } = await setupDatabase();
+  const { id, orgId } = await make.webhook({ orgId: await make.organization(), url: 'http://127.0.0.1:9/' });
+  const opened = await openDatabase({ url: database.urls.worker, applicationName: 'test', poolMax: 1 });
+  onTestFinished(() => opened.close());
+  const errors: unknown[] = [];
+  const speed = createReceiverSpeed({ pool: opened.pool, onError: (cause) => errors.push(cause) });
+  const one = async <Row>(query: string) => (await owner.pool.query(query)).rows[0] as Row;
+  return {
+    async take(ms: number, times: number): Promise<void> {
+      for (let nth = 0; nth < times; nth += 1) await speed.record({ organizationId: orgId, webhookId: id }, ms);
+      expect(errors).toEqual([]);
+    },
+    slowSince: async () => (await one<{ slow_since: Date | null }>('select slow_since from webhook')).slow_since,
+    version: async () => (await one<{ version: string }>('select ctid::text as version from webhook')).version,
+  };
+}
