@@ -58,9 +58,20 @@ export function createFactories(database: Database) {
       return id;
     },
 
-    /** An active owner, unless told otherwise; with `permissions`, someone whose one role gives just these. */
+    /**
+     * An active owner, unless told otherwise; with `permissions`, someone whose one role gives just these. With `userId`, a
+     * person who is a member elsewhere already; the organization has confirmed their sign-in unless `confirmed` is false.
+     */
     async member(
-      fields: { orgId?: string; name?: string; status?: string; roleKey?: string; permissions?: string[] } = {},
+      fields: {
+        orgId?: string;
+        userId?: string;
+        name?: string;
+        status?: string;
+        roleKey?: string;
+        permissions?: string[];
+        confirmed?: boolean;
+      } = {},
     ): Promise<MadeMember> {
       const {
         orgId = await make.organization(),
@@ -68,14 +79,21 @@ export function createFactories(database: Database) {
         status = 'active',
         roleKey = 'owner',
         permissions,
+        confirmed = true,
       } = fields;
       serial += 1;
-      const userId = `usr_${serial}_${randomUUID().slice(0, 8)}`;
-      await query('insert into person (id) values ($1)', [userId]);
+      const { userId = `usr_${serial}_${randomUUID().slice(0, 8)}` } = fields;
+      await query('insert into person (id) values ($1) on conflict do nothing', [userId]);
       await query(
         'insert into membership (organization_id, person_id, name, email, status) values ($1, $2, $3, $4, $5)',
         [...[orgId, userId, name, `${userId}@example.org`, status]],
       );
+      if (confirmed && status === 'active')
+        await query(
+          `insert into sign_in_confirmation (person_id, organization_id, confirmed_at, confirmed_by)
+           select person_id, $2, now(), 'link' from sign_in where person_id = $1`,
+          [userId, orgId],
+        );
       const roleId = permissions === undefined ? null : await make.role({ orgId, permissions });
       await query(
         'insert into membership_role (organization_id, person_id, role_id) select $1, $2, r.id from role r where r.id = $3 or ($3::uuid is null and r.organization_id is null and r.key = $4)',

@@ -64,14 +64,11 @@ export function layout(visit: Visit | null, page: Page): Html {
 </html>`;
 }
 
-/** The organization of the path, when its visitor is an active member of it. */
+/** The organization of the path, when it is open to its visitor. */
 function membershipOf(visit: Visit): SessionMembership | null {
   const { session, params } = visit;
   if (session?.state !== 'full') return null;
-  return (
-    session.memberships.find(({ organizationId, status }) => organizationId === params.orgId && status === 'active') ??
-    null
-  );
+  return session.memberships.find(({ organizationId }) => organizationId === params.orgId) ?? null;
 }
 
 function navigation(path: string, membership: SessionMembership): Html {
@@ -102,9 +99,7 @@ function sessionEnd({ expiresAt }: Session, now: Date): Html {
 function account(visit: Visit, here: SessionMembership | null): Html {
   const { session } = visit;
   if (session === null) return nothing;
-  const others = session.memberships.filter(
-    ({ organizationId, status }) => status === 'active' && organizationId !== here?.organizationId,
-  );
+  const others = session.memberships.filter(({ organizationId }) => organizationId !== here?.organizationId);
   return html`<details class="menu"><summary><span>${here ? here.organizationName : session.email}</span></summary>
     <div class="menu-body">
       ${here ? html`<p class="quiet">Signed in as ${here.name}<br>${session.email}</p>` : nothing}

@@ -81,6 +81,14 @@ export class NotFound extends Error {
   }
 }
 
+/** The organization has not confirmed its active member's sign-in: thrown, drawn as 403 without the organization's name. */
+export class SignInUnconfirmed extends Error {
+  constructor() {
+    super('The organization has not confirmed this sign-in.');
+    this.name = 'SignInUnconfirmed';
+  }
+}
+
 /** The member's roles lack what a page wants: thrown, drawn as 403. */
 export class PermissionNeeded extends Error {
   readonly permission: Permission;

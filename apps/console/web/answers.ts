@@ -2,8 +2,9 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { Middleware, ParameterizedContext } from 'koa';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { layout, problemBody } from '../components/layout.ts';
+import { unconfirmedNext, unconfirmedSentence } from '../components/unconfirmed.ts';
 import type { Metrics } from '../metrics.ts';
-import { FormRefused, NotFound, PermissionNeeded, page } from './answer.ts';
+import { FormRefused, NotFound, PermissionNeeded, page, SignInUnconfirmed } from './answer.ts';
 import { refusalOf } from './refusals.ts';
 import { setSecurityHeaders } from './security-headers.ts';
 import type { ConsoleState } from './state.ts';
@@ -86,6 +87,11 @@ function problemOf(error: unknown): Problem {
       ...{ status: 403, code: 'permission_needed', title: 'Your roles do not allow this' },
       sentence: `This page needs a role that holds ${error.permission}.`,
       next: 'An owner or administrator of the organization can give you one, under Members & roles.',
+    };
+  if (error instanceof SignInUnconfirmed)
+    return {
+      ...{ status: 403, code: 'sign_in_unconfirmed', title: 'Your sign-in is not confirmed here' },
+      ...{ sentence: unconfirmedSentence, next: unconfirmedNext },
     };
   if (error instanceof FormRefused)
     return {

@@ -6,7 +6,7 @@ import { findSession } from '#domain/identity/sessions.ts';
 import { clientAddress } from '#runtime/address.ts';
 import { cut } from '../components/called.ts';
 import { layout } from '../components/layout.ts';
-import { type Answer, type Download, NotFound, PermissionNeeded, redirect } from './answer.ts';
+import { type Answer, type Download, NotFound, PermissionNeeded, redirect, SignInUnconfirmed } from './answer.ts';
 import { readCookie, setCookie } from './cookies.ts';
 import { comesFromUs, formToken, randomMark } from './forgery.ts';
 import { valuesOf } from './form.ts';
@@ -143,14 +143,14 @@ function mayOpen({ access }: Route, { session }: Visit): boolean {
  * Makes a person's visit one of a member.
  *
  * @throws NotFound for an organization that the person is no active member of, as for one that does not exist.
+ * @throws SignInUnconfirmed for one whose active member they are, and that has not confirmed their sign-in.
  * @throws PermissionNeeded when the member's roles lack what the route wants.
  */
 function enter(visit: PersonVisit, route: Route, state: ConsoleState): asserts visit is MemberVisit {
   const { orgId } = visit.params;
-  const organization = visit.session.memberships.find(
-    (membership) => membership.organizationId === orgId && membership.status === 'active',
-  );
-  if (organization === undefined) throw new NotFound();
+  const { memberships, unconfirmed } = visit.session;
+  const organization = memberships.find(({ organizationId }) => organizationId === orgId);
+  if (organization === undefined) throw unconfirmed.includes(orgId ?? '') ? new SignInUnconfirmed() : new NotFound();
   state.organizationId = organization.organizationId;
   if (route.permission !== null && !organization.permissions.includes(route.permission))
     throw new PermissionNeeded(route.permission);

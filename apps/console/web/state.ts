@@ -17,6 +17,7 @@ export interface ConsoleState {
 export type FormCode =
   | 'form_refused'
   | 'permission_needed'
+  | 'sign_in_unconfirmed'
   | 'form_of_another_site'
   | 'form_out_of_date'
   | 'form_sent_twice'

@@ -122,6 +122,11 @@ const deeds: Record<string, { title: string; tell: (entry: ActivityEntry, detail
     title: 'Recovered sign-in',
     tell: (_, d) => say`Set up sign-in anew with a recovery link and ${factorOf(d)}`,
   },
+  'sign_in.confirm': {
+    title: 'Confirmed a sign-in',
+    tell: (e, d) =>
+      d.by === 'operator' ? say`Confirmed the sign-in of ${member(e)}` : say`Confirmed their sign-in with a link`,
+  },
   'sign_in.password': { title: 'Passed the password', tell: () => say`Gave the right password` },
   'sign_in.complete': { title: 'Signed in', tell: (_, d) => say`Signed in with ${stepOf(d)}` },
   'sign_in.step_up': { title: 'Confirmed identity', tell: (_, d) => say`Confirmed with ${stepOf(d)} that it is them` },

@@ -1,12 +1,14 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
+import { isConfirmed } from './console-access.ts';
 import type { Visitor } from './types.ts';
 
 /**
- * Something that was done with a person's sign-in, told in the log of every organization whose member they are: each of them trusts it. One that has invited them, or had
- * suspended them before they accepted, is told nothing: anybody can invite any address.
- * `by`: the person themself, or an operator, who is nobody in the line; `detail.memberId` then says whose it is.
- * `detail` holds kinds, names of factors and ids, never a password, code, token or address that was tried.
+ * Records what was done with a person's sign-in in the log of every organization that has confirmed it, since each of them
+ * trusts it. Others are told nothing: anybody can invite any address.
+ *
+ * `by`: the person, or an operator, who is nobody in the line; `detail.memberId` then says whose sign-in it is. `detail` holds
+ * kinds, names of factors and ids, never a password, code, token or address that was tried.
  */
 export async function recordPersonActivity(
   tx: EntityManager,
@@ -23,6 +25,6 @@ export async function recordPersonActivity(
   await sql`
     insert into activity (organization_id, person_id, action, address, detail)
     select m.organization_id, ${by === 'operator' ? sql`null` : sql`m.person_id`}, ${action}, ${visitor?.address ?? null}::inet, ${detail === null ? null : JSON.stringify(detail)}::jsonb
-    from membership m where m.person_id = ${personId} and m.accepted and m.status <> 'left'
+    from membership m where m.person_id = ${personId} and ${isConfirmed()}
     order by m.organization_id`.execute(tx.getKysely());
 }

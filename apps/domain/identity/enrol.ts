@@ -6,10 +6,11 @@ import { brokenConstraint } from '../db/constraint.ts';
 import { lockOrganization } from '../organization/access.ts';
 import { recordPersonActivity } from './activity.ts';
 import { admitAttempt, enrolmentSubject, forgetFailures } from './attempts.ts';
+import { confirmSignIn } from './console-access.ts';
 import { type EnrolmentRow, findEnrolmentRow } from './enrolment.ts';
 import { insertPasskey, insertTotp } from './factor-rows.ts';
-import { inviterStands } from './inviter.ts';
 import { forgetBrowsers, rememberBrowser } from './known-browsers.ts';
+import { linkStands } from './link-stands.ts';
 import { getNewPasskey, passkeySetupOptions, type StoredPasskey } from './passkey.ts';
 import { assertNewPassword, hashPassword } from './password.ts';
 import { replaceRecoveryCodes } from './recovery-codes.ts';
@@ -97,12 +98,14 @@ export async function completeEnrolment(
   const insertFactor = await judge(em, enrolment, factor, settings, now);
   try {
     return await em.fork().transactional(async (tx) => {
-      await useUp(tx, enrolment);
+      await useUp(tx, enrolment, now());
       await forgetFailures(tx, attempt);
       await enter(tx, enrolment);
       if (enrolment.kind === 'recover') await forgetSignIn(tx, personId);
       await writeSignIn(tx, enrolment, passwordHash, now());
       await insertFactor(tx);
+      const by = { personId, address: visitor.address };
+      if (enrolment.kind !== 'recover') await confirmSignIn(tx, { organizationId, personId, by }, now());
       const codes = await replaceRecoveryCodes(tx, personId, now());
       const { sessionId } = await startSession(tx, { personId, visitor }, now());
       const session = await recordSecondFactor(tx, sessionId, now());
@@ -125,7 +128,12 @@ export async function completeEnrolment(
   }
 }
 
-/** Joins one more organization with its link, as the person who is signed in. @throws IdentityRefused `link_over`, `link_of_another`, `second_factor_needed` */
+/**
+ * Joins one more organization with its link, as the person who is signed in; of an organization whose active member they are
+ * already, confirms that they sign in so.
+ *
+ * @throws IdentityRefused `link_over`, `link_of_another`, `second_factor_needed`
+ */
 export async function acceptEnrolment(
   em: EntityManager,
   session: Session,
@@ -142,12 +150,11 @@ export async function acceptEnrolment(
       'This link is for somebody else. Sign out, and sign in as the person it is for.',
     );
   await em.fork().transactional(async (tx) => {
-    await useUp(tx, enrolment);
+    await useUp(tx, enrolment, now());
     await enter(tx, enrolment);
-    await recordActivity(tx, {
-      ...{ organizationId, personId, action: 'member.join', address: visitor.address },
-      detail: { memberId: personId },
-    });
+    const by = { personId, address: visitor.address };
+    await recordActivity(tx, { organizationId, ...by, action: 'member.join', detail: { memberId: personId } });
+    await confirmSignIn(tx, { organizationId, personId, by }, now());
   });
   return { organizationId };
 }
@@ -209,14 +216,18 @@ async function choose(em: EntityManager, { tokenHash }: EnrolmentRow, set: Retur
 }
 
 /**
- * The password as it was verified with: one chosen meanwhile, in another window, is another enrolment. And its maker as they are now: changes of members and roles wait
- * until this transaction has ended.
+ * Uses a link up if it could still be created: changes of members and roles wait until this transaction has ended. The password
+ * is the one it was verified with: one chosen meanwhile, in another window, is another enrolment.
  */
-async function useUp(tx: EntityManager, { organizationId, tokenHash, passwordHash }: EnrolmentRow): Promise<void> {
+async function useUp(
+  tx: EntityManager,
+  { organizationId, tokenHash, passwordHash }: EnrolmentRow,
+  now: Date,
+): Promise<void> {
   await lockOrganization(tx, organizationId);
   const { rows } = await sql`
     delete from enrolment e
-    where e.token_hash = ${tokenHash} and e.password_hash is not distinct from ${passwordHash} and ${inviterStands}
+    where e.token_hash = ${tokenHash} and e.password_hash is not distinct from ${passwordHash} and ${linkStands(now)}
     returning e.person_id`.execute(tx.getKysely());
   if (rows.length === 0) throw linkOver();
 }

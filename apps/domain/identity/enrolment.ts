@@ -12,19 +12,23 @@ import {
   lockOrganization,
   type MemberRow,
 } from '../organization/access.ts';
+import { consoleAccess } from './console-access.ts';
 import { assertEmail } from './email.ts';
-import { inviterStands } from './inviter.ts';
 import { enrolmentHours, recoveryHours } from './limits.ts';
+import { linkStands } from './link-stands.ts';
 import { IdentityRefused } from './refused.ts';
 import { findTokenHash, hashOf, makeToken } from './token.ts';
 import type { EnrolmentDetails, EnrolmentKind } from './types.ts';
 
 /**
- * One-time links: how people come to sign in, and into one more organization. We send no mail; whoever makes a link hands it over.
+ * One-time links: how people come to sign in, and into one more organization. No mail is sent; the person who creates a link
+ * hands it over.
  *
- * Whoever holds a link can become the person it is for, so making one is bound to what its maker could do anyway: it needs all that the member's roles give, and an
- * owner for an owner; a person who signs in already keeps their password and factors and enters with them (`join`); a person who is in other organizations too and has not
- * enrolled yet can be enrolled by an operator alone, and so can one who has lost password or factors (`recover`). The same is asked again when the link is used.
+ * The holder of a link can become the person it is for, so creating one is bound to what its creator could do anyway. It needs
+ * all that the member's roles give, and an owner for an owner. A person who signs in already keeps password and factors, and
+ * confirms with them that they are this member (`join`). Only an operator can enrol a person who is in other organizations
+ * too, and only an operator can let a person in again who has lost password or factors (`recover`). `linkStands` asks all of
+ * it again when the link is used.
  */
 
 export interface CreateEnrolment {
@@ -52,6 +56,8 @@ interface Invitee {
   /** Null: not a member yet. */
   member: MemberRow | null;
   signsIn: boolean;
+  /** Whether the organization is open to them in the console: they have enrolled or joined by a link of it. */
+  isOpen: boolean;
   /** Whether they are in another organization too, as anything but someone who left. */
   isElsewhere: boolean;
 }
@@ -86,7 +92,7 @@ export async function createEnrolment(
     const isNew = invitee.member === null || invitee.member.status === 'left';
     const roles = await getRoles(tx, organizationId, input.roleKeys ?? (isNew ? ['member'] : []));
     assertMayInvite(actor, invitee, isNew ? roles : [...roles, ...rolesOf(invitee)]);
-    const kind = kindOf(actor, invitee);
+    const kind = kindOf(invitee);
     await writeMember(tx, { ...input, email }, invitee, roles);
     const token = makeToken();
     const expiresAt = new Date(now().getTime() + (kind === 'recover' ? recoveryHours : enrolmentHours) * 3_600_000);
@@ -108,7 +114,7 @@ export async function createEnrolment(
   });
 }
 
-/** What a link is for; null when it was used, replaced, is over or never was, or when its maker could not make it any more. */
+/** Returns what a link is for; null when it was used, replaced, has expired or never was, or could not be created any more. */
 export async function findEnrolment(em: EntityManager, token: string, now: Date): Promise<EnrolmentDetails | null> {
   const found = await findEnrolmentRow(em, token, now);
   if (found === null) return null;
@@ -143,9 +149,7 @@ export async function findEnrolmentRow(em: EntityManager, token: string, now: Da
     from enrolment e
     join organization o on o.id = e.organization_id
     join membership m on m.organization_id = e.organization_id and m.person_id = e.person_id
-    where e.token_hash = ${hash} and e.expires_at > ${now.toISOString()}::timestamptz and ${inviterStands}`.execute(
-    em.getKysely(),
-  );
+    where e.token_hash = ${hash} and ${linkStands(now)}`.execute(em.getKysely());
   const [row] = rows;
   return row === undefined ? null : { ...row, expiresAt: new Date(row.expiresAt) };
 }
@@ -157,13 +161,14 @@ async function assertOrganization(tx: EntityManager, organizationId: string): Pr
 
 /** The member with the address, else whoever signs in with it, else somebody new. Members who left count only when nobody else has the address. */
 async function findInvitee(tx: EntityManager, organizationId: string, email: string): Promise<Invitee> {
-  const { rows } = await sql<MemberRow & { signsIn: boolean; isElsewhere: boolean; signsInWith: boolean }>`
+  const { rows } = await sql<MemberRow & Omit<Invitee, 'member'> & { signsInWith: boolean }>`
     select p.id as "personId", m.name, m.email, m.title, m.status, m.accepted,
       array(select distinct permission from membership_role mr join role r on r.id = mr.role_id, unnest(r.permissions) as permission
         where mr.organization_id = m.organization_id and mr.person_id = m.person_id) as permissions,
       exists (select from membership_role mr join role r on r.id = mr.role_id
         where mr.organization_id = m.organization_id and mr.person_id = m.person_id and r.organization_id is null and r.key = 'owner') as "isOwner",
-      i.person_id is not null as "signsIn", coalesce(lower(i.email) = lower(${email}), false) as "signsInWith",
+      i.person_id is not null as "signsIn", coalesce(${consoleAccess()} = 'open', false) as "isOpen",
+      coalesce(lower(i.email) = lower(${email}), false) as "signsInWith",
       exists (select from membership e where e.person_id = p.id and e.organization_id <> ${organizationId} and e.status <> 'left') as "isElsewhere"
     from person p
     left join membership m on m.organization_id = ${organizationId} and m.person_id = p.id
@@ -181,16 +186,17 @@ async function findInvitee(tx: EntityManager, organizationId: string, email: str
       'Several members have this address. Remove those whose it is not, and invite each of them with an address of their own.',
     );
   const [found] = candidates;
-  if (found === undefined)
-    return { personId: `usr_${randomUUIDv7().replaceAll('-', '')}`, member: null, signsIn: false, isElsewhere: false };
+  if (found === undefined) return { personId: `usr_${randomUUIDv7().replaceAll('-', '')}`, member: null, ...nobody };
   if (rows.some(({ personId, signsInWith }) => signsInWith && personId !== found.personId))
     throw new IdentityRefused(
       'email_taken',
       'Somebody else signs in with this address. Invite the member with another one; or, if the address is theirs, have an operator release it (orgctl person release-address).',
     );
-  const { signsIn, isElsewhere, personId } = found;
-  return { personId, member: found.status === null ? null : found, signsIn, isElsewhere };
+  const { signsIn, isOpen, isElsewhere, personId } = found;
+  return { personId, member: found.status === null ? null : found, signsIn, isOpen, isElsewhere };
 }
+
+const nobody = { signsIn: false, isOpen: false, isElsewhere: false };
 
 const rolesOf = ({ member }: Invitee): Pick<Role, 'isOwner' | 'permissions'>[] =>
   member === null ? [] : [{ isOwner: member.isOwner, permissions: member.permissions }];
@@ -210,7 +216,7 @@ async function getRoles(tx: EntityManager, organizationId: string, keys: readonl
 
 function assertMayInvite(
   actor: Actor,
-  { member, signsIn, isElsewhere }: Invitee,
+  { member, signsIn, isOpen, isElsewhere }: Invitee,
   given: Pick<Role, 'isOwner' | 'permissions'>[],
 ) {
   for (const role of given) {
@@ -221,7 +227,7 @@ function assertMayInvite(
     throw new IdentityRefused('member_suspended', 'This member is suspended. Reinstate them instead.');
   const isOperator = actor.personId === null;
   if (isOperator) return;
-  if (signsIn && member?.status === 'active')
+  if (isOpen)
     throw new IdentityRefused(
       'operator_needed',
       'This member has enrolled already. If they have lost their password or second factor, an operator can make a link for them.',
@@ -233,10 +239,8 @@ function assertMayInvite(
     );
 }
 
-function kindOf(actor: Actor, { member, signsIn }: Invitee): EnrolmentKind {
-  if (!signsIn) return 'enrol';
-  return actor.personId === null && member?.status === 'active' ? 'recover' : 'join';
-}
+/** A link for a person to whom the organization is open already is an operator's, to recover. */
+const kindOf = ({ signsIn, isOpen }: Invitee): EnrolmentKind => (signsIn ? (isOpen ? 'recover' : 'join') : 'enrol');
 
 /** Somebody new gets a row, who had left is invited again with these roles alone, others get the roles beside theirs. */
 async function writeMember(

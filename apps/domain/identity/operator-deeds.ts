@@ -1,7 +1,9 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { brokenConstraint } from '../db/constraint.ts';
+import { findMember, lockOrganization } from '../organization/access.ts';
 import { recordPersonActivity } from './activity.ts';
+import { confirmSignIn, isConfirmed } from './console-access.ts';
 import { assertEmail } from './email.ts';
 import { forgetBrowsers } from './known-browsers.ts';
 import { IdentityRefused } from './refused.ts';
@@ -18,7 +20,17 @@ export interface SignInDetails {
   email: string;
   createdAt: Date;
   sessions: number;
-  memberships: { organizationId: string; organizationName: string; name: string; status: string; accepted: boolean }[];
+  memberships: SignInMembership[];
+}
+
+/** `confirmed`: whether the organization has confirmed that its member signs in so; an active member enters it only then. */
+export interface SignInMembership {
+  organizationId: string;
+  organizationName: string;
+  name: string;
+  status: string;
+  accepted: boolean;
+  confirmed: boolean;
 }
 
 /** @throws IdentityRefused `no_such_sign_in` when nobody signs in with the address. */
@@ -30,13 +42,38 @@ export async function getSignIn(
   const { rows } = await sql<SignInDetails>`
     select i.person_id as "personId", i.email, i.created_at as "createdAt",
       (select count(*)::int from console_session s where s.person_id = i.person_id and s.expires_at > ${now().toISOString()}::timestamptz) as sessions,
-      (select coalesce(json_agg(json_build_object('organizationId', o.id, 'organizationName', o.name, 'name', m.name, 'status', m.status, 'accepted', m.accepted)
+      (select coalesce(json_agg(json_build_object('organizationId', o.id, 'organizationName', o.name, 'name', m.name, 'status', m.status, 'accepted', m.accepted, 'confirmed', ${isConfirmed()})
           order by o.name collate "C", o.id), '[]')
         from membership m join organization o on o.id = m.organization_id where m.person_id = i.person_id and m.status <> 'left') as memberships
     from sign_in i where lower(i.email) = lower(${email.trim()})`.execute(em.getKysely());
   const [found] = rows;
   if (found === undefined) throw noSuchSignIn();
   return { ...found, createdAt: new Date(found.createdAt) };
+}
+
+/**
+ * Confirms for an organization that its active member signs in with an address. `confirmed` is false when it was confirmed
+ * before. For a sign-in that another organization let enrol; who has none yet is invited instead.
+ *
+ * @throws IdentityRefused `no_such_sign_in`, `not_an_active_member`.
+ */
+export async function confirmSignInOf(
+  em: EntityManager,
+  { email, organizationId }: { email: string; organizationId: string },
+  now: () => Date = () => new Date(),
+): Promise<{ personId: string; confirmed: boolean }> {
+  return em.fork().transactional(async (tx) => {
+    // In the order of a link that is used: the organization, then the sign-in.
+    await lockOrganization(tx, organizationId);
+    const personId = await lockSignIn(tx, email);
+    const member = await findMember(tx, organizationId, personId);
+    if (member?.status !== 'active')
+      throw new IdentityRefused(
+        'not_an_active_member',
+        'The person who signs in with this address is no active member of the organization. Invite them instead (orgctl person invite).',
+      );
+    return { personId, confirmed: await confirmSignIn(tx, { organizationId, personId, by: 'operator' }, now()) };
+  });
 }
 
 /** Ends every session of a person at once (ASVS 7.4.5) and forgets their browsers; password and factors stay. `ended`: how many sessions there were. @throws IdentityRefused `no_such_sign_in` */
@@ -78,7 +115,7 @@ export async function changeAddress(
 }
 
 /**
- * Takes an address back from who signs in with it and cannot prove that it is theirs: their password, factors, recovery codes, sessions and open links are gone, and the address is free. They
+ * Takes an address back from who signs in with it and cannot prove that it is theirs: their password, factors, recovery codes, sessions, open links and the organizations' confirmations are gone, and the address is free. They
  * stay a member where they are one, and can be enrolled anew. It takes the rights of the database's owner: no login of an app can remove how somebody signs in.
  *
  * @throws IdentityRefused `no_such_sign_in`.
@@ -87,9 +124,10 @@ export async function releaseAddress(em: EntityManager, email: string): Promise<
   return em.fork().transactional(async (tx) => {
     const personId = await lockSignIn(tx, email);
     const ended = await endSessions(tx, personId);
+    // Before the organizations' confirmations go with the sign-in: it is by them that a log is told.
+    await recordPersonActivity(tx, { personId, action: 'sign_in.release', visitor: null, by: 'operator' });
     for (const table of ['enrolment', 'recovery_code', 'second_factor', 'known_browser', 'sign_in'])
       await sql`delete from ${sql.table(table)} where person_id = ${personId}`.execute(tx.getKysely());
-    await recordPersonActivity(tx, { personId, action: 'sign_in.release', visitor: null, by: 'operator' });
     return { personId, ended };
   });
 }

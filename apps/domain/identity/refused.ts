@@ -27,6 +27,7 @@ export type IdentityRefusal =
   | 'email_ambiguous'
   | 'no_such_organization'
   | 'no_such_role'
+  | 'not_an_active_member'
   | 'may_not_invite'
   | 'member_suspended'
   | 'operator_needed';

@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { recordPersonActivity } from './activity.ts';
+import { consoleAccess } from './console-access.ts';
 import { forgetBrowsers } from './known-browsers.ts';
 import {
   passwordPassedMinutes,
@@ -14,11 +15,12 @@ import { IdentityRefused } from './refused.ts';
 import { findTokenHash, hashOf, makeToken } from './token.ts';
 import type { Session, SessionListing, Visitor } from './types.ts';
 
-/** Sessions of the console. Source: design, section 7; OWASP ASVS 5.0, V7. */
+/** Sessions of the console, by OWASP ASVS 5.0, V7. */
 
 /**
- * The living session that a token belongs to; null when there is none: never was, ended, idle too long, or its person may not enter any organization any more.
- * One statement: the session, its person, what they may do where now; and, once a minute, that it was seen.
+ * Returns the living session that a token belongs to; null when there is none: it never was, has ended, was idle too long, or
+ * no membership gives its person access to the console any more. One statement: the session, its person, what they may do
+ * where now; and, once a minute, that it was seen.
  *
  * @param now the clock: sessions end by it, 12 hours after they began and 30 minutes after their last use.
  * @param isUse false for what a page asks by itself while nobody is there: it finds the session and keeps it alive no longer.
@@ -37,23 +39,25 @@ export async function findSession(em: EntityManager, token: string, now: Date, i
       where ${isUse} and s.id = f.id and f.last_seen_at <= ${at} - make_interval(secs => ${sessionSeenEverySeconds})
     )
     select f.id, f.person_id as "personId", i.email, f.state, f.created_at as "createdAt", f.last_seen_at as "lastSeenAt",
-      f.expires_at as "expiresAt", f.second_factor_at as "secondFactorAt", m.memberships
+      f.expires_at as "expiresAt", f.second_factor_at as "secondFactorAt", m.memberships, m.unconfirmed
     from found f
     join sign_in i on i.person_id = f.person_id
     cross join lateral (
-      select json_agg(json_build_object(
-        'organizationId', o.id, 'organizationName', o.name, 'name', m.name, 'email', m.email, 'title', m.title, 'status', m.status,
+      select count(*) as count, coalesce(json_agg(m.organization_id) filter (where not m.is_open and m.status = 'active'), '[]') as unconfirmed,
+        coalesce(json_agg(json_build_object(
+        'organizationId', o.id, 'organizationName', o.name, 'name', m.name, 'email', m.email, 'title', m.title,
         'roleKeys', array(
           select r.key from membership_role mr join role r on r.id = mr.role_id
           where mr.organization_id = m.organization_id and mr.person_id = m.person_id order by r.key),
         'permissions', array(
           select distinct p from membership_role mr join role r on r.id = mr.role_id, unnest(r.permissions) as p
-          where mr.organization_id = m.organization_id and mr.person_id = m.person_id and m.status = 'active' order by p)
-        ) order by o.name collate "C", o.id) as memberships
-      from membership m join organization o on o.id = m.organization_id
-      where m.person_id = f.person_id and m.status in ('active', 'invited')
+          where mr.organization_id = m.organization_id and mr.person_id = m.person_id order by p)
+        ) order by o.name collate "C", o.id) filter (where m.is_open), '[]') as memberships
+      from (select m.*, ${consoleAccess()} = 'open' as is_open from membership m
+        where m.person_id = f.person_id and ${consoleAccess()} is not null) m
+      join organization o on o.id = m.organization_id
     ) m
-    where m.memberships is not null`.execute(em.getKysely());
+    where m.count > 0`.execute(em.getKysely());
   const [found] = rows;
   return found === undefined ? null : { ...found, ...datesOf(found), secondFactorAt: dateOrNull(found.secondFactorAt) };
 }
@@ -184,11 +188,11 @@ export async function endSessions(
   return rows.length;
 }
 
-/** Ends the sessions of a person who may enter no organization any more. `findSession` would refuse them anyway; this erases them. */
+/** Ends the sessions of a person without any access to the console. `findSession` would refuse them anyway; this erases them. */
 export async function endSessionsOfStranger(tx: EntityManager, personId: string): Promise<void> {
   await sql`
     delete from console_session s where s.person_id = ${personId}
-      and not exists (select from membership m where m.person_id = s.person_id and m.status in ('active', 'invited'))`.execute(
+      and not exists (select from membership m where m.person_id = s.person_id and ${consoleAccess()} is not null)`.execute(
     tx.getKysely(),
   );
 }

@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { recordPersonActivity } from './activity.ts';
 import { admitAttempt, browserSubject, forgetFailures, passwordSubject } from './attempts.ts';
+import { consoleAccess } from './console-access.ts';
 import { hashPassword, isOutdated, isPassword } from './password.ts';
 import { IdentityRefused } from './refused.ts';
 import { startSession } from './sessions.ts';
@@ -78,7 +79,7 @@ async function lookUp(em: EntityManager, email: string, browser: string | null, 
   const tokenHash = browser === null ? null : findTokenHash(browser);
   const { rows } = await sql<Known & { folded: string; browserHash: Buffer | null; personId: string | null }>`
     select f.folded, b.token_hash as "browserHash", i.person_id as "personId", i.email, i.password_hash as "passwordHash",
-      exists (select from membership m where m.person_id = i.person_id and m.status in ('active', 'invited')) as "mayEnter",
+      exists (select from membership m where m.person_id = i.person_id and ${consoleAccess()} is not null) as "mayEnter",
       array(select distinct f.kind from second_factor f where f.person_id = i.person_id order by f.kind) as factors
     from (select lower(${email.trim()}::text) as folded) f
     left join sign_in i on lower(i.email) = f.folded

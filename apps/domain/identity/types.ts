@@ -27,7 +27,7 @@ export interface FactorSettings {
 /** `password_passed` may do nothing but pass, with a second factor, to `full`. */
 export type SessionState = 'password_passed' | 'full';
 
-/** An organization that the person of a session may act in now, or (`invited`) has been asked to join. */
+/** An organization that is open to the person of a session now. */
 export interface SessionMembership {
   organizationId: string;
   organizationName: string;
@@ -35,10 +35,9 @@ export interface SessionMembership {
   name: string;
   email: string;
   title: string | null;
-  status: 'active' | 'invited';
   /** Keys of the roles they hold, by key. */
   roleKeys: string[];
-  /** What these roles allow; none while `invited`. */
+  /** What these roles allow. */
   permissions: Permission[];
 }
 
@@ -55,6 +54,8 @@ export interface Session {
   expiresAt: Date;
   secondFactorAt: Date | null;
   memberships: SessionMembership[];
+  /** Ids of the organizations whose active member the person is, and that have not confirmed their sign-in. */
+  unconfirmed: string[];
 }
 
 /** One of a person's sessions, as their list shows it. */

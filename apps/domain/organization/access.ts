@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { permissions as allPermissions, type Permission } from '../contract/scopes.ts';
+import { consoleAccess, isConfirmed } from '../identity/console-access.ts';
 import type { Authority } from '../keys/authority.ts';
 import { OrganizationRefused } from './refused.ts';
 
@@ -98,8 +99,9 @@ export function assertHolds(actor: Actor, granted: readonly Permission[]): void 
 }
 
 /**
- * After a change that may have taken an owner, `gone`, away: one who can act is left. Imported owners are active and cannot act before they have enrolled, so they stand
- * in only for one who could not either. Call it under `lockOrganization`, before the transaction ends.
+ * Refuses a change that takes the owner `gone` away unless another one who can act is left. Imported owners are active and
+ * cannot act before their sign-in is confirmed, so they stand in only for one who could not either. Call it under
+ * `lockOrganization`, before the change.
  *
  * @throws OrganizationRefused `last_owner`
  */
@@ -108,8 +110,9 @@ export async function assertOwnerRemains(tx: EntityManager, organizationId: stri
     select m.person_id from membership m
     join membership_role mr on mr.organization_id = m.organization_id and mr.person_id = m.person_id
     join role r on r.id = mr.role_id and r.organization_id is null and r.key = 'owner'
-    where m.organization_id = ${organizationId} and m.status = 'active'
-      and (exists (select from sign_in i where i.person_id = m.person_id) or not exists (select from sign_in i where i.person_id = ${gone}))
+    join membership g on g.organization_id = m.organization_id and g.person_id = ${gone}
+    where m.organization_id = ${organizationId} and m.person_id <> ${gone} and m.status = 'active'
+      and (${consoleAccess()} = 'open' or not ${isConfirmed('g')})
     limit 1`.execute(tx.getKysely());
   if (rows.length > 0) return;
   throw new OrganizationRefused(

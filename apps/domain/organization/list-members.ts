@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type RawBuilder, sql } from 'kysely';
-import { inviterStands } from '../identity/inviter.ts';
+import { isConfirmed } from '../identity/console-access.ts';
+import { linkStands } from '../identity/link-stands.ts';
 import type { MemberRow } from './access.ts';
 import { bareWord, contains, type ListPage, pageOf } from './list-page.ts';
 import { OrganizationRefused } from './refused.ts';
@@ -26,9 +27,9 @@ export interface MemberListing {
   roles: HeldRole[];
   /** Keys of theirs that are neither revoked nor expired. */
   liveKeys: number;
-  /** Whether they have enrolled: have a password and a second factor. Not told, so false, of who has not accepted their invitation, or has left. */
+  /** Whether the organization has confirmed how they sign in: they have used a link of it, or an operator did it. */
   hasEnrolled: boolean;
-  /** When they last gave a second factor, to sign in or to confirm a change. Null: never, and not told as above. */
+  /** When they last gave a second factor, to sign in or to confirm a change. Null: never, or not confirmed. */
   lastSeenAt: Date | null;
 }
 
@@ -106,7 +107,7 @@ export async function getMemberDetails(
       (select count(*)::int from client_grant g where g.organization_id = m.organization_id and g.professional_id = m.person_id
         and g.status = 'active' and (g.ends_at is null or g.ends_at > now())) as "activeGrants",
       (select e.expires_at from enrolment e where e.organization_id = m.organization_id and e.person_id = m.person_id
-        and e.expires_at > ${now.toISOString()}::timestamptz and ${inviterStands}) as "linkExpiresAt"
+        and ${linkStands(now)}) as "linkExpiresAt"
     from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`.execute(
     em.getKysely(),
   );
@@ -123,8 +124,8 @@ export async function getMemberDetails(
 
 /**
  * Live keys have a place of the organization's 25 (0005), so counting them looks at 25 rows, however many keys there were.
- * A sign-in is of the whole region: only an organization whose member its person is (has accepted, has not left) is told of it. Anybody can invite any address, and would else learn
- * whether somebody uses it here.
+ * A sign-in is of the whole region: only an organization that has confirmed it is told of it. Anybody can invite any address,
+ * and would else learn whether somebody uses it here.
  */
 const columns = (now: Date): RawBuilder<unknown> => sql`
   m.person_id as "personId", m.name, m.email, m.title, m.status,
@@ -134,8 +135,8 @@ const columns = (now: Date): RawBuilder<unknown> => sql`
     where mr.organization_id = m.organization_id and mr.person_id = m.person_id) as roles,
   (select count(*)::int from api_key k where k.organization_id = m.organization_id and k.slot is not null and k.maker_id = m.person_id
     and (k.expires_at is null or k.expires_at > ${now.toISOString()}::timestamptz)) as "liveKeys",
-  m.accepted and m.status <> 'left' and exists (select from sign_in i where i.person_id = m.person_id) as "hasEnrolled",
-  case when m.accepted and m.status <> 'left' then greatest(
+  ${isConfirmed()} as "hasEnrolled",
+  case when ${isConfirmed()} then greatest(
     (select max(coalesce(f.last_used_at, f.created_at)) from second_factor f where f.person_id = m.person_id),
     (select max(c.used_at) from recovery_code c where c.person_id = m.person_id)) end as "lastSeenAt"`;
 

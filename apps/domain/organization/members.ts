@@ -55,8 +55,7 @@ export async function changeMember(
 export async function suspendMember(em: EntityManager, input: MemberRequest): Promise<void> {
   await changing(em, input, 'member.suspend', async (tx, member) => {
     if (member.status === 'suspended') throw wrongStatus('The member is suspended already.');
-    await setStatus(tx, input, 'suspended');
-    await leaveNothingOpen(tx, input, member);
+    await takeAway(tx, input, member, 'suspended');
     return {};
   });
 }
@@ -78,12 +77,11 @@ export async function reinstateMember(em: EntityManager, input: MemberRequest): 
  */
 export async function removeMember(em: EntityManager, input: MemberRequest): Promise<void> {
   await changing(em, input, 'member.remove', async (tx, member) => {
-    await setStatus(tx, input, 'left');
+    await takeAway(tx, input, member, 'left');
     await sql`
       delete from membership_role where organization_id = ${input.organizationId} and person_id = ${input.personId}`.execute(
       tx.getKysely(),
     );
-    await leaveNothingOpen(tx, input, member);
     return { status: member.status };
   });
 }
@@ -120,12 +118,11 @@ async function setStatus(tx: EntityManager, { organizationId, personId }: Member
   );
 }
 
-/** An owner remains; the link that was on its way is void; sessions of a person with no organization end. */
-async function leaveNothingOpen(tx: EntityManager, { organizationId, personId }: MemberRequest, member: MemberRow) {
+/** An owner remains; sessions of a person with no organization end. Links and confirmations end by a trigger of the status. */
+async function takeAway(tx: EntityManager, input: MemberRequest, member: MemberRow, status: 'suspended' | 'left') {
+  const { organizationId, personId } = input;
   if (member.isOwner && member.status === 'active') await assertOwnerRemains(tx, organizationId, personId);
-  await sql`delete from enrolment where organization_id = ${organizationId} and person_id = ${personId}`.execute(
-    tx.getKysely(),
-  );
+  await setStatus(tx, input, status);
   await endSessionsOfStranger(tx, personId);
 }
 

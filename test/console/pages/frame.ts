@@ -70,10 +70,7 @@ export const pages: readonly JudgedPage[] = [
     // A member of one organization is led on to it; of two, asked.
     async path(t, ada) {
       const second = await t.make.organization({ name: 'Lakeside Mediation' });
-      await t.owner.pool.query(
-        `insert into membership (organization_id, person_id, name, email, status) values ($1, $2, 'Ada Rivers', $3, 'active') on conflict do nothing`,
-        [second, ada.personId, ada.email],
-      );
+      await t.make.member({ orgId: second, userId: ada.personId });
       return '/';
     },
   },

@@ -18,6 +18,8 @@ const browser = `${signIn};
 const enrolment = `
   insert into enrolment (organization_id, person_id, token_hash, kind, email, created_at, expires_at)
   values ('$org', '$user', ${hash('01')}, 'enrol', 'a@example.org', now(), now() + interval '1 hour')`;
+const confirmation = `${signIn};
+  insert into sign_in_confirmation (person_id, organization_id, confirmed_at, confirmed_by) values ('$user', '$org', now(), 'link')`;
 const attempt = (subject: string) => `insert into sign_in_attempt (subject, at) values (${subject}, now())`;
 const code = (codeHash: string) =>
   `${signIn}; insert into recovery_code (person_id, code_hash, created_at) values ('$user', ${codeHash}, now())`;
@@ -124,6 +126,21 @@ export const wrongIdentityStates: [state: string, constraint: string, statement:
     'a recovery that a member made',
     'enrolment_recovery_by_operator',
     `${enrolment}; update enrolment set kind = 'recover', invited_by = '$user'`,
+  ],
+  [
+    'a sign-in that is confirmed by an import',
+    'sign_in_confirmation_source_known',
+    `${confirmation}; update sign_in_confirmation set confirmed_by = 'import'`,
+  ],
+  [
+    'the confirmation of a person who does not sign in',
+    'sign_in_confirmation_sign_in',
+    `${confirmation}; insert into person (id) values ('other'); update sign_in_confirmation set person_id = 'other'`,
+  ],
+  [
+    'the confirmation of a person who is no member',
+    'sign_in_confirmation_membership',
+    `${confirmation}; update sign_in_confirmation set organization_id = gen_random_uuid()`,
   ],
   ['an attempt on a readable address', 'sign_in_attempt_subject_length', attempt(`'a@example.org'`)],
 ];

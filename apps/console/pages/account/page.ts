@@ -2,6 +2,7 @@ import { listFactors } from '#domain/identity/factors.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
 import { facts } from '../../components/table.ts';
+import { unconfirmedNotice } from '../../components/unconfirmed.ts';
 import { type Page, page } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
@@ -21,6 +22,7 @@ export async function accountPage(visit: PersonVisit, state: FormState = freshFo
         ['You sign in as', session.email],
         ['Member of', memberOf(visit)],
       ])}
+      ${session.unconfirmed.length === 0 ? nothing : unconfirmedNotice(session.unconfirmed.length)}
       ${factorsSection(visit, factors)}
       ${recoverySection(visit, recoveryCodesLeft)}
       <section aria-labelledby="password"><h2 id="password">Password</h2><p>Changing it ends your other sessions.</p>
@@ -32,6 +34,6 @@ export async function accountPage(visit: PersonVisit, state: FormState = freshFo
 /** Here too because a role may not show its holder the page of members, where one leaves as well. */
 const memberOf = ({ session }: PersonVisit): Html =>
   html`<ul class="plain-list">${session.memberships.map(
-    ({ organizationId, organizationName, status }) =>
-      html`<li><bdi>${organizationName}</bdi>${status === 'active' ? html` · <a href="/o/${organizationId}/leave">Leave<span class="visually-hidden"> ${organizationName}</span>…</a>` : nothing}</li>`,
+    ({ organizationId, organizationName }) =>
+      html`<li><bdi>${organizationName}</bdi> · <a href="/o/${organizationId}/leave">Leave<span class="visually-hidden"> ${organizationName}</span>…</a></li>`,
   )}</ul>`;

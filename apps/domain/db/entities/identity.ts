@@ -120,6 +120,18 @@ export const Enrolment = defineEntity({
   },
 });
 
+/** An organization that has confirmed a person's sign-in, by its own link or through an operator. */
+export const SignInConfirmation = defineEntity({
+  name: 'SignInConfirmation',
+  tableName: 'sign_in_confirmation',
+  properties: {
+    personId: p.text().primary(),
+    organizationId: p.uuid().primary(),
+    confirmedAt: p.datetime(),
+    confirmedBy: p.text().$type<'link' | 'operator'>(),
+  },
+});
+
 /** An attempt that was admitted and has not succeeded. */
 export const SignInAttempt = defineEntity({
   name: 'SignInAttempt',

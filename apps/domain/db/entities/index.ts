@@ -10,6 +10,7 @@ import {
   SecondFactor,
   SignIn,
   SignInAttempt,
+  SignInConfirmation,
 } from './identity.ts';
 import { Activity, ApiKey } from './key.ts';
 import { LedgerDay } from './ledger.ts';
@@ -45,6 +46,7 @@ export const entities = [
   ConcurrencySlot,
   LedgerDay,
   SignIn,
+  SignInConfirmation,
   SecondFactor,
   RecoveryCode,
   ConsoleSession,

@@ -98,6 +98,18 @@ export class Identity extends Migration {
       );
       create index enrolment_by_end on enrolment (expires_at);
 
+      -- Which organizations have confirmed a person's sign-in: by a link of theirs that was used, or an operator did it. An
+      -- active membership opens an organization's console only with it. No import and no platform login reaches this table.
+      create table sign_in_confirmation (
+        person_id text collate "C" not null constraint sign_in_confirmation_sign_in references sign_in on delete cascade,
+        organization_id uuid not null,
+        confirmed_at timestamptz not null,
+        confirmed_by text not null constraint sign_in_confirmation_source_known check (confirmed_by in ('link', 'operator')),
+        primary key (person_id, organization_id),
+        constraint sign_in_confirmation_membership foreign key (organization_id, person_id)
+          references membership on delete cascade
+      );
+
       -- An attempt counts as a failure from the moment it is admitted; success takes its person's failures away. "subject" is a SHA-256 of who it was
       -- for, an address nobody has included, so that the log of attempts does not become a list of addresses.
       create table sign_in_attempt (
@@ -126,7 +138,28 @@ export class Identity extends Migration {
       create constraint trigger second_factor_remains after delete on second_factor deferrable initially deferred
         for each row execute function second_factor_remains();
 
+      -- Whatever writes the status, the import and the platform too: links to a member end with their suspension and
+      -- removal, links that they created with their removal, and a person who comes back is confirmed again.
+      create function end_membership_access() returns trigger language plpgsql security definer
+      set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        if new.status in ('suspended', 'left') then
+          delete from enrolment e where e.organization_id = new.organization_id
+            and (e.person_id = new.person_id or new.status = 'left' and e.invited_by = new.person_id);
+        end if;
+        if new.status in ('invited', 'left') then
+          delete from sign_in_confirmation c
+          where c.person_id = new.person_id and c.organization_id = new.organization_id;
+        end if;
+        return null;
+      end $$;
+      revoke execute on function end_membership_access from public;
+      create trigger end_membership_access after update of status on membership for each row
+        when (new.status <> 'active' and old.status is distinct from new.status)
+        execute function end_membership_access();
+
       grant select, insert, update on sign_in to org_api_console;
+      grant select, insert on sign_in_confirmation to org_api_console;
       grant select, insert, update, delete on second_factor, recovery_code, console_session, factor_challenge, enrolment to org_api_console;
       grant select, insert, delete on sign_in_attempt to org_api_console;
       grant select (expires_at, last_seen_at), delete on console_session to org_api_worker;

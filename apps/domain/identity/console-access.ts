@@ -1,0 +1,57 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { type RawBuilder, sql } from 'kysely';
+import { recordActivity } from '../activity/record.ts';
+import { type Authority, askerOf } from '../keys/authority.ts';
+
+/**
+ * What a membership gives its person in the console. `open`: the organization, with what their roles allow. `waiting`: they
+ * may sign in and use a link of the organization, and see nothing of it, not even its name.
+ */
+export type ConsoleAccess = 'open' | 'waiting';
+
+/**
+ * Whether the organization of a membership has confirmed how its person signs in, as an SQL condition on a row named by
+ * `membership`. A sign-in is of the whole region: without this, whoever one organization let enrol as a person would enter
+ * every other organization that an import makes that person a member of.
+ */
+export const isConfirmed = (membership = 'm'): RawBuilder<boolean> => sql<boolean>`exists (
+  select from sign_in_confirmation c
+  where c.person_id = ${sql.ref(`${membership}.person_id`)}
+    and c.organization_id = ${sql.ref(`${membership}.organization_id`)})`;
+
+/**
+ * Returns the `ConsoleAccess` of a row of `membership` as an SQL expression; null for none.
+ *
+ * The one rule for it. A session starts only for a person with a membership that gives any (`signIn`), each request and each
+ * change of organization reads it again (`findSession`), and what a change leaves behind is judged by it too.
+ */
+export const consoleAccess = (membership = 'm'): RawBuilder<ConsoleAccess | null> => sql<ConsoleAccess | null>`(
+  case
+    when ${sql.ref(`${membership}.status`)} = 'active' and ${isConfirmed(membership)} then 'open'
+    when ${sql.ref(`${membership}.status`)} in ('active', 'invited') then 'waiting'
+  end)`;
+
+/**
+ * Confirms a person's sign-in for an organization that they are an active member of, in the transaction that saw them use
+ * the organization's own link, or for an operator. The organization's activity log records it. Returns false, and records
+ * nothing, when it was confirmed before or there is no such active member who signs in.
+ */
+export async function confirmSignIn(
+  tx: EntityManager,
+  { organizationId, personId, by }: { organizationId: string; personId: string; by: Authority },
+  now: Date,
+): Promise<boolean> {
+  const source = by === 'operator' ? 'operator' : 'link';
+  const { rows } = await sql`
+    insert into sign_in_confirmation (person_id, organization_id, confirmed_at, confirmed_by)
+    select m.person_id, m.organization_id, ${now.toISOString()}::timestamptz, ${source}
+    from membership m join sign_in i on i.person_id = m.person_id
+    where m.organization_id = ${organizationId} and m.person_id = ${personId} and m.status = 'active'
+    on conflict do nothing returning person_id`.execute(tx.getKysely());
+  if (rows.length === 0) return false;
+  await recordActivity(tx, {
+    ...{ organizationId, ...askerOf(by), action: 'sign_in.confirm' },
+    detail: { memberId: personId, by: source },
+  });
+  return true;
+}

@@ -1,0 +1,62 @@
+import { type RawBuilder, sql } from 'kysely';
+import { isConfirmed } from './console-access.ts';
+
+/**
+ * Whether a link could be created now as it was, as a condition on its row `e`: everything that `createEnrolment` checks,
+ * except that nobody else signs in with the address of an `enrol` or `recover` link, which the unique index of `sign_in`
+ * checks when the link writes it.
+ *
+ * A link gives what its member is when it is used, and not what they were when it was created. Else an administrator who
+ * kept the link of a plain member could enrol as the owner that this member has become, and one organization's link could
+ * set the password of a person who has become another organization's owner. Ask under `lockOrganization` where the answer
+ * must hold.
+ */
+export const linkStands = (now: Date): RawBuilder<boolean> => sql<boolean>`(
+  e.expires_at > ${now.toISOString()}::timestamptz and ${leadsToPerson} and ${suitsPerson} and ${inviterStands})`;
+
+/** The address leads to this member of the organization, and to no other one. */
+const leadsToPerson = sql<boolean>`exists (
+  select from membership m left join sign_in i on i.person_id = m.person_id
+  where m.organization_id = e.organization_id and m.person_id = e.person_id and m.status in ('invited', 'active')
+    and lower(e.email) in (lower(m.email), lower(i.email)))
+  and not exists (
+    select from membership other
+    where other.organization_id = e.organization_id and other.person_id <> e.person_id and other.status <> 'left'
+      and lower(other.email) = lower(e.email))`;
+
+/**
+ * Whoever has not enrolled enrols, by a link of a member only while no other organization has them. Whoever signs in joins,
+ * unless the organization is open to them already; then an operator's link recovers.
+ */
+const suitsPerson = sql<boolean>`exists (
+  select from membership m left join sign_in i on i.person_id = m.person_id
+  where m.organization_id = e.organization_id and m.person_id = e.person_id
+    and case
+      when e.kind = 'recover' then i.person_id is not null and m.status = 'active' and ${isConfirmed()}
+      when i.person_id is null then e.kind = 'enrol' and (e.invited_by is null or not exists (
+        select from membership elsewhere
+        where elsewhere.person_id = e.person_id and elsewhere.organization_id <> e.organization_id
+          and elsewhere.status <> 'left'))
+      else not (m.status = 'active' and ${isConfirmed()}) and not exists (
+        select from sign_in other where lower(other.email) = lower(e.email) and other.person_id <> e.person_id)
+    end)`;
+
+/**
+ * Its creator is an active member who holds `org.members.manage` and every permission of the member's roles, and an owner
+ * where the member is one. A link of an operator has no such condition.
+ */
+const inviterStands = sql<boolean>`(e.invited_by is null or exists (
+  select from membership i
+  cross join lateral (
+    select array_agg(p) as permissions from membership_role mr join role r on r.id = mr.role_id, unnest(r.permissions) as p
+    where mr.organization_id = i.organization_id and mr.person_id = i.person_id
+  ) holds
+  where i.organization_id = e.organization_id and i.person_id = e.invited_by and i.status = 'active'
+    and 'org.members.manage' = any (holds.permissions)
+    and not exists (
+      select from membership_role mr join role r on r.id = mr.role_id
+      where mr.organization_id = e.organization_id and mr.person_id = e.person_id
+        and (not r.permissions <@ holds.permissions
+          or r.organization_id is null and r.key = 'owner' and not exists (
+            select from membership_role o
+            where o.organization_id = i.organization_id and o.person_id = i.person_id and o.role_id = r.id)))))`;

@@ -1,0 +1,176 @@
+/** An active membership opens an organization's console only after its own link, or an operator, confirmed the sign-in. */
+import { describe, expect, it } from 'vitest';
+import { acceptEnrolment } from '#domain/identity/enrol.ts';
+import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { confirmSignInOf, getSignIn, releaseAddress } from '#domain/identity/operator-deeds.ts';
+import { findSession } from '#domain/identity/sessions.ts';
+import { signIn } from '#domain/identity/sign-in.ts';
+import { getMemberDetails } from '#domain/organization/list-members.ts';
+import { reinstateMember, removeMember, suspendMember } from '#domain/organization/members.ts';
+import { ids, importDocument, smallDocument } from '../../import/document.ts';
+import { goodPassword, setupPeople, visitor } from './people.ts';
+
+/** A person enrolled by one organization whom an import has made an owner of another one, which has an owner already. */
+async function setupImported() {
+  const t = await setupPeople();
+  const [first, second] = [await t.make.organization({ name: 'First' }), await t.make.organization({ name: 'Second' })];
+  const person = await t.enrol({ orgId: first, roleKey: 'member' });
+  await t.enrol({ orgId: first });
+  const boss = await t.enrol({ orgId: second });
+  await t.make.member({ orgId: second, userId: person.personId, confirmed: false });
+  const open = async (token = person.token) =>
+    (await t.session(token)).memberships.map(({ organizationId }) => organizationId).sort();
+  const confirmations = async () =>
+    (await t.lines(second)).filter(
+      ({ action, detail }) => action === 'sign_in.confirm' && detail.memberId === person.personId,
+    );
+  const whom = { organizationId: second, personId: person.personId, by: 'operator' } as const;
+  const invite = (by: { personId: string } | 'operator' = { personId: boss.personId }) =>
+    createEnrolment(t.em, { organizationId: second, email: `${person.personId}@example.org`, by }, t.now);
+  const accept = async (token: string) =>
+    acceptEnrolment(t.em, await t.session(person.token), { token, visitor }, t.now);
+  return { ...t, first, second, person, boss, open, confirmations, whom, invite, accept };
+}
+
+describe('an imported active owner whose sign-in another organization let enrol', () => {
+  it('does not enter the organization, in a session that lives or a new one (regression: the import opened it)', async () => {
+    const t = await setupImported();
+    expect(await t.open()).toEqual([t.first]);
+    expect((await t.session(t.person.token)).unconfirmed).toEqual([t.second]);
+    const { token } = await signIn(t.em, { email: t.person.email, password: goodPassword, visitor }, t.now);
+    expect(await t.open(token)).toEqual([t.first]);
+    expect(await t.confirmations()).toEqual([]);
+  });
+
+  it('does not enter it by an import, however often that comes', async () => {
+    const t = await setupImported();
+    const document = JSON.parse(JSON.stringify(smallDocument()).replaceAll('"u1"', `"${t.person.personId}"`));
+    for (const _ of [1, 2]) await importDocument(t.database.ownerUrl, document);
+    const { memberships, unconfirmed } = await t.session(t.person.token);
+    expect(memberships.map(({ organizationId }) => organizationId)).toEqual([t.first]);
+    expect(unconfirmed.sort()).toEqual([t.second, ids.organization].sort());
+  });
+
+  it('enters it once they have used its own link, and its log says so', async () => {
+    const t = await setupImported();
+    const { token, kind } = await t.invite();
+    expect(kind).toBe('join');
+    expect(await t.open()).toEqual([t.first]);
+    await t.accept(token);
+    expect(await t.open()).toEqual([t.first, t.second].sort());
+    expect(await t.confirmations()).toMatchObject([
+      { person: t.person.personId, address: visitor.address, detail: { memberId: t.person.personId, by: 'link' } },
+    ]);
+  });
+
+  it('enters it once an operator has confirmed it, and its log says so, once', async () => {
+    const t = await setupImported();
+    const input = { organizationId: t.second, email: t.person.email };
+    const done = { personId: t.person.personId };
+    expect(await confirmSignInOf(t.owner.orm.em, input, t.now)).toEqual({ ...done, confirmed: true });
+    expect(await confirmSignInOf(t.owner.orm.em, input, t.now)).toEqual({ ...done, confirmed: false });
+    expect(await t.open()).toEqual([t.first, t.second].sort());
+    expect(await t.confirmations()).toMatchObject([
+      { person: null, detail: { memberId: t.person.personId, by: 'operator' } },
+    ]);
+    const { memberships } = await getSignIn(t.owner.orm.em, t.person.email, t.now);
+    expect(memberships.map(({ organizationName, confirmed }) => [organizationName, confirmed])).toEqual([
+      ...[
+        ['First', true],
+        ['Second', true],
+      ],
+    ]);
+  });
+
+  it('tells the organization nothing of how they sign in before that, and of it afterwards', async () => {
+    const t = await setupImported();
+    await signIn(t.em, { email: t.person.email, password: 'wrong wrong wrong', visitor }, t.now).catch(() => {});
+    const seen = async () => {
+      const { hasEnrolled, lastSeenAt } = await getMemberDetails(t.em, t.second, t.person.personId, t.now());
+      const lines = (await t.lines(t.second)).filter(({ person }) => person === t.person.personId);
+      return { hasEnrolled, isSeen: lastSeenAt !== null, lines: lines.map(({ action }) => action).sort() };
+    };
+    expect(await seen()).toEqual({ hasEnrolled: false, isSeen: false, lines: [] });
+    await t.accept((await t.invite()).token);
+    await signIn(t.em, { email: t.person.email, password: goodPassword, visitor }, t.now);
+    expect(await seen()).toEqual({
+      ...{ hasEnrolled: true, isSeen: true, lines: ['member.join', 'sign_in.confirm', 'sign_in.password'] },
+    });
+  });
+
+  it('is not the owner who remains when the last one who can enter would leave', async () => {
+    const t = await setupImported();
+    const leave = () => removeMember(t.em, { ...t.whom, personId: t.boss.personId });
+    await expect(leave()).rejects.toMatchObject({ reason: 'last_owner' });
+    await t.accept((await t.invite()).token);
+    await leave();
+  });
+});
+
+describe('a confirmation', () => {
+  it('ends when the member is removed or invited again, whoever wrote it, and stays through a suspension', async () => {
+    const t = await setupImported();
+    await t.accept((await t.invite()).token);
+    await suspendMember(t.em, t.whom);
+    expect(await t.open()).toEqual([t.first]);
+    await reinstateMember(t.em, t.whom);
+    expect(await t.open()).toEqual([t.first, t.second].sort());
+    for (const status of ['left', 'invited']) {
+      const set = (to: string) =>
+        t.owner.pool.query('update membership set status = $3 where organization_id = $1 and person_id = $2', [
+          ...[t.second, t.person.personId, to],
+        ]);
+      await set(status);
+      await set('active');
+      expect(await t.open()).toEqual([t.first]);
+      await t.accept((await t.invite()).token);
+      expect(await t.open()).toEqual([t.first, t.second].sort());
+    }
+  });
+
+  it('goes with the sign-in that it is of: who enrols anew is confirmed anew, by each organization', async () => {
+    const t = await setupImported();
+    await t.accept((await t.invite()).token);
+    await releaseAddress(t.owner.orm.em, t.person.email);
+    expect((await t.lines(t.second)).at(-1)).toMatchObject({ action: 'sign_in.release', person: null });
+    const { rows } = await t.owner.pool.query('select from sign_in_confirmation where person_id = $1', [
+      t.person.personId,
+    ]);
+    expect(rows).toEqual([]);
+  });
+
+  it('is refused for an address that nobody signs in with, and for a person who is no active member', async () => {
+    const t = await setupImported();
+    const confirm = (email: string) => confirmSignInOf(t.owner.orm.em, { organizationId: t.second, email }, t.now);
+    await expect(confirm('nobody@example.org')).rejects.toMatchObject({ reason: 'no_such_sign_in' });
+    const stranger = await t.enrol({ orgId: t.first });
+    await expect(confirm(stranger.email)).rejects.toMatchObject({ reason: 'not_an_active_member' });
+    await suspendMember(t.em, t.whom);
+    await expect(confirm(t.person.email)).rejects.toMatchObject({ reason: 'not_an_active_member' });
+  });
+
+  it('cannot be written by the platform’s login, which writes memberships', async () => {
+    const t = await setupImported();
+    const { rows } = await t.owner.pool.query(
+      `select has_table_privilege('org_api_platform', 'sign_in_confirmation', 'select, insert, update, delete') as may`,
+    );
+    expect(rows).toEqual([{ may: false }]);
+  });
+});
+
+describe('an invitation', () => {
+  it('is not listed to a person who signs in, by name or otherwise, before they have used its link', async () => {
+    const t = await setupPeople();
+    const [here, there] = [await t.make.organization({ name: 'Secret Firm' }), await t.make.organization()];
+    const boss = await t.make.member({ orgId: here });
+    const person = await t.enrol({ orgId: there });
+    await createEnrolment(t.em, { organizationId: here, email: person.email, by: { personId: boss.userId } }, t.now);
+    const session = await t.session(person.token);
+    expect(JSON.stringify(session)).not.toMatch(`Secret Firm|${here}`);
+    // Alone it lets them sign in, since that is how they use it, and nothing more.
+    await t.enrol({ orgId: there });
+    await removeMember(t.em, { organizationId: there, personId: person.personId, by: 'operator' });
+    const { token } = await signIn(t.em, { email: person.email, password: goodPassword, visitor }, t.now);
+    expect(await findSession(t.em, token, t.now())).toMatchObject({ memberships: [], unconfirmed: [] });
+  });
+});

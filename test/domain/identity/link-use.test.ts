@@ -1,0 +1,258 @@
+/** Everything that is checked when a link is created is checked again when it is used, in the transaction that uses it. */
+import { describe, expect, it } from 'vitest';
+import {
+  acceptEnrolment,
+  completeEnrolment,
+  setEnrolmentPassword,
+  startEnrolmentTotp,
+} from '#domain/identity/enrol.ts';
+import { createEnrolment, findEnrolment } from '#domain/identity/enrolment.ts';
+import { confirmSignInOf } from '#domain/identity/operator-deeds.ts';
+import { findSession } from '#domain/identity/sessions.ts';
+import type { Authority } from '#domain/keys/authority.ts';
+import { codeAt, goodPassword, settings, setupPeople, visitor } from './people.ts';
+
+/** An organization, an administrator of it, another organization, and links of the first with all but their last step done. */
+async function setupLinks() {
+  const t = await setupPeople();
+  const [orgId, elsewhere] = [await t.make.organization(), await t.make.organization()];
+  const admin = await t.make.member({ orgId, roleKey: 'admin' });
+  const query = (text: string, values: unknown[] = []) => t.owner.pool.query(text, values);
+
+  /** A link for somebody new, as far as the second factor; `use` gives it. */
+  async function enrolling(by: Authority = { personId: admin.userId }) {
+    const input = { organizationId: orgId, email: 'bob@example.org', by };
+    const { token, personId } = await createEnrolment(t.em, input, t.now);
+    await setEnrolmentPassword(t.em, { token, password: goodPassword }, t.now);
+    const { secret } = await startEnrolmentTotp(t.em, token, settings, t.now);
+    const use = (now = t.now) => {
+      const factor = { kind: 'totp', code: codeAt(secret, t.now()) } as const;
+      return completeEnrolment(t.em, { token, factor, visitor }, settings, now);
+    };
+    return { token, personId, use };
+  }
+
+  /** A link for a person of the other organization who signs in already; `use` gives it with their session. */
+  async function joining() {
+    const person = await t.enrol({ orgId: elsewhere });
+    const input = { organizationId: orgId, email: person.email, by: { personId: admin.userId } };
+    const { token, personId } = await createEnrolment(t.em, input, t.now);
+    const use = async () => acceptEnrolment(t.em, await t.session(person.token), { token, visitor }, t.now);
+    return { token, personId, email: person.email, use };
+  }
+
+  /** What an import or the platform writes: no check of the console's stands before it. */
+  const setStatus = (personId: string, status: string) =>
+    query('update membership set status = $3 where organization_id = $1 and person_id = $2', [orgId, personId, status]);
+  const signInOf = async (personId: string) =>
+    (await query('select email from sign_in where person_id = $1', [personId])).rows;
+  return { ...t, orgId, elsewhere, admin, query, enrolling, joining, setStatus, signInOf };
+}
+
+type Links = Awaited<ReturnType<typeof setupLinks>>;
+type Whom = { personId: string };
+
+const changes: [what: string, change: (t: Links, whom: Whom) => Promise<unknown>][] = [
+  [
+    'its member has another address now',
+    (t, { personId }) =>
+      t.query(`update membership set email = 'bert@example.org' where person_id = $1 and organization_id = $2`, [
+        personId,
+        t.orgId,
+      ]),
+  ],
+  [
+    'another member has the address too',
+    async (t, { personId }) => {
+      const { userId } = await t.make.member({ orgId: t.orgId });
+      await t.query(
+        'update membership m set email = o.email from membership o where m.person_id = $1 and o.person_id = $2 and o.organization_id = $3',
+        [userId, personId, t.orgId],
+      );
+    },
+  ],
+  ['its member was suspended by an import', (t, { personId }) => t.setStatus(personId, 'suspended')],
+  ['its member was removed by an import', (t, { personId }) => t.setStatus(personId, 'left')],
+  [
+    'its member was removed by an import, and is back',
+    async (t, { personId }) => {
+      await t.setStatus(personId, 'left');
+      await t.setStatus(personId, 'active');
+    },
+  ],
+  ['its creator was suspended by an import', (t) => t.setStatus(t.admin.userId, 'suspended')],
+  [
+    'its creator was removed by an import, and is back',
+    async (t) => {
+      await t.setStatus(t.admin.userId, 'left');
+      await t.setStatus(t.admin.userId, 'active');
+    },
+  ],
+  [
+    'its creator no longer holds what it gives',
+    (t) => t.query('delete from membership_role where person_id = $1', [t.admin.userId]),
+  ],
+];
+
+describe('a link to enrol', () => {
+  it('does not enrol a person whom another organization has by then (regression: it opened that organization)', async () => {
+    const t = await setupLinks();
+    const link = await t.enrolling();
+    await t.make.member({ orgId: t.elsewhere, userId: link.personId, roleKey: 'owner' });
+    expect(await findEnrolment(t.em, link.token, t.now())).toBeNull();
+    await expect(link.use()).rejects.toMatchObject({ reason: 'link_over' });
+    expect(await t.signInOf(link.personId)).toEqual([]);
+  });
+
+  it('of an operator enrols them, and opens no organization but its own', async () => {
+    const t = await setupLinks();
+    const link = await t.enrolling('operator');
+    await t.make.member({ orgId: t.elsewhere, userId: link.personId, roleKey: 'owner' });
+    const { token } = await link.use();
+    const { memberships, unconfirmed } = await t.session(token);
+    expect([memberships.map(({ organizationId }) => organizationId), unconfirmed]).toEqual([[t.orgId], [t.elsewhere]]);
+  });
+
+  it('used while an import that makes its person another organization’s owner is under way opens nothing of that one', async () => {
+    const t = await setupLinks();
+    const link = await t.enrolling();
+    const client = await t.owner.pool.connect();
+    try {
+      await client.query('begin');
+      await client.query(
+        `insert into membership (organization_id, person_id, name, email, status) values ($1, $2, 'Bob', 'bob@example.org', 'active')`,
+        [t.elsewhere, link.personId],
+      );
+      // Nobody waits for an import: the link is used before it.
+      const { token } = await link.use();
+      await client.query('commit');
+      const { memberships, unconfirmed } = await t.session(token);
+      expect([memberships.map(({ organizationId }) => organizationId), unconfirmed]).toEqual([
+        ...[[t.orgId], [t.elsewhere]],
+      ]);
+    } finally {
+      client.release();
+    }
+  });
+
+  it.each(changes)('has expired when %s', async (_, change) => {
+    const t = await setupLinks();
+    const link = await t.enrolling();
+    await change(t, link);
+    expect(await findEnrolment(t.em, link.token, t.now())).toBeNull();
+    await expect(link.use()).rejects.toMatchObject({ reason: 'link_over' });
+    expect(await t.signInOf(link.personId)).toEqual([]);
+  });
+
+  it('is refused when somebody else signs in with its address by then', async () => {
+    const t = await setupLinks();
+    const link = await t.enrolling();
+    const other = await t.enrol({ orgId: t.elsewhere });
+    await t.query(`update sign_in set email = 'BOB@example.org' where person_id = $1`, [other.personId]);
+    await expect(link.use()).rejects.toMatchObject({ reason: 'email_taken' });
+    expect(await t.signInOf(link.personId)).toEqual([]);
+  });
+
+  it('is refused when its time ends between its being found and its being used', async () => {
+    const t = await setupLinks();
+    const link = await t.enrolling();
+    // The link, the attempt and the code are judged in time, the use itself is not.
+    let asked = 0;
+    const lateAtLast = () => new Date(t.now().getTime() + (asked++ < 3 ? 0 : 72 * 3_600_000));
+    await expect(link.use(lateAtLast)).rejects.toMatchObject({ reason: 'link_over' });
+    expect(await t.signInOf(link.personId)).toEqual([]);
+  });
+
+  it('waits for a change of its creator that is under way, and sees it', async () => {
+    const t = await setupLinks();
+    const link = await t.enrolling();
+    const client = await t.owner.pool.connect();
+    try {
+      await client.query('begin');
+      await client.query(`select pg_advisory_xact_lock(hashtextextended('org_api.members.' || $1::text, 0))`, [
+        t.orgId,
+      ]);
+      await client.query('delete from membership_role where person_id = $1', [t.admin.userId]);
+      const used = link.use().then(
+        () => 'enrolled',
+        (error: { reason: string }) => error.reason,
+      );
+      await expect
+        .poll(async () => (await t.query(`select from pg_locks where locktype = 'advisory' and not granted`)).rowCount)
+        .toBe(1);
+      await client.query('commit');
+      expect(await used).toBe('link_over');
+    } finally {
+      client.release();
+    }
+    expect(await t.signInOf(link.personId)).toEqual([]);
+  });
+});
+
+describe('a link to join', () => {
+  it.each(changes.filter(([what]) => what !== 'its member has another address now'))(
+    'has expired when %s',
+    async (_, change) => {
+      const t = await setupLinks();
+      const link = await t.joining();
+      await change(t, link);
+      await expect(link.use()).rejects.toMatchObject({ reason: 'link_over' });
+    },
+  );
+
+  it('has expired when its address is neither the member’s nor what they sign in with any more', async () => {
+    const t = await setupLinks();
+    const link = await t.joining();
+    await t.query(`update membership set email = 'bert@example.org' where person_id = $1 and organization_id = $2`, [
+      ...[link.personId, t.orgId],
+    ]);
+    expect(await findEnrolment(t.em, link.token, t.now())).not.toBeNull();
+    await t.query(`update sign_in set email = 'bert@example.org' where person_id = $1`, [link.personId]);
+    await expect(link.use()).rejects.toMatchObject({ reason: 'link_over' });
+  });
+
+  it('has expired when somebody else signs in with its address, or an operator has confirmed the sign-in', async () => {
+    const t = await setupLinks();
+    const link = await t.joining();
+    await t.query(`update sign_in set email = 'bert@example.org' where person_id = $1`, [link.personId]);
+    const other = await t.enrol({ orgId: t.elsewhere });
+    await t.query('update sign_in set email = $2 where person_id = $1', [other.personId, link.email]);
+    await expect(link.use()).rejects.toMatchObject({ reason: 'link_over' });
+
+    const second = await t.joining();
+    await t.setStatus(second.personId, 'active');
+    await confirmSignInOf(t.owner.orm.em, { organizationId: t.orgId, email: second.email }, t.now);
+    await expect(second.use()).rejects.toMatchObject({ reason: 'link_over' });
+  });
+
+  it('used twice at once joins once', async () => {
+    const t = await setupLinks();
+    const link = await t.joining();
+    const tries = await Promise.allSettled([1, 2, 3, 4].map(() => link.use()));
+    expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    const lines = (await t.lines(t.orgId)).map(({ action }) => action);
+    expect(lines.filter((action) => action === 'sign_in.confirm')).toHaveLength(1);
+  });
+});
+
+describe('a link to recover', () => {
+  it.each([
+    ['was suspended', 'suspended'],
+    ['was removed', 'left'],
+    ['was invited again', 'invited'],
+  ])('has expired when its member %s, and leaves the old sign-in alone', async (_, status) => {
+    const t = await setupLinks();
+    const person = await t.enrol({ orgId: t.orgId });
+    const input = { organizationId: t.orgId, email: person.email, by: 'operator' } as const;
+    const { token, kind } = await createEnrolment(t.em, input, t.now);
+    expect(kind).toBe('recover');
+    await t.make.member({ orgId: t.elsewhere, userId: person.personId });
+    await setEnrolmentPassword(t.em, { token, password: 'quartz lantern meadow fiddle' }, t.now);
+    const { secret } = await startEnrolmentTotp(t.em, token, settings, t.now);
+    await t.setStatus(person.personId, status);
+    const factor = { kind: 'totp', code: codeAt(secret, t.now()) } as const;
+    const use = completeEnrolment(t.em, { token, factor, visitor }, settings, t.now);
+    await expect(use).rejects.toMatchObject({ reason: 'link_over' });
+    expect(await findSession(t.em, person.token, t.now())).not.toBeNull();
+  });
+});
