@@ -4,7 +4,7 @@ import { enrolmentLink } from '#domain/identity/enrolment-link.ts';
 import { IdentityRefused } from '#domain/identity/refused.ts';
 import type { StackOrganization } from './state.ts';
 
-/** How the owner of the first sample organization gets into the console: by a link, or (`link` null) by signing in, as they have enrolled already. */
+/** How the owner of the first sample organization enters the console: by a link, or (`link` null) by signing in, as they have used one before. */
 export interface SampleOwner {
   organizationName: string;
   email: string;
@@ -12,8 +12,8 @@ export interface SampleOwner {
 }
 
 /**
- * Makes an enrolment link for the owner of the first organization that has one; null when none has. Who has enrolled gets none: an operator's link would replace their
- * password. An older link of theirs is void.
+ * Creates an enrolment link for the owner of the first organization that has one; null when none has. An owner whom the
+ * organization is open to gets none: an operator's link would replace their password. An older link of theirs becomes void.
  */
 export async function makeOwnerLink(
   ownerUrl: string,
@@ -26,7 +26,9 @@ export async function makeOwnerLink(
   const database = await openDatabase({ url: ownerUrl, applicationName: 'org-api-dev', poolMax: 2 });
   try {
     const { rows } = await database.pool.query<{ email: string; signInEmail: string | null }>(
-      `select m.email, i.email as "signInEmail" from membership m left join sign_in i on i.person_id = m.person_id
+      `select m.email, i.email as "signInEmail" from membership m
+       left join sign_in_confirmation c on c.person_id = m.person_id and c.organization_id = m.organization_id
+       left join sign_in i on i.person_id = c.person_id
        where m.organization_id = $1 and m.person_id = $2`,
       [organizationId, ownerUserId],
     );

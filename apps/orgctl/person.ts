@@ -1,6 +1,12 @@
 import { createEnrolment } from '#domain/identity/enrolment.ts';
 import { enrolmentLink } from '#domain/identity/enrolment-link.ts';
-import { changeAddress, endSessionsOf, getSignIn, releaseAddress } from '#domain/identity/operator-deeds.ts';
+import {
+  changeAddress,
+  confirmSignInOf,
+  endSessionsOf,
+  getSignIn,
+  releaseAddress,
+} from '#domain/identity/operator-deeds.ts';
 import type { Noun } from './command.ts';
 import { getOrganization } from './org.ts';
 import { WrongUse } from './refused.ts';
@@ -46,14 +52,34 @@ export const person: Noun = {
       },
     },
     {
+      verb: 'confirm',
+      summary:
+        'let an active member enter an organization that has not confirmed their sign-in, without a link of it; make sure first that the sign-in is theirs (person show)',
+      options: { org: { value: 'ID', about: 'the organization', required: true }, email },
+      async run(options, context) {
+        const { id: organizationId } = await getOrganization(options, context);
+        const done = await confirmSignInOf(context.database.orm.em, { organizationId, email: options.get('email') });
+        const text = done.confirmed
+          ? `${done.personId} can enter the organization from now on.`
+          : `${done.personId} could enter the organization before.`;
+        return { json: done, text };
+      },
+    },
+    {
       verb: 'show',
       summary: 'who signs in with an address, and where they are a member',
       options: { email },
       async run(options, { database }) {
         const found = await getSignIn(database.orm.em.fork(), options.get('email'));
         const { memberships, ...signIn } = found;
-        const cells = memberships.map((one) => [one.organizationId, one.status, one.name, one.organizationName]);
-        const list = table(['ORGANIZATION', 'STATUS', 'CALLED', 'NAME'], cells, 'A member of no organization.');
+        const cells = memberships.map((one) => [
+          ...[one.organizationId, one.status, one.confirmed ? 'yes' : 'no', one.name, one.organizationName],
+        ]);
+        const list = table(
+          ['ORGANIZATION', 'STATUS', 'CONFIRMED', 'CALLED', 'NAME'],
+          cells,
+          'A member of no organization.',
+        );
         return { json: found, text: `${fields({ ...signIn, createdAt: signIn.createdAt.toISOString() })}\n\n${list}` };
       },
     },

@@ -113,3 +113,37 @@ it('change-address gives another one, and no two people the same', { timeout }, 
     { action: 'sign_in.change_address', person: null, detail: { memberId: t.person.personId } },
   ]);
 });
+
+it('confirm opens an organization to the sign-in of an active member, once, and show says where it is open', {
+  timeout,
+}, async () => {
+  const t = await setupPerson();
+  const firm = await t.make.organization({ name: 'Firm' });
+  await t.make.member({ orgId: firm, userId: t.person.personId, confirmed: false });
+  const open = async () => (await t.session(t.person.token))?.memberships.map((one) => one.organizationName);
+  const email = ['--email', 'victim@firm.example'];
+  const shown = async () =>
+    (await t.orgctl('person', 'show', ...email, '--json'))
+      .json<{ memberships: { organizationName: string; confirmed: boolean }[] }>()
+      .memberships.map(({ organizationName, confirmed }) => [organizationName, confirmed]);
+  expect([await open(), await shown()]).toEqual([
+    ['Squatters'],
+    [
+      ['Firm', false],
+      ['Squatters', true],
+    ],
+  ]);
+  const confirm = (...more: string[]) => t.orgctl('person', 'confirm', '--org', firm, ...email, ...more);
+  const done = await confirm('--json');
+  expect(done).toMatchObject({ code: 0, stderr: '' });
+  expect(done.json()).toEqual({ personId: t.person.personId, confirmed: true });
+  expect(await open()).toEqual(['Firm', 'Squatters']);
+  expect((await confirm()).stdout).toContain('could enter the organization before');
+  expect((await t.lines()).filter(({ action, person }) => action === 'sign_in.confirm' && person === null)).toEqual([
+    { action: 'sign_in.confirm', person: null, detail: { memberId: t.person.personId, by: 'operator' } },
+  ]);
+  const stranger = await t.make.organization({ name: 'Stranger' });
+  const refused = await t.orgctl('person', 'confirm', '--org', stranger, ...email);
+  expect(refused).toMatchObject({ code: 1, stdout: '' });
+  expect(refused.stderr).toContain('no active member of the organization');
+});

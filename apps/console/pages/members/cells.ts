@@ -34,7 +34,7 @@ export function roleList(roles: readonly HeldRole[]): Html {
 export const noSignIn = ({ status, hasEnrolled }: Pick<MemberListing, 'status' | 'hasEnrolled'>): string => {
   if (status === 'left') return 'not told';
   if (status === 'invited') return 'not here yet';
-  return hasEnrolled ? 'never' : 'not enrolled';
+  return hasEnrolled ? 'never' : 'Not set up';
 };
 
 /** The columns of the list of members. */

@@ -21,11 +21,11 @@ export function standingSection(visit: MemberVisit, shown: MemberDetails, mayCha
 }
 
 function linkPart(visit: MemberVisit, { personId, link }: MemberDetails): Html {
-  const use = 'choose a password and a second factor, or come in with those they have here already';
+  const use = 'choose a password and a second factor, or confirm the sign-in that they have here already';
   return html`<section aria-labelledby="link"><h3 id="link">${link === null ? 'Enrolment link' : 'A link is on the way'}</h3>
     <p>${
       link === null
-        ? `They have not come in yet, and no link of theirs works now. With one they ${use}.`
+        ? `They cannot sign in to this organization yet, and no link of theirs works now. With one they ${use}.`
         : html`With it they ${use}. It works until ${time(link.expiresAt)}; a new one makes it void.`
     }</p>
     <div class="actions">${buttonForm(visit, { action: memberPath(visit, personId, '/link'), button: link === null ? 'Make a link' : 'Make a new link' })}</div></section>`;
