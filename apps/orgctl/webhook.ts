@@ -161,7 +161,8 @@ function sendTest(request: WebhookRequest, askedType: string | null, context: Co
 
 const unrecordedSentences: Record<NonNullable<SignatureCheck['unrecorded']>, string> = {
   changed: 'The verdict was not kept, because the URL or the secret was changed meanwhile: check again.',
-  own_fault: 'The verdict was not kept, because the fault is ours and says nothing of the receiver: check again later.',
+  internal_error:
+    'The verdict was not kept, because the fault is ours and says nothing of the receiver: check again later.',
 };
 
 const verify: Command = {

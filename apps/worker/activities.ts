@@ -1,11 +1,12 @@
 import type { Pool } from 'pg';
-import { openSecret } from '#domain/webhooks/seal.ts';
+import { openSecret, type SealingKeys, SecretNotOpened } from '#domain/webhooks/seal.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import {
   type ActivityDependencies,
   type AttemptLine,
   createDeliveryActivities,
+  type InternalErrorCode,
 } from '#workflows/deliver-event/activities.ts';
 import { createRedeliveryActivities } from '#workflows/redeliver/activities.ts';
 import { createTestActivities } from '#workflows/send-test/activities.ts';
@@ -35,36 +36,32 @@ export function createActivities(options: {
   });
   const dependencies: ActivityDependencies = {
     pool,
-    post: ({ webhookId, ...request }) => postOnce({ ...request, allow: allowOf(config, webhookId), resolve }),
-    sign: ({ organizationId, webhookId, eventId }, sealed, body) => ({
-      ...signatureHeaders({
-        id: eventId,
-        timestampSeconds: Math.floor(Date.now() / 1000),
-        body,
-        secrets: sealed.map((secret) => openSecret(secret, { organizationId, webhookId }, config.webhookSecretKeys)),
+    post: ({ webhookId, ...request }) =>
+      postOnce({
+        ...{ ...request, allow: allowOf(config, webhookId), resolve },
+        onInternalError: (error) => log.error({ ...describe(error), webhookId }, internalErrorLines.internal_error),
       }),
-      'Content-Type': 'application/json',
-      'User-Agent': 'org-api-webhooks/1.0',
-    }),
+    sign: signWith(() => config.webhookSecretKeys),
     onAttempt: (line) => {
       onAttemptEnded();
-      if (line.outcome !== 'postponed') void speed.record(line, line.timingsMs.total); // the receiver had its chance
+      // The receiver had its chance.
+      if (line.outcome !== 'internal_error') void speed.record(line, line.timingsMs.total);
       tell(line);
     },
     onLost: (lost) => {
       onAttemptEnded();
       traces.lost(lost);
     },
-    onFault: (cause, { organizationId, webhookId, eventId }) =>
-      log.error(
-        { error: describeError(cause), organizationId, webhookId, eventId },
-        'an attempt could not be made or recorded; its workflow goes on',
-      ),
+    onInternalError: (error, { organizationId, webhookId, eventId }, code) => {
+      // An attempt that could not be prepared ends with this cause, and is counted there.
+      if (code !== 'internal_error') metrics.internalErrors.inc({ cause: code });
+      log.error({ ...describe(error), code, organizationId, webhookId, eventId }, internalErrorLines[code]);
+    },
   };
   const redeliveryActivities = createRedeliveryActivities({
     pool,
     leaseMs: config.reconcileAfterMs,
-    onFault: (cause, redelivery) =>
+    onInternalError: (cause, redelivery) =>
       log.error({ error: describeError(cause), ...redelivery }, 'a page of a redelivery failed; tried again soon'),
   });
 
@@ -73,6 +70,7 @@ export function createActivities(options: {
     metrics.attempts.observe({ outcome: line.outcome, cause: line.cause }, timingsMs.total / 1000);
     if (line.number === 1)
       metrics.firstAttemptDelay.observe(Math.max(0, startedAtMs - uuidV7TimeMs(line.eventId)) / 1000);
+    if (line.outcome === 'internal_error') metrics.internalErrors.inc({ cause: line.cause });
     log.info({ ...logged, durationMs: timingsMs.total }, 'attempt');
     traces.attempted(line);
   }
@@ -83,6 +81,30 @@ export function createActivities(options: {
     ...redeliveryActivities,
   };
 }
+
+/** Returns what signs attempts with sealed secrets; `keys` is asked at each attempt, as a file may bring new ones. */
+export function signWith(keys: () => SealingKeys): ActivityDependencies['sign'] {
+  return ({ organizationId, webhookId, eventId }, { sealed, body, timestampSeconds }) => ({
+    ...signatureHeaders({
+      ...{ id: eventId, timestampSeconds, body },
+      secrets: sealed.map((secret) => openSecret(secret, { organizationId, webhookId }, keys())),
+    }),
+    'Content-Type': 'application/json',
+    'User-Agent': 'org-api-webhooks/1.0',
+  });
+}
+
+/** What is logged of an error. The message of a secret that does not open says what to do, and holds no secret. */
+const describe = (error: unknown) => ({
+  error: describeError(error),
+  ...(error instanceof SecretNotOpened ? { remedy: error.message } : {}),
+});
+
+const internalErrorLines: Record<InternalErrorCode, string> = {
+  internal_error: 'a request could not be prepared; nothing was sent, and the attempt is made again later',
+  activity_failed: 'an attempt could not be admitted, made or recorded; its workflow goes on',
+  delivery_missing: 'an outcome could not be recorded: its delivery is missing, as after a failover that lost commits',
+};
 
 /** When a UUID v7 was made, in milliseconds since 1970: events' ids are made with them, in the database. */
 function uuidV7TimeMs(id: string): number {

@@ -51,6 +51,12 @@ export function createMetrics() {
       buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
       registers,
     }),
+    internalErrors: new Counter({
+      name: 'org_api_delivery_internal_errors_total',
+      help: 'Attempts that could not be made, or whose outcome could not be recorded, because of an error of the service, by cause.',
+      labelNames: ['cause'],
+      registers,
+    }),
     firstAttemptDelay: new Histogram({
       name: 'org_api_delivery_first_attempt_delay_seconds',
       help: 'From the moment that an event was made, as its id tells it, to its first attempt at a webhook; the time for which the webhook was parked or had no place counts too.',

@@ -121,7 +121,7 @@ const webhooksRow: Row = {
       [`max by (region) (deriv(org_api_ledger_obligations{${self}}[5m]))`, '{{region}} made'],
       [`sum by (region) (rate(org_api_deliveries_claimed_total{${self}}[$__rate_interval]))`, '{{region}} claimed'],
     ),
-    lines('Attempts by outcome', 'postponed is a fault of our own.', 'ops', [
+    lines('Attempts by outcome', 'internal_error could not be sent and does not count.', 'ops', [
       `sum by (region, outcome) (rate(org_api_delivery_attempt_duration_seconds_count{${self}}[$__rate_interval]))`,
       '{{region}} {{outcome}}',
     ]),

@@ -113,8 +113,8 @@ const faults: Fault[] = [
   { told: 'one busy receiver fails', changed: attempts({ delivered: 1, failed: 200 }), firing: [] },
   {
     told: 'our own network fails',
-    changed: attempts({ delivered: 60, failed: 6, postponed: 4 }),
-    firing: ['OrgApiOwnFaults'],
+    changed: { [`org_api_delivery_internal_errors_total{${worker},cause="dns_unavailable"}`]: growing(4) },
+    firing: ['OrgApiInternalErrors'],
   },
   {
     told: 'Temporal forgot workflows',

@@ -1,18 +1,46 @@
 import type { Pool } from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
-import { admitAttemptSql } from '#domain/db/queries/attempts.ts';
+import { admitAttemptSql, recordOutcomeSql } from '#domain/db/queries/attempts.ts';
 import { readLedgerSql } from '#domain/db/queries/ledger.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { reconcile } from '../../apps/worker/relay/reconciler.ts';
 import { createDeliveryActivities, type PostOutcome } from '../../workflows/deliver-event/activities.ts';
-import type { AttemptInput } from '../../workflows/deliver-event/types.ts';
+import { type AttemptInput, attemptTimeoutMs } from '../../workflows/deliver-event/types.ts';
+
+const refused: PostOutcome = {
+  ...{ kind: 'failed', status: 500, cause: 'answered_server_error', explanation: 'The receiver failed.' },
+  ...{ timingsMs: { total: 1 }, peerAddress: null, keptBytes: 0, answer: Buffer.alloc(0) },
+  ...{ retryAfterSeconds: null, isInternalError: false },
+};
 
 describe('an attempt of whose end Temporal never heard', () => {
+  // Once, it was closed at once, while the process that made it could still be posting: its successor was a second post.
+  it('is left open until it has expired, so that two posts of a delivery are never under way', async () => {
+    const { activities, input, pool } = await arrange();
+    await pool.query(admitAttemptSql, [input.organizationId, input.webhookId, input.eventId, 1, false, false]);
+    const result = await activities.recordLostAttempt(input);
+    expect(result).toEqual({ kind: 'underWay', waitMs: expect.any(Number) });
+    expect('waitMs' in result && result.waitMs).toBeGreaterThan(attemptTimeoutMs - 10_000);
+    expect((await pool.query('select cause from delivery_attempt')).rows).toEqual([{ cause: null }]);
+  });
+
+  it('is closed as lost exactly once when two ask for it', async () => {
+    const lost: unknown[] = [];
+    const { activities, input, pool } = await arrange({ onLost: (one) => lost.push(one) });
+    await pool.query(admitAttemptSql, [input.organizationId, input.webhookId, input.eventId, 1, false, false]);
+    await expire(pool);
+    const results = await Promise.all([1, 2, 3].map(() => activities.recordLostAttempt(input)));
+    expect(results.every(({ kind }) => kind === 'failed')).toBe(true);
+    expect(lost).toHaveLength(1);
+    expect((await pool.query('select cause from delivery_attempt')).rows).toEqual([{ cause: 'lost' }]);
+  });
+
   it('is closed as lost when it was under way, and counts as one of the schedule', async () => {
     const { activities, input, pool } = await arrange();
     await pool.query(admitAttemptSql, [input.organizationId, input.webhookId, input.eventId, 1, false, false]);
+    await expire(pool);
     expect(await activities.recordLostAttempt(input)).toEqual({ kind: 'failed', waitMs: 60_000 });
     const { rows } = await pool.query('select cause, state from delivery_attempt join delivery using (event_id)');
     expect(rows).toEqual([{ cause: 'lost', state: 'waiting' }]);
@@ -46,6 +74,7 @@ describe('the schedule’s last attempt, of whose end Temporal never heard', () 
     const last = { ...input, nextDelayMs: null };
     for (const [lostLast, leastMs] of [15_000, 30_000, 60_000].entries()) {
       await pool.query(admitAttemptSql, [input.organizationId, input.webhookId, input.eventId, 1, true, false]);
+      await expire(pool);
       const result = await activities.recordLostAttempt({ ...last, lostLast });
       expect(result).toEqual({ kind: 'postponed', because: 'lost', waitMs: expect.any(Number) });
       expect('waitMs' in result && result.waitMs).toBeGreaterThanOrEqual(leastMs);
@@ -57,18 +86,12 @@ describe('the schedule’s last attempt, of whose end Temporal never heard', () 
       expect(await difference(pool)).toBe(0);
     }
     await pool.query(admitAttemptSql, [input.organizationId, input.webhookId, input.eventId, 1, true, false]);
+    await expire(pool);
     expect(await activities.recordLostAttempt({ ...last, lostLast: 3 })).toEqual({ kind: 'exhausted' });
     expect((await pool.query('select state, attempts from delivery')).rows).toEqual([
       { state: 'exhausted', attempts: 4 },
     ]);
     expect(await difference(pool)).toBe(0);
-  });
-
-  it('exhausts the delivery at once for a workflow of before, which would not count its repeats', async () => {
-    const { activities, input, pool } = await arrange();
-    await pool.query(admitAttemptSql, [input.organizationId, input.webhookId, input.eventId, 1, true, false]);
-    expect(await activities.recordLostAttempt({ ...input, nextDelayMs: null })).toEqual({ kind: 'exhausted' });
-    expect((await pool.query('select state from delivery')).rows).toEqual([{ state: 'exhausted' }]);
   });
 });
 
@@ -106,6 +129,102 @@ describe('an outcome that comes while the database is away', () => {
   });
 });
 
+describe('an outcome whose attempt PostgreSQL lost in a failover', () => {
+  /** Takes the last second's commits away, as a standby that was promoted without them: the admission, and what is given. */
+  const forgetAdmission = async (pool: Pool) => {
+    await pool.query('delete from delivery_attempt');
+    await pool.query('delete from concurrency_slot');
+    await pool.query('update delivery set attempts = 0');
+  };
+  const accepted: PostOutcome = { ...refused, kind: 'delivered', status: 200, cause: 'accepted' };
+
+  it('is written again with its attempt, and the receiver that accepted it gets no second post', async () => {
+    const { activities, input, pool, posts } = await arrange({
+      post: async () => {
+        await forgetAdmission(pool);
+        return accepted;
+      },
+    });
+    expect(await activities.attemptDelivery(input)).toEqual({ kind: 'delivered' });
+    const { rows } = await pool.query(
+      `select number, a.round, is_last, cause, status, cardinality(signed_with) as secrets, attempts, state
+       from delivery_attempt a join delivery using (event_id)`,
+    );
+    expect(rows).toEqual([
+      {
+        ...{ number: 1, round: 1, is_last: false, cause: 'accepted', status: 200, secrets: 1 },
+        ...{ attempts: 1, state: 'delivered' },
+      },
+    ]);
+    expect(await difference(pool)).toBe(0);
+    expect(await activities.attemptDelivery(input)).toEqual({ kind: 'closed' });
+    expect(posts).toHaveLength(1);
+  });
+
+  it('takes the next number when its own was given to another attempt, whose outcome stays its own', async () => {
+    const { activities, input, pool } = await arrange({
+      post: async () => {
+        await forgetAdmission(pool);
+        await pool.query(admitAttemptSql, [input.organizationId, input.webhookId, input.eventId, 1, false, false]);
+        return refused;
+      },
+    });
+    expect(await activities.attemptDelivery(input)).toMatchObject({ kind: 'failed' });
+    const { rows } = await pool.query('select number, cause from delivery_attempt order by number');
+    expect(rows).toEqual([
+      { number: 1, cause: null },
+      { number: 2, cause: 'answered_server_error' },
+    ]);
+    expect((await pool.query('select attempts from delivery')).rows).toEqual([{ attempts: 2 }]);
+  });
+
+  it('is written once, however often the statement is repeated', async () => {
+    const { activities, input, pool } = await arrange({
+      post: async () => {
+        await forgetAdmission(pool);
+        return refused;
+      },
+    });
+    const recorded: unknown[][] = [];
+    const query = vi.spyOn(pool, 'query');
+    onTestFinished(() => query.mockRestore());
+    await activities.attemptDelivery(input);
+    for (const [call] of query.mock.calls as unknown as [{ name?: string; values: unknown[] }][]) {
+      if (call.name === 'recordOutcome') recorded.push(call.values);
+    }
+    const [values] = recorded;
+    const before = (await pool.query('select * from delivery')).rows;
+    expect((await pool.query(recordOutcomeSql, values)).rows).toEqual([{ recorded: false, hasDelivery: true }]);
+    expect((await pool.query('select number from delivery_attempt')).rows).toEqual([{ number: 1 }]);
+    expect((await pool.query('select * from delivery')).rows).toEqual(before);
+  });
+
+  it('is reported as an internal error when its delivery is gone too', async () => {
+    const errors: string[] = [];
+    const { activities, input, pool } = await arrange({
+      post: async () => {
+        await forgetAdmission(pool);
+        await pool.query('delete from delivery');
+        await pool.query('delete from event');
+        return accepted;
+      },
+      onInternalError: (error, { eventId }, code) => errors.push(`${code} ${eventId} ${(error as Error).message}`),
+    });
+    expect(await activities.attemptDelivery(input)).toEqual({ kind: 'delivered' });
+    expect(errors).toEqual([
+      `delivery_missing ${input.eventId} attempt 1 ended (accepted), but its delivery is not in the database any more`,
+    ]);
+  });
+});
+
+/** As if the attempts under way had been admitted as long ago as one may take. */
+async function expire(pool: Pool): Promise<void> {
+  await pool.query(
+    'update delivery_attempt set started_at = started_at - make_interval(secs => $1) where finished_at is null',
+    [attemptTimeoutMs / 1000],
+  );
+}
+
 /** What the ledger cannot account for. */
 async function difference(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ ledger: { difference: number } }>(readLedgerSql);
@@ -113,8 +232,6 @@ async function difference(pool: Pool): Promise<number> {
 }
 
 describe('a round’s first attempt that is asked for a second time', () => {
-  const attemptMs = 20_000;
-
   it('is not made again: it is under way for as long as an attempt may take, and then lost', async () => {
     const { activities, input, pool, posts } = await arrange({ post: () => new Promise(() => {}) });
     const first = { ...input, onlyAsFirst: true };
@@ -122,12 +239,12 @@ describe('a round’s first attempt that is asked for a second time', () => {
     await vi.waitFor(() => expect(posts).toHaveLength(1));
     expect(await activities.attemptDelivery(first)).toEqual({ kind: 'begun' });
 
-    const young = await activities.recordLostAttempt({ ...input, lostAfterMs: attemptMs });
+    const young = await activities.recordLostAttempt(input);
     expect(young).toEqual({ kind: 'underWay', waitMs: expect.any(Number) });
-    expect('waitMs' in young && young.waitMs).toBeGreaterThan(attemptMs - 10_000);
-    expect('waitMs' in young && young.waitMs).toBeLessThanOrEqual(attemptMs);
-    await pool.query(`update delivery_attempt set started_at = started_at - interval '20 seconds'`);
-    expect(await activities.recordLostAttempt({ ...input, lostAfterMs: attemptMs })).toMatchObject({ kind: 'failed' });
+    expect('waitMs' in young && young.waitMs).toBeGreaterThan(attemptTimeoutMs - 10_000);
+    expect('waitMs' in young && young.waitMs).toBeLessThanOrEqual(attemptTimeoutMs);
+    await expire(pool);
+    expect(await activities.recordLostAttempt(input)).toMatchObject({ kind: 'failed' });
     expect(posts).toHaveLength(1);
   });
 
@@ -136,7 +253,7 @@ describe('a round’s first attempt that is asked for a second time', () => {
     const first = { ...input, onlyAsFirst: true };
     expect(await activities.attemptDelivery(first)).toMatchObject({ kind: 'failed' });
     expect(await activities.attemptDelivery(first)).toEqual({ kind: 'begun' });
-    expect(await activities.recordLostAttempt({ ...input, lostAfterMs: attemptMs })).toMatchObject({ kind: 'failed' });
+    expect(await activities.recordLostAttempt(input)).toMatchObject({ kind: 'failed' });
     expect(posts).toHaveLength(1);
     expect(await activities.attemptDelivery(input)).toMatchObject({ kind: 'failed' }); // the second of the schedule
     expect(posts).toHaveLength(2);
@@ -170,17 +287,17 @@ describe('a delivery that finds no free place', () => {
   });
 });
 
-describe('a fault of ours in an attempt', () => {
+describe('an internal error in an attempt', () => {
   it('reaches Temporal without a word of its own, and our log whole', async () => {
     const faults: unknown[] = [];
     const { activities, input } = await arrange({
       post: () => Promise.reject(new Error('it quotes a secret')),
-      onFault: (cause) => faults.push(cause),
+      onInternalError: (error, _, code) => faults.push([code, error]),
     });
     const failure = await activities.attemptDelivery(input).catch((error: Error) => error);
-    expect(failure).toMatchObject({ message: 'a fault of our own, told in the worker’s log', stack: '' });
+    expect(failure).toMatchObject({ message: 'internal error; see the worker log', stack: '' });
     expect((failure as Error).cause).toBeUndefined();
-    expect(faults).toEqual([new Error('it quotes a secret')]);
+    expect(faults).toEqual([['activity_failed', new Error('it quotes a secret')]]);
   });
 });
 
@@ -199,12 +316,6 @@ describe('the reconciler', () => {
     expect(rows).toEqual([{ event_id: input.eventId, started: false }]);
   });
 });
-
-const refused: PostOutcome = {
-  ...{ kind: 'failed', status: 500, cause: 'answered_server_error', explanation: 'The receiver failed.' },
-  ...{ timingsMs: { total: 1 }, peerAddress: null, keptBytes: 0, answer: Buffer.alloc(0) },
-  ...{ retryAfterSeconds: null, ownFault: false },
-};
 
 /** One delivery that is due, and the activities over its database; nothing else runs. */
 async function arrange({

@@ -153,7 +153,7 @@ function activitiesThatFail(pool: Parameters<typeof createDeliveryActivities>[0]
     post: async () => ({
       ...{ kind: 'failed', status: 500, cause: 'answered_server_error', explanation: 'The receiver failed.' },
       ...{ timingsMs: { total: 1 }, peerAddress: null, keptBytes: 0, answer: Buffer.alloc(0) },
-      ...{ retryAfterSeconds: null, ownFault: false },
+      ...{ retryAfterSeconds: null, isInternalError: false },
     }),
   });
   const attemptDelivery: typeof activities.attemptDelivery = (input) => {

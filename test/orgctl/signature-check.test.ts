@@ -224,7 +224,9 @@ describe('checking whether a receiver verifies', () => {
   });
 });
 
-it('a check that a fault of ours stopped says nothing of the receiver, whose verdict stays', { timeout }, async () => {
+it('a check that an internal error stopped says nothing of the receiver, whose verdict stays', {
+  timeout,
+}, async () => {
   const { database, owner, make } = await setupDatabase();
   const webhook = await make.webhook();
   await owner.pool.query(`update webhook set signature_verdict = 'verified', signature_checked_at = now()`);
@@ -232,7 +234,7 @@ it('a check that a fault of ours stopped says nothing of the receiver, whose ver
   const { checkSignatures } = createTestActivities({
     pool,
     sign: () => ({}),
-    // A process without free descriptors: what a post comes to then is tested in test/worker/attempt/own-fault.test.ts.
+    // A process without free descriptors: what a post comes to then is tested in test/worker/attempt/internal-error.test.ts.
     post: async () => ({
       ...{ ...factsOf('sockets_exhausted'), status: null, cause: 'sockets_exhausted', timingsMs: { total: 1 } },
       ...{ peerAddress: null, keptBytes: 0, answer: Buffer.alloc(0), retryAfterSeconds: null },
@@ -242,7 +244,7 @@ it('a check that a fault of ours stopped says nothing of the receiver, whose ver
 
   const checked = await checkSignatures({ organizationId, webhookId, eventType: 'client.started' });
 
-  expect(checked).toMatchObject({ verdict: 'no_answer', unrecorded: 'own_fault', bad: null });
+  expect(checked).toMatchObject({ verdict: 'no_answer', unrecorded: 'internal_error', bad: null });
   const { rows } = await owner.pool.query('select signature_verdict as verdict from webhook');
   expect(rows).toEqual([{ verdict: 'verified' }]);
 });

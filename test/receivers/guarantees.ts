@@ -138,10 +138,10 @@ function checkSignatures(url: string, secret: string) {
   const resolve = createResolve();
   return tryBothSignatures({
     input: { organizationId: randomUUID(), webhookId: randomUUID(), eventType: 'client.started' },
-    target: { url, secrets: [''] },
+    target: { url, secrets: [''], nowMs: Date.now() },
     post: (request) => postOnce({ ...request, allow: testAllowList, resolve }),
-    sign: ({ eventId: id }, _sealed, body) =>
-      signatureHeaders({ id, body, secrets: [secret], timestampSeconds: Math.floor(Date.now() / 1000) }),
+    sign: ({ eventId: id }, { body, timestampSeconds }) =>
+      signatureHeaders({ id, body, secrets: [secret], timestampSeconds }),
   });
 }
 

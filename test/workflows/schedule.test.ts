@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   defaultDelaysMs,
   parseSchedule,
-  waitAfterOwnFaultMs,
+  waitAfterInternalErrorMs,
   waitForPlaceMs,
 } from '../../workflows/deliver-event/schedule.ts';
 
@@ -22,12 +22,12 @@ describe('the schedule', () => {
   });
 });
 
-describe('the wait after a fault of our own', () => {
+describe('the wait after an internal error', () => {
   it('is 15 s, doubles with each that follows, and ends at 10 minutes, with up to a tenth more', () => {
-    const waits = [0, 1, 2, 3, 4, 5, 6, 7, 5_000].map((before) => waitAfterOwnFaultMs(before, 0));
+    const waits = [0, 1, 2, 3, 4, 5, 6, 7, 5_000].map((before) => waitAfterInternalErrorMs(before, 0));
     expect(waits).toEqual([15, 30, 60, 120, 240, 480, 600, 600, 600].map((seconds) => seconds * 1_000));
-    expect(waitAfterOwnFaultMs(0, 1)).toBe(16_500);
-    expect(waitAfterOwnFaultMs(9, 0.5)).toBe(630_000);
+    expect(waitAfterInternalErrorMs(0, 1)).toBe(16_500);
+    expect(waitAfterInternalErrorMs(9, 0.5)).toBe(630_000);
   });
 });
 

@@ -5,10 +5,11 @@ import {
   type AdmittedRow,
   admitAttemptSql,
   type LostRow,
+  type RecordedRow,
   recordLostSql,
   recordOutcomeSql,
 } from '#domain/db/queries/attempts.ts';
-import { waitAfterOwnFaultMs, waitForPlaceMs } from './schedule.ts';
+import { waitAfterInternalErrorMs, waitForPlaceMs } from './schedule.ts';
 import {
   type AttemptInput,
   type AttemptResult,
@@ -17,6 +18,7 @@ import {
   type DeliveryActivities,
   type DeliveryKey,
   type LostAttemptInput,
+  postDeadlineMs,
   type UnderWay,
 } from './types.ts';
 
@@ -33,9 +35,13 @@ export interface PostOutcome {
   /** At most 16 KiB of the answer. */
   answer: Buffer;
   retryAfterSeconds: number | null;
-  /** A fault of our own egress, which does not use up the receiver's attempts. */
-  ownFault: boolean;
+  /** An internal error: nothing was sent, and the attempt does not count against the receiver. */
+  isInternalError: boolean;
 }
+
+/** Shown to the receiver's owner for an attempt that failed before anything was sent. */
+export const internalErrorExplanation =
+  'The service could not prepare the request, and nothing was sent. The fault is on our side: nothing to do, the attempt does not count and is made again.';
 
 /** Lengths of the phases in order, whole ms; null or absent when one was not completed or not needed. */
 export interface AttemptTimings {
@@ -47,6 +53,14 @@ export interface AttemptTimings {
   total: number;
 }
 
+/** What an attempt signs. */
+export interface ToBeSigned {
+  sealed: Buffer[];
+  body: Buffer;
+  /** Whole seconds since 1970 by PostgreSQL's clock: a worker's own may be wrong, and receivers refuse old signatures. */
+  timestampSeconds: number;
+}
+
 export interface ActivityDependencies {
   pool: Pool;
   /** One HTTP attempt for a webhook; never throws for what the receiver does. */
@@ -56,24 +70,30 @@ export interface ActivityDependencies {
     headers: Record<string, string>;
     body: Buffer;
   }) => Promise<PostOutcome>;
-  /** The headers of one attempt, signed with secrets that are sealed (newest first) and open only for this webhook. */
-  sign: (delivery: DeliveryKey, sealed: Buffer[], body: Buffer) => Record<string, string>;
+  /** Returns the headers of one attempt, signed with sealed secrets (newest first) that open only for this webhook. Throws when one does not. */
+  sign: (delivery: DeliveryKey, signed: ToBeSigned) => Record<string, string>;
   onAttempt?: (line: AttemptLine) => void;
   /** Told of an attempt that was found under way without a process that makes it. */
   onLost?: (lost: LostAttempt) => void;
-  /** Told of a fault of ours before it becomes a failure without its text; the attempt goes on as lost. */
-  onFault?: (cause: unknown, delivery: DeliveryKey) => void;
+  /** Reports an internal error whose text goes nowhere else. `code` is stable: the attempt's cause, or what could not be done. */
+  onInternalError?: (error: unknown, delivery: DeliveryKey, code: InternalErrorCode) => void;
 }
 
-/** What logs and metrics tell of an attempt: ids, a verdict and times. */
+/**
+ * `internal_error`: an attempt could not be prepared. `activity_failed`: an attempt could not be admitted, made or
+ * recorded; its workflow goes on. `delivery_missing`: an outcome came for a delivery that PostgreSQL does not have.
+ */
+export type InternalErrorCode = 'internal_error' | 'activity_failed' | 'delivery_missing';
+
+/** What logs and metrics tell of an attempt: ids, its outcome and times. */
 export interface AttemptLine extends DeliveryKey {
   round: number;
   number: number;
   type: string;
-  outcome: AttemptResult['kind'];
+  outcome: 'delivered' | 'failed' | 'exhausted' | 'internal_error';
   status: number | null;
   cause: string;
-  /** Unix time. */
+  /** Unix time by PostgreSQL's clock. */
   startedAtMs: number;
   timingsMs: AttemptTimings;
 }
@@ -94,76 +114,97 @@ const lostLastRepeats = 3;
 const reserveMs = 2_000;
 const uniqueViolation = '23505';
 
+/**
+ * How long admitting an attempt may take. A post that begins later could outlast `attemptTimeoutMs`, after which the
+ * attempt counts as lost and another one may begin.
+ */
+const admissionTimeoutMs = attemptTimeoutMs - postDeadlineMs - reserveMs;
+
+type Admitted = AdmittedRow & { number: number; startedAt: string; startedAtMs: number };
+
 /** Makes the activities of deliveries, over the connections of the worker that runs them. */
 export function createDeliveryActivities(deps: ActivityDependencies): DeliveryActivities {
-  const { pool, post, sign, onAttempt = () => {}, onLost = () => {}, onFault = () => {} } = deps;
+  const { pool, post, sign, onAttempt = () => {}, onLost = () => {}, onInternalError = () => {} } = deps;
 
   async function attemptDelivery(input: AttemptInput): Promise<AttemptResult | Begun> {
-    const giveUpAt = performance.now() + attemptTimeoutMs - reserveMs;
+    const beganAt = performance.now();
     const admitted = await admit(pool, input);
     if (admitted === null) return { kind: 'closed' };
     if (admitted.isBegun) return { kind: 'begun' };
-    const { number, url, type, body: text, secrets, sequence, queue } = admitted;
-    if (number === null) return { kind: 'postponed', waitMs: waitForPlaceMs(queue) };
-    const body = Buffer.from(text);
-    const sealed = secrets.map((secret) => Buffer.from(secret.sealed, 'base64'));
-    const signed = sign(input, sealed, body);
-    const headers = {
-      ...signed,
-      'webhook-attempt': String(number),
-      ...(sequence === null ? {} : { 'webhook-sequence': sequence }),
-    };
-    const startedAtMs = Date.now();
-    const outcome = await post({ webhookId: input.webhookId, url, headers, body });
+    if (!isAdmitted(admitted)) return { kind: 'postponed', waitMs: waitForPlaceMs(admitted.queue) };
+    const isLate = performance.now() - beganAt > admissionTimeoutMs;
+    const request = prepare(input, admitted, isLate);
+    const outcome = request === null ? internalError : await post(request);
     const result = resultOf(outcome, input);
-    await record({ ...input, number, headers }, outcome, result, giveUpAt);
+    await record(input, admitted, { outcome, result, headers: request?.headers ?? null }, beganAt);
     const { organizationId, webhookId, eventId, round } = input;
+    const { number, type, startedAtMs } = admitted;
     const { status, cause, timingsMs } = outcome;
     onAttempt({
       ...{ organizationId, webhookId, eventId, round, number, type },
-      ...{ outcome: result.kind, status, cause, startedAtMs, timingsMs },
+      ...{ outcome: nameOutcome(result), status, cause, startedAtMs, timingsMs },
     });
     return result;
   }
 
+  /** Returns the signed request; null when it could not be prepared, which is reported. */
+  function prepare(input: AttemptInput, admitted: Admitted, isLate: boolean) {
+    const { webhookId } = input;
+    const { number, url, sequence, startedAtMs } = admitted;
+    try {
+      if (isLate) throw new Error(`admitting the attempt took more than ${admissionTimeoutMs} ms`);
+      if (admitted.body === null) throw new Error("the event's row is missing");
+      if (admitted.secrets === null) throw new Error('the webhook has no valid secret');
+      const body = Buffer.from(admitted.body);
+      const sealed = admitted.secrets.map((secret) => Buffer.from(secret.sealed, 'base64'));
+      const headers: Record<string, string> = {
+        ...sign(input, { sealed, body, timestampSeconds: Math.floor(startedAtMs / 1000) }),
+        'webhook-attempt': String(number),
+        ...(sequence === null ? {} : { 'webhook-sequence': sequence }),
+      };
+      return { webhookId, url, headers, body };
+    } catch (error) {
+      onInternalError(error, input, 'internal_error');
+      return null;
+    }
+  }
+
   async function record(
-    made: DeliveryKey & { number: number; headers: Record<string, string> },
-    outcome: PostOutcome,
-    result: AttemptResult,
-    giveUpAt: number,
+    input: AttemptInput,
+    admitted: Admitted,
+    ended: { outcome: PostOutcome; result: AttemptResult; headers: Record<string, string> | null },
+    beganAt: number,
   ): Promise<void> {
-    const { organizationId, webhookId, eventId, number } = made;
+    const { organizationId, webhookId, eventId, round, nextDelayMs } = input;
+    const { outcome, result, headers } = ended;
     const follows = result.kind === 'delivered' || result.kind === 'exhausted' ? result.kind : 'waiting';
     const waitMs = 'waitMs' in result ? result.waitMs : null;
-    const { status, cause, explanation, timingsMs, peerAddress, keptBytes, answer, ownFault } = outcome;
+    const { status, cause, explanation, timingsMs, peerAddress, keptBytes, answer, isInternalError } = outcome;
     const values = [
-      ...[
-        organizationId,
-        webhookId,
-        eventId,
-        number,
-        status,
-        cause,
-        explanation,
-        JSON.stringify(timingsMs),
-        peerAddress,
-      ],
-      ...[keptBytes, answer, follows, waitMs, !ownFault && follows !== 'delivered'],
-      JSON.stringify(made.headers),
+      ...[organizationId, webhookId, eventId, admitted.number],
+      ...[status, cause, explanation, JSON.stringify(timingsMs), peerAddress, keptBytes, answer],
+      ...[follows, waitMs, !isInternalError && follows !== 'delivered'],
+      headers === null ? null : JSON.stringify(headers),
+      ...[admitted.startedAt, round, nextDelayMs === null, admitted.secrets?.map(({ id }) => id) ?? []],
     ];
-    await retriedWhileAway(() => pool.query({ name: 'recordOutcome', text: recordOutcomeSql, values }), giveUpAt);
+    const query = { name: 'recordOutcome', text: recordOutcomeSql, values };
+    const giveUpAt = beganAt + attemptTimeoutMs - reserveMs;
+    const { rows } = await retriedWhileAway(() => pool.query<RecordedRow>(query), giveUpAt);
+    if (rows[0]?.hasDelivery !== false) return;
+    const what = `attempt ${admitted.number} ended (${cause}), but its delivery is not in the database any more`;
+    onInternalError(new Error(what), input, 'delivery_missing');
   }
 
   async function recordLostAttempt(input: LostAttemptInput): Promise<AttemptResult | UnderWay> {
-    const { organizationId, webhookId, eventId, round, lostAfterMs = 0 } = input;
+    const { organizationId, webhookId, eventId, round } = input;
     const next = resultOfLoss(input);
     const waitMs = 'waitMs' in next ? next.waitMs : null;
     const follows = waitMs === null ? 'exhausted' : 'waiting';
-    const values = [organizationId, webhookId, eventId, round, follows, waitMs, lostAfterMs];
+    const values = [organizationId, webhookId, eventId, round, follows, waitMs, attemptTimeoutMs];
     const { rows } = await pool.query<LostRow>({ name: 'recordLost', text: recordLostSql, values });
     const row = rows[0];
     if (row?.underWayMs != null)
-      return { kind: 'underWay', waitMs: Math.max(1, Math.ceil(lostAfterMs - row.underWayMs)) };
+      return { kind: 'underWay', waitMs: Math.max(1, Math.ceil(attemptTimeoutMs - row.underWayMs)) };
     if (row?.number != null && row.startedAtMs !== null)
       onLost({ organizationId, webhookId, eventId, round, number: row.number, startedAtMs: row.startedAtMs });
     return row?.closed ? next : resultUnlost(row, input.nextDelayMs);
@@ -176,8 +217,8 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
       try {
         return await activity(input);
       } catch (cause) {
-        onFault(cause, input);
-        const failure = ApplicationFailure.create({ message: 'a fault of our own, told in the worker’s log' });
+        onInternalError(cause, input, 'activity_failed');
+        const failure = ApplicationFailure.create({ message: internalErrorMessage });
         failure.stack = '';
         throw failure;
       }
@@ -186,11 +227,29 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
   return { attemptDelivery: withoutText(attemptDelivery), recordLostAttempt: withoutText(recordLostAttempt) };
 }
 
+/** All that Temporal keeps of an internal error. */
+export const internalErrorMessage = 'internal error; see the worker log';
+
+/** The outcome of an attempt of which nothing was sent. */
+export const internalError: PostOutcome = {
+  ...{ kind: 'failed', status: null, cause: 'internal_error', explanation: internalErrorExplanation },
+  ...{ timingsMs: { total: 0 }, peerAddress: null, keptBytes: 0, answer: Buffer.alloc(0) },
+  ...{ retryAfterSeconds: null, isInternalError: true },
+};
+
+const isAdmitted = (row: AdmittedRow): row is Admitted => row.number !== null;
+
+/** Names a result for logs and metrics. */
+function nameOutcome(result: AttemptResult): AttemptLine['outcome'] {
+  if (result.kind === 'postponed' || result.kind === 'closed') return 'internal_error';
+  return result.kind;
+}
+
 /** How a round goes on after an attempt that was lost. */
 function resultOfLoss({ nextDelayMs, lostLast = lostLastRepeats }: LostAttemptInput): AttemptResult {
   if (nextDelayMs !== null) return { kind: 'failed', waitMs: nextDelayMs };
   if (lostLast >= lostLastRepeats) return { kind: 'exhausted' };
-  return { kind: 'postponed', waitMs: waitAfterOwnFaultMs(lostLast, Math.random()), because: 'lost' };
+  return { kind: 'postponed', waitMs: waitAfterInternalErrorMs(lostLast, Math.random()), because: 'lost' };
 }
 
 /** How a round goes on when no attempt of it is under way: the last one was never admitted, or only the news of its outcome was lost. */
@@ -219,14 +278,18 @@ async function admit(pool: Pool, input: AttemptInput): Promise<AdmittedRow | nul
 
 /** What is answered when the last free place was taken by others again and again. */
 const noPlace: AdmittedRow = {
-  ...{ number: null, isBegun: false, queue: null },
-  ...{ url: '', type: '', body: '', sequence: null, secrets: [] },
+  ...{ number: null, isBegun: false, queue: null, startedAt: null, startedAtMs: null },
+  ...{ url: '', type: '', body: null, sequence: null, secrets: null },
 };
 
-function resultOf(outcome: PostOutcome, { nextDelayMs, ownFaults = 0 }: AttemptInput): AttemptResult {
+function resultOf(outcome: PostOutcome, { nextDelayMs, internalErrors = 0 }: AttemptInput): AttemptResult {
   if (outcome.kind === 'delivered') return { kind: 'delivered' };
-  if (outcome.ownFault)
-    return { kind: 'postponed', waitMs: waitAfterOwnFaultMs(ownFaults, Math.random()), because: 'ownFault' };
+  if (outcome.isInternalError)
+    return {
+      kind: 'postponed',
+      waitMs: waitAfterInternalErrorMs(internalErrors, Math.random()),
+      because: 'internalError',
+    };
   if (nextDelayMs === null) return { kind: 'exhausted' };
   const floorMs = (outcome.retryAfterSeconds ?? 0) * 1000;
   return { kind: 'failed', waitMs: Math.max(nextDelayMs, floorMs) };
@@ -236,11 +299,10 @@ function resultOf(outcome: PostOutcome, { nextDelayMs, ownFaults = 0 }: AttemptI
  * The answer is here and must not be forgotten because the database is away: tried until `giveUpAt` (by `performance.now`), which leaves a failover nearly all of the attempt's time. Then the
  * attempt is closed as lost, and one that was accepted is posted again.
  */
-async function retriedWhileAway(write: () => Promise<unknown>, giveUpAt: number): Promise<void> {
+async function retriedWhileAway<Result>(write: () => Promise<Result>, giveUpAt: number): Promise<Result> {
   for (;;) {
     try {
-      await write();
-      return;
+      return await write();
     } catch (error) {
       if (performance.now() > giveUpAt) throw error;
       await new Promise((resolve) => setTimeout(resolve, 250));

@@ -17,14 +17,14 @@ export const jitter = 0.1;
 export const longestScheduleMs = (delaysMs: readonly number[]): number =>
   delaysMs.reduce((sum, delayMs) => sum + delayMs, 0) * (1 + jitter);
 
-const ownFaultWaitMs = { first: 15_000, most: 10 * minuteMs };
+const internalErrorWaitMs = { first: 15_000, most: 10 * minuteMs };
 
 /**
- * How long a delivery waits after a fault of our own, in milliseconds: 15 s after the first, twice as long after each that follows it, 10 minutes at most, with the schedule's jitter. A fault may last for
- * days, and each try is a row and a dozen events of history. `before` is how many such faults came right before; `random` is 0 to 1.
+ * How long a delivery waits after an internal error, in milliseconds: 15 s after the first, twice as long after each that follows it, 10 minutes at most, with the schedule's jitter. An error may last for
+ * days, and each try is a row and a dozen events of history. `before` is how many such errors came right before; `random` is 0 to 1.
  */
-export function waitAfterOwnFaultMs(before: number, random: number): number {
-  const waitMs = Math.min(ownFaultWaitMs.first * 2 ** before, ownFaultWaitMs.most);
+export function waitAfterInternalErrorMs(before: number, random: number): number {
+  const waitMs = Math.min(internalErrorWaitMs.first * 2 ** before, internalErrorWaitMs.most);
   return Math.round(waitMs * (1 + jitter * random));
 }
 

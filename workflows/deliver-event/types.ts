@@ -31,8 +31,8 @@ export interface DeliverEventInput extends DeliveryKey {
 export interface DeliveryProgress {
   /** Failed attempts; the next wait of the schedule is that of this number. */
   failed: number;
-  /** Faults of ours in a row, since the receiver last had its chance. */
-  ownFaults: number;
+  /** Internal errors in a row, since an attempt last reached the receiver. */
+  internalErrors: number;
   /** How often the schedule's last attempt was lost. */
   lostLast: number;
 }
@@ -46,25 +46,27 @@ export interface AttemptInput extends DeliveryKey {
   nextDelayMs: number | null;
   /** Admitted only if its round has no attempt yet: whoever repeats it unseen gets `begun`. */
   onlyAsFirst?: boolean;
-  /** Faults of ours in a row before it, which make the wait after another one longer; absent: none. */
-  ownFaults?: number;
+  /** Internal errors in a row before it, which make the wait after another one longer; absent: none. */
+  internalErrors?: number;
 }
 
 export interface LostAttemptInput extends AttemptInput {
-  /** For how long an attempt must have been under way to count as lost; absent: any time, as whoever asks knows that nobody makes it any more. */
-  lostAfterMs?: number;
   /** How often the schedule's last attempt was lost before; absent when a worker of before asks, which would not count its repeats: it is not repeated. */
   lostLast?: number;
 }
 
 /** How long a receiver has for everything of one attempt. */
 export const postDeadlineMs = 10_000;
-/** For how long one attempt may take: the receiver's time, and the rest covers our own reads and writes. */
+/**
+ * For how long one attempt may take: the receiver's time, and the rest covers reads and writes of the service. An admitted
+ * attempt without an outcome expires when it is this old, by PostgreSQL's clock; only then it is closed as lost, and
+ * another one may be admitted. So two posts of a delivery are never under way.
+ */
 export const attemptTimeoutMs = 20_000;
 
 /**
- * How an attempt ended. `failed` waits and goes to the schedule's next attempt; `postponed` (no free place, a fault of our own) waits and tries
- * the same one again, so that it does not use up the receiver's attempts. `because` is absent when no place was free; `ownFault`: we could not try; `lost`: it was the schedule's last,
+ * How an attempt ended. `failed` waits and goes to the schedule's next attempt; `postponed` (no free place, an internal error) waits and tries
+ * the same one again, so that it does not use up the receiver's attempts. `because` is absent when no place was free; `internalError`: we could not try; `lost`: it was the schedule's last,
  * and the process that made it died, so that the receiver may never have had it.
  */
 export type AttemptResult =
@@ -72,7 +74,7 @@ export type AttemptResult =
   | { kind: 'exhausted' }
   | { kind: 'closed' }
   | { kind: 'failed'; waitMs: number }
-  | { kind: 'postponed'; waitMs: number; because?: 'ownFault' | 'lost' };
+  | { kind: 'postponed'; waitMs: number; because?: 'internalError' | 'lost' };
 
 /** The round's first attempt was begun before, by whoever had this step of the workflow first; it may still be under way there. */
 export interface Begun {
@@ -86,10 +88,10 @@ export interface UnderWay {
 }
 
 export interface DeliveryActivities {
-  /** Admits, signs, posts and records one attempt. Refusals of the receiver are results; only a fault of ours throws. */
+  /** Admits, signs, posts and records one attempt. Refusals of the receiver are results; only an internal error throws. */
   attemptDelivery(input: AttemptInput): Promise<AttemptResult | Begun>;
   /**
-   * Closes what a worker that died left under way, as `lost`, and says how to go on. An attempt that was never admitted (our database was away) does not use up one of the
+   * Closes what a worker that died left under way, as `lost`, once it has expired, and says how to go on. An attempt that was never admitted (our database was away) does not use up one of the
    * schedule; one whose outcome is on record already goes on from there. The schedule's last attempt is repeated a few times when it was lost, and only then exhausts the delivery.
    */
   recordLostAttempt(input: LostAttemptInput): Promise<AttemptResult | UnderWay>;

@@ -5,7 +5,6 @@ import {
   defineSignal,
   isCancellation,
   makeContinueAsNewFunc,
-  patched,
   proxyActivities,
   proxyLocalActivities,
   proxySinks,
@@ -59,7 +58,7 @@ const { recordLostAttempt } = proxyActivities<DeliveryActivities>({
   taskQueue: deliverSlowQueue,
   priority: priorityOfRetry,
 });
-/** Where an attempt is made. All but a round's first go by the slow queue, also those that a fault of ours postpones: they must not stand before news. */
+/** Where an attempt is made. All but a round's first go by the slow queue, also those that an internal error postpones: they must not stand before news. */
 const places = { local, prompt, slow };
 const { delivery } = proxySinks<DeliverySinks>();
 
@@ -72,7 +71,7 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEn
   let wake = false;
   let cancelled = false;
   let waitingSinceMs: number | null = null;
-  let progress = input.progress ?? { failed: 0, ownFaults: 0, lostLast: 0 };
+  let progress = input.progress ?? { failed: 0, internalErrors: 0, lostLast: 0 };
   setHandler(retryNowSignal, (waitingSinceBeforeMs) => {
     const isMeant = waitingSinceBeforeMs === undefined || (waitingSinceMs ?? Infinity) < waitingSinceBeforeMs;
     if (isMeant) wake = true;
@@ -112,16 +111,16 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEn
 }
 
 /**
- * One attempt, wherever these activities are made. One that ended without a word is closed as lost; one that somebody made before, and was not heard of, is theirs
- * for as long as an attempt may take, and then lost.
+ * Makes one attempt. One without a result (its worker died, or this is the second time that the round's first attempt is
+ * asked for) may still be under way, so it is closed as lost only when it has expired.
  */
 async function attempt(
   where: keyof typeof places,
   input: AttemptInput,
-  { ownFaults, lostLast }: DeliveryProgress,
+  { internalErrors, lostLast }: DeliveryProgress,
 ): Promise<AttemptResult> {
   const onlyAsFirst = where === 'local' ? { onlyAsFirst: true } : {};
-  const attempted = places[where].attemptDelivery({ ...input, ...onlyAsFirst, ownFaults });
+  const attempted = places[where].attemptDelivery({ ...input, ...onlyAsFirst, internalErrors });
   const result = await attempted.catch((error: unknown) => {
     if (!(error instanceof ActivityFailure) || isCancellation(error)) throw error;
     return null;
@@ -129,29 +128,31 @@ async function attempt(
   if (result !== null && result.kind !== 'begun') return result;
   const lost: LostAttemptInput = { ...input, lostLast };
   for (;;) {
-    const closed = await recordLostAttempt(result === null ? lost : { ...lost, lostAfterMs: attemptTimeoutMs });
+    const closed = await recordLostAttempt(lost);
     if (closed.kind !== 'underWay') return closed;
     await sleep(closed.waitMs);
   }
 }
 
-/** Only a failed attempt is one of the schedule; the receiver had its chance in it, so a fault of ours after it is the first in a row. */
-function progressAfter(result: ToBeContinued, { failed, ownFaults, lostLast }: DeliveryProgress): DeliveryProgress {
-  if (result.kind === 'failed') return { failed: failed + 1, ownFaults: 0, lostLast };
+/** Only a failed attempt is one of the schedule; the receiver had its chance in it, so an internal error after it is the first in a row. */
+function progressAfter(
+  result: ToBeContinued,
+  { failed, internalErrors, lostLast }: DeliveryProgress,
+): DeliveryProgress {
+  if (result.kind === 'failed') return { failed: failed + 1, internalErrors: 0, lostLast };
   return {
     failed,
-    ownFaults: ownFaults + (result.because === 'ownFault' ? 1 : 0),
+    internalErrors: internalErrors + (result.because === 'internalError' ? 1 : 0),
     lostLast: lostLast + (result.because === 'lost' ? 1 : 0),
   };
 }
 
 /**
- * Whether the history is to begin anew: Temporal ends a workflow at 51,200 events, which a fault of ours that lasts for weeks would come to, and each worker that takes a workflow over replays it from the start.
- * Workflows of older workers went on after Temporal's suggestion, and what they did is kept.
+ * Whether the history is to begin anew: Temporal ends a workflow at 51,200 events, which an internal error that lasts for weeks would come to, and each worker that takes a workflow over replays it from the start.
  */
 function isLong({ eventsPerRun = Number.POSITIVE_INFINITY }: DeliverEventInput): boolean {
   const { continueAsNewSuggested, historyLength } = workflowInfo();
-  return (continueAsNewSuggested || historyLength >= eventsPerRun) && patched('continues-as-new');
+  return continueAsNewSuggested || historyLength >= eventsPerRun;
 }
 
 /** Goes on as a new run under the same id, with the attempt that is due now. A signal that comes meanwhile makes Temporal ask again, so none is lost. */
@@ -174,10 +175,8 @@ function showState() {
     waiting(): void {
       if (!isShown || isWaiting) return;
       isWaiting = true;
-      // A worker of the version before may have carried this workflow over its first failure, without this command.
-      if (patched('waiting-is-shown')) show('waiting');
+      show('waiting');
     },
-    /** Nothing follows it in a history, so no version needs a mark to go by, which would cost every delivery an event. */
     ended(end: DeliveryEnd): void {
       if (isShown) show(end);
     },

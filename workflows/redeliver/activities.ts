@@ -3,14 +3,15 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { Pool } from 'pg';
 import { carryOutPage, listUntold, recordTold } from '#domain/webhooks/redelivery-page.ts';
 import { retryNow } from '../client.ts';
+import { internalErrorMessage } from '../deliver-event/activities.ts';
 import type { PageInput, RedeliveryActivities, RedeliveryKey, RedeliveryProgress } from './types.ts';
 
 export interface RedeliveryDependencies {
   pool: Pool;
   /** After how long without a page a redelivery counts as left alone, and its workflow is started again. */
   leaseMs: number;
-  /** Told of a fault of ours before it becomes a failure without its text; the page is tried again. */
-  onFault?: (cause: unknown, redelivery: RedeliveryKey) => void;
+  /** Reports an internal error before it becomes a failure without its text; the page is tried again. */
+  onInternalError?: (cause: unknown, redelivery: RedeliveryKey) => void;
 }
 
 /** Workflows told at once. */
@@ -18,7 +19,7 @@ const toldAtOnce = 10;
 
 /** Makes the activities of redeliveries, over the worker's connections. */
 export function createRedeliveryActivities(deps: RedeliveryDependencies): RedeliveryActivities {
-  const { pool, leaseMs, onFault = () => {} } = deps;
+  const { pool, leaseMs, onInternalError = () => {} } = deps;
 
   /** Told after the commit and noted then: what dies in between is told again, which a workflow that has tried already does not mind. */
   async function redeliverPage(input: PageInput): Promise<RedeliveryProgress> {
@@ -41,9 +42,9 @@ export function createRedeliveryActivities(deps: RedeliveryDependencies): Redeli
   return {
     redeliverPage: (input) =>
       redeliverPage(input).catch((cause: unknown) => {
-        onFault(cause, input);
+        onInternalError(cause, input);
         // What failed stays in our log: an error's text could carry a value into the history.
-        const failure = ApplicationFailure.create({ message: 'a fault of our own, told in the worker’s log' });
+        const failure = ApplicationFailure.create({ message: internalErrorMessage });
         failure.stack = '';
         throw failure;
       }),

@@ -6,35 +6,34 @@ import { makeSecret } from '#domain/webhooks/secret.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { judgeSignatures } from '#domain/webhooks/signature-verdict.ts';
 import { makeTestEvent } from '#domain/webhooks/test-event.ts';
-import type { ActivityDependencies, PostOutcome } from '../deliver-event/activities.ts';
+import { type ActivityDependencies, internalError, type PostOutcome } from '../deliver-event/activities.ts';
 import type { SendTestInput, SignatureCheck, TestActivities, TestResult } from './types.ts';
 
-type Dependencies = Pick<ActivityDependencies, 'pool' | 'post' | 'sign' | 'onFault'> & { pool: Pool };
+type Dependencies = Pick<ActivityDependencies, 'pool' | 'post' | 'sign' | 'onInternalError'>;
+type Signing = Pick<Dependencies, 'sign' | 'onInternalError'>;
 
-/** A test event, signed and ready to be posted. */
+/** A test event; `request` is null when it could not be signed. */
 interface TestPost {
-  webhookId: string;
   eventId: string;
-  url: string;
-  headers: Record<string, string>;
-  body: Buffer;
+  timestampSeconds: number;
+  request: { webhookId: string; url: string; headers: Record<string, string>; body: Buffer } | null;
 }
 
 /** Makes the activities of test events, over the same connections as those of deliveries. */
-export function createTestActivities({ pool, post, sign, onFault = () => {} }: Dependencies): TestActivities {
+export function createTestActivities({ pool, post, sign, onInternalError = () => {} }: Dependencies): TestActivities {
   async function postTest(input: SendTestInput): Promise<TestResult | null> {
     const target = await findTarget(pool, input);
     if (target === null) return null;
-    const made = makePost(input, target, sign);
-    return resultOf(made, await post(made));
+    const made = makePost(input, target, { sign, onInternalError });
+    return resultOf(made, await send(made, post));
   }
 
   async function checkSignatures(input: SendTestInput): Promise<SignatureCheck | null> {
     const target = await findTarget(pool, input);
     if (target === null) return null;
-    const { isOurFault, ...check } = await tryBothSignatures({ input, target, post, sign });
-    const isRecorded = !isOurFault && (await recordVerdict(pool, { ...input, ...target }, check.verdict));
-    const unrecorded = isOurFault ? 'own_fault' : isRecorded ? null : 'changed';
+    const { isInternalError, ...check } = await tryBothSignatures({ input, target, post, sign, onInternalError });
+    const isRecorded = !isInternalError && (await recordVerdict(pool, { ...input, ...target }, check.verdict));
+    const unrecorded = isInternalError ? 'internal_error' : isRecorded ? null : 'changed';
     return { ...check, unrecorded };
   }
 
@@ -43,7 +42,7 @@ export function createTestActivities({ pool, post, sign, onFault = () => {} }: D
     <Result>(activity: (input: SendTestInput) => Promise<Result>) =>
     (input: SendTestInput): Promise<Result> =>
       activity(input).catch((cause: unknown) => {
-        onFault(cause, { ...input, eventId: '' });
+        onInternalError(cause, { ...input, eventId: '' }, 'activity_failed');
         throw ApplicationFailure.nonRetryable('the test event could not be sent', 'fault');
       });
 
@@ -58,28 +57,25 @@ export async function tryBothSignatures({
   input,
   target,
   post,
-  sign,
-}: { input: SendTestInput; target: Pick<TestTarget, 'url' | 'secrets'> } & Pick<
-  Dependencies,
-  'post' | 'sign'
->): Promise<Omit<SignatureCheck, 'unrecorded'> & { isOurFault: boolean }> {
-  const goodPost = makePost(input, target, sign);
-  const goodOutcome = await post(goodPost);
+  ...signing
+}: { input: SendTestInput; target: Pick<TestTarget, 'url' | 'secrets' | 'nowMs'> } & Signing &
+  Pick<Dependencies, 'post'>): Promise<Omit<SignatureCheck, 'unrecorded'> & { isInternalError: boolean }> {
+  const goodPost = makePost(input, target, signing);
+  const goodOutcome = await send(goodPost, post);
   const good = resultOf(goodPost, goodOutcome);
   if (!good.delivered) {
-    return { verdict: judgeSignatures(good, null), good, bad: null, isOurFault: goodOutcome.ownFault };
+    const { isInternalError } = goodOutcome;
+    return { verdict: judgeSignatures(good, null), good, bad: null, isInternalError };
   }
-  const signed = makePost(input, target, sign);
-  const forged = signatureHeaders({
-    id: signed.eventId,
-    timestampSeconds: Number(signed.headers['webhook-timestamp']),
-    body: signed.body,
-    secrets: target.secrets.map(() => makeSecret()),
-  });
-  const badPost = { ...signed, headers: { ...signed.headers, ...forged } };
-  const badOutcome = await post(badPost);
+  const badPost = makePost(input, target, signing);
+  const { request, eventId: id, timestampSeconds } = badPost;
+  const secrets = (target.secrets ?? []).map(() => makeSecret());
+  if (request !== null) {
+    Object.assign(request.headers, signatureHeaders({ id, timestampSeconds, body: request.body, secrets }));
+  }
+  const badOutcome = await send(badPost, post);
   const bad = resultOf(badPost, badOutcome);
-  return { verdict: judgeSignatures(good, bad), good, bad, isOurFault: badOutcome.ownFault };
+  return { verdict: judgeSignatures(good, bad), good, bad, isInternalError: badOutcome.isInternalError };
 }
 
 async function findTarget(pool: Pool, { organizationId, webhookId }: SendTestInput): Promise<TestTarget | null> {
@@ -89,15 +85,26 @@ async function findTarget(pool: Pool, { organizationId, webhookId }: SendTestInp
 
 function makePost(
   { organizationId, webhookId, eventType }: SendTestInput,
-  { url, secrets }: Pick<TestTarget, 'url' | 'secrets'>,
-  sign: ActivityDependencies['sign'],
+  { url, secrets, nowMs }: Pick<TestTarget, 'url' | 'secrets' | 'nowMs'>,
+  { sign, onInternalError = () => {} }: Signing,
 ): TestPost {
-  const { id: eventId, body: text } = makeTestEvent(eventType, organizationId, new Date());
-  const body = Buffer.from(text);
-  const sealed = secrets.map((secret) => Buffer.from(secret, 'base64'));
-  const headers = { ...sign({ organizationId, webhookId, eventId }, sealed, body), 'webhook-attempt': '1' };
-  return { webhookId, eventId, url, headers, body };
+  const { id: eventId, body: text } = makeTestEvent(eventType, organizationId, new Date(nowMs));
+  const key = { organizationId, webhookId, eventId };
+  const timestampSeconds = Math.floor(nowMs / 1000);
+  try {
+    if (secrets === null) throw new Error('the webhook has no valid secret');
+    const body = Buffer.from(text);
+    const sealed = secrets.map((secret) => Buffer.from(secret, 'base64'));
+    const headers = { ...sign(key, { sealed, body, timestampSeconds }), 'webhook-attempt': '1' };
+    return { eventId, timestampSeconds, request: { webhookId, url, headers, body } };
+  } catch (error) {
+    onInternalError(error, key, 'internal_error');
+    return { eventId, timestampSeconds, request: null };
+  }
 }
+
+const send = async ({ request }: TestPost, post: ActivityDependencies['post']): Promise<PostOutcome> =>
+  request === null ? internalError : post(request);
 
 function resultOf({ eventId }: TestPost, { kind, status, cause, explanation, timingsMs }: PostOutcome): TestResult {
   return { eventId, delivered: kind === 'delivered', status, cause, explanation, durationMs: timingsMs.total };

@@ -23,8 +23,8 @@ export interface TestResult {
 /** What a check of signatures came to. */
 export interface SignatureCheck {
   verdict: SignatureVerdict;
-  /** Null when the verdict is on the webhook now; `changed`: its URL or secret is another since, or it is deleted; `own_fault`: we could not send, which says nothing of the receiver. */
-  unrecorded: 'changed' | 'own_fault' | null;
+  /** Null when the verdict is on the webhook now; `changed`: its URL or secret is another since, or it is deleted; `internal_error`: we could not send, which says nothing of the receiver. */
+  unrecorded: 'changed' | 'internal_error' | null;
   good: TestResult;
   /** Null when none was sent, because the good one was not accepted and that settles it. */
   bad: TestResult | null;

@@ -20,7 +20,7 @@ const connectionCodes: Readonly<Record<string, FailureCause>> = {
   ...ownCodes,
   ECONNREFUSED: 'connection_refused',
   ETIMEDOUT: 'connection_timeout',
-  // A router near the receiver sends this when its host is down. Our own lack of a route is ENETUNREACH, which a router may send too: `withProofOfOwnFault`.
+  // A router near the receiver sends this when its host is down. Our own lack of a route is ENETUNREACH, which a router may send too: `confirmInternalError`.
   EHOSTUNREACH: 'host_unreachable',
   EHOSTDOWN: 'host_unreachable',
 };
@@ -89,12 +89,12 @@ function causeOfAll(errors: Error[], phase: Phase): FailureCause {
  *
  * Only IPv4 is asked about: for want of an IPv6 route the cause is `ipv6_only`, which is the receiver's already.
  */
-export async function withProofOfOwnFault(cause: Cause, hasRoute: HasRoute): Promise<Cause> {
+export async function confirmInternalError(cause: Cause, hasRoute: HasRoute): Promise<Cause> {
   return cause === 'network_unreachable' && (await hasRoute()) ? 'host_unreachable' : cause;
 }
 
 /**
- * Without an IPv6 route a receiver that has nothing else can never be reached. That is counted against its attempts: as a fault of our own, its deliveries would
+ * Without an IPv6 route a receiver that has nothing else can never be reached. That is counted against its attempts: as an internal error, its deliveries would
  * stay open for ever, and a second look at an address family that we lack changes nothing.
  */
 function withoutIPv6(error: Error | null): boolean {

@@ -1,6 +1,7 @@
 import { type RefusalCause, refusals } from '#domain/webhooks/address/refusals.ts';
+import { internalErrorExplanation } from '#workflows/deliver-event/activities.ts';
 
-/** `refused`: we would not send, nothing was sent. `failed`: anything but a 2xx status line in time. Both count as an attempt unless `ownFault`. */
+/** `refused`: we would not send, nothing was sent. `failed`: anything but a 2xx status line in time. Both count as an attempt unless `isInternalError`. */
 export type OutcomeKind = 'delivered' | 'refused' | 'failed';
 
 /** Milliseconds, whole. Each is the length of its phase, null when it was not completed; `dns` is null when there was nothing to look up. */
@@ -31,24 +32,25 @@ export interface Outcome {
   answer: Buffer;
   /** From `Retry-After` of a 429 or 503, 0 to 86,400; else null. */
   retryAfterSeconds: number | null;
-  /** The fault was on our side: the attempt must not count against the receiver. */
-  ownFault: boolean;
+  /** The service could not send: the attempt does not count against the receiver. */
+  isInternalError: boolean;
 }
 
 interface CauseFacts {
   kind: OutcomeKind;
-  ownFault: boolean;
+  isInternalError: boolean;
   explanation: string;
 }
 
-const failed = (explanation: string): CauseFacts => ({ kind: 'failed', ownFault: false, explanation });
+const failed = (explanation: string): CauseFacts => ({ kind: 'failed', isInternalError: false, explanation });
 const ours = (what: string): CauseFacts => ({
   kind: 'failed',
-  ownFault: true,
+  isInternalError: true,
   explanation: `${what} The fault is on our side: nothing to do, the attempt does not count and is made again.`,
 });
 
 const failures = {
+  internal_error: { kind: 'failed', isInternalError: true, explanation: internalErrorExplanation },
   dns_no_such_name: failed('DNS knows no such host: correct the URL, or publish an A or AAAA record for the name.'),
   dns_no_address: failed('DNS has no address for the host: publish an A or AAAA record for the name.'),
   dns_failed: failed('The name servers of the host answered with an error: check the zone and its delegation.'),
@@ -129,8 +131,9 @@ export type FailureCause = keyof typeof failures;
 /** What is known of a cause alone. */
 export function factsOf(cause: Cause): CauseFacts {
   if (cause === 'accepted')
-    return { kind: 'delivered', ownFault: false, explanation: 'The receiver accepted the event.' };
-  if (cause in refusals) return { kind: 'refused', ownFault: false, explanation: refusals[cause as RefusalCause] };
+    return { kind: 'delivered', isInternalError: false, explanation: 'The receiver accepted the event.' };
+  if (cause in refusals)
+    return { kind: 'refused', isInternalError: false, explanation: refusals[cause as RefusalCause] };
   return failures[cause as FailureCause];
 }
 

@@ -1,9 +1,11 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { type AllowList, judgeAddress } from '#domain/webhooks/address/addresses.ts';
+import type { RefusalCause } from '#domain/webhooks/address/refusals.ts';
 import { judgeUrl, type Target } from '#domain/webhooks/address/url.ts';
 import { postDeadlineMs } from '#workflows/deliver-event/types.ts';
 import { openConnection, secureConnection } from './connect.ts';
 import { type Exchange, exchange } from './exchange.ts';
-import { causeOfError, withProofOfOwnFault } from './fault.ts';
+import { causeOfError, confirmInternalError } from './fault.ts';
 import { type Cause, causeOfStatus, factsOf, type Outcome } from './outcome.ts';
 import type { Resolve } from './resolve.ts';
 import { parseRetryAfter } from './retry-after.ts';
@@ -25,6 +27,8 @@ export interface Post {
   hasRoute?: HasRoute;
   /** Unix time in ms, for dates in `Retry-After`; the deadline and the timings come from the process's own clock. */
   clock?: () => number;
+  /** Reports an error before anything was sent; its attempt ends as `internal_error`. */
+  onInternalError?: (error: unknown) => void;
   /** PEM of authorities that replace those Node trusts; for tests. */
   ca?: string;
 }
@@ -34,11 +38,13 @@ interface Progress {
   timingsMs: { -readonly [P in keyof Outcome['timingsMs']]: Outcome['timingsMs'][P] };
   peerAddress: string | null;
   exchange: Exchange | null;
+  /** Set before the request is written: what fails before that has sent nothing. */
+  isSending: boolean;
 }
 
 /**
- * Makes one attempt and tells what became of it (design, section 6, "One attempt"). Whatever a receiver, its DNS or the network does is a value; only a header that
- * cannot be sent throws. Redirects are not followed: nothing but the URL that was judged is ever contacted.
+ * Makes one attempt and tells what became of it (design, section 6, "One attempt"). Whatever a receiver, its DNS or the network does is a value, and so is
+ * an error of the service before anything was sent. It throws only after that. Redirects are not followed: nothing but the URL that was judged is ever contacted.
  */
 export async function postOnce(post: Post): Promise<Outcome> {
   const startedAt = performance.now();
@@ -47,10 +53,15 @@ export async function postOnce(post: Post): Promise<Outcome> {
     timingsMs: { dns: null, connect: null, tls: null, firstByte: null, total: 0 },
     peerAddress: null,
     exchange: null,
+    isSending: false,
   };
   try {
-    const claimed = await attempt(post, progress, deadline.signal);
-    const cause = await withProofOfOwnFault(claimed, post.hasRoute ?? hasRoute);
+    const claimed = await attempt(post, progress, deadline.signal).catch((error: unknown) => {
+      if (progress.isSending) throw error;
+      post.onInternalError?.(error);
+      return 'internal_error' as const;
+    });
+    const cause = await confirmInternalError(claimed, post.hasRoute ?? hasRoute);
     progress.timingsMs.total = since(startedAt);
     return conclude(cause, progress, (post.clock ?? Date.now)());
   } finally {
@@ -61,8 +72,15 @@ export async function postOnce(post: Post): Promise<Outcome> {
 /** Runs the phases in order; the first that fails names the cause. */
 async function attempt(post: Post, progress: Progress, signal: AbortSignal): Promise<Cause> {
   const { timingsMs } = progress;
+  for (const [name, value] of Object.entries(post.headers)) {
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+  }
   const target = judgeUrl(post.url, post.allow);
-  if (!target.ok) return target.cause;
+  if (!target.ok) {
+    if (isDamaged(target.cause, post.url)) throw new Error(`the stored URL is damaged: ${target.cause}`);
+    return target.cause;
+  }
 
   const found = await findAddresses(target, post, progress, signal);
   if (!found.ok) return found.cause;
@@ -85,10 +103,21 @@ async function attempt(post: Post, progress: Progress, signal: AbortSignal): Pro
     timingsMs.firstByte = since(sentAt);
   };
   const { socket } = secured;
+  progress.isSending = true;
   const answer = await exchange({ socket, url: target.url, headers, body, keepBytes, signal, onFirstByte });
   progress.exchange = answer;
   if (answer.status !== null) return causeOfStatus(answer.status);
   return signal.aborted && answer.error === null ? 'answer_timeout' : causeOfError(answer.error, 'answer');
+}
+
+/**
+ * Whether a stored URL can only be damaged: a registration refuses it whatever the settings are. What settings or DNS
+ * decide (scheme, addresses) is a refusal for the receiver's owner to act on.
+ */
+function isDamaged(cause: RefusalCause, url: string): boolean {
+  return (
+    (cause !== 'url_scheme' || !/^https?:/i.test(url)) && cause !== 'address_not_public' && cause !== 'url_host_local'
+  );
 }
 
 type Found = { ok: true; addresses: readonly string[] } | { ok: false; cause: Cause };

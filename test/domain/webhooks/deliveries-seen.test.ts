@@ -1,6 +1,6 @@
 /** What pages read of deliveries, and giving one up. Source: design, sections 6 and 7; issue of the console, point 3. */
 import { describe, expect, it } from 'vitest';
-import { type AdmittedRow, admitAttemptSql, recordOutcomeSql } from '#domain/db/queries/attempts.ts';
+import { type AdmittedRow, admitAttemptSql } from '#domain/db/queries/attempts.ts';
 import { cancelDelivery } from '#domain/webhooks/cancel-delivery.ts';
 import { healthLooksAt, listHealth, totalOf } from '#domain/webhooks/health.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
@@ -8,6 +8,7 @@ import { findAttempt, lookAtDelivery } from '#domain/webhooks/look-at-delivery.t
 import { getWebhookOutlook } from '#domain/webhooks/outlook.ts';
 import { redeliverOne } from '#domain/webhooks/redeliver.ts';
 import { type DeliveryFilter, searchDeliveries } from '#domain/webhooks/search-deliveries.ts';
+import { recordOutcome } from '#test/record-outcome.ts';
 import { setupDatabase } from '#test/setup.ts';
 
 const all: DeliveryFilter = { state: null, type: null, eventId: null, from: null, to: null };
@@ -144,7 +145,7 @@ describe('an attempt', () => {
     const of = [t.webhook.orgId, t.webhook.id, eventId];
     const admitted = await t.pool.query<AdmittedRow>(admitAttemptSql, [...of, 1, false, false]);
     const headers = { 'webhook-signature': 'v1,abc', 'Content-Type': 'application/json', a: 'b' };
-    await t.pool.query(recordOutcomeSql, [
+    await recordOutcome(t.pool, [
       ...[
         ...of,
         admitted.rows[0]?.number,

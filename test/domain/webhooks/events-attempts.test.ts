@@ -6,9 +6,9 @@ import {
   closeAbandonedAttemptsSql,
   type LostRow,
   recordLostSql,
-  recordOutcomeSql,
 } from '#domain/db/queries/attempts.ts';
 import { beginRoundSql } from '#domain/db/queries/claim-deliveries.ts';
+import { recordOutcome as recordOutcomeOn } from '#test/record-outcome.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 
 type Follows = 'delivered' | 'exhausted' | 'waiting';
@@ -38,16 +38,16 @@ async function setupAttempts(events: number, ramp: number | null = null) {
       ]);
       return rows[0] ?? null;
     },
-    async recordOutcome(number: number, follows: Follows, options: { event?: string; ownFault?: boolean } = {}) {
-      const { event = eventId, ownFault = false } = options;
-      const { rows } = await worker.query<{ recorded: boolean }>(recordOutcomeSql, [
+    async recordOutcome(number: number, follows: Follows, options: { event?: string; isInternalError?: boolean } = {}) {
+      const { event = eventId, isInternalError = false } = options;
+      const rows = await recordOutcomeOn(worker, [
         ...[orgId, webhookId, event, number, follows === 'delivered' ? 204 : 503, 'status', 'A sentence.', '{}', null],
         ...[
           0,
           Buffer.alloc(0),
           follows,
           follows === 'waiting' ? 5_000 : null,
-          !ownFault && follows !== 'delivered',
+          !isInternalError && follows !== 'delivered',
           null,
         ],
       ]);
@@ -218,7 +218,7 @@ describe('admitting an attempt', () => {
        insert into webhook_secret (organization_id, webhook_id, sealed) values ('${orgId}', '${webhookId}', 'new');
        insert into webhook_secret (organization_id, webhook_id, sealed, valid_until) values ('${orgId}', '${webhookId}', 'over', now())`,
     );
-    const sealed = (await admit())?.secrets.map((secret) => Buffer.from(secret.sealed, 'base64').toString());
+    const sealed = (await admit())?.secrets?.map((secret) => Buffer.from(secret.sealed, 'base64').toString());
     expect(sealed).toEqual(['new', 'old']);
   });
 });
@@ -287,10 +287,10 @@ describe('recording how an attempt ended', () => {
     expect(rows).toEqual([{ cause: 'lost', state: 'waiting' }]);
   });
 
-  it('says since when a webhook fails: from its first failure to its next 2xx, and never for a fault of ours', async () => {
+  it('says since when a webhook fails: from its first failure to its next 2xx, and never for an internal error', async () => {
     const { admit, recordOutcome, webhook } = await setupAttempts(1);
     await admit();
-    await recordOutcome(1, 'waiting', { ownFault: true });
+    await recordOutcome(1, 'waiting', { isInternalError: true });
     expect(await webhook()).toMatchObject({ failing: false });
 
     await admit();

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { type AdmittedRow, admitAttemptSql, recordLostSql, recordOutcomeSql } from '#domain/db/queries/attempts.ts';
+import { type AdmittedRow, admitAttemptSql, recordLostSql } from '#domain/db/queries/attempts.ts';
 import { readLedgerSql } from '#domain/db/queries/ledger.ts';
 import { redeliverOneSql } from '#domain/db/queries/redeliveries.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { deleteWebhook, pauseWebhook, resumeWebhook } from '#domain/webhooks/park.ts';
+import { recordOutcome } from '#test/record-outcome.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 
 /**
@@ -29,7 +30,7 @@ async function setupLedger({ settled = true } = {}) {
     const isLast = ends === 'exhausted' || ends === 'lost';
     const admitted = await worker.query<AdmittedRow>(admitAttemptSql, [...delivery, round, isLast, false]);
     if (ends === 'lost') return worker.query(recordLostSql, [...delivery, round, 'exhausted', null, 0]);
-    return worker.query(recordOutcomeSql, [
+    return recordOutcome(worker, [
       ...[...delivery, admitted.rows[0]?.number, ends === 'delivered' ? 204 : 503, 'status', 'A sentence.', '{}', null],
       ...[0, Buffer.alloc(0), ends, ends === 'waiting' ? 5_000 : null, ends !== 'delivered', null],
     ]);
@@ -114,7 +115,7 @@ describe('the ledger', () => {
   it('follows a 2xx that comes after all for a delivery that was exhausted and rolled up', async () => {
     const { read, rollUp, worker, orgId, webhookId, eventIds } = await setupLedger();
     await rollUp();
-    await worker.query(recordOutcomeSql, [
+    await recordOutcome(worker, [
       ...[orgId, webhookId, eventIds[7], 1, 204, 'accepted', 'A sentence.', '{}', null, 0, Buffer.alloc(0)],
       ...['delivered', null, false, null],
     ]);

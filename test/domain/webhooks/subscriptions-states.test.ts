@@ -1,9 +1,10 @@
 /** Pausing, resuming and deleting webhooks, and what becomes of their deliveries, also while others claim, attempt and write. Source: design, section 6. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { admitAttemptSql, recordOutcomeSql } from '#domain/db/queries/attempts.ts';
+import { admitAttemptSql } from '#domain/db/queries/attempts.ts';
 import { claimDeliveriesSql } from '#domain/db/queries/claim-deliveries.ts';
 import { eraseExpiredSecretsSql, mendDeliveriesSql } from '#domain/db/queries/park-webhooks.ts';
 import type { MadeWebhook } from '#test/make.ts';
+import { recordOutcome } from '#test/record-outcome.ts';
 import { createMaintenance } from '../../../apps/worker/maintenance.ts';
 import { daySeconds, setupWebhooks } from './subscriptions.ts';
 
@@ -101,9 +102,9 @@ describe('pausing a webhook', () => {
     await recorder.query('select from delivery where event_id = $1 for no key update', [eventId]);
     expect(await t.pause(t.id)).toEqual({ deliveries: 0 });
     const outcome = [500, 'status', 'refused', '{}', null, 0, null, 'waiting', 5_000, true, null];
-    const { rows } = await recorder.query(recordOutcomeSql, [t.organizationId, t.id, eventId, 1, ...outcome]);
+    const recorded = await recordOutcome(recorder, [t.organizationId, t.id, eventId, 1, ...outcome]);
     await recorder.query('commit');
-    expect(rows).toEqual([{ recorded: true }]);
+    expect(recorded).toEqual([{ recorded: true, hasDelivery: true }]);
     // What the pause passed over, the sweep parks.
     expect(await t.mend()).toEqual([
       { organizationId: t.organizationId, webhookId: t.id, state: 'parked', deliveries: 1 },

@@ -1,8 +1,9 @@
 /** When a webhook is suspended: the real statements record attempts, and time passes by moving what they wrote back. */
 import { describe, expect, it } from 'vitest';
-import { admitAttemptSql, recordOutcomeSql } from '#domain/db/queries/attempts.ts';
+import { admitAttemptSql } from '#domain/db/queries/attempts.ts';
 import { suspendFailingWebhooksSql } from '#domain/db/queries/park-webhooks.ts';
 import { suspendTriedWithinSeconds } from '#domain/webhooks/limits.ts';
+import { recordOutcome } from '#test/record-outcome.ts';
 import { workerEnvironment } from '#test/worker.ts';
 import { defaultDelaysMs, jitter } from '#workflows/deliver-event/schedule.ts';
 import { readConfig } from '../../../apps/worker/config.ts';
@@ -41,7 +42,7 @@ async function setupSuspension() {
     const isDelivered = status !== null && status < 300;
     const follows = isDelivered ? 'delivered' : waitMs === null ? 'exhausted' : 'waiting';
     const outcome = [status, isDelivered ? 'accepted' : 'status', 'said', '{}', null, 0, null];
-    await t.rows(recordOutcomeSql, [
+    await recordOutcome(t.owner.pool, [
       ...[...delivery, admitted?.number, ...outcome, follows, waitMs],
       ...[isReceivers && !isDelivered, null],
     ]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { causeOfError, withProofOfOwnFault } from '../../../apps/worker/attempt/fault.ts';
+import { causeOfError, confirmInternalError } from '../../../apps/worker/attempt/fault.ts';
 import { causes, factsOf } from '../../../apps/worker/attempt/outcome.ts';
 
 const coded = (code: string, address = '203.0.113.1') =>
@@ -17,7 +17,8 @@ describe('The table of causes', () => {
 
   it('delivers by one cause only, and lays nothing refused or delivered at our own door', () => {
     expect(causes.filter((cause) => factsOf(cause).kind === 'delivered')).toEqual(['accepted']);
-    expect(causes.filter((cause) => factsOf(cause).ownFault)).toEqual([
+    expect(causes.filter((cause) => factsOf(cause).isInternalError)).toEqual([
+      'internal_error',
       'dns_unavailable',
       'network_unreachable',
       'sockets_exhausted',
@@ -38,7 +39,7 @@ describe('The cause of a connection’s error', () => {
     ['EPERM', 'egress_blocked'],
   ] as const)('%s is our own: %s', (code, cause) => {
     expect(causeOfError(coded(code), 'connect')).toBe(cause);
-    expect(factsOf(cause).ownFault).toBe(true);
+    expect(factsOf(cause).isInternalError).toBe(true);
   });
 
   it.each([
@@ -49,7 +50,7 @@ describe('The cause of a connection’s error', () => {
     ['EWHATEVER', 'connection_failed'],
   ] as const)('%s is the receiver’s: %s', (code, cause) => {
     expect(causeOfError(coded(code), 'connect')).toBe(cause);
-    expect(factsOf(cause).ownFault).toBe(false);
+    expect(factsOf(cause).isInternalError).toBe(false);
   });
 
   it('is the receiver’s lack of IPv4 when only IPv6 was tried and we have no route', () => {
@@ -66,18 +67,18 @@ describe('The cause of a connection’s error', () => {
   });
 });
 
-// Once, a receiver whose network a router far away reported as unreachable was tried for ever: each attempt was taken for a fault of ours.
+// Once, a receiver whose network a router far away reported as unreachable was tried for ever: each attempt was taken for an internal error.
 describe('A network that cannot be reached', () => {
   it('is our fault only while this machine has no route to any other', async () => {
-    expect(await withProofOfOwnFault('network_unreachable', async () => false)).toBe('network_unreachable');
-    expect(await withProofOfOwnFault('network_unreachable', async () => true)).toBe('host_unreachable');
-    expect(factsOf('host_unreachable').ownFault).toBe(false);
+    expect(await confirmInternalError('network_unreachable', async () => false)).toBe('network_unreachable');
+    expect(await confirmInternalError('network_unreachable', async () => true)).toBe('host_unreachable');
+    expect(factsOf('host_unreachable').isInternalError).toBe(false);
   });
 
   it('changes no other cause, and nothing is asked about them', async () => {
     const asked = () => Promise.reject(new Error('nothing is to be asked'));
     for (const cause of causes.filter((one) => one !== 'network_unreachable')) {
-      expect(await withProofOfOwnFault(cause, asked)).toBe(cause);
+      expect(await confirmInternalError(cause, asked)).toBe(cause);
     }
   });
 });

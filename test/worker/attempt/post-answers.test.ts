@@ -19,7 +19,7 @@ describe('The verdict of an attempt', () => {
         kind: 'delivered',
         status: Number(status.slice(0, 3)),
         cause: 'accepted',
-        ownFault: false,
+        isInternalError: false,
         peerAddress: '127.0.0.1',
       });
     },
@@ -47,7 +47,7 @@ describe('The verdict of an attempt', () => {
     [999, 'answered_other'],
   ])('is failed on %i, as %s', async (status, cause) => {
     const { url } = await answering(`HTTP/1.1 ${status} x\r\n${empty}`);
-    expect(await post(url)).toMatchObject({ kind: 'failed', status, cause, ownFault: false });
+    expect(await post(url)).toMatchObject({ kind: 'failed', status, cause, isInternalError: false });
   });
 
   it.each([

@@ -1,4 +1,4 @@
-/** `post-child.ts plain|without-descriptors URL`: posts once and prints the outcome with the growth of memory, for own-fault.test.ts. */
+/** `post-child.ts plain|without-descriptors URL`: posts once and prints the outcome with the growth of memory, for internal-error.test.ts. */
 import { openSync } from 'node:fs';
 import { addressBlocks } from '#runtime/settings/types.ts';
 import { postOnce } from '../../../apps/worker/attempt/post.ts';
@@ -23,5 +23,5 @@ if (mode === 'without-descriptors') {
 }
 const highestBytes = () => process.resourceUsage().maxRSS * 1024; // needs no file descriptor
 const before = highestBytes();
-const { kind, cause, ownFault, keptBytes } = await attempt();
-console.log(JSON.stringify({ kind, cause, ownFault, keptBytes, grownBytes: highestBytes() - before }));
+const { kind, cause, isInternalError, keptBytes } = await attempt();
+console.log(JSON.stringify({ kind, cause, isInternalError, keptBytes, grownBytes: highestBytes() - before }));

@@ -13,7 +13,7 @@ async function postTo(onRequest: (socket: Socket) => void, options: Parameters<t
 }
 
 describe('A 2xx status line in time is delivered, although', () => {
-  const delivered = { kind: 'delivered', status: 200, cause: 'accepted', ownFault: false };
+  const delivered = { kind: 'delivered', status: 200, cause: 'accepted', isInternalError: false };
 
   it.each<[string, (socket: Socket) => void]>([
     ['the headers never end', (s) => s.write('HTTP/1.1 200 OK\r\nx-a: 1')],
@@ -116,7 +116,13 @@ describe('A 2xx status line in time is delivered, although', () => {
 });
 
 describe('An attempt has failed when', () => {
-  const failed = (cause: string) => ({ kind: 'failed', status: null, cause, ownFault: false, retryAfterSeconds: null });
+  const failed = (cause: string) => ({
+    kind: 'failed',
+    status: null,
+    cause,
+    isInternalError: false,
+    retryAfterSeconds: null,
+  });
 
   it.each<[string, string, (socket: Socket) => void]>([
     ['the receiver is silent', 'answer_timeout', () => {}],

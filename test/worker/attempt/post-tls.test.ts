@@ -74,7 +74,7 @@ describe('TLS', () => {
     ['is signed by one that may not sign', 'tls_certificate_unfit', byLeaf()],
   ])('fails when the certificate %s: %s', async (_name, cause, tls) => {
     const { outcome, server } = await postTo(tls);
-    expect(outcome).toMatchObject({ kind: 'failed', status: null, cause, ownFault: false });
+    expect(outcome).toMatchObject({ kind: 'failed', status: null, cause, isInternalError: false });
     expect(outcome.timingsMs).toMatchObject({ connect: expect.any(Number), tls: null, firstByte: null });
     expect(server.requests).toEqual([]); // nothing of the event was sent
   });
@@ -143,7 +143,13 @@ describe('TLS', () => {
   ])('fails when the receiver %s: %s', async (_name, cause, onConnect) => {
     const server = await startSocketServer(onConnect);
     const outcome = await post(`https://127.0.0.1:${server.port}/`, { ca: authority.cert, deadlineMs: 400 });
-    expect(outcome).toMatchObject({ kind: 'failed', status: null, cause, ownFault: false, peerAddress: '127.0.0.1' });
+    expect(outcome).toMatchObject({
+      kind: 'failed',
+      status: null,
+      cause,
+      isInternalError: false,
+      peerAddress: '127.0.0.1',
+    });
   });
 });
 

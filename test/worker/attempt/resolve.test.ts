@@ -92,7 +92,7 @@ describe('A post to a name', () => {
       cause: 'name_not_public',
       status: null,
       peerAddress: null,
-      ownFault: false,
+      isInternalError: false,
     });
     expect(outcome.timingsMs).toMatchObject({ connect: null, tls: null, firstByte: null });
     expect(server.connections).toBe(0);
@@ -140,12 +140,17 @@ describe('A post to a name', () => {
 
   it('reaches no name without a resolver of ours, and counts that as our fault', async () => {
     const outcome = await post(`https://${name}/`, { resolve: createResolve({ servers: ['127.0.0.1:1'] }) });
-    expect(outcome).toMatchObject({ kind: 'failed', cause: 'dns_unavailable', ownFault: true, peerAddress: null });
+    expect(outcome).toMatchObject({
+      kind: 'failed',
+      cause: 'dns_unavailable',
+      isInternalError: true,
+      peerAddress: null,
+    });
   });
 
   it('ends in time when a resolver never answers', async () => {
     const outcome = await post(`https://${name}/`, { resolve: () => new Promise(() => {}), deadlineMs: 50 });
-    expect(outcome).toMatchObject({ kind: 'failed', cause: 'dns_timeout', ownFault: false });
+    expect(outcome).toMatchObject({ kind: 'failed', cause: 'dns_timeout', isInternalError: false });
   });
 
   it('never looks localhost up', async () => {

@@ -27,10 +27,10 @@ describe('A post to a network without a route', () => {
     });
 
   it('is the receiver’s failure when this machine has a route to others', async () => {
-    expect(await post(true)).toMatchObject({ kind: 'failed', cause: 'host_unreachable', ownFault: false });
+    expect(await post(true)).toMatchObject({ kind: 'failed', cause: 'host_unreachable', isInternalError: false });
   });
 
   it('is our fault when it has none', async () => {
-    expect(await post(false)).toMatchObject({ kind: 'failed', cause: 'network_unreachable', ownFault: true });
+    expect(await post(false)).toMatchObject({ kind: 'failed', cause: 'network_unreachable', isInternalError: true });
   });
 });

@@ -65,7 +65,7 @@ async function verifyPage(visit: MemberVisit, state: FormState, check: Signature
 
 const unrecorded: Record<NonNullable<SignatureCheck['unrecorded']>, string> = {
   changed: 'This is not kept: the URL or the secret was changed meanwhile. Check again.',
-  own_fault: 'This is not kept: the fault is on our side, and says nothing of the receiver. Check again later.',
+  internal_error: 'This is not kept: the fault is on our side, and says nothing of the receiver. Check again later.',
 };
 
 function resultOf(check: SignatureCheck): Html {

@@ -19,11 +19,16 @@ export interface AdmittedRow {
   queue: SlotQueue | null;
   url: string;
   type: string;
-  body: string;
+  /** The stored body; null when the event's row is missing. */
+  body: string | null;
   /** Null for what stands outside the webhook's count. */
   sequence: string | null;
-  /** Newest first. */
-  secrets: { id: string; sealed: string }[];
+  /** Newest first; null when the webhook has none that is valid. */
+  secrets: { id: string; sealed: string }[] | null;
+  /** When the attempt was admitted, by PostgreSQL's clock to the microsecond, which identifies it; null like `number`. */
+  startedAt: string | null;
+  /** The same as Unix time in ms; signatures carry it. */
+  startedAtMs: number | null;
 }
 
 /**
@@ -44,7 +49,7 @@ export const admitAttemptSql = /* sql */ `
         where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.round = $4) as is_begun
     from delivery d
     join webhook w on w.organization_id = d.organization_id and w.id = d.webhook_id and w.state = 'active'
-    join event e on e.organization_id = d.organization_id and e.id = d.event_id
+    left join event e on e.organization_id = d.organization_id and e.id = d.event_id
     where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.round = $4 and d.state = 'waiting'
     for no key update of d
   ), secret as (
@@ -73,15 +78,16 @@ export const admitAttemptSql = /* sql */ `
     returning number, started_at
   ), admitted as (
     insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at)
-    select t.organization_id, t.webhook_id, t.event_id, h.number, $4, $5, (select array_agg(s.id) from secret s), h.started_at
+    select t.organization_id, t.webhook_id, t.event_id, h.number, $4, $5, coalesce((select array_agg(s.id) from secret s), '{}'), h.started_at
     from target t, held h
-    returning number
+    returning number, started_at
   ), counted as (
     update delivery d set attempts = a.number, claimed = false, next_attempt_at = clock_timestamp() + interval '60 seconds'
     from admitted a
     where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3
   )
   select a.number, t.is_begun as "isBegun", t.url, t.type, t.body, t.sequence::text as sequence,
+    a.started_at::text as "startedAt", (extract(epoch from a.started_at) * 1000)::double precision as "startedAtMs",
     case when a.number is null and not t.is_begun then json_build_object(
       'slots', t.slots,
       -- Its own webhook's, unless none is: then others hold the slots of the organization or the host.
@@ -122,37 +128,75 @@ const failureColumns = /* sql */ `
         else w.failing_since is not null and (w.has_failed_twice or w.first_failed_event <> $3) end`;
 
 /**
- * Records how an attempt ended and what follows for its delivery and its webhook. One statement, so that no reader sees half of it.
+ * Records how an attempt ended and what follows for its delivery and its webhook. One statement, so that no reader sees
+ * half of it.
  *
- * `$1`…`$3` the delivery, `$4` the attempt's number, `$5` the HTTP status or null, `$6` cause, `$7` explanation, `$8` timings (json), `$9` peer address, `$10` kept
- * bytes, `$11` the answer's beginning, `$12` what follows: `delivered`, `exhausted`, or `waiting` for `$13` milliseconds, `$14` whether the receiver failed (false: a fault of our own),
- * `$15` the headers as they were sent (json), null for none.
- * A 2xx settles the delivery whatever round it was of, and also one that was parked or given up meanwhile; a failure moves only the round it belongs to. Returns `{recorded}`: false when it was closed as lost meanwhile.
+ * `$1`…`$3` the delivery, `$4` the attempt's number, `$5` the HTTP status or null, `$6` cause, `$7` explanation, `$8`
+ * timings (json), `$9` peer address, `$10` kept bytes, `$11` the answer's beginning, `$12` what follows: `delivered`,
+ * `exhausted`, or `waiting` for `$13` milliseconds, `$14` whether the receiver failed (false: an internal error), `$15`
+ * the headers as they were sent (json), null for none. `$16` when the attempt was admitted (`startedAt`), `$17` its round,
+ * `$18` whether it was the schedule's last, `$19` the secrets that signed it (ids).
+ *
+ * A 2xx settles the delivery whatever round it was of, and also one that was parked or exhausted meanwhile; a failure
+ * moves only the round it belongs to. A PostgreSQL that lost its last commits in a failover may have lost the attempt's
+ * row: then the row is inserted again with its outcome, under the next number if its own was given to another attempt
+ * meanwhile. Repeating the statement changes nothing.
+ *
+ * Returns `{recorded, hasDelivery}`. `recorded` is false when the attempt has an outcome already (it was closed as lost,
+ * or this is a repetition), or when the delivery's row is gone too, which `hasDelivery` tells.
  */
 export const recordOutcomeSql = /* sql */ `
   with attempt as (
     update delivery_attempt a set finished_at = clock_timestamp(), status = $5, cause = $6, explanation = $7, timings = $8::jsonb,
       peer_address = $9::inet, kept_bytes = $10, answer = $11, headers = $15::json
-    where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.number = $4 and (a.finished_at is null or $12 = 'delivered')
-    returning a.round
+    where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.number = $4 and a.started_at = $16::timestamptz
+      and (a.finished_at is null or $12 = 'delivered')
+    returning a.round, a.number
+  ), restored as (
+    insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at, finished_at,
+      status, cause, explanation, timings, peer_address, kept_bytes, answer, headers)
+    select d.organization_id, d.webhook_id, d.event_id,
+      case when exists (
+          select from delivery_attempt o
+          where o.organization_id = $1 and o.webhook_id = $2 and o.event_id = $3 and o.number = $4)
+        then (select max(o.number) + 1 from delivery_attempt o
+          where o.organization_id = $1 and o.webhook_id = $2 and o.event_id = $3)
+        else $4::integer end,
+      $17::integer, $18::boolean, $19::uuid[], $16::timestamptz, clock_timestamp(),
+      $5, $6, $7, $8::jsonb, $9::inet, $10, $11, $15::json
+    from delivery d
+    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and not exists (
+      select from delivery_attempt o
+      where o.organization_id = $1 and o.webhook_id = $2 and o.event_id = $3 and o.started_at = $16::timestamptz)
+    on conflict do nothing
+    returning round, number
+  ), ended as (
+    select round, number from attempt union all select round, number from restored
   ), released as (
     delete from concurrency_slot c using attempt a
-    where c.organization_id = $1 and c.webhook_id = $2 and c.event_id = $3 and c.number = $4
+    where c.organization_id = $1 and c.webhook_id = $2 and c.event_id = $3 and c.number = a.number
   ), delivery_now as (
-    update delivery d set state = $12::text,
+    update delivery d set state = $12::text, attempts = greatest(d.attempts, a.number),
       next_attempt_at = case when $12 = 'waiting' then clock_timestamp() + make_interval(secs => $13::double precision / 1000) end,
       settled_at = case when $12 <> 'waiting' then clock_timestamp() end, claimed = false
-    from attempt a
+    from ended a
     where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and case $12 when 'delivered' then d.state in ('waiting', 'parked', 'exhausted') else d.state = 'waiting' and d.round = a.round end
   ), webhook_now as (
     update webhook w set
       failing_since = case when $12 = 'delivered' then null when $14 then coalesce(w.failing_since, clock_timestamp()) else w.failing_since end,
       ramp = case when $12 = 'delivered' and w.ramp is not null then nullif(least(w.ramp * 2, 10), 10) else w.ramp end,
       ${failureColumns}
-    where w.organization_id = $1 and w.id = $2 and exists (select from attempt)
+    where w.organization_id = $1 and w.id = $2 and exists (select from ended)
       and case when $12 = 'delivered' then w.failing_since is not null or w.ramp is not null else $14 end
   )
-  select exists (select from attempt) as recorded`;
+  select exists (select from ended) as recorded, exists (
+    select from delivery d where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3) as "hasDelivery"`;
+
+/** What `recordOutcomeSql` answers. */
+export interface RecordedRow {
+  recorded: boolean;
+  hasDelivery: boolean;
+}
 
 /**
  * Closes a delivery's attempt under way as lost: its worker died, so the receiver may or may not have it. Same `$1`…`$3`, `$4` the round, `$5` what follows
@@ -196,7 +240,7 @@ export interface LostRow {
   startedAtMs: number | null;
 }
 
-/** Closes attempts that nobody looks after: under way for more than `$1` seconds. Returns a row per attempt: `{organizationId, webhookId, eventId, round, number, startedAtMs}`. Their deliveries are overdue by then, which the reconciler mends. */
+/** Closes attempts that nobody looks after: under way for more than `$1` seconds. Returns a row per attempt: `{organizationId, webhookId, eventId, round, number, startedAtMs}`. Their deliveries are overdue by then, which the reconciler repairs. */
 export const closeAbandonedAttemptsSql = /* sql */ `
   with closed as (
     update delivery_attempt a set finished_at = clock_timestamp(), cause = 'lost',

@@ -1,13 +1,15 @@
-/** Where a test event goes. `secrets` are sealed, base64, newest first; `newestSecretId` names the first. */
+/** Where a test event goes. `secrets` are sealed, base64, newest first, null for none; `newestSecretId` names the first. `nowMs` is Unix time by PostgreSQL's clock. */
 export interface TestTarget {
   url: string;
-  secrets: string[];
+  secrets: string[] | null;
   newestSecretId: string;
+  nowMs: number;
 }
 
 /** A webhook that is not deleted, with the secrets that sign now. `$1` organization, `$2` webhook; no row when there is none. */
 export const testTargetSql = /* sql */ `
-  select w.url, s.secrets, s."newestSecretId"
+  select w.url, s.secrets, s."newestSecretId",
+    (extract(epoch from clock_timestamp()) * 1000)::double precision as "nowMs"
   from webhook w
   cross join lateral (
     select json_agg(encode(s.sealed, 'base64') order by s.valid_until desc nulls first, s.created_at desc) as secrets,

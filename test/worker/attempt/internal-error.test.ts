@@ -14,7 +14,7 @@ async function postInChild(mode: 'plain' | 'without-descriptors', url: string) {
   return JSON.parse(stdout) as {
     kind: string;
     cause: string;
-    ownFault: boolean;
+    isInternalError: boolean;
     keptBytes: number;
     grownBytes: number;
   };
@@ -24,7 +24,7 @@ describe('A process of ours', () => {
   it('that cannot open another connection says that the fault is ours', async () => {
     const server = await startRawServer((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\n'));
     const outcome = await postInChild('without-descriptors', `http://127.0.0.1:${server.port}/`);
-    expect(outcome).toMatchObject({ kind: 'failed', cause: 'sockets_exhausted', ownFault: true });
+    expect(outcome).toMatchObject({ kind: 'failed', cause: 'sockets_exhausted', isInternalError: true });
   });
 
   it('stays flat when a receiver answers with 1 GB', async () => {
