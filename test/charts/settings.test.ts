@@ -130,7 +130,7 @@ describe('settings', () => {
     if (source.includes('...temporalAccess')) known.push(...Object.keys(temporalAccess));
     const values = {
       ...{ secrets: { platformDatabaseUrl: { key: 'P' }, ...throughTls.secrets }, temporal: throughTls.temporal },
-      worker: { webhookAllow: ['10.9.0.1'], deliverySchedule: '1s' },
+      worker: { webhookAllow: ['10.9.0.1'], deliverySchedule: '1s', suspendAfter: '84h' },
     };
     const pod = podsOf(render({ values })).find((one) => one.spec.containers[0].command[1] === `apps/${app}/main.ts`);
     const set = pod?.spec.containers[0].env.map(({ name }: Manifest) => name.replace(/_FILE$/, ''));
