@@ -49,7 +49,7 @@ export async function startWorker(
     suspendAfterSeconds: config.suspendAfterSeconds,
     onEnded: (grants) => metrics.grantsEnded.inc(grants),
     onSuspended: (webhooks) => metrics.webhooksSuspended.inc(webhooks),
-    onMended: (state, deliveries) => metrics.mended.inc({ state }, deliveries),
+    onMoved: (how, deliveries) => metrics.moved.inc({ how }, deliveries),
     onForgotten: ({ deliveries, events }) => {
       metrics.forgotten.inc({ kind: 'delivery' }, deliveries);
       metrics.forgotten.inc({ kind: 'event' }, events);

@@ -7,12 +7,13 @@ import {
   keepPartitionsSql,
 } from '#domain/db/queries/maintenance.ts';
 import {
+  cancelDeliveriesSql,
   eraseExpiredSecretsSql,
-  mendDeliveriesSql,
+  restartDeliveriesSql,
   suspendFailingWebhooksSql,
 } from '#domain/db/queries/park-webhooks.ts';
 import { personWindowHours, sessionIdleMinutes } from '#domain/identity/limits.ts';
-import { deliveriesPerForgetting, deliveriesPerMend, suspendTriedWithinSeconds } from '#domain/webhooks/limits.ts';
+import { deliveriesPerForgetting, deliveriesPerMove, suspendTriedWithinSeconds } from '#domain/webhooks/limits.ts';
 import type { MaintenanceOptions } from './maintenance.ts';
 
 const hourMs = 3_600_000;
@@ -23,7 +24,8 @@ const suspendEveryRounds = 10;
 export const maintenanceSteps = [
   'end_grants',
   'suspend_webhooks',
-  'mend_deliveries',
+  'restart_deliveries',
+  'cancel_deliveries',
   'erase_secrets',
   'keep_partitions',
   'drop_activity',
@@ -41,19 +43,18 @@ export interface Step {
 }
 
 interface MovedRow {
-  state: string;
   deliveries: number;
 }
 
 const allDone = { isAllDone: true };
 
 /**
- * Each second grants that are due end, deliveries move to where their webhook's state wants them, and secrets whose overlap is over are erased; each ten seconds webhooks that
+ * Each second grants that are due end, deliveries of resumed webhooks are started again and those of deleted ones cancelled, and secrets whose overlap is over are erased; each ten seconds webhooks that
  * only fail are suspended; each hour the log's partitions are kept ahead, and what is older than its retention goes: the log, what is over of signing in, and settled deliveries.
  */
 export function stepsOfMaintenance(options: MaintenanceOptions & { everyMs: number }): Step[] {
   const { activityRetentionDays, deliveryRetentionDays, suspendAfterSeconds, everyMs } = options;
-  const { onEnded = () => {}, onSuspended = () => {}, onMended = () => {}, onForgotten = () => {} } = options;
+  const { onEnded = () => {}, onSuspended = () => {}, onMoved = () => {}, onForgotten = () => {} } = options;
 
   const steps: Record<MaintenanceStep, Omit<Step, 'name'>> = {
     end_grants: {
@@ -73,11 +74,19 @@ export function stepsOfMaintenance(options: MaintenanceOptions & { everyMs: numb
         return allDone;
       },
     },
-    mend_deliveries: {
+    restart_deliveries: {
       everyMs: 0,
       async run(client) {
-        const mended = await client.query<MovedRow>(mendDeliveriesSql, [deliveriesPerMend, null]);
-        for (const { state, deliveries } of mended.rows) onMended(state, deliveries);
+        const { rows } = await client.query<MovedRow>(restartDeliveriesSql, [deliveriesPerMove]);
+        for (const { deliveries } of rows) onMoved('restarted', deliveries);
+        return allDone;
+      },
+    },
+    cancel_deliveries: {
+      everyMs: 0,
+      async run(client) {
+        const { rows } = await client.query<MovedRow>(cancelDeliveriesSql, [deliveriesPerMove, null]);
+        for (const { deliveries } of rows) onMoved('cancelled', deliveries);
         return allDone;
       },
     },

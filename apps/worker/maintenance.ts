@@ -20,8 +20,8 @@ export interface MaintenanceOptions {
   onEnded?: (grants: number) => void;
   /** Webhooks that were suspended because they only fail. */
   onSuspended?: (webhooks: number) => void;
-  /** Deliveries that were moved to `state`, where their webhook's wants them. */
-  onMended?: (state: string, deliveries: number) => void;
+  /** Deliveries of resumed webhooks that are started again, or of deleted ones that were cancelled. */
+  onMoved?: (how: 'restarted' | 'cancelled', deliveries: number) => void;
   /** Deliveries and events that were forgotten because they are older than their retention. */
   onForgotten?: (forgotten: { deliveries: number; events: number }) => void;
   /** A round is over, whether or not each of its steps succeeded. */

@@ -38,10 +38,10 @@ export function createMetrics() {
       help: 'Webhooks suspended because they accepted nothing for SUSPEND_AFTER.',
       registers,
     }),
-    mended: new Counter({
-      name: 'org_api_deliveries_mended_total',
-      help: 'Open deliveries that the maintenance loop moved after their webhook was parked, resumed or deleted, by the state they came to.',
-      labelNames: ['state'],
+    moved: new Counter({
+      name: 'org_api_deliveries_moved_total',
+      help: 'Open deliveries that the maintenance loop started again after a resume, or cancelled after a deletion.',
+      labelNames: ['how'],
       registers,
     }),
     attempts: new Histogram({

@@ -162,14 +162,11 @@ const webhooksRow: Row = {
       ],
     ),
     lines(
-      'Mended',
-      'Deliveries that had lost their workflow, and those moved with their webhook.',
+      'Repaired',
+      'Deliveries that had lost their workflow, and those of resumed and deleted webhooks.',
       'ops',
       [`sum by (region) (rate(org_api_deliveries_repaired_total{${self}}[$__rate_interval]))`, '{{region}} repaired'],
-      [
-        `sum by (region, state) (rate(org_api_deliveries_mended_total{${self}}[$__rate_interval]))`,
-        '{{region}} became {{state}}',
-      ],
+      [`sum by (region, how) (rate(org_api_deliveries_moved_total{${self}}[$__rate_interval]))`, '{{region}} {{how}}'],
     ),
     lines('Wait in Temporal', 'Age of the oldest task of each queue.', 's', [
       `max by (region, queue, kind) (org_api_queue_backlog_age_seconds{${self}})`,

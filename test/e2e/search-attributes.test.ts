@@ -58,9 +58,7 @@ describe('deliveries in Temporal', () => {
     );
     await temporal.workflow.getHandle(`delivery/${failing}/${rows[0]?.id}`).signal('retryNow');
     await vi.waitFor(async () => expect(await ofOrganization(`OrgApiState = 'exhausted'`)).toEqual([failing]), patient);
-    await owner.pool.query(`update delivery set state = 'parked', next_attempt_at = null where webhook_id = $1`, [
-      held,
-    ]);
+    await owner.pool.query(`update webhook set state = 'parked', parked_reason = 'paused' where id = $1`, [held]);
     await temporal.workflow.getHandle(`delivery/${held}/${rows[0]?.id}`).signal('cancel');
     await vi.waitFor(async () => expect(await ofOrganization(`OrgApiState = 'closed'`)).toEqual([held]), patient);
   });

@@ -198,7 +198,7 @@ export function createFactories(database: Database) {
     /** An event that happened at `createdAt` and its one delivery, in the state given, with its attempts. Returns the event's id. */
     async delivery(fields: {
       webhook: MadeWebhook;
-      state?: 'waiting' | 'delivered' | 'exhausted' | 'cancelled' | 'parked';
+      state?: 'waiting' | 'delivered' | 'exhausted' | 'cancelled';
       type?: EventType;
       createdAt?: Date;
       settledAt?: Date;
@@ -226,7 +226,7 @@ export function createFactories(database: Database) {
         'insert into event (organization_id, id, type, created_at, body, obligations) values ($1, $2, $3, $4, $5, 1)',
         [...[orgId, eventId, type, createdAt, body]],
       );
-      const isSettled = state !== 'waiting' && state !== 'parked';
+      const isSettled = state !== 'waiting';
       await query(
         `insert into delivery (organization_id, webhook_id, event_id, state, round, attempts, created_at, settled_at, next_attempt_at, started, claimed)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,

@@ -141,7 +141,7 @@ describe('the maintenance loop', () => {
     expect(errors.map((cause) => (cause as { code?: string }).code)).toEqual(errors.map(() => '23514'));
     expect(counts.rounds).toBeGreaterThan(errors.length); // it rests, and the rounds go on
     await vi.waitFor(async () => {
-      const { rows } = await owner.pool.query(`select distinct state from delivery`);
+      const { rows } = await owner.pool.query(`select distinct state from webhook`);
       expect(rows).toEqual([{ state: 'parked' }]);
     }, 10_000);
     const secrets = await owner.pool.query('select from webhook_secret where valid_until is not null');
@@ -170,15 +170,14 @@ describe('the maintenance loop', () => {
        select $1, $2, event_id, 1, 1, false, '{}', created_at, created_at, 204, 'accepted' from d`,
       [webhook.orgId, webhook.id, count],
     );
+    await owner.pool.query(`update webhook set state = 'parked', parked_reason = 'paused'`);
     const parked = await make.delivery({
       webhook,
-      state: 'parked',
       createdAt: new Date(Date.now() - 400 * 86_400_000),
     });
     const worker = openPool(database.urls.worker, 1);
     await rollUpLedger(worker, { settledForSeconds: 0 });
     const before = await readLedger(worker);
-    await owner.pool.query(`update webhook set state = 'parked', parked_reason = 'paused'`);
 
     const { counts, errors } = await startMaintenance(database.urls.worker);
 

@@ -45,7 +45,7 @@ describe('a worker’s metrics', () => {
     expect(await read(metricsUrl, 'org_api_webhooks{state="suspended"}')).toBe(1);
     expect(await read(metricsUrl, 'org_api_webhooks{state="paused"}')).toBe(1);
     expect(await read(metricsUrl, 'org_api_webhooks_suspended_total')).toBe(1);
-    expect(await read(metricsUrl, 'org_api_deliveries_mended_total{state="parked"}')).toBe(1);
+    expect(await read(metricsUrl, 'org_api_ledger_parked')).toBe(1);
   });
 
   it('count deliveries that had lost their workflow and were given a new one', { timeout }, async () => {

@@ -35,7 +35,7 @@ export async function cancelDelivery(
     const [found] = rows;
     if (found === undefined) throw noSuchDelivery();
     const { state, round, started } = found;
-    if (state !== 'waiting' && state !== 'parked') throw deliverySettled(state);
+    if (state !== 'waiting') throw deliverySettled(state);
     await sql`
       update delivery set state = 'cancelled', round = round + 1, started = false, claimed = false, leased_until = null,
         next_attempt_at = null, settled_at = clock_timestamp()

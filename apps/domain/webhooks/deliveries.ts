@@ -1,10 +1,11 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { EventType } from '../contract/events.ts';
 import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest } from './access.ts';
 import { WebhookRefused } from './refused.ts';
 
 export const deliveryStates = ['waiting', 'delivered', 'exhausted', 'cancelled', 'parked'] as const;
+/** What a delivery is at. `parked`: it waits for a webhook that is paused or suspended; the table says `waiting`. */
 export type DeliveryState = (typeof deliveryStates)[number];
 
 /** One event on its way to one webhook. Times are UTC, as every answer shows them. */
@@ -54,22 +55,40 @@ export interface ListDeliveries extends WebhookRequest {
   before: string | null;
 }
 
+/** Whether a delivery `d` is parked. */
+const isParked = sql`(d.state = 'waiting' and exists (
+  select from webhook w where w.organization_id = d.organization_id and w.id = d.webhook_id and w.state = 'parked'))`;
+
+/** The state of a delivery `d`, a `DeliveryState`. */
+export const deliveryState = sql`case when ${isParked} then 'parked' else d.state end`;
+
+/** When the next attempt of a delivery `d` is due; null unless it is waiting. */
+export const nextAttemptAt = sql`case when not ${isParked} then d.next_attempt_at end`;
+
 /** What is listed of a delivery `d` with its event `e`. */
 export const deliveryColumns = sql`
-  d.event_id as "eventId", e.type, d.state, d.round, d.attempts, d.sequence::float8 as sequence,
-  api.utc(d.created_at) as "createdAt", api.utc(d.next_attempt_at) as "nextAttemptAt", api.utc(d.settled_at) as "settledAt"`;
+  d.event_id as "eventId", e.type, ${deliveryState} as state, d.round, d.attempts, d.sequence::float8 as sequence,
+  api.utc(d.created_at) as "createdAt", api.utc(${nextAttemptAt}) as "nextAttemptAt", api.utc(d.settled_at) as "settledAt"`;
+
+/**
+ * The condition that a delivery `d` is in a state, true for null. The table's own state is a literal, so that the
+ * partial indexes serve the states that they hold.
+ */
+export function isInState(state: DeliveryState | null): RawBuilder<unknown> {
+  if (state === null) return sql`true`;
+  if (state === 'parked') return isParked;
+  return state === 'waiting' ? sql`d.state = 'waiting' and not ${isParked}` : sql`d.state = ${sql.lit(state)}`;
+}
 
 /** A webhook's deliveries, newest event first. @throws WebhookRefused when the caller may not, or the organization has no such webhook. */
 export async function listDeliveries(em: EntityManager, input: ListDeliveries): Promise<DeliveryListing[]> {
   const { organizationId, webhookId, state, atMost, before } = input;
   const fork = em.fork();
   await assertShown(fork, input);
-  // A literal, so that the index of open deliveries serves the two states that it holds.
-  const inState = state === null ? sql`true` : sql`d.state = ${sql.lit(state)}`;
   const { rows } = await sql<DeliveryListing>`
     select ${deliveryColumns}
     from delivery d join event e on e.organization_id = d.organization_id and e.id = d.event_id
-    where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and ${inState}
+    where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and ${isInState(state)}
       and (${before}::uuid is null or d.event_id < ${before}::uuid)
     order by d.event_id desc
     limit ${atMost}`.execute(fork.getKysely());

@@ -10,7 +10,7 @@ export interface HealthCounts {
   atOnce: number;
   /** Delivered by a later one. */
   afterRetries: number;
-  /** Waiting or parked: still to be delivered. */
+  /** Still to be delivered. */
   open: number;
   /** Exhausted or cancelled. */
   failed: number;
@@ -72,7 +72,7 @@ export async function listHealth(
 export const healthCounts = sql`
   count(*) filter (where d.state = 'delivered' and d.attempts <= 1)::integer as "atOnce",
   count(*) filter (where d.state = 'delivered' and d.attempts > 1)::integer as "afterRetries",
-  count(*) filter (where d.state in ('waiting', 'parked'))::integer as open,
+  count(*) filter (where d.state = 'waiting')::integer as open,
   count(*) filter (where d.state in ('exhausted', 'cancelled'))::integer as failed,
   count(*) = ${sql.lit(healthLooksAt)} as "isCapped"`;
 

@@ -13,8 +13,8 @@ export const signingSecretsAtMost = 5;
 export const redeliverableDays = 30;
 /** A webhook is suspended only when an attempt failed within this time. */
 export const suspendTriedWithinSeconds = 3_600;
-/** Deliveries of one webhook that one statement parks, resumes or cancels, so that none is long; the sweep does the rest, as many a second. */
-export const deliveriesPerMend = 2_000;
+/** Deliveries of one webhook that one statement restarts or cancels; the next second goes on. */
+export const deliveriesPerMove = 2_000;
 /** A settled delivery is kept for so many days at least: as long as its event can be sent again, and one more. */
 export const deliveryRetentionDaysAtLeast = redeliverableDays + 1;
 /** Settled deliveries, and events, that one statement forgets, so that none is long; the next second goes on. */

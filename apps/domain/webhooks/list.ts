@@ -82,13 +82,14 @@ async function selectWebhooks(
   const recent = firstEventIdAt(new Date(Date.now() - redeliverableDays * 86_400_000));
   const { rows } = await sql<WebhookListing>`
     select ${webhookColumns},
-      json_build_object('waiting', o.waiting, 'parked', o.parked, 'delivered', s.delivered, 'exhausted', s.exhausted,
+      json_build_object('waiting', case when w.state = 'parked' then 0 else o.count end,
+        'parked', case when w.state = 'parked' then o.count else 0 end, 'delivered', s.delivered, 'exhausted', s.exhausted,
         'cancelled', s.cancelled) as deliveries
     from webhook w
     cross join lateral (
-      select count(*) filter (where d.state = 'waiting') as waiting, count(*) filter (where d.state = 'parked') as parked
+      select count(*) as count
       from delivery d
-      where d.organization_id = w.organization_id and d.webhook_id = w.id and d.state in ('waiting', 'parked')
+      where d.organization_id = w.organization_id and d.webhook_id = w.id and d.state = 'waiting'
     ) o
     cross join lateral (
       select count(*) filter (where d.state = 'delivered') as delivered, count(*) filter (where d.state = 'exhausted') as exhausted,

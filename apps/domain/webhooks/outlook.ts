@@ -87,6 +87,7 @@ async function selectOutlooks(
 const openOf = (state: 'waiting' | 'parked') => sql`(
   select count(*)::integer from (
     select from delivery d
-    where d.organization_id = w.organization_id and d.webhook_id = w.id and d.state = ${sql.lit(state)}
+    where d.organization_id = w.organization_id and d.webhook_id = w.id and d.state = 'waiting'
+      and ${state === 'parked' ? sql`w.state = 'parked'` : sql`w.state <> 'parked'`}
     limit ${openCountedTo}
   ) o) as ${sql.ref(state)}`;

@@ -1,24 +1,30 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { CompiledQuery, sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
-import { mendWebhookSql } from '../db/queries/park-webhooks.ts';
+import {
+  cancelWebhookDeliveriesSql,
+  deleteWebhookSql,
+  pauseWebhookSql,
+  resumeWebhookSql,
+} from '../db/queries/park-webhooks.ts';
 import { askerOf } from '../keys/authority.ts';
 import { lockLivingWebhook, lockWebhook, type WebhookRequest } from './access.ts';
-import { deliveriesPerMend } from './limits.ts';
+import { deliveriesPerMove } from './limits.ts';
 
 /**
- * Pausing, resuming and deleting: the webhook's state changes first, which stops or opens the way for every claim and every attempt, and then its open deliveries
- * follow, as many at once as one statement may move. The maintenance sweep moves the rest, and those that someone else holds, within seconds.
+ * Pausing, resuming and deleting change the webhook's row, which stops or opens the way for every claim and attempt.
+ * Its open deliveries are parked because the webhook is; those that were started before are started again, and those of
+ * a deleted webhook are cancelled, by the maintenance loop.
  */
 
-/** How many open deliveries moved with the change; the sweep may move more. */
+/** How many open deliveries the change concerns, up to 10,000. */
 export interface MovedDeliveries {
   deliveries: number;
 }
 
 /**
- * Parks a webhook by a person's wish: nothing is sent to it until it is resumed, and nothing is lost. An attempt under way ends by itself. Pausing one that is parked
- * already changes nothing and writes no second line.
+ * Pauses a webhook: nothing is sent to it until it is resumed, and nothing is lost. An attempt under way ends by itself.
+ * Pausing one that is paused or suspended changes nothing and writes no second line.
  *
  * @throws WebhookRefused when the caller may not, or the webhook is deleted.
  */
@@ -26,18 +32,17 @@ export async function pauseWebhook(em: EntityManager, request: WebhookRequest): 
   return em.fork().transactional(async (tx) => {
     const webhook = await lockLivingWebhook(tx, request);
     if (webhook.state === 'parked') return { deliveries: 0 };
-    await sql`
-      update webhook set state = 'parked', parked_reason = 'paused', ramp = null
-      where organization_id = ${request.organizationId} and id = ${request.webhookId}`.execute(tx.getKysely());
-    return moveDeliveries(tx, request, 'webhook.pause');
+    return changeState(tx, request, { statement: pauseWebhookSql, action: 'webhook.pause' });
   });
 }
 
 /**
- * Sends again what a parked webhook has waiting: one delivery at a time at first, and twice as many after each that is accepted. Its failures are forgotten, so that
- * the time until suspension begins again. Resuming an active webhook changes nothing and writes no second line.
+ * Sends what waits for a paused or suspended webhook: one delivery at a time at first, and twice as many after each that
+ * is accepted. Its failures are forgotten, so that the time until suspension begins again. Resuming an active webhook
+ * changes nothing and writes no second line.
  *
- * The signed probe that precedes a resume (design, section 6) is its caller's step: a post takes seconds, and no transaction stays open for it.
+ * The signed probe that precedes a resume is the caller's step: a post takes seconds, and no transaction stays open for
+ * it.
  *
  * @throws WebhookRefused when the caller may not, or the webhook is deleted.
  */
@@ -45,17 +50,13 @@ export async function resumeWebhook(em: EntityManager, request: WebhookRequest):
   return em.fork().transactional(async (tx) => {
     const webhook = await lockLivingWebhook(tx, request);
     if (webhook.state === 'active') return { deliveries: 0 };
-    await sql`
-      update webhook set state = 'active', parked_reason = null, failing_since = null, ramp = 1
-      where organization_id = ${request.organizationId} and id = ${request.webhookId}`.execute(tx.getKysely());
-    const moved = await moveDeliveries(tx, request, 'webhook.resume');
-    return moved;
+    return changeState(tx, request, { statement: resumeWebhookSql, action: 'webhook.resume' });
   });
 }
 
 /**
- * Deletes a webhook for good: its open deliveries end as cancelled, with a line that says how many, its secrets are erased, and its place is free. What was sent stays
- * on record. Deleting a deleted one changes nothing and writes no second line.
+ * Deletes a webhook: its open deliveries end as cancelled, with a line that says how many, its secrets are erased, and
+ * its slot is free. What was sent stays on record. Deleting a deleted one changes nothing and writes no second line.
  *
  * @throws WebhookRefused when the caller may not, or there is no such webhook.
  */
@@ -63,24 +64,28 @@ export async function deleteWebhook(em: EntityManager, request: WebhookRequest):
   return em.fork().transactional(async (tx) => {
     const webhook = await lockWebhook(tx, request);
     if (webhook.state === 'deleted') return { deliveries: 0 };
-    const { organizationId, webhookId } = request;
-    await sql`
-      update webhook set state = 'deleted', parked_reason = null, failing_since = null, ramp = null, slot = null
-      where organization_id = ${organizationId} and id = ${webhookId}`.execute(tx.getKysely());
+    const { organizationId, webhookId, by } = request;
+    const moved = await changeState(tx, request, { statement: deleteWebhookSql, action: 'webhook.delete' });
     await sql`
       delete from webhook_secret where organization_id = ${organizationId} and webhook_id = ${webhookId}`.execute(
       tx.getKysely(),
     );
-    return moveDeliveries(tx, request, 'webhook.delete');
+    const { personId, address } = askerOf(by);
+    const values = [deliveriesPerMove, personId, organizationId, webhookId, address];
+    await tx.getKysely().executeQuery(CompiledQuery.raw(cancelWebhookDeliveriesSql, values));
+    return moved;
   });
 }
 
-async function moveDeliveries(tx: EntityManager, request: WebhookRequest, action: string): Promise<MovedDeliveries> {
-  const { organizationId, webhookId, by } = request;
-  const asker = askerOf(by);
-  const values = [deliveriesPerMend, asker.personId, organizationId, webhookId, asker.address];
-  const { rows } = await tx.getKysely().executeQuery<{ deliveries: number }>(CompiledQuery.raw(mendWebhookSql, values));
-  const deliveries = rows.reduce((sum, row) => sum + row.deliveries, 0);
-  await recordActivity(tx, { organizationId, ...asker, action, detail: { webhookId, deliveries } });
+async function changeState(
+  tx: EntityManager,
+  { organizationId, webhookId, by }: WebhookRequest,
+  { statement, action }: { statement: string; action: string },
+): Promise<MovedDeliveries> {
+  const { rows } = await tx
+    .getKysely()
+    .executeQuery<MovedDeliveries>(CompiledQuery.raw(statement, [organizationId, webhookId]));
+  const { deliveries = 0 } = rows[0] ?? {};
+  await recordActivity(tx, { organizationId, ...askerOf(by), action, detail: { webhookId, deliveries } });
   return { deliveries };
 }

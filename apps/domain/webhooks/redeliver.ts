@@ -40,7 +40,7 @@ export async function redeliverOne(
       .getKysely()
       .executeQuery<{ round: number; started: boolean }>(CompiledQuery.raw(redeliverOneSql, values));
     const [row] = rows;
-    if (row === undefined) throw webhookParked(); // a race: the sweep moves it within a second
+    if (row === undefined) throw noSuchDelivery();
     const { round, started } = row;
     const detail = { webhookId, eventId, round };
     const action = onlyOpen ? 'delivery.retry' : 'delivery.redeliver';
@@ -94,10 +94,11 @@ function assertActive(state: string | undefined): void {
 async function findForRedelivery(tx: EntityManager, delivery: WebhookRequest & { eventId: string }) {
   const { organizationId, webhookId, eventId } = delivery;
   const { rows } = await sql<FoundForRedelivery>`
-    select d.state, d.started, d.created_at < ${oldestRedeliverable(new Date()).toISOString()}::timestamptz as "isTooOld"
-    from delivery d
+    select d.state, d.created_at < ${oldestRedeliverable(new Date()).toISOString()}::timestamptz as "isTooOld",
+      d.started and d.epoch = w.epoch as started
+    from delivery d join webhook w on w.organization_id = d.organization_id and w.id = d.webhook_id
     where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = ${eventId}
-    for no key update`.execute(tx.getKysely());
+    for no key update of d`.execute(tx.getKysely());
   return rows[0] ?? null;
 }
 

@@ -2,7 +2,14 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import type { EventType } from '../contract/events.ts';
 import type { WebhookRequest } from './access.ts';
-import { assertShown, type DeliveryListing, type DeliveryState, deliveryColumns } from './deliveries.ts';
+import {
+  assertShown,
+  type DeliveryListing,
+  type DeliveryState,
+  deliveryColumns,
+  isInState,
+  nextAttemptAt,
+} from './deliveries.ts';
 import { firstEventIdAt } from './event-id.ts';
 
 /** Which deliveries of a webhook are wanted; null: all. `from` to before `to`, by when the event happened. */
@@ -54,15 +61,14 @@ export async function searchDeliveries(
   const fork = em.fork();
   await assertShown(fork, request);
   const { state, type, eventId, from, to } = filter;
-  // Literals, so that the partial indexes serve the states that they hold.
-  const inState = state === null ? sql`true` : sql`d.state = ${sql.lit(state)}`;
+  const inState = isInState(state);
   const isIndexed = state !== null && state !== 'delivered';
   // Where the index alone finds what is wanted, a page and one more is all there is to look at.
   const isSifted = type !== null || from !== null || to !== null || state === 'delivered';
   const lookAtMost = isSifted ? (page.lookAtMost ?? searchLooksAt) : atMost + 1;
   const { rows } = await sql<FoundDelivery & { seen: number; lastSeen: string }>`
     with seen as materialized (
-      select d.event_id, d.state, d.created_at from delivery d
+      select d.organization_id, d.webhook_id, d.event_id, d.state, d.created_at from delivery d
       where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and ${isIndexed ? inState : sql`true`}
         and (${before}::uuid is null or d.event_id < ${before}::uuid)
         and (${eventId}::uuid is null or d.event_id = ${eventId}::uuid)
@@ -100,7 +106,7 @@ export async function searchDeliveries(
 
 /** What a delivery `d`, with its last attempt `a`, is at now. */
 export const nowColumns = sql`
-  case when d.next_attempt_at is not null then greatest(0, extract(epoch from d.next_attempt_at - clock_timestamp()) * 1000)::double precision end as "dueInMs",
+  case when ${nextAttemptAt} is not null then greatest(0, extract(epoch from d.next_attempt_at - clock_timestamp()) * 1000)::double precision end as "dueInMs",
   a.number is not null and a.finished_at is null as "isAttempting", a.status as "lastStatus", a.cause as "lastCause"`;
 
 /** An id may be a second off its event's time either way. */

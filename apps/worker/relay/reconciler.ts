@@ -13,7 +13,7 @@ const askedAtOnce = 20;
 type Round = DeliveryKey & { round: number };
 type Overdue = Round & { dueAt: string; dueAtMs: number };
 const nil = '00000000-0000-0000-0000-000000000000';
-const beforeAll = { dueAt: '-infinity', eventId: nil, webhookId: nil };
+const beforeAll = { organizationId: nil, webhookId: nil, dueAt: '-infinity', eventId: nil };
 
 export interface ReconcilerOptions {
   pool: Pool;
@@ -52,9 +52,10 @@ export async function reconcile(options: ReconcilerOptions): Promise<Reconciled>
   const abandoned = await pool.query<LostAttempt>(closeAbandonedAttemptsSql, [abandonedAfterSeconds]);
   for (const lost of abandoned.rows) onLost(lost);
   const reconciled: Reconciled = { begun: 0, hurried: 0 };
-  let last: Pick<Overdue, 'dueAt' | 'eventId' | 'webhookId'> | undefined = beforeAll;
+  let last: Pick<Overdue, keyof typeof beforeAll> | undefined = beforeAll;
   while (last !== undefined && !signal.aborted) {
-    const values: unknown[] = [overdueMs / 1000, pageSize, last.dueAt, last.eventId, last.webhookId];
+    const { organizationId, webhookId, dueAt, eventId } = last;
+    const values: unknown[] = [overdueMs / 1000, pageSize, organizationId, webhookId, dueAt, eventId];
     const { rows } = await pool.query<Overdue>(listOverdueSql, values);
     for (let from = 0; from < rows.length; from += askedAtOnce) {
       await Promise.all(rows.slice(from, from + askedAtOnce).map(mend));

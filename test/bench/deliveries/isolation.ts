@@ -66,7 +66,7 @@ async function endHanging(stack: BenchStack, { id, webhookId }: BenchOrganizatio
   const giveUpAt = performance.now() + 30_000;
   for (;;) {
     const { rows } = await pool.query<{ open: number; hung: number }>(
-      `select (select count(*) from delivery where organization_id = $1 and state in ('waiting', 'parked'))::int as open,
+      `select (select count(*) from delivery where organization_id = $1 and state = 'waiting')::int as open,
          (select count(*) from delivery_attempt where organization_id = $1 and status is null)::int as hung`,
       [id],
     );

@@ -32,6 +32,7 @@ export const wrongWebhookStates: [state: string, constraint: string, statement: 
     `${webhook}; update webhook set state = 'parked', parked_reason = 'tired'`,
   ],
   ['a webhook parked for no reason', 'webhook_parked_has_reason', `${webhook}; update webhook set state = 'parked'`],
+  ['a webhook before its first epoch', 'webhook_epoch_positive', `${webhook}; update webhook set epoch = 0`],
   ['a ramp of no place', 'webhook_ramp_positive', `${webhook}; update webhook set ramp = 0`],
   ['a webhook in a 21st place', 'webhook_slot_of_20', `${webhook}; update webhook set slot = 21`],
   ['two webhooks in one place', 'webhook_slot_unique', `${webhook}; ${webhook}`],
@@ -63,9 +64,9 @@ export const wrongWebhookStates: [state: string, constraint: string, statement: 
     `${delivery}; update delivery set state = 'delivered', next_attempt_at = null`,
   ],
   [
-    'a parked delivery that takes a place',
+    'a settled delivery that takes a slot',
     'delivery_claimed_is_waiting',
-    `${delivery}; update delivery set state = 'parked', next_attempt_at = null, claimed = true`,
+    `${delivery}; update delivery set state = 'delivered', next_attempt_at = null, settled_at = now(), claimed = true`,
   ],
   [
     'an open delivery in the sum of settled ones',

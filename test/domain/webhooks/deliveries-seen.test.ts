@@ -180,16 +180,16 @@ describe('an attempt', () => {
 });
 
 describe('a delivery that a person gives up', () => {
-  it.each([{ state: 'waiting' as const }, { state: 'parked' as const }])(
-    'while $state is cancelled with its proof: the ledger has no difference, before and after it is rolled up',
-    async ({ state }) => {
+  it.each([{ isStarted: true }, { isStarted: false }])(
+    'is cancelled with its proof, started or not ($isStarted): the ledger has no difference, before and after it is rolled up',
+    async ({ isStarted }) => {
       const t = await setupDeliveries();
       const person = await t.make.member({ orgId: t.webhook.orgId });
-      const eventId = await t.make.delivery({ webhook: t.webhook, state, started: state === 'waiting', round: 2 });
+      const eventId = await t.make.delivery({ webhook: t.webhook, started: isStarted, round: 2 });
       const by = { personId: person.userId };
       expect(await cancelDelivery(t.em, { ...t.request, by, eventId })).toEqual({
         round: 2,
-        started: state === 'waiting',
+        started: isStarted,
       });
       expect(await readLedger(t.pool)).toMatchObject({ cancelled: 1, waiting: 0, parked: 0, difference: 0 });
       expect(await rollUpLedger(t.pool, { settledForSeconds: 0 })).toEqual({ deliveries: 1, events: 1 });

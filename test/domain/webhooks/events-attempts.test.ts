@@ -252,7 +252,7 @@ describe('recording how an attempt ended', () => {
   });
 
   it.each([
-    ['parked', `state = 'parked', next_attempt_at = null`],
+    ['due in another epoch', 'epoch = 0'],
     ['exhausted', `state = 'exhausted', next_attempt_at = null, settled_at = now()`],
     ['waiting', 'round = 2'],
   ])('settles at a 2xx that comes when the delivery is %s meanwhile', async (_state, change) => {

@@ -39,7 +39,7 @@ describe('the obligations of an event', () => {
       { state: 'waiting', round: 1, attempts: 0, sequence: null, started: false, claimed: false },
     ]);
     expect((await rows.deliveries(active))[0]?.due_in_seconds).toBeLessThanOrEqual(0);
-    expect(await rows.deliveries(parked)).toMatchObject([{ state: 'parked', due_in_seconds: null }]);
+    expect(await rows.deliveries(parked)).toMatchObject([{ state: 'waiting', started: false }]);
     expect(await rows.deliveries(deleted)).toEqual([]);
     expect((await rows.events(orgId))[0]?.obligations).toBe(2);
   });

@@ -90,7 +90,7 @@ describe('the ledger', () => {
     await pauseWebhook(owner.orm.em, request);
     expect(await read()).toEqual({ ...whole, waiting: 0, parked: 2 });
     await resumeWebhook(owner.orm.em, request);
-    expect(await read()).toEqual(whole);
+    expect(await read()).toMatchObject({ waiting: 2, parked: 0, overdue: 2, difference: 0 });
   });
 
   it.each([false, true])('follows a redelivery and its end (rolled up before: %s)', async (rolledUp) => {
@@ -263,12 +263,7 @@ describe('what is late', () => {
     await owner.query('set enable_seqscan = off'); // so few rows are read from first to last otherwise
     const { rows } = await owner.query<{ 'QUERY PLAN': string }>(`explain ${readLedgerSql}`);
     const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
-    for (const index of [
-      'delivery_attempt_lately',
-      'event_not_rolled_up',
-      'delivery_not_rolled_up',
-      'delivery_waiting',
-    ])
+    for (const index of ['delivery_attempt_lately', 'event_not_rolled_up', 'delivery_not_rolled_up', 'delivery_open'])
       expect(plan).toContain(index);
     expect(plan).not.toMatch(/Seq Scan on (delivery|event|webhook)/);
   });

@@ -2,14 +2,15 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { admitAttemptSql } from '#domain/db/queries/attempts.ts';
 import { claimDeliveriesSql } from '#domain/db/queries/claim-deliveries.ts';
-import { eraseExpiredSecretsSql, mendDeliveriesSql } from '#domain/db/queries/park-webhooks.ts';
+import { cancelDeliveriesSql, eraseExpiredSecretsSql, restartDeliveriesSql } from '#domain/db/queries/park-webhooks.ts';
 import type { MadeWebhook } from '#test/make.ts';
 import { recordOutcome } from '#test/record-outcome.ts';
 import { createMaintenance } from '../../../apps/worker/maintenance.ts';
 import { daySeconds, setupWebhooks } from './subscriptions.ts';
 
+/** What one claim may take, and its lease. */
+const claimed = [10, 10, 15];
 const untouched = { started: false, claimed: false, leased_until: null };
-const parked = { ...untouched, state: 'parked', due: false, settled: false };
 const waiting = { ...untouched, state: 'waiting', due: true, settled: false };
 
 async function setupStates() {
@@ -17,27 +18,35 @@ async function setupStates() {
   const webhook: MadeWebhook = await t.make.webhook({ orgId: t.organizationId });
   /** A waiting delivery, claimed by a relay or with its workflow started. */
   const open = (fields: Partial<Parameters<typeof t.make.delivery>[0]> = {}) => t.make.delivery({ webhook, ...fields });
-  const mend = async () => await t.rows<Record<string, unknown>>(mendDeliveriesSql, [1_000, null]);
+  const restart = (atMost = 1_000) => t.rows<{ deliveries: number }>(restartDeliveriesSql, [atMost]);
   const failedHours = (hours: number) => new Date(Date.now() - hours * 3_600_000);
-  return { ...t, webhook, id: webhook.id, open, mend, failedHours };
+  return { ...t, webhook, id: webhook.id, open, restart, failedHours };
 }
 
 describe('pausing a webhook', () => {
-  it('parks what is open in a new round, whatever stage it is at, and leaves what is settled', async () => {
+  it('parks what is open, whatever stage it is at, without changing it, and leaves what is settled', async () => {
     const t = await setupStates();
-    const fresh = await t.open();
-    const claimed = await t.open({ claimed: true });
-    const retrying = await t.open({ started: true, round: 3, attempts: [{ status: 500 }] });
-    const delivered = await t.open({ state: 'delivered', attempts: [{ status: 204 }] });
-    const exhausted = await t.open({ state: 'exhausted', attempts: [{ status: 410, isLast: true }] });
+    const open = [
+      await t.open(),
+      await t.open({ claimed: true }),
+      await t.open({ started: true, round: 3, attempts: [{ status: 500 }] }),
+    ];
+    await t.open({ state: 'delivered', attempts: [{ status: 204 }] });
+    await t.open({ state: 'exhausted', attempts: [{ status: 410, isLast: true }] });
+    const before = await t.rows('select ctid, xmin, * from delivery order by event_id');
 
     expect(await t.pause(t.id)).toEqual({ deliveries: 3 });
 
-    expect(await t.stateOf(fresh)).toEqual({ ...parked, round: 2 });
-    expect(await t.stateOf(claimed)).toEqual({ ...parked, round: 2 });
-    expect(await t.stateOf(retrying)).toEqual({ ...parked, round: 4 });
-    expect(await t.stateOf(delivered)).toMatchObject({ state: 'delivered', round: 1 });
-    expect(await t.stateOf(exhausted)).toMatchObject({ state: 'exhausted', round: 1 });
+    expect(await t.rows('select ctid, xmin, * from delivery order by event_id')).toEqual(before);
+    const listed = (await t.deliveries(t.id)).map(({ eventId, state, nextAttemptAt }) => ({
+      ...{ eventId, state, nextAttemptAt },
+    }));
+    expect(listed.filter(({ state }) => state === 'parked')).toEqual(
+      open.toReversed().map((eventId) => ({ eventId, state: 'parked', nextAttemptAt: null })),
+    );
+    expect(await t.deliveries(t.id, 'parked')).toHaveLength(3);
+    expect(await t.deliveries(t.id, 'waiting')).toEqual([]);
+    expect(await t.delivery(t.id, open[2] ?? '')).toMatchObject({ state: 'parked', round: 3, nextAttemptAt: null });
     expect(await t.show(t.id)).toMatchObject({
       ...{ state: 'parked', parkedReason: 'paused' },
       deliveries: { waiting: 0, parked: 3, delivered: 1, exhausted: 1, cancelled: 0 },
@@ -56,7 +65,7 @@ describe('pausing a webhook', () => {
     await expect(t.pause(t.id)).rejects.toMatchObject({ reason: 'webhook_deleted' });
   });
 
-  it('makes events that happen meanwhile parked obligations', async () => {
+  it('parks events that happen meanwhile', async () => {
     const t = await setupStates();
     await t.pause(t.id);
     await t.make.grant({ professional: await t.make.member({ orgId: t.organizationId }) });
@@ -70,21 +79,23 @@ describe('pausing a webhook', () => {
     const eventId = await t.open({ started: true });
     await t.pause(t.id);
     expect(await t.rows(admitAttemptSql, [t.organizationId, t.id, eventId, 1, false, false])).toEqual([]);
-    expect(await t.rows(claimDeliveriesSql, [10, 10, 15])).toEqual([]);
+    expect(await t.rows(claimDeliveriesSql, claimed)).toEqual([]);
   });
 
-  it('while relays claim leaves nothing waiting or claimed, and every number given once', async () => {
+  it('while relays claim gives every number once, and admits none of what they claimed', async () => {
     const t = await setupStates();
     for (let event = 0; event < 40; event += 1) await t.open();
-    const claims = Array.from({ length: 6 }, () => t.rows(claimDeliveriesSql, [10, 10, 15]));
-    const [, ...claimed] = await Promise.all([t.pause(t.id), ...claims]);
-    expect(claimed.flat().length).toBeLessThanOrEqual(10);
-    await t.mend();
-    expect(await t.rows('select distinct state, claimed, started from delivery')).toEqual([
-      { state: 'parked', claimed: false, started: false },
-    ]);
+    const claims = Array.from({ length: 6 }, () => t.rows<{ eventId: string }>(claimDeliveriesSql, claimed));
+    const [, ...taken] = await Promise.all([t.pause(t.id), ...claims]);
+    expect(taken.flat().length).toBeLessThanOrEqual(10);
+    for (const { eventId } of taken.flat())
+      expect(await t.rows(admitAttemptSql, [t.organizationId, t.id, eventId, 1, false, false])).toEqual([]);
     await t.resume(t.id);
-    await t.rows(claimDeliveriesSql, [10, 10, 15]);
+    await t.rows('update delivery set leased_until = null, started = claimed');
+    for (const { eventId } of taken.flat())
+      expect(await t.rows(admitAttemptSql, [t.organizationId, t.id, eventId, 1, false, false])).toEqual([]);
+    await t.restart();
+    await t.rows(claimDeliveriesSql, claimed);
     const numbers = await t.rows<{ sequence: string }>(
       'select sequence from delivery where sequence is not null order by sequence',
     );
@@ -100,36 +111,71 @@ describe('pausing a webhook', () => {
     onTestFinished(() => recorder.release());
     await recorder.query('begin');
     await recorder.query('select from delivery where event_id = $1 for no key update', [eventId]);
-    expect(await t.pause(t.id)).toEqual({ deliveries: 0 });
+    expect(await t.pause(t.id)).toEqual({ deliveries: 1 });
     const outcome = [500, 'status', 'refused', '{}', null, 0, null, 'waiting', 5_000, true, null];
     const recorded = await recordOutcome(recorder, [t.organizationId, t.id, eventId, 1, ...outcome]);
     await recorder.query('commit');
     expect(recorded).toEqual([{ recorded: true, hasDelivery: true }]);
-    // What the pause passed over, the sweep parks.
-    expect(await t.mend()).toEqual([
-      { organizationId: t.organizationId, webhookId: t.id, state: 'parked', deliveries: 1 },
-    ]);
-    expect(await t.stateOf(eventId)).toEqual({ ...parked, round: 2 });
+    expect(await t.delivery(t.id, eventId)).toMatchObject({ state: 'parked', round: 1 });
   });
 });
 
 describe('resuming a webhook', () => {
-  it('lets what is parked wait in a new round, due now, one at a time at first, and forgets its failures', async () => {
+  it('starts again what was started, in a new round that is due now, one at a time at first, and forgets its failures', async () => {
     const t = await setupStates();
-    const retrying = await t.open({ started: true, attempts: [{ status: 500 }] });
+    const retrying = await t.open({ started: true, nextAttemptAt: t.failedHours(-20), attempts: [{ status: 500 }] });
     await t.rows('update webhook set failing_since = $1', [t.failedHours(80)]);
     await t.pause(t.id);
-    const born = await t.open({ state: 'parked' });
+    const born = await t.open();
+    const before = await t.rows('select ctid, xmin, * from delivery order by event_id');
 
     expect(await t.resume(t.id)).toEqual({ deliveries: 2 });
 
-    expect(await t.stateOf(retrying)).toEqual({ ...waiting, round: 3 });
-    expect(await t.stateOf(born)).toEqual({ ...waiting, round: 2 });
+    expect(await t.rows('select ctid, xmin, * from delivery order by event_id')).toEqual(before);
+    expect(await t.rows(admitAttemptSql, [t.organizationId, t.id, retrying, 1, false, false])).toEqual([]);
+    expect(await t.restart()).toMatchObject([{ webhookId: t.id, deliveries: 1 }]);
+    expect(await t.stateOf(retrying)).toEqual({ ...waiting, round: 2 });
+    expect(await t.stateOf(born)).toEqual({ ...waiting, round: 1 });
     expect(await t.show(t.id)).toMatchObject({ state: 'active', parkedReason: null, failingSince: null, ramp: 1 });
-    expect(await t.rows(claimDeliveriesSql, [10, 10, 15])).toHaveLength(1);
+    expect(await t.rows(claimDeliveriesSql, claimed)).toMatchObject([{ eventId: retrying, round: 2 }]);
     expect((await t.lines()).at(-1)).toMatchObject({
       ...{ action: 'webhook.resume', detail: { webhookId: t.id, deliveries: 2 } },
     });
+    expect(await t.restart()).toEqual([]);
+  });
+
+  it('keeps a bounded number of deliveries ahead of the relay, the oldest first, until all were started again', async () => {
+    const t = await setupStates();
+    const events: string[] = [];
+    for (let hour = 10; hour > 3; hour -= 1)
+      events.push(await t.open({ started: true, createdAt: t.failedHours(hour), nextAttemptAt: t.failedHours(hour) }));
+    await t.pause(t.id);
+    for (let event = 0; event < 5; event += 1) await t.open();
+    await t.resume(t.id);
+
+    expect(await t.restart(3)).toMatchObject([{ deliveries: 3 }]);
+    expect(await t.restart(3)).toEqual([]);
+    const restarted = await t.rows<{ event_id: string }>(
+      'select event_id from delivery where round = 2 order by created_at',
+    );
+    expect(restarted.map(({ event_id }) => event_id)).toEqual(events.slice(0, 3));
+    await t.rows(`update webhook set ramp = null`);
+    const first = await t.rows<{ eventId: string }>(claimDeliveriesSql, claimed);
+    expect(
+      first
+        .map(({ eventId }) => eventId)
+        .slice(0, 3)
+        .sort(),
+    ).toEqual(events.slice(0, 3).sort());
+    await t.rows('update delivery set started = true, leased_until = null where claimed');
+    expect(await t.restart(3)).toMatchObject([{ deliveries: 3 }]);
+    expect(await t.restart(100)).toMatchObject([{ deliveries: 1 }]);
+    expect(await t.restart(100)).toEqual([]);
+
+    expect(await t.rows('select from webhook where follow_until is not null')).toHaveLength(1);
+    await t.rows(`update webhook set follow_until = now() - interval '1 second'`);
+    await t.restart(100);
+    expect(await t.rows('select from webhook where follow_until is not null')).toEqual([]);
   });
 
   it('an active one changes nothing and writes no line; a deleted one is refused', async () => {
@@ -147,7 +193,7 @@ describe('deleting a webhook', () => {
     const t = await setupStates();
     await t.rotate(t.id);
     const open = await t.open({ started: true, attempts: [{ status: 500 }] });
-    const born = await t.open({ state: 'parked' });
+    const born = await t.open();
     const delivered = await t.open({ state: 'delivered', attempts: [{ status: 204 }] });
 
     expect(await t.remove(t.id)).toEqual({ deliveries: 2 });
@@ -214,7 +260,8 @@ describe('the sweep, by the worker’s own login', () => {
     const { errors } = await startMaintenance(t.database.urls.worker);
 
     await vi.waitFor(async () => {
-      for (const eventId of failing) expect(await t.stateOf(eventId)).toEqual({ ...parked, round: 2 });
+      for (const eventId of failing)
+        expect(await t.delivery(t.id, eventId)).toMatchObject({ state: 'parked', round: 1 });
     });
     expect(await t.stateOf(exhausted)).toMatchObject({ state: 'exhausted' });
     expect(await t.show(t.id)).toMatchObject({ state: 'parked', parkedReason: 'failing' });
@@ -230,28 +277,20 @@ describe('the sweep, by the worker’s own login', () => {
     expect(await t.resume(t.id)).toEqual({ deliveries: 2 });
   });
 
-  it('mends what races leave: waiting ones of a parked webhook, parked ones of an active one, open ones of a deleted one', async () => {
+  it('cancels what was stored while its webhook was being deleted, and leaves what is active', async () => {
     const t = await setupStates();
-    const [paused, active, deleted] = await Promise.all(
-      [1, 2, 3].map(() => t.make.webhook({ orgId: t.organizationId })),
-    );
-    if (!paused || !active || !deleted) throw new Error('three webhooks');
-    await t.pause(paused.id);
-    await t.remove(deleted.id);
-    const late = await t.make.delivery({ webhook: paused });
-    const early = await t.make.delivery({ webhook: active, state: 'parked' });
-    const lost = [
-      await t.make.delivery({ webhook: deleted }),
-      await t.make.delivery({ webhook: deleted, state: 'parked' }),
+    const [active, deleted] = [
+      await t.make.webhook({ orgId: t.organizationId }),
+      await t.make.webhook({ orgId: t.organizationId }),
     ];
+    await t.remove(deleted.id);
+    const late = [await t.make.delivery({ webhook: deleted }), await t.make.delivery({ webhook: deleted })];
     const right = await t.make.delivery({ webhook: active, started: true });
 
     const { errors, counts } = await startMaintenance(t.database.urls.worker);
 
     await vi.waitFor(async () => {
-      expect(await t.stateOf(late)).toEqual({ ...parked, round: 2 });
-      expect(await t.stateOf(early)).toEqual({ ...waiting, round: 2 });
-      for (const eventId of lost) expect(await t.stateOf(eventId)).toMatchObject({ state: 'cancelled', settled: true });
+      for (const eventId of late) expect(await t.stateOf(eventId)).toMatchObject({ state: 'cancelled', settled: true });
     });
     const before = counts.rounds;
     await vi.waitFor(() => expect(counts.rounds).toBeGreaterThan(before + 2));
@@ -263,13 +302,13 @@ describe('the sweep, by the worker’s own login', () => {
     expect(errors).toEqual([]);
   });
 
-  it('moves the rest of more deliveries than one statement may', async () => {
+  it('cancels the rest of more deliveries than one statement may', async () => {
     const t = await setupStates();
+    await t.remove(t.id);
     for (let event = 0; event < 7; event += 1) await t.open();
-    await t.rows(`update webhook set state = 'parked', parked_reason = 'paused'`);
     const moved: unknown[] = [];
     for (;;) {
-      const [row] = await t.rows<{ deliveries: number }>(mendDeliveriesSql, [3, null]);
+      const [row] = await t.rows<{ deliveries: number }>(cancelDeliveriesSql, [3, null]);
       if (row === undefined) break;
       moved.push(row.deliveries);
     }

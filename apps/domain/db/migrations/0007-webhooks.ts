@@ -31,6 +31,12 @@ export class Webhooks extends Migration {
         has_failed_twice boolean not null default false,
         -- Since when its receiver has taken seconds to answer; null while it is quick. A worker writes it when that changes.
         slow_since timestamptz,
+        -- How often it was resumed, and one. A started delivery of an earlier epoch is to be started again: its workflow
+        -- was refused while the webhook was parked. So parking and resuming change this row alone.
+        epoch integer not null default 1 constraint webhook_epoch_positive check (epoch > 0),
+        -- Since it was resumed or deleted, its open deliveries are to follow: at least until then, for those that were
+        -- stored at the same moment, and until none is left. Null: all have.
+        follow_until timestamptz,
         -- While it comes back from parking: how many deliveries may be under way; null when all ten places are open again.
         ramp smallint constraint webhook_ramp_positive check (ramp between 1 and 9),
         next_sequence bigint not null default 1,
@@ -42,6 +48,7 @@ export class Webhooks extends Migration {
         constraint webhook_parked_has_reason check ((state = 'parked') = (parked_reason is not null))
       );
       create unique index webhook_slot_unique on webhook (organization_id, slot) where slot is not null;
+      create index webhook_followed on webhook (organization_id, id) where follow_until is not null;
       create index webhook_failing on webhook (failing_since) where failing_since is not null and state = 'active';
 
       create table webhook_secret (
@@ -74,7 +81,7 @@ export class Webhooks extends Migration {
         organization_id uuid not null,
         webhook_id uuid not null,
         event_id uuid not null,
-        state text not null constraint delivery_state_known check (state in ('waiting', 'delivered', 'exhausted', 'cancelled', 'parked')),
+        state text not null constraint delivery_state_known check (state in ('waiting', 'delivered', 'exhausted', 'cancelled')),
         -- Which round is current: redelivery, resume and repair each begin a new one, and an attempt of an older one is not admitted.
         round integer not null default 1 constraint delivery_round_positive check (round > 0),
         attempts integer not null default 0 constraint delivery_attempts_not_negative check (attempts >= 0),
@@ -85,6 +92,8 @@ export class Webhooks extends Migration {
         leased_until timestamptz,
         -- Whether the workflow of this round has been started.
         started boolean not null default false,
+        -- The webhook's epoch when a relay claimed this round.
+        epoch integer not null default 1,
         -- Whether it takes one of the webhook's places without an attempt under way: claimed, and not yet admitted.
         claimed boolean not null default false,
         created_at timestamptz not null,
@@ -97,9 +106,8 @@ export class Webhooks extends Migration {
         constraint delivery_claimed_is_waiting check (not claimed or state = 'waiting')
       );
       create index delivery_unstarted on delivery (organization_id, webhook_id, created_at, event_id) where state = 'waiting' and not started;
-      create index delivery_waiting on delivery (next_attempt_at) where state = 'waiting';
       create index delivery_claimed on delivery (organization_id, webhook_id) where claimed;
-      create index delivery_open on delivery (organization_id, webhook_id, state, event_id) where state in ('waiting', 'parked');
+      create index delivery_open on delivery (organization_id, webhook_id, event_id) where state = 'waiting';
       create index delivery_by_event on delivery (organization_id, event_id);
       create unique index delivery_sequence_unique on delivery (organization_id, webhook_id, sequence) where sequence is not null;
 
@@ -167,15 +175,14 @@ export class Webhooks extends Migration {
           event_id, event_type, to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), org, data);
       begin
         with subscribed as (
-          select w.id, w.state from webhook w
+          select w.id from webhook w
           where w.organization_id = org and w.state <> 'deleted' and event_type = any (w.event_types)
         ), made as (
           insert into event (organization_id, id, type, created_at, body, obligations)
           select org, event_id, event_type, moment, body, count(*) from subscribed
         )
         insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at)
-        select org, s.id, event_id, case s.state when 'parked' then 'parked' else 'waiting' end, case s.state when 'active' then moment end, exactly
-        from subscribed s;
+        select org, s.id, event_id, 'waiting', moment, exactly from subscribed s;
       end $$;
 
       create function client_grant_event() returns trigger language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$

@@ -7,7 +7,7 @@ import { Migration } from '@mikro-orm/migrations';
 export class RetriesFirst extends Migration {
   override up(): void {
     this.addSql(/* sql */ `
-      create index delivery_retry on delivery (organization_id, webhook_id, next_attempt_at) where state = 'waiting' and started and not claimed;
+      create index delivery_retry on delivery (organization_id, webhook_id, epoch, next_attempt_at) where state = 'waiting' and started;
     `);
   }
 }

@@ -42,13 +42,13 @@ export interface AdmittedRow {
  */
 export const admitAttemptSql = /* sql */ `
   with target as (
-    select d.organization_id, d.webhook_id, d.event_id, d.attempts, d.sequence, d.next_attempt_at, w.url, ${concurrencySlotsSql} as slots,
+    select d.organization_id, d.webhook_id, d.event_id, d.epoch, d.attempts, d.sequence, d.next_attempt_at, w.url, ${concurrencySlotsSql} as slots,
       ${organizationSlotsSql} as organization_slots, ${isSlowSql} as is_slow, ${hostSql} as host, e.type, e.body,
       $6 and exists (
         select from delivery_attempt a
         where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.round = $4) as is_begun
     from delivery d
-    join webhook w on w.organization_id = d.organization_id and w.id = d.webhook_id and w.state = 'active'
+    join webhook w on w.organization_id = d.organization_id and w.id = d.webhook_id and w.state = 'active' and w.epoch = d.epoch
     left join event e on e.organization_id = d.organization_id and e.id = d.event_id
     where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.round = $4 and d.state = 'waiting'
     for no key update of d
@@ -95,7 +95,8 @@ export const admitAttemptSql = /* sql */ `
         from concurrency_slot c where c.organization_id = $1 and (c.webhook_id = $2 or c.is_slow = t.is_slow or c.host = t.host)),
       'ahead', (select count(*) from (
         select from delivery r where r.organization_id = $1 and r.webhook_id = $2 and r.state = 'waiting' and r.started and not r.claimed
-          and r.next_attempt_at < t.next_attempt_at limit 100) before)) end as queue,
+          and r.epoch = t.epoch and r.next_attempt_at < t.next_attempt_at
+          order by r.next_attempt_at limit 100) before)) end as queue,
     (select json_agg(json_build_object('id', s.id, 'sealed', encode(s.sealed, 'base64')) order by s.valid_until desc nulls first, s.created_at desc) from secret s) as secrets
   from target t left join admitted a on true`;
 
@@ -118,7 +119,7 @@ const failureColumns = /* sql */ `
       next_failure_by = case when $12 = 'delivered' then w.next_failure_by else ${lateMargin} + greatest(clock_timestamp(), coalesce(least(
         case when $12 = 'waiting' then clock_timestamp() + make_interval(secs => $13::double precision / 1000) end,
         (select r.next_attempt_at from delivery r
-          where r.organization_id = $1 and r.webhook_id = $2 and r.event_id <> $3 and r.state = 'waiting' and r.started and not r.claimed
+          where r.organization_id = $1 and r.webhook_id = $2 and r.event_id <> $3 and r.state = 'waiting' and r.started and r.epoch = w.epoch
           order by r.next_attempt_at limit 1),
         (select clock_timestamp() from delivery u
           where u.organization_id = $1 and u.webhook_id = $2 and u.event_id <> $3 and u.state = 'waiting' and not u.started limit 1)
@@ -180,7 +181,7 @@ export const recordOutcomeSql = /* sql */ `
       next_attempt_at = case when $12 = 'waiting' then clock_timestamp() + make_interval(secs => $13::double precision / 1000) end,
       settled_at = case when $12 <> 'waiting' then clock_timestamp() end, claimed = false
     from ended a
-    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and case $12 when 'delivered' then d.state in ('waiting', 'parked', 'exhausted') else d.state = 'waiting' and d.round = a.round end
+    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and case $12 when 'delivered' then d.state in ('waiting', 'exhausted') else d.state = 'waiting' and d.round = a.round end
   ), webhook_now as (
     update webhook w set
       failing_since = case when $12 = 'delivered' then null when $14 then coalesce(w.failing_since, clock_timestamp()) else w.failing_since end,
@@ -233,7 +234,7 @@ export interface LostRow {
   /** For how long the attempt has been under way that was too young to be closed; null when there is none. */
   underWayMs: number | null;
   open: boolean;
-  /** 0 when it is due; null when it is settled or parked. */
+  /** 0 when it is due; null when it is settled. */
   dueInMs: number | null;
   /** Of the attempt that it closed, with when it began (Unix, ms); null when it closed none. */
   number: number | null;

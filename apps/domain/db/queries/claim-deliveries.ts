@@ -1,7 +1,7 @@
 import { concurrencySlotsSql, hostSlots, hostSql, isSlowSql, organizationSlotsSql } from './concurrency-slots.ts';
 
 /**
- * Lists the webhooks that have deliveries no relay has claimed: `{webhookIds}`. A relay asks this many times a second
+ * Lists the active webhooks that have deliveries no relay has claimed: `{webhookIds}`. A relay asks this many times a second
  * to find work, so it reads one index entry per webhook and nothing else; 30 µs when there are none.
  *
  * It steps from webhook to webhook along the index of unstarted deliveries, as PostgreSQL before 18 does not skip
@@ -19,7 +19,8 @@ export const listUnclaimedSql = /* sql */ `
       order by d.organization_id, d.webhook_id limit 1
     ) n
   )
-  select coalesce(array_agg(u.webhook_id::text), '{}') as "webhookIds" from unclaimed u`;
+  select coalesce(array_agg(u.webhook_id::text), '{}') as "webhookIds"
+  from unclaimed u join webhook w on w.organization_id = u.organization_id and w.id = u.webhook_id and w.state = 'active'`;
 
 /**
  * Claims deliveries whose workflow is to be started, as many as there are concurrency slots for, and numbers those
@@ -69,10 +70,11 @@ export const claimDeliveriesSql = /* sql */ `
     cross join lateral (
       select (select count(*) from concurrency_slot s where s.organization_id = w.organization_id and s.webhook_id = w.id) as held,
         (select count(*) from delivery c where c.organization_id = w.organization_id and c.webhook_id = w.id and c.claimed
-          and (c.leased_until is null or c.leased_until >= clock_timestamp())) as claimed,
+          and c.epoch = w.epoch and (c.leased_until is null or c.leased_until >= clock_timestamp())) as claimed,
         (select count(*) from (
           select from delivery r where r.organization_id = w.organization_id and r.webhook_id = w.id and r.state = 'waiting' and r.started and not r.claimed
-            and r.next_attempt_at <= clock_timestamp() limit 10) retry) as retries
+            and r.epoch = w.epoch and r.next_attempt_at <= clock_timestamp()
+          order by r.next_attempt_at limit 10) retry) as retries
     ) t
   ), organization_room as (
     select u.organization_id, u.slow, max(u.organization_slots) - sum(u.taken) - least(sum(u.retries), max(u.organization_slots) / 2) as free
@@ -129,7 +131,8 @@ export const claimDeliveriesSql = /* sql */ `
     where w.organization_id = n.organization_id and w.id = n.webhook_id
   )
   update delivery d
-  set claimed = true, leased_until = clock_timestamp() + make_interval(secs => $3::double precision),
+  set epoch = (select w.epoch from webhook w where w.organization_id = n.organization_id and w.id = n.webhook_id),
+    claimed = true, leased_until = clock_timestamp() + make_interval(secs => $3::double precision),
     sequence = coalesce(d.sequence, (select h.next_sequence from hook h where h.organization_id = n.organization_id and h.id = n.webhook_id) + n.place_in_line - 1)
   from numbered n
   where d.organization_id = n.organization_id and d.webhook_id = n.webhook_id and d.event_id = n.event_id
@@ -155,16 +158,38 @@ export const releaseClaimsSql = /* sql */ `
     and d.claimed and not d.started and d.leased_until is not null`;
 
 /**
- * Waiting deliveries that should have been attempted more than `$1` seconds ago, of active webhooks, oldest first, at most `$2`, after the one that `$3` (its `dueAt`), `$4` (event)
- * and `$5` (webhook) name. The reconciler asks Temporal whether their workflows run; `dueAt` is text, as a Date would lose its microseconds, and `dueAtMs` the same as Unix time.
+ * Waiting deliveries that should have been attempted more than `$1` seconds ago, of active webhooks, at most `$2`,
+ * after the one that `$3` (organization), `$4` (webhook), `$5` (its `dueAt`) and `$6` (event) name: webhook by webhook,
+ * oldest first in each. The reconciler asks Temporal whether their workflows run; `dueAt` is text, as a Date would lose
+ * its microseconds, and `dueAtMs` the same as Unix time.
+ *
+ * It steps from webhook to webhook, so that the deliveries of a parked webhook, all of which are late, cost one step.
  */
 export const listOverdueSql = /* sql */ `
+  with recursive hook as (
+    (select d.organization_id, d.webhook_id from delivery d
+      where d.state = 'waiting' and d.started and (d.organization_id, d.webhook_id) >= ($3::uuid, $4::uuid)
+      order by d.organization_id, d.webhook_id limit 1)
+    union all
+    select n.organization_id, n.webhook_id from hook h cross join lateral (
+      select d.organization_id, d.webhook_id from delivery d
+      where d.state = 'waiting' and d.started and (d.organization_id, d.webhook_id) > (h.organization_id, h.webhook_id)
+      order by d.organization_id, d.webhook_id limit 1
+    ) n
+  )
   select d.organization_id as "organizationId", d.webhook_id as "webhookId", d.event_id as "eventId", d.round, d.next_attempt_at::text as "dueAt",
     (extract(epoch from d.next_attempt_at) * 1000)::double precision as "dueAtMs"
-  from delivery d join webhook w on w.organization_id = d.organization_id and w.id = d.webhook_id
-  where d.state = 'waiting' and d.started and d.next_attempt_at < clock_timestamp() - make_interval(secs => $1) and w.state = 'active'
-    and (d.next_attempt_at, d.event_id, d.webhook_id) > ($3::timestamptz, $4::uuid, $5::uuid)
-  order by d.next_attempt_at, d.event_id, d.webhook_id
+  from hook h
+  join webhook w on w.organization_id = h.organization_id and w.id = h.webhook_id and w.state = 'active'
+  cross join lateral (
+    select d.organization_id, d.webhook_id, d.event_id, d.round, d.next_attempt_at from delivery d
+    where d.organization_id = w.organization_id and d.webhook_id = w.id and d.state = 'waiting' and d.started and d.epoch = w.epoch
+      and d.next_attempt_at < clock_timestamp() - make_interval(secs => $1)
+      and (d.organization_id, d.webhook_id, d.next_attempt_at, d.event_id) > ($3::uuid, $4::uuid, $5::timestamptz, $6::uuid)
+    order by d.next_attempt_at, d.event_id
+    limit $2
+  ) d
+  order by d.organization_id, d.webhook_id, d.next_attempt_at, d.event_id
   limit $2`;
 
 /** Begins a new round of a waiting delivery, due now. `$1`…`$3` the delivery, `$4` the round it replaces; no row when that is not current any more. */

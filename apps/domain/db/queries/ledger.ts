@@ -69,36 +69,35 @@ export const readLedgerSql = /* sql */ `
     select count(*) filter (where d.state = 'delivered') as delivered, count(*) filter (where d.state = 'exhausted') as exhausted,
       count(*) filter (where d.state = 'cancelled') as cancelled, count(*) filter (where ${isProven}) as proven
     from delivery d where not d.rolled_up and d.state in ${settledStates}
-  ), waiting as (
-    select count(*) as count from delivery d where d.state = 'waiting' and d.next_attempt_at is not null
-  ), parked as (
-    select count(*) as count from delivery d where d.state = 'parked'
-  ), late as (
-    select d.organization_id, d.webhook_id, count(*) as count from delivery d
-    where d.state = 'waiting' and d.next_attempt_at < clock_timestamp() - interval '1 minute'
+  ), open as (
+    select d.organization_id, d.webhook_id, count(*) as count,
+      count(*) filter (where d.next_attempt_at < clock_timestamp() - interval '1 minute') as late
+    from delivery d where d.state = 'waiting' and d.next_attempt_at is not null
     group by d.organization_id, d.webhook_id
-  ), overdue as (
-    select coalesce(sum(l.count), 0) as count, coalesce(sum(l.count) filter (where not ${isHeldUp}), 0) as stuck
-    from late l join webhook w on w.organization_id = l.organization_id and w.id = l.webhook_id
-    where w.state = 'active'
+  ), waiting as (
+    select coalesce(sum(o.count) filter (where w.state <> 'parked'), 0) as count,
+      coalesce(sum(o.count) filter (where w.state = 'parked'), 0) as parked,
+      coalesce(sum(o.late) filter (where w.state = 'active'), 0) as overdue,
+      coalesce(sum(o.late) filter (where w.state = 'active' and o.late > 0 and not ${isHeldUp}), 0) as stuck
+    from open o join webhook w on w.organization_id = o.organization_id and w.id = o.webhook_id
   ), compared as (
-    select r.obligations + m.obligations - (r.delivered + r.exhausted + r.cancelled + s.proven) - w.count - p.count as difference,
+    select r.obligations + m.obligations - (r.delivered + r.exhausted + r.cancelled + s.proven) - w.count - w.parked as difference,
       m.missing + s.delivered + s.exhausted + s.cancelled - s.proven as missing
-    from rolled r, made m, settled s, waiting w, parked p
+    from rolled r, made m, settled s, waiting w
   )
   select json_build_object(
     'obligations', r.obligations + m.obligations,
     'delivered', r.delivered + s.delivered,
     'waiting', w.count,
-    'parked', p.count,
+    'parked', w.parked,
     'exhausted', r.exhausted + s.exhausted,
     'cancelled', r.cancelled + s.cancelled,
     'difference', c.difference,
     'missing', greatest(c.missing, c.difference),
     'surplus', greatest(c.missing, c.difference) - c.difference,
-    'overdue', o.count,
-    'stuck', o.stuck) as ledger
-  from rolled r, made m, settled s, waiting w, parked p, overdue o, compared c`;
+    'overdue', w.overdue,
+    'stuck', w.stuck) as ledger
+  from rolled r, made m, settled s, waiting w, compared c`;
 
 /**
  * Rolls up what has been settled, or made, for more than `$1` seconds, at most `$2` rows of each: deliveries with their proof, and events that have as many deliveries as
@@ -155,7 +154,7 @@ export const listLedgerFaultsSql = (everything: boolean) => /* sql */ `
         ? 'select e.organization_id, e.id from event e'
         : `select e.organization_id, e.id from event e where not e.rolled_up
     union select d.organization_id, d.event_id from delivery d where not d.rolled_up and d.state in ${settledStates}
-    union select d.organization_id, d.event_id from delivery d where d.state in ('waiting', 'parked')`
+    union select d.organization_id, d.event_id from delivery d where d.state = 'waiting'`
     }
   ), fault as (
     select 'obligations_differ' as kind, e.organization_id, null::uuid as webhook_id, e.id as event_id, null as state, e.obligations as counted, n.found, e.created_at

@@ -76,7 +76,7 @@ const overviewSql = /* sql */ `
       cross join lateral (
         select from delivery d where d.organization_id = w.organization_id and d.webhook_id = w.id and d.state = 'waiting' limit ${waitingCountedTo}
       ) d
-      where w.organization_id = $1 and w.state <> 'deleted'
+      where w.organization_id = $1 and w.state = 'active'
       limit ${waitingCountedTo}
     ) counted) as "waitingDeliveries",
     (select count(*)::int from membership m where m.organization_id = $1 and m.status = 'active') as "activeMembers",

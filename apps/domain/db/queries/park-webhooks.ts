@@ -1,7 +1,7 @@
 /**
  * Suspends active webhooks that have failed for `$1` seconds without accepting anything, of which at least two events
  * failed, and that were tried within the last `$2` seconds, each with its activity line. At most 100 a statement.
- * Returns a row per webhook: `{organizationId, webhookId}`. Their deliveries follow by `mendDeliveriesSql`.
+ * Returns a row per webhook: `{organizationId, webhookId}`. Their deliveries are parked with them.
  *
  * `failing_seconds` counts what `recordOutcomeSql` explains, and it is never more than the time since `failing_since`,
  * which has the index. A webhook that was not tried lately has nothing open, or the service cannot try it.
@@ -27,67 +27,124 @@ export const suspendFailingWebhooksSql = /* sql */ `
   select p.organization_id as "organizationId", p.id as "webhookId" from suspended p`;
 
 /**
- * Moves open deliveries to where their webhook's state wants them, at most `$1` of each webhook and state: waiting ones of a parked webhook are parked, parked ones of an
- * active webhook wait in a new round, due now, and open ones of a deleted webhook are cancelled, with an activity line per webhook (`delivery.cancel`, by `$2`, null for
- * nobody). Returns a row per webhook: `{organizationId, webhookId, state, deliveries}`.
+ * Starts deliveries of resumed webhooks again, at most `$1` of each webhook: those that were started before it was
+ * parked, in a new round that is due now. Returns a row per webhook: `{organizationId, webhookId, deliveries}`.
  *
- * Rows that someone else holds are passed over, so that it never waits for a delivery: whoever holds one may be about to take the webhook's row.
+ * It keeps `$1` of them ahead of the relay and no more, so a million deliveries are each written when they are about to
+ * be claimed. They go before what happened while the webhook was parked, which was never started.
  */
-const mendSql = (place: string, address = 'null') => /* sql */ `
-  with recursive ${place}, wrong as (
-    select w.organization_id, w.id as webhook_id, p.state,
-      case w.state when 'active' then 'waiting' when 'parked' then 'parked' else 'cancelled' end as becomes
-    from place p
-    join webhook w on w.organization_id = p.organization_id and w.id = p.webhook_id
-    where w.state = 'deleted' or (w.state = 'parked') = (p.state = 'waiting')
+export const restartDeliveriesSql = /* sql */ `
+  with hook as (
+    select w.organization_id, w.id, w.epoch from webhook w where w.follow_until is not null and w.state = 'active'
   ), picked as (
-    select d.organization_id, d.webhook_id, d.event_id, w.becomes
-    from wrong w
+    select d.organization_id, d.webhook_id, d.event_id
+    from hook h
+    cross join lateral (
+      select count(*) filter (where u.round > 1) as count from (
+        select u.round from delivery u
+        where u.organization_id = h.organization_id and u.webhook_id = h.id and u.state = 'waiting' and not u.started
+        order by u.created_at, u.event_id limit $1) u
+    ) ahead
     cross join lateral (
       select d.organization_id, d.webhook_id, d.event_id from delivery d
-      where d.organization_id = w.organization_id and d.webhook_id = w.webhook_id and d.state = w.state and d.state in ('waiting', 'parked')
+      where d.organization_id = h.organization_id and d.webhook_id = h.id and d.state = 'waiting' and d.started and d.epoch < h.epoch
+      order by d.epoch, d.next_attempt_at
+      limit greatest(0, $1 - ahead.count)
+      for no key update skip locked
+    ) d
+  ), restarted as (
+    update delivery d set round = d.round + 1, started = false, claimed = false, leased_until = null, next_attempt_at = clock_timestamp()
+    from picked p
+    where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id and d.event_id = p.event_id
+    returning d.organization_id, d.webhook_id
+  ), followed as (
+    update webhook w set follow_until = null
+    from hook h
+    where w.organization_id = h.organization_id and w.id = h.id and w.follow_until < clock_timestamp() and w.epoch = h.epoch
+      and not exists (
+        select from delivery d
+        where d.organization_id = h.organization_id and d.webhook_id = h.id and d.state = 'waiting' and d.started and d.epoch < h.epoch)
+  )
+  select r.organization_id as "organizationId", r.webhook_id as "webhookId", count(*)::integer as deliveries
+  from restarted r group by r.organization_id, r.webhook_id order by r.webhook_id`;
+
+/**
+ * Cancels open deliveries of deleted webhooks, at most `$1` of each, with an activity line per webhook
+ * (`delivery.cancel`, by `$2`, null for no person). Returns a row per webhook: `{organizationId, webhookId, deliveries}`.
+ *
+ * Rows that another process holds are passed over, so that it never waits for a delivery: its holder may be about to
+ * take the webhook's row. An event is stored without a lock on its webhooks, so one may be stored for a webhook that is
+ * being deleted; hence `follow_until`.
+ */
+const cancelSql = (which: string, address = 'null') => /* sql */ `
+  with hook as (
+    select w.organization_id, w.id from webhook w where ${which} and w.state = 'deleted'
+  ), picked as (
+    select d.organization_id, d.webhook_id, d.event_id
+    from hook h
+    cross join lateral (
+      select d.organization_id, d.webhook_id, d.event_id from delivery d
+      where d.organization_id = h.organization_id and d.webhook_id = h.id and d.state = 'waiting'
       order by d.event_id
       limit $1
       for no key update skip locked
     ) d
-  ), mended as (
-    update delivery d set state = p.becomes, round = d.round + 1, started = false, claimed = false, leased_until = null,
-      next_attempt_at = case p.becomes when 'waiting' then clock_timestamp() end,
-      settled_at = case p.becomes when 'cancelled' then clock_timestamp() end
+  ), cancelled as (
+    update delivery d set state = 'cancelled', round = d.round + 1, started = false, claimed = false, leased_until = null,
+      next_attempt_at = null, settled_at = clock_timestamp()
     from picked p
     where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id and d.event_id = p.event_id
-    returning d.organization_id, d.webhook_id, d.state
+    returning d.organization_id, d.webhook_id
   ), moved as (
-    select m.organization_id, m.webhook_id, m.state, count(*)::integer as deliveries from mended m group by m.organization_id, m.webhook_id, m.state
+    select c.organization_id, c.webhook_id, count(*)::integer as deliveries from cancelled c group by c.organization_id, c.webhook_id
   ), line as (
     insert into activity (organization_id, person_id, address, action, detail)
     select m.organization_id, $2::text, ${address}::inet, 'delivery.cancel', jsonb_build_object('webhookId', m.webhook_id, 'deliveries', m.deliveries)
-    from moved m where m.state = 'cancelled'
+    from moved m
+  ), followed as (
+    update webhook w set follow_until = null
+    from hook h
+    where w.organization_id = h.organization_id and w.id = h.id and w.follow_until < clock_timestamp()
+      and not exists (select from delivery d where d.organization_id = h.organization_id and d.webhook_id = h.id and d.state = 'waiting')
   )
-  select m.organization_id as "organizationId", m.webhook_id as "webhookId", m.state, m.deliveries from moved m order by m.webhook_id, m.state`;
+  select m.organization_id as "organizationId", m.webhook_id as "webhookId", m.deliveries from moved m order by m.webhook_id`;
+
+/** The same for every webhook that was deleted and has deliveries left, or may get one. */
+export const cancelDeliveriesSql = cancelSql('w.follow_until is not null');
+
+/** The same for one webhook that was just deleted: `$3` its organization, `$4` its id, `$5` the caller's address. */
+export const cancelWebhookDeliveriesSql = cancelSql('w.organization_id = $3 and w.id = $4', '$5');
+
+/** For how long deliveries follow a webhook that was resumed or deleted: longer than any writer's transaction lasts. */
+const followFor = /* sql */ `interval '1 hour'`;
+
+/** How many open deliveries the webhook of a change has, up to 10,000. */
+const openDeliveries = /* sql */ `(
+  select count(*)::integer from (
+    select from delivery d where d.organization_id = $1 and d.webhook_id = $2 and d.state = 'waiting' limit 10000) o) as deliveries`;
 
 /**
- * The same for every webhook. It mends what races leave: an event is stored without a lock on its webhooks, so one may be born waiting while its webhook is being
- * parked. PostgreSQL before 18 does not skip within an index by itself, hence the recursion: one step per webhook and state that has open deliveries, however many.
+ * The three changes of a webhook's state, each of its row alone: `$1` organization, `$2` webhook. A delivery that waits
+ * for a parked webhook is parked because of this row. Each returns `{deliveries}`, how many are open, up to 10,000.
  */
-export const mendDeliveriesSql = mendSql(/* sql */ `place as (
-    (select d.organization_id, d.webhook_id, d.state from delivery d
-      where d.state in ('waiting', 'parked') order by d.organization_id, d.webhook_id, d.state limit 1)
-    union all
-    select n.organization_id, n.webhook_id, n.state from place p cross join lateral (
-      select d.organization_id, d.webhook_id, d.state from delivery d
-      where d.state in ('waiting', 'parked') and (d.organization_id, d.webhook_id, d.state) > (p.organization_id, p.webhook_id, p.state)
-      order by d.organization_id, d.webhook_id, d.state limit 1
-    ) n
-  )`);
+export const pauseWebhookSql = /* sql */ `
+  update webhook w set state = 'parked', parked_reason = 'paused', ramp = null
+  where w.organization_id = $1 and w.id = $2
+  returning ${openDeliveries}`;
 
-/** The same for one webhook whose state has just changed: `$3` its organization, `$4` its id, `$5` the address that it was asked from. */
-export const mendWebhookSql = mendSql(
-  /* sql */ `place as (
-    select $3::uuid as organization_id, $4::uuid as webhook_id, s.state from unnest(array['waiting', 'parked']) as s (state)
-  )`,
-  '$5',
-);
+/** See `pauseWebhookSql`. The new epoch makes every started delivery one that is to be started again. */
+export const resumeWebhookSql = /* sql */ `
+  update webhook w set state = 'active', parked_reason = null, failing_since = null, ramp = 1, epoch = w.epoch + 1,
+    follow_until = clock_timestamp() + ${followFor}
+  where w.organization_id = $1 and w.id = $2
+  returning ${openDeliveries}`;
+
+/** See `pauseWebhookSql`. */
+export const deleteWebhookSql = /* sql */ `
+  update webhook w set state = 'deleted', parked_reason = null, failing_since = null, ramp = null, slot = null,
+    follow_until = clock_timestamp() + ${followFor}
+  where w.organization_id = $1 and w.id = $2
+  returning ${openDeliveries}`;
 
 /** Erases rotated secrets whose overlap is over; they sign nothing any more. */
 export const eraseExpiredSecretsSql = /* sql */ `delete from webhook_secret where valid_until <= clock_timestamp()`;

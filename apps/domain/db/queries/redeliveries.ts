@@ -1,13 +1,20 @@
 /**
+ * Whether a delivery keeps its round when it is sent again: it waits, and no workflow was started for it, or one of the
+ * webhook's current epoch. `$1`, `$2` as everywhere in this file.
+ */
+const keepsRound = /* sql */ `(d.state = 'waiting' and (not d.started
+  or d.epoch = (select w.epoch from webhook w where w.organization_id = $1 and w.id = $2)))`;
+
+/**
  * What sending a delivery again means, by its state: a settled one waits in a new round, due now. One that waits is due now and keeps its round: when its workflow runs
  * (`started`), whoever asked tells that workflow; when it does not, the relay starts it. Columns on the right are those of the row as it is when it is changed.
  */
 const restarted = /* sql */ `
   state = 'waiting', settled_at = null, next_attempt_at = clock_timestamp(),
-  round = case when d.state = 'waiting' then d.round else d.round + 1 end,
-  started = d.state = 'waiting' and d.started,
-  claimed = d.state = 'waiting' and d.claimed,
-  leased_until = case when d.state = 'waiting' then d.leased_until end`;
+  round = case when ${keepsRound} then d.round else d.round + 1 end,
+  started = ${keepsRound} and d.started,
+  claimed = ${keepsRound} and d.claimed,
+  leased_until = case when ${keepsRound} then d.leased_until end`;
 
 /** Nothing to hurry when an attempt is under way. `$1`, `$2` as everywhere in this file. */
 const isAttempting = /* sql */ `exists (

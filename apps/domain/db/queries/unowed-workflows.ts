@@ -16,7 +16,7 @@ export const listUnowedSql = /* sql */ `
   from unnest($1::uuid[], $2::uuid[], $3::integer[]) as r (webhook_id, event_id, round)
   join webhook w on w.id = r.webhook_id
   join delivery d on d.organization_id = w.organization_id and d.webhook_id = w.id and d.event_id = r.event_id
-  where (d.state <> 'waiting' or d.round <> r.round)
+  where (d.state <> 'waiting' or d.round <> r.round or w.state <> 'active' or d.epoch <> w.epoch)
     and not (d.state in ('delivered', 'exhausted') and d.settled_at > clock_timestamp() - interval '60 seconds')
   order by r.webhook_id, r.event_id, r.round`;
 

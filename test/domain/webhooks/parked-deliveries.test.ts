@@ -1,0 +1,88 @@
+/** Suspending and resuming cost one row, and what waits for a suspended webhook costs other webhooks nothing. */
+import { describe, expect, it } from 'vitest';
+import { claimDeliveriesSql, listOverdueSql, listUnclaimedSql } from '#domain/db/queries/claim-deliveries.ts';
+import {
+  pauseWebhookSql,
+  restartDeliveriesSql,
+  resumeWebhookSql,
+  suspendFailingWebhooksSql,
+} from '#domain/db/queries/park-webhooks.ts';
+import { type Plan, planOf, rowsRead } from './plans.ts';
+import { setupWebhooks } from './subscriptions.ts';
+
+const deliveries = 50_000;
+const nil = '00000000-0000-0000-0000-000000000000';
+
+/** A webhook with many open deliveries, half of them started and all of them late, beside one with a single new one. */
+async function setupMany() {
+  const t = await setupWebhooks();
+  const many = await t.make.webhook({ orgId: t.organizationId });
+  await t.rows(
+    `with made as (select new_id() as id, n from generate_series(1, $3::integer) n), e as (
+       insert into event (organization_id, id, type, created_at, body, obligations)
+       select $1::uuid, id, 'seat.given', now() - interval '1 hour', '{}', 1 from made
+     )
+     insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at, started)
+     select $1, $2::uuid, id, 'waiting', now() - interval '1 hour',
+       now() - make_interval(hours => 1 + (n + 1) % 2), n % 2 = 0 from made`,
+    [t.organizationId, many.id, deliveries],
+  );
+  await t.rows('analyze event, delivery, webhook');
+  const other = await t.make.webhook({ orgId: t.organizationId });
+  const explain = (text: string, values: unknown[]) => planOf(t.owner.pool, text, values);
+  const of = [t.organizationId, many.id];
+  return { ...t, many, other, explain, of };
+}
+
+/** How many rows a plan's changes wrote, by table. */
+function rowsWritten(plan: Plan): Record<string, number> {
+  const own = plan['Node Type'] === 'ModifyTable' ? { [plan['Relation Name'] ?? '']: writtenBy(plan) } : {};
+  return (plan.Plans ?? []).reduce((all, part) => ({ ...all, ...rowsWritten(part) }), own);
+}
+
+const writtenBy = ({ Plans = [] }: Plan): number =>
+  Plans.reduce((sum, part) => sum + (part['Parent Relationship'] === 'Outer' ? part['Actual Rows'] : 0), 0);
+
+describe('a webhook with 50,000 open deliveries', () => {
+  it('is paused, suspended and resumed by a statement that writes one row', async () => {
+    const t = await setupMany();
+    expect(rowsWritten(await t.explain(pauseWebhookSql, t.of))).toEqual({ webhook: 1 });
+    expect(await t.show(t.many.id)).toMatchObject({ state: 'parked', deliveries: { waiting: 0, parked: deliveries } });
+    expect(rowsWritten(await t.explain(resumeWebhookSql, t.of))).toEqual({ webhook: 1 });
+    expect(await t.show(t.many.id)).toMatchObject({ state: 'active', deliveries: { waiting: deliveries, parked: 0 } });
+    await t.rows(
+      `update webhook set failing_since = now() - interval '9 days', failing_seconds = 700000, has_failed_twice = true,
+         last_failed_at = now() where id = $1`,
+      [t.many.id],
+    );
+    expect(rowsWritten(await t.explain(suspendFailingWebhooksSql, [100, 100]))).toMatchObject({ webhook: 1 });
+    expect(await t.show(t.many.id)).toMatchObject({ parkedReason: 'failing', deliveries: { parked: deliveries } });
+  });
+
+  it('is stepped over while it is parked: claiming and repairing read a few rows', async () => {
+    const t = await setupMany();
+    await t.pause(t.many.id);
+    expect(await t.rows(listUnclaimedSql)).toEqual([{ webhookIds: [] }]);
+    await t.make.delivery({ webhook: t.other });
+    await t.make.delivery({ webhook: t.other, started: true, nextAttemptAt: new Date(Date.now() - 600_000) });
+
+    const claim = await t.explain(claimDeliveriesSql, [10, 10, 15]);
+    expect(rowsRead(claim)).toBeLessThan(200);
+    const polled = await t.explain(listUnclaimedSql, []);
+    expect(rowsRead(polled)).toBeLessThan(20);
+    const overdue = await t.explain(listOverdueSql, [60, 200, nil, nil, '-infinity', nil]);
+    expect(rowsRead(overdue)).toBeLessThan(50);
+    expect(await t.rows(listOverdueSql, [60, 200, nil, nil, '-infinity', nil])).toHaveLength(1);
+  });
+
+  it('writes after its resume only what is about to be claimed', async () => {
+    const t = await setupMany();
+    await t.pause(t.many.id);
+    await t.resume(t.many.id);
+    const first = await t.explain(restartDeliveriesSql, [100]);
+    expect(rowsWritten(first)).toMatchObject({ delivery: 100 });
+    expect(rowsRead(first)).toBeLessThan(2_000);
+    expect(rowsWritten(await t.explain(restartDeliveriesSql, [100]))).toMatchObject({ delivery: 0 });
+    expect(rowsRead(await t.explain(claimDeliveriesSql, [10, 10, 15]))).toBeLessThan(1_000);
+  });
+});
