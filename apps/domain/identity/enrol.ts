@@ -221,10 +221,16 @@ async function choose(em: EntityManager, { tokenHash }: EnrolmentRow, set: Retur
  */
 async function useUp(
   tx: EntityManager,
-  { organizationId, tokenHash, passwordHash }: EnrolmentRow,
+  { organizationId, personId, tokenHash, passwordHash }: EnrolmentRow,
   now: Date,
 ): Promise<void> {
   await lockOrganization(tx, organizationId);
+  // In the order of an operator who releases the address, and of an import that ends the membership and its link.
+  await sql`select from sign_in where person_id = ${personId} for no key update`.execute(tx.getKysely());
+  await sql`
+    select from membership where organization_id = ${organizationId} and person_id = ${personId} for no key update`.execute(
+    tx.getKysely(),
+  );
   const { rows } = await sql`
     delete from enrolment e
     where e.token_hash = ${tokenHash} and e.password_hash is not distinct from ${passwordHash} and ${linkStands(now)}

@@ -4,6 +4,7 @@ import type pg from 'pg';
 import type { Database } from '#domain/db/connect.ts';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/enrol.ts';
 import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { confirmSignInOf } from '#domain/identity/operator-deeds.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import type { ConsoleConfig } from '../../../apps/console/config.ts';
@@ -148,8 +149,12 @@ async function fillDeliveries(
   );
 }
 
-/** Enrols the person who asks for everything. Returns their session's token. */
-export async function signIn(database: Database, organizationId: string, config: ConsoleConfig): Promise<string> {
+/** Enrols the person who asks for everything, and opens every organization to them. Returns their session's token. */
+export async function signIn(
+  database: Database,
+  [organizationId, ...others]: [string, ...string[]],
+  config: ConsoleConfig,
+): Promise<string> {
   const em = database.orm.em;
   const { factors } = config;
   const { token } = await createEnrolment(em, { organizationId, email, by: 'operator' });
@@ -158,6 +163,6 @@ export async function signIn(database: Database, organizationId: string, config:
   const factor = { kind: 'totp', code: generateSync({ secret }), name: 'Bench' } as const;
   const visitor = { address: '127.0.0.1', userAgent: 'bench' };
   const done = await completeEnrolment(em, { token, factor, visitor }, factors);
-  if (done.token === null) throw new Error('enrolling began no session');
+  for (const each of others) await confirmSignInOf(em, { email, organizationId: each });
   return done.token;
 }

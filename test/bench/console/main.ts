@@ -86,7 +86,7 @@ async function fill(stack: BenchStack) {
       const large = await fillOrganization(owner, database, stack.config, many);
       // As the server does by itself some time after so many rows.
       await owner.query('vacuum analyze');
-      return { small, large, session: await signIn(database, small.id, stack.config) };
+      return { small, large, session: await signIn(database, [small.id, large.id], stack.config) };
     });
   } finally {
     await database.close();

@@ -7,7 +7,7 @@ import {
   startEnrolmentTotp,
 } from '#domain/identity/enrol.ts';
 import { createEnrolment, findEnrolment } from '#domain/identity/enrolment.ts';
-import { confirmSignInOf } from '#domain/identity/operator-deeds.ts';
+import { confirmSignInOf, releaseAddress } from '#domain/identity/operator-deeds.ts';
 import { findSession } from '#domain/identity/sessions.ts';
 import type { Authority } from '#domain/keys/authority.ts';
 import { codeAt, goodPassword, settings, setupPeople, visitor } from './people.ts';
@@ -46,7 +46,11 @@ async function setupLinks() {
     query('update membership set status = $3 where organization_id = $1 and person_id = $2', [orgId, personId, status]);
   const signInOf = async (personId: string) =>
     (await query('select email from sign_in where person_id = $1', [personId])).rows;
-  return { ...t, orgId, elsewhere, admin, query, enrolling, joining, setStatus, signInOf };
+  /** How many statements wait for a lock. */
+  const countWaiting = async () =>
+    (await query(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`))
+      .rowCount;
+  return { ...t, orgId, elsewhere, admin, query, enrolling, joining, setStatus, signInOf, countWaiting };
 }
 
 type Links = Awaited<ReturnType<typeof setupLinks>>;
@@ -177,9 +181,7 @@ describe('a link to enrol', () => {
         () => 'enrolled',
         (error: { reason: string }) => error.reason,
       );
-      await expect
-        .poll(async () => (await t.query(`select from pg_locks where locktype = 'advisory' and not granted`)).rowCount)
-        .toBe(1);
+      await expect.poll(t.countWaiting).toBe(1);
       await client.query('commit');
       expect(await used).toBe('link_over');
     } finally {
@@ -190,6 +192,43 @@ describe('a link to enrol', () => {
 });
 
 describe('a link to join', () => {
+  it('used while an import removes its member waits for it, and has expired (regression: a deadlock)', async () => {
+    const t = await setupLinks();
+    const link = await t.joining();
+    const client = await t.owner.pool.connect();
+    const ofMember = 'where organization_id = $1 and person_id = $2';
+    const member = [t.orgId, link.personId];
+    try {
+      await client.query('begin');
+      await client.query(`update membership set title = 'Counsel' ${ofMember}`, member);
+      const used = link.use().then(
+        () => 'joined',
+        (error: { reason: string }) => error.reason,
+      );
+      await expect.poll(t.countWaiting).toBe(1);
+      await client.query(`update membership set status = 'left' ${ofMember}`, member);
+      await client.query('commit');
+      expect(await used).toBe('link_over');
+    } finally {
+      client.release();
+    }
+  });
+
+  it('used while an operator releases the address waits for it, and has expired', async () => {
+    const t = await setupLinks();
+    const link = await t.joining();
+    const [used] = await Promise.all([
+      link.use().then(
+        () => 'joined',
+        (error: { reason: string; message: string }) => error.reason ?? error.message,
+      ),
+      releaseAddress(t.owner.orm.em, link.email),
+    ]);
+    // Whichever was first; the session that uses the link may have ended by then.
+    expect(used).toMatch(/^(joined|link_over|the session is over)$/);
+    expect((await t.query('select from sign_in_confirmation where person_id = $1', [link.personId])).rows).toEqual([]);
+  });
+
   it.each(changes.filter(([what]) => what !== 'its member has another address now'))(
     'has expired when %s',
     async (_, change) => {
