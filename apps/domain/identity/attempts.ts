@@ -16,18 +16,21 @@ import { hashOf } from './token.ts';
 /**
  * Attempts to sign in, counted in PostgreSQL so that every pod counts the same ones (ASVS 6.3.1).
  *
- * An attempt counts as a failure from the moment it is admitted, before anything is verified: a hundred at once are a hundred, and one whose process
- * died counts too. Success takes the failures of its person from its network away. Above a limit each attempt waits for the one before it, 30 s, then twice as long each
- * time, 15 minutes at most; attempts refused while waiting do not count, so waiting always ends.
+ * An attempt counts as a failure from the moment it is admitted, before anything is verified: a hundred at once are a
+ * hundred, and one whose process died counts too. Success removes the failures of its person from its network. Above a
+ * limit each attempt waits for the one before it, 30 s, then twice as long each time, 15 minutes at most; attempts
+ * refused while waiting do not count, so waiting always ends.
  *
- * Sessions that live are touched by none of this, and the step-up of each counts by itself: failing at the door cannot keep out who is in. A browser that its person has signed
- * in with lately counts by itself too (known-browsers.ts): nobody who fails on purpose elsewhere keeps it out. From all other browsers together, a person with too many failures
- * has one attempt in 15 minutes for as long as somebody goes on failing.
+ * The count of a network applies to strangers only. A session, a browser that its person has signed in with lately
+ * (known-browsers.ts) and the holder of a one-time link prove themselves by a secret that no outsider has: each counts
+ * by itself, from whatever network, and counts for none. So failing on purpose blocks none of them. From all other
+ * browsers together, a person with too many failures has one attempt in 15 minutes for as long as the failing goes on.
  */
 
 /** An attempt that may be made. It stays a failure unless `forgetFailures` follows. */
 export interface Attempt {
   subject: Buffer;
+  /** The address whose network's count applies, for a stranger; null when the subject counts by itself. */
   address: string | null;
 }
 
@@ -59,7 +62,7 @@ interface Counts {
  */
 export async function admitAttempt(em: EntityManager, attempt: Attempt, now: Date): Promise<void> {
   const retryAt = await em.fork().transactional(async (tx) => {
-    await lock(tx, `network.${attempt.address ?? ''}`);
+    if (attempt.address !== null) await lock(tx, `network.${attempt.address}`);
     await lock(tx, `subject.${attempt.subject.toString('hex')}`);
     const until = waitUntil(await count(tx, attempt, now));
     if (until !== null && until > now) return until;

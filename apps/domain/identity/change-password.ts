@@ -23,7 +23,7 @@ export async function changePassword(
 ): Promise<{ token: string }> {
   assertSteppedUp(session, now());
   await assertNewPassword(newPassword, contextOf(session));
-  const attempt = attemptOf(session, visitor);
+  const attempt = attemptOf(session);
   await admitAttempt(em, attempt, now());
   const { personId } = session;
   const oldHash = await findHash(em.fork(), personId);

@@ -93,7 +93,7 @@ export async function completeEnrolment(
   const enrolment = await getOpenEnrolment(em, token, now());
   assertHasPassword(enrolment);
   const { personId, organizationId, passwordHash } = enrolment;
-  const attempt = { subject: enrolmentSubject(enrolment.tokenHash), address: visitor.address };
+  const attempt = { subject: enrolmentSubject(enrolment.tokenHash), address: null };
   await admitAttempt(em, attempt, now());
   const insertFactor = await judge(em, enrolment, factor, settings, now);
   try {

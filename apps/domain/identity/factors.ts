@@ -64,7 +64,7 @@ export async function addTotp(
   assertSteppedUp(session, now());
   const sealed = await findTotpSetup(em.fork(), session.id, now());
   if (sealed === null) throw setupOver();
-  const attempt = attemptOf(session, visitor);
+  const attempt = attemptOf(session);
   await admitAttempt(em, attempt, now());
   const secret = openTotp(sealed, session.id, sealingKeys);
   const step = findTotpStep(secret, code, now());

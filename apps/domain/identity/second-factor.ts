@@ -138,8 +138,7 @@ async function pass(
   }: { session: Session; visitor: Visitor; step: Step; take: (tx: EntityManager) => Promise<boolean> },
   now: () => Date,
 ): Promise<SecondFactorPassed> {
-  const attempt =
-    session.state === 'full' ? attemptOf(session, visitor) : await attemptAtDoor(em, session, visitor, now());
+  const attempt = session.state === 'full' ? attemptOf(session) : await attemptAtDoor(em, session, visitor, now());
   await admitAttempt(em, attempt, now());
   const { personId } = session;
   const passed = await em.fork().transactional(async (tx) => {
@@ -159,16 +158,15 @@ async function pass(
   throw step === 'passkey' ? wrongPasskey() : wrongCode();
 }
 
-/** Inside, the attempts of each session count together, so that nobody outside can use them up. */
-export const attemptOf = (session: Session, { address }: Visitor): Attempt => ({
-  ...{ subject: stepUpSubject(session.id), address },
-});
+/** Inside, the attempts of each session count by themselves, so that nobody outside can use them up. */
+export const attemptOf = (session: Session): Attempt => ({ subject: stepUpSubject(session.id), address: null });
 
-/** At the door a person's attempts count together, but for those of each browser that they have signed in with. */
+/** Before the session is complete a person's attempts count together, but for those of each browser that they have signed in with. */
 async function attemptAtDoor(em: EntityManager, { personId }: Session, visitor: Visitor, at: Date): Promise<Attempt> {
   const browserHash = await findKnownBrowser(em.fork(), personId, visitor.browser ?? null, at);
-  const subject = browserHash === null ? factorSubject(personId) : browserSubject('factor', browserHash);
-  return { subject, address: visitor.address };
+  return browserHash === null
+    ? { subject: factorSubject(personId), address: visitor.address }
+    : { subject: browserSubject('factor', browserHash), address: null };
 }
 
 function refusedToNull(error: unknown): null {

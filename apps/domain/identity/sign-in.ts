@@ -36,8 +36,10 @@ export async function signIn(
   now: () => Date = () => new Date(),
 ): Promise<PasswordPassed> {
   const { folded, browserHash, known } = await lookUp(em, email, visitor.browser ?? null, now());
-  const subject = browserHash === null ? passwordSubject(folded) : browserSubject('password', browserHash);
-  const attempt = { subject, address: visitor.address };
+  const attempt =
+    browserHash === null
+      ? { subject: passwordSubject(folded), address: visitor.address }
+      : { subject: browserSubject('password', browserHash), address: null };
   await admitAttempt(em, attempt, now());
   // Outside any transaction: it takes a core for 25 ms, and no connection.
   const isRight = await isPassword(password, known?.passwordHash ?? null);

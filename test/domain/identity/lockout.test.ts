@@ -1,0 +1,102 @@
+/** What an outsider who fails on purpose cannot block: browsers and sessions that are already in. Source: OWASP, device cookies. */
+import { describe, expect, it } from 'vitest';
+import { changePassword } from '#domain/identity/change-password.ts';
+import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/enrol.ts';
+import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { passTotp } from '#domain/identity/second-factor.ts';
+import { signIn } from '#domain/identity/sign-in.ts';
+import { codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from './people.ts';
+
+type People = Awaited<ReturnType<typeof setupPeople>>;
+
+const outcomeOf = (work: Promise<unknown>) =>
+  work.then(
+    () => 'in',
+    (error: { reason?: string }) => error.reason ?? String(error),
+  );
+
+/** 60 failures from the visitor's network, as they are counted: strangers of that network wait for a quarter of an hour. */
+async function blockNetwork(t: People): Promise<void> {
+  await t.owner.pool.query(
+    `insert into sign_in_attempt (subject, network, at)
+    select sha256(n::text::bytea), $1::inet::cidr, $2 from generate_series(1, 60) as n`,
+    [visitor.address, t.now()],
+  );
+  const stranger = { email: 'next@example.org', password: 'wrong wrong wrong', visitor };
+  expect(await outcomeOf(signIn(t.em, stranger, t.now))).toBe('too_many_attempts');
+}
+
+/** Signs in with both factors. */
+async function signInFully(t: People, person: { email: string; secret: string }, from: typeof visitor) {
+  t.pass(minuteMs);
+  const { token } = await signIn(t.em, { email: person.email, password: goodPassword, visitor: from }, t.now);
+  const code = codeAt(person.secret, t.now());
+  return passTotp(t.em, await t.session(token), { code, visitor: from }, settings, t.now);
+}
+
+describe('failures from one network', () => {
+  it('do not keep a browser out that its person has signed in with', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    const { browser } = await signInFully(t, person, visitor);
+    await blockNetwork(t);
+    const known = { ...visitor, browser };
+    const next = await signInFully(t, person, known);
+    expect(next.browser).toMatch(/^[\w-]{43}$/);
+    expect(await outcomeOf(signInFully(t, person, visitor))).toBe('too_many_attempts'); // as anybody
+  });
+
+  it('do not block the step-up or the change of password of a session that is in', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    await blockNetwork(t);
+    t.pass(minuteMs);
+    const code = codeAt(person.secret, t.now());
+    const { token } = await passTotp(t.em, await t.session(person.token), { code, visitor }, settings, t.now);
+    const passwords = { oldPassword: goodPassword, newPassword: 'copper-lantern-bridge-sparrow' };
+    expect(await outcomeOf(changePassword(t.em, await t.session(token), { ...passwords, visitor }, t.now))).toBe('in');
+  });
+
+  it('do not block the holder of an enrolment link', async () => {
+    const t = await setupPeople();
+    const member = await t.make.member({ status: 'invited' });
+    const email = `${member.userId}@example.org`;
+    const { token } = await createEnrolment(t.em, { organizationId: member.orgId, email, by: 'operator' }, t.now);
+    await blockNetwork(t);
+    await setEnrolmentPassword(t.em, { token, password: goodPassword }, t.now);
+    const { secret } = await startEnrolmentTotp(t.em, token, settings, t.now);
+    const factor = { kind: 'totp', code: codeAt(secret, t.now()) } as const;
+    expect(await outcomeOf(completeEnrolment(t.em, { token, factor, visitor }, settings, t.now))).toBe('in');
+  });
+});
+
+describe('what fails in a known browser or a session', () => {
+  it('is limited to ten by itself, from however many networks, and counts for no network', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    const { browser } = await signInFully(t, person, visitor);
+    const fail = (n: number) =>
+      outcomeOf(
+        signIn(
+          t.em,
+          {
+            ...{ email: person.email, password: 'wrong wrong wrong' },
+            visitor: { ...visitor, address: `198.51.100.${n}`, browser },
+          },
+          t.now,
+        ),
+      );
+    for (let n = 0; n < 10; n += 1) expect(await fail(n)).toBe('wrong_credentials');
+    expect(await fail(10)).toBe('too_many_attempts');
+    const session = await t.session(person.token);
+    for (let n = 0; n < 10; n += 1)
+      expect(await outcomeOf(passTotp(t.em, session, { code: '12345', visitor }, settings, t.now))).toBe('wrong_code');
+    expect(await outcomeOf(passTotp(t.em, session, { code: '12345', visitor }, settings, t.now))).toBe(
+      'too_many_attempts',
+    );
+    const { rows } = await t.owner.pool.query(
+      'select count(*)::int as n from sign_in_attempt where network is not null',
+    );
+    expect(rows).toEqual([{ n: 0 }]);
+  });
+});
