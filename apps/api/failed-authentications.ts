@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { networkOf } from '#domain/identity/network.ts';
 
 /** Addresses remembered at most; when more than that fail within a minute, the oldest are forgotten first. About 10 MB. */
 const maxAddresses = 50_000;
@@ -35,11 +35,3 @@ export function createFailedAuthentications(options: { perMinute: number; now?: 
 }
 
 export type FailedAuthentications = ReturnType<typeof createFailedAuthentications>;
-
-function networkOf(address: string): string {
-  if (isIP(address) !== 6) return address;
-  const [head = '', tail] = address.split('::');
-  const groups = head === '' ? [] : head.split(':');
-  if (tail !== undefined) while (groups.length < 4) groups.push('0');
-  return groups.slice(0, 4).join(':');
-}

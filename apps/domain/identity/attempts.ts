@@ -5,13 +5,13 @@ import {
   failuresPerNetwork,
   failuresPerPerson,
   failuresPerPersonAndNetwork,
-  firstWaitSeconds,
-  longestWaitSeconds,
   networkWindowMinutes,
   personWindowHours,
 } from './limits.ts';
-import { IdentityRefused } from './refused.ts';
+import { networkOf } from './network.ts';
+import { type Admissions, TooManyAttempts } from './refused.ts';
 import { hashOf } from './token.ts';
+import { findAdmission } from './wait.ts';
 
 /**
  * Attempts to sign in, counted in PostgreSQL so that every pod counts the same ones (ASVS 6.3.1).
@@ -46,47 +46,40 @@ export const stepUpSubject = (sessionId: string) => hashOf(`step_up\0${sessionId
 /** A one-time link's second factor. */
 export const enrolmentSubject = (tokenHash: Buffer) => hashOf(`enrolment\0${tokenHash.toString('hex')}`);
 
-interface Counts {
-  subjectCount: number;
-  subjectLast: Date | string | null;
-  pairCount: number;
-  pairLast: Date | string | null;
-  networkCount: number;
-  networkLast: Date | string | null;
-}
-
 /**
  * Admits an attempt, or says from when one is. Attempts of one network, and of one subject, are admitted one after the other.
  *
- * @throws IdentityRefused `too_many_attempts`, with `retryAt`.
+ * @throws TooManyAttempts
  */
 export async function admitAttempt(em: EntityManager, attempt: Attempt, now: Date): Promise<void> {
-  const retryAt = await em.fork().transactional(async (tx) => {
-    if (attempt.address !== null) await lock(tx, `network.${attempt.address}`);
+  const refused = await em.fork().transactional(async (tx) => {
+    if (attempt.address !== null) await lock(tx, `network.${networkOf(attempt.address)}`);
     await lock(tx, `subject.${attempt.subject.toString('hex')}`);
-    const until = waitUntil(await count(tx, attempt, now));
-    if (until !== null && until > now) return until;
+    const admissions = findAdmissions(await listFailures(tx, attempt, now), now);
+    // Once a limit admits an attempt it goes on doing so: all of them do from the last of these moments on.
+    const retryAt = new Date(Math.max(...Object.values(admissions).map((at) => at.getTime())));
+    if (retryAt > now) return new TooManyAttempts(retryAt, now, admissions);
     await sql`
       insert into sign_in_attempt (id, subject, network, at)
-      values (${randomUUIDv7()}, ${attempt.subject}, ${networkOf(attempt)}, ${now.toISOString()}::timestamptz)`.execute(
+      values (${randomUUIDv7()}, ${attempt.subject}, ${networkSql(attempt)}, ${now.toISOString()}::timestamptz)`.execute(
       tx.getKysely(),
     );
     return null;
   });
-  if (retryAt !== null) throw tooManyAttempts(retryAt, now);
+  if (refused !== null) throw refused;
 }
 
 /** After a success: what failed for the same person from the same network no longer counts. Elsewhere an attacker's failures go on counting. */
 export async function forgetFailures(tx: EntityManager, attempt: Attempt): Promise<void> {
   await sql`
     delete from sign_in_attempt a
-    where a.subject = ${attempt.subject} and a.network is not distinct from ${networkOf(attempt)}`.execute(
+    where a.subject = ${attempt.subject} and a.network is not distinct from ${networkSql(attempt)}`.execute(
     tx.getKysely(),
   );
 }
 
 /** The IPv4 address, or the /64 of an IPv6 one. */
-const networkOf = ({ address }: Attempt) =>
+const networkSql = ({ address }: Attempt) =>
   sql`(select case family(a) when 6 then network(set_masklen(a, 64)) else network(a) end from (select ${address}::inet) as given (a))`;
 
 async function lock(tx: EntityManager, name: string): Promise<void> {
@@ -95,48 +88,45 @@ async function lock(tx: EntityManager, name: string): Promise<void> {
   );
 }
 
-async function count(tx: EntityManager, attempt: Attempt, now: Date): Promise<Counts> {
+/** Moments (ms) of the failures that count for an attempt, oldest first, by limit. */
+interface Failures {
+  ofSubject: number[];
+  ofPair: number[];
+  ofNetwork: number[];
+}
+
+async function listFailures(tx: EntityManager, attempt: Attempt, now: Date): Promise<Failures> {
   const at = sql`${now.toISOString()}::timestamptz`;
-  const { rows } = await sql<Counts>`
-    with given as (select ${networkOf(attempt)} as network),
+  // Bounded: above its limit, a count grows by one attempt in 15 minutes.
+  const { rows } = await sql<Failures>`
+    with given as (select ${networkSql(attempt)} as network),
     of_subject as (
-      select count(*)::int as "subjectCount", max(a.at) as "subjectLast",
-        (count(*) filter (where a.network is not distinct from g.network))::int as "pairCount",
-        max(a.at) filter (where a.network is not distinct from g.network) as "pairLast"
-      from given g left join sign_in_attempt a on a.subject = ${attempt.subject} and a.at > ${at} - make_interval(hours => ${personWindowHours})
-      where a.id is not null
+      select a.at, a.network is not distinct from g.network as "isPair"
+      from given g join sign_in_attempt a on a.subject = ${attempt.subject} and a.at > ${at} - make_interval(hours => ${personWindowHours})
     ),
     of_network as (
-      select count(*)::int as "networkCount", max(a.at) as "networkLast"
+      select a.at
       from given g join sign_in_attempt a on a.network = g.network and a.at > ${at} - make_interval(mins => ${networkWindowMinutes})
     )
-    select * from of_subject, of_network`.execute(tx.getKysely());
-  const [counts] = rows;
-  if (counts === undefined) throw new Error('an aggregate gave no row');
-  return counts;
-}
-
-/** When the next attempt may be made, by each of the three limits; null when none is reached. */
-function waitUntil(counts: Counts): Date | null {
-  const moments = [
-    waitOf(counts.pairCount, failuresPerPersonAndNetwork, counts.pairLast),
-    waitOf(counts.subjectCount, failuresPerPerson, counts.subjectLast),
-    waitOf(counts.networkCount, failuresPerNetwork, counts.networkLast),
-  ].filter((moment) => moment !== null);
-  return moments.length === 0 ? null : new Date(Math.max(...moments));
-}
-
-function waitOf(failures: number, limit: number, last: Date | string | null): number | null {
-  if (failures < limit || last === null) return null;
-  const seconds = Math.min(firstWaitSeconds * 2 ** Math.min(failures - limit, 20), longestWaitSeconds);
-  return new Date(last).getTime() + seconds * 1000;
-}
-
-function tooManyAttempts(retryAt: Date, now: Date): IdentityRefused {
-  const minutes = Math.ceil((retryAt.getTime() - now.getTime()) / 60_000);
-  return new IdentityRefused(
-    'too_many_attempts',
-    `Too many attempts have failed. Try again in ${minutes === 1 ? 'a minute' : `${minutes} minutes`}.`,
-    retryAt,
+    select
+      array(select (extract(epoch from at) * 1000)::float8 from of_subject order by at) as "ofSubject",
+      array(select (extract(epoch from at) * 1000)::float8 from of_subject where "isPair" order by at) as "ofPair",
+      array(select (extract(epoch from at) * 1000)::float8 from of_network order by at) as "ofNetwork"`.execute(
+    tx.getKysely(),
   );
+  const [failures] = rows;
+  if (failures === undefined) throw new Error('a select without a table gave no row');
+  return failures;
+}
+
+function findAdmissions({ ofSubject, ofPair, ofNetwork }: Failures, now: Date): Admissions {
+  const personWindowMs = personWindowHours * 3_600_000;
+  const networkWindowMs = networkWindowMinutes * 60_000;
+  const find = (limit: number, windowMs: number, failuresMs: number[]) =>
+    new Date(findAdmission({ limit, windowMs, failuresMs }, now.getTime()));
+  return {
+    subject: find(failuresPerPerson, personWindowMs, ofSubject),
+    pair: find(failuresPerPersonAndNetwork, personWindowMs, ofPair),
+    network: find(failuresPerNetwork, networkWindowMs, ofNetwork),
+  };
 }

@@ -2,6 +2,7 @@
 export type IdentityRefusal =
   | 'wrong_credentials'
   | 'too_many_attempts'
+  | 'busy'
   | 'wrong_code'
   | 'wrong_passkey'
   | 'session_over'
@@ -45,5 +46,22 @@ export class IdentityRefused extends Error {
     this.name = 'IdentityRefused';
     this.reason = reason;
     this.retryAt = retryAt;
+  }
+}
+
+/** From when each limit admits an attempt: of its person, of its person from its network, of its network. */
+export type Admissions = Readonly<Record<'subject' | 'pair' | 'network', Date>>;
+
+/** Refused because too many attempts have failed, until `retryAt`. */
+export class TooManyAttempts extends IdentityRefused {
+  /** What PostgreSQL said; null for a refusal that was remembered. */
+  readonly admissions: Admissions | null;
+  declare readonly retryAt: Date;
+
+  constructor(retryAt: Date, now: Date, admissions: Admissions | null = null) {
+    const minutes = Math.ceil((retryAt.getTime() - now.getTime()) / 60_000);
+    const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`;
+    super('too_many_attempts', `Too many attempts have failed. Try again in ${wait}.`, retryAt);
+    this.admissions = admissions;
   }
 }
