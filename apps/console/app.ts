@@ -1,6 +1,7 @@
 import Koa from 'koa';
 import { openDatabase } from '#domain/db/connect.ts';
 import { currentMigration } from '#domain/db/migrations/index.ts';
+import { createSignInLimiter } from '#domain/identity/sign-in-limiter.ts';
 import { health } from '#runtime/health.ts';
 import { startServer } from '#runtime/http-server.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
@@ -51,6 +52,7 @@ export async function startConsole(
   if (!workflows.isConfigured) log.warn(withoutTemporal);
   const parts: ConsoleParts = {
     ...{ region: config.region, em: database.orm.em, pool, keys, factors, webhookAllow: config.webhookAllow },
+    signInLimiter: createSignInLimiter({ now }),
     ...{ workflows, apiUrl: config.apiUrl, origin: config.origin, now },
   };
 
@@ -59,7 +61,7 @@ export async function startConsole(
   app.on('error', (error) => {
     if (!isUnread(error)) log.error({ error: describeError(error) }, 'an answer could not be sent');
   });
-  app.use(answers({ log, metrics, https: config.origin.startsWith('https:'), isDraining }));
+  app.use(answers({ log, metrics, https: config.origin.startsWith('https:'), isDraining, now }));
   app.use(health({ pool, migration: currentMigration, isDraining }));
   app.use(refuseKeys({ pool, keys, trustedProxies }));
   app.use(serveAssets);

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { hashLoad } from '#domain/identity/password.ts';
 
 /** The console's Prometheus metrics. Labels are route names, methods, statuses and codes: never a person, an organization or an address. */
 export function createMetrics(pool: Pool) {
@@ -28,6 +29,17 @@ export function createMetrics(pool: Pool) {
       this.set({ state: 'open' }, pool.totalCount);
       this.set({ state: 'idle' }, pool.idleCount);
       this.set({ state: 'waiting' }, pool.waitingCount);
+    },
+  });
+  new Gauge({
+    name: 'org_console_password_hashes',
+    help: 'Password hashes, by state; a process carries out one less than it has cores, three at most.',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      const { running, waiting } = hashLoad();
+      this.set({ state: 'running' }, running);
+      this.set({ state: 'waiting' }, waiting);
     },
   });
   return {

@@ -97,7 +97,7 @@ describe('a browser that its person has signed in with', () => {
     const second = await visitor.submit(atSecondFactor, atSecondFactor, { factorCode: t.nextCode(ada) });
     const cookie = second.cookies.find((line) => line.startsWith(name));
     expect(cookie).toMatch(
-      /^__Host-org-api-browser-\d+=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Lax; Max-Age=2592000$/,
+      /^__Host-org-api-browser-\d+=[\w-]{43}\.[\w-]{22}; Path=\/; Secure; HttpOnly; SameSite=Lax; Max-Age=2592000$/,
     );
     const token = visitor.jar.get(name) ?? '';
     for (const header of [`${name}=${token}`, `${cookieName('session', t.origin)}=${token}`])

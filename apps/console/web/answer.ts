@@ -17,11 +17,17 @@ export interface Page {
   /** As of a redirect. */
   enrolment: string | null | undefined;
   /** As of a redirect. */
-  browser: string | null;
+  browser: KnownBrowser | null;
 }
 
 /** What becomes of the browser's session with this answer: a new token, or none any more. */
 export type SessionChange = { token: string } | 'ended';
+
+/** A browser that its person has signed in with: its token, and the address that they sign in with. */
+export interface KnownBrowser {
+  token: string;
+  email: string;
+}
 
 /** On to another path of ours, after a change. `told` is said on it. */
 export interface Redirect {
@@ -31,8 +37,8 @@ export interface Redirect {
   session: SessionChange | null;
   /** An enrolment link's token to remember, null to forget it, undefined to leave it. */
   enrolment: string | null | undefined;
-  /** The token to know this browser by from now on; null leaves it as it is. */
-  browser: string | null;
+  /** What to know this browser by from now on; null leaves it as it is. */
+  browser: KnownBrowser | null;
 }
 
 /** A file, streamed. */

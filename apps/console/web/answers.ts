@@ -20,8 +20,9 @@ export function answers(deps: {
   metrics: Metrics;
   https: boolean;
   isDraining: () => boolean;
+  now: () => Date;
 }): Middleware<ConsoleState> {
-  const { log, metrics, https, isDraining } = deps;
+  const { log, metrics, https, isDraining, now } = deps;
 
   return async (ctx, next) => {
     const startedAt = performance.now();
@@ -30,7 +31,7 @@ export function answers(deps: {
     state.operation = 'none';
     ctx.set('Request-Id', state.requestId);
     setSecurityHeaders(ctx, https);
-    await next().catch((error: unknown) => drawProblem(ctx, error, log));
+    await next().catch((error: unknown) => drawProblem(ctx, error, log, now()));
     if (isDraining() && !ctx.res.headersSent) ctx.set('Connection', 'close');
     const durationMs = performance.now() - startedAt;
     metrics.observe(state.operation, ctx.method, ctx.status, state.code, durationMs / 1000);
@@ -46,21 +47,21 @@ export function answers(deps: {
 }
 
 /** The one place where what was thrown becomes a page. A fault's cause goes to the log, under the id that its person is shown. */
-function drawProblem(ctx: Ctx, error: unknown, log: Logger): void {
+function drawProblem(ctx: Ctx, error: unknown, log: Logger, now: Date): void {
   const { requestId, operation, visit } = ctx.state;
-  const problem = problemOf(error);
+  const problem = problemOf(error, now);
   ctx.state.code ??= problem.code;
-  if (problem.status >= 500)
+  if ('cause' in problem)
     log.error({ requestId, operation, code: problem.code, error: describeError(problem.cause) }, 'fault');
   if (ctx.res.headersSent) return void ctx.res.destroy();
   ctx.status = problem.status;
-  if (problem.status === 503) ctx.set('Retry-After', '5');
+  if (problem.retryAfterSeconds !== undefined) ctx.set('Retry-After', String(problem.retryAfterSeconds));
   // A body that was not read to its end would be taken for the next request.
   if (problem.status === 413) ctx.set('Connection', 'close');
   ctx.type = 'text/html; charset=utf-8';
   const body = problemBody({
     ...{ sentence: problem.sentence, next: problem.next },
-    ...(problem.status >= 500 ? { requestId } : {}),
+    ...('cause' in problem ? { requestId } : {}),
   });
   ctx.body = layout(visit ?? null, page({ title: problem.title, body })).toString();
 }
@@ -71,10 +72,12 @@ interface Problem {
   title: string;
   sentence: string;
   next: string;
+  /** Of a fault, for the log. */
   cause?: unknown;
+  retryAfterSeconds?: number;
 }
 
-function problemOf(error: unknown): Problem {
+function problemOf(error: unknown, now: Date): Problem {
   const refusal = refusalOf(error);
   if (error instanceof NotFound || refusal?.isNotThere)
     return {
@@ -98,6 +101,13 @@ function problemOf(error: unknown): Problem {
       ...{ status: error.status, code: 'form_refused', title: 'Nothing was done', sentence: error.message },
       next: 'Open the page in the console and send its form from there.',
     };
+  if (refusal !== null && refusal.retry !== null)
+    return {
+      ...{ status: refusal.retry.status, code: refusal.retry.code, sentence: refusal.message },
+      title: refusal.retry.code === 'busy' ? 'Busy right now' : 'Too many attempts',
+      next: 'A browser that you have signed in with before is not affected by the failures of others.',
+      retryAfterSeconds: refusal.retry.afterSeconds(now),
+    };
   if (refusal !== null)
     return {
       ...{ status: 409, code: 'form_refused', title: 'That is not possible', sentence: refusal.message },
@@ -109,7 +119,7 @@ function problemOf(error: unknown): Problem {
 function faultOf(error: unknown): Problem {
   if (isAway(error))
     return {
-      ...{ status: 503, code: 'unavailable', cause: error, title: 'Not available right now' },
+      ...{ status: 503, code: 'unavailable', cause: error, retryAfterSeconds: 5, title: 'Not available right now' },
       sentence: 'The console cannot reach its data right now.',
       next: 'Try again in a moment.',
     };

@@ -7,6 +7,8 @@ import { clientAddress } from '#runtime/address.ts';
 import { cut } from '../components/called.ts';
 import { layout } from '../components/layout.ts';
 import { type Answer, type Download, NotFound, PermissionNeeded, redirect, SignInUnconfirmed } from './answer.ts';
+import { readForm } from './body.ts';
+import { readBrowserToken, sealBrowserToken } from './browser-cookie.ts';
 import { readCookie, setCookie } from './cookies.ts';
 import { comesFromUs, formToken, randomMark } from './forgery.ts';
 import { valuesOf } from './form.ts';
@@ -15,8 +17,8 @@ import { returnPath } from './return-path.ts';
 import type { Route } from './route.ts';
 import { createRouter } from './router.ts';
 import type { ConsoleState } from './state.ts';
-import { takeForm } from './take-form.ts';
-import type { ConsoleParts, MemberVisit, PersonVisit, Visit } from './visit.ts';
+import { assertSameOrigin, takeForm } from './take-form.ts';
+import type { Caller, ConsoleParts, MemberVisit, PersonVisit, Visit } from './visit.ts';
 
 type Ctx = ParameterizedContext<ConsoleState>;
 
@@ -41,7 +43,7 @@ const asksForPart = (ctx: Ctx): boolean => ctx.get('HX-Request') !== '';
 /**
  * The console's pages: the only place that knows both Koa's context and the pages.
  *
- * A request, in order: route; session; organization and permission; then the page, or what `takeForm` asks of a form. What is refused on the way is thrown, and drawn by `answers`.
+ * A request, in order: route; what the route refuses without I/O (`admit`); session; organization and permission; then the page, or what `takeForm` asks of a form. What is refused on the way is thrown, and drawn by `answers`.
  */
 export function mountPages(deps: {
   routes: readonly Route[];
@@ -66,18 +68,31 @@ export function mountPages(deps: {
     const told = isPart ? null : readCookie(cookies, 'told', parts.origin);
     return {
       ...{ console: parts, route: route.name, requestId: ctx.state.requestId, target: ctx.url, path: ctx.path, params },
-      visitor: {
-        address: clientAddress(ctx.req, trustedProxies),
-        userAgent: ctx.get('User-Agent').slice(0, 300),
-        browser: readCookie(cookies, 'browser', parts.origin),
-      },
+      ...callerOf(ctx),
       ...{ session, sessionToken, formToken: formToken(sessionToken ?? mark ?? '') },
       told: told === null ? null : decodeText(told),
       enrolmentToken: readCookie(cookies, 'enrolment', parts.origin),
     };
   }
 
+  function callerOf(ctx: Ctx): Caller {
+    const browserCookie = readCookie(ctx.headers.cookie, 'browser', parts.origin);
+    return {
+      visitor: {
+        address: clientAddress(ctx.req, trustedProxies),
+        userAgent: ctx.get('User-Agent').slice(0, 300),
+        browser: readBrowserToken(browserCookie),
+      },
+      browserCookie,
+    };
+  }
+
   async function answerRoute(ctx: Ctx, route: Route, params: Record<string, string>): Promise<void> {
+    if (route.admit !== null) {
+      assertSameOrigin(ctx, parts.origin);
+      ctx.state.form = await readForm(ctx.req);
+      route.admit(parts, callerOf(ctx), ctx.state.form);
+    }
     const visit = await begin(ctx, route, params);
     ctx.state.visit = visit;
     if (visit.session !== null) ctx.state.personId = visit.session.personId;
@@ -177,7 +192,10 @@ async function send(ctx: Ctx, visit: Visit, answer: Answer): Promise<void> {
   if (session !== null) setCookie(ctx, origin, 'session', session === 'ended' ? null : session.token);
   if (enrolment !== undefined)
     setCookie(ctx, origin, 'enrolment', enrolment, enrolment === null ? undefined : enrolmentSeconds);
-  if (browser !== null) setCookie(ctx, origin, 'browser', browser, browserSeconds);
+  if (browser !== null) {
+    const cookie = sealBrowserToken(browser.token, browser.email, visit.console.keys.tagSecrets);
+    setCookie(ctx, origin, 'browser', cookie, browserSeconds);
+  }
   if (answer.kind === 'redirect') {
     if (answer.told !== null)
       setCookie(ctx, origin, 'told', encodeURIComponent(cut(answer.told, toldMax)), toldSeconds);

@@ -22,12 +22,35 @@ const notThere: ReadonlySet<string> = new Set([
   'no_such_seat',
 ]);
 
-/** A refusal of the domain as the console draws it, or null for anything else. */
-export function refusalOf(error: unknown): { message: string; isNotThere: boolean; retryAt: Date | null } | null {
+/** A refusal that ends by itself. */
+export interface Retry {
+  code: 'too_many_attempts' | 'busy';
+  status: 429 | 503;
+  /** Whole seconds from a moment until the form may be sent again, for `Retry-After`. */
+  afterSeconds: (now: Date) => number;
+}
+
+export interface Refusal {
+  message: string;
+  isNotThere: boolean;
+  retry: Retry | null;
+}
+
+/** Returns a refusal of the domain as the console draws it, or null for anything else. */
+export function refusalOf(error: unknown): Refusal | null {
   const refusal = refusals.some((kind) => error instanceof kind)
     ? (error as InstanceType<(typeof refusals)[number]>)
     : null;
   if (refusal === null) return null;
-  const retryAt = refusal instanceof IdentityRefused ? refusal.retryAt : null;
-  return { message: refusal.message, isNotThere: notThere.has(refusal.reason), retryAt };
+  const retry = refusal instanceof IdentityRefused ? retryOf(refusal) : null;
+  return { message: refusal.message, isNotThere: notThere.has(refusal.reason), retry };
+}
+
+function retryOf({ reason, retryAt }: IdentityRefused): Retry | null {
+  if (retryAt === null) return null;
+  const kind =
+    reason === 'busy'
+      ? ({ code: 'busy', status: 503 } as const)
+      : ({ code: 'too_many_attempts', status: 429 } as const);
+  return { ...kind, afterSeconds: (now) => Math.max(1, Math.ceil((retryAt.getTime() - now.getTime()) / 1000)) };
 }

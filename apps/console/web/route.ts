@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Permission } from '#domain/contract/scopes.ts';
 import type { Answer, Page } from './answer.ts';
 import type { FormState } from './form.ts';
-import type { MemberVisit, PersonVisit, Visit } from './visit.ts';
+import type { Caller, ConsoleParts, MemberVisit, PersonVisit, Visit } from './visit.ts';
 
 /**
  * Who may open a route. `anyone`: also without a session. `passed`: who has given the password at least. `person`: who has signed in with both
@@ -24,6 +24,8 @@ export interface Route {
   stepUp: boolean;
   /** Whether one drawing of its form can be sent once only: for what makes something. */
   once: boolean;
+  /** Refuses a form before anything is looked up for it, not even its session: without I/O. Null: nothing is refused. */
+  admit: ((console: ConsoleParts, caller: Caller, sent: URLSearchParams) => void) | null;
   /** Of the query (GET) or the form (POST). */
   schema: z.ZodObject;
   run: (visit: Visit, input: Record<string, unknown>) => Promise<Answer>;
@@ -48,6 +50,7 @@ interface Action<V extends Visit, F extends z.ZodObject> {
   permission?: Permission;
   stepUp?: boolean;
   once?: boolean;
+  admit?: NonNullable<Route['admit']>;
   form: F;
   /** Does it. A refusal of the domain (`KeyRefused` and the like) may pass through: the form is drawn again with its sentence. */
   act: (visit: V, form: z.output<F>) => Awaitable<Answer>;
@@ -61,7 +64,8 @@ function routesOf<V extends Visit>(access: Access, prefix: string) {
     view<Q extends z.ZodObject = z.ZodObject>(declared: View<V, Q>): Route {
       const { name, path, permission = null, query = z.object({}), show } = declared;
       return {
-        ...{ name, method: 'GET', path: prefix + path, access, permission, stepUp: false, once: false, schema: query },
+        ...{ name, method: 'GET', path: prefix + path, access, permission, schema: query },
+        ...{ stepUp: false, once: false, admit: null },
         run: async (visit, input) => show(visit as V, input as z.output<Q>),
         again: null,
       };
@@ -69,9 +73,9 @@ function routesOf<V extends Visit>(access: Access, prefix: string) {
 
     /** A form that was sent: POST. */
     action<F extends z.ZodObject>(declared: Action<V, F>): Route {
-      const { name, path, permission = null, stepUp = false, once = false, form, act, again } = declared;
+      const { name, path, permission = null, stepUp = false, once = false, admit = null, form, act, again } = declared;
       return {
-        ...{ name, method: 'POST', path: prefix + path, access, permission, stepUp, once, schema: form },
+        ...{ name, method: 'POST', path: prefix + path, access, permission, stepUp, once, admit, schema: form },
         run: async (visit, input) => act(visit as V, input as z.output<F>),
         again: async (visit, state) => again(visit as V, state),
       };

@@ -9,6 +9,8 @@ export interface ConsoleState {
   code?: ErrorCode | FormCode;
   organizationId?: string;
   personId?: string;
+  /** The form that was sent, once it was read. */
+  form?: URLSearchParams;
   /** Never logged: for the frame of a page that says why there is no page. */
   visit?: Visit;
 }
@@ -21,5 +23,7 @@ export type FormCode =
   | 'form_of_another_site'
   | 'form_out_of_date'
   | 'form_sent_twice'
+  | 'too_many_attempts'
+  | 'busy'
   | 'sign_in_needed'
   | 'step_up_needed';

@@ -28,12 +28,8 @@ const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$
  * @throws FormRefused when it does not come from us.
  */
 export async function takeForm(ctx: Ctx, route: Route, visit: Visit): Promise<Answer> {
-  const { origin } = visit.console;
-  if (!comesFromUs(ctx.headers, origin)) {
-    ctx.state.code = 'form_of_another_site';
-    throw new FormRefused(403, 'This form was not sent from a page of the console, so nothing was done.');
-  }
-  const sent = await readForm(ctx.req);
+  assertSameOrigin(ctx, visit.console.origin);
+  const sent = ctx.state.form ?? (await readForm(ctx.req));
   const values = valuesOf(route.schema, sent);
   const drawAgain = (on: Visit, code: FormCode, state: Partial<FormState>) => {
     ctx.state.code = code;
@@ -54,6 +50,13 @@ export async function takeForm(ctx: Ctx, route: Route, visit: Visit): Promise<An
   if (!isStale) return carryOut(ctx, route, visit, sent, read.data, drawAgain);
   const fresh = await stepUp(ctx, visit as PersonVisit, sent, { carries: true });
   return 'asked' in fresh ? fresh.asked : carryOut(ctx, route, fresh.visit, sent, read.data, drawAgain);
+}
+
+/** @throws FormRefused when a form does not come from a page of `origin`. */
+export function assertSameOrigin(ctx: Ctx, origin: string): void {
+  if (comesFromUs(ctx.headers, origin)) return;
+  ctx.state.code = 'form_of_another_site';
+  throw new FormRefused(403, 'This form was not sent from a page of the console, so nothing was done.');
 }
 
 /** The second factor again: the page that asks for it, which `carries` the form along or not; or the visit once it was given. */
@@ -93,8 +96,11 @@ async function carryOut(
     const refusal = refusalOf(error);
     if (refusal === null) throw error;
     // Where what the address names is not there, drawing the form throws the same again, and it becomes a 404.
-    const drawn = await drawAgain(visit, 'form_refused', { problem: refusal.message });
-    return refusal.retryAt === null ? drawn : { ...drawn, status: 429 };
+    const { retry, message } = refusal;
+    const drawn = await drawAgain(visit, retry?.code ?? 'form_refused', { problem: message });
+    if (retry === null) return drawn;
+    ctx.set('Retry-After', String(retry.afterSeconds(visit.console.now())));
+    return { ...drawn, status: retry.status };
   }
 }
 

@@ -3,6 +3,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
 import type { Region } from '#domain/contract/regions.ts';
 import type { Permission } from '#domain/contract/scopes.ts';
+import type { SignInLimiter } from '#domain/identity/sign-in-limiter.ts';
 import type { FactorSettings, Session, SessionMembership, Visitor } from '#domain/identity/types.ts';
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
 import type { Workflows } from '../workflows.ts';
@@ -18,6 +19,8 @@ export interface ConsoleParts {
   webhookAllow: BlockList;
   /** What second factors need; its sealing keys seal signing secrets too. */
   factors: FactorSettings;
+  /** Bounds what sign-ins cost this process. */
+  signInLimiter: SignInLimiter;
   /** Tells workflows that run. */
   workflows: Workflows;
   /** Base URL of the read API, for the ready `curl` line. */
@@ -27,13 +30,19 @@ export interface ConsoleParts {
   now: () => Date;
 }
 
+/** Who sends a request, as far as the request itself tells. */
+export interface Caller {
+  visitor: Visitor;
+  /** The cookie of a known browser, token and tag. */
+  browserCookie: string | null;
+}
+
 /** One request, as a page sees it. Koa's context stays in `mount.ts`. */
-export interface Visit {
+export interface Visit extends Caller {
   console: ConsoleParts;
   /** The name of the route. */
   route: string;
   requestId: string;
-  visitor: Visitor;
   /** Path and query as sent, beginning with `/`. */
   target: string;
   path: string;

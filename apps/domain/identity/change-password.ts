@@ -28,7 +28,7 @@ export async function changePassword(
   const { personId } = session;
   const oldHash = await findHash(em.fork(), personId);
   if (oldHash === null) throw sessionOver();
-  if (!(await isPassword(oldPassword, oldHash))) {
+  if (!(await isPassword(oldPassword, oldHash, 'change'))) {
     await em.fork().transactional((tx) =>
       recordPersonActivity(tx, {
         ...{ personId, action: 'sign_in.failure', visitor },
@@ -39,7 +39,7 @@ export async function changePassword(
   }
   if (oldPassword === newPassword)
     throw new IdentityRefused('password_unchanged', 'The new password is the old one. Take another.');
-  const newHash = await hashPassword(newPassword);
+  const newHash = await hashPassword(newPassword, 'change');
   return em.fork().transactional(async (tx) => {
     const at = now().toISOString();
     const token = makeToken();

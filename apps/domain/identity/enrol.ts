@@ -35,6 +35,8 @@ export interface Enrolled {
   token: string;
   browser: string;
   personId: string;
+  /** The address the person signs in with. */
+  email: string;
   organizationId: string;
   recoveryCodes: string[];
 }
@@ -47,7 +49,7 @@ export async function setEnrolmentPassword(
 ): Promise<void> {
   const enrolment = await getOpenEnrolment(em, token, now());
   await assertNewPassword(password, [enrolment.email, enrolment.name, enrolment.organizationName]);
-  const hash = await hashPassword(password);
+  const hash = await hashPassword(password, 'enrolment');
   await choose(em, enrolment, sql`password_hash = ${hash}`);
 }
 
@@ -114,7 +116,10 @@ export async function completeEnrolment(
         detail: { factor: factor.kind },
       });
       const browser = await rememberBrowser(tx, { personId, known: visitor.browser ?? null }, now());
-      return { token: session.token, browser, personId, organizationId, recoveryCodes: codes };
+      return {
+        ...{ token: session.token, browser, personId, email: enrolment.email, organizationId },
+        recoveryCodes: codes,
+      };
     });
   } catch (error) {
     const constraint = brokenConstraint(error);

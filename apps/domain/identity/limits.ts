@@ -50,3 +50,14 @@ export const longestWaitSeconds = 900;
 export const knownBrowserDays = 30;
 /** Known browsers a person has at most; the oldest is forgotten. */
 export const browsersPerPerson = 10;
+
+/** Sign-ins of strangers that one process carries out at a time: each takes a connection of the pool, then a core. */
+export const strangersSignInsAtOnce = 2;
+/** The same of known browsers, which strangers cannot use up. */
+export const knownSignInsAtOnce = 4;
+/** Sign-ins of either kind that wait for their turn at most: about a second and a half of hashing. */
+export const signInsWaiting = 50;
+/** Changes of password, and passwords of enrolments, that wait for their turn at most, each kind by itself. */
+export const passwordChangesWaiting = 10;
+/** How long a person is asked to wait when too many wait already. */
+export const busyRetrySeconds = 5;

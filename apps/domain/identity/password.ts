@@ -1,7 +1,17 @@
 import { argon2 as argon2Callback, randomBytes, timingSafeEqual } from 'node:crypto';
+import { availableParallelism } from 'node:os';
 import { promisify } from 'node:util';
+import pLimit from 'p-limit';
+import { type BoundedQueue, createBoundedQueue } from './bounded-queue.ts';
 import { isCommonPassword } from './common-passwords.ts';
-import { passwordMaxLength, passwordMinLength } from './limits.ts';
+import {
+  knownSignInsAtOnce,
+  passwordChangesWaiting,
+  passwordMaxLength,
+  passwordMinLength,
+  signInsWaiting,
+  strangersSignInsAtOnce,
+} from './limits.ts';
 import { IdentityRefused } from './refused.ts';
 
 /** Passwords at rest: argon2id by Node itself, in PHC string form, for example `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>`. */
@@ -17,19 +27,45 @@ const form = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-
 /** What a password is checked against when nobody has the address: the same work, and never right. Made with `current`, so it costs the same. */
 const nobodys = `$argon2id$v=19$m=${current.memoryKib},t=${current.passes},p=${current.lanes}$${base64(Buffer.alloc(saltBytes, 1))}$${base64(Buffer.alloc(hashBytes, 1))}`;
 
-/** Hashes a password with a salt of its own. */
-export async function hashPassword(password: string): Promise<string> {
+/**
+ * What passwords are hashed for. Each purpose has a queue of its own, so that none keeps the others waiting: sign-ins are
+ * bounded before they come here (sign-in-limiter.ts), the other two have one hash at a time.
+ */
+export type HashPurpose = 'sign_in' | 'change' | 'enrolment';
+
+/**
+ * Hashes at a time in this process, whoever asks for them: one core stays free for pages, and one of the four threads on
+ * which Node also reads files and looks names up.
+ */
+const hashesAtOnce = Math.max(1, Math.min(3, availableParallelism() - 1));
+const hashing = pLimit(hashesAtOnce);
+const purposes: Record<HashPurpose, BoundedQueue> = {
+  sign_in: createBoundedQueue({ concurrency: knownSignInsAtOnce + strangersSignInsAtOnce, maxWaiting: signInsWaiting }),
+  change: createBoundedQueue({ concurrency: 1, maxWaiting: passwordChangesWaiting }),
+  enrolment: createBoundedQueue({ concurrency: 1, maxWaiting: passwordChangesWaiting }),
+};
+let hashed = 0;
+
+/** Hashes of this process: `running` and `waiting` now, `done` since its start. */
+export const hashLoad = () => ({
+  running: hashing.activeCount,
+  waiting: hashing.pendingCount + Object.values(purposes).reduce((sum, queue) => sum + queue.load().waiting, 0),
+  done: hashed,
+});
+
+/** Hashes a password with a salt of its own. @throws IdentityRefused `busy` */
+export async function hashPassword(password: string, purpose: HashPurpose): Promise<string> {
   const salt = randomBytes(saltBytes);
-  const hash = await derive(password, salt, current, hashBytes);
+  const hash = await derive(password, salt, current, hashBytes, purpose);
   return `$argon2id$v=19$m=${current.memoryKib},t=${current.passes},p=${current.lanes}$${base64(salt)}$${base64(hash)}`;
 }
 
-/** Whether a password is the one that was hashed. `hash` null, for a person nobody knows: false, after as much work. */
-export async function isPassword(password: string, hash: string | null): Promise<boolean> {
+/** Whether a password is the one that was hashed. `hash` null, for a person nobody knows: false, after as much work. @throws IdentityRefused `busy` */
+export async function isPassword(password: string, hash: string | null, purpose: HashPurpose): Promise<boolean> {
   // Longer than any password can be: not worth more work than another, and not truncated either.
   const isPossible = lengthOf(password) <= passwordMaxLength;
   const parsed = parse(hash ?? nobodys);
-  const derived = await derive(isPossible ? password : '', parsed.salt, parsed, parsed.hash.length);
+  const derived = await derive(isPossible ? password : '', parsed.salt, parsed, parsed.hash.length, purpose);
   return timingSafeEqual(derived, parsed.hash) && isPossible && hash !== null;
 }
 
@@ -71,6 +107,7 @@ function derive(
   salt: Buffer,
   { memoryKib, passes, lanes }: typeof current,
   bytes: number,
+  purpose: HashPurpose,
 ): Promise<Buffer> {
   const parameters = {
     message: password,
@@ -80,7 +117,12 @@ function derive(
     memory: memoryKib,
     passes,
   };
-  return argon2('argon2id', parameters);
+  const work = async () => {
+    const derived = await argon2('argon2id', parameters);
+    hashed += 1;
+    return derived;
+  };
+  return purposes[purpose].run(() => hashing(work));
 }
 
 function parse(phc: string) {

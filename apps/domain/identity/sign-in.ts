@@ -42,7 +42,7 @@ export async function signIn(
       : { subject: browserSubject('password', browserHash), address: null };
   await admitAttempt(em, attempt, now());
   // Outside any transaction: it takes a core for 25 ms, and no connection.
-  const isRight = await isPassword(password, known?.passwordHash ?? null);
+  const isRight = await isPassword(password, known?.passwordHash ?? null, 'sign_in');
   if (known === null || !isRight || !known.mayEnter) {
     await em.fork().transactional((tx) =>
       recordPersonActivity(tx, {
@@ -52,7 +52,7 @@ export async function signIn(
     );
     throw new IdentityRefused('wrong_credentials', 'The e-mail address or the password is not right.');
   }
-  const rehashed = isOutdated(known.passwordHash) ? await hashPassword(password) : null;
+  const rehashed = isOutdated(known.passwordHash) ? await hashPassword(password, 'sign_in') : null;
   return em.fork().transactional(async (tx) => {
     const { personId, factors, passwordHash } = known;
     // The password may have been changed while this one was verified; then it is no longer the right one.

@@ -71,26 +71,29 @@ describe('a new password', () => {
 
 describe('a stored password', () => {
   it('is argon2id in PHC form with a salt of its own, and verifies for that password alone', async () => {
-    const [one, two] = [await hashPassword('correct horse'), await hashPassword('correct horse')];
+    const [one, two] = [
+      await hashPassword('correct horse', 'enrolment'),
+      await hashPassword('correct horse', 'enrolment'),
+    ];
     expect(one).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
     expect(one).not.toBe(two);
-    expect(await isPassword('correct horse', one)).toBe(true);
+    expect(await isPassword('correct horse', one, 'sign_in')).toBe(true);
     for (const wrong of ['correct hors', 'Correct horse', 'correct horse ', '', 'x'.repeat(1_000_000)])
-      expect(await isPassword(wrong, one)).toBe(false);
+      expect(await isPassword(wrong, one, 'sign_in')).toBe(false);
   });
 
   it('agrees with a vector of the reference implementation', async () => {
     // "password", "somesalt", two passes of 64 MiB: from that implementation's own tests.
     const hash = '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc';
-    expect(await isPassword('password', hash)).toBe(true);
-    expect(await isPassword('passwore', hash)).toBe(false);
+    expect(await isPassword('password', hash, 'sign_in')).toBe(true);
+    expect(await isPassword('passwore', hash, 'sign_in')).toBe(false);
     expect(isOutdated(hash)).toBe(true);
-    expect(isOutdated(await hashPassword('password'))).toBe(false);
+    expect(isOutdated(await hashPassword('password', 'enrolment'))).toBe(false);
   });
 
   it('is never right for somebody nobody knows', async () => {
-    expect(await isPassword('anything at all', null)).toBe(false);
-    expect(await isPassword('', null)).toBe(false);
+    expect(await isPassword('anything at all', null, 'sign_in')).toBe(false);
+    expect(await isPassword('', null, 'sign_in')).toBe(false);
     expect(typeof argon2Sync).toBe('function'); // the runtime's own
   });
 });

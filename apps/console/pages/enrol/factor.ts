@@ -79,11 +79,12 @@ async function complete(visit: Visit, factor: FirstFactor): Promise<Page> {
   const { console, session, visitor, enrolmentToken } = visit;
   const { em, factors, now } = console;
   const input = { token: enrolmentToken ?? '', factor, visitor };
-  const { token, browser, organizationId, recoveryCodes: codes } = await completeEnrolment(em, input, factors, now);
+  const enrolled = await completeEnrolment(em, input, factors, now);
+  const { token, email, organizationId, recoveryCodes: codes } = enrolled;
   if (session !== null && session.id !== undefined) await endSession(em, session, session.id, visitor).catch(() => {});
   return page({
     title: 'You are in',
-    ...{ session: { token }, browser, enrolment: null },
+    ...{ session: { token }, browser: { token: enrolled.browser, email }, enrolment: null },
     body: html`${recoveryCodes(codes)}
       <p class="actions">${linkButton(`/o/${organizationId}`, 'I have kept them: go on')}</p>`,
   });

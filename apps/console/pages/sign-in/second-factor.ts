@@ -36,7 +36,8 @@ export const secondFactorRoutes = [
       if (taken === null)
         return secondFactorPage(visit, { ...freshForm({ to: sent.to }), problem: 'Give one of these.' });
       const next = returnPath(sent.to, visit.console.origin);
-      return redirect(next, { session: { token: taken.token }, browser: taken.browser, told: toldOf(taken.left) });
+      const browser = taken.browser === null ? null : { token: taken.browser, email: visit.session.email };
+      return redirect(next, { session: { token: taken.token }, browser, told: toldOf(taken.left) });
     },
     again: secondFactorPage,
   }),

@@ -3,11 +3,12 @@ import { endSession } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
 import { form, hiddenField, textField } from '../../components/form.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
+import { findProvenBrowser } from '../../web/browser-cookie.ts';
 import { type FormState, freshForm, line, textOf, typedSecret } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
 import { returnPath } from '../../web/return-path.ts';
 import { anyone, passed } from '../../web/route.ts';
-import type { Visit } from '../../web/visit.ts';
+import type { Caller, ConsoleParts, Visit } from '../../web/visit.ts';
 
 const to = z.string().max(2_000).catch('').default('');
 
@@ -24,10 +25,15 @@ export const signInRoutes = [
   anyone.action({
     name: 'signIn',
     path: '/sign-in',
+    admit: (console, caller, sent) =>
+      console.signInLimiter.assertAdmitted(requestOf(console, caller, sent.get('email') ?? '')),
     form: z.object({ email: line('The e-mail address', 254), password: typedSecret('The password'), to }),
     async act(visit, { email, password, to }) {
-      const { em, now, origin } = visit.console;
-      const { token } = await signIn(em, { email, password, visitor: visit.visitor }, now);
+      const { em, now, origin, signInLimiter } = visit.console;
+      const request = requestOf(visit.console, visit, email);
+      const { token } = await signInLimiter.run(request, () =>
+        signIn(em, { email, password, visitor: visit.visitor }, now),
+      );
       // Whoever signs in anew leaves the session that this browser had.
       if (visit.session !== null) await endSession(em, visit.session, visit.session.id, visit.visitor);
       const next = returnPath(to, origin);
@@ -52,6 +58,12 @@ export const signInRoutes = [
       }),
   }),
 ];
+
+/** A sign-in as the limiter judges it. */
+const requestOf = ({ keys }: ConsoleParts, { visitor, browserCookie }: Caller, email: string) => ({
+  ...{ email, address: visitor.address },
+  browser: findProvenBrowser(browserCookie, email, keys.tagSecrets),
+});
 
 function signInPage(visit: Visit, state: FormState): Page {
   return page({

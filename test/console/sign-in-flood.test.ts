@@ -1,0 +1,179 @@
+/** Sign-ins that fail on purpose: what they cost this process and its database, and whom they do not concern. */
+import { describe, expect, it } from 'vitest';
+import { hashLoad } from '#domain/identity/password.ts';
+import { findProvenBrowser, sealBrowserToken } from '../../apps/console/web/browser-cookie.ts';
+import { cookieName } from '../../apps/console/web/cookies.ts';
+import { type ConsoleInstallation, goodPassword, setupConsole } from './setup.ts';
+
+const atSecondFactor = '/sign-in/second-factor';
+const wrong = { password: 'wrong wrong wrong' };
+const proxied = { TRUSTED_PROXIES: '127.0.0.1' };
+const from = (address: string) => ({ headers: { 'x-forwarded-for': address } });
+
+/** Every connection of the console and when it last began a statement: equal twice, when none was sent in between. */
+async function statementsOf(t: ConsoleInstallation) {
+  const { rows } = await t.owner.pool.query(`
+    select pid, query_start from pg_stat_activity
+    where application_name = 'org-console' and datname = current_database() order by pid`);
+  return rows;
+}
+
+/** 60 failures of a network, as they are counted: its strangers wait for a quarter of an hour. */
+const blockNetwork = (t: ConsoleInstallation, address: string) =>
+  t.owner.pool.query(
+    `insert into sign_in_attempt (subject, network, at)
+    select sha256(n::text::bytea), $1::inet::cidr, $2 from generate_series(1, 60) as n`,
+    [address, t.now()],
+  );
+
+describe('refused sign-ins', () => {
+  it('of one person, or of one network, reach neither the database nor a hash, whatever cookies they bring', async () => {
+    const t = await setupConsole(proxied);
+    const ada = await t.enrol();
+    const visitor = t.http();
+    const page = await visitor.get('/sign-in');
+    const send = (email: string, address: string, cookie?: string) =>
+      visitor.submit(
+        page,
+        '/sign-in',
+        { email, ...wrong },
+        { headers: { ...from(address).headers, ...(cookie ? { cookie } : {}) } },
+      );
+    const [office, cafe] = ['198.51.100.7', '198.51.100.8'];
+    for (let n = 0; n < 10; n += 1) expect((await send(ada.email, office)).status).toBe(422);
+    expect((await send(ada.email, office)).status).toBe(429);
+    await blockNetwork(t, cafe);
+    expect((await send('nobody@example.org', cafe)).status).toBe(429);
+
+    const mark = `${cookieName('visit', t.origin)}=${visitor.jar.get(cookieName('visit', t.origin))}`;
+    const token = 'a'.repeat(43);
+    const cookies = [
+      mark,
+      `${mark}; ${cookieName('session', t.origin)}=${token}`,
+      `${mark}; ${cookieName('browser', t.origin)}=${token}; ${cookieName('session', t.origin)}=${token}`,
+      `${mark}; ${cookieName('browser', t.origin)}=${token}.${'b'.repeat(22)}`,
+    ];
+    const [statements, hashes] = [await statementsOf(t), hashLoad().done];
+    expect(statements.length).toBeGreaterThan(0);
+    for (let n = 0; n < 200; n += 1) {
+      const cookie = cookies[n % cookies.length];
+      const refused = n % 2 < 1 ? await send(ada.email, office, cookie) : await send(`p${n}@example.org`, cafe, cookie);
+      expect(refused.status).toBe(429);
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect(refused.text).toContain('Too many attempts have failed. Try again in');
+      expect(refused.text).not.toContain(wrong.password);
+    }
+    expect(await statementsOf(t)).toEqual(statements);
+    expect(hashLoad().done).toBe(hashes);
+  });
+
+  it('of strangers do not keep out a browser that its person has signed in with, nor a session that is in', async () => {
+    const t = await setupConsole(proxied);
+    const ada = await t.enrol();
+    const office = '198.51.100.7';
+    const [known, other] = [t.http(), t.http()];
+    const signIn = async (visitor: typeof known) => {
+      const first = await visitor.submit(
+        '/sign-in',
+        '/sign-in',
+        { email: ada.email, password: goodPassword },
+        from(office),
+      );
+      if (first.to !== atSecondFactor) return first.status;
+      const factorCode = t.nextCode(ada);
+      return (await visitor.submit(atSecondFactor, atSecondFactor, { factorCode }, from(office))).to;
+    };
+    expect(await signIn(known)).toBe('/');
+    await blockNetwork(t, office);
+    for (let n = 0; n < 5; n += 1) expect(await signIn(other)).toBe(429);
+    // Its session steps up: recovery codes are made anew only with a fresh second factor.
+    t.pass(6 * 60_000);
+    const asked = await known.submit('/account', '/account/recovery-codes', {}, from(office));
+    expect(asked.text).toContain('second factor');
+    const codes = { factorCode: t.nextCode(ada) };
+    expect((await known.submit(asked, '/account/recovery-codes', codes, from(office))).status).toBe(200);
+    await known.submit('/account', '/sign-out', {}, from(office));
+    expect(await signIn(known)).toBe('/');
+    expect(await signIn(other)).toBe(429);
+  });
+
+  it('end exactly when they were told to: the next attempt is carried out', async () => {
+    const t = await setupConsole(proxied);
+    const ada = await t.enrol();
+    const visitor = t.http();
+    const send = (password: string) => visitor.submit('/sign-in', '/sign-in', { email: ada.email, password });
+    for (let n = 0; n < 10; n += 1) await send(wrong.password);
+    const refused = await send(goodPassword);
+    const seconds = Number(refused.headers.get('retry-after'));
+    expect([refused.status, seconds > 20, seconds <= 30]).toEqual([429, true, true]);
+    t.pass(seconds * 1000);
+    expect(await send(goodPassword)).toMatchObject({ status: 303, to: atSecondFactor });
+  });
+});
+
+describe('a flood of sign-ins from everywhere', () => {
+  it('leaves the pages of who is signed in usable, hashes a few at a time, and is told when to come back', async () => {
+    const t = await setupConsole(proxied);
+    const ada = await t.enrol();
+    const visitor = t.http(ada);
+    const medianMs = async (pages: number) => {
+      const times: number[] = [];
+      for (let n = 0; n < pages; n += 1) {
+        const startedAt = performance.now();
+        expect((await visitor.get(`/o/${ada.orgId}`)).status).toBe(200);
+        times.push(performance.now() - startedAt);
+      }
+      return times.sort((a, b) => a - b)[pages >> 1] ?? 0;
+    };
+    await medianMs(10);
+    const undisturbed = await medianMs(40);
+
+    const flooder = t.http();
+    const page = await flooder.get('/sign-in');
+    const statuses = new Map<number, number>();
+    const mostRunning = { hashes: 0 };
+    const flood = { isOn: true };
+    let sent = 0;
+    const flooding = Array.from({ length: 100 }, async () => {
+      while (flood.isOn) {
+        sent += 1;
+        const address = `10.${sent >> 16}.${(sent >> 8) & 255}.${sent & 255}`;
+        const answer = await flooder.submit(
+          page,
+          '/sign-in',
+          { email: `p${sent}@example.org`, ...wrong },
+          from(address),
+        );
+        statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+        mostRunning.hashes = Math.max(mostRunning.hashes, hashLoad().running);
+        if (answer.status === 503) expect(answer.headers.get('retry-after')).toBe('5');
+        // 100 callers that each come back five times a second: 500 forms a second at most.
+        await new Promise((resolve) => setTimeout(resolve, 200));
+      }
+    });
+    const disturbed = await medianMs(40);
+    flood.isOn = false;
+    await Promise.all(flooding);
+
+    expect([...statuses.keys()].sort()).toEqual([422, 503]);
+    expect(mostRunning.hashes).toBeLessThanOrEqual(3);
+    // 3 on two busy cores, where client and server share this process. Without the bounds the page was 200 times as slow,
+    // or got no connection to the database.
+    expect(disturbed / undisturbed).toBeLessThan(20);
+  });
+});
+
+describe('the cookie of a known browser', () => {
+  const [now, old, other] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2), Buffer.alloc(32, 3)];
+  const token = 't'.repeat(43);
+
+  it('is proven for the address that it was given for, under any tag secret in use, and for nothing else', () => {
+    const cookie = sealBrowserToken(token, 'Ada@example.org', [old]);
+    expect(findProvenBrowser(cookie, ' ada@example.org ', [now, old])).toBe(token);
+    expect(findProvenBrowser(cookie, 'ada@example.org', [now, other])).toBeNull();
+    expect(findProvenBrowser(cookie, 'bo@example.org', [now, old])).toBeNull();
+    expect(findProvenBrowser(`u${cookie.slice(1)}`, 'ada@example.org', [now, old])).toBeNull();
+    for (const forged of [null, '', '.', token, `${token}.`, `${token}.${'x'.repeat(22)}`, `${cookie}x`])
+      expect(findProvenBrowser(forged, 'ada@example.org', [now, old]), String(forged)).toBeNull();
+  });
+});
