@@ -1,5 +1,4 @@
 import {
-  ActivityFailure,
   condition,
   defineQuery,
   defineSignal,
@@ -10,6 +9,7 @@ import {
   proxySinks,
   setHandler,
   sleep,
+  TemporalFailure,
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -54,7 +54,7 @@ const slow = proxyActivities<DeliveryActivities>({
 // Writes to our own database only, so it is tried until it succeeds.
 const { recordLostAttempt } = proxyActivities<DeliveryActivities>({
   startToCloseTimeout: '10s',
-  retry: { maximumInterval: '10s' },
+  retry: { maximumInterval: '2s' }, // goes on soon after the database is back
   taskQueue: deliverSlowQueue,
   priority: priorityOfRetry,
 });
@@ -122,7 +122,8 @@ async function attempt(
   const onlyAsFirst = where === 'local' ? { onlyAsFirst: true } : {};
   const attempted = places[where].attemptDelivery({ ...input, ...onlyAsFirst, internalErrors });
   const result = await attempted.catch((error: unknown) => {
-    if (!(error instanceof ActivityFailure) || isCancellation(error)) throw error;
+    // A local activity's failure comes as the activity threw it, without an ActivityFailure around it.
+    if (!(error instanceof TemporalFailure) || isCancellation(error)) throw error;
     return null;
   });
   if (result !== null && result.kind !== 'begun') return result;

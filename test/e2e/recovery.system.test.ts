@@ -1,0 +1,94 @@
+import { describe, expect, inject, it, vi } from 'vitest';
+import { type Received, startReceiver } from '#test/receiver.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { startTcpProxy } from '#test/tcp-proxy.ts';
+import { startTestWorker, workerEnvironment } from '#test/worker.ts';
+import { spawnWorker, startChildWorker } from '../worker/child-worker.ts';
+
+const timeout = 240_000;
+const awayMs = 2_000;
+/**
+ * Once what was away is back, posts come without a pause until all is done. A pause of 10 s is what recovery may take
+ * on a quiet machine; before, all stood still for 39 to 69 s, until the reconciler began new rounds.
+ */
+const silenceAtMostMs = 10_000;
+const patient = { timeout: 90_000, interval: 50 };
+
+describe('all that is due goes out soon, without a repair, and every post is on record,', () => {
+  it('after PostgreSQL was away for two seconds', { timeout }, async () => {
+    const world = await arrange(500);
+    const target = new URL(world.database.urls.worker);
+    const proxy = await startTcpProxy({ host: target.hostname, port: Number(target.port) });
+    const url = Object.assign(new URL(target), { hostname: '127.0.0.1', port: String(proxy.port) });
+    await startTestWorker(world.database, { WORKER_DATABASE_URL: url.href });
+    await world.grants();
+    await world.someDelivered();
+    await proxy.refuse();
+    await pause(awayMs);
+    await proxy.resume();
+    await world.judge();
+  });
+
+  it('after Temporal was away for two seconds', { timeout }, async () => {
+    const world = await arrange(200);
+    const [host = '', port = ''] = inject('temporalAddress').split(':');
+    const proxy = await startTcpProxy({ host, port: Number(port) });
+    await startTestWorker(world.database, { TEMPORAL_ADDRESS: `127.0.0.1:${proxy.port}` });
+    await world.grants();
+    await world.someDelivered();
+    await proxy.refuse();
+    await pause(awayMs);
+    await proxy.resume();
+    await world.judge();
+  });
+
+  it('after the only worker was killed with claims and attempts in hand', { timeout }, async () => {
+    const world = await arrange(200);
+    const killed = await startChildWorker(workerEnvironment(world.database));
+    await world.grants();
+    await world.someDelivered();
+    killed.process.kill('SIGKILL');
+    await killed.ended;
+    const next = spawnWorker(workerEnvironment(world.database));
+    await vi.waitFor(() => expect(next.lines.join('')).toContain('"the worker is running"'), patient);
+    await world.judge();
+  });
+});
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const idOf = (post: Received) => `${post.path}/${post.headers['webhook-id']}/${post.headers['webhook-attempt']}`;
+
+/** Five organizations, each with a webhook, and so many events among them. */
+async function arrange(deliveries: number) {
+  const { database, owner, make } = await setupDatabase();
+  const receiver = await startReceiver();
+  receiver.answer = (response) => void setTimeout(() => response.writeHead(200).end(), 50);
+  const professionals = await Promise.all(Array.from({ length: 5 }, () => make.member()));
+  for (const { orgId } of professionals) await make.webhook({ orgId, url: `${receiver.url}/${orgId}` });
+  const one = async <Row>(query: string) => (await owner.pool.query(query)).rows[0] as Row;
+  const settled = async () =>
+    (await one<{ count: number }>(`select count(*)::integer as count from delivery where state <> 'waiting'`)).count;
+  return {
+    database,
+    async grants(): Promise<void> {
+      for (let nth = 0; nth < deliveries; nth += 1)
+        await make.grant({ professional: professionals[nth % 5] as (typeof professionals)[0] });
+    },
+    someDelivered: () => vi.waitFor(() => expect(receiver.received.length).toBeGreaterThan(40), patient),
+    async judge(): Promise<void> {
+      const returnedAt = performance.now();
+      await vi.waitFor(async () => expect(await settled()).toBe(deliveries), patient);
+      const attempts = await owner.pool.query<{ id: string }>(
+        `select '/' || organization_id || '/' || event_id || '/' || number as id from delivery_attempt`,
+      );
+      const onRecord = new Set(attempts.rows.map(({ id }) => id));
+      expect(receiver.received.map(idOf).filter((id) => !onRecord.has(id))).toEqual([]);
+      expect(new Set(receiver.received.map(idOf)).size).toBe(receiver.received.length);
+      expect(await one('select max(round) as rounds from delivery')).toEqual({ rounds: 1 }); // nothing was repaired
+      const times = receiver.received.map(({ atMs }) => atMs).filter((atMs) => atMs > returnedAt);
+      const silences = times.map((atMs, nth) => atMs - (times[nth - 1] ?? returnedAt));
+      expect(Math.max(...silences)).toBeLessThan(silenceAtMostMs);
+      expect(await one('select count(*)::integer as held from concurrency_slot')).toEqual({ held: 0 });
+    },
+  };
+}
