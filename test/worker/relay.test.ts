@@ -64,6 +64,78 @@ describe('a relay that is told to stop', () => {
   });
 });
 
+describe('a relay whose starts fail', () => {
+  it('discards the one that failed and nothing else, and starts it again once its lease is over', async () => {
+    const { openRelay } = await arrange();
+    let refused: string | null = null;
+    const { begun, errors } = await openRelay({
+      leaseSeconds: 1,
+      startWorkflow: async (delivery) => {
+        const id = idOf(delivery);
+        refused ??= id;
+        if (id === refused && begunTimes(id) < 2) throw new Error('refused');
+      },
+    });
+    const begunTimes = (id: string) => begun.filter((delivery) => idOf(delivery) === id).length;
+
+    await vi.waitFor(() => expect(begun).toHaveLength(31), patient);
+    expect(begunTimes(refused ?? '')).toBe(2);
+    expect(new Set(begun.map(idOf)).size).toBe(30);
+    expect(errors).toHaveLength(1);
+  });
+
+  it('gives back what it holds while Temporal is away, asks with one delivery, and then starts all', async () => {
+    const { openRelay, rows } = await arrange();
+    let isBack = false;
+    const away = new Error('away');
+    const { begun, errors } = await openRelay({
+      isAway: (cause) => cause === away,
+      startWorkflow: async () => {
+        if (!isBack) throw away;
+      },
+    });
+    await vi.waitFor(() => expect(begun.length).toBeGreaterThan(18), patient); // 16 at once, and some that asked
+    expect(errors).toHaveLength(1); // told once
+    const held = 'select count(*)::integer as held from delivery where claimed';
+    await vi.waitFor(async () => expect(await rows(held)).toEqual([{ held: 0 }]), patient);
+    const asked = begun.length;
+    isBack = true;
+    await vi.waitFor(
+      async () => expect(await rows('select count(*)::integer as n from delivery where started')).toEqual([{ n: 30 }]),
+      patient,
+    );
+    expect(new Set(begun.slice(asked).map(idOf)).size).toBe(30);
+  });
+});
+
+describe('a relay that has more before it than it can start within its leases', () => {
+  it('claims what its lanes hold, and leaves the rest to other relays', async () => {
+    const { openRelay, make } = await arrange();
+    for (let count = 0; count < 4; count += 1) {
+      const professional = await make.member();
+      for (let webhooks = 0; webhooks < 15; webhooks += 1)
+        await make.webhook({ orgId: professional.orgId, url: 'http://127.0.0.1:9/' });
+      await make.grant({ professional });
+    }
+    const first = await openRelay({ isHeld: true });
+    await vi.waitFor(() => expect(first.claimed).toBe(64), patient);
+    const second = await openRelay({ isHeld: true });
+    await vi.waitFor(() => expect(second.claimed).toBe(90 - 64), patient);
+    expect(first.claimed).toBe(64);
+    for (const { release } of [first, second]) release();
+  });
+});
+
+const idOf = ({ webhookId, eventId }: ClaimedDelivery) => `${webhookId}/${eventId}`;
+
+interface OpenOptions {
+  /** Starts do not end before `release`. */
+  isHeld?: boolean;
+  leaseSeconds?: number;
+  startWorkflow?: (delivery: ClaimedDelivery) => Promise<void>;
+  isAway?: (cause: unknown) => boolean;
+}
+
 /** Thirty webhooks, fifteen of each of two organizations, each with one delivery that is due. */
 async function arrange() {
   const { database, owner, make } = await setupDatabase();
@@ -73,7 +145,8 @@ async function arrange() {
     await make.grant({ professional });
   }
 
-  async function openRelay({ isHeld }: { isHeld: boolean }) {
+  async function openRelay(options: OpenOptions) {
+    const { isHeld = false, leaseSeconds: lease = leaseSeconds, startWorkflow, isAway = () => false } = options;
     const opened = await openDatabase({ url: database.urls.worker, applicationName: 'test', poolMax: 3 });
     onTestFinished(() => opened.close());
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -82,10 +155,10 @@ async function arrange() {
     const errors: unknown[] = [];
     const seen = { claimed: 0 };
     const relay = createRelay({
-      ...{ pool: opened.pool, leaseSeconds },
+      ...{ pool: opened.pool, leaseSeconds: lease, isAway },
       startWorkflow: (delivery) => {
         begun.push(delivery);
-        return promise;
+        return startWorkflow === undefined ? promise : startWorkflow(delivery);
       },
       onClaimed: (deliveries) => {
         seen.claimed += deliveries;
@@ -96,5 +169,5 @@ async function arrange() {
     onTestFinished(() => relay.stop());
     return Object.assign(seen, { relay, begun, errors, database: opened, release: resolve });
   }
-  return { openRelay, rows: async (query: string) => (await owner.pool.query(query)).rows };
+  return { openRelay, make, rows: async (query: string) => (await owner.pool.query(query)).rows };
 }
