@@ -54,7 +54,7 @@ export const person: Noun = {
     {
       verb: 'confirm',
       summary:
-        'let an active member enter an organization that has not confirmed their sign-in, without a link of it; make sure first that the sign-in is theirs (person show)',
+        'let an active member enter an organization that has not confirmed their sign-in; make sure that it is theirs',
       options: { org: { value: 'ID', about: 'the organization', required: true }, email },
       async run(options, context) {
         const { id: organizationId } = await getOrganization(options, context);

@@ -54,7 +54,10 @@ export function createHttpVisitor(origin: string, sessionToken?: string, address
       return send(path, { method: 'POST', body, headers: { origin, 'sec-fetch-site': 'same-origin', ...headers } });
     },
 
-    /** Opens a one-time link as a browser without a script does: it is pasted. Returns the first step, or what came instead. */
+    /**
+     * Opens a one-time link as a browser without a script does: it is pasted. Returns the first step, or what came
+     * instead.
+     */
     async openLink(link: string): Promise<Visited> {
       const sent = await visitor.submit('/enrol', '/enrol', { link });
       return sent.to === '/enrol/step' ? visitor.get(sent.to) : sent;

@@ -14,7 +14,7 @@ it('no route has a token in its path or its query', () => {
   expect(named).toEqual([]);
 });
 
-it('a link’s token is sent in a form, kept in a cookie that no script sees, and stands in no log line, page or redirect', async () => {
+it('a link’s token is sent in a form and kept in a cookie, and stands in no log line, page or redirect', async () => {
   const t = await setupConsole();
   const link = await t.link(await t.make.member());
   const token = findLinkToken(link) ?? '';

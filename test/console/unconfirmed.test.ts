@@ -25,7 +25,7 @@ it('opens no page of it, reads why and what to do, and finds its name nowhere', 
   for (const path of ['/', '/account']) {
     const page = await visitor.get(path);
     expect(page.status).toBe(200);
-    expect(page.text).toContain('One organization with you as a member has not confirmed');
+    expect(page.text).toContain('One organization is not listed, because your sign-in is not confirmed there.');
     expect(page.text).not.toContain('Second Firm');
     expect(page.text).not.toContain(t.second);
   }

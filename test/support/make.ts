@@ -59,8 +59,9 @@ export function createFactories(database: Database) {
     },
 
     /**
-     * An active owner, unless told otherwise; with `permissions`, someone whose one role gives just these. With `userId`, a
-     * person who is a member elsewhere already; the organization has confirmed their sign-in unless `confirmed` is false.
+     * An active owner, unless told otherwise; with `permissions`, someone whose one role gives just these. With
+     * `userId`, a person who is a member elsewhere already; the organization has confirmed their sign-in unless
+     * `confirmed` is false.
      */
     async member(
       fields: {

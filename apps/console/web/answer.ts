@@ -87,7 +87,10 @@ export class NotFound extends Error {
   }
 }
 
-/** The organization has not confirmed its active member's sign-in: thrown, drawn as 403 without the organization's name. */
+/**
+ * The organization has not confirmed its active member's sign-in: thrown, drawn as 403 without the organization's
+ * name.
+ */
 export class SignInUnconfirmed extends Error {
   constructor() {
     super('The organization has not confirmed this sign-in.');

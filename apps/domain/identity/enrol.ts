@@ -134,8 +134,8 @@ export async function completeEnrolment(
 }
 
 /**
- * Joins one more organization with its link, as the person who is signed in; of an organization whose active member they are
- * already, confirms that they sign in so.
+ * Joins one more organization with its link, as the person who is signed in; of an organization whose active member
+ * they are already, confirms that they sign in so.
  *
  * @throws IdentityRefused `link_over`, `link_of_another`, `second_factor_needed`
  */
@@ -221,8 +221,8 @@ async function choose(em: EntityManager, { tokenHash }: EnrolmentRow, set: Retur
 }
 
 /**
- * Uses a link up if it could still be created: changes of members and roles wait until this transaction has ended. The password
- * is the one it was verified with: one chosen meanwhile, in another window, is another enrolment.
+ * Uses a link up if it could still be created: changes of members and roles wait until this transaction has ended. The
+ * password is the one it was verified with: one chosen meanwhile, in another window, is another enrolment.
  */
 async function useUp(
   tx: EntityManager,
@@ -233,9 +233,8 @@ async function useUp(
   // In the order of an operator who releases the address, and of an import that ends the membership and its link.
   await sql`select from sign_in where person_id = ${personId} for no key update`.execute(tx.getKysely());
   await sql`
-    select from membership where organization_id = ${organizationId} and person_id = ${personId} for no key update`.execute(
-    tx.getKysely(),
-  );
+    select from membership where organization_id = ${organizationId} and person_id = ${personId}
+    for no key update`.execute(tx.getKysely());
   const { rows } = await sql`
     delete from enrolment e
     where e.token_hash = ${tokenHash} and e.password_hash is not distinct from ${passwordHash} and ${linkStands(now)}
@@ -278,7 +277,7 @@ async function writeSignIn(tx: EntityManager, enrolment: EnrolmentRow, passwordH
 const linkOver = () =>
   new IdentityRefused(
     'link_over',
-    'This link has expired, was used or replaced, or the person who made it may no longer give what it gives. Ask for a new one.',
+    'This link has expired, was used or replaced, or its creator may no longer give what it gives. Ask for a new one.',
   );
 
 const signInFirst = () =>

@@ -1,7 +1,7 @@
 /**
- * Returns the address that a person opens to use a one-time link, `https://console.example.org/enrol#<token>`. The token is the
- * fragment, which browsers send to no server: it reaches no log of a proxy or server, and no `Referer`. The page there sends it
- * as a form.
+ * Returns the address that a person opens to use a one-time link, `https://console.example.org/enrol#<token>`. The
+ * token is the fragment, which browsers send to no server: it reaches no log of a proxy or server, and no `Referer`.
+ * The page there sends it as a form.
  */
 export const enrolmentLink = (origin: string, token: string): string => `${origin}/enrol#${token}`;
 

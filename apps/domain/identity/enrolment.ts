@@ -21,14 +21,14 @@ import { findTokenHash, hashOf, makeToken } from './token.ts';
 import type { EnrolmentDetails, EnrolmentKind } from './types.ts';
 
 /**
- * One-time links: how people come to sign in, and into one more organization. No mail is sent; the person who creates a link
- * hands it over.
+ * One-time links: how people come to sign in, and into one more organization. No mail is sent; the person who creates
+ * a link hands it over.
  *
- * The holder of a link can become the person it is for, so creating one is bound to what its creator could do anyway. It needs
- * all that the member's roles give, and an owner for an owner. A person who signs in already keeps password and factors, and
- * confirms with them that they are this member (`join`). Only an operator can enrol a person who is in other organizations
- * too, and only an operator can let a person in again who has lost password or factors (`recover`). `linkStands` asks all of
- * it again when the link is used.
+ * The holder of a link can become the person it is for, so creating one is bound to what its creator could do anyway.
+ * It needs all that the member's roles give, and an owner for an owner. A person who signs in already keeps password
+ * and factors, and confirms with them that they are this member (`join`). Only an operator can enrol a person who is
+ * in other organizations too, and only an operator can let a person in again who has lost password or factors
+ * (`recover`). `linkStands` asks all of it again when the link is used.
  */
 
 export interface CreateEnrolment {
@@ -114,7 +114,10 @@ export async function createEnrolment(
   });
 }
 
-/** Returns what a link is for; null when it was used, replaced, has expired or never was, or could not be created any more. */
+/**
+ * Returns what a link is for; null when it was used, replaced, has expired or never was, or could not be created any
+ * more.
+ */
 export async function findEnrolment(em: EntityManager, token: string, now: Date): Promise<EnrolmentDetails | null> {
   const found = await findEnrolmentRow(em, token, now);
   if (found === null) return null;

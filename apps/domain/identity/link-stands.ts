@@ -2,14 +2,14 @@ import { type RawBuilder, sql } from 'kysely';
 import { isConfirmed } from './console-access.ts';
 
 /**
- * Whether a link could be created now as it was, as a condition on its row `e`: everything that `createEnrolment` checks,
- * except that nobody else signs in with the address of an `enrol` or `recover` link, which the unique index of `sign_in`
- * checks when the link writes it.
+ * Returns an SQL condition on a link's row `e`: whether the link could be created now as it was. It holds everything
+ * that `createEnrolment` checks, except that nobody else signs in with the address of an `enrol` or `recover` link,
+ * which the unique index of `sign_in` checks when the link writes it.
  *
- * A link gives what its member is when it is used, and not what they were when it was created. Else an administrator who
- * kept the link of a plain member could enrol as the owner that this member has become, and one organization's link could
- * set the password of a person who has become another organization's owner. Ask under `lockOrganization` where the answer
- * must hold.
+ * A link gives what its member is when it is used, and not what they were when it was created. Else an administrator
+ * who kept the link of a plain member could enrol as the owner that this member has become, and one organization's
+ * link could set the password of a person who has become another organization's owner. Ask under `lockOrganization`
+ * where the answer must hold.
  */
 export const linkStands = (now: Date): RawBuilder<boolean> => sql<boolean>`(
   e.expires_at > ${now.toISOString()}::timestamptz and ${leadsToPerson} and ${suitsPerson} and ${inviterStands})`;
@@ -25,8 +25,8 @@ const leadsToPerson = sql<boolean>`exists (
       and lower(other.email) = lower(e.email))`;
 
 /**
- * Whoever has not enrolled enrols, by a link of a member only while no other organization has them. Whoever signs in joins,
- * unless the organization is open to them already; then an operator's link recovers.
+ * A person who has not enrolled enrols, by a link of a member only while no other organization has them. A person who
+ * signs in joins, unless the organization is open to them already; then an operator's link recovers.
  */
 const suitsPerson = sql<boolean>`exists (
   select from membership m left join sign_in i on i.person_id = m.person_id
@@ -42,13 +42,14 @@ const suitsPerson = sql<boolean>`exists (
     end)`;
 
 /**
- * Its creator is an active member who holds `org.members.manage` and every permission of the member's roles, and an owner
- * where the member is one. A link of an operator has no such condition.
+ * Its creator is an active member who holds `org.members.manage` and every permission of the member's roles, and an
+ * owner where the member is one. A link of an operator has no such condition.
  */
 const inviterStands = sql<boolean>`(e.invited_by is null or exists (
   select from membership i
   cross join lateral (
-    select array_agg(p) as permissions from membership_role mr join role r on r.id = mr.role_id, unnest(r.permissions) as p
+    select array_agg(p) as permissions
+    from membership_role mr join role r on r.id = mr.role_id, unnest(r.permissions) as p
     where mr.organization_id = i.organization_id and mr.person_id = i.person_id
   ) holds
   where i.organization_id = e.organization_id and i.person_id = e.invited_by and i.status = 'active'

@@ -23,7 +23,10 @@ export interface SignInDetails {
   memberships: SignInMembership[];
 }
 
-/** `confirmed`: whether the organization has confirmed that its member signs in so; an active member enters it only then. */
+/**
+ * `confirmed`: whether the organization has confirmed that its member signs in so; an active member enters it only
+ * then.
+ */
 export interface SignInMembership {
   organizationId: string;
   organizationName: string;
@@ -42,7 +45,8 @@ export async function getSignIn(
   const { rows } = await sql<SignInDetails>`
     select i.person_id as "personId", i.email, i.created_at as "createdAt",
       (select count(*)::int from console_session s where s.person_id = i.person_id and s.expires_at > ${now().toISOString()}::timestamptz) as sessions,
-      (select coalesce(json_agg(json_build_object('organizationId', o.id, 'organizationName', o.name, 'name', m.name, 'status', m.status, 'accepted', m.accepted, 'confirmed', ${isConfirmed()})
+      (select coalesce(json_agg(json_build_object('organizationId', o.id, 'organizationName', o.name, 'name', m.name,
+            'status', m.status, 'accepted', m.accepted, 'confirmed', ${isConfirmed()})
           order by o.name collate "C", o.id), '[]')
         from membership m join organization o on o.id = m.organization_id where m.person_id = i.person_id and m.status <> 'left') as memberships
     from sign_in i where lower(i.email) = lower(${email.trim()})`.execute(em.getKysely());
@@ -52,8 +56,8 @@ export async function getSignIn(
 }
 
 /**
- * Confirms for an organization that its active member signs in with an address. `confirmed` is false when it was confirmed
- * before. For a sign-in that another organization let enrol; who has none yet is invited instead.
+ * Confirms for an organization that its active member signs in with an address. `confirmed` is false when it was
+ * confirmed before. For a sign-in that another organization let enrol; who has none yet is invited instead.
  *
  * @throws IdentityRefused `no_such_sign_in`, `not_an_active_member`.
  */
@@ -70,7 +74,7 @@ export async function confirmSignInOf(
     if (member?.status !== 'active')
       throw new IdentityRefused(
         'not_an_active_member',
-        'The person who signs in with this address is no active member of the organization. Invite them instead (orgctl person invite).',
+        'Who signs in with this address is no active member of the organization. Run orgctl person invite instead.',
       );
     return { personId, confirmed: await confirmSignIn(tx, { organizationId, personId, by: 'operator' }, now()) };
   });
@@ -115,8 +119,10 @@ export async function changeAddress(
 }
 
 /**
- * Takes an address back from who signs in with it and cannot prove that it is theirs: their password, factors, recovery codes, sessions, open links and the organizations' confirmations are gone, and the address is free. They
- * stay a member where they are one, and can be enrolled anew. It takes the rights of the database's owner: no login of an app can remove how somebody signs in.
+ * Takes an address back from who signs in with it and cannot prove that it is theirs: their password, factors,
+ * recovery codes, sessions, open links and the organizations' confirmations are gone, and the address is free. They
+ * stay a member where they are one, and can be enrolled anew. It takes the rights of the database's owner: no login of
+ * an app can remove how somebody signs in.
  *
  * @throws IdentityRefused `no_such_sign_in`.
  */

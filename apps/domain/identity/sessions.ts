@@ -18,12 +18,13 @@ import type { Session, SessionListing, Visitor } from './types.ts';
 /** Sessions of the console, by OWASP ASVS 5.0, V7. */
 
 /**
- * Returns the living session that a token belongs to; null when there is none: it never was, has ended, was idle too long, or
- * no membership gives its person access to the console any more. One statement: the session, its person, what they may do
- * where now; and, once a minute, that it was seen.
+ * Returns the living session that a token belongs to; null when there is none: it never was, has ended, was idle too
+ * long, or no membership gives its person access to the console any more. One statement: the session, its person, what
+ * they may do where now; and, once a minute, that it was seen.
  *
  * @param now the clock: sessions end by it, 12 hours after they began and 30 minutes after their last use.
- * @param isUse false for what a page asks by itself while nobody is there: it finds the session and keeps it alive no longer.
+ * @param isUse false for what a page asks by itself while nobody is there: it finds the session and keeps it alive
+ *   no longer.
  */
 export async function findSession(em: EntityManager, token: string, now: Date, isUse = true): Promise<Session | null> {
   const hash = findTokenHash(token);
@@ -43,7 +44,8 @@ export async function findSession(em: EntityManager, token: string, now: Date, i
     from found f
     join sign_in i on i.person_id = f.person_id
     cross join lateral (
-      select count(*) as count, coalesce(json_agg(m.organization_id) filter (where not m.is_open and m.status = 'active'), '[]') as unconfirmed,
+      select count(*) as count,
+        coalesce(json_agg(m.organization_id) filter (where not m.is_open and m.status = 'active'), '[]') as unconfirmed,
         coalesce(json_agg(json_build_object(
         'organizationId', o.id, 'organizationName', o.name, 'name', m.name, 'email', m.email, 'title', m.title,
         'roleKeys', array(
@@ -188,11 +190,15 @@ export async function endSessions(
   return rows.length;
 }
 
-/** Ends the sessions of a person without any access to the console. `findSession` would refuse them anyway; this erases them. */
+/**
+ * Ends the sessions of a person without any access to the console. `findSession` would refuse them anyway; this erases
+ * them.
+ */
 export async function endSessionsOfStranger(tx: EntityManager, personId: string): Promise<void> {
   await sql`
     delete from console_session s where s.person_id = ${personId}
-      and not exists (select from membership m where m.person_id = s.person_id and ${consoleAccess()} is not null)`.execute(
+      and not exists (
+        select from membership m where m.person_id = s.person_id and ${consoleAccess()} is not null)`.execute(
     tx.getKysely(),
   );
 }

@@ -81,7 +81,8 @@ async function lookUp(em: EntityManager, email: string, browser: string | null, 
   const tokenHash = browser === null ? null : findTokenHash(browser);
   const { rows } = await sql<Known & { folded: string; browserHash: Buffer | null; personId: string | null }>`
     select f.folded, b.token_hash as "browserHash", i.person_id as "personId", i.email, i.password_hash as "passwordHash",
-      exists (select from membership m where m.person_id = i.person_id and ${consoleAccess()} is not null) as "mayEnter",
+      exists (
+        select from membership m where m.person_id = i.person_id and ${consoleAccess()} is not null) as "mayEnter",
       array(select distinct f.kind from second_factor f where f.person_id = i.person_id order by f.kind) as factors
     from (select lower(${email.trim()}::text) as folded) f
     left join sign_in i on lower(i.email) = f.folded

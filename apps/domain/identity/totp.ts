@@ -2,8 +2,8 @@ import { generateSecret, generateURI, verifySync } from 'otplib';
 import { openText, type SealingKeys, sealedVersion, sealText } from '../seal/envelope.ts';
 
 /**
- * Authenticator apps by RFC 6238, as all of them implement it: six digits of SHA-1 every 30 seconds. The code of the current
- * step and of the one before are accepted, since typing takes time (5.2); a code of a later step never is.
+ * Authenticator apps by RFC 6238, as all of them implement it: six digits of SHA-1 every 30 seconds. The code of the
+ * current step and of the one before are accepted, since typing takes time (5.2); a code of a later step never is.
  */
 
 const stepSeconds = 30;
@@ -19,8 +19,8 @@ export function totpUri(secret: string, label: string, issuer: string): string {
 }
 
 /**
- * Returns the time step whose code this is, the current one or the one before; null when it is neither's. Spaces, which apps
- * show in the middle, are ignored.
+ * Returns the time step whose code this is, the current one or the one before; null when it is neither's. Spaces,
+ * which apps show in the middle, are ignored.
  */
 export function findTotpStep(secret: string, code: string, now: Date): number | null {
   const digits = code.replace(/\s/g, '');

@@ -99,8 +99,8 @@ export function assertHolds(actor: Actor, granted: readonly Permission[]): void 
 }
 
 /**
- * Refuses a change that takes the owner `gone` away unless another one who can act is left. Imported owners are active and
- * cannot act before their sign-in is confirmed, so they stand in only for one who could not either. Call it under
+ * Refuses a change that takes the owner `gone` away unless another one who can act is left. Imported owners are active
+ * and cannot act before their sign-in is confirmed, so they stand in only for one who could not either. Call it under
  * `lockOrganization`, before the change.
  *
  * @throws OrganizationRefused `last_owner`

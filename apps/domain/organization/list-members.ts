@@ -123,9 +123,9 @@ export async function getMemberDetails(
 }
 
 /**
- * Live keys have a place of the organization's 25 (0005), so counting them looks at 25 rows, however many keys there were.
- * A sign-in is of the whole region: only an organization that has confirmed it is told of it. Anybody can invite any address,
- * and would else learn whether somebody uses it here.
+ * Live keys have a place of the organization's 25 (0005), so counting them looks at 25 rows, however many keys there
+ * were. A sign-in is of the whole region: only an organization that has confirmed it is told of it. Anybody can invite
+ * any address, and would else learn whether somebody uses it here.
  */
 const columns = (now: Date): RawBuilder<unknown> => sql`
   m.person_id as "personId", m.name, m.email, m.title, m.status,

@@ -118,7 +118,12 @@ async function setStatus(tx: EntityManager, { organizationId, personId }: Member
   );
 }
 
-/** An owner remains; sessions of a person with no organization end. Links and confirmations end by a trigger of the status. */
+/**
+ * Sets the status of a member who loses access, and ends the sessions of a person with no organization left. A trigger of
+ * the status ends links and confirmations.
+ *
+ * @throws OrganizationRefused `last_owner`
+ */
 async function takeAway(tx: EntityManager, input: MemberRequest, member: MemberRow, status: 'suspended' | 'left') {
   const { organizationId, personId } = input;
   if (member.isOwner && member.status === 'active') await assertOwnerRemains(tx, organizationId, personId);

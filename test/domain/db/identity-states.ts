@@ -19,7 +19,8 @@ const enrolment = `
   insert into enrolment (organization_id, person_id, token_hash, kind, email, created_at, expires_at)
   values ('$org', '$user', ${hash('01')}, 'enrol', 'a@example.org', now(), now() + interval '1 hour')`;
 const confirmation = `${signIn};
-  insert into sign_in_confirmation (person_id, organization_id, confirmed_at, confirmed_by) values ('$user', '$org', now(), 'link')`;
+  insert into sign_in_confirmation (person_id, organization_id, confirmed_at, confirmed_by)
+  values ('$user', '$org', now(), 'link')`;
 const attempt = (subject: string) => `insert into sign_in_attempt (subject, at) values (${subject}, now())`;
 const code = (codeHash: string) =>
   `${signIn}; insert into recovery_code (person_id, code_hash, created_at) values ('$user', ${codeHash}, now())`;

@@ -1,4 +1,6 @@
-/** An active membership opens an organization's console only after its own link, or an operator, confirmed the sign-in. */
+/**
+ * An active membership opens an organization's console only after its own link, or an operator, confirmed the sign-in.
+ */
 import { describe, expect, it } from 'vitest';
 import { acceptEnrolment } from '#domain/identity/enrol.ts';
 import { createEnrolment } from '#domain/identity/enrolment.ts';
@@ -10,7 +12,9 @@ import { reinstateMember, removeMember, suspendMember } from '#domain/organizati
 import { ids, importDocument, smallDocument } from '../../import/document.ts';
 import { goodPassword, setupPeople, visitor } from './people.ts';
 
-/** A person enrolled by one organization whom an import has made an owner of another one, which has an owner already. */
+/**
+ * A person enrolled by one organization whom an import has made an owner of another one, which has an owner already.
+ */
 async function setupImported() {
   const t = await setupPeople();
   const [first, second] = [await t.make.organization({ name: 'First' }), await t.make.organization({ name: 'Second' })];
@@ -33,7 +37,7 @@ async function setupImported() {
 }
 
 describe('an imported active owner whose sign-in another organization let enrol', () => {
-  it('does not enter the organization, in a session that lives or a new one (regression: the import opened it)', async () => {
+  it('does not enter the organization, in a living session or a new one (regression: the import opened it)', async () => {
     const t = await setupImported();
     expect(await t.open()).toEqual([t.first]);
     expect((await t.session(t.person.token)).unconfirmed).toEqual([t.second]);

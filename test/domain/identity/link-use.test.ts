@@ -1,4 +1,6 @@
-/** Everything that is checked when a link is created is checked again when it is used, in the transaction that uses it. */
+/**
+ * Everything that is checked when a link is created is checked again when it is used, in the transaction that uses it.
+ */
 import { describe, expect, it } from 'vitest';
 import {
   acceptEnrolment,
@@ -12,7 +14,10 @@ import { findSession } from '#domain/identity/sessions.ts';
 import type { Authority } from '#domain/keys/authority.ts';
 import { codeAt, goodPassword, settings, setupPeople, visitor } from './people.ts';
 
-/** An organization, an administrator of it, another organization, and links of the first with all but their last step done. */
+/**
+ * An organization, an administrator of it, another organization, and links of the first with all but their last step
+ * done.
+ */
 async function setupLinks() {
   const t = await setupPeople();
   const [orgId, elsewhere] = [await t.make.organization(), await t.make.organization()];
@@ -70,7 +75,8 @@ const changes: [what: string, change: (t: Links, whom: Whom) => Promise<unknown>
     async (t, { personId }) => {
       const { userId } = await t.make.member({ orgId: t.orgId });
       await t.query(
-        'update membership m set email = o.email from membership o where m.person_id = $1 and o.person_id = $2 and o.organization_id = $3',
+        `update membership m set email = o.email from membership o
+         where m.person_id = $1 and o.person_id = $2 and o.organization_id = $3`,
         [userId, personId, t.orgId],
       );
     },
@@ -99,7 +105,7 @@ const changes: [what: string, change: (t: Links, whom: Whom) => Promise<unknown>
 ];
 
 describe('a link to enrol', () => {
-  it('does not enrol a person whom another organization has by then (regression: it opened that organization)', async () => {
+  it('does not enrol a person whom another organization has by then (regression: it opened that one)', async () => {
     const t = await setupLinks();
     const link = await t.enrolling();
     await t.make.member({ orgId: t.elsewhere, userId: link.personId, roleKey: 'owner' });
@@ -117,14 +123,15 @@ describe('a link to enrol', () => {
     expect([memberships.map(({ organizationId }) => organizationId), unconfirmed]).toEqual([[t.orgId], [t.elsewhere]]);
   });
 
-  it('used while an import that makes its person another organization’s owner is under way opens nothing of that one', async () => {
+  it('used while an import makes its person another organization’s owner opens nothing of that one', async () => {
     const t = await setupLinks();
     const link = await t.enrolling();
     const client = await t.owner.pool.connect();
     try {
       await client.query('begin');
       await client.query(
-        `insert into membership (organization_id, person_id, name, email, status) values ($1, $2, 'Bob', 'bob@example.org', 'active')`,
+        `insert into membership (organization_id, person_id, name, email, status)
+         values ($1, $2, 'Bob', 'bob@example.org', 'active')`,
         [t.elsewhere, link.personId],
       );
       // Nobody waits for an import: the link is used before it.

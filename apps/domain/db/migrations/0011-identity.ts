@@ -98,13 +98,15 @@ export class Identity extends Migration {
       );
       create index enrolment_by_end on enrolment (expires_at);
 
-      -- Which organizations have confirmed a person's sign-in: by a link of theirs that was used, or an operator did it. An
-      -- active membership opens an organization's console only with it. No import and no platform login reaches this table.
+      -- Which organizations have confirmed a person's sign-in: by a link of theirs that was used, or an operator did it.
+      -- An active membership opens an organization's console only with it. No import and no platform login writes here.
       create table sign_in_confirmation (
-        person_id text collate "C" not null constraint sign_in_confirmation_sign_in references sign_in on delete cascade,
+        person_id text collate "C" not null
+          constraint sign_in_confirmation_sign_in references sign_in on delete cascade,
         organization_id uuid not null,
         confirmed_at timestamptz not null,
-        confirmed_by text not null constraint sign_in_confirmation_source_known check (confirmed_by in ('link', 'operator')),
+        confirmed_by text not null
+          constraint sign_in_confirmation_source_known check (confirmed_by in ('link', 'operator')),
         primary key (person_id, organization_id),
         constraint sign_in_confirmation_membership foreign key (organization_id, person_id)
           references membership on delete cascade
