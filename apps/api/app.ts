@@ -2,10 +2,12 @@ import Koa from 'koa';
 import { failedAuthenticationsPerMinute, requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
 import { openDatabase } from '#domain/db/connect.ts';
 import { currentMigration } from '#domain/db/migrations/index.ts';
+import { recordRefusalsSql } from '#domain/db/queries/activity.ts';
 import { health } from '#runtime/health.ts';
 import { startServer } from '#runtime/http-server.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { serveMetrics } from '#runtime/metrics-page.ts';
+import { createRefusalCounter } from '#runtime/refusal-counter.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import { openTracing } from '#runtime/tracing.ts';
 import { createActivityWriter } from './activity-writer.ts';
@@ -17,7 +19,6 @@ import { createLimiter } from './limiter/limiter.ts';
 import { createMetrics } from './metrics.ts';
 import { mountReads } from './mount.ts';
 import { servePublicPages } from './public-pages.ts';
-import { createRefusalCounter } from './refusal-counter.ts';
 
 /** A running API: where it answers, and how to stop it without losing a request. */
 export interface RunningApi {
@@ -62,7 +63,15 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     onRefused: (lines) => metrics.activityRefused.inc(lines),
   });
   const refusals = createRefusalCounter({
-    pool,
+    record: (counts) =>
+      pool.query({
+        ...{ name: 'recordRefusals', text: recordRefusalsSql },
+        values: [
+          counts.map(({ fingerprint }) => fingerprint),
+          counts.map(({ minute }) => minute.toISOString()),
+          counts.map(({ refused }) => refused),
+        ],
+      }),
     onError: (cause) =>
       log.error(
         { error: describeError(cause) },

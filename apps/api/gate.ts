@@ -7,12 +7,12 @@ import { fingerprints, type KeySecrets } from '#domain/keys/fingerprint.ts';
 import { checkKey } from '#domain/keys/format.ts';
 import { clientAddress } from '#runtime/address.ts';
 import { bearerOf } from '#runtime/bearer.ts';
+import type { RefusalCounter } from '#runtime/refusal-counter.ts';
 import type { Tracing } from '#runtime/tracing.ts';
 import type { FailedAuthentications } from './failed-authentications.ts';
 import { setLimitHeaders } from './keyed-headers.ts';
 import type { Limiter } from './limiter/limiter.ts';
 import type { ReadState } from './read-state.ts';
-import type { RefusalCounter } from './refusal-counter.ts';
 import { refusalOfBearer } from './verdicts.ts';
 
 export interface GateDependencies {
@@ -50,7 +50,8 @@ export function createGate(deps: GateDependencies) {
     setLimitHeaders(ctx, verdict);
     ctx.state.limitLeft = verdict.left;
     if (verdict.admitted) return;
-    for (const print of prints) deps.refusals.count(print);
+    const address = clientAddress(ctx.req, deps.trustedProxies);
+    for (const print of prints) deps.refusals.count(print, address);
     ctx.set('Retry-After', String(verdict.resetSeconds));
     const limit = `${requestsPerWindow} requests in ${requestWindowSeconds} seconds`;
     throw new ApiError('rate_limited', `More than ${limit} with this key. Try again in ${verdict.resetSeconds} s.`);

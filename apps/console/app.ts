@@ -6,6 +6,7 @@ import { health } from '#runtime/health.ts';
 import { startServer } from '#runtime/http-server.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { serveMetrics } from '#runtime/metrics-page.ts';
+import { createRefusalCounter } from '#runtime/refusal-counter.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import type { ConsoleConfig } from './config.ts';
 import { createMetrics } from './metrics.ts';
@@ -13,7 +14,7 @@ import { routes } from './routes.ts';
 import { answers } from './web/answers.ts';
 import { isUnread } from './web/hung-up.ts';
 import { mountPages } from './web/mount.ts';
-import { refuseKeys } from './web/refuse-keys.ts';
+import { recordKeysAtConsole, refuseKeys } from './web/refuse-keys.ts';
 import { serveAssets } from './web/serve-assets.ts';
 import type { ConsoleParts } from './web/visit.ts';
 import { createWorkflows, withoutTemporal } from './workflows.ts';
@@ -56,6 +57,16 @@ export async function startConsole(
     ...{ workflows, apiUrl: config.apiUrl, origin: config.origin, now },
   };
 
+  const refusals = createRefusalCounter({
+    record: (counts) => recordKeysAtConsole(pool, counts),
+    onError: (cause) =>
+      log.error(
+        { error: describeError(cause) },
+        'the counts of refused keys could not be written; they are kept for the next try',
+      ),
+  });
+  refusals.start();
+
   const app = new Koa();
   app.silent = true;
   app.on('error', (error) => {
@@ -63,7 +74,7 @@ export async function startConsole(
   });
   app.use(answers({ log, metrics, https: config.origin.startsWith('https:'), isDraining, now }));
   app.use(health({ pool, migration: currentMigration, isDraining }));
-  app.use(refuseKeys({ pool, keys, trustedProxies }));
+  app.use(refuseKeys({ refusals, keys, trustedProxies }));
   app.use(serveAssets);
   app.use(mountPages({ routes, parts, trustedProxies }));
 
@@ -85,6 +96,7 @@ export async function startConsole(
 
   async function close(): Promise<void> {
     await server.stop();
+    await refusals.stop();
     settings.stop();
     await workflows.close();
     await metricsServer.stop();

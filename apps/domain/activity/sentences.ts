@@ -165,6 +165,12 @@ const deeds: Record<string, { title: string; tell: (entry: ActivityEntry, detail
     ]),
   ),
   'api.none': { title: 'Called no known read', tell: () => say`Called something that is no read of the API` },
+  'api.console': {
+    title: 'Was sent to the console',
+    tell: ({ count }) => [
+      `Was sent to the console, which accepts no keys: ${many(count, 'request was', 'requests were')} refused within a minute`,
+    ],
+  },
   'api.rate_limited': {
     title: 'Was over the limit',
     tell: ({ count }) => [

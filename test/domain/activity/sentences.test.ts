@@ -32,8 +32,8 @@ it('every action that the code writes has a sentence', () => {
   const known = new Set<string>([...knownActions.map(({ action }) => action), ...eventTypes]);
   expect(written.size).toBeGreaterThan(20);
   expect([...written].filter((action) => !known.has(action))).toEqual([]);
-  // The one that the database writes by itself (0006).
-  expect(known).toContain('api.rate_limited');
+  // Those that the database writes by itself (0006, 0013).
+  for (const action of ['api.rate_limited', 'api.console']) expect(known).toContain(action);
 });
 
 it('every read of the API has its words', () => {
@@ -61,6 +61,9 @@ it('says who did what, by the names that things have today', () => {
   );
   expect(told({ action: 'api.rate_limited', keyId: 'k', keyLabel: 'R', status: 429, count: 3 })).toBe(
     'The key “R”: Was over the limit: 3 calls were refused within a minute, and read nothing',
+  );
+  expect(told({ action: 'api.console', keyId: 'k', keyLabel: 'R', status: 403, count: 1 })).toBe(
+    'The key “R”: Was sent to the console, which accepts no keys: one request was refused within a minute',
   );
   expect(told({ action: 'webhook.park' })).toBe('The system: Suspended a webhook that had accepted nothing for days');
   expect(told({ action: 'import', detail: { file: 'us.json' } })).toBe('An operator: Imported us.json');

@@ -1,6 +1,9 @@
 import { Migration } from '@mikro-orm/migrations';
 
-/** Forms of the console that may be sent once: what was sent twice by a double click makes one key. Running pods: survive it. */
+/**
+ * Forms of the console that may be sent once: what was sent twice by a double click makes one key. And API keys that are
+ * sent to the console, counted. Running pods: survive it.
+ */
 export class ConsoleForms extends Migration {
   override up(): void {
     this.addSql(/* sql */ `
@@ -10,6 +13,27 @@ export class ConsoleForms extends Migration {
         primary key (session_id, form_id)
       );
       grant select, insert on form_use to org_api_console;
+    `);
+
+    // A key sent to the console is refused without asking the database, and counted: one line per key and minute grows,
+    // with the address of the last request. The console may add to it, not change any other line.
+    this.addSql(/* sql */ `
+      create unique index activity_keys_at_console_of_minute on activity (key_id, at) where action = 'api.console';
+      create function api.record_keys_at_console(fingerprints bytea[], minutes timestamptz[], counts integer[], addresses inet[])
+      returns void language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        insert into public.activity (at, organization_id, person_id, key_id, action, status, code, count, address)
+        select r.minute, k.organization_id, k.maker_id, k.id, 'api.console', 403, 'api_key_not_accepted',
+          sum(r.refused)::integer, max(r.address)
+        from unnest(fingerprints, minutes, counts, addresses) as r (fingerprint, minute, refused, address)
+        join public.api_key k on k.fingerprint = r.fingerprint
+        group by r.minute, k.id
+        order by k.id, r.minute
+        on conflict (key_id, at) where action = 'api.console'
+          do update set count = activity.count + excluded.count, address = excluded.address;
+      end $$;
+      revoke execute on function api.record_keys_at_console from public;
+      grant execute on function api.record_keys_at_console to org_api_console;
     `);
   }
 }

@@ -24,5 +24,12 @@ export const recordKeyUsesSql = /* sql */ `
   from unnest($1::uuid[], $2::uuid[], $3::text[], $4::uuid[], $5::text[], $6::smallint[], $7::text[], $8::inet[])
     as u (id, organization_id, person_id, key_id, action, status, code, address)`;
 
+/**
+ * Adds requests that brought a key to the console to the key's line of the minute. `$1` fingerprints, `$2` minutes,
+ * `$3` counts, `$4` addresses of the last request of each, arrays of equal length.
+ */
+export const recordKeysAtConsoleSql = /* sql */ `
+  select api.record_keys_at_console($1::bytea[], $2::timestamptz[], $3::integer[], $4::inet[])`;
+
 /** Adds refused calls (429) to their key's line of the minute. `$1` fingerprints, `$2` minutes, `$3` counts, arrays of equal length. */
 export const recordRefusalsSql = /* sql */ `select api.record_refusals($1::bytea[], $2::timestamptz[], $3::integer[])`;

@@ -1,0 +1,73 @@
+/** Refused requests of one key within one minute. */
+export interface RefusalCount {
+  fingerprint: Buffer;
+  minute: Date;
+  refused: number;
+  /** The IP address of the last one, or null when it is not known. */
+  address: string | null;
+}
+
+/**
+ * Counts refused requests that bring a key, and hands the counts to `record` each second: one line per key and minute.
+ *
+ * Such a request read nothing, so it is the one use whose line may come after its answer: writing each at once would let
+ * whoever is refused load the database. When the process is killed, at most the last second is lost. A flush that fails
+ * is kept and added to the next one.
+ */
+export function createRefusalCounter(options: {
+  /** Adds the counts to the activity log. */
+  record: (counts: readonly RefusalCount[]) => Promise<unknown>;
+  onError: (cause: unknown) => void;
+  flushEveryMs?: number;
+}) {
+  const { record, onError, flushEveryMs = 1000 } = options;
+  let counts = new Map<string, RefusalCount>();
+  let timer: NodeJS.Timeout | undefined;
+  let flushing: Promise<void> = Promise.resolve();
+
+  function add(more: RefusalCount): RefusalCount {
+    const id = `${more.fingerprint.toString('base64url')} ${more.minute.getTime()}`;
+    const count = counts.get(id);
+    if (count === undefined) {
+      counts.set(id, more);
+      return more;
+    }
+    count.refused += more.refused;
+    return count;
+  }
+
+  async function flush(): Promise<void> {
+    if (counts.size === 0) return;
+    const taken = [...counts.values()];
+    counts = new Map();
+    try {
+      await record(taken);
+    } catch (cause) {
+      for (const count of taken) add(count);
+      onError(cause);
+    }
+  }
+
+  return {
+    /** Counts one refused request of a key, known or not; unknown keys get no line. */
+    count(fingerprint: Buffer, address: string | null): void {
+      const minute = new Date(Math.floor(Date.now() / 60_000) * 60_000);
+      add({ fingerprint, minute, refused: 1, address }).address = address;
+    },
+    start(): void {
+      timer ??= setInterval(() => {
+        flushing = flushing.then(flush);
+      }, flushEveryMs);
+      timer.unref();
+    },
+    /** Writes what is left. Safe to call twice, and before `start`. */
+    async stop(): Promise<void> {
+      clearInterval(timer);
+      timer = undefined;
+      await flushing;
+      await flush();
+    },
+  };
+}
+
+export type RefusalCounter = ReturnType<typeof createRefusalCounter>;

@@ -1,0 +1,46 @@
+/** API keys that are sent to the console: what they can write into their organization's log. */
+import { expect, it } from 'vitest';
+import { makeKey } from '#domain/keys/format.ts';
+import { testKeySecrets } from '#test/secrets.ts';
+import { setupConsole } from './setup.ts';
+
+it('1,500 requests with a revoked key leave one line per key and minute, and a stop writes what is counted', async () => {
+  const t = await setupConsole({ TRUSTED_PROXIES: '127.0.0.1' });
+  const maker = await t.make.member();
+  const [revoked, live] = [await t.make.apiKey({ maker }), await t.make.apiKey({ maker })];
+  await t.owner.pool.query('update api_key set revoked_at = now(), slot = null where id = $1', [revoked.id]);
+  const send = async (key: string, address: string) => {
+    const headers = { authorization: `Bearer ${key}`, 'x-forwarded-for': address };
+    expect((await fetch(`${t.origin}/nowhere`, { headers })).status).toBe(403);
+  };
+  const linesOf = async () => {
+    const { rows } = await t.owner.pool.query(
+      `select key_id as "keyId", extract(epoch from at)::int as second, organization_id as "orgId", person_id as "personId", action, status, code, count, host(address) as address
+      from activity where status is not null order by at`,
+    );
+    return rows;
+  };
+  const countOf = async (keyId: string) =>
+    (await linesOf()).filter((line) => line.keyId === keyId).reduce((sum, { count }) => sum + count, 0);
+
+  for (let n = 0; n < 1_500; n += 50)
+    await Promise.all(Array.from({ length: 50 }, (_, m) => send(revoked.key, `203.0.113.${m}`)));
+  await expect.poll(() => countOf(revoked.id), { timeout: 10_000 }).toBe(1_500);
+  await send(live.key, '198.51.100.7');
+  await send(makeKey('us', testKeySecrets.tagSecrets[0]), '198.51.100.7'); // genuine, and of no organization
+  await t.console.stop();
+
+  expect(await countOf(live.id)).toBe(1);
+  const lines = await linesOf();
+  const minutes = lines.map(({ keyId, second }) => `${keyId} ${second}`);
+  expect(new Set(minutes).size).toBe(lines.length);
+  expect(lines.length).toBeLessThanOrEqual(4); // two when the minute turned meanwhile
+  for (const line of lines) {
+    expect(line.second % 60).toBe(0);
+    expect(line).toMatchObject({
+      ...{ orgId: maker.orgId, personId: maker.userId },
+      ...{ action: 'api.console', status: 403, code: 'api_key_not_accepted' },
+      address: expect.stringMatching(/^(203\.0\.113|198\.51\.100)\./),
+    });
+  }
+});
