@@ -7,7 +7,7 @@ const faultsShown = 100;
 /** `orgctl ledger` */
 export const ledger: Noun = {
   noun: 'ledger',
-  summary: 'what was to be delivered against what became of it; difference, missing and surplus must be 0',
+  summary: 'what was to be delivered against what became of it; difference, missing, surplus and unexplained must be 0',
   commands: [
     {
       verb: '',
@@ -18,9 +18,11 @@ export const ledger: Noun = {
         const read = await readLedger(database.pool);
         // Also when the figures say that all is well: faults that cancel each other out in the sums are faults.
         const faults = await listLedgerFaults(database.pool, { limit: faultsShown });
-        if (faults.length > 0 || read.missing > 0 || read.surplus > 0) {
-          const cells = faults.map(({ eventId, webhookId, explanation }) => [eventId, webhookId, explanation]);
-          report(table(['EVENT', 'WEBHOOK', 'FAULT'], cells, 'No row explains the difference.'));
+        if (faults.length > 0 || read.missing > 0 || read.surplus > 0 || read.unexplained > 0) {
+          const cells = faults.map(({ organizationId, eventId, webhookId, explanation }) => [
+            ...[organizationId, eventId, webhookId, explanation],
+          ]);
+          report(table(['ORGANIZATION', 'EVENT', 'WEBHOOK', 'FAULT'], cells, 'No row explains the difference.'));
         }
         return { json: read, text: fields({ ...read }) };
       },

@@ -14,6 +14,7 @@ const help: Record<keyof Ledger, string> = {
   difference: 'Obligations less settled and open deliveries. Alert when it is not 0.',
   missing: 'Obligations without a delivery, or settled without proof. Alert when it is not 0.',
   surplus: 'What is there and nobody owed. Alert when it is not 0.',
+  unexplained: 'Changes without their event, and sequence numbers without their delivery. Alert when it is not 0.',
   overdue: 'Deliveries of active webhooks that are more than a minute late.',
   stuck: 'Overdue deliveries that do not wait for their own receiver. Alert when it stays above 0.',
 };

@@ -81,6 +81,7 @@ async function arrange(): Promise<{ pool: Pool; posts: Post[]; webhookIds: strin
   await owner.pool.query(
     `update delivery set state = 'delivered', next_attempt_at = null, settled_at = now(), attempts = 2, sequence = 1`,
   );
+  await owner.pool.query('update webhook set next_sequence = 2');
   const { rows } = await owner.pool.query<{ id: string; body: string }>('select id, body from event');
   const post = (attempt: number, answered: number): Post => ({
     ...{ webhookId: id, eventId: rows[0]?.id ?? '', attempt, sequence: '1', failedChecks: [], answered },

@@ -227,6 +227,7 @@ export function createFactories(database: Database) {
         'insert into event (organization_id, id, type, created_at, body, obligations) values ($1, $2, $3, $4, $5, 1)',
         [...[orgId, eventId, type, createdAt, body]],
       );
+      await query('insert into ledger_count (organization_id, changes) values ($1, 1)', [orgId]);
       const isSettled = state !== 'waiting';
       await query(
         `insert into delivery (organization_id, webhook_id, event_id, state, round, attempts, created_at, settled_at, next_attempt_at, started, claimed)

@@ -1,5 +1,11 @@
 import type { Pool } from 'pg';
-import { listLedgerFaultsSql, readLedgerSql, rollUpLedgerSql } from '../db/queries/ledger.ts';
+import {
+  foldLedgerCountsSql,
+  listLedgerFaultsSql,
+  listUnexplainedSql,
+  readLedgerSql,
+  rollUpLedgerSql,
+} from '../db/queries/ledger.ts';
 
 /** The ledger of one installation, in deliveries. Source: design, section 6. */
 export interface Ledger {
@@ -20,16 +26,26 @@ export interface Ledger {
   overdue: number;
   /** Those of `overdue` that do not wait for their own receiver: their webhook has hardly been tried lately, so it is workers, Temporal or PostgreSQL that they wait for. */
   stuck: number;
+  /**
+   * By how much independent counts differ from the rows: changes of access and seats from the events of an organization,
+   * and sequence numbers given from the deliveries of a webhook that have one. 0, or events were deleted with their
+   * deliveries, or a trigger was switched off.
+   */
+  unexplained: number;
 }
 
 /** Something that does not add up, for operators. Ids only. */
 export interface LedgerFault {
-  /** An event with other deliveries than it counted, or a settled delivery without the proof of its state. */
-  kind: 'obligations_differ' | 'no_proof';
+  /**
+   * An event with other deliveries than it counted; a settled delivery without the proof of its state; an organization
+   * with other events than changes; a webhook with other numbered deliveries than sequence numbers.
+   */
+  kind: 'obligations_differ' | 'no_proof' | 'events_differ' | 'numbers_differ';
   organizationId: string;
-  /** Null when the fault is the event's. */
+  /** Null when the fault is the event's or the organization's. */
   webhookId: string | null;
-  eventId: string;
+  /** Null when the fault is the organization's or the webhook's. */
+  eventId: string | null;
   /** What is wrong, and what would be right. */
   explanation: string;
 }
@@ -66,6 +82,7 @@ export async function rollUpLedger(
 ): Promise<{ deliveries: number; events: number }> {
   const values = [settledForSeconds, atMost];
   const { rows } = await pool.query<{ deliveries: number; events: number }>(rollUpLedgerSql, values);
+  await pool.query(foldLedgerCountsSql);
   return rows[0] ?? { deliveries: 0, events: 0 };
 }
 
@@ -78,11 +95,28 @@ export async function listLedgerFaults(
   { limit = 100, everything = false }: { limit?: number; everything?: boolean } = {},
 ): Promise<LedgerFault[]> {
   const { rows } = await pool.query<FaultRow>(listLedgerFaultsSql(everything), [limit]);
-  return rows.map(({ kind, organizationId, webhookId, eventId, ...detail }) => ({
+  const faults = rows.map(({ kind, organizationId, webhookId, eventId, ...detail }) => ({
     ...{ kind, organizationId, webhookId, eventId },
     explanation: explain(detail),
   }));
+  const unexplained = await pool.query<UnexplainedRow>(listUnexplainedSql, [limit]);
+  return [...faults, ...unexplained.rows.map(explainCounts)].slice(0, limit);
 }
+
+interface UnexplainedRow {
+  organizationId: string;
+  webhookId: string | null;
+  counted: number;
+  found: number;
+}
+
+const explainCounts = ({ organizationId, webhookId, counted, found }: UnexplainedRow): LedgerFault => ({
+  ...{ kind: webhookId === null ? 'events_differ' : 'numbers_differ', organizationId, webhookId, eventId: null },
+  explanation:
+    webhookId === null
+      ? `The organization’s access and seats changed ${counted} times, and there are ${found} events of it.`
+      : `The webhook has given ${counted} sequence numbers, and ${found} of its deliveries have one.`,
+});
 
 function explain({ state, counted, found }: Pick<FaultRow, 'state' | 'counted' | 'found'>): string {
   switch (state) {

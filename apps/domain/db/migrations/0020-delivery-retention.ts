@@ -35,7 +35,7 @@ export class DeliveryRetention extends Migration {
         deliveries := 0;
         events := 0;
         for gone in
-          select d.organization_id, d.webhook_id, d.event_id, d.state, (d.created_at at time zone 'UTC')::date as day from delivery d
+          select d.organization_id, d.webhook_id, d.event_id, d.state, d.sequence, (d.created_at at time zone 'UTC')::date as day from delivery d
           join event e on e.organization_id = d.organization_id and e.id = d.event_id and e.rolled_up
           where d.rolled_up and d.settled_at < settled_before
           order by d.settled_at, d.event_id, d.webhook_id
@@ -48,6 +48,9 @@ export class DeliveryRetention extends Migration {
           -- The triggers have taken it out of the sums; here it comes back.
           insert into ledger_day (day, obligations, delivered, exhausted, cancelled)
           values (gone.day, 1, (gone.state = 'delivered')::integer, (gone.state = 'exhausted')::integer, (gone.state = 'cancelled')::integer);
+          if gone.sequence is not null then
+            insert into ledger_count (organization_id, webhook_id, numbered) values (gone.organization_id, gone.webhook_id, 1);
+          end if;
           days := days || gone.day;
           deliveries := deliveries + 1;
         end loop;
@@ -61,6 +64,7 @@ export class DeliveryRetention extends Migration {
           for update of e skip locked
         loop
           delete from event e where e.organization_id = gone.organization_id and e.id = gone.id;
+          insert into ledger_count (organization_id, events) values (gone.organization_id, 1);
           days := days || gone.day;
           events := events + 1;
         end loop;

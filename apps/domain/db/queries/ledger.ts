@@ -48,6 +48,54 @@ const isHeldUp = /* sql */ `(
     where a.organization_id = w.organization_id and a.webhook_id = w.id and a.number > 0 and a.started_at > clock_timestamp() - interval '5 minutes'))`;
 
 /**
+ * What is counted of each organization and each webhook, in two ways: `changes` against `events` of an organization
+ * (`webhook_id` null), and `given` sequence numbers against `numbered` deliveries of a webhook. The first of each is
+ * counted apart from the rows of the second, which were deleted or never made where the two differ.
+ */
+const independentCounts = /* sql */ `
+  select c.organization_id, c.webhook_id, sum(c.counted)::bigint as counted, sum(c.found)::bigint as found
+  from (
+    select l.organization_id, l.webhook_id, l.changes as counted, l.events + l.numbered as found from ledger_count l
+    union all
+    select w.organization_id, w.id, w.next_sequence - 1, 0 from webhook w
+    union all
+    select e.organization_id, null, 0, count(*) from event e where not e.rolled_up group by e.organization_id
+    union all
+    select d.organization_id, d.webhook_id, 0, count(d.sequence) from delivery d where d.state = 'waiting' group by d.organization_id, d.webhook_id
+    union all
+    select d.organization_id, d.webhook_id, 0, count(d.sequence) from delivery d
+    where not d.rolled_up and d.state in ${settledStates} group by d.organization_id, d.webhook_id
+  ) c
+  group by c.organization_id, c.webhook_id
+  having sum(c.counted) <> sum(c.found)`;
+
+/**
+ * Lists where the independent counts differ, at most `$1`: `{organizationId, webhookId, counted, found}`, `webhookId`
+ * null for an organization's events.
+ */
+export const listUnexplainedSql = /* sql */ `
+  select c.organization_id as "organizationId", c.webhook_id as "webhookId", c.counted::float8 as counted, c.found::float8 as found
+  from (${independentCounts}) c
+  order by c.organization_id, c.webhook_id nulls first limit $1`;
+
+/** Folds rows of `ledger_count` that are of one organization or webhook into one, at most 50,000 rows. */
+export const foldLedgerCountsSql = /* sql */ `
+  with several as (
+    select l.organization_id, l.webhook_id from ledger_count l group by l.organization_id, l.webhook_id having count(*) > 1 limit 5000
+  ), held as (
+    select l.id from ledger_count l
+    join several s on s.organization_id = l.organization_id and s.webhook_id is not distinct from l.webhook_id
+    order by l.id limit 50000
+    for update of l skip locked
+  ), folded as (
+    delete from ledger_count l using held h where l.id = h.id
+    returning l.organization_id, l.webhook_id, l.changes, l.events, l.numbered
+  )
+  insert into ledger_count (organization_id, webhook_id, changes, events, numbered)
+  select f.organization_id, f.webhook_id, sum(f.changes), sum(f.events), sum(f.numbered)
+  from folded f group by f.organization_id, f.webhook_id`;
+
+/**
  * The whole ledger in one row, `{ledger}`, in one statement and so of one moment.
  *
  * What was rolled up is a sum; only open deliveries, and those settled or made since the last rolling up, are counted, each by a partial index.
@@ -96,7 +144,8 @@ export const readLedgerSql = /* sql */ `
     'missing', greatest(c.missing, c.difference),
     'surplus', greatest(c.missing, c.difference) - c.difference,
     'overdue', w.overdue,
-    'stuck', w.stuck) as ledger
+    'stuck', w.stuck,
+    'unexplained', (select coalesce(sum(abs(u.counted - u.found)), 0) from (${independentCounts}) u)) as ledger
   from rolled r, made m, settled s, waiting w, compared c`;
 
 /**
@@ -113,7 +162,7 @@ export const rollUpLedgerSql = /* sql */ `
   ), delivery_now as (
     update delivery d set rolled_up = true from due_delivery u
     where d.organization_id = u.organization_id and d.webhook_id = u.webhook_id and d.event_id = u.event_id
-    returning d.created_at, d.state
+    returning d.organization_id, d.webhook_id, d.sequence, d.created_at, d.state
   ), due_event as (
     select e.organization_id, e.id from event e
     where not e.rolled_up and e.created_at < clock_timestamp() - make_interval(secs => $1)
@@ -124,7 +173,7 @@ export const rollUpLedgerSql = /* sql */ `
   ), event_now as (
     update event e set rolled_up = true from due_event u
     where e.organization_id = u.organization_id and e.id = u.id
-    returning e.created_at, e.obligations
+    returning e.organization_id, e.created_at, e.obligations
   ), counted as (
     select (e.created_at at time zone 'UTC')::date as day, sum(e.obligations) as obligations, 0 as delivered, 0 as exhausted, 0 as cancelled
     from event_now e group by 1
@@ -132,6 +181,11 @@ export const rollUpLedgerSql = /* sql */ `
     select (d.created_at at time zone 'UTC')::date, 0, count(*) filter (where d.state = 'delivered'), count(*) filter (where d.state = 'exhausted'),
       count(*) filter (where d.state = 'cancelled')
     from delivery_now d group by 1
+  ), count_now as (
+    insert into ledger_count (organization_id, webhook_id, events, numbered)
+    select e.organization_id, null, count(*), 0 from event_now e group by e.organization_id
+    union all
+    select d.organization_id, d.webhook_id, 0, count(*) from delivery_now d where d.sequence is not null group by d.organization_id, d.webhook_id
   ), held as (
     select l.id from ledger_day l where l.day in (select c.day from counted c) for update skip locked
   ), folded as (

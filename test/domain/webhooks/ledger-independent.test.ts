@@ -1,0 +1,130 @@
+/** The ledger's counts that are kept apart from events and deliveries: what is deleted whole, or never made, shows. */
+import { describe, expect, it } from 'vitest';
+import { claimDeliveriesSql } from '#domain/db/queries/claim-deliveries.ts';
+import { forgetDeliveriesSql } from '#domain/db/queries/maintenance.ts';
+import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
+import { openPool, setupWebhooks } from './webhook-rows.ts';
+
+/** An organization with two webhooks and six events, whose first three of each webhook are claimed and so numbered. */
+async function setupCounts() {
+  const world = await setupWebhooks();
+  const { pool, database, make, rows } = world;
+  const orgId = await make.organization();
+  const webhooks = [await rows.webhook({ orgId, ramp: 3 }), await rows.webhook({ orgId, ramp: 3 })];
+  await rows.grants(orgId, 6);
+  const worker = openPool(database.urls.worker, 2);
+  await worker.query(claimDeliveriesSql, [10, 10, 15]);
+  const events = (await rows.events(orgId)).map(({ id }) => id);
+  return {
+    ...{ ...world, orgId, webhooks, events, worker },
+    unexplained: async () => (await readLedger(worker)).unexplained,
+    rollUp: () => rollUpLedger(worker, { settledForSeconds: 0 }),
+    faults: async () => (await listLedgerFaults(worker)).map(({ kind, webhookId }) => ({ kind, webhookId })),
+    /** By hand and by the owner, with all that is of it. */
+    async deleteEvent(id: string | undefined): Promise<void> {
+      for (const statement of [
+        'delete from delivery_attempt where event_id = $1',
+        'delete from delivery where event_id = $1',
+        'delete from event where id = $1',
+      ])
+        await pool.query(statement, [id]);
+    },
+    settleAll: () =>
+      pool.query(
+        `with settled as (
+           update delivery set state = 'delivered', claimed = false, next_attempt_at = null, settled_at = now() - interval '91 days', attempts = 1
+           returning organization_id, webhook_id, event_id)
+         insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at, finished_at, status, cause)
+         select organization_id, webhook_id, event_id, 1, 1, false, '{}', now(), now(), 204, 'accepted' from settled`,
+      ),
+  };
+}
+
+describe('the independent counts of the ledger', () => {
+  it('agree with what access, seats, claims, rolling up and retention do', async () => {
+    const t = await setupCounts();
+    const professional = await t.make.member({ orgId: t.orgId });
+    const grant = await t.make.grant({ professional });
+    await t.make.seat({ orgId: t.orgId, grant });
+    await t.pool.query(
+      `update client_grant set status = 'ended', end_reason = 'moved', ends_at = now() where id = $1`,
+      [grant.id],
+    );
+    expect(await t.unexplained()).toBe(0);
+    await t.settleAll();
+    expect(await t.unexplained()).toBe(0);
+    expect(await t.rollUp()).toEqual({ deliveries: 20, events: 10 });
+    expect(await t.unexplained()).toBe(0);
+    await t.pool.query(`update event set created_at = created_at - interval '91 days'`);
+    await t.worker.query(forgetDeliveriesSql, [90, 100]);
+    expect((await t.pool.query('select from event')).rowCount).toBe(0);
+    expect(await t.unexplained()).toBe(0);
+    expect(await t.faults()).toEqual([]);
+    await t.rollUp();
+    expect(await t.unexplained()).toBe(0);
+    const { rows } = await t.pool.query('select count(*)::int as count from ledger_count');
+    expect(rows).toEqual([{ count: 3 }]); // one of the organization, one of each webhook
+  });
+
+  it.each([{ isRolledUp: false }, { isRolledUp: true }])(
+    'show an event that was deleted with all its deliveries (rolled up: $isRolledUp)',
+    async ({ isRolledUp }) => {
+      const t = await setupCounts();
+      if (isRolledUp) {
+        await t.settleAll();
+        await t.rollUp();
+      }
+      await t.deleteEvent(t.events[0]);
+      await t.deleteEvent(t.events.at(-1)); // was never claimed
+      // What the ledger compared before still agrees with itself.
+      expect(await readLedger(t.worker)).toMatchObject({ difference: 0, missing: 0, surplus: 0, unexplained: 4 });
+      expect(await t.faults()).toEqual(
+        expect.arrayContaining([
+          { kind: 'events_differ', webhookId: null },
+          ...t.webhooks.map((webhookId) => ({ kind: 'numbers_differ', webhookId })),
+        ]),
+      );
+    },
+  );
+
+  it.each([
+    ['switched off', 'alter table client_grant disable trigger client_grant_started_event'],
+    ['silenced for the session', `set session_replication_role = replica`],
+  ])('show a change whose trigger was %s', async (_how, silence) => {
+    const t = await setupCounts();
+    const professional = await t.make.member({ orgId: t.orgId });
+    const familyId = await t.make.family({ orgId: t.orgId });
+    const owner = await t.connect(t.database.ownerUrl);
+    const before = (await t.rows.events(t.orgId)).length;
+    await owner.query(silence);
+    await owner.query(
+      `insert into client_grant (organization_id, kind, professional_id, family_id, since) values ($1, 'neutral', $2, $3, now())`,
+      [t.orgId, professional.userId, familyId],
+    );
+    expect(await t.rows.events(t.orgId)).toHaveLength(before);
+    expect(await readLedger(t.worker)).toMatchObject({ difference: 0, missing: 0, surplus: 0, unexplained: 1 });
+    expect(await t.faults()).toEqual([{ kind: 'events_differ', webhookId: null }]);
+  });
+
+  it('show an event that no change made', async () => {
+    const t = await setupCounts();
+    await t.pool.query(
+      `insert into event (organization_id, id, type, created_at, body, obligations) values ($1, new_id(), 'seat.given', now(), '{}', 0)`,
+      [t.orgId],
+    );
+    expect(await t.unexplained()).toBe(1);
+  });
+
+  it('keep quiet about a silent backfill', async () => {
+    const t = await setupCounts();
+    const professional = await t.make.member({ orgId: t.orgId });
+    const familyId = await t.make.family({ orgId: t.orgId });
+    const owner = await t.connect(t.database.ownerUrl);
+    await owner.query('grant insert, select, update on client_grant to org_api_backfill; set role org_api_backfill');
+    await owner.query(
+      `insert into client_grant (organization_id, kind, professional_id, family_id, since) values ($1, 'neutral', $2, $3, now())`,
+      [t.orgId, professional.userId, familyId],
+    );
+    expect(await t.unexplained()).toBe(0);
+  });
+});
