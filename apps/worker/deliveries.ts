@@ -75,6 +75,7 @@ async function openDeliveries(
     ...config.temporal,
     activities: createActivities({ config, pool, metrics, traces, log, onAttemptEnded: wakeRelay }),
     delaysMs: config.delaysMs,
+    strandedAfterMs: config.reconcileAfterMs,
     promptSlots: config.promptSlots,
     slowSlots: config.slowSlots,
     bundle: config.workflowBundle,
@@ -100,7 +101,7 @@ async function openDeliveries(
   await temporalMetrics.start();
   const redeliveries = createRedeliveryStarter({
     pool,
-    startWorkflow: redeliveryWorkflows(temporal.client),
+    startWorkflow: redeliveryWorkflows(temporal.client, config.reconcileAfterMs),
     onError: (cause) =>
       log.error({ error: describeError(cause) }, 'redeliveries could not be claimed or started; tried again soon'),
   });
@@ -119,12 +120,21 @@ async function openDeliveries(
     pool,
     temporal,
     overdueMs: config.reconcileAfterMs,
-    onReconciled: ({ begun, hurried }) => {
+    onReconciled: ({ begun, hurried, failing, stranded }) => {
       metrics.repaired.inc(begun);
       metrics.hurried.inc(hurried);
       if (begun > 0) {
         log.warn({ repaired: begun }, 'overdue deliveries had no workflow and were given a new round');
         wakeRelay();
+      }
+      metrics.replacedWorkflows.inc({ reason: 'failing' }, failing);
+      metrics.replacedWorkflows.inc({ reason: 'stranded' }, stranded);
+      if (failing + stranded > 0) {
+        log.error(
+          { failing, stranded },
+          'workflows made no progress; terminated, and their deliveries given a new round',
+        );
+        relay.wake();
       }
       if (hurried > 0) log.warn({ hurried }, 'overdue deliveries were waiting in Temporal and were told to go on');
     },

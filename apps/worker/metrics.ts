@@ -12,6 +12,13 @@ export function createMetrics() {
     labelNames: ['step'],
     registers,
   });
+  const replacedWorkflows = new Counter({
+    name: 'org_api_delivery_workflows_replaced_total',
+    help: 'Workflows that made no progress and were terminated, their deliveries given a new round. failing: a workflow task failed each time; stranded: no worker would get a task.',
+    labelNames: ['reason'],
+    registers,
+  });
+  for (const reason of ['failing', 'stranded']) replacedWorkflows.inc({ reason }, 0);
   // From the start, or the first failure would be no increase.
   for (const step of maintenanceSteps) maintenanceFailures.inc({ step }, 0);
   return {
@@ -83,6 +90,7 @@ export function createMetrics() {
       help: 'Overdue deliveries whose workflow waited and was told to go on.',
       registers,
     }),
+    replacedWorkflows,
     cancelledWorkflows: new Counter({
       name: 'org_api_delivery_workflows_cancelled_total',
       help: 'Workflows that were ended because their delivery is parked, settled or in another round.',

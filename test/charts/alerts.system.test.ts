@@ -122,6 +122,11 @@ const faults: Fault[] = [
     firing: ['OrgApiDeliveriesRepaired'],
   },
   {
+    told: 'workflows of a rollout cannot be replayed',
+    changed: { [`org_api_delivery_workflows_replaced_total{${worker},reason="failing"}`]: growing(1) },
+    firing: ['OrgApiWorkflowsReplaced'],
+  },
+  {
     told: 'many webhooks are parked',
     changed: { [`org_api_webhooks_suspended_total{${worker}}`]: growing(1) },
     firing: ['OrgApiWebhooksSuspended'],

@@ -310,8 +310,12 @@ describe('the reconciler', () => {
       input.eventId,
     ]);
     const getStatus = async ({ eventId }: { eventId: string }) => (eventId === input.eventId ? 'ended' : 'busy');
-    const options = { pool, getStatus, retryNow: async () => {}, overdueMs: 60_000, pageSize: 2 } as const;
-    expect(await reconcile({ ...options, signal: new AbortController().signal })).toEqual({ begun: 1, hurried: 0 });
+    const calls = { getStatus, retryNow: async () => {}, terminate: async () => {} };
+    const options = { pool, ...calls, overdueMs: 60_000, pageSize: 2 } as const;
+    expect(await reconcile({ ...options, signal: new AbortController().signal })).toMatchObject({
+      begun: 1,
+      hurried: 0,
+    });
     const { rows } = await pool.query('select event_id, started from delivery where round = 2');
     expect(rows).toEqual([{ event_id: input.eventId, started: false }]);
   });

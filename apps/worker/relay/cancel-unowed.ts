@@ -16,7 +16,8 @@ export async function cancelUnowed(options: {
   pool: Pool;
   /** Rounds whose workflow runs. */
   running: AsyncIterable<RunningRound>;
-  cancel: (round: RunningRound) => Promise<void>;
+  /** `nowMs`: Unix time by PostgreSQL's clock. */
+  cancel: (round: RunningRound, nowMs: number) => Promise<void>;
   /** Ends it between two pages. */
   signal: AbortSignal;
 }): Promise<number> {
@@ -38,9 +39,9 @@ export async function cancelUnowed(options: {
       page.map(({ round }) => round),
     ];
     page = [];
-    const { rows } = await pool.query<RunningRound>(listUnowedSql, columns);
+    const { rows } = await pool.query<RunningRound & { nowMs: number }>(listUnowedSql, columns);
     for (let from = 0; from < rows.length; from += toldAtOnce) {
-      await Promise.all(rows.slice(from, from + toldAtOnce).map(cancel));
+      await Promise.all(rows.slice(from, from + toldAtOnce).map(({ nowMs, ...round }) => cancel(round, nowMs)));
     }
     told += rows.length;
   }

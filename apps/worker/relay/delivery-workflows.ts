@@ -8,11 +8,10 @@ import {
   parseWorkflowId,
   workflowIdOf,
 } from '#workflows/deliver-event/types.ts';
+import { failingFromAttempt, getWorkflowStatus, type WorkflowStatus } from './progress.ts';
 import type { ClaimedDelivery } from './relay.ts';
 import type { DeliverySearchAttributes } from './search-attributes.ts';
 
-/** What a round's workflow is at: `busy` has work that a worker is doing or is to do, `waiting` sits on a timer, `ended` may also never have been. */
-export type RoundStatus = 'ended' | 'busy' | 'waiting';
 type Round = DeliveryKey & { round: number };
 
 /** Workflows that Temporal lists in one answer. */
@@ -25,8 +24,12 @@ export function createDeliveryWorkflows(options: {
   client: Client;
   delaysMs: readonly number[];
   attributes: DeliverySearchAttributes;
+  /** By how much a task may be older than the backlog of its queue explains; 60 s. */
+  strandedAfterMs?: number;
 }) {
-  const { client, delaysMs, attributes } = options;
+  const { client, delaysMs, attributes, strandedAfterMs = 60_000 } = options;
+  const getStatus = (workflowId: string, nowMs: number) =>
+    getWorkflowStatus(client, workflowId, nowMs, { failingFromAttempt, strandedAfterMs });
   const handleOf = (delivery: Round) => client.workflow.getHandle(workflowIdOf(delivery, delivery.round));
 
   async function start(delivery: ClaimedDelivery): Promise<void> {
@@ -58,25 +61,28 @@ export function createDeliveryWorkflows(options: {
       }
     },
 
-    /** `ended` also when Temporal knows no such workflow. */
-    async getStatus(delivery: Round): Promise<RoundStatus> {
-      try {
-        const { status, raw } = await handleOf(delivery).describe();
-        if (status.name !== 'RUNNING') return 'ended';
-        return raw.pendingWorkflowTask || (raw.pendingActivities?.length ?? 0) > 0 ? 'busy' : 'waiting';
-      } catch (error) {
-        if (error instanceof WorkflowNotFoundError) return 'ended';
-        throw error;
-      }
-    },
+    /** `nowMs` is Unix time by PostgreSQL's clock: a worker's own may be wrong. */
+    getStatus: (delivery: Round, nowMs: number): Promise<WorkflowStatus> =>
+      getStatus(workflowIdOf(delivery, delivery.round), nowMs),
+
+    /** Ends the workflow of a round that makes no progress. Its delivery is in another round by then. */
+    terminate: (delivery: Round): Promise<void> =>
+      unlessGone(handleOf(delivery).terminate('it makes no progress; its delivery is in another round')),
 
     /** Ends the wait of a round if it began before this Unix time in ms; see `retryNowSignal`. Nothing for one that has ended. */
     retryNow: (delivery: Round, waitingSinceBeforeMs: number): Promise<void> =>
       unlessGone(handleOf(delivery).signal('retryNow', waitingSinceBeforeMs)),
 
-    /** Ends a round; an attempt that is under way ends first. Nothing for one that has ended. */
-    cancel: ({ webhookId, eventId, round }: RunningRound): Promise<void> =>
-      unlessGone(handleOf({ organizationId: '', webhookId, eventId, round }).signal('cancel')),
+    /**
+     * Ends a round that is owed no longer; an attempt that is under way ends first. One that makes no progress would never
+     * see the signal, and is terminated. Nothing for one that has ended. `nowMs` as for `getStatus`.
+     */
+    async cancel({ webhookId, eventId, round }: RunningRound, nowMs: number): Promise<void> {
+      const handle = handleOf({ organizationId: '', webhookId, eventId, round });
+      const status = await getStatus(handle.workflowId, nowMs);
+      const isStuck = status === 'failing' || status === 'stranded';
+      await unlessGone(isStuck ? handle.terminate('it makes no progress and is not needed') : handle.signal('cancel'));
+    },
 
     /** Every round whose workflow runs and began before `before`, the newest first, as Temporal lists what runs; `startedAtMs` is Unix time. */
     async *listRunning(before: Date): AsyncGenerator<RunningRound & { startedAtMs: number }> {
@@ -88,9 +94,9 @@ export function createDeliveryWorkflows(options: {
   };
 }
 
-async function unlessGone(signalled: Promise<void>): Promise<void> {
+async function unlessGone(told: Promise<unknown>): Promise<void> {
   try {
-    await signalled;
+    await told;
   } catch (error) {
     if (!(error instanceof WorkflowNotFoundError)) throw error;
   }

@@ -10,9 +10,14 @@ import {
   redeliveryWorkflowId,
   steadyPace,
 } from '#workflows/redeliver/types.ts';
+import { failingFromAttempt, getWorkflowStatus } from './progress.ts';
 
 /** A redelivery that is to be begun, or begun again after so many pages. */
-export type ClaimedRedelivery = RedeliveryKey & { page: number };
+export type ClaimedRedelivery = RedeliveryKey & {
+  page: number;
+  /** Unix time by PostgreSQL's clock. */
+  nowMs: number;
+};
 
 export interface RedeliveryStarterOptions {
   pool: Pool;
@@ -76,17 +81,27 @@ export function createRedeliveryStarter(options: RedeliveryStarterOptions) {
   };
 }
 
-/** Starts a redelivery's workflow at this pace. One that runs already is what was wanted; one that ended or was lost before the redelivery did is begun again under its id. */
-export function redeliveryWorkflows(client: Client, pace: Pace = steadyPace) {
-  return async ({ organizationId, redeliveryId, page }: ClaimedRedelivery): Promise<void> => {
+/**
+ * Starts a redelivery's workflow at this pace. One that runs already is what was wanted, unless it makes no progress: then
+ * it is terminated and started again under its id, as is one that ended or was lost before the redelivery did. A page that
+ * its predecessor carried out is not carried out twice.
+ */
+export function redeliveryWorkflows(client: Client, strandedAfterMs: number, pace: Pace = steadyPace) {
+  const limits = { failingFromAttempt, strandedAfterMs };
+  return async ({ organizationId, redeliveryId, page, nowMs }: ClaimedRedelivery): Promise<void> => {
     const input: RedeliverInput = { organizationId, redeliveryId, page, pace, pagesPerRun, progress: null };
-    try {
-      await client.workflow.start('redeliver', {
-        ...{ taskQueue: deliverQueue, workflowId: redeliveryWorkflowId(redeliveryId), args: [input] },
+    const workflowId = redeliveryWorkflowId(redeliveryId);
+    const start = (workflowIdConflictPolicy: 'FAIL' | 'TERMINATE_EXISTING') =>
+      client.workflow.start('redeliver', {
+        ...{ taskQueue: deliverQueue, workflowId, args: [input], workflowIdConflictPolicy },
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       });
+    try {
+      await start('FAIL');
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+      const status = await getWorkflowStatus(client, workflowId, nowMs, limits);
+      if (status === 'failing' || status === 'stranded') await start('TERMINATE_EXISTING');
     }
   };
 }

@@ -9,7 +9,7 @@ const reconcilesPerOverdue = 4;
 
 export interface RepairsOptions {
   pool: Pool;
-  temporal: Pick<OpenTemporal, 'getStatus' | 'retryNow' | 'cancel' | 'listRunning'>;
+  temporal: Pick<OpenTemporal, 'getStatus' | 'retryNow' | 'terminate' | 'cancel' | 'listRunning'>;
   /** How late a delivery is before it is looked after; workflows that run this long are asked for once in as much time, by one worker of all. */
   overdueMs: number;
   onReconciled: (reconciled: Reconciled) => void;
@@ -22,7 +22,7 @@ export interface RepairsOptions {
 /** Brings PostgreSQL and Temporal together again and again: what is owed runs, what runs is owed. `stop` waits for the round under way; safe to call twice, and before `start`. */
 export function createRepairs(options: RepairsOptions) {
   const { pool, temporal, overdueMs, onReconciled, onCancelled, onLost, onError } = options;
-  const { getStatus, retryNow, cancel, listRunning } = temporal;
+  const { getStatus, retryNow, terminate, cancel, listRunning } = temporal;
   const stopping = new AbortController();
   const { signal } = stopping;
   let timer: NodeJS.Timeout | undefined;
@@ -30,7 +30,7 @@ export function createRepairs(options: RepairsOptions) {
 
   async function repair(): Promise<void> {
     try {
-      onReconciled(await reconcile({ pool, getStatus, retryNow, overdueMs, signal, onLost }));
+      onReconciled(await reconcile({ pool, getStatus, retryNow, terminate, overdueMs, signal, onLost }));
       if (signal.aborted) return;
       onCancelled(await sweepRunning({ pool, listRunning, cancel, everyMs: overdueMs, signal }));
     } catch (cause) {

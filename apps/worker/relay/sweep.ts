@@ -17,7 +17,7 @@ export async function sweepRunning(options: {
   pool: Pool;
   /** Rounds whose workflow runs and began before this moment, the newest first. */
   listRunning: (before: Date) => AsyncIterable<Running>;
-  cancel: (round: RunningRound) => Promise<void>;
+  cancel: (round: RunningRound, nowMs: number) => Promise<void>;
   /** How often; workflows that run for less are left out, as they may just end. */
   everyMs: number;
   /** Ends it between two pages. */

@@ -30,6 +30,8 @@ import type { WorkerVersion } from './versions.ts';
 export interface TemporalOptions extends TemporalServer {
   activities: DeliveryActivities & Partial<TestActivities & RedeliveryActivities>;
   delaysMs: readonly number[];
+  /** By how much a task may be older than the backlog of its queue explains before it counts as stranded; 60 s. */
+  strandedAfterMs?: number;
   /** Attempts under way at once, on the prompt queue and on the slow one. */
   promptSlots: number;
   slowSlots: number;
@@ -69,7 +71,13 @@ export function bundleWorkflows(): Promise<WorkflowBundleWithSourceMap> {
  * Resolves once Temporal answers, however long that takes. @throws the signal's reason when that came first.
  */
 export async function openTemporal(options: TemporalOptions) {
-  const { namespace, delaysMs, onProblem = () => {}, signal = new AbortController().signal } = options;
+  const {
+    namespace,
+    delaysMs,
+    strandedAfterMs = 60_000,
+    onProblem = () => {},
+    signal = new AbortController().signal,
+  } = options;
   const connection = await connectToTemporal({ server: options, signal, onProblem });
   if (connection === null) throw signal.reason;
   const leaveApiKey = followApiKey(connection, options);
@@ -93,7 +101,7 @@ export async function openTemporal(options: TemporalOptions) {
     client,
     service: connection.workflowService,
     withinDeadline: <T>(call: () => Promise<T>) => connection.withDeadline(Date.now() + callDeadlineMs, call),
-    ...createDeliveryWorkflows({ client, delaysMs, attributes }),
+    ...createDeliveryWorkflows({ client, delaysMs, attributes, strandedAfterMs }),
     stop: () => {
       stopping ??= close();
       return stopping;

@@ -161,7 +161,7 @@ export const releaseClaimsSql = /* sql */ `
  * Waiting deliveries that should have been attempted more than `$1` seconds ago, of active webhooks, at most `$2`,
  * after the one that `$3` (organization), `$4` (webhook), `$5` (its `dueAt`) and `$6` (event) name: webhook by webhook,
  * oldest first in each. The reconciler asks Temporal whether their workflows run; `dueAt` is text, as a Date would lose
- * its microseconds, and `dueAtMs` the same as Unix time.
+ * its microseconds, `dueAtMs` the same as Unix time, and `nowMs` the time of the look.
  *
  * It steps from webhook to webhook, so that the deliveries of a parked webhook, all of which are late, cost one step.
  */
@@ -178,7 +178,8 @@ export const listOverdueSql = /* sql */ `
     ) n
   )
   select d.organization_id as "organizationId", d.webhook_id as "webhookId", d.event_id as "eventId", d.round, d.next_attempt_at::text as "dueAt",
-    (extract(epoch from d.next_attempt_at) * 1000)::double precision as "dueAtMs"
+    (extract(epoch from d.next_attempt_at) * 1000)::double precision as "dueAtMs",
+    (extract(epoch from clock_timestamp()) * 1000)::double precision as "nowMs"
   from hook h
   join webhook w on w.organization_id = h.organization_id and w.id = h.webhook_id and w.state = 'active'
   cross join lateral (
@@ -192,8 +193,20 @@ export const listOverdueSql = /* sql */ `
   order by d.organization_id, d.webhook_id, d.next_attempt_at, d.event_id
   limit $2`;
 
+const nextRoundSql = /* sql */ `update delivery d set round = d.round + 1, started = false, claimed = false, leased_until = null, next_attempt_at = clock_timestamp()
+  where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.round = $4 and d.state = 'waiting'`;
+
 /** Begins a new round of a waiting delivery, due now. `$1`…`$3` the delivery, `$4` the round it replaces; no row when that is not current any more. */
 export const beginRoundSql = /* sql */ `
-  update delivery d set round = d.round + 1, started = false, claimed = false, leased_until = null, next_attempt_at = clock_timestamp()
-  where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.round = $4 and d.state = 'waiting'
+  ${nextRoundSql}
+  returning d.round`;
+
+/**
+ * Begins a new round of a delivery that was seen overdue (`$5`, its `dueAt`), unless an attempt of it is under way: one
+ * that is admitted meanwhile makes the delivery due later, and so keeps this from finding it. `$1`…`$4` as above.
+ */
+export const replaceRoundSql = /* sql */ `
+  ${nextRoundSql} and d.next_attempt_at = $5::timestamptz and not exists (
+    select from delivery_attempt a
+    where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.finished_at is null)
   returning d.round`;

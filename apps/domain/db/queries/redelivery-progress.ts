@@ -38,7 +38,8 @@ export const claimRedeliveriesSql = /* sql */ `
     for no key update skip locked
   ) due
   where r.organization_id = due.organization_id and r.id = due.id
-  returning r.organization_id as "organizationId", r.id as "redeliveryId", r.pages as page`;
+  returning r.organization_id as "organizationId", r.id as "redeliveryId", r.pages as page,
+    (extract(epoch from clock_timestamp()) * 1000)::double precision as "nowMs"`;
 
 /** One redelivery, locked until the transaction ends. `$1` organization, `$2` id. */
 export const lockRedeliverySql = /* sql */ `

@@ -12,7 +12,8 @@ export interface RunningRound {
  * itself. A webhook that is not in this database is somebody else's, and so are its workflows.
  */
 export const listUnowedSql = /* sql */ `
-  select r.webhook_id as "webhookId", r.event_id as "eventId", r.round
+  select r.webhook_id as "webhookId", r.event_id as "eventId", r.round,
+    (extract(epoch from clock_timestamp()) * 1000)::double precision as "nowMs"
   from unnest($1::uuid[], $2::uuid[], $3::integer[]) as r (webhook_id, event_id, round)
   join webhook w on w.id = r.webhook_id
   join delivery d on d.organization_id = w.organization_id and d.webhook_id = w.id and d.event_id = r.event_id
