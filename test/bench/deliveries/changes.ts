@@ -20,23 +20,24 @@ export interface GrantChange {
 
 let organizationsMade = 0;
 
-/** Makes an organization whose webhook points at `path` of the receiver. */
-export async function addOrganization(stack: BenchStack, path: string): Promise<BenchOrganization> {
+/** Makes an organization whose webhooks, one or more, point at `path` of the receiver; `webhookId` is the first's. */
+export async function addOrganization(stack: BenchStack, path: string, webhooks = 1): Promise<BenchOrganization> {
   const { pool } = stack.owner;
   organizationsMade += 1;
   const organization = await insertOrganization(pool, organizationsMade);
-  const webhookId = randomUUID();
+  const ids = Array.from({ length: webhooks }, () => randomUUID());
   const url = `${stack.receiver.url}${path}`;
-  await insertWebhook(pool, {
-    ...{ organizationId: organization.id, webhookId, slot: 1, url },
-    keys: stack.sealingKeys,
-  });
-  return { ...organization, webhookId };
+  for (const [nth, webhookId] of ids.entries())
+    await insertWebhook(pool, {
+      ...{ organizationId: organization.id, webhookId, slot: nth + 1, url },
+      keys: stack.sealingKeys,
+    });
+  return { ...organization, webhookId: ids[0] as string };
 }
 
-export async function addOrganizations(stack: BenchStack, count: number): Promise<BenchOrganization[]> {
+export async function addOrganizations(stack: BenchStack, count: number, path = '/ours'): Promise<BenchOrganization[]> {
   const organizations: BenchOrganization[] = [];
-  while (organizations.length < count) organizations.push(await addOrganization(stack, '/ours'));
+  while (organizations.length < count) organizations.push(await addOrganization(stack, path));
   return organizations;
 }
 
@@ -98,13 +99,18 @@ export async function commitPaced(
 
 /** Queues so many events of an organization at once, in one commit. */
 export async function queueEvents(pool: Pool, organization: BenchOrganization, count: number): Promise<void> {
-  const changes = await prepareChanges(pool, [organization], count);
+  await commitTogether(pool, await prepareChanges(pool, [organization], count));
+}
+
+/** Commits changes in one transaction. */
+export async function commitTogether(pool: Pool, changes: readonly GrantChange[]): Promise<void> {
   await pool.query(
     `insert into client_grant (organization_id, id, kind, professional_id, family_id, since)
-     select $1, g, 'attorney', $2, f, now() - interval '1 day' from unnest($3::uuid[], $4::uuid[]) as made (g, f)`,
+     select o, g, 'attorney', p, f, now() - interval '1 day'
+     from unnest($1::uuid[], $2::uuid[], $3::text[], $4::uuid[]) as made (o, g, p, f)`,
     [
-      ...[organization.id, organization.userId],
-      ...[changes.map(({ grantId }) => grantId), changes.map(({ familyId }) => familyId)],
+      ...[changes.map(({ organization }) => organization.id), changes.map(({ grantId }) => grantId)],
+      ...[changes.map(({ organization }) => organization.userId), changes.map(({ familyId }) => familyId)],
     ],
   );
 }

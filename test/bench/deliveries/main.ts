@@ -5,12 +5,15 @@ import { ServerUnavailableError } from '../../../apps/dev/servers/process.ts';
 import { endChildren } from '../reads/children.ts';
 import { BenchRefused } from '../reads/options.ts';
 import { findProfile, printProfile } from '../reads/profile.ts';
-import { compareIsolation } from './isolation.ts';
+import { compareBacklogs } from './backlog.ts';
+import { measureIdle } from './idle.ts';
+import { compareIsolation, compareSlowReceivers } from './isolation.ts';
 import { measureLatencies } from './latency.ts';
 import { type BenchOptions, type Part, readOptions, type Store } from './options.ts';
 import { printResults, type Result } from './results.ts';
 import { type BenchStack, createClosers, startStack } from './stack.ts';
 import { compareThroughput } from './throughput.ts';
+import { compareWriters } from './writers.ts';
 
 const startedAt = performance.now();
 const report = (line: string) =>
@@ -67,9 +70,9 @@ async function main(): Promise<void> {
   }
 }
 
-/** Isolation is a matter of places and queues, not of how quickly Temporal writes: once is enough, where Temporal is quick and the ratio therefore strict. */
+/** All but throughput and latency are a matter of slots, queues and PostgreSQL, not of how quickly Temporal writes: once is enough, where Temporal is quick and a ratio therefore strict. */
 function partsOf({ parts, stores }: BenchOptions, store: Store): Part[] {
-  return parts.filter((part) => part !== 'isolation' || store === stores[0]);
+  return parts.filter((part) => part === 'throughput' || part === 'latency' || store === stores[0]);
 }
 
 async function measure(
@@ -83,6 +86,10 @@ async function measure(
     if (part === 'throughput') results.push(await compareThroughput(stack, store, options, report));
     if (part === 'latency') results.push(await measureLatencies(stack, store, options, report));
     if (part === 'isolation') results.push(await compareIsolation(stack, options, report));
+    if (part === 'slow') results.push(await compareSlowReceivers(stack, options, report));
+    if (part === 'backlog') results.push(await compareBacklogs(stack, options, report));
+    if (part === 'writers') results.push(await compareWriters(stack, options, report));
+    if (part === 'idle') results.push(await measureIdle(stack, report));
   }
 }
 

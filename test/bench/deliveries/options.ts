@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { BenchRefused } from '../reads/options.ts';
 
 /** What can be measured, in the order in which it is. */
-export const parts = ['throughput', 'latency', 'isolation'] as const;
+export const parts = ['throughput', 'latency', 'isolation', 'slow', 'backlog', 'idle', 'writers'] as const;
 export type Part = (typeof parts)[number];
 
 /** Where Temporal keeps its state. */
@@ -27,6 +27,10 @@ export interface BenchOptions {
   /** How long it hangs before a turn with it is measured. */
   hangingLeadSeconds: number;
   hangingEvents: number;
+  /** Events of one turn of the backlog. */
+  backlogEvents: number;
+  /** Grants that each side of the writers commits in a turn. */
+  writersGrants: number;
   /** Settings of ours for this run, such as `DATABASE_POOL_MAX=20`; the bare side keeps the slots of the defaults. */
   settings: Record<string, string>;
   /** Writes a processor profile of our worker and tells where its time went. */
@@ -36,10 +40,12 @@ export interface BenchOptions {
 const full = {
   ...{ rounds: 6, roundSeconds: 6, latencyEvents: 300 },
   ...{ isolationRounds: 10, isolationSeconds: 24, hangingLeadSeconds: 22 },
+  ...{ backlogEvents: 5_000, writersGrants: 4_000 },
 };
 const quick = {
   ...{ rounds: 4, roundSeconds: 2, latencyEvents: 100 },
   ...{ isolationRounds: 4, isolationSeconds: 6, hangingLeadSeconds: 2 },
+  ...{ backlogEvents: 500, writersGrants: 1_000 },
 };
 
 /** @throws BenchRefused naming the options there are. */
@@ -74,6 +80,8 @@ export function readOptions(args: string[]): BenchOptions {
       isolationPerSecond: 10,
       hangingLeadSeconds: lengths.hangingLeadSeconds,
       hangingEvents: 5_000,
+      backlogEvents: lengths.backlogEvents,
+      writersGrants: lengths.writersGrants,
       settings: Object.fromEntries((values.set ?? []).map(readSetting)),
       profile: values.profile ?? false,
     };

@@ -1,5 +1,6 @@
 /**
- * The receiver of all sides, a process of its own: it answers every post with 200 at once, or takes it and never answers when its path begins with `/hang`.
+ * The receiver of all sides, a process of its own: it answers every post with 200 at once, after so many milliseconds
+ * when its path is `/after/<ms>`, or takes it and never answers when its path begins with `/hang`.
  * Its parent asks over IPC: `posts` for what came since it last asked, `release` to drop what hangs.
  */
 import { createServer, type ServerResponse } from 'node:http';
@@ -31,7 +32,11 @@ const server = createServer((request, response) => {
     return;
   }
   posts.push({ eventId: String(request.headers['webhook-id']), atMs });
-  request.on('end', () => response.end('thanks'));
+  const [, afterMs] = /^\/after\/(\d+)/.exec(request.url ?? '') ?? [];
+  request.on('end', () => {
+    if (afterMs === undefined) response.end('thanks');
+    else setTimeout(() => response.end('thanks'), Number(afterMs));
+  });
 });
 server.keepAliveTimeout = 60_000;
 

@@ -1,0 +1,33 @@
+import { cpuMicrosOf } from '../reads/processes.ts';
+import type { Result } from './results.ts';
+import type { BenchStack } from './stack.ts';
+
+const seconds = 20;
+
+/**
+ * What an idle worker costs PostgreSQL: the processor time of all of PostgreSQL's processes while nothing is due. The
+ * worker's other rounds (maintenance, ledger, metrics) are in it, and PostgreSQL's own.
+ */
+export async function measureIdle(stack: BenchStack, report: (line: string) => void): Promise<Result> {
+  await new Promise((resolve) => setTimeout(resolve, 3_000)); // what came before is over
+  const { pool } = stack.owner;
+  const calls = async () =>
+    (
+      await pool.query<{ calls: number }>(
+        `select sum(xact_commit)::float8 as calls from pg_stat_database where datname = current_database()`,
+      )
+    ).rows[0]?.calls ?? 0;
+  const read = () => [stack.pids.postgres, stack.pids.worker].map((pid) => cpuMicrosOf(pid) ?? Number.NaN);
+  const [before, callsBefore] = [read(), await calls()];
+  await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
+  const share = read().map((micros, nth) => (micros - (before[nth] ?? 0)) / (seconds * 1e6));
+  const perSecond = ((await calls()) - callsBefore) / seconds;
+  const [postgres = Number.NaN, worker = Number.NaN] = share;
+  const percent = (part: number) => `${(part * 100).toFixed(1)} %`;
+  report(`idle: PostgreSQL ${percent(postgres)} of a core`);
+  return {
+    title: 'an idle worker',
+    headline: `PostgreSQL ${percent(postgres)} of a core; aim 2 % at most`,
+    details: [`the worker itself ${percent(worker)}; ${perSecond.toFixed(0)} transactions a second; over ${seconds} s`],
+  };
+}
