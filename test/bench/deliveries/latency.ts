@@ -25,7 +25,7 @@ export async function measureLatencies(
     }
     report(`latency, stretch ${stretch + 1} of 3: ${describe(ours)}`);
   }
-  const aim = store === 'memory' ? '; aim p50 under 60 ms' : '';
+  const aim = store === 'memory' ? '; aim p50 at most 30 ms' : '';
   return {
     title: `commit to the receiver's first byte at ${latencyPerSecond}/s, ${storeWords[store]}`,
     headline: `${describe(ours)}${aim}`,
