@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { hashLoad } from '#domain/identity/password.ts';
 import { findProvenBrowser, sealBrowserToken } from '../../apps/console/web/browser-cookie.ts';
 import { cookieName } from '../../apps/console/web/cookies.ts';
+import { hiddenFields } from './http-visitor.ts';
 import { type ConsoleInstallation, goodPassword, setupConsole } from './setup.ts';
 
 const atSecondFactor = '/sign-in/second-factor';
@@ -63,6 +64,11 @@ describe('refused sign-ins', () => {
       expect(refused.text).toContain('Too many attempts have failed. Try again in');
       expect(refused.text).not.toContain(wrong.password);
     }
+    const two = { ...hiddenFields(page.text, '/sign-in'), email: ['new@example.org', ada.email], ...wrong };
+    const { headers } = from(office);
+    expect((await visitor.post('/sign-in', two, { headers: { ...headers, cookie: cookies[1] ?? '' } })).status).toBe(
+      429,
+    );
     expect(await statementsOf(t)).toEqual(statements);
     expect(hashLoad().done).toBe(hashes);
   });

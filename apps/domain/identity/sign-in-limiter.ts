@@ -97,10 +97,13 @@ interface RefusalKey {
   limit: keyof Admissions | 'any';
 }
 
-/** What a refusal is remembered by. A spelling that JavaScript folds in another way than PostgreSQL has entries of its own. */
+/**
+ * What a refusal is remembered by. Only ASCII letters are folded, as every locale of PostgreSQL does: an address that is
+ * another one to the database is never refused for this one, and another spelling of it costs one look-up.
+ */
 function keysOf({ email, address, browser }: SignInRequest): RefusalKey[] {
   if (browser !== null) return [{ key: keyOf('browser', browser), limit: 'any' }];
-  const folded = email.trim().toLowerCase();
+  const folded = email.trim().replace(/[A-Z]/g, (letter) => letter.toLowerCase());
   const network = address === null ? '' : networkOf(address);
   const keys: RefusalKey[] = [
     { key: keyOf('subject', folded), limit: 'subject' },

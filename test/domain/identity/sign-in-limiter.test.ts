@@ -83,6 +83,11 @@ describe('a remembered refusal', () => {
     expect(await outcomeOf(limiter.run(known, async () => {}))).toBe('too_many_attempts');
     expect(await outcomeOf(limiter.run({ ...known, browser: 'bo' }, async () => {}))).toBe('in');
     expect(await outcomeOf(limiter.run(stranger(2), async () => {}))).toBe('in');
+    // An address that differs in more than ASCII case may be another one to PostgreSQL.
+    const accented = (email: string) => ({ email, address: null, browser: null });
+    await outcomeOf(limiter.run(accented('é@example.org'), refuse));
+    expect(await outcomeOf(limiter.run(accented(' é@EXAMPLE.org'), async () => {}))).toBe('too_many_attempts');
+    expect(await outcomeOf(limiter.run(accented('É@example.org'), async () => {}))).toBe('in');
     clock.now = new Date(until.getTime() - 1);
     expect(await outcomeOf(limiter.run(known, async () => {}))).toBe('too_many_attempts');
     clock.now = until;

@@ -26,7 +26,7 @@ export const signInRoutes = [
     name: 'signIn',
     path: '/sign-in',
     admit: (console, caller, sent) =>
-      console.signInLimiter.assertAdmitted(requestOf(console, caller, sent.get('email') ?? '')),
+      console.signInLimiter.assertAdmitted(requestOf(console, caller, sent.getAll('email').at(-1) ?? '')),
     form: z.object({ email: line('The e-mail address', 254), password: typedSecret('The password'), to }),
     async act(visit, { email, password, to }) {
       const { em, now, origin, signInLimiter } = visit.console;
