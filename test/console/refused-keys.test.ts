@@ -15,7 +15,8 @@ it('1,500 requests with a revoked key leave one line per key and minute, and a s
   };
   const linesOf = async () => {
     const { rows } = await t.owner.pool.query(
-      `select key_id as "keyId", extract(epoch from at)::int as second, organization_id as "orgId", person_id as "personId", action, status, code, count, host(address) as address
+      `select key_id as "keyId", extract(epoch from at)::int as second, organization_id as "orgId",
+        person_id as "personId", action, status, code, count, host(address) as address
       from activity where status is not null order by at`,
     );
     return rows;

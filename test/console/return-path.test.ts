@@ -1,4 +1,4 @@
-/** Where signing in leads: into the console, whatever a link asked for. Source: OWASP, "Unvalidated Redirects and Forwards". */
+/** Where signing in leads: into the console, whatever a link asked for. Source: OWASP, "Unvalidated Redirects". */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { returnPath } from '../../apps/console/web/return-path.ts';

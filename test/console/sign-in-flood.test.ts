@@ -163,8 +163,8 @@ describe('a flood of sign-ins from everywhere', () => {
 
     expect([...statuses.keys()].sort()).toEqual([422, 503]);
     expect(mostRunning.hashes).toBeLessThanOrEqual(3);
-    // 3 on two busy cores, where client and server share this process. Without the bounds the page was 200 times as slow,
-    // or got no connection to the database.
+    // 3 on two busy cores, where client and server share this process. Without the bounds the page was 200 times as
+    // slow, or got no connection to the database.
     expect(disturbed / undisturbed).toBeLessThan(20);
   });
 });

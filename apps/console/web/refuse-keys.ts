@@ -25,8 +25,8 @@ export const recordKeysAtConsole = (pool: Pool, counts: readonly RefusalCount[])
   });
 
 /**
- * Refuses whatever comes with an API key as bearer, on every path and with every method, whether there is anything there
- * or not. Requests with a genuine key are counted in its organization's log: the refusal itself needs no I/O, and a
+ * Refuses whatever comes with an API key as bearer, on every path and with every method, whether there is anything
+ * there or not. Requests with a genuine key are counted in its organization's log: the refusal itself needs no I/O, and a
  * revoked key cannot fill the log.
  */
 export function refuseKeys(deps: {

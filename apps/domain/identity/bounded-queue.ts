@@ -4,7 +4,11 @@ import { IdentityRefused } from './refused.ts';
 
 /** Runs work a few at a time; the rest waits, up to a number. */
 export interface BoundedQueue {
-  /** Runs `work` as soon as its turn comes. @throws IdentityRefused `busy` at once, when too much waits already; nothing was begun. */
+  /**
+   * Runs `work` as soon as its turn comes.
+   *
+   * @throws IdentityRefused `busy` at once, when too much waits already; nothing was begun.
+   */
   run<T>(work: () => Promise<T>): Promise<T>;
   /** How much runs and how much waits now. */
   load(): { running: number; waiting: number };

@@ -34,8 +34,8 @@ const nobodys = `$argon2id$v=19$m=${current.memoryKib},t=${current.passes},p=${c
 export type HashPurpose = 'sign_in' | 'change' | 'enrolment';
 
 /**
- * Hashes at a time in this process, whoever asks for them: one core stays free for pages, and one of the four threads on
- * which Node also reads files and looks names up.
+ * Hashes at a time in this process, whoever asks for them: one core stays free for pages, and one of the four threads
+ * on which Node also reads files and looks names up.
  */
 const hashesAtOnce = Math.max(1, Math.min(3, availableParallelism() - 1));
 const hashing = pLimit(hashesAtOnce);

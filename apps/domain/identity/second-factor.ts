@@ -161,7 +161,7 @@ async function pass(
 /** Inside, the attempts of each session count by themselves, so that nobody outside can use them up. */
 export const attemptOf = (session: Session): Attempt => ({ subject: stepUpSubject(session.id), address: null });
 
-/** Before the session is complete a person's attempts count together, but for those of each browser that they have signed in with. */
+/** Before the session is complete a person's attempts count together, but for those of each known browser. */
 async function attemptAtDoor(em: EntityManager, { personId }: Session, visitor: Visitor, at: Date): Promise<Attempt> {
   const browserHash = await findKnownBrowser(em.fork(), personId, visitor.browser ?? null, at);
   return browserHash === null

@@ -23,7 +23,7 @@ export interface SignInRequest {
   browser: string | null;
 }
 
-/** Entries at most, about 200 B each; the oldest is forgotten first. An entry takes an attempt that PostgreSQL refused. */
+/** Entries at most, about 200 B each; the oldest is deleted first. Each takes an attempt that PostgreSQL refused. */
 const maxRefusals = 20_000;
 
 /** Creates the limiter of one process. */
@@ -98,8 +98,8 @@ interface RefusalKey {
 }
 
 /**
- * What a refusal is remembered by. Only ASCII letters are folded, as every locale of PostgreSQL does: an address that is
- * another one to the database is never refused for this one, and another spelling of it costs one look-up.
+ * What a refusal is remembered by. Only ASCII letters are folded, as every locale of PostgreSQL does: an address that
+ * is another one to the database is never refused for this one, and another spelling of it costs one look-up.
  */
 function keysOf({ email, address, browser }: SignInRequest): RefusalKey[] {
   if (browser !== null) return [{ key: keyOf('browser', browser), limit: 'any' }];
