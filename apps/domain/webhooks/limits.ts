@@ -18,6 +18,6 @@ export const deliveriesPerMove = 2_000;
 /** A settled delivery is kept for so many days at least: as long as its event can be sent again, and one more. */
 export const deliveryRetentionDaysAtLeast = redeliverableDays + 1;
 /** Settled deliveries, and events, that one statement forgets, so that none is long; the next second goes on. */
-export const deliveriesPerForgetting = 500;
+export const deliveriesPerForgetting = 5_000;
 /** Test events, probes and checks of signatures that people have sent to one webhook within a minute. The design is silent: more than anybody looks at, and far too few to trouble a receiver. */
 export const testsPerMinute = 10;

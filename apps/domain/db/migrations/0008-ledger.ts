@@ -90,7 +90,6 @@ export class Ledger extends Migration {
       alter table client_grant enable always trigger client_grant_updates_counted;
       alter table seat enable always trigger seat_inserts_counted;
       alter table seat enable always trigger seat_updates_counted;
-      revoke execute on function count_client_grant_changes, count_seat_changes from public;
       grant select, insert, update, delete on ledger_count to org_api_worker;
       grant select on ledger_count to org_api_console;
     `);
@@ -105,33 +104,48 @@ export class Ledger extends Migration {
             insert into ledger_count (organization_id, webhook_id, numbered) values (old.organization_id, old.webhook_id, -1);
           end if;
         end if;
-        if tg_op = 'UPDATE' then
-          new.rolled_up := false;
-          return new;
-        end if;
-        -- Its event counted one more, and is to be looked at again, whether this one was rolled up or not.
-        update event e set rolled_up = false where e.organization_id = old.organization_id and e.id = old.event_id and e.rolled_up;
-        return old;
+        new.rolled_up := false;
+        return new;
       end $$;
       create trigger delivery_leaves_ledger before update on delivery for each row
         when (old.rolled_up and (new.state <> old.state or not new.rolled_up)) execute function delivery_leaves_ledger();
-      create trigger delivery_deleted_leaves_ledger before delete on delivery for each row
-        execute function delivery_leaves_ledger();
+      -- Deletions leave a statement at a time: retention deletes thousands of rows in one.
+      create function deleted_deliveries_leave_ledger() returns trigger language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        insert into ledger_day (day, delivered, exhausted, cancelled)
+        select (o.created_at at time zone 'UTC')::date, -count(*) filter (where o.state = 'delivered'),
+          -count(*) filter (where o.state = 'exhausted'), -count(*) filter (where o.state = 'cancelled')
+        from gone o where o.rolled_up group by 1;
+        insert into ledger_count (organization_id, webhook_id, numbered)
+        select o.organization_id, o.webhook_id, -count(*) from gone o
+        where o.rolled_up and o.sequence is not null group by o.organization_id, o.webhook_id;
+        -- Their events counted them, and are to be looked at again, whether they were rolled up or not.
+        update event e set rolled_up = false
+        where e.rolled_up and (e.organization_id, e.id) in (select o.organization_id, o.event_id from gone o);
+        return null;
+      end $$;
+      create trigger delivery_deleted_leaves_ledger after delete on delivery referencing old table as gone
+        for each statement execute function deleted_deliveries_leave_ledger();
 
       create function event_leaves_ledger() returns trigger language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
         insert into ledger_day (day, obligations) values ((old.created_at at time zone 'UTC')::date, -old.obligations);
         insert into ledger_count (organization_id, events) values (old.organization_id, -1);
-        if tg_op = 'UPDATE' then
-          new.rolled_up := false;
-          return new;
-        end if;
-        return old;
+        new.rolled_up := false;
+        return new;
       end $$;
       create trigger event_leaves_ledger before update on event for each row
         when (old.rolled_up and (new.obligations <> old.obligations or not new.rolled_up)) execute function event_leaves_ledger();
-      create trigger event_deleted_leaves_ledger before delete on event for each row
-        when (old.rolled_up) execute function event_leaves_ledger();
+      create function deleted_events_leave_ledger() returns trigger language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        insert into ledger_day (day, obligations)
+        select (o.created_at at time zone 'UTC')::date, -sum(o.obligations) from gone o where o.rolled_up group by 1;
+        insert into ledger_count (organization_id, events)
+        select o.organization_id, -count(*) from gone o where o.rolled_up group by o.organization_id;
+        return null;
+      end $$;
+      create trigger event_deleted_leaves_ledger after delete on event referencing old table as gone
+        for each statement execute function deleted_events_leave_ledger();
 
       -- An attempt that has ended is a proof: without it, or with another outcome, its delivery is to be proven again.
       create function delivery_attempt_leaves_ledger() returns trigger language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
@@ -140,8 +154,18 @@ export class Ledger extends Migration {
         where d.organization_id = old.organization_id and d.webhook_id = old.webhook_id and d.event_id = old.event_id and d.rolled_up;
         return null;
       end $$;
-      create trigger delivery_attempt_leaves_ledger after update or delete on delivery_attempt for each row
+      create trigger delivery_attempt_leaves_ledger after update on delivery_attempt for each row
         when (old.finished_at is not null) execute function delivery_attempt_leaves_ledger();
+      create function deleted_attempts_leave_ledger() returns trigger language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        update delivery d set rolled_up = false from (
+          select distinct o.organization_id, o.webhook_id, o.event_id from gone o where o.finished_at is not null
+        ) o
+        where d.organization_id = o.organization_id and d.webhook_id = o.webhook_id and d.event_id = o.event_id and d.rolled_up;
+        return null;
+      end $$;
+      create trigger delivery_attempt_deleted_leaves_ledger after delete on delivery_attempt referencing old table as gone
+        for each statement execute function deleted_attempts_leave_ledger();
 
       grant select, insert, update, delete on ledger_day to org_api_worker;
       grant update (rolled_up) on event to org_api_worker;
