@@ -60,9 +60,9 @@ export function createActivityWriter(options: {
 export type ActivityWriter = ReturnType<typeof createActivityWriter>;
 
 function insertOf(batch: readonly Waiting[]) {
-  const columns: (string | number | null)[][] = [[], [], [], [], [], [], [], []];
+  const columns: (string | number | null)[][] = [[], [], [], [], [], []];
   for (const { use } of batch) {
-    const values = [use.id, use.organizationId, use.personId, use.keyId, use.action, use.status, use.code, use.address];
+    const values = [use.id, use.keyId, use.action, use.status, use.code, use.address];
     for (const [column, value] of values.entries()) columns[column]?.push(value);
   }
   return { name: 'recordKeyUses', text: recordKeyUsesSql, values: columns };

@@ -66,11 +66,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     record: (counts) =>
       pool.query({
         ...{ name: 'recordRefusals', text: recordRefusalsSql },
-        values: [
-          counts.map(({ fingerprint }) => fingerprint),
-          counts.map(({ minute }) => minute.toISOString()),
-          counts.map(({ refused }) => refused),
-        ],
+        values: [counts.map(({ fingerprint }) => fingerprint), counts.map(({ refused }) => refused)],
       }),
     onError: (cause) =>
       log.error(

@@ -96,9 +96,9 @@ export function mountReads(deps: ReadDependencies): Middleware<ReadState> {
 
   async function record(ctx: Ctx, row: AuthorizedRow, status: number, code: string | null): Promise<void> {
     const { requestId: id, operation } = ctx.state;
-    const { keyId, organizationId, makerId: personId } = row;
+    const { keyId } = row;
     const address = clientAddress(ctx.req, trustedProxies);
-    const use = { id, organizationId, personId, keyId, action: `api.${operation}`, status, code, address };
+    const use = { id, keyId, action: `api.${operation}`, status, code, address };
     await tracing
       .span('activity', () => activity.record(use))
       .catch((cause: unknown) => {

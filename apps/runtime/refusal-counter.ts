@@ -1,7 +1,6 @@
-/** Refused requests of one key within one minute. */
+/** Refused requests of one key. */
 export interface RefusalCount {
   fingerprint: Buffer;
-  minute: Date;
   refused: number;
   /** The IP address of the last one, or null when it is not known. */
   address: string | null;
@@ -12,7 +11,7 @@ export interface RefusalCount {
  *
  * Such a request read nothing, so it is the one use whose line may come after its answer: writing each at once would let
  * whoever is refused load the database. When the process is killed, at most the last second is lost. A flush that fails
- * is kept and added to the next one.
+ * is kept and added to the next one, whose minute then holds both: the database says which minute it is.
  */
 export function createRefusalCounter(options: {
   /** Adds the counts to the activity log. */
@@ -26,7 +25,7 @@ export function createRefusalCounter(options: {
   let flushing: Promise<void> = Promise.resolve();
 
   function add(more: RefusalCount): RefusalCount {
-    const id = `${more.fingerprint.toString('base64url')} ${more.minute.getTime()}`;
+    const id = more.fingerprint.toString('base64url');
     const count = counts.get(id);
     if (count === undefined) {
       counts.set(id, more);
@@ -51,8 +50,7 @@ export function createRefusalCounter(options: {
   return {
     /** Counts one refused request of a key, known or not; unknown keys get no line. */
     count(fingerprint: Buffer, address: string | null): void {
-      const minute = new Date(Math.floor(Date.now() / 60_000) * 60_000);
-      add({ fingerprint, minute, refused: 1, address }).address = address;
+      add({ fingerprint, refused: 1, address }).address = address;
     },
     start(): void {
       timer ??= setInterval(() => {

@@ -18,7 +18,6 @@ export const recordKeysAtConsole = (pool: Pool, counts: readonly RefusalCount[])
     ...{ name: 'recordKeysAtConsole', text: recordKeysAtConsoleSql },
     values: [
       counts.map(({ fingerprint }) => fingerprint),
-      counts.map(({ minute }) => minute.toISOString()),
       counts.map(({ refused }) => refused),
       counts.map(({ address }) => address),
     ],

@@ -12,13 +12,13 @@ it('a read whose line the activity log does not take is answered 500 and counted
   expect((await read()).status).toBe(200);
   expect(await refused()).toBe('0');
 
-  await owner.pool.query('revoke insert on api.activity from org_api_read');
+  await owner.pool.query('revoke execute on function api.record_key_uses from org_api_read');
   const answer = await read();
   expect(answer.status).toBe(500);
   expect(await answer.text()).not.toContain(maker.orgId);
   expect(await refused()).toBe('1');
 
-  await owner.pool.query('grant insert on api.activity to org_api_read');
+  await owner.pool.query('grant execute on function api.record_key_uses to org_api_read');
   expect((await read()).status).toBe(200);
   expect(await refused()).toBe('1');
 });

@@ -149,7 +149,7 @@ it('gives no answer when the line cannot be written, and answers again when it c
   const { api, make, owner, logLines } = installation;
   const made = await make.apiKey();
   const path = `/v1/orgs/${made.orgId}`;
-  await owner.pool.query('revoke insert on api.activity from org_api_read');
+  await owner.pool.query('revoke execute on function api.record_key_uses from org_api_read');
 
   const refusedToo = [
     await api.get(path, { key: made.key }),
@@ -170,7 +170,7 @@ it('gives no answer when the line cannot be written, and answers again when it c
   expect(logLines.join('')).toContain('42501');
   expect(await listUses(installation)).toEqual([]);
 
-  await owner.pool.query('grant insert on api.activity to org_api_read');
+  await owner.pool.query('grant execute on function api.record_key_uses to org_api_read');
   expect((await api.get(path, { key: made.key })).status).toBe(200);
   expect((await listUses(installation)).length).toBe(1);
 });

@@ -1,4 +1,5 @@
 /** A hostile read: what the API's login can reach, were every statement of the API replaced by another's. Its rights are listed in rights.txt. */
+import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
@@ -22,10 +23,9 @@ it('is refused whatever it tries beyond its rights', async () => {
     'select * from public.referral_invoice',
     'select * from public.api_key',
     'select * from public.activity',
-    'select count(*) from api.activity',
-    'insert into api.activity (id, at, organization_id, action) values (gen_random_uuid(), now(), gen_random_uuid(), $$x$$) returning id',
-    'update api.activity set status = 200',
-    'delete from api.activity',
+    'insert into public.activity (organization_id, action) values (gen_random_uuid(), $$x$$)',
+    'update public.activity set status = 200',
+    'delete from public.activity',
     `update api.key set revoked_at = null`,
     `insert into api.key select * from api.key`,
     'delete from api.client_grant',
@@ -62,6 +62,34 @@ it('is refused whatever it tries beyond its rights', async () => {
     // Insufficient privilege; a grant it may not give; a role that is none here.
     expect([statement, outcome]).toEqual([statement, expect.toBeOneOf(['42501', '0LP01', '22023', '42704'])]);
   }
+});
+
+it('writes into the activity log only that a key was used, now, under the name of the key’s own organization and maker', async () => {
+  const { database, make, owner } = await setupDatabase();
+  const key = await make.apiKey();
+  const client = await connectAs(database);
+  const record = (keyId: string, action: string, status: number | null) =>
+    client.query('select api.record_key_uses($1, $2, $3, $4, $5, $6)', [
+      ...[[randomUUID()], [keyId], [action], [status], [null], ['192.0.2.1']],
+    ]);
+  await record(key.id, 'api.getOrg', 200);
+  for (const [keyId, action, status] of [
+    [randomUUID(), 'api.getOrg', 200],
+    [key.id, 'webhook.delete', 200],
+    [key.id, 'api.rate_limited', 429],
+    [key.id, 'api.getOrg', null],
+  ] as const)
+    await expect(record(keyId, action, status)).rejects.toMatchObject({ constraint: 'activity_use_of_key' });
+  const { rows } = await owner.pool.query(
+    `select organization_id, person_id, key_id, action, status, at between now() - interval '1 minute' and now() as "isNow" from activity
+     where action <> 'key.create'`,
+  );
+  expect(rows).toEqual([
+    {
+      ...{ organization_id: key.orgId, person_id: key.makerId, key_id: key.id },
+      ...{ action: 'api.getOrg', status: 200, isNow: true },
+    },
+  ]);
 });
 
 it('gets outcomes as sums over five families or more, and nothing of fewer', async () => {

@@ -52,7 +52,7 @@ it('is in no table, no log line, no refusal and no key of Redis, in plain, hex o
     }
     for (let n = 0; n < 130; n += 1) bodies.push(await (await api.get('/v1/orgs/x', { key })).text());
   }
-  await owner.pool.query('revoke insert on api.activity from org_api_read');
+  await owner.pool.query('revoke execute on function api.record_key_uses from org_api_read');
   bodies.push(await (await api.get(`/v1/orgs/${maker.orgId}`, { key: second.key })).text());
   await api.stop();
 

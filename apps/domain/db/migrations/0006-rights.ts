@@ -44,8 +44,6 @@ export class Rights extends Migration {
         from public.referral_invoice group by organization_id, month, currency;
       create view api.schema_version as
         select name from public.schema_migration;
-      create view api.activity as
-        select id, at, organization_id, person_id, key_id, action, status, code, address from public.activity;
     `);
 
     // De-identified sums across families, as a function, because a view of the daily counts would let the read role see one family's.
@@ -102,24 +100,42 @@ export class Rights extends Migration {
       end;
     `);
 
-    // Refused calls (429) arrive as counts by fingerprint; one line per key and minute grows. The read role may add to it, not read or change it.
+    // What the read role may add to the log, and nothing else: uses of keys that exist, as reads, now. The organization and the person are the
+    // key's, so a read process under attack cannot write what a person did, nor into another organization's log, nor into the past.
+    // The key is looked up row by row ("offset 0"): a plan that was made while the table was small would read all of it later.
+    // Refused calls (429) arrive as counts; one line per key and minute grows.
     this.addSql(/* sql */ `
-      create function api.record_refusals(fingerprints bytea[], minutes timestamptz[], counts integer[]) returns void
-      language sql volatile security definer set search_path = pg_catalog, public, pg_temp
-      begin atomic
+      create function api.record_key_uses(ids uuid[], keys uuid[], actions text[], statuses smallint[], codes text[], addresses inet[]) returns void
+      language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
+      declare
+        recorded bigint;
+      begin
+        insert into public.activity (id, at, organization_id, person_id, key_id, action, status, code, address)
+        select u.id, now(), k.organization_id, k.maker_id, u.key_id, u.action, u.status, u.code, u.address
+        from unnest(ids, keys, actions, statuses, codes, addresses) as u (id, key_id, action, status, code, address)
+        cross join lateral (select organization_id, maker_id from public.api_key where id = u.key_id offset 0) k
+        where u.action ~ '^api\\.[A-Za-z]+$' and u.action <> 'api.console' and u.status >= 100;
+        get diagnostics recorded = row_count;
+        if recorded <> cardinality(ids) then
+          raise exception 'a use names a key that does not exist, or is no read' using errcode = 'check_violation', constraint = 'activity_use_of_key';
+        end if;
+      end $$;
+
+      create function api.record_refusals(fingerprints bytea[], counts integer[]) returns void
+      language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
         insert into public.activity (at, organization_id, person_id, key_id, action, status, code, count)
-        select r.minute, k.organization_id, k.maker_id, k.id, 'api.rate_limited', 429, 'rate_limited', sum(r.refused)::integer
-        from unnest(fingerprints, minutes, counts) as r (fingerprint, minute, refused)
+        select date_trunc('minute', now()), k.organization_id, k.maker_id, k.id, 'api.rate_limited', 429, 'rate_limited', sum(r.refused)::integer
+        from unnest(fingerprints, counts) as r (fingerprint, refused)
         join public.api_key k on k.fingerprint = r.fingerprint
-        group by r.minute, k.id
-        order by k.id, r.minute
+        group by k.id
+        order by k.id
         on conflict (key_id, at) where action = 'api.rate_limited' do update set count = activity.count + excluded.count;
-      end;
+      end $$;
 
       grant select on api.key, api.organization, api.member, api.member_role, api.role, api.family, api.client_grant, api.seat, api.seat_plan,
         api.subscription, api.referral_code, api.referral_earning, api.schema_version to org_api_read;
-      grant insert on api.activity to org_api_read;
-      grant execute on function api.outcomes, api.record_refusals to org_api_read;
+      grant execute on function api.outcomes, api.record_key_uses, api.record_refusals to org_api_read;
     `);
 
     this.addSql(/* sql */ `

@@ -19,20 +19,19 @@ export class ConsoleForms extends Migration {
     // with the address of the last request. The console may add to it, not change any other line.
     this.addSql(/* sql */ `
       create unique index activity_keys_at_console_of_minute on activity (key_id, at) where action = 'api.console';
-      create function api.record_keys_at_console(fingerprints bytea[], minutes timestamptz[], counts integer[], addresses inet[])
+      create function api.record_keys_at_console(fingerprints bytea[], counts integer[], addresses inet[])
       returns void language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
         insert into public.activity (at, organization_id, person_id, key_id, action, status, code, count, address)
-        select r.minute, k.organization_id, k.maker_id, k.id, 'api.console', 403, 'api_key_not_accepted',
+        select date_trunc('minute', now()), k.organization_id, k.maker_id, k.id, 'api.console', 403, 'api_key_not_accepted',
           sum(r.refused)::integer, max(r.address)
-        from unnest(fingerprints, minutes, counts, addresses) as r (fingerprint, minute, refused, address)
+        from unnest(fingerprints, counts, addresses) as r (fingerprint, refused, address)
         join public.api_key k on k.fingerprint = r.fingerprint
-        group by r.minute, k.id
-        order by k.id, r.minute
+        group by k.id
+        order by k.id
         on conflict (key_id, at) where action = 'api.console'
           do update set count = activity.count + excluded.count, address = excluded.address;
       end $$;
-      revoke execute on function api.record_keys_at_console from public;
       grant execute on function api.record_keys_at_console to org_api_console;
     `);
   }

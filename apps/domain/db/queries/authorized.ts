@@ -20,7 +20,6 @@ export type Verdict =
 export interface AuthorizedRow {
   keyId: string;
   organizationId: string;
-  makerId: string;
   expiresAt: string | null;
   verdict: Verdict;
   body: string | null;
@@ -36,7 +35,7 @@ export interface AuthorizedRow {
  */
 export function authorized(scope: Scope, body: string): string {
   return /* sql */ `
-    select k.id as "keyId", k.organization_id as "organizationId", k.maker_id as "makerId", api.utc(k.expires_at) as "expiresAt", v.verdict,
+    select k.id as "keyId", k.organization_id as "organizationId", api.utc(k.expires_at) as "expiresAt", v.verdict,
       case when v.verdict = 'ok' then (${body})::text end as body
     from api.key k, lateral (
       select case
@@ -64,7 +63,7 @@ export function authorized(scope: Scope, body: string): string {
  * Same columns as a read; `$1` as there; the verdict is `revoked`, `expired` or `ok`, and `body` always null.
  */
 export const identifiedKeySql = /* sql */ `
-  select k.id as "keyId", k.organization_id as "organizationId", k.maker_id as "makerId", api.utc(k.expires_at) as "expiresAt",
+  select k.id as "keyId", k.organization_id as "organizationId", api.utc(k.expires_at) as "expiresAt",
     case when k.revoked_at is not null then 'revoked' when k.expires_at <= now() then 'expired' else 'ok' end as verdict,
     null as body
   from api.key k

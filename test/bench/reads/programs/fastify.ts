@@ -61,8 +61,7 @@ const findPermission = {
 };
 const recordUse = {
   name: 'record-use',
-  text: `insert into api.activity (id, at, organization_id, person_id, key_id, action, status, code, address)
-    values ($1, now(), $2, $3, $4, $5, $6, $7, $8)`,
+  text: `select api.record_key_uses(array[$1::uuid], array[$2::uuid], array[$3], array[$4::smallint], array[$5], array[$6::inet])`,
 };
 
 /** Form, tag and limit; the fingerprint of a key that passes. */
@@ -101,8 +100,7 @@ function mount(operation: string, resource: string, scope: string, sql: string):
   const findBody = { name: operation, text: `select (${sql.replaceAll('$2', '$1')})::text as body` };
 
   async function record(request: FastifyRequest, key: KeyRow, status: number, code: string | null): Promise<void> {
-    const who = [request.id, key.organization_id, key.maker_id, key.id];
-    await pool.query({ ...recordUse, values: [...who, `api.${operation}`, status, code, request.ip] });
+    await pool.query({ ...recordUse, values: [request.id, key.id, `api.${operation}`, status, code, request.ip] });
   }
 
   async function answer(request: FastifyRequest<{ Params: { orgId: string } }>, reply: FastifyReply) {

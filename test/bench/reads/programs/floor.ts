@@ -44,8 +44,6 @@ app.use(async (ctx) => {
   const row = rows[0] as AuthorizedRow;
   await activity.record({
     id: randomUUIDv7(),
-    organizationId: row.organizationId,
-    personId: row.makerId,
     keyId: row.keyId,
     action: `api.${endpoint.operationId}`,
     status: 200,
