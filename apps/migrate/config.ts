@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Login, LoginRole } from '#domain/db/logins.ts';
 import { readSettings } from '#runtime/settings/read.ts';
-import { databaseUrl } from '#runtime/settings/types.ts';
+import { databaseUrl, days } from '#runtime/settings/types.ts';
 
 const Settings = z.object({
   DATABASE_URL: databaseUrl.describe('the PostgreSQL URL of the database’s owner'),
@@ -9,12 +9,14 @@ const Settings = z.object({
   WORKER_DATABASE_URL: databaseUrl.optional(),
   CONSOLE_DATABASE_URL: databaseUrl.optional(),
   PLATFORM_DATABASE_URL: databaseUrl.optional(),
+  ACTIVITY_RETENTION_FLOOR: days.default(90),
 });
 
 /** The migrator's settings: the owner's URL, and the login of each app whose URL is given. @throws SettingsRefused */
 export function readConfig(environment: Record<string, string | undefined> = process.env): {
   ownerUrl: string;
   logins: Login[];
+  activityFloorDays: number;
 } {
   const s = readSettings(Settings, environment);
   const urls: Record<LoginRole, string | undefined> = {
@@ -27,5 +29,5 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     const url = urls[role];
     return url === undefined ? [] : [{ role, url }];
   });
-  return { ownerUrl: s.DATABASE_URL, logins };
+  return { ownerUrl: s.DATABASE_URL, logins, activityFloorDays: s.ACTIVITY_RETENTION_FLOOR };
 }

@@ -24,6 +24,8 @@ export interface MigrateOptions {
   ownerUrl: string;
   /** A login per app; each is made, given its password and its rights, or brought up to date. */
   logins: Login[];
+  /** Days that the worker must keep the activity log for; left as it is when not given. */
+  activityFloorDays?: number;
   /** Told one line per step, for people. */
   report?: (line: string) => void;
   /** Other migrations than ours, for tests. */
@@ -58,6 +60,8 @@ export async function migrate(options: MigrateOptions): Promise<{ applied: strin
       report(`applying ${names.length} migration${names.length === 1 ? '' : 's'}: ${names.join(', ')}`);
       await patiently(() => withMigrator(target, { alone }, (migrator) => migrator.up({ migrations: names })), report);
     }
+    if (options.activityFloorDays !== undefined)
+      await lock.query('update retention_floor set activity_days = $1', [options.activityFloorDays]);
     for (const login of options.logins) await ensureLogin(lock, login);
     return { applied, current: currentMigration };
   } finally {

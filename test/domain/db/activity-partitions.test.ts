@@ -1,7 +1,9 @@
 /** The activity log by months: room ahead, nothing lost, old months gone. Source: design, sections 3 and 10. */
 import { randomUUID } from 'node:crypto';
-import { expect, it } from 'vitest';
+import pg from 'pg';
+import { expect, it, onTestFinished } from 'vitest';
 import type { Database } from '#domain/db/connect.ts';
+import { migrate } from '#domain/db/migrate.ts';
 import { setupDatabase } from '#test/setup.ts';
 
 /** The months of the partitions, oldest first, as `YYYY_MM`. */
@@ -68,6 +70,7 @@ it('drops the months whose every line is older than the retention, and such line
     );
     await recordAt(owner, `${month(past)} + interval '1 day'`);
   }
+  await owner.pool.query('update retention_floor set activity_days = 1');
   await recordAt(owner, `now() - interval '2 years'`);
   await recordAt(owner, `now() + interval '2 years'`);
   // Just longer than since the end of the month before the last: of the last month some lines are younger.
@@ -83,10 +86,24 @@ it('drops the months whose every line is older than the retention, and such line
   expect((await owner.pool.query('select count(*)::int as lines from activity_default')).rows).toEqual([{ lines: 1 }]);
 });
 
-it('refuses a retention of less than a day', async () => {
-  const { owner } = await setupDatabase();
-  for (const retention of ['0 days', '23 hours', '-1 year'])
-    await expect(owner.pool.query('select drop_old_activity($1::interval)', [retention])).rejects.toThrow(
-      /a day at least/,
+it('the worker cannot drop activity that is younger than the owner’s floor, nor change the floor', async () => {
+  const { owner, database } = await setupDatabase();
+  await migrate({ ownerUrl: database.ownerUrl, logins: [], activityFloorDays: 400 });
+  const worker = new pg.Client({ connectionString: database.urls.worker });
+  await worker.connect();
+  onTestFinished(() => worker.end());
+  await recordAt(owner, `now() - interval '399 days'`);
+  for (const retention of ['0 days', '23 hours', '-1 year', '399 days'])
+    await expect(worker.query('select drop_old_activity($1::interval)', [retention])).rejects.toThrow(
+      /400 days at least \(ACTIVITY_RETENTION_FLOOR of the migrator\)/,
     );
+  await worker.query(`select drop_old_activity('400 days')`);
+  const { rows } = await owner.pool.query(`select from activity where at < now() - interval '398 days'`);
+  expect(rows.length).toBe(1);
+  const forbidden = [
+    'update retention_floor set activity_days = 1',
+    'delete from activity',
+    'drop table activity_default',
+  ];
+  for (const statement of forbidden) await expect(worker.query(statement)).rejects.toMatchObject({ code: '42501' });
 });

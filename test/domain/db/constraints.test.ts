@@ -212,6 +212,8 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     'api_key_stays_ended',
     `${insertKey({ expiresAt: `now() + interval '1 day'` })}; update api_key set expires_at = now() + interval '2 days'`,
   ],
+  ['a second retention floor', 'retention_floor_one_row', 'insert into retention_floor (id) values (false)'],
+  ['a retention floor of no day', 'retention_floor_positive', 'update retention_floor set activity_days = 0'],
   ['two keys with one fingerprint', 'api_key_fingerprint_unique', `${insertKey({})}; ${insertKey({ slot: '2' })}`],
   ['a fingerprint that is none', 'api_key_fingerprint_length', insertKey({ length: 31 })],
   ['a key without a scope', 'api_key_scopes_not_empty', insertKey({ scopes: '{}' })],

@@ -12,7 +12,7 @@ import {
   SignInAttempt,
   SignInConfirmation,
 } from './identity.ts';
-import { Activity, ApiKey } from './key.ts';
+import { Activity, ApiKey, RetentionFloor } from './key.ts';
 import { LedgerCount, LedgerDay } from './ledger.ts';
 import { Membership, MembershipRole, Organization, Person, Role } from './organization.ts';
 import { Redelivery } from './redelivery.ts';
@@ -38,6 +38,7 @@ export const entities = [
   ReferralInvoice,
   ApiKey,
   Activity,
+  RetentionFloor,
   Webhook,
   WebhookSecret,
   Event,

@@ -44,3 +44,10 @@ export const Activity = defineEntity({
     detail: p.json().strictNullable(),
   },
 });
+
+/** For how long the activity log is kept at least, in days, whatever the worker asks for; one row, which only the owner can change. */
+export const RetentionFloor = defineEntity({
+  name: 'RetentionFloor',
+  tableName: 'retention_floor',
+  properties: { id: p.boolean().primary().default(true), activityDays: p.integer().default(90) },
+});

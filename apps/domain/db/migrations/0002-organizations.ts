@@ -93,5 +93,13 @@ export class Organizations extends Migration {
           'org.read', 'org.clients.read', 'org.members.read', 'org.roles.read'], 5)
       ) as s (id, key, name, description, permissions, position);
     `);
+
+    // System roles are the migrations' to change: a login that could would change what every organization's members may do. The owner of the
+    // table is not subject to policies.
+    this.addSql(/* sql */ `
+      alter table role enable row level security;
+      create policy role_is_read on role for select using (true);
+      create policy role_of_organization on role using (organization_id is not null) with check (organization_id is not null);
+    `);
   }
 }

@@ -111,14 +111,22 @@ export class KeysAndActivity extends Migration {
         return made;
       end $$;
 
+      -- What nobody but the owner may shorten: a worker under attack could otherwise drop the log of what it did. The migrator writes it.
+      create table retention_floor (
+        id boolean primary key default true constraint retention_floor_one_row check (id),
+        activity_days integer not null default 90 constraint retention_floor_positive check (activity_days > 0)
+      );
+      insert into retention_floor default values;
+
       -- Drops the partitions whose every line is older than the retention, and such lines of the default partition. Returns the dropped months.
       create function drop_old_activity(retention interval) returns text[] language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
         partition text;
         dropped text[] := '{}';
       begin
-        if retention < interval '1 day' then
-          raise exception 'activity is kept for a day at least' using errcode = 'invalid_parameter_value';
+        if retention < (select make_interval(days => f.activity_days) from retention_floor f) then
+          raise exception 'activity is kept for % days at least (ACTIVITY_RETENTION_FLOOR of the migrator)', (select f.activity_days from retention_floor f)
+            using errcode = 'invalid_parameter_value';
         end if;
         perform pg_advisory_xact_lock(hashtextextended('org_api.activity_partitions', 0));
         for partition in

@@ -142,23 +142,43 @@ export class Rights extends Migration {
       grant usage on schema api to org_api_worker, org_api_console, org_api_platform, org_api_backfill;
       grant select on api.schema_version to org_api_worker, org_api_console, org_api_platform;
 
+      -- A right on some columns is a right on those that a statement of the app names. What identifies a row, or says whose it is, is given once.
       -- The platform's own application writes what the organization has; it neither makes keys nor reads or changes the log.
-      grant select, insert, update on organization, person, membership, role, family, client_grant, seat_plan, subscription, seat,
-        referral_code, referral, referral_invoice to org_api_platform;
-      grant select, insert, update, delete on membership_role, family_day to org_api_platform;
-      grant insert on activity to org_api_platform;
+      grant select, insert on organization, person, membership, role, family, client_grant, seat_plan, subscription, seat,
+        referral_code, referral, referral_invoice, membership_role, family_day to org_api_platform;
+      grant update (name, slug, kind, status, created_at) on organization to org_api_platform;
+      grant update (name, email, title, status) on membership to org_api_platform;
+      grant update (key, name, description, permissions) on role to org_api_platform;
+      grant update (name) on family to org_api_platform;
+      grant update (kind, professional_id, since, ends_at, status, end_reason) on client_grant to org_api_platform;
+      grant update (invoiced, price_currency, price_cents) on seat_plan to org_api_platform;
+      grant update (status, quantity, renews_at, cancel_at_period_end) on subscription to org_api_platform;
+      grant update (given_at, ended_at, end_reason) on seat to org_api_platform;
+      grant update (code, link, label, active) on referral_code to org_api_platform;
+      grant update (code_id, state) on referral to org_api_platform;
+      grant update (month, currency, share_cents) on referral_invoice to org_api_platform;
+      grant update (messages, calm_messages, exchanges, exchanges_on_time, expenses_due, expenses_answered_in_14_days)
+        on family_day to org_api_platform;
+      grant delete on membership_role, family_day to org_api_platform;
+      grant insert (organization_id, action, detail) on activity to org_api_platform;
 
       -- The console makes keys, changes members and roles, gives and ends seats, and shows the log.
       grant select on organization, person, membership, membership_role, role, family, client_grant, seat_plan, subscription, seat, api_key, activity
         to org_api_console;
-      grant insert, update on person, membership, role, api_key, seat to org_api_console;
+      grant insert on person, membership, role, seat to org_api_console;
+      grant insert (id, organization_id, maker_id, label, fingerprint, pepper_version, hint, scopes, created_at, expires_at, revoked_at, slot,
+        predecessor_id) on api_key to org_api_console;
+      grant update (expires_at, revoked_at, slot) on api_key to org_api_console;
+      grant update (name, title, status) on membership to org_api_console;
+      grant update (name, description, permissions) on role to org_api_console;
+      grant update (ended_at, end_reason) on seat to org_api_console;
       grant insert, delete on membership_role to org_api_console;
-      grant insert on activity to org_api_console;
+      grant insert (id, organization_id, person_id, key_id, action, status, code, address, detail) on activity to org_api_console;
 
       -- The worker ends grants that are due, keeps the log's partitions and applies its retention.
       grant select on client_grant, organization to org_api_worker;
       grant update (status, end_reason) on client_grant to org_api_worker;
-      grant insert on activity to org_api_worker;
+      grant insert (organization_id, person_id, action, address, detail) on activity to org_api_worker;
       grant execute on function keep_activity_partitions, drop_old_activity to org_api_worker;
     `);
   }

@@ -220,14 +220,19 @@ export class Webhooks extends Migration {
     `);
 
     this.addSql(/* sql */ `
-      grant select, insert, update on webhook to org_api_console;
-      grant select, insert, update, delete on webhook_secret to org_api_console;
+      grant select, insert, update (url, description, event_types, state, parked_reason, failing_since, ramp, slot, epoch, follow_until)
+        on webhook to org_api_console;
+      grant select, insert, update (valid_until), delete on webhook_secret to org_api_console;
       grant select on event, delivery, delivery_attempt to org_api_console;
       grant update (state, round, next_attempt_at, leased_until, started, claimed, settled_at) on delivery to org_api_console;
 
       grant select on event, webhook_secret to org_api_worker;
-      grant select, update on webhook, delivery to org_api_worker;
-      grant select, insert, update on delivery_attempt to org_api_worker;
+      grant select, update (state, parked_reason, failing_since, last_failed_at, failing_seconds, next_failure_by, first_failed_event,
+        has_failed_twice, ramp, next_sequence, slow_since, follow_until) on webhook to org_api_worker;
+      grant select, update (state, round, epoch, attempts, sequence, next_attempt_at, leased_until, started, claimed, settled_at)
+        on delivery to org_api_worker;
+      grant select, insert, update (finished_at, status, cause, explanation, timings, peer_address, kept_bytes, answer)
+        on delivery_attempt to org_api_worker;
       grant select, insert, delete on concurrency_slot to org_api_worker;
       grant delete on webhook_secret to org_api_worker;
     `);

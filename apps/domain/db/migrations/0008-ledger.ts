@@ -167,8 +167,10 @@ export class Ledger extends Migration {
       create trigger delivery_attempt_deleted_leaves_ledger after delete on delivery_attempt referencing old table as gone
         for each statement execute function deleted_attempts_leave_ledger();
 
-      grant select, insert, update, delete on ledger_day to org_api_worker;
+      -- The update is for the lock that folding takes.
+      grant select, insert, update (day), delete on ledger_day to org_api_worker;
       grant update (rolled_up) on event to org_api_worker;
+      grant update (rolled_up) on delivery to org_api_worker;
       grant select on webhook_deletion to org_api_worker, org_api_console;
       grant select on ledger_day to org_api_console;
     `);

@@ -53,7 +53,8 @@ export class Redeliveries extends Migration {
       create index redelivery_by_webhook on redelivery (organization_id, webhook_id, id);
 
       grant select, insert, update (state, end_reason, cancel_requested_at, finished_at, leased_until) on redelivery to org_api_console;
-      grant select, update on redelivery to org_api_worker;
+      grant select, update (state, end_reason, finished_at, pages, reached, seen_all, untold, seen, queued, hurried, leased_until)
+        on redelivery to org_api_worker;
     `);
   }
 }

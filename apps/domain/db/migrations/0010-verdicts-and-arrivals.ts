@@ -13,6 +13,7 @@ export class VerdictsAndArrivals extends Migration {
           check (signature_verdict in ('verified', 'accepts_bad_signatures', 'refuses_good_signatures', 'no_answer')),
         add column signature_checked_at timestamptz,
         add constraint webhook_signature_verdict_has_time check ((signature_verdict is null) = (signature_checked_at is null));
+      grant update (signature_verdict, signature_checked_at) on webhook to org_api_console, org_api_worker;
       create index webhook_parked on webhook (parked_reason) where state = 'parked';
     `);
 

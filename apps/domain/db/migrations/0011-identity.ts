@@ -155,14 +155,19 @@ export class Identity extends Migration {
         end if;
         return null;
       end $$;
-      revoke execute on function end_membership_access from public;
       create trigger end_membership_access after update of status on membership for each row
         when (new.status <> 'active' and old.status is distinct from new.status)
         execute function end_membership_access();
 
-      grant select, insert, update on sign_in to org_api_console;
       grant select, insert on sign_in_confirmation to org_api_console;
-      grant select, insert, update, delete on second_factor, recovery_code, console_session, factor_challenge, enrolment to org_api_console;
+      grant select, insert, update (email, password_hash, password_changed_at) on sign_in to org_api_console;
+      grant select, insert, delete on second_factor, recovery_code, console_session, factor_challenge, enrolment to org_api_console;
+      grant update (totp_sealed, totp_last_step, counter, last_used_at) on second_factor to org_api_console;
+      grant update (used_at) on recovery_code to org_api_console;
+      grant update (token_hash, state, last_seen_at, expires_at, second_factor_at) on console_session to org_api_console;
+      grant update (expires_at, totp_sealed) on factor_challenge to org_api_console;
+      grant update (token_hash, kind, email, created_at, expires_at, invited_by, password_hash, totp_sealed, challenge)
+        on enrolment to org_api_console;
       grant select, insert, delete on sign_in_attempt to org_api_console;
       grant select (expires_at, last_seen_at), delete on console_session to org_api_worker;
       grant select (expires_at), delete on factor_challenge, enrolment to org_api_worker;

@@ -18,6 +18,7 @@ export class DeliveriesSeen extends Migration {
       create view delivery_cancellation as
         select organization_id, detail ->> 'webhookId' as webhook_id, detail ->> 'eventId' as event_id, at from activity
         where action = 'delivery.cancel' and detail ? 'eventId';
+      grant update (headers) on delivery_attempt to org_api_worker;
       grant select on delivery_cancellation to org_api_worker, org_api_console;
     `);
   }
