@@ -164,7 +164,7 @@ describe('the chart refuses', () => {
 
   it('everything at once that is missing, so that nobody installs it ten times', () => {
     const told = refusalOf({ region: 'us' }, null);
-    expect(told.match(/^- /gm)).toHaveLength(15);
+    expect(told.match(/^- /gm)).toHaveLength(16);
   });
 
   it('nothing of what an operator may well want', () => {

@@ -19,10 +19,10 @@ const ours = makeCertificate({ subject: 'us' });
 const pem = { cert: ours.cert.trimEnd(), key: ours.key.trimEnd() };
 /** What a Secret holds by the name of its key: well-formed and random to nobody. */
 const contents: Record<string, string> = {
-  DATABASE_URL: 'postgres://owner:p@db/org',
-  API_DATABASE_URL: 'postgres://api:p@db/org',
-  WORKER_DATABASE_URL: 'postgres://worker:p@db/org',
-  CONSOLE_DATABASE_URL: 'postgres://console:p@db/org',
+  DATABASE_URL: 'postgres://owner:p@db/org?sslmode=verify-full',
+  API_DATABASE_URL: 'postgres://api:p@db/org?sslmode=verify-full',
+  WORKER_DATABASE_URL: 'postgres://worker:p@db/org?sslmode=verify-full',
+  CONSOLE_DATABASE_URL: 'postgres://console:p@db/org?sslmode=verify-full',
   REDIS_URL: 'redis://redis:6379',
   KEY_PEPPERS: `1:${Buffer.alloc(32, 1).toString('base64')}`,
   KEY_TAG_SECRETS: Buffer.alloc(32, 2).toString('base64'),

@@ -107,6 +107,7 @@ function valuesOf({ serviceRange }: Cluster, servers: RegionServers, image: Imag
     baseUrls: { us: 'https://api.us.example.com', ca: 'https://api.ca.example.com' },
     image: { ...image, pullPolicy: 'IfNotPresent' },
     secrets: { existingSecret: `org-api-${servers.region}` },
+    allowPlaintext: ['postgresql', 'redis', 'temporal'], // the test's servers stand beside the cluster
     temporal: { address: servers.temporalAddress, namespace: servers.temporalNamespace },
     api: { resources },
     console: { enabled: true, url: consoleOrigin(servers.region), resources },

@@ -39,6 +39,7 @@ export async function rotateSecrets(cluster: Cluster, region: Rotated): Promise<
     API_DATABASE_URL: servers.podUrls.api,
     WORKER_DATABASE_URL: servers.podUrls.worker,
     CONSOLE_DATABASE_URL: servers.podUrls.console,
+    ALLOW_PLAINTEXT: 'postgresql', // the apps' URLs are what pods reach it by
   });
 
   const random = () => randomBytes(32).toString('base64');

@@ -150,7 +150,7 @@ describe('settings that are half of something are refused', () => {
   ];
 
   it.each(cases)('%s', (_, settings, sentence) => {
-    const needed = { DATABASE_URL: 'postgres://o:p@db/org', TEMPORAL_ADDRESS: 'temporal:7233' };
+    const needed = { DATABASE_URL: 'postgres://o:p@localhost/org', TEMPORAL_ADDRESS: 'localhost:7233' };
     const read = () => readOrgctl('us', { ORG_API_STATE: '/nonexistent', ...needed, ...settings });
     expect(read).toThrow(sentence);
     expect(read).toThrow(SettingsRefused);

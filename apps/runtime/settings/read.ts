@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
+import { findPlaintext } from './plaintext.ts';
 
 /** Every problem of an app's settings, one sentence each; its message lists them all. Values of settings are never part of it. */
 export class SettingsRefused extends Error {
@@ -20,6 +21,8 @@ export class SettingsRefused extends Error {
  * Any setting may come from a file instead: `NAME_FILE` names it, and a trailing newline is dropped. That is how Kubernetes
  * hands over secrets. An empty value counts as absent.
  *
+ * No app reaches PostgreSQL, Redis or Temporal on another machine without TLS unless `ALLOW_PLAINTEXT` says so.
+ *
  * @throws SettingsRefused with all problems at once.
  */
 export function readSettings<S extends z.ZodObject>(
@@ -32,6 +35,7 @@ export function readSettings<S extends z.ZodObject>(
     const value = environment[name] || readNamedFile(name, environment[`${name}_FILE`], problems);
     if (value) values[name] = value;
   }
+  problems.push(...findPlaintext(values, { ...environment, ...values }));
   const parsed = schema.safeParse(values, { reportInput: false });
   if (!parsed.success) {
     for (const issue of parsed.error.issues) {

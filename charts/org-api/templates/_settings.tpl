@@ -3,6 +3,7 @@
 {{/* Settings of a component that are no secrets, as YAML {NAME: value}; empty ones are left to the app's default. Takes {root, component}. */}}
 {{- define "org-api.settings" -}}
 {{- $values := .root.Values -}}
+ALLOW_PLAINTEXT: {{ join "," $values.allowPlaintext | quote }}
 {{- if eq .component "api" }}
 {{- $app := $values.api }}
 REGION: {{ $values.region | quote }}
@@ -47,6 +48,8 @@ DATABASE_POOL_MAX: {{ $app.databasePoolMax | int | quote }}
 DRAIN_DELAY_MS: {{ $app.drainDelayMs | int | quote }}
 KEEP_ALIVE_SECONDS: {{ $app.keepAliveSeconds | int | quote }}
 LOG_LEVEL: {{ $app.logLevel | quote }}
+{{- else if eq .component "migrations" }}
+ACTIVITY_RETENTION_FLOOR: {{ $values.migrations.activityRetentionFloor | quote }}
 {{- else if eq .component "probe" }}
 REGION: {{ $values.region | quote }}
 PROBE_API_URL: {{ printf "http://%s-api:%d" (include "org-api.fullname" .root) (int $values.api.service.port) | quote }}

@@ -14,6 +14,9 @@
 - temporal.{{ $name }} is empty: workers deliver through this region's own namespace of Temporal
 {{- end }}
 {{- end }}
+{{- if not (or $values.temporal.tls.enabled (has "temporal" $values.allowPlaintext)) }}
+- temporal.tls.enabled is false: pods refuse to reach Temporal in plain text, so enable TLS, or add temporal to allowPlaintext
+{{- end }}
 {{- range $name := list "temporalCa" "temporalCertificate" "temporalCertificateKey" "temporalApiKey" }}
 {{- if and (get $values.secrets $name).key (not $values.temporal.tls.enabled) }}
 - secrets.{{ $name }}.key is set without temporal.tls.enabled: Temporal would be spoken to in plain text, so enable TLS or empty it

@@ -7,7 +7,7 @@ import { SettingsRefused } from '#runtime/settings/read.ts';
 import { testKeySecrets, testKeySettings } from '#test/secrets.ts';
 import { readConfig } from '../../../apps/api/config.ts';
 
-const needed = { REGION: 'us', API_DATABASE_URL: 'postgresql://api:pw@db/org_api', ...testKeySettings };
+const needed = { REGION: 'us', API_DATABASE_URL: 'postgresql://api:pw@localhost/org_api', ...testKeySettings };
 
 function problemsOf(environment: Record<string, string>): readonly string[] {
   try {

@@ -1,0 +1,39 @@
+/** The development server's download: only the file that is known is used. */
+import { createHash, randomBytes } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { fetchVerified, temporalArchives } from '../../apps/dev/servers/temporal-program.ts';
+
+const archive = randomBytes(10_000);
+const sha256 = createHash('sha256').update(archive).digest('hex');
+
+async function serve(bytes: Buffer, status = 200): Promise<string> {
+  const server = createServer((_request, answer) => answer.writeHead(status).end(bytes)).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await new Promise((resolve) => server.once('listening', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/archive.tar.gz`;
+}
+
+it('a download with the pinned SHA-256 is used', async () => {
+  expect(await fetchVerified(await serve(archive), sha256, () => {})).toEqual(archive);
+});
+
+it('a download that differs in one bit is not used, and the reason is said', async () => {
+  const changed = Buffer.from(archive);
+  changed[9_999] = (changed[9_999] ?? 0) ^ 1;
+  const lines: string[] = [];
+  expect(await fetchVerified(await serve(changed), sha256, (line) => lines.push(line))).toBeNull();
+  expect(lines).toEqual([expect.stringMatching(/SHA-256.*not used/)]);
+});
+
+it('an error page with the right bytes is no download', async () => {
+  expect(await fetchVerified(await serve(archive, 404), sha256, () => {})).toBeNull();
+});
+
+it('each platform that the stack runs on has a digest of its own', () => {
+  expect(Object.keys(temporalArchives).sort()).toEqual(['darwin-arm64', 'darwin-x64', 'linux-arm64', 'linux-x64']);
+  const digests = Object.values(temporalArchives).map((one) => one.sha256);
+  expect(new Set(digests).size).toBe(4);
+  for (const digest of digests) expect(digest).toMatch(/^[0-9a-f]{64}$/);
+});
