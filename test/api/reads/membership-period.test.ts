@@ -16,7 +16,7 @@ import { type Enrolled, setupPeople, visitor } from '../../domain/identity/peopl
 import { importDocument } from '../../import/document.ts';
 
 type People = Awaited<ReturnType<typeof setupPeople>>;
-type Write = (people: People, member: Enrolled) => Promise<unknown>;
+type Write = (people: People, member: Pick<Enrolled, 'orgId' | 'personId' | 'email' | 'token'>) => Promise<unknown>;
 
 const withStatus =
   (status: string): Write =>
@@ -132,7 +132,8 @@ it('a key that is created while its maker leaves is refused, or ends with their 
   const { em, owner } = people;
   const outcomes = await Promise.all(
     Array.from({ length: 12 }, async (_, n) => {
-      const member = await people.enrol({ roleKey: 'admin' });
+      const { orgId, userId: personId } = await people.make.member({ roleKey: 'admin' });
+      const member = { orgId, personId, email: `${personId}@example.org`, token: '' };
       const input = { organizationId: member.orgId, makerId: member.personId, scopes: ['org.read'] as const };
       const creating = createKey(em, { ...input, label: '', expiresAt: null }, testKeySecrets).then(
         () => 'created',
