@@ -20,6 +20,7 @@ import { waitForSchema } from './schema.ts';
 export async function startWorker(
   config: WorkerConfig,
   log: Logger,
+  coreMetrics?: string,
 ): Promise<{ metricsUrl: string; stop(): Promise<void> }> {
   const metrics = createMetrics();
   const tracing = await openTracing({ otlpEndpoint: config.otlpEndpoint, app: 'worker', region: config.region });
@@ -66,7 +67,7 @@ export async function startWorker(
     },
   });
   await maintenance.start();
-  const deliveries = await startDeliveries({ config, pool: database.pool, metrics, tracing, log });
+  const deliveries = await startDeliveries({ config, pool: database.pool, metrics, tracing, log, coreMetrics });
   const ledger = ledgerMetrics(database.pool, metrics.registry, {
     onError: (cause) => log.error({ error: describeError(cause) }, 'the ledger could not be read; tried again in 15 s'),
   });

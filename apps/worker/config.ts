@@ -27,6 +27,18 @@ const secondsOfUnit = { s: 1, m: 60, h: 3_600, d: 86_400 };
 /** What a schedule takes beyond its waits: an attempt of a failing webhook waits for its only slot, in the slow queue. */
 const suspendMarginSeconds = 4 * 3_600;
 
+/** One wait of at least a second, in ms. */
+const oneWait = (standard: string) =>
+  z
+    .string()
+    .default(standard)
+    .transform((text, context) => {
+      const [waitMs] = /,/.test(text) ? [] : tryParse(text);
+      if (waitMs !== undefined && waitMs >= 1_000) return waitMs;
+      context.addIssue({ code: 'custom', message: 'must be one wait of at least a second, for example 60s or 2m' });
+      return z.NEVER;
+    });
+
 /**
  * The worker's settings. README lists each with its unit and default. The 10 s of an attempt are the contract's with receivers and no setting; after how long an attempt counts as
  * abandoned (45 s) follows from them.
@@ -57,15 +69,7 @@ export const Settings = z.object({
     .regex(/^[1-9]\d{0,5}[smhd]$/, 'must be a time such as 90m, 84h or 5d (units s, m, h, d)')
     .transform((text) => Number(text.slice(0, -1)) * secondsOfUnit[text.slice(-1) as keyof typeof secondsOfUnit])
     .optional(),
-  RECONCILE_AFTER: z
-    .string()
-    .default('60s')
-    .transform((text, context) => {
-      const [waitMs] = /,/.test(text) ? [] : tryParse(text);
-      if (waitMs !== undefined && waitMs >= 1_000) return waitMs;
-      context.addIssue({ code: 'custom', message: 'must be one wait of at least a second, for example 60s or 2m' });
-      return z.NEVER;
-    }),
+  RECONCILE_AFTER: oneWait('60s'),
   WORKFLOW_BUNDLE: z
     .string()
     .optional()
@@ -83,6 +87,7 @@ export const Settings = z.object({
     .regex(/^\w[\w-]{0,99}$/, 'must be at most 100 letters, digits, dashes and underscores')
     .optional(),
   WORKER_BUILD_ID: buildId.optional(),
+  WORKER_RAMP_STEP: oneWait('30s'),
   ORG_API_BUILD_ID: buildId.optional(),
   DELIVERY_SLOTS: wholeNumber(1, 2_000).default(200),
   DELIVERY_SLOW_SLOTS: wholeNumber(1, 2_000).default(200),
@@ -160,6 +165,8 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     suspendAfterSeconds: suspendAfterSecondsOf(s),
     /** How late a delivery is before it is looked after. */
     reconcileAfterMs: s.RECONCILE_AFTER,
+    /** How long a new version takes each share of traffic at most, before it becomes current. */
+    rampStepMs: s.WORKER_RAMP_STEP,
     promptSlots: s.DELIVERY_SLOTS,
     slowSlots: s.DELIVERY_SLOW_SLOTS,
     activityRetentionDays: s.ACTIVITY_RETENTION,

@@ -10,6 +10,7 @@ import type { Metrics } from './metrics.ts';
 import { createRedeliveryStarter, redeliveryWorkflows } from './relay/redeliveries.ts';
 import { createRelay } from './relay/relay.ts';
 import { createRepairs } from './relay/repairs.ts';
+import { readTaskCounts } from './relay/task-counts.ts';
 import { openTemporal } from './relay/temporal.ts';
 import { createTemporalMetrics } from './relay/temporal-metrics.ts';
 import { createVersions, type WorkerVersion } from './relay/versions.ts';
@@ -20,6 +21,8 @@ export interface DeliveriesOptions {
   metrics: Metrics;
   tracing: Tracing;
   log: Logger;
+  /** host:port of the metrics of Temporal's core; only a versioned worker needs them. */
+  coreMetrics?: string | undefined;
 }
 
 /**
@@ -63,7 +66,7 @@ export async function startDeliveries(options: DeliveriesOptions) {
 
 /** Opened top to bottom. Rejects when `signal` aborts before Temporal answers. */
 async function openDeliveries(
-  { config, pool, metrics, tracing, log }: DeliveriesOptions,
+  { config, pool, metrics, tracing, log, coreMetrics }: DeliveriesOptions,
   onProblem: (problem: string) => void,
   signal: AbortSignal,
 ): Promise<{ stop(): Promise<void> }> {
@@ -159,6 +162,13 @@ async function openDeliveries(
       namespace: config.temporal.namespace,
       version,
       taskQueue: deliverQueue,
+      rampStepMs: config.rampStepMs,
+      countTasks: () => readTaskCounts(coreMetrics ?? ''),
+      onStopped: (isStopped) => {
+        metrics.rampIsStopped.set(isStopped ? 1 : 0);
+        if (isStopped)
+          log.error({ own: version.buildId }, 'workflow tasks failed: this version takes no traffic any more');
+      },
       onCurrent: ({ buildId, isOwn }) => {
         metrics.versionIsCurrent.set(isOwn ? 1 : 0);
         log.info({ current: buildId, own: version.buildId }, 'the current version of the workers');

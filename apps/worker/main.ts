@@ -1,14 +1,17 @@
 import { runApp } from '#runtime/run.ts';
 import { startWorker } from './app.ts';
 import { readConfig } from './config.ts';
+import { findLoopbackAddress } from './relay/task-counts.ts';
 import { installTemporalLog } from './relay/temporal.ts';
 
 /** The worker as a process: `node apps/worker/main.ts`, settings from the environment (README lists them). */
 await runApp({
   name: 'worker',
   readConfig,
-  start: (config, log) => {
-    installTemporalLog(log);
-    return startWorker(config, log);
+  start: async (config, log) => {
+    // A versioned worker counts its workflow tasks by the core's own metrics.
+    const coreMetrics = config.version === null ? undefined : await findLoopbackAddress();
+    installTemporalLog(log, coreMetrics);
+    return startWorker(config, log, coreMetrics);
   },
 });

@@ -75,6 +75,11 @@ export function createMetrics() {
       help: 'Deliveries whose workflows this process was to start.',
       registers,
     }),
+    rampIsStopped: new Gauge({
+      name: 'org_api_worker_ramp_is_stopped',
+      help: '1 while this worker’s version takes no traffic because its workflow tasks failed; else 0.',
+      registers,
+    }),
     versionIsCurrent: new Gauge({
       name: 'org_api_worker_version_is_current',
       help: '1 while this worker’s version is the current one of its deployment in Temporal, or workers have no versions; else 0.',

@@ -94,6 +94,7 @@ export const healthy: Series = {
   [`org_api_maintenance_failures_total{${worker},step="forget_deliveries"}`]: always(0),
   [`org_api_activity_default_partition_bytes{${worker}}`]: always(0),
   [`org_api_deliveries_claimed_total{${worker}}`]: growing(60),
+  [`org_api_worker_ramp_is_stopped{${worker}}`]: always(0),
   [`org_api_deliveries_repaired_total{${worker}}`]: always(0),
   [`org_api_delivery_workflows_replaced_total{${worker},reason="failing"}`]: always(0),
   [`org_api_webhooks_suspended_total{${worker}}`]: always(0),

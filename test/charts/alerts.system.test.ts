@@ -122,6 +122,11 @@ const faults: Fault[] = [
     firing: ['OrgApiDeliveriesRepaired'],
   },
   {
+    told: 'a new version of the workers was stopped',
+    changed: { [`org_api_worker_ramp_is_stopped{${worker}}`]: always(1) },
+    firing: ['OrgApiWorkerRampStopped'],
+  },
+  {
     told: 'workflows of a rollout cannot be replayed',
     changed: { [`org_api_delivery_workflows_replaced_total{${worker},reason="failing"}`]: growing(1) },
     firing: ['OrgApiWorkflowsReplaced'],

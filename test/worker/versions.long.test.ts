@@ -125,6 +125,7 @@ async function setup() {
           DELIVERY_SCHEDULE: Array(20).fill('3s').join(','),
           WORKER_DEPLOYMENT: deploymentName,
           ORG_API_BUILD_ID: buildId,
+          WORKER_RAMP_STEP: '1s',
         }),
       ),
     async makeEvents(count: number) {
@@ -162,6 +163,8 @@ async function setup() {
         taskQueue: 'deliver',
         checkEveryMs: 200,
         goneAfterMs: 4_000,
+        rampStepMs: 1_000,
+        countTasks: async () => ({ completed: 0, failed: 0 }),
         onError: () => {},
       });
       onTestFinished(async () => {

@@ -143,12 +143,14 @@ function versioned(version: WorkerVersion | null): Pick<WorkerOptions, 'workerDe
 
 /**
  * Sends what the SDK and its native core have to say to our log, warnings and worse only; the core would otherwise write to standard error itself. The SDK's runtime is one a process and cannot be replaced, so this is
- * called once, by the process's main or a test file's set-up, before anything opens Temporal.
+ * called once, by the process's main or a test file's set-up, before anything opens Temporal. With `metricsAddress`
+ * (host:port) the core serves its own metrics there.
  */
-export function installTemporalLog(log: Logger): void {
+export function installTemporalLog(log: Logger, metricsAddress?: string): void {
   Runtime.install({
     telemetryOptions: {
       logging: { filter: makeTelemetryFilterString({ core: 'WARN', other: 'ERROR' }), forward: {} },
+      ...(metricsAddress === undefined ? {} : { metrics: { prometheus: { bindAddress: metricsAddress } } }),
     },
     logger: new DefaultLogger('WARN', ({ level, message }) => log.warn({ sdkLevel: level }, `temporal: ${message}`)),
   });

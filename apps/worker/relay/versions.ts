@@ -1,7 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { NativeConnection } from '@temporalio/worker';
 import { StartRefused } from '#runtime/start-refused.ts';
+import { isStopped, planRamp, type RampState } from './ramp.ts';
+import type { TaskCounts } from './task-counts.ts';
 
-/** Which deployment this worker belongs to, and which build of it this is. Source: issue 5, point 7. */
+/** Which deployment this worker belongs to, and which build of it this is. */
 export interface WorkerVersion {
   /** One a region and release, for example `org-api-us`. */
   deploymentName: string;
@@ -21,7 +24,13 @@ export interface VersionsOptions {
    * After how long without a poll the current version counts as gone. A poll that finds nothing lasts 60 s at the server, so less than that would call a living one gone.
    */
   goneAfterMs?: number;
-  /** How long `start` tries. */
+  /** How long a step of the ramp lasts at most, when there is too little work to judge by. */
+  rampStepMs: number;
+  /** Workflow tasks of this process so far. */
+  countTasks: () => Promise<TaskCounts>;
+  /** Called when this version's ramp stops because workflow tasks failed (true), and when that is over. */
+  onStopped?: (isStopped: boolean) => void;
+  /** How long `start` tries while Temporal refuses. */
   startDeadlineMs?: number;
   /** Told which build is current (null: none) when it changes, and whether it is this one. */
   onCurrent?: (current: { buildId: string | null; isOwn: boolean }) => void;
@@ -34,10 +43,16 @@ const retryEveryMs = 1_000;
 const quietMs = 10_000;
 
 /**
- * Makes this worker's version the current one of its deployment, so that new deliveries start on it and waiting ones go on with it. Nothing outside the pods takes part: no hook, no operator.
+ * Makes this worker's version the current one of its deployment, so that new deliveries start on it and waiting ones
+ * continue on it. Nothing outside the pods takes part: no hook, no operator.
  *
- * A worker makes its own version current when it starts, whichever way the rollout goes; and again when the current one has had no pollers for a while. So an old pod that restarts in the
- * middle of a rollout takes over for as long as its version lives, and cannot leave the deployment pointing at a version that is gone. Meanwhile deliveries wait in Temporal; none is lost.
+ * A version takes traffic in steps (`planRamp`), and its pods are not ready meanwhile, so a rollout keeps the pods of the
+ * version before. When a workflow task fails, the ramp goes back to 0 percent and stays there: the version before takes
+ * all traffic again. The first version of a deployment, and one that finds the current version without pollers, becomes
+ * current at once: nothing else does the work.
+ *
+ * A worker does this when it starts, whichever way the rollout goes. So an old pod that restarts in the middle of a
+ * rollout takes over for as long as its version lives, and cannot leave the deployment pointing at a version that is gone.
  *
  * (Rejected: order by creation time, under which a rollback would never take over; order by Helm's revision, which Argo CD does not count.)
  */
@@ -46,10 +61,14 @@ export function createVersions(options: VersionsOptions) {
   // Seen on a real cluster: the server may hang on the first call for a version whose workers have just begun to poll, and answer the next at once.
   const { withinDeadline = (call) => call() } = options;
   const { checkEveryMs = 10_000, goneAfterMs = 75_000, startDeadlineMs = 600_000 } = options;
+  const { rampStepMs, countTasks, onStopped = () => {} } = options;
   const { deploymentName, buildId } = version;
   let timer: NodeJS.Timeout | undefined;
   let checking: Promise<void> | null = null;
   let known: string | null | undefined;
+  let hasBegun = false;
+  let wasStopped = false;
+  let step = { percentage: -1, startedAt: 0, tasks: { completed: 0, failed: 0 } };
   const stopping = new AbortController();
 
   function tell(current: string | null): void {
@@ -58,25 +77,22 @@ export function createVersions(options: VersionsOptions) {
     onCurrent({ buildId: current, isOwn: current === buildId });
   }
 
-  /** The conflict token lets one of several that see the same win. */
-  async function makeCurrent(conflictToken: Uint8Array | null): Promise<void> {
-    await withinDeadline(() =>
-      service.setWorkerDeploymentCurrentVersion({ namespace, deploymentName, buildId, conflictToken }),
-    );
-    tell(buildId);
+  async function becomeCurrent(): Promise<void> {
+    let failingSince: number | null = null;
+    while (!stopping.signal.aborted) {
+      const result = await check().catch((cause: unknown) => ({ cause }));
+      if (result === true) return;
+      failingSince = result === false ? null : reportFailure(result.cause, failingSince ?? performance.now());
+      await sleep(retryEveryMs);
+    }
   }
 
-  async function makeCurrentSoon(): Promise<void> {
-    for (const startedAt = performance.now(); !stopping.signal.aborted; ) {
-      try {
-        return await makeCurrent(null);
-      } catch (cause) {
-        const triedMs = performance.now() - startedAt;
-        if (triedMs > startDeadlineMs) throw notCurrent(cause);
-        if (triedMs > quietMs) onError(cause);
-        await new Promise((resolve) => setTimeout(resolve, retryEveryMs));
-      }
-    }
+  /** Returns since when checks fail. @throws StartRefused once that is too long. */
+  function reportFailure(cause: unknown, failingSince: number): number {
+    const failedMs = performance.now() - failingSince;
+    if (failedMs > startDeadlineMs) throw notCurrent(cause);
+    if (failedMs > quietMs) onError(cause);
+    return failingSince;
   }
 
   function notCurrent(cause: unknown): StartRefused {
@@ -86,14 +102,53 @@ export function createVersions(options: VersionsOptions) {
     );
   }
 
-  async function check(): Promise<void> {
-    const { workerDeploymentInfo, conflictToken } = await withinDeadline(() =>
-      service.describeWorkerDeployment({ namespace, deploymentName }),
-    );
-    const current = workerDeploymentInfo?.routingConfig?.currentDeploymentVersion?.buildId || null;
+  /** Takes the next step, if there is one. Returns whether this version is current. */
+  async function check(): Promise<boolean> {
+    const described = await withinDeadline(() => service.describeWorkerDeployment({ namespace, deploymentName }));
+    const { conflictToken = null } = described;
+    const { current, ramping } = readRouting(described);
     tell(current);
-    if (current === buildId || stopping.signal.aborted) return;
-    if (current === null || !(await isAlive(current))) await makeCurrent(conflictToken ?? null);
+    const state = { own: buildId, current, ramping };
+    if (isStopped(state) !== wasStopped) {
+      wasStopped = isStopped(state);
+      onStopped(wasStopped);
+    }
+    if (current === buildId) hasBegun = true;
+    if (current === buildId || stopping.signal.aborted) return current === buildId;
+    const isCurrentAlive = current !== null && (await isAlive(current));
+    const action = planRamp(
+      { ...state, isCurrentAlive, hasBegun, ...(await judgeStep(ramping)) },
+      { stepMs: rampStepMs },
+    );
+    // The conflict token lets one of several that see the same win.
+    const change = { namespace, deploymentName, buildId, conflictToken };
+    if (action.kind === 'makeCurrent') {
+      await withinDeadline(() => service.setWorkerDeploymentCurrentVersion(change));
+      hasBegun = true;
+      tell(buildId);
+      return true;
+    }
+    if (action.kind === 'ramp') {
+      const { percentage } = action;
+      await withinDeadline(() => service.setWorkerDeploymentRampingVersion({ ...change, percentage }));
+      hasBegun = true;
+    }
+    return false;
+  }
+
+  /** What this process did since it first saw the share of traffic that its version has now. */
+  async function judgeStep(ramping: RampState['ramping']) {
+    const tasks = await countTasks();
+    const percentage = ramping?.buildId === buildId ? ramping.percentage : -1;
+    if (percentage !== step.percentage) {
+      // A task that failed as the share changed counts too: it failed on this version's code.
+      step = { percentage, startedAt: performance.now(), tasks: { ...tasks, failed: step.tasks.failed } };
+    }
+    return {
+      completedTasks: tasks.completed - step.tasks.completed,
+      failedTasks: tasks.failed - step.tasks.failed,
+      stepAgeMs: performance.now() - step.startedAt,
+    };
   }
 
   async function isAlive(current: string): Promise<boolean> {
@@ -111,7 +166,7 @@ export function createVersions(options: VersionsOptions) {
 
   function tick(): void {
     checking ??= check()
-      .catch(onError)
+      .then(() => {}, onError)
       .finally(() => {
         checking = null;
       });
@@ -119,12 +174,13 @@ export function createVersions(options: VersionsOptions) {
 
   return {
     /**
-     * Resolves when this version is current. The server knows a version, and its queues, a moment after the worker's first polls, so this is repeated until then.
+     * Resolves when this version is current, after the steps of its ramp; not while that is stopped. The server knows a
+     * version, and its queues, a moment after the worker's first polls, so this is repeated until then.
      *
      * @throws StartRefused after the deadline: without, it would get no work.
      */
     async start(): Promise<void> {
-      await makeCurrentSoon();
+      await becomeCurrent();
       if (!stopping.signal.aborted) timer = setInterval(tick, checkEveryMs);
     },
     /** Waits for the check under way. Safe to call twice, and before `start`. The version stays current: another pod of it may live. */
@@ -133,5 +189,17 @@ export function createVersions(options: VersionsOptions) {
       clearInterval(timer);
       await checking;
     },
+  };
+}
+
+type Described = Awaited<ReturnType<NativeConnection['workflowService']['describeWorkerDeployment']>>;
+
+/** Which version is current, and which one takes a share; null: none. */
+function readRouting({ workerDeploymentInfo }: Described): Pick<RampState, 'current' | 'ramping'> {
+  const routing = workerDeploymentInfo?.routingConfig;
+  const buildId = routing?.rampingDeploymentVersion?.buildId;
+  return {
+    current: routing?.currentDeploymentVersion?.buildId || null,
+    ramping: buildId ? { buildId, percentage: routing?.rampingVersionPercentage ?? 0 } : null,
   };
 }

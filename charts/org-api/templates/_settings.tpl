@@ -24,6 +24,7 @@ WEBHOOK_ALLOW: {{ join "," $values.worker.webhookAllow | quote }}
 DELIVERY_SCHEDULE: {{ $values.worker.deliverySchedule | quote }}
 SUSPEND_AFTER: {{ $values.worker.suspendAfter | quote }}
 RECONCILE_AFTER: {{ $values.worker.reconcileAfter | quote }}
+WORKER_RAMP_STEP: {{ $values.worker.rampStep | quote }}
 DELIVERY_SLOTS: {{ $values.worker.deliverySlots | int | quote }}
 DELIVERY_SLOW_SLOTS: {{ $values.worker.deliverySlowSlots | int | quote }}
 ACTIVITY_RETENTION: {{ $values.worker.activityRetention | quote }}

@@ -1,0 +1,44 @@
+/** How a new version of the workers takes traffic: a policy without effects, for a worker or an operator to carry out. */
+
+/** The shares of traffic that a version takes before it becomes current, in percent. */
+const shares = [5, 50] as const;
+/** A step ends after so many workflow tasks without a failed one, or at the end of its time. */
+const tasksPerStep = 50;
+
+export interface RampState {
+  own: string;
+  /** Null: none is. */
+  current: string | null;
+  /** Whether workers of the current version poll. */
+  isCurrentAlive: boolean;
+  ramping: { buildId: string; percentage: number } | null;
+  /** Whether this process has begun to ramp its version up, or has been current: it begins once. */
+  hasBegun: boolean;
+  /** Workflow tasks of this process since the step began. */
+  completedTasks: number;
+  failedTasks: number;
+  stepAgeMs: number;
+}
+
+/** `ramp` to 0 percent stops: the current version takes all traffic again, until an operator decides or another version comes. */
+export type RampAction = { kind: 'none' } | { kind: 'makeCurrent' } | { kind: 'ramp'; percentage: number };
+
+const none: RampAction = { kind: 'none' };
+const ramp = (percentage: number): RampAction => ({ kind: 'ramp', percentage });
+
+/** Whether the version was stopped because of failed tasks. */
+export const isStopped = ({ own, ramping }: Pick<RampState, 'own' | 'ramping'>): boolean =>
+  ramping?.buildId === own && ramping.percentage === 0;
+
+/** Decides what a version does next. Without a current version, or with one whose workers are gone, it takes over at once. */
+export function planRamp(state: RampState, { stepMs }: { stepMs: number }): RampAction {
+  const { own, current, isCurrentAlive, ramping, hasBegun, completedTasks, failedTasks, stepAgeMs } = state;
+  if (current === own) return none;
+  if (current === null || !isCurrentAlive) return { kind: 'makeCurrent' };
+  if (ramping?.buildId !== own) return hasBegun ? none : ramp(shares[0]);
+  if (isStopped(state)) return none;
+  if (failedTasks > 0) return ramp(0);
+  if (completedTasks < tasksPerStep && stepAgeMs < stepMs) return none;
+  const next = shares.find((share) => share > ramping.percentage);
+  return next === undefined ? { kind: 'makeCurrent' } : ramp(next);
+}
