@@ -6,6 +6,7 @@ import {
   closeAbandonedAttemptsSql,
   type LostRow,
   recordLostSql,
+  recordOutcomeSql,
 } from '#domain/db/queries/attempts.ts';
 import { beginRoundSql } from '#domain/db/queries/claim-deliveries.ts';
 import { recordOutcome as recordOutcomeOn } from '#test/record-outcome.ts';
@@ -365,5 +366,19 @@ describe('an attempt whose worker died', () => {
     await pool.query(`update delivery_attempt set started_at = now() - interval '46 seconds'`);
     expect((await worker.query(closeAbandonedAttemptsSql, [45])).rowCount).toBe(1);
     expect(await underWay()).toBe(0);
+  });
+
+  it('has a number of its own after the outcome of a row that was gone was written again', async () => {
+    const { admit, pool, worker, beginRound, orgId, webhookId, eventId } = await setupAttempts(1);
+    const first = await admit();
+    // PostgreSQL forgot the admission, and the delivery got another round before the outcome came.
+    await pool.query('delete from concurrency_slot');
+    await pool.query('delete from delivery_attempt');
+    await pool.query('update delivery set attempts = 0');
+    await beginRound(1);
+    const values = [orgId, webhookId, eventId, 1, 503, 'status', 'A sentence.', '{}', null, 0, Buffer.alloc(0)];
+    await worker.query(recordOutcomeSql, [...values, 'waiting', 5_000, true, null, first?.startedAt, 1, false, []]);
+
+    expect(await admit(eventId, 2)).toMatchObject({ number: 2 });
   });
 });

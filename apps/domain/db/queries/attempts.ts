@@ -39,10 +39,15 @@ export interface AdmittedRow {
  * `$1` organization, `$2` webhook, `$3` event, `$4` round, `$5` whether it is the schedule's last, `$6` whether it is admitted only as the first of its round. While it is under way the delivery counts as due in 60 s:
  * past that, the reconciler looks after it. Two workers may pick the same slot, or begin the same delivery: the unique indexes refuse the second (23505),
  * which then tries again.
+ * Numbers follow the rows and not the count alone: an outcome whose row was gone is written again, after the delivery went
+ * on or was settled, and a number that exists would be refused each time.
  */
 export const admitAttemptSql = /* sql */ `
   with target as (
-    select d.organization_id, d.webhook_id, d.event_id, d.epoch, d.attempts, d.sequence, d.next_attempt_at, w.url, ${concurrencySlotsSql} as slots,
+    select d.organization_id, d.webhook_id, d.event_id, d.epoch,
+      greatest(d.attempts, (select max(n.number) from delivery_attempt n
+        where n.organization_id = $1 and n.webhook_id = $2 and n.event_id = $3)) as attempts,
+      d.sequence, d.next_attempt_at, w.url, ${concurrencySlotsSql} as slots,
       ${organizationSlotsSql} as organization_slots, ${isSlowSql} as is_slow, ${hostSql} as host, e.type, e.body,
       $6 and exists (
         select from delivery_attempt a
