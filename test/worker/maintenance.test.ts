@@ -7,7 +7,7 @@ import { setupDatabase } from '#test/setup.ts';
 import { workerEnvironment } from '#test/worker.ts';
 import { readConfig } from '../../apps/worker/config.ts';
 import { createMaintenance } from '../../apps/worker/maintenance.ts';
-import { openPool } from '../domain/webhooks/webhook-rows.ts';
+import { insertSettled, openPool } from '../domain/webhooks/webhook-rows.ts';
 
 /** A started maintenance loop of the test's own database, with the worker's login and no more rights than that. */
 async function startMaintenance(databaseUrl: string, retentionDays = 730) {
@@ -159,17 +159,7 @@ describe('the maintenance loop', () => {
     const { database, owner, make } = await setupDatabase();
     const webhook = await make.webhook();
     const count = deliveriesPerForgetting * 2 + 10;
-    await owner.pool.query(
-      `with made as (select gen_random_uuid() as id, now() - interval '91 days' as at from generate_series(1, $3)), e as (
-         insert into event (organization_id, id, type, created_at, body, obligations) select $1, m.id, 'seat.given', m.at, '{}', 1 from made m returning id, created_at
-       ), d as (
-         insert into delivery (organization_id, webhook_id, event_id, state, attempts, created_at, settled_at) select $1, $2, id, 'delivered', 1, created_at, created_at from e
-         returning event_id, created_at
-       )
-       insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at, finished_at, status, cause)
-       select $1, $2, event_id, 1, 1, false, '{}', created_at, created_at, 204, 'accepted' from d`,
-      [webhook.orgId, webhook.id, count],
-    );
+    await insertSettled(owner.pool, webhook, count);
     await owner.pool.query(`update webhook set state = 'parked', parked_reason = 'paused'`);
     const parked = await make.delivery({
       webhook,

@@ -4,7 +4,7 @@ import { forgetDeliveriesSql } from '#domain/db/queries/maintenance.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { deliveriesPerForgetting } from '#domain/webhooks/limits.ts';
 import { setupDatabase } from '#test/setup.ts';
-import { openPool } from './webhook-rows.ts';
+import { insertSettled, openPool } from './webhook-rows.ts';
 
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000);
 const attempts = { delivered: [{ status: 204 }], exhausted: [{ status: 500 }, { status: 500, isLast: true }] };
@@ -183,20 +183,7 @@ describe('forgetting deliveries', () => {
   it('deletes 5,000 deliveries in one statement, each row once, which outpaces 1,000 deliveries a second', async () => {
     const t = await setupRetention();
     const { pool, webhook } = t;
-    await pool.query(
-      `with made as (select new_id() as id, now() - interval '91 days' as at from generate_series(1, $3)), e as (
-         insert into event (organization_id, id, type, created_at, body, obligations) select $1, m.id, 'seat.given', m.at, '{}', 1 from made m returning id, created_at
-       ), d as (
-         insert into delivery (organization_id, webhook_id, event_id, state, attempts, created_at, settled_at) select $1, $2, id, 'delivered', 1, created_at, created_at from e
-         returning event_id, created_at
-       )
-       insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at, finished_at, status, cause)
-       select $1, $2, event_id, 1, 1, false, '{}', created_at, created_at, 204, 'accepted' from d`,
-      [webhook.orgId, webhook.id, deliveriesPerForgetting + 1],
-    );
-    await pool.query('insert into ledger_count (organization_id, changes) values ($1, $2)', [
-      ...[webhook.orgId, deliveriesPerForgetting + 1],
-    ]);
+    await insertSettled(pool, webhook, deliveriesPerForgetting + 1);
     await t.rollUp();
     const before = await t.read();
     const client = await pool.connect();

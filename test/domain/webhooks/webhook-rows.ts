@@ -99,3 +99,21 @@ export function openPool(url: string, max: number): Pool {
   onTestFinished(() => pool.end());
   return pool;
 }
+
+/** Deliveries of a webhook that were delivered 91 days ago, each with its event, its attempt and its counted change. */
+export async function insertSettled(pool: Pool, { orgId, id }: { orgId: string; id: string }, count: number) {
+  await pool.query(
+    `with made as (select new_id() as id, now() - interval '91 days' as at from generate_series(1, $3::integer)), e as (
+       insert into event (organization_id, id, type, created_at, body, obligations)
+       select $1, m.id, 'seat.given', m.at, '{}', 1 from made m returning id, created_at
+     ), d as (
+       insert into delivery (organization_id, webhook_id, event_id, state, attempts, created_at, settled_at)
+       select $1, $2, id, 'delivered', 1, created_at, created_at from e returning event_id, created_at
+     ), c as (
+       insert into ledger_count (organization_id, changes) values ($1, $3)
+     )
+     insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at, finished_at, status, cause)
+     select $1, $2, event_id, 1, 1, false, '{}', created_at, created_at, 204, 'accepted' from d`,
+    [orgId, id, count],
+  );
+}
