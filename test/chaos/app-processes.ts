@@ -28,7 +28,8 @@ export async function startAppProcess(options: {
   name: 'api' | 'worker';
   label: string;
   folder: string;
-  environment: Record<string, string>;
+  /** What it reads; of a function, in which life it is (from 1). */
+  environment: Record<string, string> | ((life: number) => Record<string, string>);
 }): Promise<AppProcess> {
   const { name, label, folder, environment } = options;
   const metricsPort = await getFreePort();
@@ -39,11 +40,14 @@ export async function startAppProcess(options: {
   let killed = false;
   let stopping: Promise<void> | undefined;
   let endedByItself = 0;
+  let life = 0;
 
   function launch(): void {
     killed = false;
+    life += 1;
+    const settings = typeof environment === 'function' ? environment(life) : environment;
     child = spawn(process.execPath, [path.join(apps, name, 'main.ts')], {
-      env: { ...childEnvironment, HOST: '127.0.0.1', METRICS_PORT: String(metricsPort), ...environment },
+      env: { ...childEnvironment, HOST: '127.0.0.1', METRICS_PORT: String(metricsPort), ...settings },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     child.stdout?.pipe(log, { end: false });

@@ -12,7 +12,14 @@ it('loses nothing and tells nothing while the worker, the relay, Temporal, Postg
   // After each of the 15 kills but PostgreSQL's, and each restart of Temporal, PostgreSQL and Redis; workers come up by themselves.
   expect(result.looks.map(({ difference }) => difference)).toEqual(Array(12 + 9).fill(0));
   expect(Object.keys(result.figures.causes)).toEqual(
-    expect.arrayContaining(['accepted', 'lost', 'answer_missing', 'answer_timeout', 'answered_too_many']),
+    expect.arrayContaining([
+      'accepted',
+      'lost',
+      'internal_error',
+      'answer_missing',
+      'answer_timeout',
+      'answered_too_many',
+    ]),
   );
   expect(result.figures).toMatchObject({ obligations: 300, delivered: 270, exhausted: 30 });
   expect(result.workflows).toBeGreaterThanOrEqual(300);

@@ -15,7 +15,7 @@ import { planOf } from './plan.ts';
 import { type ReceivingWebhook, startReceivers } from './receivers.ts';
 import { findSecrets, type Searched } from './secrets-check.ts';
 import { type ChaosServers, startServers } from './servers.ts';
-import { sealingKeys, workerEnvironment } from './worker-settings.ts';
+import { otherSealingKey, sealingKeys, shiftedClock, workerEnvironment } from './worker-settings.ts';
 
 export interface ChaosOptions {
   /** Changes made, each of which obliges us to every webhook. */
@@ -163,7 +163,11 @@ async function arrange(owner: Database, { webhooks: count, seed }: ChaosOptions)
 async function startApps(servers: ChaosServers, closers: (() => Promise<void>)[]) {
   const folder = path.join(servers.folder, 'apps');
   mkdirSync(folder);
-  const start = async (name: 'api' | 'worker', label: string, environment: Record<string, string>) => {
+  const start = async (
+    name: 'api' | 'worker',
+    label: string,
+    environment: Record<string, string> | ((life: number) => Record<string, string>),
+  ) => {
     const app = await startAppProcess({ name, label, folder, environment });
     closers.push(() => app.stop());
     return app;
@@ -171,8 +175,9 @@ async function startApps(servers: ChaosServers, closers: (() => Promise<void>)[]
   const worker = workerEnvironment(servers, { DELIVERY_SCHEDULE: schedule, RECONCILE_AFTER: '8s' });
   const port = await getFreePort();
   const [first, second, api] = await Promise.all([
-    start('worker', 'worker-1', worker),
-    start('worker', 'worker-2', worker),
+    // After its first kill it lacks the key that opens signing secrets, until the next.
+    start('worker', 'worker-1', (life) => (life === 2 ? { ...worker, WEBHOOK_SECRET_KEYS: otherSealingKey } : worker)),
+    start('worker', 'worker-2', { ...worker, ...shiftedClock }),
     start('api', 'api', {
       REGION: 'us',
       API_DATABASE_URL: servers.urls.api,
