@@ -79,6 +79,7 @@ async function compareBeside(
         await new Promise((resolve) => setTimeout(resolve, hangingLeadSeconds * 1000));
         beside.push(await measure());
         for (const organization of disturbing) attempts += await endDisturbing(stack, organization);
+        await stack.owner.pool.query('vacuum (analyze) delivery'); // what it leaves behind is not the next turn's
       },
     ];
     for (const turn of round % 2 === 0 ? turns : turns.reverse()) await turn();
