@@ -6,24 +6,27 @@ import { openTestTemporal } from '#test/temporal.ts';
 import { startTestWorker, testNamespace } from '#test/worker.ts';
 import { deliverQueue } from '../../workflows/deliver-event/types.ts';
 
-const webhooks = 20;
+/** Each organization has 20 concurrency slots at the one host, so 60 are queued at Temporal and the rest waits in the table. */
+const organizations = 3;
+const webhooks = 7;
 const grants = 10;
 const late = 5;
 const patient = { timeout: 90_000, interval: 50 };
 
 /**
  * Temporal accepts settings and keys that it does not know without a word, and a task that is handed to a worker at once passes the queue by. So the behaviour is what is looked at: one place to
- * work at, two hundred posts of one organization queued for it, then five others. In the order of arrival those five are the last, as was seen without the keys and without the server's setting.
+ * work at, posts of three organizations queued for it, then five others. A worker holds 21 of them, and 60 would be before the five in the order of arrival, as was seen without the keys and without the
+ * server's setting.
  */
-describe('five events that come when two hundred of an organization are queued', () => {
-  it('take turns with them when they are another organization’s', { timeout: 180_000 }, async () => {
+describe('five events that come when two hundred of three organizations are queued', () => {
+  it('take turns with them when they are a fourth organization’s', { timeout: 180_000 }, async () => {
     const order = await queueThenMore({ isOther: true });
-    expect(order.lastIndexOf('/late')).toBeLessThan(40);
+    expect(order.lastIndexOf('/late')).toBeLessThan(52);
   });
 
   it('go first when the two hundred are sent again and the five are news', { timeout: 180_000 }, async () => {
     const order = await queueThenMore({ isOther: false });
-    expect(order.lastIndexOf('/late')).toBeLessThan(40);
+    expect(order.lastIndexOf('/late')).toBeLessThan(52);
   });
 });
 
@@ -32,20 +35,20 @@ async function queueThenMore({ isOther }: { isOther: boolean }): Promise<string[
   const { database, owner, make } = await setupDatabase();
   const receiver = await startReceiver();
   receiver.answer = (response) => void setTimeout(() => response.writeHead(200).end(), 80);
-  const busy = await make.member();
-  const other = isOther ? await make.member() : busy;
-  const queued = (webhooks - 1) * grants;
-  for (let count = 1; count < webhooks; count += 1)
-    await make.webhook({ orgId: busy.orgId, url: `${receiver.url}/queued` });
-  for (let count = 0; count < grants; count += 1) await make.grant({ professional: busy });
+  const busy = await Promise.all(Array.from({ length: organizations }, () => make.member()));
+  const other = isOther ? await make.member() : (busy[0] as (typeof busy)[0]);
+  const queued = organizations * webhooks * grants;
+  for (const professional of busy) {
+    for (let count = 0; count < webhooks; count += 1)
+      await make.webhook({ orgId: professional.orgId, url: `${receiver.url}/queued` });
+    for (let count = 0; count < grants; count += 1) await make.grant({ professional });
+  }
   if (!isOther) await owner.pool.query('update delivery set round = 2');
   await make.webhook({ orgId: other.orgId, url: `${receiver.url}/late`, eventTypes: ['client.ended'] });
   await startTestWorker(database, { DELIVERY_SLOTS: '1' });
   const temporal = await openTestTemporal();
   await vi.waitFor(async () => {
-    const { rows } = await owner.pool.query('select count(*)::int as started from delivery where started');
-    expect(rows).toEqual([{ started: queued }]);
-    expect(await countQueued(temporal)).toBeGreaterThan(queued - receiver.received.length - 10);
+    expect(await countQueued(temporal)).toBeGreaterThan(30);
   }, patient);
 
   const before = receiver.received.length;

@@ -1,6 +1,6 @@
 /** How long it waits after a look, in milliseconds. */
 const waitsMs = {
-  /** It found something: more may have come meanwhile. What looks cost the database while much comes at once is bounded by this. */
+  /** It found something, and more may have come meanwhile. Bounds what looks cost while much comes at once. */
   found: 5,
   /** Something was found within the last second: events come now. */
   lately: 5,

@@ -91,7 +91,8 @@ export function createRelay(options: RelayOptions) {
       const unclaimed = isWoken ? null : await listUnclaimed();
       isFailing = temporalIsAway;
       const isDue = performance.now() - claimedAt > claimEveryMs;
-      if (isDue || unclaimed === null || unclaimed.some((webhookId) => !heldUp.has(webhookId))) return claim(unclaimed);
+      if (isDue || unclaimed === null || unclaimed.some((webhookId) => !heldUp.has(webhookId)))
+        return await claim(unclaimed);
       heldUp = new Set(unclaimed);
       return false;
     } catch (cause) {

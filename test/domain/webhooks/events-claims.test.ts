@@ -76,6 +76,19 @@ describe('claiming deliveries', () => {
     expect(await claim()).toHaveLength(4);
   });
 
+  it('gives the next slot at a host to the webhook that holds none, before those with an older backlog', async () => {
+    const { claim, settle, rows, orgId } = await setupClaims(0);
+    await rows.webhook({ orgId });
+    await rows.grants(orgId, 15);
+    const first = await claim();
+    expect(first).toHaveLength(20); // all slots at their host
+    const quiet = await rows.webhook({ orgId });
+    await rows.grants(orgId, 1);
+    expect(await claim()).toEqual([]);
+    await settle(first.slice(0, 1));
+    expect(await claim()).toMatchObject([{ webhookId: quiet }]);
+  });
+
   it('takes as many as the ramp of a webhook that comes back allows', async () => {
     const { claim } = await setupClaims(12, 4);
     expect(await claim()).toHaveLength(4);

@@ -40,7 +40,8 @@ export const listUnclaimedSql = /* sql */ `
  * some; admission does not, and what it refuses waits.
  *
  * Organizations take turns: the first delivery of each, then the second of each, so none waits behind another's
- * backlog. Within an organization its webhooks take turns, the one whose delivery is oldest first.
+ * backlog. Within an organization the webhook that holds the fewest slots comes first, then the one whose delivery
+ * is oldest: a backlog of some webhooks keeps no other from the organization's or the host's slots.
  *
  * What is chosen is locked, and passed over when another relay holds it, so relays neither wait for each other nor
  * give a number twice. A statement counts slots as they were when it began, but locks a webhook as it is now: one
@@ -84,7 +85,7 @@ export const claimDeliveriesSql = /* sql */ `
     from used u group by u.organization_id, u.host
   ), due as (
     select w.organization_id, w.id as webhook_id, w.version, w.host, w.slow, w.free, o.free as organization_free, h.free as host_free,
-      d.event_id, d.created_at, row_number() over (partition by w.id order by d.created_at, d.event_id) as webhook_turn
+      d.event_id, d.created_at, w.taken + row_number() over (partition by w.id order by d.created_at, d.event_id) as webhook_turn
     from unstarted u
     join used w on w.organization_id = u.organization_id and w.id = u.webhook_id
     join organization_room o on o.organization_id = w.organization_id and o.slow = w.slow
