@@ -1,5 +1,6 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { type Cut, GuardedAnswer, guardAnswers } from './guarded-answer.ts';
 
 /** Why a server could not listen: a sentence with the remedy, for whoever starts it. */
 export class ListenRefused extends Error {}
@@ -7,6 +8,8 @@ export class ListenRefused extends Error {}
 /** A listening HTTP server and the address it got. */
 export interface RunningServer {
   url: string;
+  /** How many connections are open. */
+  countConnections(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -22,6 +25,23 @@ export interface ServerOptions {
   onDraining?: () => void;
   /** How long requests under way may take after that. */
   deadlineMs?: number;
+  /** Headers of every answer, also of those that Node gives by itself to what is not well-formed HTTP. */
+  headers?: Readonly<Record<string, string>>;
+  /** What clients may hold; without it nothing is cut (metrics, development). */
+  bounds?: ServerBounds;
+}
+
+/** What the clients of a server may hold of it. */
+export interface ServerBounds {
+  maxConnections: number;
+  /** Bytes per second that a client takes at least while an answer waits for it. */
+  minBytesPerSecond: number;
+  /** From a request's arrival to its answer's last byte. */
+  answerDeadlineMs: number;
+  /** Called for each connection that was cut because its client did not read. */
+  onCut: (cut: Cut) => void;
+  /** Called for each connection that was refused because there were `maxConnections`. */
+  onRefused: () => void;
 }
 
 /** Longer than Google's load balancers (600 s, fixed), nginx and AWS' (60 s) keep an idle connection to us. Envoy keeps one for an hour unless told. */
@@ -38,20 +58,20 @@ export const defaultKeepAliveSeconds = 620;
  * @throws ListenRefused when the address is taken or not ours.
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const { handler, host, port, drainDelayMs = 0, onDraining = () => {}, deadlineMs = 20_000 } = options;
+  const { handler, host, port, drainDelayMs = 0, onDraining = () => {}, deadlineMs = 20_000, headers = {} } = options;
   const keepAliveTimeout = (options.keepAliveSeconds ?? defaultKeepAliveSeconds) * 1_000;
   const server = createServer(
-    { keepAliveTimeout, headersTimeout: 15_000, requestTimeout: 30_000, maxHeaderSize: 16_384 },
-    handler,
+    { ...requestBounds, keepAliveTimeout, ServerResponse: answerWith(headers) },
+    // What was received together is begun together, also when the connection was cut before its last request.
+    (request, response) => {
+      if (!request.socket.destroyed) handler(request, response);
+    },
   );
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-    const body = JSON.stringify({ error: 'invalid_request', message: 'The request is not well-formed HTTP.' });
-    const status = error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request';
-    socket.end(
-      `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-    );
+    socket.end(malformedAnswer(error.code, headers));
   });
+  const stopGuarding = options.bounds === undefined ? () => {} : bound(server, options.bounds);
   await listen(server, host, port);
   const { address, family, port: boundPort } = server.address() as AddressInfo;
   const reachable =
@@ -65,15 +85,68 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     server.closeIdleConnections();
     const giveUp = setTimeout(() => server.closeAllConnections(), deadlineMs);
     await closed;
+    stopGuarding();
     clearTimeout(giveUp);
   }
   return {
     url: `http://${reachable}:${boundPort}`,
+    countConnections: () =>
+      new Promise((resolve, reject) => server.getConnections((error, open) => (error ? reject(error) : resolve(open)))),
     stop: () => {
       stopping ??= close();
       return stopping;
     },
   };
+}
+
+/** What a request may take: a client that sends slowly is answered 408 at the latest 5 s after these times, by Node itself. */
+const requestBounds = {
+  headersTimeout: 15_000,
+  requestTimeout: 30_000,
+  connectionsCheckingInterval: 5_000,
+  maxHeaderSize: 16_384,
+};
+
+/** An idle connection is worth less than a new one: where there are too many, idle ones make room, at most so often (ms). */
+const idleClosedEveryMs = 1_000;
+
+/** Applies a server's bounds; returns what stops the guard. */
+function bound(server: Server, bounds: ServerBounds): () => void {
+  const { maxConnections, minBytesPerSecond, answerDeadlineMs: deadlineMs, onCut, onRefused } = bounds;
+  let idleClosedAtMs = Number.NEGATIVE_INFINITY;
+  server.maxConnections = maxConnections;
+  server.on('drop', () => {
+    onRefused();
+    if (performance.now() - idleClosedAtMs < idleClosedEveryMs) return;
+    idleClosedAtMs = performance.now();
+    server.closeIdleConnections();
+  });
+  return guardAnswers(server, { minBytesPerSecond, deadlineMs, onCut });
+}
+
+/** The class of a server's answers, which begin with these headers. */
+function answerWith(headers: Readonly<Record<string, string>>): typeof GuardedAnswer {
+  const entries = Object.entries(headers);
+  return class<Request extends IncomingMessage> extends GuardedAnswer<Request> {
+    constructor(request: Request) {
+      super(request);
+      for (const [name, value] of entries) this.setHeader(name, value);
+    }
+  };
+}
+
+/** The whole answer to a request that is not well-formed or was not sent in time. */
+function malformedAnswer(code: string | undefined, headers: Readonly<Record<string, string>>): string {
+  const [status, message] =
+    code === 'HPE_HEADER_OVERFLOW'
+      ? ['431 Request Header Fields Too Large', 'The request’s headers are too large.']
+      : code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? ['408 Request Timeout', 'The request was not sent in time.']
+        : ['400 Bad Request', 'The request is not well-formed HTTP.'];
+  const body = JSON.stringify({ error: 'invalid_request', message });
+  const own = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body), Connection: 'close' };
+  const lines = Object.entries({ ...headers, ...own }).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status}\r\n${lines.join('')}\r\n${body}`;
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {

@@ -1,0 +1,220 @@
+/** Nothing was free in time; `level` says whose limit it was. */
+export class BudgetExhausted<Level extends string = string> extends Error {
+  readonly level: Level;
+
+  constructor(level: Level) {
+    super(`the ${level}'s share is used up`);
+    this.name = 'BudgetExhausted';
+    this.level = level;
+  }
+}
+
+/** The client went away while its request waited. */
+export class ClientGone extends Error {
+  constructor() {
+    super('the client went away');
+    this.name = 'ClientGone';
+  }
+}
+
+/** What holds a part of the budget beside the process, by level: `{key: '…', organization: '…'}`. Null: not known, so not counted. */
+export type Holders<Level extends string> = Readonly<Record<Level, string | null>>;
+
+export interface BudgetOptions<Level extends string> {
+  /** The most that one holder of each level has at a time, and all of this process. */
+  limits: Readonly<Record<Level | 'pod', number>>;
+  /** How many requests may wait: of one holder of the first level, and all. */
+  maxWaiting: Readonly<{ each: number; all: number }>;
+  waitMs: number;
+  /** Called for each wait that ended; `limit` is whose share was used up. */
+  onWaited?: (end: 'admitted' | 'refused' | 'gone', limit: Level | 'pod') => void;
+}
+
+/** A part of the budget that is held. */
+export interface Hold {
+  /** Changes what is held; a smaller amount lets others in, a larger one is taken whether it is free or not. */
+  resize(amount: number): void;
+  /** Gives all of it back, for good. Safe to call twice. */
+  release(): void;
+}
+
+/** What tells that the client went away: an answer, or several. */
+export interface Ends {
+  onEnd(callback: () => void): void;
+}
+
+interface Account {
+  held: number;
+  waiting: number;
+  /** Holds and waits that have it open. */
+  users: number;
+  forget: () => void;
+}
+
+/** Accounts of a level that nobody uses stay until there are so many: making one for each request shows in the processor time of a read. */
+const maxIdleAccounts = 10_000;
+
+interface Waiter<Level extends string> {
+  holders: Holders<Level>;
+  amount: number;
+  admit: () => void;
+}
+
+/**
+ * Divides something that a process has little of (memory, downloads) among those who ask, with a limit for each holder and for all.
+ *
+ * An amount fits where holder and process stay within their limits. One that is larger than a limit fits where nothing else is held, so that nothing is impossible. Those that do not fit wait
+ * in order, except that a holder that has used up its own share does not hold up the others.
+ */
+export function createBudget<Level extends string>(options: BudgetOptions<Level>) {
+  const { limits, maxWaiting, waitMs, onWaited = () => {} } = options;
+  const levels = Object.keys(limits).filter((level) => level !== 'pod') as Level[];
+  const accounts = new Map<Level, Map<string, Account>>(levels.map((level) => [level, new Map()]));
+  let waiting: Waiter<Level>[] = [];
+  let held = 0;
+
+  const accountOf = (level: Level, id: string) => accounts.get(level)?.get(id);
+
+  /** The accounts of the holders, each with one more user. */
+  function openAccounts(holders: Holders<Level>): Account[] {
+    const opened: Account[] = [];
+    for (const level of levels) {
+      const id = holders[level];
+      const ofLevel = accounts.get(level);
+      if (id === null || ofLevel === undefined) continue;
+      let account = ofLevel.get(id);
+      if (account === undefined) {
+        const forget = () => void (ofLevel.size > maxIdleAccounts && ofLevel.delete(id));
+        account = { held: 0, waiting: 0, users: 0, forget };
+        ofLevel.set(id, account);
+      }
+      account.users += 1;
+      opened.push(account);
+    }
+    return opened;
+  }
+
+  function closeAccounts(opened: Account[]): void {
+    for (const account of opened) {
+      account.users -= 1;
+      if (account.users === 0) account.forget();
+    }
+  }
+
+  /** The level whose limit an amount would break; null when it fits. */
+  function findObstacle(holders: Holders<Level>, amount: number): Level | 'pod' | null {
+    for (const level of levels) {
+      const id = holders[level];
+      const ofHolder = id === null ? 0 : (accountOf(level, id)?.held ?? 0);
+      if (ofHolder > 0 && ofHolder + amount > limits[level]) return level;
+    }
+    return held > 0 && held + amount > limits.pod ? 'pod' : null;
+  }
+
+  class Taken implements Hold {
+    readonly #accounts: Account[];
+    #amount = 0;
+    #isReleased = false;
+
+    constructor(holders: Holders<Level>, amount: number) {
+      this.#accounts = openAccounts(holders);
+      this.resize(amount);
+    }
+
+    resize(amount: number): void {
+      const change = amount - this.#amount;
+      if (this.#isReleased || change === 0) return;
+      this.#amount = amount;
+      held += change;
+      for (const account of this.#accounts) account.held += change;
+      if (change < 0 && waiting.length > 0) admitWaiting();
+    }
+
+    release(): void {
+      if (this.#isReleased) return;
+      this.resize(0);
+      this.#isReleased = true;
+      closeAccounts(this.#accounts);
+    }
+  }
+
+  /** Lets in who fits, in order. Behind one that waits for the process nobody is let in, or a large amount would wait for ever. */
+  function admitWaiting(): void {
+    for (const waiter of [...waiting]) {
+      const obstacle = findObstacle(waiter.holders, waiter.amount);
+      if (obstacle === 'pod') return;
+      if (obstacle !== null) continue;
+      waiter.admit();
+    }
+  }
+
+  /** Whether one waits for the process, whom a newcomer must not overtake. */
+  const isPodAwaited = () =>
+    waiting.length > 0 && waiting.some(({ holders, amount }) => findObstacle(holders, amount) === 'pod');
+
+  /** @throws BudgetExhausted when so many wait that one more had no chance. */
+  function checkQueue(holders: Holders<Level>): void {
+    const [first] = levels;
+    const id = first === undefined ? null : holders[first];
+    const ofHolder = first === undefined || id === null ? 0 : (accountOf(first, id)?.waiting ?? 0);
+    const limit =
+      first !== undefined && ofHolder >= maxWaiting.each ? first : waiting.length >= maxWaiting.all ? 'pod' : null;
+    if (limit === null) return;
+    onWaited('refused', limit);
+    throw new BudgetExhausted(limit);
+  }
+
+  function wait(
+    holders: Holders<Level>,
+    amount: number,
+    obstacle: Level | 'pod',
+    client: Ends,
+    atMostMs: number,
+  ): Promise<Hold> {
+    checkQueue(holders);
+    const opened = openAccounts(holders);
+    return new Promise((resolve, reject) => {
+      /** Ends the wait, unless it has ended; others may fit now that this one is not before them. */
+      const end = (how: 'admitted' | 'refused' | 'gone', limit: Level | 'pod', settle: () => void) => {
+        if (!waiting.includes(waiter)) return;
+        clearTimeout(timer);
+        waiting = waiting.filter((other) => other !== waiter);
+        for (const account of opened) account.waiting -= 1;
+        closeAccounts(opened);
+        onWaited(how, limit);
+        settle();
+        if (how !== 'admitted') admitWaiting();
+      };
+      const waiter: Waiter<Level> = {
+        ...{ holders, amount },
+        admit: () => end('admitted', obstacle, () => resolve(new Taken(holders, amount))),
+      };
+      const timer = setTimeout(() => {
+        const limit = findObstacle(holders, amount) ?? obstacle;
+        end('refused', limit, () => reject(new BudgetExhausted(limit)));
+      }, atMostMs);
+      waiting.push(waiter);
+      for (const account of opened) account.waiting += 1;
+      client.onEnd(() => end('gone', obstacle, () => reject(new ClientGone())));
+    });
+  }
+
+  return {
+    /**
+     * Takes a part of the budget: at once where it is free, else after a wait.
+     *
+     * @param client whose end ends the wait.
+     * @param waitAtMostMs shortens the wait for one that has waited elsewhere.
+     * @throws BudgetExhausted when too many wait, or nothing came free in time; ClientGone.
+     */
+    async reserve(holders: Holders<Level>, amount: number, client: Ends, waitAtMostMs = waitMs): Promise<Hold> {
+      const obstacle = findObstacle(holders, amount) ?? (isPodAwaited() ? 'pod' : null);
+      return obstacle === null ? new Taken(holders, amount) : wait(holders, amount, obstacle, client, waitAtMostMs);
+    },
+
+    /** What is held, and how many wait. */
+    get state() {
+      return { held, waiting: waiting.length };
+    },
+  };
+}
