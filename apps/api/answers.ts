@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Middleware, ParameterizedContext } from 'koa';
 import { ApiError, errorStatus } from '#domain/contract/errors.ts';
+import { BudgetExhausted, ClientGone } from '#runtime/budget.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import type { Tracing } from '#runtime/tracing.ts';
 import type { Metrics } from './metrics.ts';
@@ -52,16 +53,34 @@ export function answers(deps: {
   };
 }
 
+/** Seconds to wait when no memory came free: by then, answers that nobody reads are being cut. */
+const afterExhaustionSeconds = 5;
+
 /** The one place where a refusal or a fault becomes an answer. A fault's cause goes to the log, under the id that the client is shown. */
 function refuse(ctx: ParameterizedContext<ReadState>, error: unknown, log: Logger): void {
-  const refusal =
-    error instanceof ApiError ? error : new ApiError('internal', 'Something went wrong on our side.', { cause: error });
+  if (error instanceof ClientGone) return void refuseNobody(ctx);
+  const refusal = refusalOf(error);
   const { requestId, operation } = ctx.state;
   const isFault = errorStatus[refusal.code] >= 500;
   if (isFault) log.error({ requestId, operation, code: refusal.code, error: describeError(refusal.cause) }, 'fault');
-  if (refusal.code === 'unavailable') ctx.set('Retry-After', '1');
+  if (refusal.code === 'unavailable')
+    ctx.set('Retry-After', String(error instanceof BudgetExhausted ? afterExhaustionSeconds : 1));
   ctx.state.code = refusal.code;
   ctx.status = refusal.status;
   ctx.set('Content-Type', 'application/json');
   ctx.body = JSON.stringify({ error: refusal.code, message: refusal.message, ...(isFault ? { requestId } : {}) });
+}
+
+function refusalOf(cause: unknown): ApiError {
+  if (cause instanceof ApiError) return cause;
+  return cause instanceof BudgetExhausted
+    ? new ApiError('unavailable', 'The service cannot answer right now. Try again in a moment.', { cause })
+    : new ApiError('internal', 'Something went wrong on our side.', { cause });
+}
+
+/** A client that went away while its request waited gets no answer; logs and metrics have 499 for it, as nginx has. */
+function refuseNobody(ctx: ParameterizedContext<ReadState>): void {
+  ctx.state.code = 'client_gone';
+  ctx.status = 499;
+  ctx.respond = false;
 }

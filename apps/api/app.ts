@@ -4,13 +4,15 @@ import { openDatabase } from '#domain/db/connect.ts';
 import { currentMigration } from '#domain/db/migrations/index.ts';
 import { recordRefusalsSql } from '#domain/db/queries/activity.ts';
 import { health } from '#runtime/health.ts';
-import { startServer } from '#runtime/http-server.ts';
+import { type RunningServer, type ServerBounds, startServer } from '#runtime/http-server.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { serveMetrics } from '#runtime/metrics-page.ts';
 import { createRefusalCounter } from '#runtime/refusal-counter.ts';
+import { securityHeaders } from '#runtime/security-headers.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import { openTracing } from '#runtime/tracing.ts';
 import { createActivityWriter } from './activity-writer.ts';
+import { createAnswerMemory } from './answer-memory.ts';
 import { answers } from './answers.ts';
 import type { ApiConfig } from './config.ts';
 import { endpoints } from './endpoints/index.ts';
@@ -30,6 +32,7 @@ export interface RunningApi {
 /** Opens everything the API needs, top to bottom, and serves. `stop` closes in reverse order; it may be called twice. */
 export async function startApi(config: ApiConfig, log: Logger): Promise<RunningApi> {
   let draining = false;
+  let server: RunningServer | null = null;
   const isDraining = () => draining;
 
   const tracing = await openTracing({ otlpEndpoint: config.otlpEndpoint, app: 'api', region: config.region });
@@ -39,7 +42,12 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     poolMax: config.databasePoolMax,
   });
   const { pool } = database;
-  const metrics = createMetrics(pool);
+  const metrics = createMetrics(pool, { memory: () => memory, server: () => server });
+  const memory = createAnswerMemory({
+    memoryMiB: config.answerMemoryMiB,
+    databasePoolMax: config.databasePoolMax,
+    onWaited: (end, limit) => metrics.answerWaits.inc({ end, limit }),
+  });
   const limiter = createLimiter({
     redisUrl: config.redisUrl === null ? null : () => config.redisUrl ?? '',
     limit: requestsPerWindow,
@@ -88,6 +96,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
       pool,
       limiter,
       activity,
+      memory,
       refusals,
       failedAuthentications: createFailedAuthentications({ perMinute: failedAuthenticationsPerMinute }),
       keys: config.keys,
@@ -97,24 +106,36 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     }),
   );
 
+  const bounds: ServerBounds = {
+    ...config.bounds,
+    onCut: (cut) => {
+      metrics.answersCut.inc({ reason: cut.reason });
+      log.warn(cut, 'a connection was cut: its client did not read its answer');
+    },
+    onRefused: () => metrics.connectionsRefused.inc(),
+  };
   const metricsServer = await startServer({
     handler: serveMetrics(metrics.registry),
     host: config.host,
     port: config.metricsPort,
   });
-  const server = await startServer({
+  const listening = await startServer({
     handler: app.callback(),
     host: config.host,
     port: config.port,
     drainDelayMs: config.drainDelayMs,
     keepAliveSeconds: config.keepAliveSeconds,
+    headers: securityHeaders,
+    bounds,
     onDraining: () => {
       draining = true;
     },
   });
 
+  server = listening;
+
   async function close(): Promise<void> {
-    await server.stop();
+    await listening.stop();
     await refusals.stop().catch(() => {});
     settings.stop();
     await limiter.stop();
@@ -122,10 +143,10 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     await database.close();
     await tracing.stop();
   }
-  log.info({ url: server.url, metricsUrl: metricsServer.url }, 'the API is listening');
+  log.info({ url: listening.url, metricsUrl: metricsServer.url }, 'the API is listening');
   let stopping: Promise<void> | undefined;
   return {
-    url: server.url,
+    url: listening.url,
     metricsUrl: metricsServer.url,
     stop: () => {
       stopping ??= close();

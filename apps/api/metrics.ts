@@ -1,8 +1,11 @@
 import type { Pool } from 'pg';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { RunningServer } from '#runtime/http-server.ts';
+import { createServerMetrics } from '#runtime/server-metrics.ts';
+import type { AnswerMemory } from './answer-memory.ts';
 
 /** The API's Prometheus metrics. Labels are operations, statuses and modes: never an organization, a key or an address. */
-export function createMetrics(pool: Pool) {
+export function createMetrics(pool: Pool, parts: { memory: () => AnswerMemory; server: () => RunningServer | null }) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
@@ -52,6 +55,33 @@ export function createMetrics(pool: Pool) {
     },
   });
 
+  const answerWaits = new Counter({
+    name: 'org_api_answer_waits_total',
+    help: 'Reads that waited for memory for their answers, by how that ended and by whose limit they met (key, organization, pod).',
+    labelNames: ['end', 'limit'],
+    registers,
+  });
+  const { answersCut, connectionsRefused } = createServerMetrics('org_api', registry, parts.server);
+  new Gauge({
+    name: 'org_api_answer_held_bytes',
+    help: 'Memory of answers that are being made or sent, by their size (small, large).',
+    labelNames: ['size'],
+    registers,
+    collect() {
+      const { smallBytes, largeBytes } = parts.memory().state;
+      this.set({ size: 'small' }, smallBytes);
+      this.set({ size: 'large' }, largeBytes);
+    },
+  });
+  new Gauge({
+    name: 'org_api_answers_waiting',
+    help: 'Reads that wait for memory for their answers.',
+    registers,
+    collect() {
+      this.set(parts.memory().state.waiting);
+    },
+  });
+
   // Looking a label pair up by string once per answer is measurable at thousands a second; there are at most a few hundred pairs.
   const children = new Map<string, { observe(seconds: number): void }>();
   return {
@@ -61,6 +91,9 @@ export function createMetrics(pool: Pool) {
     activityLines,
     activityRefused,
     failedAuthentications,
+    answerWaits,
+    answersCut,
+    connectionsRefused,
     observeRequest(operation: string, status: number, seconds: number): void {
       const id = `${operation} ${status}`;
       let child = children.get(id);

@@ -1,17 +1,20 @@
-import { hash } from 'node:crypto';
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { Pool } from 'pg';
 import { ApiError } from '#domain/contract/errors.ts';
 import { type AuthorizedRow, identifiedKeySql } from '#domain/db/queries/authorized.ts';
 import { clientAddress } from '#runtime/address.ts';
 import { databaseFault } from '#runtime/database-fault.ts';
+import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
 import type { ActivityWriter } from './activity-writer.ts';
+import type { SharedChunks } from './answer-body.ts';
+import type { AnswerMemory } from './answer-memory.ts';
 import type { Endpoint } from './endpoint.ts';
 import { createGate, type GateDependencies } from './gate.ts';
 import { matchesEtag } from './if-none-match.ts';
 import { setPrivate } from './keyed-headers.ts';
 import type { ReadState } from './read-state.ts';
 import { createRouter, type Route } from './routes.ts';
+import { sendChunks } from './send-chunks.ts';
 import { refusalOf } from './verdicts.ts';
 
 /** What the reads need; `app.ts` opens it all. */
@@ -19,6 +22,7 @@ export interface ReadDependencies extends GateDependencies {
   endpoints: readonly Endpoint[];
   pool: Pool;
   activity: ActivityWriter;
+  memory: AnswerMemory;
 }
 
 type Ctx = ParameterizedContext<ReadState>;
@@ -32,26 +36,32 @@ const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$
  * the activity log (a share of one insert), answer. No line, no answer.
  */
 export function mountReads(deps: ReadDependencies): Middleware<ReadState> {
-  const { pool, activity, tracing, trustedProxies } = deps;
+  const { pool, activity, memory, tracing, trustedProxies } = deps;
   const findRoute = createRouter(deps.endpoints);
   const gate = createGate(deps);
 
   async function answerRead(ctx: Ctx, { endpoint, orgIdText }: Route): Promise<void> {
     const prints = await gate.admit(ctx);
     const malformed = findShapeProblem(orgIdText, ctx.querystring);
-    const row = await findKey(ctx, endpoint.statement, [prints, malformed === null ? orgIdText : null]);
+    const organizationId = malformed === null ? orgIdText.toLowerCase() : null;
+    const reading = {
+      print: prints.at(-1) as Buffer,
+      organizationId,
+      operationId: endpoint.operationId,
+      answer: ctx.res as GuardedAnswer,
+    };
+    const { row, content } = await memory.read(reading, (room) =>
+      ask(endpoint.statement, [prints, organizationId, room]),
+    );
     if (row === null)
       throw gate.refuseAuthentication(ctx, new ApiError('invalid_api_key', 'This API key is not known here.'));
-    const body = row.verdict === 'ok' ? row.body : null;
-    if (body === null) throw await refuseKey(ctx, endpoint, row, malformed);
-    const etag = `"${hash('sha256', body, 'base64url').slice(0, 22)}"`;
-    const status = matchesEtag(ctx.get('If-None-Match'), etag) ? 304 : 200;
+    note(ctx, row);
+    if (content === null) throw await refuseKey(ctx, endpoint, row, malformed);
+    const status = matchesEtag(ctx.get('If-None-Match'), content.etag) ? 304 : 200;
     await record(ctx, row, status, null);
-    ctx.set('ETag', etag);
+    ctx.set('ETag', content.etag);
     ctx.status = status;
-    if (status === 304) return;
-    ctx.set('Content-Type', 'application/json');
-    ctx.body = body;
+    if (status === 200) send(ctx, content.body, content.bytes);
   }
 
   /** The recorded refusal of a known key. */
@@ -73,25 +83,30 @@ export function mountReads(deps: ReadDependencies): Middleware<ReadState> {
     const bearer = gate.bearerKind(ctx);
     const refusal = refusalOfOther(route, bearer !== 'none');
     if (bearer === 'genuine') {
-      const row = await findKey(ctx, { name: 'identifyKey', text: identifiedKeySql }, [await gate.admit(ctx)]);
-      if (row !== null) await record(ctx, row, refusal.status, refusal.code);
+      const row = await ask({ name: 'identifyKey', text: identifiedKeySql }, [await gate.admit(ctx)]);
+      if (row !== null) {
+        note(ctx, row);
+        await record(ctx, row, refusal.status, refusal.code);
+      }
     }
     if (route !== null) ctx.set('Allow', 'GET');
     throw refusal;
   }
 
-  async function findKey(ctx: Ctx, statement: Endpoint['statement'], values: unknown[]): Promise<AuthorizedRow | null> {
+  /** Runs a statement about a key; null when there is no such key. */
+  async function ask(statement: Endpoint['statement'], values: unknown[]): Promise<AuthorizedRow | null> {
     const { rows } = await tracing
       .span('statement', () => pool.query<AuthorizedRow>({ ...statement, values }))
       .catch((cause: unknown) => {
         throw databaseFault(cause);
       });
-    const row = rows[0];
-    if (row === undefined) return null;
+    return rows[0] ?? null;
+  }
+
+  function note(ctx: Ctx, row: AuthorizedRow): void {
     ctx.state.keyId = row.keyId;
     ctx.state.organizationId = row.organizationId;
     if (row.expiresAt !== null) ctx.set('Key-Expires', row.expiresAt);
-    return row;
   }
 
   async function record(ctx: Ctx, row: AuthorizedRow, status: number, code: string | null): Promise<void> {
@@ -113,6 +128,13 @@ export function mountReads(deps: ReadDependencies): Middleware<ReadState> {
     if (route !== null && ctx.method === 'GET') await answerRead(ctx, route);
     else await refuseOther(ctx, route);
   };
+}
+
+/** A small answer goes to the socket in one piece; a large one in chunks, as its client takes them. */
+function send(ctx: Ctx, body: string | SharedChunks, bytes: number): void {
+  ctx.set('Content-Type', 'application/json');
+  if (typeof body === 'string') ctx.body = body;
+  else sendChunks(ctx, body.partsFor(ctx.res as GuardedAnswer), bytes);
 }
 
 /**

@@ -1,8 +1,10 @@
 import type { Middleware } from 'koa';
 import type { Region } from '#domain/contract/regions.ts';
+import { smallAnswerBytes } from './answer-body.ts';
 import { publicPages } from './docs/public-pages.ts';
+import { sendChunks } from './send-chunks.ts';
 
-/** The OpenAPI document and the reference page, for everybody: a key that comes along is ignored (design, section 5). */
+/** The OpenAPI document and the reference page, for everybody: a key that comes along is ignored. All who read share the bytes of a page. */
 export function servePublicPages(baseUrls: Record<Region, string>): Middleware {
   const findPage = publicPages({ baseUrls });
 
@@ -13,7 +15,13 @@ export function servePublicPages(baseUrls: Record<Region, string>): Middleware {
     ctx.status = page.status;
     ctx.type = page.type;
     ctx.set(page.headers);
-    ctx.body = page.body;
+    if (page.body.length <= smallAnswerBytes) ctx.body = page.body;
+    else sendChunks(ctx, chunksOf(page.body), page.body.length);
     if (ctx.fresh) ctx.status = 304;
   };
+}
+
+/** A shared file in chunks, which copy nothing. */
+function* chunksOf(bytes: Buffer): Generator<Buffer> {
+  for (let from = 0; from < bytes.length; from += smallAnswerBytes) yield bytes.subarray(from, from + smallAnswerBytes);
 }

@@ -9,7 +9,7 @@ import { pagePolicy, referencePage } from './page.ts';
 export interface PublicPage {
   status: number;
   type: string;
-  body: string | Buffer;
+  body: Buffer;
   headers: Record<string, string>;
 }
 
@@ -48,11 +48,11 @@ export function publicPages({ baseUrls }: { baseUrls: Record<Region, string> }):
 }
 
 /** Kept by any cache but asked for again each time: a new version is seen at once, and an unchanged one costs a 304. */
-function page(type: keyof typeof types, body: string | Buffer, headers: Record<string, string> = {}): PublicPage {
+function page(type: keyof typeof types, content: string | Buffer, headers: Record<string, string> = {}): PublicPage {
+  const body = Buffer.from(content);
   const always = {
     ETag: `"${hash('sha256', body, 'base64url').slice(0, 22)}"`,
     'Cache-Control': 'public, no-cache',
-    'X-Content-Type-Options': 'nosniff',
     'Referrer-Policy': 'no-referrer',
   };
   return { status: 200, type: types[type], body, headers: { ...always, ...headers } };

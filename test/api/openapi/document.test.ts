@@ -23,7 +23,7 @@ describe('the OpenAPI document', () => {
     expect(publicPages({ baseUrls: defaultBaseUrls })('/v1/openapi.json')).toMatchObject({
       status: 200,
       type: 'application/json',
-      body: text,
+      body: Buffer.from(text),
     });
   });
 

@@ -102,7 +102,6 @@ describe('the reference page at /docs', { timeout: 120_000 }, () => {
       expect(findPage(path)?.headers).toMatchObject({
         ETag: expect.stringMatching(/^"[\w-]{22}"$/),
         'Cache-Control': 'public, no-cache',
-        'X-Content-Type-Options': 'nosniff',
         'Referrer-Policy': 'no-referrer',
       });
     }

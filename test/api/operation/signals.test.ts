@@ -56,6 +56,8 @@ it('requests under way when the server closes are answered', async () => {
   const maker = await make.member();
   const keys = await Promise.all(Array.from({ length: 5 }, () => make.apiKey({ maker })));
   const api = await startChildApi(database, { DRAIN_DELAY_MS: '0' });
+  // The size of this answer is known from then on; statements whose answers may be large take turns.
+  await exchange(`${api.url}/v1/orgs/${maker.orgId}`, { headers: { authorization: `Bearer ${keys[0]?.key}` } });
   // Reads wait for this lock, so that they are under way for sure when the signal comes.
   const lock = await owner.pool.connect();
   await lock.query('begin; lock table membership in access exclusive mode');

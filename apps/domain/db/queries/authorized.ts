@@ -16,12 +16,16 @@ export type Verdict =
   | 'maker_inactive'
   | 'maker_not_permitted';
 
-/** The row of a read's statement; there is none when no key has the fingerprint. `expiresAt` is ISO 8601 or null; `body` is null unless the verdict is `ok`. */
+/**
+ * The row of a read's statement; there is none when no key has the fingerprint. `expiresAt` is ISO 8601 or null. `bytes` is the length of the answer in UTF-8, null unless the verdict is `ok`;
+ * `body` is null then too, and when the answer is longer than the caller has room for.
+ */
 export interface AuthorizedRow {
   keyId: string;
   organizationId: string;
   expiresAt: string | null;
   verdict: Verdict;
+  bytes: number | null;
   body: string | null;
 }
 
@@ -29,14 +33,15 @@ export interface AuthorizedRow {
  * Wraps the SQL of one answer with everything that must hold for it, in one statement and so one snapshot: what a revocation,
  * a role change or a removal has committed is seen by every request that starts afterwards, and nothing is cached.
  *
- * `$1` is the key's fingerprints (bytea[], one per pepper in use), `$2` the organization of the path (uuid or null). `body` is a
- * select of one JSON value that may use `$2`; `case` keeps it from running for a refused key. `offset 0` keeps the verdict from
+ * `$1` is the key's fingerprints (bytea[], one per pepper in use), `$2` the organization of the path (uuid or null), `$3` how
+ * many bytes the answer may have: one that is longer stays in the database, so that a process never receives what it has no memory for. `body` is a
+ * select of one JSON value that may use `$2`; `case` keeps it from running for a refused key. `offset 0` keeps verdict and answer from
  * being computed twice. Every step is a look-up by primary key or unique index, so the cost does not grow with the region.
  */
 export function authorized(scope: Scope, body: string): string {
   return /* sql */ `
     select k.id as "keyId", k.organization_id as "organizationId", api.utc(k.expires_at) as "expiresAt", v.verdict,
-      case when v.verdict = 'ok' then (${body})::text end as body
+      octet_length(a.body) as bytes, case when octet_length(a.body) <= $3 then a.body end as body
     from api.key k, lateral (
       select case
         when k.revoked_at is not null then 'revoked'
@@ -54,7 +59,7 @@ export function authorized(scope: Scope, body: string): string {
         else 'ok'
       end as verdict
       offset 0
-    ) v
+    ) v, lateral (select case when v.verdict = 'ok' then (${body})::text end as body offset 0) a
     where k.fingerprint = any ($1)`;
 }
 
@@ -65,6 +70,6 @@ export function authorized(scope: Scope, body: string): string {
 export const identifiedKeySql = /* sql */ `
   select k.id as "keyId", k.organization_id as "organizationId", api.utc(k.expires_at) as "expiresAt",
     case when k.revoked_at is not null then 'revoked' when k.expires_at <= now() then 'expired' else 'ok' end as verdict,
-    null as body
+    null::int as bytes, null as body
   from api.key k
   where k.fingerprint = any ($1)`;

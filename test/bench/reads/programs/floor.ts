@@ -39,7 +39,7 @@ app.use(async (ctx) => {
   await limiter.take(prints.at(-1) as Buffer);
   const { rows } = await pool.query<AuthorizedRow>({
     ...endpoint.statement,
-    values: [prints, ctx.path.slice(idAt, idEnd)],
+    values: [prints, ctx.path.slice(idAt, idEnd), 65_536],
   });
   const row = rows[0] as AuthorizedRow;
   await activity.record({

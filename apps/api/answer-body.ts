@@ -1,0 +1,72 @@
+import { createHash, hash } from 'node:crypto';
+import type { Hold } from '#runtime/budget.ts';
+import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
+
+/** Answers up to this size (bytes) are sent in one piece, as text. */
+export const smallAnswerBytes = 65_536;
+
+/** Characters of a chunk: what a socket is given at a time, and by which its progress is judged. */
+const chunkCharacters = 65_536;
+
+/** A large answer in bytes, which several requests of one key may share. */
+export interface SharedChunks {
+  /** The chunks for one of the requests; each is given up when all of them have gone past it. */
+  partsFor(answer: GuardedAnswer): Generator<Buffer>;
+}
+
+/** The entity tag of an answer's bytes or text: the same for all keys of its organization. */
+export const entityTag = (digest: string) => `"${digest.slice(0, 22)}"`;
+
+export const tagOfText = (text: string): string => entityTag(hash('sha256', text, 'base64url'));
+
+/** Turns the text of a large answer into bytes, once. The caller gives up the text, so that it can be collected while the bytes are being sent. */
+export function encodeInChunks(text: string): { chunks: Buffer[]; etag: string } {
+  const digest = createHash('sha256');
+  const chunks: Buffer[] = [];
+  for (let from = 0; from < text.length; ) {
+    const to = endOfChunk(text, from);
+    const chunk = Buffer.from(text.slice(from, to));
+    digest.update(chunk);
+    chunks.push(chunk);
+    from = to;
+  }
+  return { chunks, etag: entityTag(digest.digest('base64url')) };
+}
+
+/** Not between the two halves of a character beyond U+FFFF, which would both become something else. */
+function endOfChunk(text: string, from: number): number {
+  const to = from + chunkCharacters;
+  const last = text.charCodeAt(to - 1);
+  return last >= 0xd800 && last <= 0xdbff ? to + 1 : Math.min(to, text.length);
+}
+
+const noBytes = Buffer.alloc(0);
+
+/** Shares the chunks among the answers of several requests. What all of them have sent, or will not send, is held no longer. */
+export function shareChunks(chunks: Buffer[], answers: Iterable<GuardedAnswer>, hold: Hold): SharedChunks {
+  const passed = new Map([...answers].map((answer) => [answer, 0]));
+  const readersLeft = chunks.map(() => passed.size);
+  let held = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+
+  function pass(answer: GuardedAnswer, to: number): void {
+    const from = passed.get(answer) ?? 0;
+    for (let index = from; index < to; index += 1) {
+      readersLeft[index] = (readersLeft[index] ?? 1) - 1;
+      if (readersLeft[index] !== 0) continue;
+      held -= chunks[index]?.length ?? 0;
+      chunks[index] = noBytes;
+    }
+    passed.set(answer, Math.max(from, to));
+    hold.resize(held);
+  }
+  hold.resize(held);
+  for (const answer of passed.keys()) answer.onEnd(() => pass(answer, chunks.length));
+  return {
+    *partsFor(answer) {
+      for (let index = 0; index < chunks.length; index += 1) {
+        yield chunks[index] ?? noBytes;
+        pass(answer, index + 1);
+      }
+    },
+  };
+}

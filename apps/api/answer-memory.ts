@@ -1,0 +1,276 @@
+import { ApiError } from '#domain/contract/errors.ts';
+import type { AuthorizedRow } from '#domain/db/queries/authorized.ts';
+import { ClientGone, createBudget, type Hold } from '#runtime/budget.ts';
+import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
+import { encodeInChunks, type SharedChunks, shareChunks, smallAnswerBytes, tagOfText } from './answer-body.ts';
+
+const mebibyte = 1_048_576;
+
+/** Of the memory, so much is for small answers, so that large ones that nobody reads hold up none of them. */
+const smallShare = 0.25;
+
+/** Shares of either part that one key and one organization have at most. */
+const keyShare = 0.4;
+const organizationShare = 0.6;
+
+/** How often a large answer is in memory while it is made: what `pg` has received, twice at worst; its text; and its bytes. */
+const copiesWhileMade = 4;
+
+/** What a large answer may grow by until its statement has to run twice. */
+const growth = 1.125;
+
+/** The first large answer of an organization takes two tries; one more is for a roster that grows meanwhile. */
+const maxTries = 4;
+
+/** Organizations whose sizes are remembered for each operation. About 2 MB for each. */
+const maxRemembered = 20_000;
+
+/** Statements that may wait: of one holder (25 keys have nine reads each), and all. The limiter bounds the requests that wait for one of them. */
+const maxWaiting = { each: 250, all: 500 };
+
+/** Of the database's connections, so many at most run statements whose answers are large or of unknown size. */
+const connectionShare = 0.3;
+
+const unavailable = 'The service cannot answer right now. Try again in a moment.';
+
+/** A read that wants memory: the key's fingerprint under its oldest pepper, and the path's organization (null when it names none). */
+export interface Reading {
+  print: Buffer;
+  organizationId: string | null;
+  operationId: string;
+  answer: GuardedAnswer;
+}
+
+/** What the statement said. `content` is null unless the key may read: text when small, else bytes. */
+export interface Read {
+  row: AuthorizedRow | null;
+  content: { etag: string; bytes: number; body: string | SharedChunks } | null;
+}
+
+/** Runs a read's statement with so much room (bytes) for its answer. */
+type Ask = (room: number) => Promise<AuthorizedRow | null>;
+
+/** Requests that one statement will answer. They gather until it begins. */
+interface Gathering {
+  answers: Set<GuardedAnswer>;
+  read: Promise<Read>;
+}
+
+interface Together {
+  key: string;
+  name: string;
+  reading: Reading;
+  ask: Ask;
+  answers: Set<GuardedAnswer>;
+}
+
+/**
+ * Bounds what answers hold in this process, from the statement that makes them until their clients' sockets have taken them: for each key, each organization and the whole process.
+ *
+ * The memory is taken before the statement runs, and the statement is told how much that is: a longer answer stays in PostgreSQL, and its statement runs again once there is room.
+ * Since that statement also checks the key, a revocation during the wait is seen.
+ *
+ * Reads of one key whose answer is large, or not known to be small, share statement and bytes: one statement is under way, and the next answers all that gathered meanwhile. Each
+ * request's statement begins after the request. 20 parallel calls for a roster of 20,000 grants took 20 statements (6.0 s on a busy machine, 7 refused) without that, and 2 with it.
+ */
+export function createAnswerMemory(options: {
+  /** All that answers may hold in this process, in MiB. */
+  memoryMiB: number;
+  databasePoolMax: number;
+  waitMs?: number;
+  /** Called for each statement that had to wait, with whose limit it met. */
+  onWaited?: (end: 'admitted' | 'refused' | 'gone', limit: 'key' | 'organization' | 'pod') => void;
+}) {
+  const { memoryMiB, databasePoolMax, waitMs = 5_000, onWaited = () => {} } = options;
+  const large = Math.floor(memoryMiB * mebibyte * (1 - smallShare));
+  const small = memoryMiB * mebibyte - large;
+  const common = { maxWaiting, waitMs, onWaited };
+  const budgets = {
+    // The limiter bounds what one key has of these: 120 in a minute.
+    small: createBudget<'organization'>({ limits: { organization: small * organizationShare, pod: small }, ...common }),
+    // Such a statement takes hundreds of milliseconds of a connection that other reads need.
+    statements: createBudget<'organization'>({
+      limits: { organization: 1, pod: Math.max(1, Math.floor(databasePoolMax * connectionShare)) },
+      ...common,
+    }),
+    large: createBudget<'key' | 'organization'>({
+      limits: { key: large * keyShare, organization: large * organizationShare, pod: large },
+      ...common,
+    }),
+  };
+  /** By operation, then organization. */
+  const sizes = new Map<string, Map<string, number>>();
+  const gathering = new Map<string, Gathering>();
+  const underWay = new Map<string, Promise<unknown>>();
+
+  /** How large an organization's answer was lately; 0 where there can be none, null when not known. */
+  const expectedBytes = ({ organizationId, operationId }: Reading): number | null =>
+    organizationId === null ? 0 : (sizes.get(operationId)?.get(organizationId) ?? null);
+
+  function remember({ organizationId, bytes }: AuthorizedRow, { operationId }: Reading): void {
+    if (bytes === null) return;
+    const ofOperation = sizes.get(operationId) ?? new Map<string, number>();
+    if (ofOperation.size === 0) sizes.set(operationId, ofOperation);
+    if (ofOperation.get(organizationId) !== bytes) setBounded(ofOperation, organizationId, bytes);
+  }
+
+  /** A read that is known to be small. */
+  async function readSmall(reading: Reading, ask: Ask): Promise<Read> {
+    const { answer } = reading;
+    const got = budgets.small.reserve({ organization: reading.organizationId }, smallAnswerBytes, answer);
+    const hold = got instanceof Promise ? await got : got;
+    answer.onEnd(() => hold.release());
+    if (answer.hasEnded) throw new ClientGone();
+    const row = await ask(smallAnswerBytes);
+    if (row !== null) remember(row, reading);
+    if (row === null || row.bytes === null) return { row, content: null };
+    if (row.body !== null) return { row, content: contentOfText(row.body, row.bytes) };
+    hold.release();
+    return readTogether(reading, ask);
+  }
+
+  /** Joins the requests that the next statement answers. */
+  function readTogether(reading: Reading, ask: Ask): Promise<Read> {
+    const key = reading.print.toString('latin1');
+    const name = `${key} ${reading.organizationId} ${reading.operationId}`;
+    const group = gathering.get(name) ?? gather(name, key, reading, ask);
+    group.answers.add(reading.answer);
+    return new Promise((resolve, reject) => {
+      group.read.then(resolve, reject);
+      reading.answer.onEnd(() => {
+        if (gathering.get(name) === group) reject(new ClientGone());
+      });
+    });
+  }
+
+  function gather(name: string, key: string, reading: Reading, ask: Ask): Gathering {
+    const answers = new Set([reading.answer]);
+    const before = underWay.get(name);
+    const read = makeTogether({ key, name, reading, ask, answers }, before);
+    const settled = Promise.allSettled([before, read]);
+    underWay.set(name, settled);
+    void settled.then(() => {
+      if (underWay.get(name) === settled) underWay.delete(name);
+    });
+    const group = { answers, read };
+    gathering.set(name, group);
+    return group;
+  }
+
+  /** From then on, a request is answered by the next statement. */
+  function stopGathering({ name, answers }: Together): void {
+    if (gathering.get(name)?.answers === answers) gathering.delete(name);
+  }
+
+  async function makeTogether(together: Together, before: Promise<unknown> | undefined): Promise<Read> {
+    const endsAtMs = performance.now() + waitMs;
+    try {
+      if (before !== undefined) await waitForTurn(before, waitMs);
+      for (let tries = 0; tries < maxTries; tries += 1) {
+        const read = await makeOnce(together, endsAtMs);
+        if (read !== 'too_large') return read;
+      }
+      throw new ApiError('unavailable', unavailable);
+    } finally {
+      stopGathering(together);
+    }
+  }
+
+  /** Takes memory and a turn at the database, and runs the statement for those who have gathered. */
+  async function makeOnce(together: Together, endsAtMs: number): Promise<Read | 'too_large'> {
+    const { key, reading, answers } = together;
+    const expected = expectedBytes(reading);
+    const room = isLarge(expected) ? Math.ceil(expected * growth) : smallAnswerBytes;
+    const client = { onEnd: (callback: () => void) => onAllEnded(answers, callback) };
+    const organization = reading.organizationId;
+    const leftMs = () => Math.max(0, endsAtMs - performance.now());
+    const hold = await (isLarge(expected)
+      ? budgets.large.reserve({ key, organization }, room * copiesWhileMade, client, leftMs())
+      : budgets.small.reserve({ organization }, room, client, leftMs()));
+    let turn: Hold | undefined;
+    try {
+      turn = await budgets.statements.reserve({ organization }, 1, client, leftMs());
+      const read = await runOnce(together, room, hold);
+      if (read === 'too_large' || read.content === null) hold.release();
+      return read;
+    } catch (error) {
+      hold.release();
+      throw error;
+    } finally {
+      turn?.release();
+    }
+  }
+
+  async function runOnce(together: Together, room: number, hold: Hold): Promise<Read | 'too_large'> {
+    const { reading, answers } = together;
+    if (hasAllEnded(answers)) throw new ClientGone();
+    stopGathering(together);
+    const row = await together.ask(room);
+    if (row !== null) remember(row, reading);
+    return readOf(row, answers, hold);
+  }
+
+  return {
+    /**
+     * Runs a read's statement when there is memory for its answer. What the answer holds is given back when it ends, whatever ends it.
+     *
+     * @throws BudgetExhausted after the wait, or when too many wait already; ClientGone when the client went away meanwhile.
+     */
+    read(reading: Reading, ask: Ask): Promise<Read> {
+      const bytes = expectedBytes(reading);
+      return bytes === null || isLarge(bytes) ? readTogether(reading, ask) : readSmall(reading, ask);
+    },
+
+    /** What is held for small and for large answers, and how many statements wait. */
+    get state() {
+      const { small, large, statements } = budgets;
+      const waiting = small.state.waiting + large.state.waiting + statements.state.waiting;
+      return { smallBytes: small.state.held, largeBytes: large.state.held, waiting };
+    },
+  };
+}
+
+export type AnswerMemory = ReturnType<typeof createAnswerMemory>;
+
+const isLarge = (bytes: number | null): bytes is number => bytes !== null && bytes > smallAnswerBytes;
+
+const contentOfText = (body: string, bytes: number) => ({ etag: tagOfText(body), bytes, body });
+
+/** What was read, in memory that is held until the last of the answers has ended. */
+function readOf(row: AuthorizedRow | null, answers: Set<GuardedAnswer>, hold: Hold): Read | 'too_large' {
+  const bytes = row?.bytes ?? null;
+  if (row === null || bytes === null) return { row, content: null };
+  if (row.body === null) return 'too_large';
+  if (bytes <= smallAnswerBytes) {
+    hold.resize(bytes * answers.size);
+    onAllEnded(answers, () => hold.release());
+    return { row, content: contentOfText(row.body, bytes) };
+  }
+  const { chunks, etag } = encodeInChunks(row.body);
+  row.body = null;
+  return { row, content: { etag, bytes, body: shareChunks(chunks, answers, hold) } };
+}
+
+const hasAllEnded = (answers: Set<GuardedAnswer>) => [...answers].every(({ hasEnded }) => hasEnded);
+
+/** Calls back when the last of the answers has ended, also of those that join later. */
+function onAllEnded(answers: Set<GuardedAnswer>, callback: () => void): void {
+  const next = [...answers].find(({ hasEnded }) => !hasEnded);
+  if (next === undefined) callback();
+  else next.onEnd(() => onAllEnded(answers, callback));
+}
+
+/** @throws ApiError `unavailable` when the turn does not come in time. */
+async function waitForTurn(before: Promise<unknown>, atMostMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new ApiError('unavailable', unavailable)), atMostMs);
+  });
+  await Promise.race([before, late]).finally(() => clearTimeout(timer));
+}
+
+/** Forgets what was learned first when there is too much. */
+function setBounded<V>(map: Map<string, V>, name: string, value: V): void {
+  if (map.size >= maxRemembered && !map.has(name)) map.delete(map.keys().next().value ?? '');
+  map.set(name, value);
+}

@@ -1,0 +1,76 @@
+/** What a client can hold of the API's server by its connections alone, and the headers that every answer has. */
+import { expect, it, vi } from 'vitest';
+import { sendRaw } from '#test/exchange.ts';
+import { setup } from '#test/setup.ts';
+import { untilFigures } from './figures.ts';
+import { openReader } from './readers.ts';
+
+vi.setConfig({ testTimeout: 90_000 });
+
+const security =
+  /strict-transport-security: max-age=63072000; includeSubDomains\r\n(?:.*\r\n)*?x-content-type-options: nosniff\r\n/i;
+
+it('every answer says that it comes by https alone and is of its own type: reads, refusals, pages, and what is not HTTP', async () => {
+  const { api, make } = await setup();
+  const { key, orgId } = await make.apiKey();
+  const answers = await Promise.all([
+    api.get(`/v1/orgs/${orgId}`, { key }),
+    api.get(`/v1/orgs/${orgId}`, { key, headers: { 'if-none-match': '*' } }),
+    api.get('/v1/orgs/x', { key }),
+    api.get(`/v1/orgs/${orgId}`),
+    api.get(`/v1/orgs/${orgId}`, { key, method: 'POST' }),
+    api.get('/nowhere'),
+    api.get('/livez'),
+    ...['/v1/openapi.json', '/docs', '/docs/swagger-ui-bundle.js', '/docs/style.css'].map((path) => api.get(path)),
+  ]);
+  expect(answers.map(({ status }) => status)).toEqual([200, 304, 400, 401, 403, 404, 200, 200, 200, 200, 200]);
+  for (const { headers } of answers) {
+    expect(headers.get('strict-transport-security')).toBe('max-age=63072000; includeSubDomains');
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+  }
+  const malformed = {
+    400: 'GET / HTTP/1.1\r\nBad header\r\n\r\n',
+    417: 'GET / HTTP/1.1\r\nHost: x\r\nExpect: much\r\nConnection: close\r\n\r\n',
+    431: `GET / HTTP/1.1\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
+  };
+  for (const [status, request] of Object.entries(malformed)) {
+    const answer = await sendRaw(api.url, request);
+    expect(answer).toContain(`HTTP/1.1 ${status} `);
+    expect(answer).toMatch(security);
+  }
+  expect(await sendRaw(api.url, 'GET / HTTP/1.1\r\n\r\n')).toMatch(security);
+});
+
+it('a client that sends its request slowly, or none, is answered 408 and disconnected', async () => {
+  const { api } = await setup();
+  const [slow, silent] = await Promise.all([
+    sendRaw(api.url, 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: '),
+    sendRaw(api.url, ''),
+  ]);
+  for (const answer of [slow, silent]) {
+    expect(answer).toContain('HTTP/1.1 408 ');
+    expect(answer).toMatch(security);
+  }
+  await untilFigures(api.metricsUrl, ({ connections }) => connections === 0);
+});
+
+it('where there are as many connections as there may be, idle ones make room for new ones', async () => {
+  const { api } = await setup({ MAX_CONNECTIONS: '20' });
+  for (let n = 0; n < 20; n += 1) await openReader(api.url, { path: '/livez' });
+  await untilFigures(api.metricsUrl, ({ connections }) => connections === 20);
+  const refused = await openReader(api.url, { path: '/livez' });
+  await untilFigures(api.metricsUrl, ({ connections }) => connections === 0);
+  expect(refused.status).toBeNull();
+  expect((await api.get('/livez')).status).toBe(200);
+});
+
+it('a client that sends request after request and reads nothing is cut at once, and one that reads steadily is not', async () => {
+  const { api } = await setup({ ANSWER_MIN_BYTES_PER_SECOND: '20000' });
+  const path = '/docs/swagger-ui-bundle.js';
+  const steady = await openReader(api.url, { path, bytesPerSecond: 100_000, times: 6 });
+  await openReader(api.url, { path: '/docs', bytesPerSecond: 0, times: 500 });
+  for (let n = 0; n < 3; n += 1) await openReader(api.url, { path: '/docs/icon.svg', bytesPerSecond: 0, times: 10 });
+  const figures = await untilFigures(api.metricsUrl, ({ cut }) => cut.pipelined === 1);
+  expect(figures.cut).toEqual({ pipelined: 1 });
+  expect(steady.isClosed).toBe(false);
+});

@@ -1,0 +1,54 @@
+import { readFileSync } from 'node:fs';
+
+/** What an API says about its memory and its connections. */
+export interface Figures {
+  heldBytes: number;
+  waiting: number;
+  connections: number;
+  /** Waits that ended, by how: admitted, refused, gone. */
+  waits: Record<string, number>;
+  /** Connections cut, by reason. */
+  cut: Record<string, number>;
+}
+
+/** Reads an API's metrics. */
+export async function readFigures(metricsUrl: string): Promise<Figures> {
+  const text = await (await fetch(`${metricsUrl}/metrics`)).text();
+  const series = [...text.matchAll(/^(org_(?:api|console)_\w+?)(?:\{(.*)\})? ([\d.e+]+)$/gm)];
+  const sum = (name: RegExp) =>
+    series.filter(([, of = '']) => name.test(of)).reduce((total, [, , , value]) => total + Number(value), 0);
+  const byLabel = (name: RegExp, label: string) => {
+    const figures: Record<string, number> = {};
+    for (const [, of = '', labels = '', value] of series) {
+      const [, name_ = ''] = new RegExp(`${label}="(\\w+)"`).exec(labels) ?? [];
+      if (name.test(of)) figures[name_] = (figures[name_] ?? 0) + Number(value);
+    }
+    return figures;
+  };
+  return {
+    heldBytes: sum(/_answer_held_bytes$/),
+    waiting: sum(/_answers_waiting$/),
+    connections: sum(/^org_(api|console)_connections$/),
+    waits: byLabel(/_answer_waits_total$/, 'end'),
+    cut: byLabel(/_answers_cut_total$/, 'reason'),
+  };
+}
+
+/** Waits until the figures are as they should be; returns them. */
+export async function untilFigures(
+  metricsUrl: string,
+  isSo: (figures: Figures) => boolean,
+  atMostMs = 30_000,
+): Promise<Figures> {
+  const endsAt = performance.now() + atMostMs;
+  for (;;) {
+    const figures = await readFigures(metricsUrl);
+    if (isSo(figures)) return figures;
+    if (performance.now() > endsAt) throw new Error(`it did not come to that: ${JSON.stringify(figures)}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** Memory that a process has in use (MiB); Linux only. */
+export const residentMiB = (pid: number): number =>
+  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024;

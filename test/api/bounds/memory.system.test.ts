@@ -1,0 +1,126 @@
+/** What callers that do not read can do to a pod: hold a bounded part of its memory for seconds, and slow down nobody else. */
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { type ChildApi, startChildApi } from '#test/child-api.ts';
+import { exchange } from '#test/exchange.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { residentMiB, untilFigures } from './figures.ts';
+import { giveGrants, openReader } from './readers.ts';
+
+vi.setConfig({ testTimeout: 240_000 });
+
+/** The chart's limit is 512 Mi. */
+const mostMiB = 400;
+/** Reads of other keys from which a quantile is taken, each time; the median of the rounds' ratios counts. */
+const samples = 300;
+const rounds = 5;
+
+const percentile99 = (values: number[]) =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length * 0.99)] ?? Number.NaN;
+
+interface Bystander {
+  path: string;
+  key: string;
+}
+
+/** A child API with organizations of 20,000 grants and keys of each, and other organizations whose reads are watched. */
+async function setupPod(organizations: number, keysEach: number) {
+  const { database, owner, make } = await setupDatabase();
+  const attackers: Bystander[] = [];
+  for (let n = 0; n < organizations; n += 1) {
+    const maker = await make.member();
+    await giveGrants(owner, maker);
+    const path = `/v1/orgs/${maker.orgId}/clients`;
+    for (let m = 0; m < keysEach; m += 1) attackers.push({ path, key: (await make.apiKey({ maker })).key });
+  }
+  const others: Bystander[] = [];
+  for (let n = 0; n < 60; n += 1) {
+    const { key, orgId } = await make.apiKey();
+    others.push({ key, path: `/v1/orgs/${orgId}` });
+  }
+  return { api: await startChildApi(database), attackers, others };
+}
+
+/** Reads of other keys in turn, a few at a time; returns what each took (ms). All must be answered. */
+async function readAsOthers(api: ChildApi, others: Bystander[], times: number): Promise<number[]> {
+  const took: number[] = [];
+  for (let n = 0; n < times; n += 4) {
+    const batch = Array.from({ length: 4 }, async (_, index) => {
+      const { key, path } = others[(n + index) % others.length] as Bystander;
+      const startedAt = performance.now();
+      const { status } = await exchange(api.url + path, { headers: { authorization: `Bearer ${key}` } });
+      expect(status, api.lines.filter((line) => line.includes('fault')).join('\n')).toBe(200);
+      took.push(performance.now() - startedAt);
+    });
+    await Promise.all(batch);
+  }
+  return took;
+}
+
+/** Watches a process's memory until told to stop; returns the most that it had (MiB). */
+function watchMemory({ process: { pid = 0 } }: ChildApi) {
+  let mostSeen = residentMiB(pid);
+  const timer = setInterval(() => {
+    mostSeen = Math.max(mostSeen, residentMiB(pid));
+  }, 20);
+  const stop = () => clearInterval(timer);
+  onTestFinished(stop);
+  return () => {
+    stop();
+    return mostSeen;
+  };
+}
+
+const isFree = ({ heldBytes, waiting }: { heldBytes: number; waiting: number }) => heldBytes === 0 && waiting === 0;
+
+it.each([
+  { who: 'one key', organizations: 1, keysEach: 5, each: 1 },
+  { who: 'ten keys of one organization', organizations: 1, keysEach: 10, each: 10 },
+])(
+  '300 connections of $who that ask for 20,000 grants and read nothing leave the process under 400 MB',
+  async (attack) => {
+    const { api, attackers, others } = await setupPod(attack.organizations, attack.keysEach);
+    await readAsOthers(api, others, 240);
+    const before = { memoryMiB: residentMiB(api.process.pid ?? 0) };
+    const ratios: number[] = [];
+    const stopWatching = watchMemory(api);
+    // Reads without and with the attack, in turn: other work on the machine falls on both alike.
+    for (let round = 0; round < rounds; round += 1) {
+      const alone = percentile99(await readAsOthers(api, others, samples));
+      const opened = Array.from({ length: 300 }, (_, n) => {
+        const attacker = attackers[(round * attack.each + (n % attack.each)) % attackers.length] as Bystander;
+        return openReader(api.url, { ...attacker, bytesPerSecond: 0 });
+      });
+      ratios.push(percentile99(await readAsOthers(api, others, samples)) / alone);
+      const readers = await Promise.all(opened);
+      if (round === rounds - 1) break;
+      for (const { socket } of readers) socket.destroy();
+      await untilFigures(api.metricsUrl, isFree);
+    }
+    await untilFigures(api.metricsUrl, isFree, 30_000);
+    const mostSeen = stopWatching();
+    const ratio = ratios.toSorted((a, b) => a - b)[Math.floor(rounds / 2)] ?? Number.NaN;
+    console.log(
+      `    ${attack.who}: ${mostSeen.toFixed(0)} MiB at most; p99 of others × ${ratios.map((one) => one.toFixed(2)).join(', ')}`,
+    );
+    expect(mostSeen).toBeLessThan(mostMiB);
+    expect(residentMiB(api.process.pid ?? 0)).toBeLessThan(before.memoryMiB + 150);
+    if (attack.each === 1) expect(ratio).toBeLessThan(2);
+  },
+);
+
+it('300 connections that ask for the OpenAPI document and the reference and read nothing share their bytes and are cut', async () => {
+  const { api, others } = await setupPod(0, 0);
+  await readAsOthers(api, others, 240);
+  const stopWatching = watchMemory(api);
+  const paths = ['/v1/openapi.json', '/docs/swagger-ui-bundle.js'];
+  const readers = Array.from({ length: 300 }, (_, n) =>
+    // On one connection so many times that the system cannot take it all.
+    openReader(api.url, { path: paths[n % 2] as string, bytesPerSecond: 0, times: 10 }),
+  );
+  await Promise.all(readers);
+  await readAsOthers(api, others, 400);
+  const { connections } = await untilFigures(api.metricsUrl, (figures) => figures.connections < 120);
+  const mostSeen = stopWatching();
+  console.log(`    ${mostSeen.toFixed(0)} MiB at most; ${connections} connections left`);
+  expect(mostSeen).toBeLessThan(mostMiB);
+});

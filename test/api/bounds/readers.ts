@@ -1,0 +1,79 @@
+import { connect, type Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
+import type { Database } from '#domain/db/connect.ts';
+import type { MadeMember } from '#test/make.ts';
+
+/** Grants of a roster of about 4 MB. */
+export const manyGrants = 20_000;
+
+/** Gives an organization as many grants, each of a family of its own, in one statement. */
+export async function giveGrants(owner: Database, { orgId, userId }: MadeMember, grants = manyGrants): Promise<void> {
+  await owner.pool.query(
+    `with made as (
+       insert into family (organization_id, id, name)
+       select $1, gen_random_uuid(), 'The family of number ' || n from generate_series(1, $3::int) n returning id)
+     insert into client_grant (organization_id, id, kind, professional_id, family_id, since, status)
+     select $1, gen_random_uuid(), 'attorney', $2, id, now() - interval '1 day', 'active' from made`,
+    [orgId, userId, grants],
+  );
+  await owner.pool.query('analyze');
+}
+
+/** A client that sends a request and decides how it reads. */
+export interface Reader {
+  socket: Socket;
+  /** Bytes that it has read. */
+  readonly received: number;
+  /** The status line's number; null until it was read. */
+  readonly status: number | null;
+  readonly isClosed: boolean;
+}
+
+export interface ReaderOptions {
+  path: string;
+  key?: string | undefined;
+  headers?: Record<string, string>;
+  /** Bytes that it reads each second: none when 0, all when left out. */
+  bytesPerSecond?: number;
+  /** How many requests it sends at once on its connection. */
+  times?: number;
+}
+
+/** Connects, asks and reads as told. It is destroyed when the test ends. */
+export async function openReader(url: string, options: ReaderOptions): Promise<Reader> {
+  const { path, key, headers = {}, bytesPerSecond, times = 1 } = options;
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  const reader = { socket, received: 0, status: null as number | null, isClosed: false };
+  const count = (bytes: Buffer) => {
+    reader.status ??= Number(/^HTTP\/1\.1 (\d{3})/.exec(bytes.toString('latin1'))?.[1] ?? 0);
+    reader.received += bytes.length;
+  };
+  socket.on('error', () => {});
+  socket.on('close', () => {
+    reader.isClosed = true;
+  });
+  onTestFinished(() => void socket.destroy());
+  await new Promise<void>((resolve) => socket.once('connect', resolve).once('close', resolve));
+  const all = { Host: 'api', ...(key === undefined ? {} : { Authorization: `Bearer ${key}` }), ...headers };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`.repeat(times));
+  if (bytesPerSecond === undefined) socket.on('data', count);
+  else if (bytesPerSecond > 0) trickle(socket, bytesPerSecond, count);
+  return reader;
+}
+
+function trickle(socket: Socket, bytesPerSecond: number, count: (bytes: Buffer) => void): void {
+  socket.pause();
+  socket.on('readable', () => {});
+  const timer = setInterval(() => {
+    let wanted = bytesPerSecond / 10;
+    while (wanted > 0) {
+      const bytes: Buffer | null = socket.read(Math.min(wanted, socket.readableLength)) ?? null;
+      if (bytes === null || bytes.length === 0) break;
+      wanted -= bytes.length;
+      count(bytes);
+    }
+  }, 100);
+  socket.on('close', () => clearInterval(timer));
+}

@@ -1,0 +1,154 @@
+/** What a pod holds for answers is bounded: reads wait for it, and everything comes back whatever ends them. */
+import { expect, it, vi } from 'vitest';
+import type { MadeKey } from '#test/make.ts';
+import { setup, type TestInstallation } from '#test/setup.ts';
+import { untilFigures } from './figures.ts';
+import { giveGrants, openReader, type Reader } from './readers.ts';
+
+/** A pod whose memory is enough for one roster of a key at a time. */
+const tight = { ANSWER_MEMORY_MIB: '16' };
+/** A roster of 4 MB, and one that is larger than what the system takes (4 MB on loopback) for a client that does not read. */
+const grants = { many: 20_000, more: 30_000 };
+
+vi.setConfig({ testTimeout: 120_000 });
+
+interface Scene extends TestInstallation {
+  key: MadeKey;
+  path: string;
+}
+
+/** An organization with a roster of 6 MB, which the API has been asked for once, so that it knows its size. */
+async function setupRoster(settings: Record<string, string> = tight): Promise<Scene> {
+  const installation = await setup(settings);
+  const maker = await installation.make.member();
+  await giveGrants(installation.owner, maker, grants.more);
+  const key = await installation.make.apiKey({ maker });
+  const path = `/v1/orgs/${maker.orgId}/clients`;
+  const first = await installation.api.get(path, { key: key.key });
+  expect((await first.arrayBuffer()).byteLength).toBeGreaterThan(6_000_000);
+  return { ...installation, key, path };
+}
+
+/** A client that has begun to receive the roster and reads no further: the key's memory is held. */
+async function holdMemory({ api, path, key }: Scene): Promise<Reader> {
+  const reader = await openReader(api.url, { path, key: key.key, bytesPerSecond: 0 });
+  await untilFigures(
+    api.metricsUrl,
+    ({ heldBytes, waiting }) => heldBytes > 500_000 && heldBytes < 6_000_000 && waiting === 0,
+  );
+  return reader;
+}
+
+const isFree = ({ heldBytes, waiting }: { heldBytes: number; waiting: number }) => heldBytes === 0 && waiting === 0;
+
+it('a revocation during the wait for memory is seen: the key is checked after it', async () => {
+  const scene = await setupRoster();
+  const holder = await holdMemory(scene);
+  const answer = scene.api.get(scene.path, { key: scene.key.key });
+  await untilFigures(scene.api.metricsUrl, ({ waiting }) => waiting === 1);
+
+  await scene.make.keyRevoked(scene.key);
+  holder.socket.destroy();
+
+  expect((await answer).status).toBe(401);
+  const { waits } = await untilFigures(scene.api.metricsUrl, isFree);
+  expect(waits).toMatchObject({ admitted: 1 });
+});
+
+it('a wait ends when its client goes, and nothing is read for it', async () => {
+  const scene = await setupRoster();
+  const holder = await holdMemory(scene);
+  const waiter = await openReader(scene.api.url, { path: scene.path, key: scene.key.key });
+  await untilFigures(scene.api.metricsUrl, ({ waiting }) => waiting === 1);
+
+  waiter.socket.destroy();
+  const { waits } = await untilFigures(scene.api.metricsUrl, ({ waiting }) => waiting === 0);
+  expect(waits).toEqual({ gone: 1 });
+  holder.socket.destroy();
+  await untilFigures(scene.api.metricsUrl, isFree);
+  const { rows } = await scene.owner.pool.query('select count(*)::int as count from activity where action = $1', [
+    'api.getFirmRoster',
+  ]);
+  expect(rows).toEqual([{ count: 2 }]);
+});
+
+it('a wait ends with 503 and Retry-After when no memory comes free, while other keys are answered', async () => {
+  const scene = await setupRoster();
+  await holdMemory(scene);
+  const other = await scene.make.apiKey();
+  const answer = scene.api.get(scene.path, { key: scene.key.key });
+  await untilFigures(scene.api.metricsUrl, ({ waiting }) => waiting === 1);
+  expect((await scene.api.get(`/v1/orgs/${other.orgId}/clients`, { key: other.key })).status).toBe(200);
+  expect((await scene.api.get(`/v1/orgs/${scene.key.orgId}`, { key: scene.key.key })).status).toBe(200);
+
+  const refused = await answer;
+  expect(refused.status).toBe(503);
+  expect(refused.headers.get('retry-after')).toBe('5');
+  expect(await refused.json()).toMatchObject({ error: 'unavailable' });
+});
+
+it('memory comes back on every path: answered, 304, refused, left before, during and after the statement', async () => {
+  const scene = await setupRoster();
+  const { api, path, key, make } = scene;
+  const whole = await api.get(path, { key: key.key });
+  await whole.arrayBuffer();
+  const headers = { 'if-none-match': whole.headers.get('etag') ?? '' };
+  expect((await api.get(path, { key: key.key, headers })).status).toBe(304);
+  expect((await api.get(`${path}?x=1`, { key: key.key })).status).toBe(400);
+  expect((await api.get(path, { key: (await make.apiKey()).key })).status).toBe(403);
+  expect((await api.get(path, { key: key.key, method: 'HEAD' })).status).toBe(403);
+  await untilFigures(api.metricsUrl, isFree);
+
+  for (const afterMs of [0, 2, 5, 10, 20, 40, 80, 160, 320]) {
+    const reader = await openReader(api.url, { path, key: key.key, times: 3 });
+    await new Promise((resolve) => setTimeout(resolve, afterMs));
+    reader.socket.destroy();
+  }
+  await untilFigures(api.metricsUrl, isFree);
+  await scene.database.drop();
+  expect((await api.get(path, { key: key.key })).status).toBeGreaterThanOrEqual(500);
+  await untilFigures(api.metricsUrl, isFree);
+});
+
+it('20 parallel calls for a roster of 4 MB by one key, all read, lose none, from the first on', async () => {
+  const installation = await setup();
+  const maker = await installation.make.member();
+  await giveGrants(installation.owner, maker, grants.many);
+  const { key } = await installation.make.apiKey({ maker });
+  const path = `/v1/orgs/${maker.orgId}/clients`;
+  for (let round = 0; round < 2; round += 1) {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => installation.api.get(path, { key })));
+    const bodies = await Promise.all(answers.map((answer) => answer.text()));
+    expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200));
+    expect(new Set(bodies).size).toBe(1);
+    expect(JSON.parse(bodies[0] ?? '').clients).toHaveLength(grants.many);
+  }
+  const { waits } = await untilFigures(installation.api.metricsUrl, isFree);
+  expect(waits).toEqual({});
+});
+
+it('a roster that is larger than the memory of its key is answered all the same, with every character whole', async () => {
+  const installation = await setup(tight);
+  const maker = await installation.make.member();
+  await giveGrants(installation.owner, maker, 60_000);
+  // Characters of one to four bytes, so that a chunk would end within one.
+  await installation.owner.pool.query(`update family set name = name || repeat('aé€😀', length(id::text) - 30)`);
+  const { key } = await installation.make.apiKey({ maker });
+  const answer = await installation.api.get(`/v1/orgs/${maker.orgId}/clients`, { key });
+  const roster = (await answer.json()) as { clients: { family: string }[] };
+  expect(roster.clients).toHaveLength(60_000);
+  expect(roster.clients.every(({ family }) => family.endsWith('aé€😀'.repeat(6)))).toBe(true);
+  await untilFigures(installation.api.metricsUrl, isFree);
+});
+
+it('a client that trickles is cut at the deadline of its answer, with one log line and no key in it', async () => {
+  const scene = await setupRoster({ ...tight, ANSWER_DEADLINE_SECONDS: '3', ANSWER_MIN_BYTES_PER_SECOND: '1000' });
+  await openReader(scene.api.url, { path: scene.path, key: scene.key.key, bytesPerSecond: 200_000 });
+  const { cut } = await untilFigures(scene.api.metricsUrl, (figures) => figures.cut.deadline !== undefined);
+  expect(cut).toEqual({ deadline: 1 });
+  await untilFigures(scene.api.metricsUrl, isFree);
+  const lines = scene.logLines.filter((line) => line.includes('was cut'));
+  expect(lines).toHaveLength(1);
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ reason: 'deadline', requestId: expect.any(String) });
+  expect(lines[0]).not.toContain(scene.key.key);
+});
