@@ -3,7 +3,7 @@ import { openDatabase } from '#domain/db/connect.ts';
 import { currentMigration } from '#domain/db/migrations/index.ts';
 import { createSignInLimiter } from '#domain/identity/sign-in-limiter.ts';
 import { health } from '#runtime/health.ts';
-import { startServer } from '#runtime/http-server.ts';
+import { type RunningServer, startServer } from '#runtime/http-server.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { serveMetrics } from '#runtime/metrics-page.ts';
 import { createRefusalCounter } from '#runtime/refusal-counter.ts';
@@ -15,6 +15,8 @@ import { answers } from './web/answers.ts';
 import { isUnread } from './web/hung-up.ts';
 import { mountPages } from './web/mount.ts';
 import { recordKeysAtConsole, refuseKeys } from './web/refuse-keys.ts';
+import { headersOfEveryAnswer } from './web/security-headers.ts';
+import { createDownloads } from './web/send-file.ts';
 import { serveAssets } from './web/serve-assets.ts';
 import type { ConsoleParts } from './web/visit.ts';
 import { createWorkflows, withoutTemporal } from './workflows.ts';
@@ -37,6 +39,7 @@ export async function startConsole(
   now: () => Date = () => new Date(),
 ): Promise<RunningConsole> {
   let draining = false;
+  let server: RunningServer | null = null;
   const isDraining = () => draining;
   const { trustedProxies, keys, factors } = config;
 
@@ -46,7 +49,7 @@ export async function startConsole(
     poolMax: config.databasePoolMax,
   });
   const { pool } = database;
-  const metrics = createMetrics(pool);
+  const metrics = createMetrics(pool, () => server);
   const settings = watchSettings({ followed: config.followed, registry: metrics.registry, log });
   settings.start();
   const workflows = createWorkflows(config.temporal);
@@ -54,7 +57,7 @@ export async function startConsole(
   const parts: ConsoleParts = {
     ...{ region: config.region, em: database.orm.em, pool, keys, factors, webhookAllow: config.webhookAllow },
     signInLimiter: createSignInLimiter({ now }),
-    ...{ workflows, apiUrl: config.apiUrl, origin: config.origin, now },
+    ...{ workflows, apiUrl: config.apiUrl, origin: config.origin, now, downloads: createDownloads() },
   };
 
   const refusals = createRefusalCounter({
@@ -72,7 +75,7 @@ export async function startConsole(
   app.on('error', (error) => {
     if (!isUnread(error)) log.error({ error: describeError(error) }, 'an answer could not be sent');
   });
-  app.use(answers({ log, metrics, https: config.origin.startsWith('https:'), isDraining, now }));
+  app.use(answers({ log, metrics, isDraining, now }));
   app.use(health({ pool, migration: currentMigration, isDraining }));
   app.use(refuseKeys({ refusals, keys, trustedProxies }));
   app.use(serveAssets);
@@ -83,29 +86,40 @@ export async function startConsole(
     host: config.host,
     port: config.metricsPort,
   });
-  const server = await startServer({
+  const listening = await startServer({
     handler: app.callback(),
     host: config.host,
     port: config.port,
     drainDelayMs: config.drainDelayMs,
     keepAliveSeconds: config.keepAliveSeconds,
+    headers: headersOfEveryAnswer(config.origin.startsWith('https:')),
+    bounds: {
+      ...config.bounds,
+      onCut: (cut) => {
+        metrics.answersCut.inc({ reason: cut.reason });
+        log.warn(cut, 'a connection was cut: its client did not read its answer');
+      },
+      onRefused: () => metrics.connectionsRefused.inc(),
+    },
     onDraining: () => {
       draining = true;
     },
   });
 
+  server = listening;
+
   async function close(): Promise<void> {
-    await server.stop();
+    await listening.stop();
     await refusals.stop();
     settings.stop();
     await workflows.close();
     await metricsServer.stop();
     await database.close();
   }
-  log.info({ url: server.url, metricsUrl: metricsServer.url }, 'the console is listening');
+  log.info({ url: listening.url, metricsUrl: metricsServer.url }, 'the console is listening');
   let stopping: Promise<void> | undefined;
   return {
-    url: server.url,
+    url: listening.url,
     metricsUrl: metricsServer.url,
     stop: () => {
       stopping ??= close();

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { defaultKeepAliveSeconds } from '#runtime/http-server.ts';
+import { boundSettings, boundsOf } from '#runtime/settings/bounds.ts';
 import { followSettings, sameButLogin } from '#runtime/settings/follow.ts';
 import { readSettings } from '#runtime/settings/read.ts';
 import { temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
@@ -50,6 +51,7 @@ export const Settings = z.object({
   DATABASE_POOL_MAX: wholeNumber(2, 100).default(10),
   DRAIN_DELAY_MS: wholeNumber(0, 60_000).default(500),
   KEEP_ALIVE_SECONDS: wholeNumber(1, 86_400).default(defaultKeepAliveSeconds),
+  ...boundSettings({ answerDeadlineSeconds: 1_800 }),
   LOG_LEVEL: logLevel,
 });
 
@@ -101,6 +103,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     trustedProxies: s.TRUSTED_PROXIES,
     drainDelayMs: s.DRAIN_DELAY_MS,
     keepAliveSeconds: s.KEEP_ALIVE_SECONDS,
+    bounds: boundsOf(s),
     logLevel: s.LOG_LEVEL,
   });
 }

@@ -1,9 +1,11 @@
 import type { Pool } from 'pg';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { hashLoad } from '#domain/identity/password.ts';
+import type { RunningServer } from '#runtime/http-server.ts';
+import { createServerMetrics } from '#runtime/server-metrics.ts';
 
 /** The console's Prometheus metrics. Labels are route names, methods, statuses and codes: never a person, an organization or an address. */
-export function createMetrics(pool: Pool) {
+export function createMetrics(pool: Pool, server: () => RunningServer | null) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
@@ -44,6 +46,7 @@ export function createMetrics(pool: Pool) {
   });
   return {
     registry,
+    ...createServerMetrics('org_console', registry, server),
     observe(operation: string, method: string, status: number, code: string | undefined, seconds: number): void {
       requests.observe({ operation, status }, seconds);
       if (method === 'POST' && code !== undefined) refusedForms.inc({ code });

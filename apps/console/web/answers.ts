@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Middleware, ParameterizedContext } from 'koa';
+import { BudgetExhausted } from '#runtime/budget.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { layout, problemBody } from '../components/layout.ts';
 import { unconfirmedNext, unconfirmedSentence } from '../components/unconfirmed.ts';
@@ -18,11 +19,10 @@ type Ctx = ParameterizedContext<ConsoleState>;
 export function answers(deps: {
   log: Logger;
   metrics: Metrics;
-  https: boolean;
   isDraining: () => boolean;
   now: () => Date;
 }): Middleware<ConsoleState> {
-  const { log, metrics, https, isDraining, now } = deps;
+  const { log, metrics, isDraining, now } = deps;
 
   return async (ctx, next) => {
     const startedAt = performance.now();
@@ -30,7 +30,7 @@ export function answers(deps: {
     state.requestId = randomUUIDv7();
     state.operation = 'none';
     ctx.set('Request-Id', state.requestId);
-    setSecurityHeaders(ctx, https);
+    setSecurityHeaders(ctx);
     await next().catch((error: unknown) => drawProblem(ctx, error, log, now()));
     if (isDraining() && !ctx.res.headersSent) ctx.set('Connection', 'close');
     const durationMs = performance.now() - startedAt;
@@ -95,6 +95,13 @@ function problemOf(error: unknown, now: Date): Problem {
     return {
       ...{ status: 403, code: 'sign_in_unconfirmed', title: 'Your sign-in is not confirmed here' },
       ...{ sentence: unconfirmedSentence, next: unconfirmedNext },
+    };
+  if (error instanceof BudgetExhausted)
+    return {
+      ...{ status: error.level === 'pod' ? 503 : 429, code: 'rate_limited', title: 'Too many downloads' },
+      sentence: 'As many downloads are in progress as there can be at a time.',
+      next: 'Wait until one has finished, then start this one again.',
+      retryAfterSeconds: 5,
     };
   if (error instanceof FormRefused)
     return {

@@ -1,21 +1,20 @@
 import type { BlockList } from 'node:net';
-import { pipeline } from 'node:stream/promises';
 import type { Middleware, ParameterizedContext } from 'koa';
 import { knownBrowserDays, sessionAbsoluteHours, sessionIdleMinutes } from '#domain/identity/limits.ts';
 import { findSession } from '#domain/identity/sessions.ts';
 import { clientAddress } from '#runtime/address.ts';
 import { cut } from '../components/called.ts';
 import { layout } from '../components/layout.ts';
-import { type Answer, type Download, NotFound, PermissionNeeded, redirect, SignInUnconfirmed } from './answer.ts';
+import { type Answer, NotFound, PermissionNeeded, redirect, SignInUnconfirmed } from './answer.ts';
 import { readForm } from './body.ts';
 import { readBrowserToken, sealBrowserToken } from './browser-cookie.ts';
 import { readCookie, setCookie } from './cookies.ts';
 import { comesFromUs, formToken, randomMark } from './forgery.ts';
 import { valuesOf } from './form.ts';
-import { hasHungUp } from './hung-up.ts';
 import { returnPath } from './return-path.ts';
 import type { Route } from './route.ts';
 import { createRouter } from './router.ts';
+import { sendFile } from './send-file.ts';
 import type { ConsoleState } from './state.ts';
 import { assertSameOrigin, takeForm } from './take-form.ts';
 import type { Caller, ConsoleParts, MemberVisit, PersonVisit, Visit } from './visit.ts';
@@ -186,7 +185,7 @@ async function show(ctx: Ctx, route: Route, visit: Visit): Promise<Answer> {
 }
 
 async function send(ctx: Ctx, visit: Visit, answer: Answer): Promise<void> {
-  if (answer.kind === 'download') return sendFile(ctx, answer);
+  if (answer.kind === 'download') return sendFile(ctx, answer, visit.console.downloads);
   const { session, enrolment, browser } = answer;
   const { origin } = visit.console;
   if (session !== null) setCookie(ctx, origin, 'session', session === 'ended' ? null : session.token);
@@ -211,19 +210,6 @@ async function send(ctx: Ctx, visit: Visit, answer: Answer): Promise<void> {
   ctx.status = answer.status;
   ctx.type = 'text/html; charset=utf-8';
   ctx.body = layout(drawn, answer).toString();
-}
-
-/** A file as it is made. When it cannot be finished the connection is cut, so that half a file never looks whole. */
-async function sendFile(ctx: Ctx, file: Download): Promise<void> {
-  const body = ctx.method === 'HEAD' ? null : await file.open();
-  ctx.status = 200;
-  ctx.set({ 'Content-Type': file.type, 'Content-Disposition': `attachment; filename="${file.fileName}"` });
-  if (body === null) return;
-  ctx.flushHeaders();
-  ctx.respond = false;
-  await pipeline(body, ctx.res).catch((error: unknown) => {
-    if (!hasHungUp(error)) throw error; // `answers` tells the log, and cuts the connection
-  });
 }
 
 function decodeText(text: string): string | null {

@@ -1,4 +1,5 @@
 import type { ParameterizedContext } from 'koa';
+import { securityHeaders } from '#runtime/security-headers.ts';
 
 /** Nothing but our own files, no script and no style in the page itself. `data:` pictures are Pico's arrows and ticks, in its style sheet. */
 const pagePolicy = [
@@ -12,11 +13,16 @@ const pagePolicy = [
   "base-uri 'none'",
 ].join('; ');
 
-/** Headers of every answer of the console. `https` adds that browsers never come by http again, for two years. */
-export function setSecurityHeaders(ctx: ParameterizedContext, https: boolean): void {
+/** Headers of every answer of the console's server, also to what is not well-formed HTTP. Development by http must not bind browsers to https. */
+export const headersOfEveryAnswer = (https: boolean): Readonly<Record<string, string>> => {
+  const { 'Strict-Transport-Security': _, ...byHttp } = securityHeaders;
+  return https ? securityHeaders : byHttp;
+};
+
+/** Headers of every page and file of the console, beside those. */
+export function setSecurityHeaders(ctx: ParameterizedContext): void {
   ctx.set({
     'Content-Security-Policy': pagePolicy,
-    'X-Content-Type-Options': 'nosniff',
     'X-Frame-Options': 'DENY',
     // Not `no-referrer`: with that, browsers send `Origin: null` with our own forms.
     'Referrer-Policy': 'same-origin',
@@ -26,5 +32,4 @@ export function setSecurityHeaders(ctx: ParameterizedContext, https: boolean): v
       'publickey-credentials-create=(self), publickey-credentials-get=(self), camera=(), geolocation=(), microphone=()',
     'Cache-Control': 'no-store',
   });
-  if (https) ctx.set('Strict-Transport-Security', 'max-age=63072000; includeSubDomains');
 }

@@ -7,6 +7,7 @@ import type { SignInLimiter } from '#domain/identity/sign-in-limiter.ts';
 import type { FactorSettings, Session, SessionMembership, Visitor } from '#domain/identity/types.ts';
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
 import type { Workflows } from '../workflows.ts';
+import type { createDownloads } from './send-file.ts';
 
 /** What a page may use; `app.ts` opens it all. Domain functions take these as plain parameters. */
 export interface ConsoleParts {
@@ -28,6 +29,8 @@ export interface ConsoleParts {
   /** Our own origin, for links that people are sent. */
   origin: string;
   now: () => Date;
+  /** Who may download at a time. */
+  downloads: ReturnType<typeof createDownloads>;
 }
 
 /** Who sends a request, as far as the request itself tells. */

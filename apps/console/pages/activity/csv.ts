@@ -34,6 +34,8 @@ export const csvRoutes = [
   }),
 ];
 
+const linesPerPiece = 200;
+
 const headings = [
   ...['time_utc', 'who', 'what', 'action', 'status', 'code', 'times', 'address'],
   ...['person_id', 'person', 'key_id', 'key_name', 'key_hint', 'detail', 'line_id'],
@@ -46,8 +48,17 @@ async function* csvText(
 ): AsyncGenerator<string> {
   yield byteOrderMark + csvLine(headings);
   if (first.done) return;
-  yield first.value.map(entryLine).join('');
-  for await (const batch of rest) yield batch.map(entryLine).join('');
+  yield* pieces(first.value);
+  for await (const batch of rest) yield* pieces(batch);
+}
+
+/** A batch in pieces of about 50 KB, so that the progress of a slow browser shows. */
+function* pieces(batch: ActivityEntry[]): Generator<string> {
+  for (let from = 0; from < batch.length; from += linesPerPiece)
+    yield batch
+      .slice(from, from + linesPerPiece)
+      .map(entryLine)
+      .join('');
 }
 
 function entryLine(entry: ActivityEntry): string {

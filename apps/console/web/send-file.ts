@@ -1,0 +1,45 @@
+import { pipeline } from 'node:stream/promises';
+import type { ParameterizedContext } from 'koa';
+import { createBudget } from '#runtime/budget.ts';
+import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
+import type { Download } from './answer.ts';
+import { hasHungUp } from './hung-up.ts';
+import type { ConsoleState } from './state.ts';
+
+/**
+ * The downloads that may be under way at a time: of one person, of one organization, and of this process. Each holds about 6 MB, and no connection to the database while its browser reads.
+ * None waits: a person who is refused asks again.
+ */
+export const createDownloads = () =>
+  createBudget<'person' | 'organization'>({
+    limits: { person: 2, organization: 4, pod: 8 },
+    maxWaiting: { each: 0, all: 0 },
+    waitMs: 0,
+  });
+
+/**
+ * Sends a file as it is made. When it cannot be finished the connection is cut, so that half a file never looks whole.
+ *
+ * @throws BudgetExhausted when as many are under way as may be.
+ */
+export async function sendFile(
+  ctx: ParameterizedContext<ConsoleState>,
+  file: Download,
+  downloads: ReturnType<typeof createDownloads>,
+): Promise<void> {
+  const answer = ctx.res as GuardedAnswer;
+  const { personId = null, organizationId = null } = ctx.state;
+  if (ctx.method !== 'HEAD') {
+    const hold = await downloads.reserve({ person: personId, organization: organizationId }, 1, answer);
+    answer.onEnd(() => hold.release());
+  }
+  const body = ctx.method === 'HEAD' ? null : await file.open();
+  ctx.status = 200;
+  ctx.set({ 'Content-Type': file.type, 'Content-Disposition': `attachment; filename="${file.fileName}"` });
+  if (body === null) return;
+  ctx.flushHeaders();
+  ctx.respond = false;
+  await pipeline(body, answer).catch((error: unknown) => {
+    if (!hasHungUp(error)) throw error; // `answers` tells the log, and cuts the connection
+  });
+}

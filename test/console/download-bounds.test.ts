@@ -1,0 +1,41 @@
+/** Downloads of the activity log: as many at a time as may be, and nothing held for a browser that does not read. */
+import { expect, it, vi } from 'vitest';
+import { cookieName } from '../../apps/console/web/cookies.ts';
+import { untilFigures } from '../api/bounds/figures.ts';
+import { openReader } from '../api/bounds/readers.ts';
+import { setupConsole } from './setup.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
+
+it('a stalled download holds no database connection, is cut, and makes room; a third of one person is refused', async () => {
+  const { owner, enrol, console: app, http, origin } = await setupConsole({ ANSWER_MIN_BYTES_PER_SECOND: '50000' });
+  const person = await enrol();
+  await owner.pool.query(
+    `insert into activity (organization_id, at, person_id, action, detail)
+     select $1, now() - n * interval '1 second', $2, 'webhook.pause', jsonb_build_object('text', repeat('x', 200))
+     from generate_series(1, 40000) n`,
+    [person.orgId, person.personId],
+  );
+  const path = `/o/${person.orgId}/activity/csv`;
+  const headers = { Cookie: `${cookieName('session', origin)}=${person.sessionToken}` };
+  await Promise.all([0, 1].map(() => openReader(app.url, { path, headers, bytesPerSecond: 0 })));
+  const begun = async () => {
+    const text = `select count(*)::int as count from activity where action = 'activity.download'`;
+    return (await owner.pool.query<{ count: number }>(text)).rows[0]?.count;
+  };
+  await vi.waitUntil(async () => (await begun()) === 2, { timeout: 30_000, interval: 50 });
+
+  const third = await http(person).get(path);
+  expect(third.status).toBe(429);
+  expect(third.headers.get('retry-after')).toBe('5');
+  expect(await begun()).toBe(2);
+  const busy = `select count(*)::int as count from pg_stat_activity
+    where datname = current_database() and application_name = 'org-console' and state <> 'idle'`;
+  await vi.waitUntil(async () => (await owner.pool.query(busy)).rows[0].count === 0, { timeout: 20_000, interval: 50 });
+
+  const { cut } = await untilFigures(app.metricsUrl, (figures) => figures.cut.slow === 2, 60_000);
+  expect(cut).toEqual({ slow: 2 });
+  const whole = await http(person).get(path);
+  expect(whole.status).toBe(200);
+  expect(whole.text.split('\r\n').length).toBeGreaterThan(40_000);
+});
