@@ -56,6 +56,11 @@ const faults: Fault[] = [
     firing: ['OrgApiActivityLogRefused'],
   },
   {
+    told: 'pods have no memory left for answers',
+    changed: { [`org_api_answer_waits_total{${api},end="refused",limit="pod"}`]: growing(5) },
+    firing: ['OrgApiAnswerMemoryExhausted'],
+  },
+  {
     told: 'Redis is away',
     changed: { [`org_api_limiter_without_redis{${api}}`]: always(1) },
     firing: ['OrgApiLimiterWithoutRedis'],

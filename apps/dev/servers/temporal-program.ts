@@ -9,15 +9,15 @@ import { cacheFolder } from './cache-folder.ts';
 import { ServerUnavailableError } from './process.ts';
 
 /**
- * Finds Temporal's command line program, which carries its development server, or gets it: on PATH, in our cache, from
- * Temporal's own release, checked against the SHA-256 below, or built by Go (3 minutes on 2 cores, once). Design
- * section 2. Later versions than this need modules that are not published.
+ * Finds Temporal's command line program, which carries its development server, or gets it: on PATH, in our cache, from Temporal's own release,
+ * checked against the SHA-256 below, or built
+ * by Go (3 minutes on 2 cores, once). Design section 2. Later versions than this need modules that are not published.
  */
 export const temporalVersion = '1.5.1';
 
 /**
- * SHA-256 of the release's archives, by Node's platform and architecture. Where there is none, nothing is downloaded:
- * Go builds it, whose checksum database vouches for the sources.
+ * SHA-256 of the release's archives, by Node's platform and architecture. Where there is none, nothing is downloaded: Go builds it, whose checksum
+ * database vouches for the sources.
  */
 export const temporalArchives: Readonly<Record<string, { name: string; sha256: string }>> = {
   'linux-x64': { name: 'linux_amd64', sha256: 'ddc95e08b0b076efd4ea9733a3f488eb7d2be875f8834e616cd2a37358b4852d' },

@@ -13,8 +13,8 @@ export async function lockKeys(em: EntityManager, organizationId: string): Promi
 }
 
 /**
- * Makes a change of the maker's membership wait until the transaction ends, and waits for one that is under way: a key
- * created while its maker leaves would otherwise be missed by the trigger that ends their keys.
+ * Makes a change of the maker's membership wait until the transaction ends, and waits for one that is under way: a key created while its
+ * maker leaves would otherwise be missed by the trigger that ends their keys.
  */
 export async function holdMembership(em: EntityManager, organizationId: string, personId: string): Promise<void> {
   await sql`

@@ -13,6 +13,10 @@ TRUSTED_PROXIES: {{ join "," $app.trustedProxies | quote }}
 DATABASE_POOL_MAX: {{ $app.databasePoolMax | int | quote }}
 DRAIN_DELAY_MS: {{ $app.drainDelayMs | int | quote }}
 KEEP_ALIVE_SECONDS: {{ $app.keepAliveSeconds | int | quote }}
+MAX_CONNECTIONS: {{ $app.maxConnections | int | quote }}
+ANSWER_DEADLINE_SECONDS: {{ $app.answerDeadlineSeconds | int | quote }}
+ANSWER_MIN_BYTES_PER_SECOND: {{ $app.answerMinBytesPerSecond | int | quote }}
+ANSWER_MEMORY_MIB: {{ $app.answerMemoryMiB | int | quote }}
 LOG_LEVEL: {{ $app.logLevel | quote }}
 OTEL_EXPORTER_OTLP_ENDPOINT: {{ $values.otlp.endpoint | quote }}
 {{- else if eq .component "worker" }}
@@ -48,6 +52,9 @@ TRUSTED_PROXIES: {{ join "," $app.trustedProxies | quote }}
 DATABASE_POOL_MAX: {{ $app.databasePoolMax | int | quote }}
 DRAIN_DELAY_MS: {{ $app.drainDelayMs | int | quote }}
 KEEP_ALIVE_SECONDS: {{ $app.keepAliveSeconds | int | quote }}
+MAX_CONNECTIONS: {{ $app.maxConnections | int | quote }}
+ANSWER_DEADLINE_SECONDS: {{ $app.answerDeadlineSeconds | int | quote }}
+ANSWER_MIN_BYTES_PER_SECOND: {{ $app.answerMinBytesPerSecond | int | quote }}
 LOG_LEVEL: {{ $app.logLevel | quote }}
 {{- else if eq .component "migrations" }}
 ACTIVITY_RETENTION_FLOOR: {{ $values.migrations.activityRetentionFloor | quote }}

@@ -1,8 +1,8 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
 /**
- * An API key: its fingerprint, never the key. `expiresAt` null: until revoked. `slot` is its slot among the
- * organization's 25 live keys, null once it has none. `hint` is what may be shown: the first and last four characters.
+ * An API key: its fingerprint, never the key. `expiresAt` null: until revoked. `slot` is its slot among the organization's
+ * 25 live keys, null once it has none. `hint` is what may be shown: the first and last four characters.
  */
 export const ApiKey = defineEntity({
   name: 'ApiKey',

@@ -94,8 +94,8 @@ export class Organizations extends Migration {
       ) as s (id, key, name, description, permissions, position);
     `);
 
-    // System roles are the migrations' to change: a login that could would change what every organization's members may
-    // do. The owner of the table is not subject to policies.
+    // System roles are the migrations' to change: a login that could would change what every organization's members may do. The owner of the
+    // table is not subject to policies.
     this.addSql(/* sql */ `
       alter table role enable row level security;
       create policy role_is_read on role for select using (true);

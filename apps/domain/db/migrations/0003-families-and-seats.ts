@@ -76,11 +76,10 @@ export class FamiliesAndSeats extends Migration {
       create index seat_by_grant on seat (organization_id, grant_id);
     `);
 
-    // Places are counted once per statement, under the lock of the plan's row, so that two givers at once cannot both
-    // take the last one. (Counting per row would make an import of many seats quadratic.) Lock order for everybody:
-    // plan, then grant, then seat. The rule runs with the owner's rights: a login that assigns a seat needs no right on
-    // what the rule looks at. pg_temp comes last by name, or it would come first: a writer's temporary table named
-    // seat_plan would be looked at.
+    // Places are counted once per statement, under the lock of the plan's row, so that two givers at once cannot both take the last one.
+    // (Counting per row would make an import of many seats quadratic.) Lock order for everybody: plan, then grant, then seat.
+    // The rule runs with the owner's rights: a login that assigns a seat needs no right on what the rule looks at.
+    // pg_temp comes last by name, or it would come first: a writer's temporary table named seat_plan would be looked at.
     this.addSql(/* sql */ `
       create function seat_places(org uuid) returns bigint language sql stable
       begin atomic

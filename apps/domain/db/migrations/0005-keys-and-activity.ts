@@ -20,11 +20,9 @@ export class KeysAndActivity extends Migration {
         created_at timestamptz not null default now(),
         expires_at timestamptz constraint api_key_expires_after_it_was_made check (expires_at > created_at),
         revoked_at timestamptz,
-        -- When its maker's membership, in which it was created, ended: it then answers 403 for good. Written by a
-        -- trigger alone.
+        -- When its maker's membership, in which it was created, ended: it then answers 403 for good. Written by a trigger alone.
         maker_left_at timestamptz,
-        -- One of the organization's 25 slots. A live key always has one; an expired key keeps its until the next key is
-        -- made.
+        -- One of the organization's 25 slots. A live key always has one; an expired key keeps its until the next key is made.
         slot smallint constraint api_key_slot_of_25 check (slot between 1 and 25),
         predecessor_id uuid constraint api_key_predecessor references api_key,
         constraint api_key_live_has_slot
@@ -36,9 +34,8 @@ export class KeysAndActivity extends Migration {
       create index api_key_by_organization on api_key (organization_id, created_at, id);
     `);
 
-    // Triggers, so that neither the import nor a later writer can forget it. A key and its maker's leaving meet at the
-    // membership's row: whichever comes second sees what the first has committed. The rules on updates hold for every
-    // login, the owner's included.
+    // Triggers, so that neither the import nor a later writer can forget it. A key and its maker's leaving meet at the membership's row:
+    // whichever comes second sees what the first has committed. The rules on updates hold for every login, the owner's included.
     this.addSql(/* sql */ `
       create function api_key_maker_is_active() returns trigger language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
@@ -114,8 +111,7 @@ export class KeysAndActivity extends Migration {
         return made;
       end $$;
 
-      -- What nobody but the owner may shorten: a worker under attack could otherwise drop the log of what it did. The
-      -- migrator writes it.
+      -- What nobody but the owner may shorten: a worker under attack could otherwise drop the log of what it did. The migrator writes it.
       create table retention_floor (
         id boolean primary key default true constraint retention_floor_one_row check (id),
         activity_days integer not null default 90 constraint retention_floor_positive check (activity_days > 0)

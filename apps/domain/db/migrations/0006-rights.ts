@@ -100,11 +100,10 @@ export class Rights extends Migration {
       end;
     `);
 
-    // What the read role may add to the log, and nothing else: uses of keys that exist, as reads, now. The organization
-    // and the person are the key's, so a read process under attack cannot write what a person did, nor into another
-    // organization's log, nor into the past. The key is looked up row by row ("offset 0"): a plan that was made while
-    // the table was small would read all of it later. Refused calls (429) arrive as counts; one line per key and minute
-    // grows.
+    // What the read role may add to the log, and nothing else: uses of keys that exist, as reads, now. The organization and the person are the
+    // key's, so a read process under attack cannot write what a person did, nor into another organization's log, nor into the past.
+    // The key is looked up row by row ("offset 0"): a plan that was made while the table was small would read all of it later.
+    // Refused calls (429) arrive as counts; one line per key and minute grows.
     this.addSql(/* sql */ `
       create function api.record_key_uses(ids uuid[], keys uuid[], actions text[], statuses smallint[], codes text[], addresses inet[]) returns void
       language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
@@ -143,9 +142,8 @@ export class Rights extends Migration {
       grant usage on schema api to org_api_worker, org_api_console, org_api_platform, org_api_backfill;
       grant select on api.schema_version to org_api_worker, org_api_console, org_api_platform;
 
-      -- A right on some columns is a right on those that a statement of the app names. What identifies a row, or says
-      -- whose it is, is given once. The platform's own application writes what the organization has; it neither makes
-      -- keys nor reads or changes the log.
+      -- A right on some columns is a right on those that a statement of the app names. What identifies a row, or says whose it is, is given once.
+      -- The platform's own application writes what the organization has; it neither makes keys nor reads or changes the log.
       grant select, insert on organization, person, membership, role, family, client_grant, seat_plan, subscription, seat,
         referral_code, referral, referral_invoice, membership_role, family_day to org_api_platform;
       grant update (name, slug, kind, status, created_at) on organization to org_api_platform;

@@ -1,6 +1,6 @@
 /**
- * One use of a key, as a line of the activity log; time, organization and person are the database's to say. `status`
- * and `code` are those of the answer, `code` null when it was none of refusal.
+ * One use of a key, as a line of the activity log; time, organization and person are the database's to say. `status` and `code` are those of
+ * the answer, `code` null when it was none of refusal.
  */
 export interface KeyUse {
   /** UUID version 7; also the answer's `Request-Id`. */
@@ -15,9 +15,8 @@ export interface KeyUse {
 }
 
 /**
- * Records many uses at once, all or none. `$1`…`$6` are arrays of equal length, one per column: ids, keys, actions,
- * statuses, codes, addresses. One statement for all that gathered while the last one was under way costs about a tenth
- * of a statement each.
+ * Records many uses at once, all or none. `$1`…`$6` are arrays of equal length, one per column: ids, keys, actions, statuses, codes,
+ * addresses. One statement for all that gathered while the last one was under way costs about a tenth of a statement each.
  */
 export const recordKeyUsesSql = /* sql */ `
   select api.record_key_uses($1::uuid[], $2::uuid[], $3::text[], $4::smallint[], $5::text[], $6::inet[])`;
