@@ -475,7 +475,7 @@ report:
 #elif defined(REPAIR_CLOSES_ATTEMPT)
 #define NEEDS_HELP(d, r) W(d, r).stuck
 #else
-#define NEEDS_HELP(d, r) (W(d, r).stuck && (!dl[d].open || dl[d].expired))
+#define NEEDS_HELP(d, r) (W(d, r).stuck && !dl[d].open)
 #endif
 #define CAN_REPAIR(d, r) (IS_OWED_BY(d, r) && !parked && dl[d].started && !dl[d].stale && dl[d].due \
   && (W(d, r).phase == absent || W(d, r).phase == ended || W(d, r).phase == timer || NEEDS_HELP(d, r)))
@@ -494,14 +494,22 @@ end_idle:
   if
   :: d_step { W(d, r).phase == timer && !W(d, r).stuck -> W(d, r).deaf = 0; W(d, r).phase = retry; r = 0 }
   :: W(d, r).phase == absent || W(d, r).phase == ended -> goto begin
-  :: d_step { /* terminate */
+  :: d_step { /* replace round: only if no attempt is open */
       IS_RUNNING(d, r) && NEEDS_HELP(d, r) ->
 #ifdef REPAIR_CLOSES_ATTEMPT
       remove_open(d);
 #endif
-      end_workflow(d, r)
+      if
+      :: IS_OWED_BY(d, r) && !dl[d].open -> begin_round(d)
+      :: else
+      fi
     };
-    goto begin
+    if
+    :: d_step { dl[d].round != r -> end_workflow(d, r); r = 0 } /* terminate */
+    :: d_step { dl[d].round == r -> r = 0 }
+    :: d_step { faults > 0 -> faults--; r = 0 }
+    fi;
+    goto end_idle
   :: d_step { IS_RUNNING(d, r) && !NEEDS_HELP(d, r) && (W(d, r).phase != timer || W(d, r).stuck) -> r = 0 }
   fi;
   goto end_idle;
