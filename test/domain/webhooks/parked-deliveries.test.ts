@@ -37,7 +37,7 @@ async function setupMany() {
 /** How many rows a plan's changes wrote, by table. */
 function rowsWritten(plan: Plan): Record<string, number> {
   const own = plan['Node Type'] === 'ModifyTable' ? { [plan['Relation Name'] ?? '']: writtenBy(plan) } : {};
-  return (plan.Plans ?? []).reduce((all, part) => ({ ...all, ...rowsWritten(part) }), own);
+  return Object.assign(own, ...(plan.Plans ?? []).map(rowsWritten));
 }
 
 const writtenBy = ({ Plans = [] }: Plan): number =>
