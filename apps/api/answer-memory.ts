@@ -13,7 +13,10 @@ const smallShare = 0.25;
 const keyShare = 0.4;
 const organizationShare = 0.6;
 
-/** How often a large answer is in memory while it is made: what `pg` has received, twice at worst; its text; and its bytes. */
+/**
+ * How often a large answer is in memory while it is made: what `pg` has received, twice at worst; its text; and its
+ * bytes.
+ */
 const copiesWhileMade = 4;
 
 /** What a large answer may grow by until its statement has to run twice. */
@@ -25,15 +28,27 @@ const maxTries = 4;
 /** Organizations whose sizes are remembered for each operation. About 2 MB for each. */
 const maxRemembered = 20_000;
 
-/** Statements that may wait: of one holder (25 keys have nine reads each), and all. The limiter bounds the requests that wait for one of them. */
+/**
+ * Statements that may wait: of one holder (25 keys have nine reads each), and all. The limiter bounds the requests that
+ * wait for one of them.
+ */
 const maxWaiting = { each: 250, all: 500 };
+
+/**
+ * Large answers that are made and sent at a time. The system takes up to 4 MB of each for a client that does not read,
+ * which counts as memory of the pod too. A partner with 20 parallel calls never waits for this.
+ */
+const answersAtOnce = { key: 24, organization: 48, pod: 128 };
 
 /** Of the database's connections, so many at most run statements whose answers are large or of unknown size. */
 const connectionShare = 0.3;
 
 const unavailable = 'The service cannot answer right now. Try again in a moment.';
 
-/** A read that wants memory: the key's fingerprint under its oldest pepper, and the path's organization (null when it names none). */
+/**
+ * A read that wants memory: the key's fingerprint under its oldest pepper, and the path's organization (null when it
+ * names none).
+ */
 export interface Reading {
   print: Buffer;
   organizationId: string | null;
@@ -65,13 +80,16 @@ interface Together {
 }
 
 /**
- * Bounds what answers hold in this process, from the statement that makes them until their clients' sockets have taken them: for each key, each organization and the whole process.
+ * Bounds what answers hold in this process, from the statement that makes them until their clients' sockets have taken
+ * them: for each key, each organization and the whole process.
  *
- * The memory is taken before the statement runs, and the statement is told how much that is: a longer answer stays in PostgreSQL, and its statement runs again once there is room.
+ * The memory is taken before the statement runs, and the statement is told how much that is: a longer answer stays in
+ * PostgreSQL, and its statement runs again once there is room.
  * Since that statement also checks the key, a revocation during the wait is seen.
  *
- * Reads of one key whose answer is large, or not known to be small, share statement and bytes: one statement is under way, and the next answers all that gathered meanwhile. Each
- * request's statement begins after the request. 20 parallel calls for a roster of 20,000 grants took 20 statements (6.0 s on a busy machine, 7 refused) without that, and 2 with it.
+ * Reads of one key whose answer is large, or not known to be small, share statement and bytes: one statement is under
+ * way, and the next answers all that gathered meanwhile. Each request's statement begins after the request. 20 parallel
+ * calls for a roster of 20,000 grants took 20 statements without that (6.0 s on a busy machine, 7 refused), and 2 with it.
  */
 export function createAnswerMemory(options: {
   /** All that answers may hold in this process, in MiB. */
@@ -88,6 +106,7 @@ export function createAnswerMemory(options: {
   const budgets = {
     // The limiter bounds what one key has of these: 120 in a minute.
     small: createBudget<'organization'>({ limits: { organization: small * organizationShare, pod: small }, ...common }),
+    answers: createBudget<'key' | 'organization'>({ limits: answersAtOnce, ...common }),
     // Such a statement takes hundreds of milliseconds of a connection that other reads need.
     statements: createBudget<'organization'>({
       limits: { organization: 1, pod: Math.max(1, Math.floor(databasePoolMax * connectionShare)) },
@@ -129,9 +148,20 @@ export function createAnswerMemory(options: {
     return readTogether(reading, ask);
   }
 
-  /** Joins the requests that the next statement answers. */
-  function readTogether(reading: Reading, ask: Ask): Promise<Read> {
+  /**
+   * Waits for one of the key's turns to be sent a large answer, then joins the requests that the next statement
+   * answers.
+   */
+  async function readTogether(reading: Reading, ask: Ask): Promise<Read> {
+    const { answer, organizationId: organization } = reading;
     const key = reading.print.toString('latin1');
+    const turn = await budgets.answers.reserve({ key, organization }, 1, answer);
+    answer.onEnd(() => turn.release());
+    if (answer.hasEnded) throw new ClientGone();
+    return join(key, reading, ask);
+  }
+
+  function join(key: string, reading: Reading, ask: Ask): Promise<Read> {
     const name = `${key} ${reading.organizationId} ${reading.operationId}`;
     const group = gathering.get(name) ?? gather(name, key, reading, ask);
     group.answers.add(reading.answer);
@@ -212,9 +242,11 @@ export function createAnswerMemory(options: {
 
   return {
     /**
-     * Runs a read's statement when there is memory for its answer. What the answer holds is given back when it ends, whatever ends it.
+     * Runs a read's statement when there is memory for its answer. What the answer holds is given back when it ends,
+     * whatever ends it.
      *
-     * @throws BudgetExhausted after the wait, or when too many wait already; ClientGone when the client went away meanwhile.
+     * @throws BudgetExhausted after the wait, or when too many wait already; ClientGone when the client went away
+     * meanwhile.
      */
     read(reading: Reading, ask: Ask): Promise<Read> {
       const bytes = expectedBytes(reading);
@@ -223,8 +255,8 @@ export function createAnswerMemory(options: {
 
     /** What is held for small and for large answers, and how many statements wait. */
     get state() {
-      const { small, large, statements } = budgets;
-      const waiting = small.state.waiting + large.state.waiting + statements.state.waiting;
+      const { small, large } = budgets;
+      const waiting = Object.values(budgets).reduce((sum, { state }) => sum + state.waiting, 0);
       return { smallBytes: small.state.held, largeBytes: large.state.held, waiting };
     },
   };
@@ -237,7 +269,7 @@ const isLarge = (bytes: number | null): bytes is number => bytes !== null && byt
 const contentOfText = (body: string, bytes: number) => ({ etag: tagOfText(body), bytes, body });
 
 /** What was read, in memory that is held until the last of the answers has ended. */
-function readOf(row: AuthorizedRow | null, answers: Set<GuardedAnswer>, hold: Hold): Read | 'too_large' {
+async function readOf(row: AuthorizedRow | null, answers: Set<GuardedAnswer>, hold: Hold): Promise<Read | 'too_large'> {
   const bytes = row?.bytes ?? null;
   if (row === null || bytes === null) return { row, content: null };
   if (row.body === null) return 'too_large';
@@ -246,7 +278,7 @@ function readOf(row: AuthorizedRow | null, answers: Set<GuardedAnswer>, hold: Ho
     onAllEnded(answers, () => hold.release());
     return { row, content: contentOfText(row.body, bytes) };
   }
-  const { chunks, etag } = encodeInChunks(row.body);
+  const { chunks, etag } = await encodeInChunks(row.body);
   row.body = null;
   return { row, content: { etag, bytes, body: shareChunks(chunks, answers, hold) } };
 }

@@ -7,7 +7,10 @@ import { giveGrants, openReader, type Reader } from './readers.ts';
 
 /** A pod whose memory is enough for one roster of a key at a time. */
 const tight = { ANSWER_MEMORY_MIB: '16' };
-/** A roster of 4 MB, and one that is larger than what the system takes (4 MB on loopback) for a client that does not read. */
+/**
+ * A roster of 4 MB, and one that is larger than what the system takes (4 MB on loopback) for a client that does not
+ * read.
+ */
 const grants = { many: 20_000, more: 30_000 };
 
 vi.setConfig({ testTimeout: 120_000 });
