@@ -17,7 +17,10 @@ export class ClientGone extends Error {
   }
 }
 
-/** What holds a part of the budget beside the process, by level: `{key: '…', organization: '…'}`. Null: not known, so not counted. */
+/**
+ * What holds a part of the budget beside the process, by level: `{key: '…', organization: '…'}`. Null: not known, so
+ * not counted.
+ */
 export type Holders<Level extends string> = Readonly<Record<Level, string | null>>;
 
 export interface BudgetOptions<Level extends string> {
@@ -51,7 +54,10 @@ interface Account {
   forget: () => void;
 }
 
-/** Accounts of a level that nobody uses stay until there are so many: making one for each request shows in the processor time of a read. */
+/**
+ * Accounts of a level that nobody uses stay until there are so many: making one for each request shows in the processor
+ * time of a read.
+ */
 const maxIdleAccounts = 10_000;
 
 interface Waiter<Level extends string> {
@@ -61,9 +67,11 @@ interface Waiter<Level extends string> {
 }
 
 /**
- * Divides something that a process has little of (memory, downloads) among those who ask, with a limit for each holder and for all.
+ * Divides something that a process has little of (memory, downloads) among those who ask, with a limit for each holder
+ * and for all.
  *
- * An amount fits where holder and process stay within their limits. One that is larger than a limit fits where nothing else is held, so that nothing is impossible. Those that do not fit wait
+ * An amount fits where holder and process stay within their limits. One that is larger than a limit fits where nothing
+ * else is held, so that nothing is impossible. Those that do not fit wait
  * in order, except that a holder that has used up its own share does not hold up the others.
  */
 export function createBudget<Level extends string>(options: BudgetOptions<Level>) {
@@ -138,7 +146,10 @@ export function createBudget<Level extends string>(options: BudgetOptions<Level>
     }
   }
 
-  /** Lets in who fits, in order. Behind one that waits for the process nobody is let in, or a large amount would wait for ever. */
+  /**
+   * Lets in who fits, in order. Behind one that waits for the process nobody is let in, or a large amount would wait
+   * for ever.
+   */
   function admitWaiting(): void {
     for (const waiter of [...waiting]) {
       const obstacle = findObstacle(waiter.holders, waiter.amount);

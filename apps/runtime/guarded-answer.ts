@@ -4,7 +4,8 @@ import type { Socket } from 'node:net';
 /**
  * An answer whose end is known on every path: it left, its client went away, or it was cut.
  *
- * Node emits `close` for the answer that a socket is sending, but not for those that wait behind it when the socket closes; the guard ends these.
+ * Node emits `close` for the answer that a socket is sending, but not for those that wait behind it when the socket
+ * closes; the guard ends these.
  */
 export class GuardedAnswer<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
   readonly startedAtMs = performance.now();
@@ -38,10 +39,16 @@ export class GuardedAnswer<Request extends IncomingMessage = IncomingMessage> ex
   }
 }
 
-/** Why a connection was cut: its client took less than the minimum throughput, an answer was not taken by its deadline, or too many requests came before their answers were taken. */
+/**
+ * Why a connection was cut: its client took less than the minimum throughput, an answer was not taken by its deadline,
+ * or too many requests came before their answers were taken.
+ */
 export type CutReason = 'slow' | 'deadline' | 'pipelined';
 
-/** Requests of one connection that may be under way: Node begins all that it receives at once. Browsers and client libraries send one. */
+/**
+ * Requests of one connection that may be under way: Node begins all that it receives at once. Browsers and client
+ * libraries send one.
+ */
 const maxPipelined = 16;
 
 /** How many answers a connection has under way. */
@@ -77,9 +84,11 @@ interface Mark {
 }
 
 /**
- * Cuts connections whose clients do not read: a server's answers are looked through at an interval, so that a request costs a set's entry and no timer.
+ * Cuts connections whose clients do not read: a server's answers are looked through at an interval, so that a request
+ * costs a set's entry and no timer.
  *
- * Node counts a write as taken when the system has taken all of it, so a body that is written in one piece is given the time that the minimum throughput allows for the
+ * Node counts a write as taken when the system has taken all of it, so a body that is written in one piece is given the
+ * time that the minimum throughput allows for the
  * whole piece. Large bodies are written in chunks, and judged by each.
  *
  * @returns what stops it.

@@ -99,7 +99,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
 }
 
-/** What a request may take: a client that sends slowly is answered 408 at the latest 5 s after these times, by Node itself. */
+/**
+ * What a request may take: a client that sends slowly is answered 408 at the latest 5 s after these times, by Node
+ * itself.
+ */
 const requestBounds = {
   headersTimeout: 15_000,
   requestTimeout: 30_000,
@@ -107,7 +110,10 @@ const requestBounds = {
   maxHeaderSize: 16_384,
 };
 
-/** An idle connection is worth less than a new one: where there are too many, idle ones make room, at most so often (ms). */
+/**
+ * An idle connection is worth less than a new one: where there are too many, idle ones make room, at most so often
+ * (ms).
+ */
 const idleClosedEveryMs = 1_000;
 
 /** Applies a server's bounds; returns what stops the guard. */

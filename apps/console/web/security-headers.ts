@@ -13,7 +13,10 @@ const pagePolicy = [
   "base-uri 'none'",
 ].join('; ');
 
-/** Headers of every answer of the console's server, also to what is not well-formed HTTP. Development by http must not bind browsers to https. */
+/**
+ * Headers of every answer of the console's server, also to what is not well-formed HTTP. Development by http must not
+ * bind browsers to https.
+ */
 export const headersOfEveryAnswer = (https: boolean): Readonly<Record<string, string>> => {
   const { 'Strict-Transport-Security': _, ...byHttp } = securityHeaders;
   return https ? securityHeaders : byHttp;

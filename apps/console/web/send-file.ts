@@ -7,7 +7,8 @@ import { hasHungUp } from './hung-up.ts';
 import type { ConsoleState } from './state.ts';
 
 /**
- * The downloads that may be under way at a time: of one person, of one organization, and of this process. Each holds about 6 MB, and no connection to the database while its browser reads.
+ * The downloads that may be under way at a time: of one person, of one organization, and of this process. Each holds
+ * about 6 MB, and no connection to the database while its browser reads.
  * None waits: a person who is refused asks again.
  */
 export const createDownloads = () =>

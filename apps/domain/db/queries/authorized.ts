@@ -17,7 +17,8 @@ export type Verdict =
   | 'maker_not_permitted';
 
 /**
- * The row of a read's statement; there is none when no key has the fingerprint. `expiresAt` is ISO 8601 or null. `bytes` is the length of the answer in UTF-8, null unless the verdict is `ok`;
+ * The row of a read's statement; there is none when no key has the fingerprint. `expiresAt` is ISO 8601 or null.
+ * `bytes` is the length of the answer in UTF-8, null unless the verdict is `ok`;
  * `body` is null then too, and when the answer is longer than the caller has room for.
  */
 export interface AuthorizedRow {
@@ -33,9 +34,12 @@ export interface AuthorizedRow {
  * Wraps the SQL of one answer with everything that must hold for it, in one statement and so one snapshot: what a revocation,
  * a role change or a removal has committed is seen by every request that starts afterwards, and nothing is cached.
  *
- * `$1` is the key's fingerprints (bytea[], one per pepper in use), `$2` the organization of the path (uuid or null), `$3` how
- * many bytes the answer may have: one that is longer stays in the database, so that a process never receives what it has no memory for. `body` is a
- * select of one JSON value that may use `$2`; `case` keeps it from running for a refused key. `offset 0` keeps verdict and answer from
+ * `$1` is the key's fingerprints (bytea[], one per pepper in use), `$2` the organization of the path (uuid or null),
+ * `$3` how
+ * many bytes the answer may have: one that is longer stays in the database, so that a process never receives what it
+ * has no memory for. `body` is a
+ * select of one JSON value that may use `$2`; `case` keeps it from running for a refused key. `offset 0` keeps verdict
+ * and answer from
  * being computed twice. Every step is a look-up by primary key or unique index, so the cost does not grow with the region.
  */
 export function authorized(scope: Scope, body: string): string {
