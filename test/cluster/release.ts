@@ -116,6 +116,7 @@ function valuesOf({ serviceRange }: Cluster, servers: RegionServers, image: Imag
       webhookAllow: [serviceRange], // the receiver is in the cluster
       deliverySchedule: '1s,2s,3s,5s,10s,20s,30s,60s,60s,60s,60s,60s', // longer than a rollout of both regions
       reconcileAfter: '60s',
+      rampStep: '5s', // the steps themselves, not their default length, are what a rollout here shows
     },
     migrations: { resources, backoffLimit: 1 },
     networkPolicy: {
