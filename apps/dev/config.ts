@@ -5,14 +5,26 @@ import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts'
 import { readSettings, SettingsRefused } from '#runtime/settings/read.ts';
 import { databaseUrl, port, redisUrl } from '#runtime/settings/types.ts';
 
-const Settings = z.object({
-  ORG_API_STATE: z.string().default('.org-api'),
-  ORG_API_PORT: port.default(8080),
-  DATABASE_URL: databaseUrl.optional(),
-  REDIS_URL: redisUrl.optional(),
-  TEMPORAL_ADDRESS: z.string().optional(),
-  KEY_PEPPERS: z.string().optional(),
-  KEY_TAG_SECRETS: z.string().optional(),
+export const Settings = z.object({
+  ORG_API_STATE: z.string().default('.org-api').describe('Folder of the development stack.'),
+  ORG_API_PORT: port.default(8080).describe('First port of the development stack. Each region takes ten.'),
+  DATABASE_URL: databaseUrl
+    .optional()
+    .meta({ description: 'A PostgreSQL server to use instead of the embedded one.', shown: 'embedded' }),
+  REDIS_URL: redisUrl
+    .optional()
+    .meta({ description: 'A Redis server to use instead of the embedded one.', shown: 'embedded' }),
+  TEMPORAL_ADDRESS: z
+    .string()
+    .optional()
+    .meta({ description: 'A Temporal server to use instead of the embedded one.', shown: 'embedded' }),
+  KEY_PEPPERS: z
+    .string()
+    .optional()
+    .describe(
+      'Peppers of key fingerprints, `version:base64` separated by commas, newest first. The newest creates, all verify.',
+    ),
+  KEY_TAG_SECRETS: z.string().optional().describe('Secrets of key tags, base64 separated by commas, newest first.'),
 });
 
 /** What `npm start` is asked to bring up. */

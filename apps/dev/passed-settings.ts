@@ -11,7 +11,8 @@ export function passedSettings(
   environment: Record<string, string | undefined> = process.env,
 ): Record<string, string> {
   const passed: Record<string, string> = {};
-  for (const setting of Object.keys(schema.shape)) {
+  // Not in any schema: it is read beside every one.
+  for (const setting of [...Object.keys(schema.shape), 'ALLOW_PLAINTEXT']) {
     for (const name of [setting, `${setting}_FILE`]) {
       const value = environment[name];
       if (value) passed[name] = value;

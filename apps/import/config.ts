@@ -5,10 +5,15 @@ import { type Region, regionCodes } from '#domain/contract/regions.ts';
 import { readSettings, SettingsRefused } from '#runtime/settings/read.ts';
 import { databaseUrl, region } from '#runtime/settings/types.ts';
 
-const Settings = z.object({
-  DATABASE_URL: databaseUrl.optional(),
-  REGION: region.optional(),
-  ORG_API_STATE: z.string().default('.org-api'),
+export const Settings = z.object({
+  DATABASE_URL: databaseUrl.optional().meta({
+    description: 'PostgreSQL URL (15 or newer) of the owner of the database.',
+    shown: 'the development stack’s',
+  }),
+  REGION: region
+    .optional()
+    .meta({ description: 'Region that this installation serves: `us` or `ca`.', shown: 'the development stack’s' }),
+  ORG_API_STATE: z.string().default('.org-api').describe('Folder of the development stack.'),
 });
 
 /** Of what `npm start` writes, the part that is read here. Source: design, section 2. */

@@ -3,13 +3,32 @@ import type { Login, LoginRole } from '#domain/db/logins.ts';
 import { readSettings } from '#runtime/settings/read.ts';
 import { databaseUrl, days } from '#runtime/settings/types.ts';
 
-const Settings = z.object({
-  DATABASE_URL: databaseUrl.describe('the PostgreSQL URL of the database’s owner'),
-  API_DATABASE_URL: databaseUrl.optional(),
-  WORKER_DATABASE_URL: databaseUrl.optional(),
-  CONSOLE_DATABASE_URL: databaseUrl.optional(),
-  PLATFORM_DATABASE_URL: databaseUrl.optional(),
-  ACTIVITY_RETENTION_FLOOR: days.default(90),
+export const Settings = z.object({
+  DATABASE_URL: databaseUrl.describe('PostgreSQL URL (15 or newer) of the owner of the database.'),
+  API_DATABASE_URL: databaseUrl
+    .optional()
+    .describe(
+      'PostgreSQL URL of the login of the API. `migrate` creates the login and gives it its password and rights.',
+    ),
+  WORKER_DATABASE_URL: databaseUrl
+    .optional()
+    .describe(
+      'PostgreSQL URL of the login of the worker. `migrate` creates the login and gives it its password and rights.',
+    ),
+  CONSOLE_DATABASE_URL: databaseUrl
+    .optional()
+    .describe(
+      'PostgreSQL URL of the login of the console. `migrate` creates the login and gives it its password and rights.',
+    ),
+  PLATFORM_DATABASE_URL: databaseUrl
+    .optional()
+    .describe(
+      'PostgreSQL URL of the login of the platform’s own application. `migrate` creates the login and gives it its password and rights.',
+    ),
+  ACTIVITY_RETENTION_FLOOR: days.default(90).meta({
+    description: 'Days of the activity log that no worker can drop. `ACTIVITY_RETENTION` cannot be shorter.',
+    shown: '90d',
+  }),
 });
 
 /** The migrator's settings: the owner's URL, and the login of each app whose URL is given. @throws SettingsRefused */

@@ -15,19 +15,32 @@ import {
 } from '#runtime/settings/types.ts';
 import { WrongUse } from './refused.ts';
 
-/** What `orgctl` reads from the environment, and for what is left out there from the stack of `npm start`. README lists each. */
-const Settings = z.object({
-  DATABASE_URL: databaseUrl.describe(
-    'the PostgreSQL URL of the region, by a login that may do this; npm start brings one up',
-  ),
-  WEBHOOK_SECRET_KEYS: webhookSecretKeys.optional(),
-  WEBHOOK_ALLOW: addressBlocks,
-  KEY_PEPPERS: keyPeppers.optional(),
-  KEY_TAG_SECRETS: keyTagSecrets.optional(),
-  TEMPORAL_ADDRESS: temporalAddress.optional(),
-  TEMPORAL_NAMESPACE: z.string().optional(),
+/** What `orgctl` reads from the environment, and for what is left out there from the stack of `npm start`. docs/configuration.md lists them. */
+export const Settings = z.object({
+  DATABASE_URL: databaseUrl.meta({
+    description: 'PostgreSQL URL of the region, of a login with the needed rights. `npm start` brings one up.',
+    shown: 'the development stack’s',
+  }),
+  WEBHOOK_SECRET_KEYS: webhookSecretKeys
+    .optional()
+    .describe(
+      'Keys that encrypt signing secrets and authenticator apps (32 bytes), `version:base64` separated by commas, newest first. `orgctl secrets reseal` encrypts everything with the newest.',
+    ),
+  WEBHOOK_ALLOW: addressBlocks.meta({
+    description:
+      'Addresses or CIDR blocks, separated by commas, that webhooks may reach although they are not public, also by plain http.',
+    shown: 'none',
+  }),
+  KEY_PEPPERS: keyPeppers
+    .optional()
+    .describe(
+      'Peppers of key fingerprints, `version:base64` separated by commas, newest first. The newest creates, all verify.',
+    ),
+  KEY_TAG_SECRETS: keyTagSecrets.optional().describe('Secrets of key tags, base64 separated by commas, newest first.'),
+  TEMPORAL_ADDRESS: temporalAddress.optional().describe('`host:port` of Temporal.'),
+  TEMPORAL_NAMESPACE: z.string().optional().describe('Temporal namespace of this region.'),
   ...temporalAccess,
-  CONSOLE_URL: httpUrl.optional(),
+  CONSOLE_URL: httpUrl.optional().describe('Address of the console, which enrolment links lead to.'),
 });
 
 /** Of what `npm start` writes, the part that is read here. Source: design, section 2. */

@@ -4,17 +4,22 @@ import { readSettings } from '#runtime/settings/read.ts';
 import { temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
 import { httpUrl, port, region, temporalAddress } from '#runtime/settings/types.ts';
 
-const Settings = z.object({
-  REGION: region.describe('us or ca'),
-  PROBE_API_URL: httpUrl.describe('where the region’s API answers'),
-  PROBE_KEY: z.string().min(1).describe('the key that orgctl probe create printed'),
-  PROBE_ORGANIZATION_ID: z.uuid({ error: 'must be a UUID' }),
-  PROBE_WEBHOOK_ID: z.uuid({ error: 'must be a UUID' }),
-  PROBE_WEBHOOK_SECRET: z.string().refine(isSecret, 'must be whsec_ and 32 base64 characters'),
-  PROBE_HOST: z.string().default('0.0.0.0'),
-  PROBE_PORT: port.default(8090),
-  TEMPORAL_ADDRESS: temporalAddress.describe('host:port of Temporal'),
-  TEMPORAL_NAMESPACE: z.string().min(1).describe('the namespace of this region'),
+export const Settings = z.object({
+  REGION: region.describe('Region that this installation serves: `us` or `ca`.'),
+  PROBE_API_URL: httpUrl.describe('Base URL of the read API that `helm test` reads.'),
+  PROBE_KEY: z.string().min(1).describe('The key that `orgctl probe create` printed.'),
+  PROBE_ORGANIZATION_ID: z.uuid({ error: 'must be a UUID' }).describe('The operator’s probe organization.'),
+  PROBE_WEBHOOK_ID: z
+    .uuid({ error: 'must be a UUID' })
+    .describe('The operator’s probe webhook (`orgctl probe create`, `helm test`).'),
+  PROBE_WEBHOOK_SECRET: z
+    .string()
+    .refine(isSecret, 'must be whsec_ and 32 base64 characters')
+    .describe('Signing secret of the probe webhook.'),
+  PROBE_HOST: z.string().default('0.0.0.0').describe('Address where the probe receives its event.'),
+  PROBE_PORT: port.default(8090).describe('Port where the probe receives its event.'),
+  TEMPORAL_ADDRESS: temporalAddress.describe('`host:port` of Temporal.'),
+  TEMPORAL_NAMESPACE: z.string().min(1).describe('Temporal namespace of this region.'),
   ...temporalAccess,
 });
 

@@ -10,10 +10,14 @@ export const Secrets = z.record(
 );
 
 export const Settings = z.object({
-  REGION: region.default('us'),
-  RECEIVER_HOST: z.string().default('127.0.0.1'),
-  RECEIVER_PORT: port.default(8090),
-  RECEIVER_SECRETS: z.string().default('{}').transform(readSecrets),
+  REGION: region.default('us').describe('Region that this installation serves: `us` or `ca`.'),
+  RECEIVER_HOST: z.string().default('127.0.0.1').describe('Address that the sample receiver listens on.'),
+  RECEIVER_PORT: port.default(8090).describe('Port that the sample receiver listens on.'),
+  RECEIVER_SECRETS: z
+    .string()
+    .default('{}')
+    .transform(readSecrets)
+    .describe('Signing secrets of each endpoint of the sample receiver, `{"name": ["whsec_…"]}`.'),
   LOG_LEVEL: logLevel,
 });
 

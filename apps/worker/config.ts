@@ -15,7 +15,7 @@ import {
   webhookSecretKeys,
   wholeNumber,
 } from '#runtime/settings/types.ts';
-import { defaultDelaysMs, longestScheduleMs, parseSchedule } from '#workflows/deliver-event/schedule.ts';
+import { defaultSchedule, longestScheduleMs, parseSchedule } from '#workflows/deliver-event/schedule.ts';
 import { BundleRefused, readWorkflowBundle } from './relay/bundle.ts';
 import type { WorkerVersion } from './relay/versions.ts';
 
@@ -40,36 +40,60 @@ const oneWait = (standard: string) =>
     });
 
 /**
- * The worker's settings. README lists each with its unit and default. The 10 s of an attempt are the contract's with receivers and no setting; after how long an attempt counts as
+ * The worker's settings. The 10 s of an attempt are the contract's with receivers and no setting; after how long an attempt counts as
  * abandoned (45 s) follows from them.
  */
 export const Settings = z.object({
-  REGION: region.describe('us or ca'),
-  WORKER_DATABASE_URL: databaseUrl.describe('the PostgreSQL URL of the worker’s own login'),
-  TEMPORAL_ADDRESS: temporalAddress.describe('host:port of Temporal'),
-  TEMPORAL_NAMESPACE: z.string().min(1).describe('the namespace of this region'),
+  REGION: region.describe('Region that this installation serves: `us` or `ca`.'),
+  WORKER_DATABASE_URL: databaseUrl.describe(
+    'PostgreSQL URL of the login of the worker. `migrate` creates the login and gives it its password and rights.',
+  ),
+  TEMPORAL_ADDRESS: temporalAddress.describe('`host:port` of Temporal.'),
+  TEMPORAL_NAMESPACE: z.string().min(1).describe('Temporal namespace of this region.'),
   ...temporalAccess,
-  WEBHOOK_SECRET_KEYS: webhookSecretKeys.describe('the keys that seal signing secrets, version:base64, newest first'),
-  WEBHOOK_ALLOW: addressBlocks,
-  PROBE_WEBHOOK_ID: z.uuid('must be a UUID').optional(),
-  PROBE_WEBHOOK_ALLOW: addressBlocks,
+  WEBHOOK_SECRET_KEYS: webhookSecretKeys.describe(
+    'Keys that encrypt signing secrets and authenticator apps (32 bytes), `version:base64` separated by commas, newest first. `orgctl secrets reseal` encrypts everything with the newest.',
+  ),
+  WEBHOOK_ALLOW: addressBlocks.meta({
+    description:
+      'Addresses or CIDR blocks, separated by commas, that webhooks may reach although they are not public, also by plain http.',
+    shown: 'none',
+  }),
+  PROBE_WEBHOOK_ID: z
+    .uuid('must be a UUID')
+    .optional()
+    .describe('The operator’s probe webhook (`orgctl probe create`, `helm test`).'),
+  PROBE_WEBHOOK_ALLOW: addressBlocks.meta({
+    description: 'The addresses that the probe webhook alone may reach.',
+    shown: 'none',
+  }),
   DELIVERY_SCHEDULE: z
     .string()
-    .optional()
+    .default(defaultSchedule)
     .transform((text, context) => {
       try {
-        return text === undefined ? defaultDelaysMs : parseSchedule(text);
+        return parseSchedule(text);
       } catch (error) {
         context.addIssue({ code: 'custom', message: (error as RangeError).message });
         return z.NEVER;
       }
-    }),
+    })
+    .describe(
+      'Waits after each failed attempt, separated by commas (units ms, s, m, h). Up to 10 % are added to each.',
+    ),
   SUSPEND_AFTER: z
     .string()
     .regex(/^[1-9]\d{0,5}[smhd]$/, 'must be a time such as 90m, 84h or 5d (units s, m, h, d)')
     .transform((text) => Number(text.slice(0, -1)) * secondsOfUnit[text.slice(-1) as keyof typeof secondsOfUnit])
-    .optional(),
-  RECONCILE_AFTER: oneWait('60s'),
+    .optional()
+    .meta({
+      description:
+        'How long a webhook of which two events failed accepts nothing before it is suspended (units s, m, h, d). Time in which no attempt could be made does not count. Not shorter than the schedule.',
+      shown: 'the schedule with its jitter and 4 hours (83 hours)',
+    }),
+  RECONCILE_AFTER: oneWait('60s').describe(
+    'How late a delivery is before its workflow is looked for: started again if there is none, asked to retry if it waits (units ms, s, m, h).',
+  ),
   WORKFLOW_BUNDLE: z
     .string()
     .optional()
@@ -81,27 +105,49 @@ export const Settings = z.object({
         context.addIssue({ code: 'custom', message: error.message });
         return z.NEVER;
       }
+    })
+    .meta({
+      description: 'File of the prebuilt workflow code. Without it the worker bundles at its start.',
+      shown: 'the image’s',
     }),
   WORKER_DEPLOYMENT: z
     .string()
     .regex(/^\w[\w-]{0,99}$/, 'must be at most 100 letters, digits, dashes and underscores')
-    .optional(),
-  WORKER_BUILD_ID: buildId.optional(),
-  WORKER_RAMP_STEP: oneWait('30s'),
-  ORG_API_BUILD_ID: buildId.optional(),
-  DELIVERY_SLOTS: wholeNumber(1, 2_000).default(200),
-  DELIVERY_SLOW_SLOTS: wholeNumber(1, 2_000).default(200),
-  DATABASE_POOL_MAX: wholeNumber(2, 100).default(10),
-  ACTIVITY_RETENTION: days.default(730),
+    .optional()
+    .describe('Name of the Temporal worker deployment, one per region and release. With it workers are versioned.'),
+  WORKER_BUILD_ID: buildId
+    .optional()
+    .meta({ description: 'Version of this worker in that deployment.', shown: 'the image’s' }),
+  WORKER_RAMP_STEP: oneWait('30s').describe(
+    'How long a new version takes 5 % and then 50 % of the traffic at most, before it becomes current (units ms, s, m, h).',
+  ),
+  ORG_API_BUILD_ID: buildId
+    .optional()
+    .meta({ description: 'The version that an image states of itself.', shown: 'the image’s' }),
+  DELIVERY_SLOTS: wholeNumber(1, 2_000).default(200).describe('First attempts under way at once.'),
+  DELIVERY_SLOW_SLOTS: wholeNumber(1, 2_000)
+    .default(200)
+    .describe('Attempts under way at once of retries and of webhooks that fail or answer slowly.'),
+  DATABASE_POOL_MAX: wholeNumber(2, 100).default(10).describe('Connections to PostgreSQL of one process.'),
+  ACTIVITY_RETENTION: days
+    .default(730)
+    .meta({ description: 'Days that the activity log is kept. Whole months are dropped.', shown: '730d' }),
   DELIVERY_RETENTION: days
     .refine((kept) => kept >= deliveryRetentionDaysAtLeast, {
       error: `must be ${deliveryRetentionDaysAtLeast}d at least: deliveries can be sent again for ${redeliverableDays} days`,
     })
-    .default(90),
-  HOST: z.string().default('0.0.0.0'),
-  METRICS_PORT: port.default(9090),
+    .default(90)
+    .meta({
+      description:
+        'Days (at least 31) that settled deliveries, their attempts and events without a delivery are kept. The ledger keeps counting them.',
+      shown: '90d',
+    }),
+  HOST: z.string().default('0.0.0.0').describe('Address to listen on.'),
+  METRICS_PORT: port.default(9090).describe('Port of `/metrics`. The worker serves `/livez` and `/readyz` there too.'),
   LOG_LEVEL: logLevel,
-  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl
+    .optional()
+    .describe('OTLP/HTTP endpoint for traces. The trace of a delivery has the id of its event, without dashes.'),
 });
 
 function tryParse(text: string): number[] {

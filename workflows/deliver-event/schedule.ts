@@ -4,11 +4,8 @@ import { postDeadlineMs } from './types.ts';
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
-/** The waits after each failed attempt, in milliseconds: 13 attempts in about 72 hours. Source: design, section 6. */
-export const defaultDelaysMs: readonly number[] = [
-  ...[5_000, 30_000, 5 * minuteMs, 15 * minuteMs, 30 * minuteMs],
-  ...[1, 2, 4, 8, 12, 20, 24].map((hours) => hours * hourMs),
-];
+/** The waits after each failed attempt: 13 attempts in about 72 hours. */
+export const defaultSchedule = '5s,30s,5m,15m,30m,1h,2h,4h,8h,12h,20h,24h';
 
 /** Jitter on each wait: up to a tenth more, so that a receiver that comes back does not meet everything at once. */
 export const jitter = 0.1;
@@ -64,3 +61,6 @@ export function parseSchedule(text: string): number[] {
   }
   return delays;
 }
+
+/** The default schedule in milliseconds. */
+export const defaultDelaysMs: readonly number[] = parseSchedule(defaultSchedule);

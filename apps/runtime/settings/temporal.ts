@@ -28,21 +28,31 @@ const pemCertificate = z.string().refine((text) => canParse(() => new X509Certif
 
 /** What each app that speaks to Temporal reads besides its address and namespace; part of its own schema. */
 export const temporalAccess = {
-  TEMPORAL_TLS: z.enum(['true', 'false'], { error: 'must be true or false' }).optional(),
+  TEMPORAL_TLS: z
+    .enum(['true', 'false'], { error: 'must be true or false' })
+    .optional()
+    .meta({ description: 'Whether Temporal is reached by TLS.', shown: 'false' }),
   TEMPORAL_TLS_SERVER_NAME: z
     .string()
     .regex(/^[a-z\d]([a-z\d.-]*[a-z\d])?$/i, 'must be a host name, without a port')
-    .optional(),
-  TEMPORAL_TLS_CA: pemCertificate.optional(),
-  TEMPORAL_TLS_CERT: pemCertificate.optional(),
+    .optional()
+    .meta({ description: 'Name that Temporal’s certificate is for.', shown: 'the host of the address' }),
+  TEMPORAL_TLS_CA: pemCertificate
+    .optional()
+    .meta({ description: 'PEM of the only authorities that Temporal’s certificate may be of.', shown: 'the system’s' }),
+  TEMPORAL_TLS_CERT: pemCertificate
+    .optional()
+    .describe('PEM of the certificate that Temporal asks for (mutual TLS). Read at the start.'),
   TEMPORAL_TLS_KEY: z
     .string()
     .refine((text) => canParse(() => createPrivateKey(text)), { error: 'must be a private key in PEM, unencrypted' })
-    .optional(),
+    .optional()
+    .describe('PEM of the private key of `TEMPORAL_TLS_CERT`, unencrypted. Read at the start.'),
   TEMPORAL_API_KEY: z
     .string()
     .regex(/^[\x21-\x7e]+$/, 'must be one word without spaces')
-    .optional(),
+    .optional()
+    .describe('Temporal’s API key. Only with TLS.'),
 };
 
 const Access = z.object(temporalAccess);

@@ -68,7 +68,8 @@ export const logLevel = z
   .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], {
     error: 'must be trace, debug, info, warn, error or silent',
   })
-  .default('info');
+  .default('info')
+  .describe('Least severe log lines: trace, debug, info, warn, error or silent.');
 
 const base64Secret = z
   .string()

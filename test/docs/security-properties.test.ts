@@ -3,12 +3,13 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 
 it('SECURITY.md names for each property a test that exists', () => {
-  const document = readFileSync(path.join(import.meta.dirname, '../SECURITY.md'), 'utf8');
+  const document = readFileSync(path.join(import.meta.dirname, '../../SECURITY.md'), 'utf8');
   const rows = document.split('\n').filter((line) => line.startsWith('| ') && !/^\| (Property|---)/.test(line));
   expect(rows.length).toBeGreaterThan(20);
   for (const row of rows) {
     const tests = [...(row.split('|').at(-2) ?? '').matchAll(/`([^`]+)`/g)].map(([, file]) => file ?? '');
     expect(tests, row).not.toEqual([]);
-    for (const file of tests) expect(existsSync(path.join(import.meta.dirname, file)), `${file}: ${row}`).toBe(true);
+    for (const file of tests)
+      expect(existsSync(path.join(import.meta.dirname, '..', file)), `${file}: ${row}`).toBe(true);
   }
 });
