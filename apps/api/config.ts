@@ -1,16 +1,12 @@
 import { z } from 'zod';
-import { defaultKeepAliveSeconds } from '#runtime/http-server.ts';
-import { boundSettings, boundsOf } from '#runtime/settings/bounds.ts';
 import { followSettings, sameButLogin } from '#runtime/settings/follow.ts';
 import { readSettings } from '#runtime/settings/read.ts';
+import { boundsOf, serverSettings } from '#runtime/settings/server.ts';
 import {
-  addressBlocks,
   databaseUrl,
   httpUrl,
   keyPeppers,
   keyTagSecrets,
-  logLevel,
-  port,
   redisUrl,
   region,
   wholeNumber,
@@ -19,47 +15,27 @@ import { defaultBaseUrls } from './openapi/base-urls.ts';
 
 /** The read API's settings. */
 export const Settings = z.object({
-  REGION: region.describe('Region that this installation serves: `us` or `ca`.'),
+  REGION: region,
   API_DATABASE_URL: databaseUrl.describe(
     'PostgreSQL URL of the login of the API. `migrate` creates the login and gives it its password and rights.',
   ),
   REDIS_URL: redisUrl
     .optional()
     .describe('Redis 7 or newer with `noeviction`. Without it each process limits by itself.'),
-  KEY_PEPPERS: keyPeppers.describe(
-    'Peppers of key fingerprints, `version:base64` separated by commas, newest first. The newest creates, all verify.',
-  ),
-  KEY_TAG_SECRETS: keyTagSecrets.describe('Secrets of key tags, base64 separated by commas, newest first.'),
+  KEY_PEPPERS: keyPeppers,
+  KEY_TAG_SECRETS: keyTagSecrets,
   BASE_URL_US: httpUrl
     .default(defaultBaseUrls.us)
     .describe('Public URL of the read API in the United States, for the reference and for keys of the other region.'),
   BASE_URL_CA: httpUrl
     .default(defaultBaseUrls.ca)
     .describe('Public URL of the read API in Canada, for the reference and for keys of the other region.'),
-  HOST: z.string().default('0.0.0.0').describe('Address to listen on.'),
-  PORT: port.default(8080).describe('Port to listen on.'),
-  METRICS_PORT: port.default(9090).describe('Port of `/metrics`. The worker serves `/livez` and `/readyz` there too.'),
-  TRUSTED_PROXIES: addressBlocks.meta({
-    description:
-      'Addresses or CIDR blocks, separated by commas, whose `X-Forwarded-For` is believed. Its entries may carry a port.',
-    shown: 'none',
-  }),
-  DATABASE_POOL_MAX: wholeNumber(2, 100).default(10).describe('Connections to PostgreSQL of one process.'),
-  DRAIN_DELAY_MS: wholeNumber(0, 60_000)
-    .default(500)
-    .describe('Milliseconds of `Connection: close` before the server closes on SIGTERM.'),
-  KEEP_ALIVE_SECONDS: wholeNumber(1, 86_400)
-    .default(defaultKeepAliveSeconds)
-    .describe(
-      'Seconds that an idle connection is kept. Keep it longer than the gateway does, so that no connection closes under a request.',
-    ),
-  ...boundSettings({ answerDeadlineSeconds: 60 }),
+  ...serverSettings({ port: 8_080, answerDeadlineSeconds: 60 }),
   ANSWER_MEMORY_MIB: wholeNumber(16, 65_536)
     .default(128)
     .describe(
       'MiB for answers that are built and sent: at most 40 % for one key and 60 % for one organization. A read waits up to 5 s for memory and then gets 503.',
     ),
-  LOG_LEVEL: logLevel,
   OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl
     .optional()
     .describe('OTLP/HTTP endpoint for traces. The trace of a delivery has the id of its event, without dashes.'),

@@ -1,21 +1,17 @@
 import { z } from 'zod';
-import { defaultKeepAliveSeconds } from '#runtime/http-server.ts';
-import { boundSettings, boundsOf } from '#runtime/settings/bounds.ts';
 import { followSettings, sameButLogin } from '#runtime/settings/follow.ts';
 import { readSettings } from '#runtime/settings/read.ts';
+import { boundsOf, serverSettings } from '#runtime/settings/server.ts';
 import { temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
 import {
-  addressBlocks,
   databaseUrl,
   httpUrl,
   keyPeppers,
   keyTagSecrets,
-  logLevel,
-  port,
   region,
   temporalAddress,
+  webhookAllow,
   webhookSecretKeys,
-  wholeNumber,
 } from '#runtime/settings/types.ts';
 
 /** Scheme, host and port that people open: https, or http on localhost. Passkeys are bound to its host, which therefore is a name and no address. */
@@ -33,7 +29,7 @@ const origin = z.string().transform((text, context): URL => {
 
 /** The console's settings. */
 export const Settings = z.object({
-  REGION: region.describe('Region that this installation serves: `us` or `ca`.'),
+  REGION: region,
   CONSOLE_DATABASE_URL: databaseUrl.describe(
     'PostgreSQL URL of the login of the console. `migrate` creates the login and gives it its password and rights.',
   ),
@@ -41,40 +37,14 @@ export const Settings = z.object({
     'Address that people open: https and a host name (http://localhost for development). Passkeys are bound to its host, and enrolment links lead there.',
   ),
   API_URL: httpUrl.describe('Base URL of this region’s read API, for the line that a new key is shown with.'),
-  KEY_PEPPERS: keyPeppers.describe(
-    'Peppers of key fingerprints, `version:base64` separated by commas, newest first. The newest creates, all verify.',
-  ),
-  KEY_TAG_SECRETS: keyTagSecrets.describe('Secrets of key tags, base64 separated by commas, newest first.'),
-  WEBHOOK_SECRET_KEYS: webhookSecretKeys.describe(
-    'Keys that encrypt signing secrets and authenticator apps (32 bytes), `version:base64` separated by commas, newest first. `orgctl secrets reseal` encrypts everything with the newest.',
-  ),
-  WEBHOOK_ALLOW: addressBlocks.meta({
-    description:
-      'Addresses or CIDR blocks, separated by commas, that webhooks may reach although they are not public, also by plain http.',
-    shown: 'none',
-  }),
-  TEMPORAL_ADDRESS: temporalAddress.optional().describe('`host:port` of Temporal.'),
+  KEY_PEPPERS: keyPeppers,
+  KEY_TAG_SECRETS: keyTagSecrets,
+  WEBHOOK_SECRET_KEYS: webhookSecretKeys,
+  WEBHOOK_ALLOW: webhookAllow,
+  TEMPORAL_ADDRESS: temporalAddress.optional(),
   TEMPORAL_NAMESPACE: z.string().min(1).default('default').describe('Temporal namespace of this region.'),
   ...temporalAccess,
-  HOST: z.string().default('0.0.0.0').describe('Address to listen on.'),
-  PORT: port.default(8081).describe('Port to listen on.'),
-  METRICS_PORT: port.default(9090).describe('Port of `/metrics`. The worker serves `/livez` and `/readyz` there too.'),
-  TRUSTED_PROXIES: addressBlocks.meta({
-    description:
-      'Addresses or CIDR blocks, separated by commas, whose `X-Forwarded-For` is believed. Its entries may carry a port.',
-    shown: 'none',
-  }),
-  DATABASE_POOL_MAX: wholeNumber(2, 100).default(10).describe('Connections to PostgreSQL of one process.'),
-  DRAIN_DELAY_MS: wholeNumber(0, 60_000)
-    .default(500)
-    .describe('Milliseconds of `Connection: close` before the server closes on SIGTERM.'),
-  KEEP_ALIVE_SECONDS: wholeNumber(1, 86_400)
-    .default(defaultKeepAliveSeconds)
-    .describe(
-      'Seconds that an idle connection is kept. Keep it longer than the gateway does, so that no connection closes under a request.',
-    ),
-  ...boundSettings({ answerDeadlineSeconds: 1_800 }),
-  LOG_LEVEL: logLevel,
+  ...serverSettings({ port: 8_081, answerDeadlineSeconds: 1_800 }),
 });
 
 export type ConsoleConfig = ReturnType<typeof readConfig>;

@@ -18,13 +18,8 @@ export const Settings = z.object({
     .string()
     .optional()
     .meta({ description: 'A Temporal server to use instead of the embedded one.', shown: 'embedded' }),
-  KEY_PEPPERS: z
-    .string()
-    .optional()
-    .describe(
-      'Peppers of key fingerprints, `version:base64` separated by commas, newest first. The newest creates, all verify.',
-    ),
-  KEY_TAG_SECRETS: z.string().optional().describe('Secrets of key tags, base64 separated by commas, newest first.'),
+  KEY_PEPPERS: z.string().optional().describe('Peppers of the stack’s keys, as of the API.'),
+  KEY_TAG_SECRETS: z.string().optional().describe('Secrets of the tags of the stack’s keys, as of the API.'),
 });
 
 /** What `npm start` is asked to bring up. */

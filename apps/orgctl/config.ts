@@ -5,12 +5,12 @@ import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts'
 import { readSettings, SettingsRefused } from '#runtime/settings/read.ts';
 import { temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
 import {
-  addressBlocks,
   databaseUrl,
   httpUrl,
   keyPeppers,
   keyTagSecrets,
   temporalAddress,
+  webhookAllow,
   webhookSecretKeys,
 } from '#runtime/settings/types.ts';
 import { WrongUse } from './refused.ts';
@@ -21,23 +21,11 @@ export const Settings = z.object({
     description: 'PostgreSQL URL of the region, of a login with the needed rights. `npm start` brings one up.',
     shown: 'the development stack’s',
   }),
-  WEBHOOK_SECRET_KEYS: webhookSecretKeys
-    .optional()
-    .describe(
-      'Keys that encrypt signing secrets and authenticator apps (32 bytes), `version:base64` separated by commas, newest first. `orgctl secrets reseal` encrypts everything with the newest.',
-    ),
-  WEBHOOK_ALLOW: addressBlocks.meta({
-    description:
-      'Addresses or CIDR blocks, separated by commas, that webhooks may reach although they are not public, also by plain http.',
-    shown: 'none',
-  }),
-  KEY_PEPPERS: keyPeppers
-    .optional()
-    .describe(
-      'Peppers of key fingerprints, `version:base64` separated by commas, newest first. The newest creates, all verify.',
-    ),
-  KEY_TAG_SECRETS: keyTagSecrets.optional().describe('Secrets of key tags, base64 separated by commas, newest first.'),
-  TEMPORAL_ADDRESS: temporalAddress.optional().describe('`host:port` of Temporal.'),
+  WEBHOOK_SECRET_KEYS: webhookSecretKeys.optional(),
+  WEBHOOK_ALLOW: webhookAllow,
+  KEY_PEPPERS: keyPeppers.optional(),
+  KEY_TAG_SECRETS: keyTagSecrets.optional(),
+  TEMPORAL_ADDRESS: temporalAddress.optional(),
   TEMPORAL_NAMESPACE: z.string().optional().describe('Temporal namespace of this region.'),
   ...temporalAccess,
   CONSOLE_URL: httpUrl.optional().describe('Address of the console, which enrolment links lead to.'),

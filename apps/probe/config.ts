@@ -5,7 +5,7 @@ import { temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts'
 import { httpUrl, port, region, temporalAddress } from '#runtime/settings/types.ts';
 
 export const Settings = z.object({
-  REGION: region.describe('Region that this installation serves: `us` or `ca`.'),
+  REGION: region,
   PROBE_API_URL: httpUrl.describe('Base URL of the read API that `helm test` reads.'),
   PROBE_KEY: z.string().min(1).describe('The key that `orgctl probe create` printed.'),
   PROBE_ORGANIZATION_ID: z.uuid({ error: 'must be a UUID' }).describe('The operator’s probe organization.'),
@@ -18,7 +18,7 @@ export const Settings = z.object({
     .describe('Signing secret of the probe webhook.'),
   PROBE_HOST: z.string().default('0.0.0.0').describe('Address where the probe receives its event.'),
   PROBE_PORT: port.default(8090).describe('Port where the probe receives its event.'),
-  TEMPORAL_ADDRESS: temporalAddress.describe('`host:port` of Temporal.'),
+  TEMPORAL_ADDRESS: temporalAddress,
   TEMPORAL_NAMESPACE: z.string().min(1).describe('Temporal namespace of this region.'),
   ...temporalAccess,
 });

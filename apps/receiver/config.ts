@@ -10,7 +10,7 @@ export const Secrets = z.record(
 );
 
 export const Settings = z.object({
-  REGION: region.default('us').describe('Region that this installation serves: `us` or `ca`.'),
+  REGION: region.default('us'),
   RECEIVER_HOST: z.string().default('127.0.0.1').describe('Address that the sample receiver listens on.'),
   RECEIVER_PORT: port.default(8090).describe('Port that the sample receiver listens on.'),
   RECEIVER_SECRETS: z

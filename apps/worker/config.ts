@@ -12,6 +12,7 @@ import {
   port,
   region,
   temporalAddress,
+  webhookAllow,
   webhookSecretKeys,
   wholeNumber,
 } from '#runtime/settings/types.ts';
@@ -44,21 +45,15 @@ const oneWait = (standard: string) =>
  * abandoned (45 s) follows from them.
  */
 export const Settings = z.object({
-  REGION: region.describe('Region that this installation serves: `us` or `ca`.'),
+  REGION: region,
   WORKER_DATABASE_URL: databaseUrl.describe(
     'PostgreSQL URL of the login of the worker. `migrate` creates the login and gives it its password and rights.',
   ),
-  TEMPORAL_ADDRESS: temporalAddress.describe('`host:port` of Temporal.'),
+  TEMPORAL_ADDRESS: temporalAddress,
   TEMPORAL_NAMESPACE: z.string().min(1).describe('Temporal namespace of this region.'),
   ...temporalAccess,
-  WEBHOOK_SECRET_KEYS: webhookSecretKeys.describe(
-    'Keys that encrypt signing secrets and authenticator apps (32 bytes), `version:base64` separated by commas, newest first. `orgctl secrets reseal` encrypts everything with the newest.',
-  ),
-  WEBHOOK_ALLOW: addressBlocks.meta({
-    description:
-      'Addresses or CIDR blocks, separated by commas, that webhooks may reach although they are not public, also by plain http.',
-    shown: 'none',
-  }),
+  WEBHOOK_SECRET_KEYS: webhookSecretKeys,
+  WEBHOOK_ALLOW: webhookAllow,
   PROBE_WEBHOOK_ID: z
     .uuid('must be a UUID')
     .optional()
@@ -143,7 +138,7 @@ export const Settings = z.object({
       shown: '90d',
     }),
   HOST: z.string().default('0.0.0.0').describe('Address to listen on.'),
-  METRICS_PORT: port.default(9090).describe('Port of `/metrics`. The worker serves `/livez` and `/readyz` there too.'),
+  METRICS_PORT: port.default(9090).describe('Port of `/metrics`, `/livez` and `/readyz`.'),
   LOG_LEVEL: logLevel,
   OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl
     .optional()

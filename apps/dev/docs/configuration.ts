@@ -50,9 +50,16 @@ export function configurationPage(): string {
 }
 
 function rowOf(process: string, setting: string, type: z.ZodType): string {
-  const description = type.description;
+  const description = descriptionOf(type);
   if (description === undefined) throw new Error(`apps/${process}/config.ts: ${setting} has no description`);
   return `| \`${setting}\` | ${defaultOf(type)} | ${description} |`;
+}
+
+/** The description of a setting, or of the kind of settings that it makes optional or gives a default. */
+function descriptionOf(type: unknown): string | undefined {
+  if (!(type instanceof z.ZodType)) return undefined;
+  const isWrapper = type instanceof z.ZodOptional || type instanceof z.ZodDefault;
+  return type.description ?? (isWrapper ? descriptionOf(type.def.innerType) : undefined);
 }
 
 /** A setting says what to show where the value that the schema puts in does not read like one. */

@@ -5,7 +5,9 @@ import type { Pepper } from '#domain/keys/fingerprint.ts';
 
 /** Kinds of settings that several apps have. Messages say what is wrong without repeating a value, which may be a secret. */
 
-export const region = z.enum(regionCodes as ['us', 'ca'], { error: 'must be us or ca' });
+export const region = z
+  .enum(regionCodes as ['us', 'ca'], { error: 'must be us or ca' })
+  .describe('Region that this installation serves: `us` or `ca`.');
 
 export const port = z.coerce
   .number({ error: 'must be a port number' })
@@ -19,7 +21,10 @@ export const databaseUrl = z
 
 export const redisUrl = z.string().regex(/^rediss?:\/\/./, 'must be a redis:// or rediss:// URL');
 
-export const temporalAddress = z.string().regex(/^[^\s:]+:\d{1,5}$/, 'must be host:port');
+export const temporalAddress = z
+  .string()
+  .regex(/^[^\s:]+:\d{1,5}$/, 'must be host:port')
+  .describe('`host:port` of Temporal.');
 
 export const httpUrl = z
   .string()
@@ -58,6 +63,13 @@ export const addressBlocks = z
     return list;
   });
 
+/** Addresses that webhooks may have although they are not public. */
+export const webhookAllow = addressBlocks.meta({
+  description:
+    'Addresses or CIDR blocks, separated by commas, that webhooks may reach although they are not public, also by plain http.',
+  shown: 'none',
+});
+
 /** Whole days, written `730d`. */
 export const days = z
   .string()
@@ -93,23 +105,30 @@ const versionedSecrets = (secret: typeof base64Secret, each: string) =>
   });
 
 /** Peppers of key fingerprints, for example `2:…,1:…`. */
-export const keyPeppers = versionedSecrets(base64Secret, 'at least 16 random bytes');
+export const keyPeppers = versionedSecrets(base64Secret, 'at least 16 random bytes').describe(
+  'Peppers of key fingerprints, `version:base64` separated by commas, newest first. The newest creates, all verify.',
+);
 
 /** Keys that seal webhook secrets, AES-256 and so of exactly 32 bytes, for example `2:…,1:…`. */
 export const webhookSecretKeys = versionedSecrets(
   base64Secret.refine((key) => key.length === 32),
   '32 random bytes',
+).describe(
+  'Keys that encrypt signing secrets and authenticator apps (32 bytes), `version:base64` separated by commas, newest first. `orgctl secrets reseal` encrypts everything with the newest.',
 );
 
 /** base64 secrets separated by commas, newest first. */
-export const keyTagSecrets = z.string().transform((text, context): [Buffer, ...Buffer[]] => {
-  const parsed = text.split(',').map((part) => base64Secret.safeParse(part.trim()));
-  if (!parsed.every((part) => part.success)) {
-    context.addIssue({
-      code: 'custom',
-      message: 'must be base64 of at least 16 random bytes; several are separated by commas, newest first',
-    });
-    return z.NEVER;
-  }
-  return parsed.map((part) => part.data) as [Buffer, ...Buffer[]];
-});
+export const keyTagSecrets = z
+  .string()
+  .transform((text, context): [Buffer, ...Buffer[]] => {
+    const parsed = text.split(',').map((part) => base64Secret.safeParse(part.trim()));
+    if (!parsed.every((part) => part.success)) {
+      context.addIssue({
+        code: 'custom',
+        message: 'must be base64 of at least 16 random bytes; several are separated by commas, newest first',
+      });
+      return z.NEVER;
+    }
+    return parsed.map((part) => part.data) as [Buffer, ...Buffer[]];
+  })
+  .describe('Secrets of key tags, base64 separated by commas, newest first.');

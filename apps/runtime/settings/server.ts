@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { defaultKeepAliveSeconds } from '../http-server.ts';
+import { addressBlocks, logLevel, port, wholeNumber } from './types.ts';
+
+/** What every HTTP server reads: where it listens, which proxies it trusts, how it drains, and what clients may hold of it. */
+export const serverSettings = (defaults: { port: number; answerDeadlineSeconds: number }) => ({
+  HOST: z.string().default('0.0.0.0').describe('Address to listen on.'),
+  PORT: port.default(defaults.port).describe('Port to listen on.'),
+  METRICS_PORT: port.default(9090).describe('Port of `/metrics`.'),
+  TRUSTED_PROXIES: addressBlocks.meta({
+    description:
+      'Addresses or CIDR blocks, separated by commas, whose `X-Forwarded-For` is believed. Its entries may carry a port.',
+    shown: 'none',
+  }),
+  DATABASE_POOL_MAX: wholeNumber(2, 100).default(10).describe('Connections to PostgreSQL of one process.'),
+  DRAIN_DELAY_MS: wholeNumber(0, 60_000)
+    .default(500)
+    .describe('Milliseconds of `Connection: close` before the server closes on SIGTERM.'),
+  KEEP_ALIVE_SECONDS: wholeNumber(1, 86_400)
+    .default(defaultKeepAliveSeconds)
+    .describe(
+      'Seconds that an idle connection is kept. Keep it longer than the gateway does, so that none closes under a request.',
+    ),
+  MAX_CONNECTIONS: wholeNumber(10, 100_000)
+    .default(2_000)
+    .describe('Connections at a time. Further ones are refused, and idle ones are closed to make room.'),
+  ANSWER_DEADLINE_SECONDS: wholeNumber(1, 86_400)
+    .default(defaults.answerDeadlineSeconds)
+    .describe('Seconds from a request to the last byte of its answer. Then the connection is cut.'),
+  ANSWER_MIN_BYTES_PER_SECOND: wholeNumber(1, 1_000_000_000)
+    .default(16_384)
+    .describe(
+      'Bytes per second that a client must take while an answer waits for it. A slower connection is cut after 10 s.',
+    ),
+  LOG_LEVEL: logLevel,
+});
+
+/** The bounds of these, as `startServer` takes them. */
+export const boundsOf = (settings: {
+  MAX_CONNECTIONS: number;
+  ANSWER_DEADLINE_SECONDS: number;
+  ANSWER_MIN_BYTES_PER_SECOND: number;
+}) => ({
+  maxConnections: settings.MAX_CONNECTIONS,
+  answerDeadlineMs: settings.ANSWER_DEADLINE_SECONDS * 1_000,
+  minBytesPerSecond: settings.ANSWER_MIN_BYTES_PER_SECOND,
+});
