@@ -7,7 +7,7 @@ import { signInToConsole } from './console.ts';
 import { startEvents, startGrant } from './events.ts';
 import { buildBrokenImage, buildImages } from './images.ts';
 import { fillRegion, type Installation, makeSecrets, waitUntilSettled } from './installation.ts';
-import { judgeEvents } from './judge.ts';
+import { type Arrival, judgeEvents } from './judge.ts';
 import { listOperations, type Operated } from './operations.ts';
 import { describeFigures, type RegionFigures } from './print.ts';
 import { testRelease } from './probe.ts';
@@ -155,8 +155,11 @@ async function deliverOne(
     if (organization === undefined) continue;
     await startGrant(pool, organization);
     await waitUntilSettled(pool, settleDeadlineMs);
-    const arrived = (await listArrivals(cluster, namespace)).filter(({ endpoint }) => endpoint === organization.id);
-    if (arrived.length === 0) throw new Error(`${servers.region}: an event was delivered to nobody`);
+    const hasArrived = await readArrivals(cluster, async (arrivals) => {
+      const result = arrivals.some(({ endpoint }) => endpoint === organization.id);
+      return { result, isComplete: result };
+    });
+    if (!hasArrived) throw new Error(`${servers.region}: an event was delivered to nobody`);
     report(`${servers.region}: a grant started, and its event arrived signed`);
   }
 }
@@ -201,11 +204,28 @@ async function operateUnderLoad(
 
 async function judge(cluster: Cluster, { pool, organizations }: Installation) {
   const webhooks = new Map(organizations.map(({ id, webhookId }) => [id, webhookId]));
-  const arrivals = (await listArrivals(cluster, namespace)).flatMap((arrival) => {
-    const webhookId = webhooks.get(arrival.endpoint);
-    return webhookId === undefined ? [] : [{ ...arrival, endpoint: webhookId }];
+  return readArrivals(cluster, async (all) => {
+    const arrivals = all.flatMap((arrival) => {
+      const webhookId = webhooks.get(arrival.endpoint);
+      return webhookId === undefined ? [] : [{ ...arrival, endpoint: webhookId }];
+    });
+    const figures = await judgeEvents(pool, arrivals);
+    return { result: figures, isComplete: figures.lost === 0 };
   });
-  return judgeEvents(pool, arrivals);
+}
+
+/**
+ * Reads what arrived from the receiver's log. The log is written in batches, so the arrival of a delivery that was settled a moment ago may not be in it yet:
+ * what is incomplete is read again for ten seconds before it counts.
+ */
+async function readArrivals<T>(
+  cluster: Cluster,
+  read: (arrivals: Arrival[]) => Promise<{ result: T; isComplete: boolean }>,
+): Promise<T> {
+  for (const giveUpAt = performance.now() + 10_000; ; await wait(500)) {
+    const { result, isComplete } = await read(await listArrivals(cluster, namespace));
+    if (isComplete || performance.now() > giveUpAt) return result;
+  }
 }
 
 /** What a release leaves behind is what its notes say: nothing of its own in the namespace. */
