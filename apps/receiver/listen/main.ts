@@ -59,12 +59,13 @@ async function listen(options: Extract<ListenOptions, { task: 'listen' }>, stack
   const listener = await startListener({
     ...{ port, secrets, forwardTo },
     onListened(listened) {
-      console.log(listenedText(listened));
       kept += 1;
       if (folder !== null) {
         const name = `${String(kept).padStart(4, '0')}-${listened.type.replace(/[^\w.]/g, '')}.http`;
         writeFileSync(path.join(folder, name), writeCapture(listened));
       }
+      // Last, so that the file of an event that is on the screen is there.
+      console.log(listenedText(listened));
     },
   });
   open.push(listener.stop);
