@@ -6,7 +6,7 @@ import { encodeInChunks, type SharedChunks, shareChunks, smallAnswerBytes, tagOf
 
 const mebibyte = 1_048_576;
 
-/** Of the memory, so much is for small answers, so that large ones that nobody reads hold up none of them. */
+/** The part of the memory that is reserved for small answers. Unread large answers cannot delay them. */
 const smallShare = 0.25;
 
 /** Shares of either part that one key and one organization have at most. */

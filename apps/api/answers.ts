@@ -53,7 +53,7 @@ export function answers(deps: {
   };
 }
 
-/** Seconds to wait when no memory came free: by then, answers that nobody reads are being cut. */
+/** Seconds to wait when no memory came free: by then, the connections of unread answers are being cut. */
 const afterExhaustionSeconds = 5;
 
 /** The one place where a refusal or a fault becomes an answer. A fault's cause goes to the log, under the id that the client is shown. */
