@@ -27,7 +27,7 @@ export const isRefusal = (error: unknown): boolean => isGrpcServiceError(error) 
 
 /** Codes of gRPC that say nothing about the call: the server was not reached, or does not keep up. */
 const grpcAway: readonly unknown[] = [
-  ...[1 /* CANCELLED */, 4 /* DEADLINE_EXCEEDED */, 8 /* RESOURCE_EXHAUSTED */, 14 /* UNAVAILABLE */],
+  1 /* CANCELLED */, 4 /* DEADLINE_EXCEEDED */, 8 /* RESOURCE_EXHAUSTED */, 14 /* UNAVAILABLE */,
 ];
 
 /** Whether a call of the client failed because Temporal does not answer it, and not for what the call asked. */

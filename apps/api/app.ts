@@ -73,7 +73,8 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
   const refusals = createRefusalCounter({
     record: (counts) =>
       pool.query({
-        ...{ name: 'recordRefusals', text: recordRefusalsSql },
+        name: 'recordRefusals',
+        text: recordRefusalsSql,
         values: [counts.map(({ fingerprint }) => fingerprint), counts.map(({ refused }) => refused)],
       }),
     onError: (cause) =>

@@ -55,9 +55,18 @@ export async function startConsole(
   const workflows = createWorkflows(config.temporal);
   if (!workflows.isConfigured) log.warn(withoutTemporal);
   const parts: ConsoleParts = {
-    ...{ region: config.region, em: database.orm.em, pool, keys, factors, webhookAllow: config.webhookAllow },
+    region: config.region,
+    em: database.orm.em,
+    pool,
+    keys,
+    factors,
+    webhookAllow: config.webhookAllow,
     signInLimiter: createSignInLimiter({ now }),
-    ...{ workflows, apiUrl: config.apiUrl, origin: config.origin, now, downloads: createDownloads() },
+    workflows,
+    apiUrl: config.apiUrl,
+    origin: config.origin,
+    now,
+    downloads: createDownloads(),
   };
 
   const refusals = createRefusalCounter({

@@ -14,6 +14,16 @@ import type { Route } from './web/route.ts';
 
 /** Every route of the console, for the server and for the tests that walk over them. */
 export const routes: readonly Route[] = [
-  ...[...home, ...signIn, ...enrol, ...account],
-  ...[...overview, ...keys, ...webhooks, ...deliveries, ...members, ...roles, ...clients, ...activity],
+  ...home,
+  ...signIn,
+  ...enrol,
+  ...account,
+  ...overview,
+  ...keys,
+  ...webhooks,
+  ...deliveries,
+  ...members,
+  ...roles,
+  ...clients,
+  ...activity,
 ];

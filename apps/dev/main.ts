@@ -66,7 +66,11 @@ async function bringUp(config: DevConfig): Promise<void> {
   );
   for (const [region, regionPorts] of ports) {
     const served = await startRegion({
-      ...{ region, state, redisUrl, temporal, report },
+      region,
+      state,
+      redisUrl,
+      temporal,
+      report,
       serverUrl: server,
       databaseName: databaseName(config, region),
       ports: regionPorts,

@@ -176,9 +176,15 @@ export async function startRegion(options: RegionOptions): Promise<StartedRegion
   }
   const metrics = `http://127.0.0.1:${ports.metrics}`;
   const stack = {
-    ...{ region, api, console: consoleUrl, metrics, databaseUrl: ownerUrl, receiver },
+    region,
+    api,
+    console: consoleUrl,
+    metrics,
+    databaseUrl: ownerUrl,
+    receiver,
     ...(redisUrl === null ? {} : { redisUrl }),
-    ...{ temporalAddress: temporal.address, temporalNamespace: temporalNamespaceOf(region) },
+    temporalAddress: temporal.address,
+    temporalNamespace: temporalNamespaceOf(region),
     ...(temporal.ui === null ? {} : { temporalUi: temporal.ui }),
     organizations,
   };

@@ -27,12 +27,10 @@ export async function listSources(config: DevConfig): Promise<ImportSource[]> {
   const asOf = new Date().toISOString().slice(0, 10);
   const samples = config.samples
     ? config.regions.map((region) => ({
-        ...{
-          region,
-          name: `sample organizations (${region})`,
-          hash: `sample ${JSON.stringify(sampleDefaults)}`,
-          isSample: true,
-        },
+        region,
+        name: `sample organizations (${region})`,
+        hash: `sample ${JSON.stringify(sampleDefaults)}`,
+        isSample: true,
         open: () => generateSample({ region, asOf, ...sampleDefaults }),
       }))
     : [];

@@ -35,7 +35,13 @@ const list: Command = {
     const deliveries = found.slice(0, atMost);
     if (found.length > atMost) context.report(`There are more: go on with --before ${deliveries.at(-1)?.eventId}`);
     const cells = deliveries.map((one) => [
-      ...[one.eventId, one.type, one.state, one.round, one.attempts, one.createdAt, one.nextAttemptAt ?? one.settledAt],
+      one.eventId,
+      one.type,
+      one.state,
+      one.round,
+      one.attempts,
+      one.createdAt,
+      one.nextAttemptAt ?? one.settledAt,
     ]);
     const headings = ['EVENT', 'TYPE', 'STATE', 'ROUND', 'ATTEMPTS', 'HAPPENED', 'NEXT OR SETTLED'];
     return { json: deliveries, text: table(headings, cells, 'No deliveries.') };
@@ -52,15 +58,13 @@ const show: Command = {
     const delivery = await getDelivery(context.database.orm.em, { ...request, eventId });
     const { attempts, ...rest } = delivery;
     const cells = attempts.map((one) => [
-      ...[
-        one.number,
-        one.round,
-        one.startedAt,
-        one.status,
-        one.cause ?? 'under way',
-        one.timings?.total,
-        one.explanation,
-      ],
+      one.number,
+      one.round,
+      one.startedAt,
+      one.status,
+      one.cause ?? 'under way',
+      one.timings?.total,
+      one.explanation,
     ]);
     const headings = ['#', 'ROUND', 'STARTED', 'STATUS', 'CAUSE', 'MS', 'EXPLANATION'];
     return { json: delivery, text: `${fields(rest)}\n\n${table(headings, cells, 'No attempt yet.')}` };

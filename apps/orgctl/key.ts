@@ -19,7 +19,12 @@ export const key: Noun = {
         const { id: organizationId } = await getOrganization(options, context);
         const keys = await listKeys(context.database.orm.em, organizationId, new Date());
         const cells = keys.map(({ id, state, hint, makerId, scopes, label }) => [
-          ...[id, state, hint, makerId, scopes.join(','), label],
+          id,
+          state,
+          hint,
+          makerId,
+          scopes.join(','),
+          label,
         ]);
         return { json: keys, text: table(['ID', 'STATE', 'HINT', 'MAKER', 'SCOPES', 'LABEL'], cells, 'No keys.') };
       },

@@ -20,7 +20,10 @@ export const ledger: Noun = {
         const faults = await listLedgerFaults(database.pool, { limit: faultsShown });
         if (faults.length > 0 || read.missing > 0 || read.surplus > 0 || read.unexplained > 0) {
           const cells = faults.map(({ organizationId, eventId, webhookId, explanation }) => [
-            ...[organizationId, eventId, webhookId, explanation],
+            organizationId,
+            eventId,
+            webhookId,
+            explanation,
           ]);
           report(table(['ORGANIZATION', 'EVENT', 'WEBHOOK', 'FAULT'], cells, 'No row explains the difference.'));
         }

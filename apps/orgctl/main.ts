@@ -97,8 +97,11 @@ function parse(
 
 async function run(command: Command, options: Options, config: OrgctlConfig): Promise<Answer> {
   const database = await openDatabase({
-    ...{ url: config.databaseUrl, applicationName: 'org-api-orgctl', poolMax: 2 },
-    ...{ connectTimeoutMs: 10_000, statementTimeoutMs },
+    url: config.databaseUrl,
+    applicationName: 'org-api-orgctl',
+    poolMax: 2,
+    connectTimeoutMs: 10_000,
+    statementTimeoutMs,
   });
   try {
     return await command.run(options, { config, database, report, openSignals: (left) => openSignals(config, left) });
@@ -133,8 +136,15 @@ function exitCodeOf(error: unknown): number {
 
 /** What is told as it is: someone chose the words. */
 const told = [
-  ...[Refused, LeftRunning, KeyRefused, WebhookRefused, IdentityRefused, OrganizationRefused],
-  ...[ProbeRefused, WorkflowRefused, SettingsRefused],
+  Refused,
+  LeftRunning,
+  KeyRefused,
+  WebhookRefused,
+  IdentityRefused,
+  OrganizationRefused,
+  ProbeRefused,
+  WorkflowRefused,
+  SettingsRefused,
 ];
 
 try {

@@ -42,7 +42,9 @@ export const person: Noun = {
         const { id: organizationId } = await getOrganization(options, context);
         const [name, roles] = [options.find('name'), options.find('roles')];
         const { token, expiresAt, personId, kind } = await createEnrolment(context.database.orm.em, {
-          ...{ organizationId, email: options.get('email'), by: 'operator' },
+          organizationId,
+          email: options.get('email'),
+          by: 'operator',
           ...(name === null ? {} : { name }),
           ...(roles === null ? {} : { roleKeys: options.getList('roles') }),
         });
@@ -73,7 +75,11 @@ export const person: Noun = {
         const found = await getSignIn(database.orm.em.fork(), options.get('email'));
         const { memberships, ...signIn } = found;
         const cells = memberships.map((one) => [
-          ...[one.organizationId, one.status, one.confirmed ? 'yes' : 'no', one.name, one.organizationName],
+          one.organizationId,
+          one.status,
+          one.confirmed ? 'yes' : 'no',
+          one.name,
+          one.organizationName,
         ]);
         const list = table(
           ['ORGANIZATION', 'STATUS', 'CONFIRMED', 'CALLED', 'NAME'],

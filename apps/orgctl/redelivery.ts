@@ -106,7 +106,13 @@ const list: Command = {
     const redeliveries = found.slice(0, atMost);
     if (found.length > atMost) context.report(`There are more: go on with --before ${redeliveries.at(-1)?.id}`);
     const cells = redeliveries.map((one) => [
-      ...[one.id, one.state, one.seen, one.queued, one.hurried, one.requestedAt, one.finishedAt],
+      one.id,
+      one.state,
+      one.seen,
+      one.queued,
+      one.hurried,
+      one.requestedAt,
+      one.finishedAt,
       one.failedSince === null ? `${one.from} to ${one.to}` : `failed since ${one.failedSince}`,
     ]);
     const headings = ['ID', 'STATE', 'SEEN', 'QUEUED', 'HURRIED', 'REQUESTED', 'FINISHED', 'WHAT'];

@@ -45,7 +45,7 @@ const reseal: Command = {
       ...counts,
       unopened: rows.length,
     }));
-    const cells = resealed.map((one) => [...[about[one.table].holds, one.resealed, one.current, one.unopened.length]]);
+    const cells = resealed.map((one) => [about[one.table].holds, one.resealed, one.current, one.unopened.length]);
     const text = [
       table(['WHAT', 'RESEALED', 'NEWEST KEY ALREADY', 'NOT OPENED'], cells, ''),
       ...(unopened.length === 0 ? [] : [unopenedText(unopened)]),

@@ -49,8 +49,11 @@ const create: Command = {
     const created = await createWebhook(
       context.database.orm.em,
       {
-        ...{ organizationId: options.getId('org'), by: 'operator', url: options.get('url') },
-        ...{ eventTypes: options.getList('types'), description: options.find('description') ?? '' },
+        organizationId: options.getId('org'),
+        by: 'operator',
+        url: options.get('url'),
+        eventTypes: options.getList('types'),
+        description: options.find('description') ?? '',
       },
       { allow: context.config.allow, sealingKeys: getSealingKeys(context) },
     );
@@ -66,8 +69,14 @@ const list: Command = {
     const { id: organizationId } = await getOrganization(options, context);
     const webhooks = await listWebhooks(context.database.orm.em, { organizationId, by: 'operator' });
     const cells = webhooks.map(({ id, state, parkedReason, failingSince, deliveries, eventTypes, url }) => [
-      ...[id, parkedReason === null ? state : `${state} (${parkedReason})`, failingSince],
-      ...[deliveries.waiting, deliveries.parked, deliveries.exhausted, eventTypes.join(','), url],
+      id,
+      parkedReason === null ? state : `${state} (${parkedReason})`,
+      failingSince,
+      deliveries.waiting,
+      deliveries.parked,
+      deliveries.exhausted,
+      eventTypes.join(','),
+      url,
     ]);
     const headings = ['ID', 'STATE', 'FAILING SINCE', 'WAITING', 'PARKED', 'EXHAUSTED', 'TYPES', 'URL'];
     return { json: webhooks, text: table(headings, cells, 'No webhooks.') };
@@ -181,7 +190,11 @@ const verify: Command = {
     if (unrecorded !== null) context.report(unrecordedSentences[unrecorded]);
     const explanation = signatureVerdictSentences[verdict];
     const posts = [['good', good] as const, ['bad', bad] as const].map(([signature, post]) => [
-      ...[signature, post?.status, post?.cause ?? 'not sent', post?.durationMs, post?.explanation],
+      signature,
+      post?.status,
+      post?.cause ?? 'not sent',
+      post?.durationMs,
+      post?.explanation,
     ]);
     const text = `${fields({ verdict, explanation })}\n\n${table(['SIGNATURE', 'STATUS', 'CAUSE', 'MS', 'EXPLANATION'], posts, '')}`;
     return { json: { verdict, explanation, unrecorded, good, bad }, text };
@@ -243,7 +256,14 @@ export const webhook: Noun = {
   noun: 'webhook',
   summary: 'subscriptions of organizations to events',
   commands: [
-    ...[create, list, show, change, rotate, test, verify, resume],
+    create,
+    list,
+    show,
+    change,
+    rotate,
+    test,
+    verify,
+    resume,
     stateCommand(
       'pause',
       { summary: 'park it: nothing is sent and nothing is lost', state: 'parked', said: 'Parked' },

@@ -88,7 +88,9 @@ export async function startReceiver(
 
   const server = await startServer({
     handler: (request, response) => void route(request, response).catch(() => response.destroy()),
-    ...{ host: config.host, port: config.port, deadlineMs: 500 },
+    host: config.host,
+    port: config.port,
+    deadlineMs: 500,
   });
   log.info({ url: server.url, endpoints: [...secrets.keys()] }, 'the sample receiver is running');
   return server;

@@ -70,8 +70,10 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 
 const file = (type: string, text: string) => ({
   headers: {
-    ...{ 'Content-Type': `${type}; charset=utf-8`, 'Content-Security-Policy': policy },
-    ...{ 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-cache' },
+    'Content-Type': `${type}; charset=utf-8`,
+    'Content-Security-Policy': policy,
+    'X-Content-Type-Options': 'nosniff',
+    'Cache-Control': 'no-cache',
   },
   text,
 });

@@ -197,7 +197,8 @@ export function createBudget<Level extends string>(options: BudgetOptions<Level>
         if (how !== 'admitted') admitWaiting();
       };
       const waiter: Waiter<Level> = {
-        ...{ holders, amount },
+        holders,
+        amount,
         admit: () => end('admitted', obstacle, () => resolve(new Taken(holders, amount))),
       };
       const timer = setTimeout(() => {

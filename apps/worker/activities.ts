@@ -38,7 +38,9 @@ export function createActivities(options: {
     pool,
     post: ({ webhookId, ...request }) =>
       postOnce({
-        ...{ ...request, allow: allowOf(config, webhookId), resolve },
+        ...request,
+        allow: allowOf(config, webhookId),
+        resolve,
         onInternalError: (error) => log.error({ ...describe(error), webhookId }, internalErrorLines.internal_error),
       }),
     sign: signWith(() => config.webhookSecretKeys),
@@ -86,7 +88,9 @@ export function createActivities(options: {
 export function signWith(keys: () => SealingKeys): ActivityDependencies['sign'] {
   return ({ organizationId, webhookId, eventId }, { sealed, body, timestampSeconds }) => ({
     ...signatureHeaders({
-      ...{ id: eventId, timestampSeconds, body },
+      id: eventId,
+      timestampSeconds,
+      body,
       secrets: sealed.map((secret) => openSecret(secret, { organizationId, webhookId }, keys())),
     }),
     'Content-Type': 'application/json',

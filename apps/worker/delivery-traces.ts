@@ -36,7 +36,10 @@ export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
     started(delivery: ClaimedDelivery, { askedAtMs, claimedAtMs, startedAtMs }: StartTimes): void {
       tracing.record({
         ...partOf(delivery),
-        ...{ name: 'delivery.start', kind: 'internal', startedAtMs: askedAtMs, endedAtMs: startedAtMs },
+        name: 'delivery.start',
+        kind: 'internal',
+        startedAtMs: askedAtMs,
+        endedAtMs: startedAtMs,
         attributes: { ...idsOf(delivery), 'org_api.event_type': delivery.type },
         events: [{ name: 'claimed', atMs: claimedAtMs }],
         isError: false,
@@ -47,7 +50,10 @@ export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
       const { number, type, outcome, status, cause, startedAtMs, timingsMs } = line;
       tracing.record({
         ...partOf(line),
-        ...{ name: 'delivery.attempt', kind: 'client', startedAtMs, endedAtMs: startedAtMs + timingsMs.total },
+        name: 'delivery.attempt',
+        kind: 'client',
+        startedAtMs,
+        endedAtMs: startedAtMs + timingsMs.total,
         attributes: {
           ...idsOf(line),
           'org_api.event_type': type,
@@ -64,7 +70,10 @@ export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
     lost(attempt: LostAttempt): void {
       tracing.record({
         ...partOf(attempt),
-        ...{ name: 'delivery.attempt', kind: 'client', startedAtMs: attempt.startedAtMs, endedAtMs: Date.now() },
+        name: 'delivery.attempt',
+        kind: 'client',
+        startedAtMs: attempt.startedAtMs,
+        endedAtMs: Date.now(),
         attributes: { ...idsOf(attempt), 'org_api.attempt': attempt.number, 'org_api.cause': 'lost' },
         events: [],
         isError: true,
@@ -75,8 +84,13 @@ export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
     ended(round: RoundEnd): void {
       if (round.begunAtMs === null || round.type === null) return;
       tracing.record({
-        ...{ traceId: traceIdOf(round.eventId), spanId: roundSpanIdOf(round), parentSpanId: null },
-        ...{ name: 'delivery', kind: 'internal', startedAtMs: round.begunAtMs, endedAtMs: Date.now() },
+        traceId: traceIdOf(round.eventId),
+        spanId: roundSpanIdOf(round),
+        parentSpanId: null,
+        name: 'delivery',
+        kind: 'internal',
+        startedAtMs: round.begunAtMs,
+        endedAtMs: Date.now(),
         attributes: {
           ...idsOf(round),
           'org_api.event_type': round.type,

@@ -23,7 +23,14 @@ export function dashboardOf(rows: readonly Row[]): object {
 
 const datasourceVariable = { name: 'datasource', label: 'Prometheus', type: 'datasource', query: 'prometheus' };
 const regionVariable = {
-  ...{ name: 'region', label: 'Region', type: 'query', datasource, refresh: 2, includeAll: true, multi: true, sort: 1 },
+  name: 'region',
+  label: 'Region',
+  type: 'query',
+  datasource,
+  refresh: 2,
+  includeAll: true,
+  multi: true,
+  sort: 1,
   query: { query: 'label_values(org_api_ledger_difference, region)', refId: 'region' },
   current: { text: 'All', value: '$__all' },
 };
@@ -61,7 +68,12 @@ function panelsOf(rows: readonly Row[]): object[] {
 function panelOf({ kind, title, description, unit, queries, redFrom }: Panel, id: number, gridPos: object): object {
   const steps = [{ color: 'green', value: null }, ...(redFrom === undefined ? [] : [{ color: 'red', value: redFrom }])];
   return {
-    ...{ id, type: kind, title, description, gridPos, datasource },
+    id,
+    type: kind,
+    title,
+    description,
+    gridPos,
+    datasource,
     fieldConfig: {
       defaults: { unit, min: kind === 'timeseries' ? 0 : undefined, thresholds: { mode: 'absolute', steps } },
       overrides: [],

@@ -28,8 +28,11 @@ const report = (line: string) => process.stderr.write(`image: ${line}\n`);
 try {
   const { values } = parseArgs({
     options: {
-      ...{ tag: { type: 'string' }, 'build-id': { type: 'string' }, archive: { type: 'string' } },
-      ...{ 'print-build-id': { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+      tag: { type: 'string' },
+      'build-id': { type: 'string' },
+      archive: { type: 'string' },
+      'print-build-id': { type: 'boolean' },
+      help: { type: 'boolean', short: 'h' },
     },
   });
   const described = describeBuild(repository);
@@ -83,8 +86,14 @@ function configOf(build: Build): string[] {
   return [
     ...Object.entries(env).flatMap(([name, value]) => ['--env', `${name}=${value}`]),
     ...Object.entries(labels).flatMap(([name, value]) => ['--label', `org.opencontainers.image.${name}=${value}`]),
-    ...['--workingdir', workingDirectory, '--user', user],
-    ...['--entrypoint', JSON.stringify(entrypoint), '--cmd', command.join(' ')],
+    '--workingdir',
+    workingDirectory,
+    '--user',
+    user,
+    '--entrypoint',
+    JSON.stringify(entrypoint),
+    '--cmd',
+    command.join(' '),
   ];
 }
 

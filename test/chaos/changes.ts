@@ -76,7 +76,9 @@ async function change(pool: Pool, organization: { id: string; userId: string }, 
   switch (index % 4) {
     case 0:
       await pool.query('insert into family (organization_id, id, name) values ($1, $2, $3) on conflict do nothing', [
-        ...[org, family, `${nameMark} ${round}`],
+        org,
+        family,
+        `${nameMark} ${round}`,
       ]);
       return pool.query(
         `insert into client_grant (organization_id, id, kind, professional_id, family_id, since)

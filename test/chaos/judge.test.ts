@@ -84,7 +84,12 @@ async function arrange(): Promise<{ pool: Pool; posts: Post[]; webhookIds: strin
   await owner.pool.query('update webhook set next_sequence = 2');
   const { rows } = await owner.pool.query<{ id: string; body: string }>('select id, body from event');
   const post = (attempt: number, answered: number): Post => ({
-    ...{ webhookId: id, eventId: rows[0]?.id ?? '', attempt, sequence: '1', failedChecks: [], answered },
+    webhookId: id,
+    eventId: rows[0]?.id ?? '',
+    attempt,
+    sequence: '1',
+    failedChecks: [],
+    answered,
     bodySha256: createHash('sha256')
       .update(rows[0]?.body ?? '')
       .digest('hex'),

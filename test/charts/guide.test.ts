@@ -220,7 +220,8 @@ describe('the guide', () => {
               [oldest, 40, 40 * 60 - 1_200],
               [pods, 40, 2],
             ].map(([expr, minute, value]) => ({
-              ...{ expr, eval_time: `${minute}m` },
+              expr,
+              eval_time: `${minute}m`,
               exp_samples: [{ labels: '{setting="KEY_PEPPERS"}', value }],
             })),
           },

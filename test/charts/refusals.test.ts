@@ -99,7 +99,8 @@ const misuses: [string, object, RegExp][] = [
     'an HTTPRoute of the console of the same kind',
     {
       console: {
-        ...{ trustedProxies: [], ingress: { enabled: false } },
+        trustedProxies: [],
+        ingress: { enabled: false },
         httpRoute: { enabled: true, parentRefs: [{ name: 'public' }] },
       },
     },

@@ -129,7 +129,8 @@ describe('settings', () => {
     const known = [...source.matchAll(/^ {2}([A-Z][A-Z_]+):/gm)].map(([, name]) => name ?? '');
     if (source.includes('...temporalAccess')) known.push(...Object.keys(temporalAccess));
     const values = {
-      ...{ secrets: { platformDatabaseUrl: { key: 'P' }, ...throughTls.secrets }, temporal: throughTls.temporal },
+      secrets: { platformDatabaseUrl: { key: 'P' }, ...throughTls.secrets },
+      temporal: throughTls.temporal,
       worker: { webhookAllow: ['10.9.0.1'], deliverySchedule: '1s', suspendAfter: '84h' },
     };
     const pod = podsOf(render({ values })).find((one) => one.spec.containers[0].command[1] === `apps/${app}/main.ts`);

@@ -57,8 +57,12 @@ export async function fillRegion(options: {
   const { servers, secrets, dataFile, receiver, allow } = options;
   const { region, ownerUrl } = servers;
   const { organizations: imported, shiftedDays } = await importFile({
-    ...{ databaseUrl: ownerUrl, source: createReadStream(dataFile), fileName: `${region}.json`, region },
-    ...{ today: true, backfill: true },
+    databaseUrl: ownerUrl,
+    source: createReadStream(dataFile),
+    fileName: `${region}.json`,
+    region,
+    today: true,
+    backfill: true,
   });
   const database = await openDatabase({ url: ownerUrl, applicationName: 'org-api-cluster-test', poolMax: 2 });
   const keySecrets = keySecretsOf(region, secrets);
@@ -78,8 +82,11 @@ export async function fillRegion(options: {
       const webhook = await createWebhook(
         database.orm.em,
         {
-          ...{ organizationId: id, by: 'operator', url: `${receiver}/hooks/${id}` },
-          ...{ eventTypes: ['client.started', 'client.ended', 'seat.given', 'seat.ended'], description: 'load' },
+          organizationId: id,
+          by: 'operator',
+          url: `${receiver}/hooks/${id}`,
+          eventTypes: ['client.started', 'client.ended', 'seat.given', 'seat.ended'],
+          description: 'load',
         },
         webhookSettings,
       );

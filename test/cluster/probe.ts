@@ -21,8 +21,15 @@ export async function testRelease(
   const manifest = await runCommand(
     process.execPath,
     [
-      ...['apps/orgctl/main.ts', 'probe', 'create', '--region', servers.region],
-      ...['--url', `http://${clusterIP}:8090/`, '--secret-name', secretName],
+      'apps/orgctl/main.ts',
+      'probe',
+      'create',
+      '--region',
+      servers.region,
+      '--url',
+      `http://${clusterIP}:8090/`,
+      '--secret-name',
+      secretName,
     ],
     {
       cwd: repository,

@@ -175,7 +175,9 @@ async function operateUnderLoad(
   const loads = installed.map(({ api, organizations, servers }) => ({
     reads: startReads({ api, organizations, perSecond: readsPerSecond, doing: () => doing }),
     events: startEvents({
-      ...{ ownerUrl: servers.ownerUrl, organizations, perSecond: eventsPerSecond },
+      ownerUrl: servers.ownerUrl,
+      organizations,
+      perSecond: eventsPerSecond,
       onError: (cause) => failed.push(`an event could not be caused: ${(cause as Error).message}`),
     }),
   }));
@@ -240,8 +242,15 @@ async function uninstall(
     const kinds = 'all,configmap,secret,serviceaccount,networkpolicy,poddisruptionbudget,ingress,job';
     const list = () =>
       cluster.kubectl([
-        ...['get', kinds, '-n', namespace, '-l', `app.kubernetes.io/instance=${release.name}`],
-        ...['-o', 'name', '--ignore-not-found'],
+        'get',
+        kinds,
+        '-n',
+        namespace,
+        '-l',
+        `app.kubernetes.io/instance=${release.name}`,
+        '-o',
+        'name',
+        '--ignore-not-found',
       ]);
     let left = await list();
     // Helm waits for its own objects; their pods have their grace period.

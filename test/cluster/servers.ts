@@ -65,7 +65,8 @@ export async function startServers(
     for (const [index, region] of regions.entries()) {
       const ownerUrl = await makeDatabase(postgres.adminUrl, `org_api_${region}`);
       made.push({
-        ...{ region, ownerUrl },
+        region,
+        ownerUrl,
         podOwnerUrl: atPods(ownerUrl, hostAddress, ports.postgres),
         podUrls: podUrlsOf(atPods(ownerUrl, hostAddress, ports.postgres), region),
         redisUrl: `redis://${hostAddress}:${ports.redis}/${index}`,

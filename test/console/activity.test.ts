@@ -160,7 +160,9 @@ describe('a file of the log', () => {
     await writeReads(t, ada.orgId, 300);
     const head = await t.http(ada).get(logOf(ada, '/csv'), { method: 'HEAD' });
     expect([head.status, head.headers.get('content-type'), head.text]).toEqual([
-      ...[200, 'text/csv; charset=utf-8; header=present', ''],
+      200,
+      'text/csv; charset=utf-8; header=present',
+      '',
     ]);
     expect(head.headers.get('content-disposition')).toMatch(/^attachment; filename="activity-/);
     const downloads = () => t.owner.pool.query(`select from activity where action = 'activity.download'`);

@@ -48,15 +48,16 @@ export async function openVisit(
 ): Promise<BrowserVisit> {
   const { sessionToken, screen = 'wide', scheme = 'light', reducedMotion = 'no-preference', script = true } = options;
   const context = await (await sharedBrowser()).newContext({
-    ...{
-      viewport: screens[screen],
-      colorScheme: scheme,
-      reducedMotion,
-      baseURL: origin,
-      locale: 'en-US',
-      timezoneId: 'America/New_York',
-    },
-    ...{ hasTouch: screen === 'phone', isMobile: screen === 'phone', deviceScaleFactor: 1, javaScriptEnabled: script },
+    viewport: screens[screen],
+    colorScheme: scheme,
+    reducedMotion,
+    baseURL: origin,
+    locale: 'en-US',
+    timezoneId: 'America/New_York',
+    hasTouch: screen === 'phone',
+    isMobile: screen === 'phone',
+    deviceScaleFactor: 1,
+    javaScriptEnabled: script,
   });
   onTestFinished(() => context.close());
   if (sessionToken !== undefined) {
@@ -92,8 +93,12 @@ export async function addAuthenticator({ context, page }: BrowserVisit): Promise
   await session.send('WebAuthn.enable');
   await session.send('WebAuthn.addVirtualAuthenticator', {
     options: {
-      ...{ protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true },
-      ...{ isUserVerified: true, automaticPresenceSimulation: true },
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
     },
   });
 }

@@ -164,7 +164,8 @@ describe('a client’s access', () => {
     ]);
     expect(await lines(t, t.orgId)).toEqual([
       {
-        ...{ action: 'grant.move', person: t.ada.personId },
+        action: 'grant.move',
+        person: t.ada.personId,
         detail: { grantId: t.grant.id, newGrantId, from: t.bo.userId, to: t.ada.personId },
       },
     ]);

@@ -193,7 +193,9 @@ describe('a member of another organization, and a wrong webhook in the address',
     ] as const) {
       const _token = /name="_token" value="([^"]*)"/.exec((await visitor.get('/account')).text)?.[1] ?? '';
       for (const rest of [
-        ...[`/deliveries/${waiting}`, `/deliveries/${delivered}/attempts/1`, `/deliveries/${waiting}/cancel`],
+        `/deliveries/${waiting}`,
+        `/deliveries/${delivered}/attempts/1`,
+        `/deliveries/${waiting}/cancel`,
         `/redeliveries/${redelivery}`,
       ])
         expect([rest, (await visitor.get(base + rest)).status]).toEqual([rest, 404]);

@@ -120,7 +120,10 @@ describe('every route', () => {
       expect(path).toMatch(/^\/assets\/[\w-]{12}\/[\w.]+$/);
       const file = await fetch(t.console.url + path, { headers: { 'accept-encoding': 'br' } });
       expect([path, file.status, file.headers.get('cache-control'), file.headers.get('content-encoding')]).toEqual([
-        ...[path, 200, 'public, max-age=31536000, immutable', 'br'],
+        path,
+        200,
+        'public, max-age=31536000, immutable',
+        'br',
       ]);
       expectGuarded(path, { headers: file.headers }, 'public, max-age=31536000, immutable');
       expect(file.headers.get('vary')).toBe('Accept-Encoding');
@@ -172,12 +175,14 @@ function expectGuarded(what: string, { headers }: { headers: Headers }, cache = 
 }
 
 const guards = [
-  ...['cache-control', 'content-security-policy', 'x-content-type-options', 'x-frame-options', 'referrer-policy'],
-  ...[
-    'cross-origin-opener-policy',
-    'cross-origin-resource-policy',
-    'access-control-allow-origin',
-    'server',
-    'x-powered-by',
-  ],
+  'cache-control',
+  'content-security-policy',
+  'x-content-type-options',
+  'x-frame-options',
+  'referrer-policy',
+  'cross-origin-opener-policy',
+  'cross-origin-resource-policy',
+  'access-control-allow-origin',
+  'server',
+  'x-powered-by',
 ];

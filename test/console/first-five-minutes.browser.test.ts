@@ -95,10 +95,7 @@ async function watchDelivery(page: Page, place: Place, us: Region, screen: strin
   await page.getByRole('link', { name: 'Go to the webhook' }).click();
   await page.getByRole('heading', { name: `First webhook, ${screen}` }).waitFor();
 
-  const caused = await place.command(
-    'apps/receiver/listen/main.ts',
-    ...['--region', 'us', '--trigger', 'client.started'],
-  );
+  const caused = await place.command('apps/receiver/listen/main.ts', '--region', 'us', '--trigger', 'client.started');
   expect(caused).toMatchObject({ code: 0 });
   await page
     .getByRole('link', { name: /deliveries/i })

@@ -73,8 +73,10 @@ describe('at once', () => {
     const leave = `/o/${ada.orgId}/leave`;
     const remove = (personId: string) => `/o/${ada.orgId}/members/person/${personId}/remove`;
     const forms = [
-      ...[[ada, leave] as const, [bo, leave] as const],
-      ...[[ada, remove(bo.personId)] as const, [bo, remove(ada.personId)] as const],
+      [ada, leave] as const,
+      [bo, leave] as const,
+      [ada, remove(bo.personId)] as const,
+      [bo, remove(ada.personId)] as const,
     ];
     const ready = await Promise.all(
       forms.map(async ([person, path]) => {

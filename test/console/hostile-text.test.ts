@@ -15,14 +15,20 @@ const timeout = 300_000;
 const markup = `"'><img src=x onerror=alert(1)><script>alert(1)</script>&lt;`;
 const formula = '=HYPERLINK("https://evil.example","+1")';
 const texts = {
-  ...{ markup, formula, long: 'x'.repeat(10_000), nul: 'a\u0000b', lines: 'a\r\nSet-Cookie: planted=1\r\n\r\nb' },
-  ...{
-    rightToLeft: '\u202Eחוק משפחה\u2066',
-    blanks: ' \u00a0\u200b ',
-    astral: '😀'.repeat(150),
-    template: '{{7*7}}%s$(id)',
-  },
-  ...{ empty: '', sql: "'; drop table person; --", number: '1e309', path: '../../etc/passwd', uuid: randomUUID() },
+  markup,
+  formula,
+  long: 'x'.repeat(10_000),
+  nul: 'a\u0000b',
+  lines: 'a\r\nSet-Cookie: planted=1\r\n\r\nb',
+  rightToLeft: '\u202Eחוק משפחה\u2066',
+  blanks: ' \u00a0\u200b ',
+  astral: '😀'.repeat(150),
+  template: '{{7*7}}%s$(id)',
+  empty: '',
+  sql: "'; drop table person; --",
+  number: '1e309',
+  path: '../../etc/passwd',
+  uuid: randomUUID(),
 };
 const pages = routes.filter(({ method, access }) => method === 'GET' && (access === 'member' || access === 'person'));
 const forms = routes.filter(({ method, name }) => method === 'POST' && filledForms[name]?.fields);
@@ -93,20 +99,20 @@ describe('an address', () => {
     const keys = `/o/${mine.orgId}/keys`;
     expect((await visitor.get(keys)).status).toBe(200);
     for (const path of [
-      ...[`${keys}/`, `/${keys}`, `/o/${mine.orgId.toUpperCase()}/keys`, `/o/${mine.orgId};x/keys`, `${keys}%00`],
-      ...[
-        `/O/${mine.orgId}/keys`,
-        `/o/${mine.orgId}//keys`,
-        `${keys}%2f`,
-        `/o/${mine.orgId}/keys.json`,
-        `/%6f/${mine.orgId}/keys`,
-      ],
-      ...[
-        `/o/${mine.orgId}/%2e%2e/${mine.orgId}/keys`,
-        '/assets/../../package.json',
-        '/assets/x/console.css',
-        '/.git/config',
-      ],
+      `${keys}/`,
+      `/${keys}`,
+      `/o/${mine.orgId.toUpperCase()}/keys`,
+      `/o/${mine.orgId};x/keys`,
+      `${keys}%00`,
+      `/O/${mine.orgId}/keys`,
+      `/o/${mine.orgId}//keys`,
+      `${keys}%2f`,
+      `/o/${mine.orgId}/keys.json`,
+      `/%6f/${mine.orgId}/keys`,
+      `/o/${mine.orgId}/%2e%2e/${mine.orgId}/keys`,
+      '/assets/../../package.json',
+      '/assets/x/console.css',
+      '/.git/config',
     ]) {
       const answer = await raw(t, path, { cookie: cookieOf(visitor) });
       expect([path, answer.status]).toEqual([path, 404]);
@@ -121,20 +127,16 @@ describe('a request', () => {
     const visitor = t.http(ada);
     const evil = 'evil.example';
     const headers = {
-      ...{
-        host: evil,
-        'x-forwarded-host': evil,
-        'x-forwarded-proto': 'http',
-        'x-original-url': '/account',
-        forwarded: `host=${evil}`,
-      },
-      ...{
-        'x-rewrite-url': '/account',
-        'x-http-method-override': 'POST',
-        'user-agent': markup,
-        referer: `https://${evil}/`,
-        cookie: cookieOf(visitor),
-      },
+      host: evil,
+      'x-forwarded-host': evil,
+      'x-forwarded-proto': 'http',
+      'x-original-url': '/account',
+      forwarded: `host=${evil}`,
+      'x-rewrite-url': '/account',
+      'x-http-method-override': 'POST',
+      'user-agent': markup,
+      referer: `https://${evil}/`,
+      cookie: cookieOf(visitor),
     };
     for (const path of ['/', '/sign-in', '/account', `/o/${ada.orgId}`, '/nowhere']) {
       const answer = await raw(t, path, headers);
@@ -189,26 +191,27 @@ describe('a request', () => {
 
 /** Cursors and moments that look right and are not. */
 const cursors = ({ orgId }: Scene): string[] => [
-  ...[
-    `older_2026-02-31T00:00:00.000000Z_${orgId}`,
-    `newer_9999-12-31T23:59:59.999999Z_${orgId}`,
-    `older_0000-01-01T00:00:00.000000Z_${orgId}`,
-  ],
-  ...[
-    `2026-02-31_${orgId}`,
-    `2026-02-31T00:00:00.000Z,${orgId}`,
-    '2026-02-31T25:61',
-    '9999-12-31T23:59',
-    '0000-00-00T00:00',
-    '-271821-04-20',
-  ],
+  `older_2026-02-31T00:00:00.000000Z_${orgId}`,
+  `newer_9999-12-31T23:59:59.999999Z_${orgId}`,
+  `older_0000-01-01T00:00:00.000000Z_${orgId}`,
+  `2026-02-31_${orgId}`,
+  `2026-02-31T00:00:00.000Z,${orgId}`,
+  '2026-02-31T25:61',
+  '9999-12-31T23:59',
+  '0000-00-00T00:00',
+  '-271821-04-20',
 ];
 
 /** Everything strange that a page can be asked with: each of its fields with each text, badly written, twice; and moments at the ends of time. */
 function queriesOf({ schema }: Route, scene: Scene): string[] {
   const fields = Object.keys(schema.shape).flatMap((name) => [
     ...[...Object.values(texts), ...cursors(scene)].map((value) => `${new URLSearchParams([[name, value]])}`),
-    ...[`${name}=%ff%fe`, `${name}=%`, `${name}=a&${name}=b`, `${name}[]=a`, `${name}[__proto__]=a`, '__proto__=a'],
+    `${name}=%ff%fe`,
+    `${name}=%`,
+    `${name}=a&${name}=b`,
+    `${name}[]=a`,
+    `${name}[__proto__]=a`,
+    '__proto__=a',
   ]);
   const moments = Object.hasOwn(schema.shape, 'zone') ? edges.map((edge) => `${new URLSearchParams(edge)}`) : [];
   return [...fields, ...moments];

@@ -137,7 +137,9 @@ describe('every change of keys, webhooks, members and roles', () => {
       const { params, fields } = requestOf(route, mine);
       const asked = await visitor.post(pathWith(route, params), { _token, ...fields });
       expect([route.name, asked.status, /<h1>(.*?)<\/h1>/.exec(asked.text)?.[1]]).toEqual([
-        ...[route.name, 200, 'Confirm that it is you'],
+        route.name,
+        200,
+        'Confirm that it is you',
       ]);
     }
     expect(await fingerprintTables(t.owner.pool)).toEqual(before);
@@ -146,8 +148,15 @@ describe('every change of keys, webhooks, members and roles', () => {
 
 /** Among those that are tried, by the names below. */
 const someMixtures = [
-  ...['revokeKey :keyId', 'findCompromisedKey key', 'assignRole :personId', 'assignRole roleId', 'inviteMember roles'],
-  ...['verifyWebhook :webhookId', 'sendDeliveryAgain :eventId', 'cancelRedelivery :redeliveryId', 'moveGrant to'],
+  'revokeKey :keyId',
+  'findCompromisedKey key',
+  'assignRole :personId',
+  'assignRole roleId',
+  'inviteMember roles',
+  'verifyWebhook :webhookId',
+  'sendDeliveryAgain :eventId',
+  'cancelRedelivery :redeliveryId',
+  'moveGrant to',
 ];
 
 /** The request with single parts of another scene in place of its own: one for each part that differs between the two. */
@@ -174,19 +183,23 @@ const problemOn = ({ text }: Visited) =>
 
 /** Fields that no form has: names of columns and of the domain's inputs, with another organization's ids. */
 const addedBy = (theirs: Scene) => ({
-  ...{
-    orgId: theirs.orgId,
-    organizationId: theirs.orgId,
-    organization_id: theirs.orgId,
-    makerId: theirs.owner.personId,
-  },
-  ...{
-    personId: theirs.owner.personId,
-    by: 'operator',
-    byOperator: 'true',
-    keyId: theirs.key.id,
-    id: theirs.webhook.id,
-  },
-  ...{ webhookId: theirs.webhook.id, grantId: theirs.grant.id, seatId: theirs.seatId, slot: '1', state: 'active' },
-  ...{ __proto__x: 'x', constructor: 'x', 'scopes[]': 'org.read', 'roles[0]': 'owner', isOwner: 'on' },
+  orgId: theirs.orgId,
+  organizationId: theirs.orgId,
+  organization_id: theirs.orgId,
+  makerId: theirs.owner.personId,
+  personId: theirs.owner.personId,
+  by: 'operator',
+  byOperator: 'true',
+  keyId: theirs.key.id,
+  id: theirs.webhook.id,
+  webhookId: theirs.webhook.id,
+  grantId: theirs.grant.id,
+  seatId: theirs.seatId,
+  slot: '1',
+  state: 'active',
+  __proto__x: 'x',
+  constructor: 'x',
+  'scopes[]': 'org.read',
+  'roles[0]': 'owner',
+  isOwner: 'on',
 });

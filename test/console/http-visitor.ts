@@ -38,7 +38,10 @@ export function createHttpVisitor(origin: string, sessionToken?: string, address
     }
     const location = response.headers.get('location');
     return {
-      ...{ status: response.status, headers: response.headers, text: await response.text(), cookies },
+      status: response.status,
+      headers: response.headers,
+      text: await response.text(),
+      cookies,
       to: location === null ? null : location.replace(origin, ''),
     };
   }

@@ -243,8 +243,10 @@ describe('a key', () => {
     expect(page.text).toContain('none of your roles holds org.clients.read');
     const own = await t.http(bo).get(newKeyAt(bo));
     const answer = await t.http(bo).post(at, {
-      ...{ _token: /name="_token" value="([^"]*)"/.exec(own.text)?.[1] ?? '', _form: randomUUID() },
-      ...{ overlapHours: '0', expiry: 'never' },
+      _token: /name="_token" value="([^"]*)"/.exec(own.text)?.[1] ?? '',
+      _form: randomUUID(),
+      overlapHours: '0',
+      expiry: 'never',
     });
     expect(answer.status).toBe(422);
     expect((await keysOf(t, ada)).length).toBe(1);

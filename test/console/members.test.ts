@@ -238,7 +238,7 @@ describe('an own role', () => {
   it('is made, changed and deleted with a line for each, holds no more than its maker, and stays while somebody holds it', async () => {
     const t = await setupMembers();
     const bo = await t.enrol({
-      ...{ orgId: t.orgId },
+      orgId: t.orgId,
       permissions: ['org.read', 'org.roles.read', 'org.roles.manage', 'org.clients.read'],
     });
     const visitor = t.http(bo);

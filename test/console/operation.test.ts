@@ -94,8 +94,11 @@ describe('the console', () => {
 
   it('refuses an address for people that is not https, or no name, and names every problem at once', () => {
     const good = {
-      ...{ REGION: 'us', CONSOLE_DATABASE_URL: 'postgresql://a:b@localhost/c', API_URL: 'https://api.example.org' },
-      ...{ WEBHOOK_SECRET_KEYS: testWebhookSecretKeys, ...testKeySettings },
+      REGION: 'us',
+      CONSOLE_DATABASE_URL: 'postgresql://a:b@localhost/c',
+      API_URL: 'https://api.example.org',
+      WEBHOOK_SECRET_KEYS: testWebhookSecretKeys,
+      ...testKeySettings,
     };
     for (const url of ['https://console.example.org', 'https://console.example.org:8443/', 'http://localhost:8083'])
       expect(readConfig({ ...good, CONSOLE_URL: url }).origin).toBe(url.replace(/\/$/, ''));

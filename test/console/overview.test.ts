@@ -17,7 +17,8 @@ async function setup() {
   const maker = { orgId: ada.orgId, userId: ada.personId, roleId: null };
   const visitor = t.http(ada);
   const request = (webhookId: string) => ({
-    ...{ organizationId: ada.orgId, webhookId },
+    organizationId: ada.orgId,
+    webhookId,
     by: { personId: ada.personId, address: '203.0.113.7' },
   });
   return { ...t, ada, maker, visitor, request, overview: async () => (await visitor.get(`/o/${ada.orgId}`)).text };

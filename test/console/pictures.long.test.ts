@@ -27,7 +27,8 @@ interface Shown {
 
 const pictures: readonly Shown[] = [
   {
-    ...{ name: 'second-factor', size: { width: wide, height: 480 } },
+    name: 'second-factor',
+    size: { width: wide, height: 480 },
     async take(page, t) {
       await page.context().clearCookies();
       await page.goto(await t.link(await t.make.member()));
@@ -42,7 +43,8 @@ const pictures: readonly Shown[] = [
     take: async (page, _t, { orgId }) => void (await page.goto(`/o/${orgId}`)),
   },
   {
-    ...{ name: 'new-key', size: { width: wide, height: 620 } },
+    name: 'new-key',
+    size: { width: wide, height: 620 },
     async take(page, _t, { orgId }) {
       await page.goto(`/o/${orgId}/keys/new`);
       await page.getByLabel('Name').fill('Monthly report');
@@ -54,7 +56,8 @@ const pictures: readonly Shown[] = [
   { name: 'delivery', size: { width: wide, height: 980 }, take: openDelivery },
   { name: 'delivery-phone', size: { width: phone, height: 960 }, take: openDelivery },
   {
-    ...{ name: 'overview-phone', size: { width: phone, height: 960 } },
+    name: 'overview-phone',
+    size: { width: phone, height: 960 },
     async take(page, t, ada) {
       await t.make.apiKey({ maker: { orgId: ada.orgId, userId: ada.personId, roleId: null } });
       await page.goto(`/o/${ada.orgId}`);
@@ -95,7 +98,11 @@ async function openDelivery(page: Page, t: ConsoleInstallation, ada: Enrolled): 
   const webhook = await makeWebhook(t, ada);
   const began = new Date(Date.now() - 20 * minuteMs);
   const eventId = await t.make.delivery({
-    ...{ webhook, state: 'delivered', createdAt: began, settledAt: new Date(began.getTime() + 5_000), started: true },
+    webhook,
+    state: 'delivered',
+    createdAt: began,
+    settledAt: new Date(began.getTime() + 5_000),
+    started: true,
     attempts: [
       { status: 503, cause: 'answered_unavailable', startedAt: began },
       { status: 200, cause: 'accepted', startedAt: new Date(began.getTime() + 5_000) },

@@ -39,8 +39,11 @@ it('1,500 requests with a revoked key leave one line per key and minute, and a s
   for (const line of lines) {
     expect(line.second % 60).toBe(0);
     expect(line).toMatchObject({
-      ...{ orgId: maker.orgId, personId: maker.userId },
-      ...{ action: 'api.console', status: 403, code: 'api_key_not_accepted' },
+      orgId: maker.orgId,
+      personId: maker.userId,
+      action: 'api.console',
+      status: 403,
+      code: 'api_key_not_accepted',
       address: expect.stringMatching(/^(203\.0\.113|198\.51\.100)\./),
     });
   }

@@ -38,10 +38,17 @@ export async function setupConsole(settings: Record<string, string> = {}) {
   const clock = { aheadMs: 0 };
   const now = () => new Date(Date.now() + clock.aheadMs);
   const fixed: Record<string, string> = {
-    ...{ REGION: 'us', CONSOLE_URL: origin, API_URL: 'http://127.0.0.1:8080' },
-    ...{ CONSOLE_DATABASE_URL: database.urls.console, WEBHOOK_SECRET_KEYS: testWebhookSecretKeys },
-    ...{ WEBHOOK_ALLOW: '127.0.0.0/8', ...testKeySettings },
-    ...{ HOST: '127.0.0.1', PORT: String(port), METRICS_PORT: '0', DRAIN_DELAY_MS: '0' },
+    REGION: 'us',
+    CONSOLE_URL: origin,
+    API_URL: 'http://127.0.0.1:8080',
+    CONSOLE_DATABASE_URL: database.urls.console,
+    WEBHOOK_SECRET_KEYS: testWebhookSecretKeys,
+    WEBHOOK_ALLOW: '127.0.0.0/8',
+    ...testKeySettings,
+    HOST: '127.0.0.1',
+    PORT: String(port),
+    METRICS_PORT: '0',
+    DRAIN_DELAY_MS: '0',
   };
   // A setting may be replaced by the file that it comes from.
   for (const name of Object.keys(settings)) delete fixed[name.replace(/_FILE$/, '')];
@@ -51,8 +58,11 @@ export async function setupConsole(settings: Record<string, string> = {}) {
   const console = await startConsole(config, log, now);
   onTestFinished(() => console.stop());
   const people = await openDatabase({
-    ...{ url: database.urls.console, applicationName: 'test', poolMax: 4 },
-    ...{ connectTimeoutMs: 20_000, statementTimeoutMs: 60_000 },
+    url: database.urls.console,
+    applicationName: 'test',
+    poolMax: 4,
+    connectTimeoutMs: 20_000,
+    statementTimeoutMs: 60_000,
   });
   onTestFinished(() => people.close());
   const em = people.orm.em;
@@ -76,13 +86,28 @@ export async function setupConsole(settings: Record<string, string> = {}) {
     const factor = { kind: 'totp', code: codeAt(secret, now()), name: 'Phone' } as const;
     const done = await completeEnrolment(em, { token, factor, visitor }, factors, now);
     return {
-      ...{ orgId: member.orgId, personId: member.userId, roleId: member.roleId, email: `${member.userId}@example.org` },
-      ...{ totpSecret: secret, recoveryCodes: done.recoveryCodes, sessionToken: done.token },
+      orgId: member.orgId,
+      personId: member.userId,
+      roleId: member.roleId,
+      email: `${member.userId}@example.org`,
+      totpSecret: secret,
+      recoveryCodes: done.recoveryCodes,
+      sessionToken: done.token,
     };
   }
 
   return {
-    ...{ database, owner, make, em, config, origin, console, logLines, now, link, enrol },
+    database,
+    owner,
+    make,
+    em,
+    config,
+    origin,
+    console,
+    logLines,
+    now,
+    link,
+    enrol,
     /** Lets time pass for sessions, links and codes. */
     pass: (ms: number) => {
       clock.aheadMs += ms;

@@ -91,8 +91,11 @@ function encode(
     for (let x = 0; x < width; x += 1)
       lines[y * (width + 1) + 1 + x] = indexes.get(pixels.readUIntBE((y * width + x) * 3, 3)) ?? 0;
   return Buffer.concat([
-    ...[Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), chunk('IHDR', header), chunk('PLTE', palette)],
-    ...[chunk('IDAT', deflateSync(lines, { level: 9 })), chunk('IEND', Buffer.alloc(0))],
+    Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
+    chunk('IHDR', header),
+    chunk('PLTE', palette),
+    chunk('IDAT', deflateSync(lines, { level: 9 })),
+    chunk('IEND', Buffer.alloc(0)),
   ]);
 }
 

@@ -47,7 +47,8 @@ it('enters it with a link that its owner creates on their page, after signing in
   expect(signInFirst.to).toContain('/sign-in?to=');
   t.pass(30_000);
   const half = await visitor.submit(signInFirst.to ?? '', '/sign-in', {
-    ...{ email: t.person.email, password: goodPassword },
+    email: t.person.email,
+    password: goodPassword,
   });
   const factorCode = codeAt(t.person.totpSecret, t.now());
   const full = await visitor.submit(half.to ?? '', '/sign-in/second-factor', { factorCode });

@@ -41,16 +41,25 @@ export async function fillAttempts(
     { dns: 2, connect: 19, tls: 41, firstByte: 118, total: 184 },
   ];
   const headers = {
-    ...{ 'Service-Signature': `t=1795000000,v1=${'0a'.repeat(32)}`, 'webhook-id': eventId },
-    ...{ 'webhook-timestamp': '1795000000', 'webhook-signature': `v1,${Buffer.alloc(32, 7).toString('base64')}` },
-    ...{ 'Content-Type': 'application/json', 'User-Agent': 'org-api-webhooks/1.0', 'webhook-attempt': '1' },
+    'Service-Signature': `t=1795000000,v1=${'0a'.repeat(32)}`,
+    'webhook-id': eventId,
+    'webhook-timestamp': '1795000000',
+    'webhook-signature': `v1,${Buffer.alloc(32, 7).toString('base64')}`,
+    'Content-Type': 'application/json',
+    'User-Agent': 'org-api-webhooks/1.0',
+    'webhook-attempt': '1',
   };
   await t.owner.pool.query(
     `update delivery_attempt set headers = $2, timings = case when status = 200 then $7::jsonb else $3::jsonb end, answer = $4, kept_bytes = $5, explanation = case when status = 200 then 'The receiver accepted the event.' else $6 end, peer_address = '203.0.113.9',
        signed_with = array[new_id()]
      where event_id = $1 and finished_at is not null`,
     [
-      ...[eventId, JSON.stringify(headers), JSON.stringify(failed), answer, answer.length, explanation],
+      eventId,
+      JSON.stringify(headers),
+      JSON.stringify(failed),
+      answer,
+      answer.length,
+      explanation,
       JSON.stringify(accepted),
     ],
   );
@@ -61,21 +70,32 @@ export async function makeDeliveries(t: ConsoleInstallation, webhook: MadeWebhoo
   const ago = (minutes: number) => new Date(Date.now() - minutes * minuteMs);
   const failed = { status: 503, cause: 'answered_unavailable' };
   const delivered = await t.make.delivery({
-    ...{ webhook, state: 'delivered', createdAt: ago(180), settledAt: ago(179), type: 'client.ended' },
+    webhook,
+    state: 'delivered',
+    createdAt: ago(180),
+    settledAt: ago(179),
+    type: 'client.ended',
     attempts: [
       { ...failed, startedAt: ago(180) },
       { status: 200, cause: 'accepted', startedAt: ago(179) },
     ],
   });
   const exhausted = await t.make.delivery({
-    ...{ webhook, state: 'exhausted', createdAt: ago(75 * 60), settledAt: ago(90), type: 'seat.given' },
+    webhook,
+    state: 'exhausted',
+    createdAt: ago(75 * 60),
+    settledAt: ago(90),
+    type: 'seat.given',
     attempts: [
       { ...failed, startedAt: ago(75 * 60) },
       { ...failed, startedAt: ago(90), isLast: true },
     ],
   });
   const waiting = await t.make.delivery({
-    ...{ webhook, createdAt: ago(20), nextAttemptAt: new Date(Date.now() + 12 * minuteMs), started: true },
+    webhook,
+    createdAt: ago(20),
+    nextAttemptAt: new Date(Date.now() + 12 * minuteMs),
+    started: true,
     attempts: [
       { ...failed, startedAt: ago(20) },
       { status: null, cause: 'connection_timeout', startedAt: ago(4) },

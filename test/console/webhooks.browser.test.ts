@@ -32,7 +32,14 @@ async function setupJourney(screen: keyof typeof screens, schedule: string) {
   const professional = await t.make.member({ orgId: ada.orgId, name: 'Bo Lindqvist' });
   const visit = await openVisit(t.origin, { sessionToken: ada.sessionToken, screen });
   return {
-    ...{ t, ada, visit, page: visit.page, receiver, secrets, verify, fail },
+    t,
+    ada,
+    visit,
+    page: visit.page,
+    receiver,
+    secrets,
+    verify,
+    fail,
     /** Something happens in the organization: a client starts. */
     cause: () => t.make.grant({ professional }),
     /** Real deliveries, without tests and probes. */

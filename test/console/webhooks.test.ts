@@ -8,7 +8,8 @@ import { type ConsoleInstallation, type Enrolled, setupConsole } from './setup.t
 import { makeDeliveries, makeWebhook } from './webhook-stories.ts';
 
 const fields = {
-  ...{ url: 'https://hooks.example.com/events?token=fjord', eventTypes: ['client.started', 'seat.given'] },
+  url: 'https://hooks.example.com/events?token=fjord',
+  eventTypes: ['client.started', 'seat.given'],
   description: 'Case management',
 };
 

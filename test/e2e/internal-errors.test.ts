@@ -45,8 +45,13 @@ const bundle = bundleWorkflowCode({
 });
 
 const blank = {
-  ...{ status: null, explanation: 'A sentence.', timingsMs: { total: 1 }, peerAddress: null, keptBytes: 0 },
-  ...{ answer: Buffer.alloc(0), retryAfterSeconds: null },
+  status: null,
+  explanation: 'A sentence.',
+  timingsMs: { total: 1 },
+  peerAddress: null,
+  keptBytes: 0,
+  answer: Buffer.alloc(0),
+  retryAfterSeconds: null,
 };
 const isInternalError: PostOutcome = { ...blank, kind: 'failed', cause: 'dns_unavailable', isInternalError: true };
 const refused: PostOutcome = {
@@ -243,14 +248,19 @@ async function arrangeActivities() {
     sign: signWith(() => config.webhookSecretKeys),
     post: (request) =>
       postOnce({
-        ...{ ...request, allow: config.webhookAllow, resolve: createResolve() },
+        ...request,
+        allow: config.webhookAllow,
+        resolve: createResolve(),
         onInternalError: (error) => errors.push(error),
       }),
     onInternalError: (error) => errors.push(error),
   };
   const input: AttemptInput = {
-    ...{ organizationId: professional.orgId, webhookId: webhook.id, eventId: event?.id as string },
-    ...{ round: 1, nextDelayMs: 60_000 },
+    organizationId: professional.orgId,
+    webhookId: webhook.id,
+    eventId: event?.id as string,
+    round: 1,
+    nextDelayMs: 60_000,
   };
   const activities = createDeliveryActivities(dependencies);
   return { owner, rows, receiver, errors, input, activities, testActivities: createTestActivities(dependencies) };
@@ -300,20 +310,30 @@ async function arrange(
     return result;
   };
   const temporal = await openTemporal({
-    ...{ address: inject('temporalAddress'), namespace: testNamespace(), delaysMs: [] },
+    address: inject('temporalAddress'),
+    namespace: testNamespace(),
+    delaysMs: [],
     activities: { ...real, attemptDelivery },
-    ...{ promptSlots: 10, slowSlots: 10 },
+    promptSlots: 10,
+    slowSlots: 10,
     bundle: await bundle,
   });
   onTestFinished(() => temporal.stop());
   const client = await openTestTemporal();
   const input: DeliverEventInput = {
-    ...{ ...ids, delaysMs: [3_600_000, 7_200_000], slow: false },
-    ...{ type: 'client.started', begunAtMs: Date.now(), firstAttempt: 'local', ...option },
+    ...ids,
+    delaysMs: [3_600_000, 7_200_000],
+    slow: false,
+    type: 'client.started',
+    begunAtMs: Date.now(),
+    firstAttempt: 'local',
+    ...option,
   };
   const start = () =>
     client.workflow.start('deliverEvent', {
-      ...{ taskQueue: deliverQueue, workflowId: workflowIdOf(ids, 1), args: [input] },
+      taskQueue: deliverQueue,
+      workflowId: workflowIdOf(ids, 1),
+      args: [input],
       priority: priorityOfRound({ ...ids, slow: false }),
       typedSearchAttributes: new TypedSearchAttributes([
         { key: organizationAttribute, value: ids.organizationId },

@@ -10,9 +10,16 @@ import { createDeliveryActivities, type PostOutcome } from '../../workflows/deli
 import { type AttemptInput, attemptTimeoutMs } from '../../workflows/deliver-event/types.ts';
 
 const refused: PostOutcome = {
-  ...{ kind: 'failed', status: 500, cause: 'answered_server_error', explanation: 'The receiver failed.' },
-  ...{ timingsMs: { total: 1 }, peerAddress: null, keptBytes: 0, answer: Buffer.alloc(0) },
-  ...{ retryAfterSeconds: null, isInternalError: false },
+  kind: 'failed',
+  status: 500,
+  cause: 'answered_server_error',
+  explanation: 'The receiver failed.',
+  timingsMs: { total: 1 },
+  peerAddress: null,
+  keptBytes: 0,
+  answer: Buffer.alloc(0),
+  retryAfterSeconds: null,
+  isInternalError: false,
 };
 
 describe('an attempt of whose end Temporal never heard', () => {
@@ -110,7 +117,8 @@ describe('an outcome that comes while the database is away', () => {
     onTestFinished(() => worker.close());
     let posts = 0;
     const { activities, input } = await arrange({
-      ...{ at: { owner, make }, pool: worker.pool },
+      at: { owner, make },
+      pool: worker.pool,
       post: async () => {
         posts += 1;
         await proxy.refuse();
@@ -152,8 +160,14 @@ describe('an outcome whose attempt PostgreSQL lost in a failover', () => {
     );
     expect(rows).toEqual([
       {
-        ...{ number: 1, round: 1, is_last: false, cause: 'accepted', status: 200, secrets: 1 },
-        ...{ attempts: 1, state: 'delivered' },
+        number: 1,
+        round: 1,
+        is_last: false,
+        cause: 'accepted',
+        status: 200,
+        secrets: 1,
+        attempts: 1,
+        state: 'delivered',
       },
     ]);
     expect(await difference(pool)).toBe(0);
@@ -335,13 +349,18 @@ async function arrange({
   await make.grant({ professional });
   const { rows } = await pool.query<{ id: string }>('select id from event');
   const input: AttemptInput = {
-    ...{ organizationId: professional.orgId, webhookId: webhook.id, eventId: rows[0]?.id ?? '' },
-    ...{ round: 1, nextDelayMs: 60_000 },
+    organizationId: professional.orgId,
+    webhookId: webhook.id,
+    eventId: rows[0]?.id ?? '',
+    round: 1,
+    nextDelayMs: 60_000,
   };
   const posts: string[] = [];
   const { post = async () => refused, ...others } = replaced;
   const activities = createDeliveryActivities({
-    ...{ pool, sign: () => ({}), ...others },
+    pool,
+    sign: () => ({}),
+    ...others,
     post: (request) => {
       posts.push(request.url);
       return post(request);

@@ -178,11 +178,19 @@ async function setupRedelivery() {
   const find = (redeliveryId: string) => findRedelivery(em, of(redeliveryId));
 
   return {
-    ...{ owner, make, receiver, webhook, client, find },
+    owner,
+    make,
+    receiver,
+    webhook,
+    client,
+    find,
     startWorker: (settings: Record<string, string> = {}) => startTestWorker(database, settings),
     settled: (state: 'delivered' | 'exhausted', hours: number) =>
       make.delivery({
-        ...{ webhook, state, createdAt: hoursAgo(hours), settledAt: hoursAgo(hours) },
+        webhook,
+        state,
+        createdAt: hoursAgo(hours),
+        settledAt: hoursAgo(hours),
         attempts: [{ status: state === 'delivered' ? 200 : 500, isLast: state === 'exhausted' }],
       }),
     request: (selection: Selection) =>
@@ -198,7 +206,11 @@ async function setupRedelivery() {
       const id = rows[0]?.id ?? '';
       const key = { organizationId: webhook.orgId, redeliveryId: id };
       const input: RedeliverInput = {
-        ...{ ...key, page: 0, pace: steadyPace, pagesPerRun: 100, progress: null },
+        ...key,
+        page: 0,
+        pace: steadyPace,
+        pagesPerRun: 100,
+        progress: null,
         ...replaced,
       };
       const start = { taskQueue: 'deliver', workflowId: redeliveryWorkflowId(id), args: [input] };

@@ -122,7 +122,14 @@ async function setupDelivery(options: { isHeld?: boolean; settings?: Record<stri
     expect(rows[0]?.so).toBe(true);
   };
   return {
-    ...{ owner, make, receiver, held, client, delivery, handle, workflows },
+    owner,
+    make,
+    receiver,
+    held,
+    client,
+    delivery,
+    handle,
+    workflows,
     run: () => reconcile({ pool, ...workflows, overdueMs, signal }),
     sweep: () => cancelUnowed({ pool, running: workflows.listRunning(new Date()), cancel: workflows.cancel, signal }),
     setDue: (moment: string) => pool.query(`update delivery set next_attempt_at = ${moment}`),

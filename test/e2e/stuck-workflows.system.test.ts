@@ -169,7 +169,12 @@ async function arrange() {
   }
 
   return {
-    ...{ database, owner, receiver, rows, ids, handle },
+    database,
+    owner,
+    receiver,
+    rows,
+    ids,
+    handle,
     async makeEvent(): Promise<void> {
       await make.grant({ professional });
       eventId = (await rows('select id from event'))[0]?.id as string;

@@ -36,8 +36,11 @@ export async function startTemporalFront(targetAddress: string): Promise<Tempora
   const upstream = connect(`http://${targetAddress}`);
   upstream.on('error', () => {});
   const server = createSecureServer({
-    ...{ cert: own.cert, key: own.key, ca: authority.cert },
-    ...{ requestCert: true, rejectUnauthorized: true },
+    cert: own.cert,
+    key: own.key,
+    ca: authority.cert,
+    requestCert: true,
+    rejectUnauthorized: true,
   });
   const sessions = new Set<{ destroy(): void }>();
   server.on('session', (session) => {

@@ -23,7 +23,9 @@ function settingsOf(front: TemporalFront) {
     TEMPORAL_TLS_KEY: front.client.key,
   });
   return {
-    ...{ TEMPORAL_ADDRESS: front.address, TEMPORAL_TLS: 'true', TEMPORAL_TLS_SERVER_NAME: frontName },
+    TEMPORAL_ADDRESS: front.address,
+    TEMPORAL_TLS: 'true',
+    TEMPORAL_TLS_SERVER_NAME: frontName,
     ...mounted.settings,
   };
 }

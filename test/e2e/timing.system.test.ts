@@ -115,8 +115,13 @@ describe('the schedule of a delivery', () => {
     onTestFinished(() => temporal.stop());
 
     await temporal.startWorkflow({
-      ...{ organizationId, webhookId, eventId, round: 1, slow: false },
-      ...{ type: 'client.started', begunAtMs: Date.now() },
+      organizationId,
+      webhookId,
+      eventId,
+      round: 1,
+      slow: false,
+      type: 'client.started',
+      begunAtMs: Date.now(),
     });
 
     const handle = (await openTestTemporal()).workflow.getHandle(`delivery/${webhookId}/${eventId}`);
@@ -151,9 +156,16 @@ function activitiesThatFail(pool: Parameters<typeof createDeliveryActivities>[0]
     pool,
     sign: () => ({}),
     post: async () => ({
-      ...{ kind: 'failed', status: 500, cause: 'answered_server_error', explanation: 'The receiver failed.' },
-      ...{ timingsMs: { total: 1 }, peerAddress: null, keptBytes: 0, answer: Buffer.alloc(0) },
-      ...{ retryAfterSeconds: null, isInternalError: false },
+      kind: 'failed',
+      status: 500,
+      cause: 'answered_server_error',
+      explanation: 'The receiver failed.',
+      timingsMs: { total: 1 },
+      peerAddress: null,
+      keptBytes: 0,
+      answer: Buffer.alloc(0),
+      retryAfterSeconds: null,
+      isInternalError: false,
     }),
   });
   const attemptDelivery: typeof activities.attemptDelivery = (input) => {

@@ -62,13 +62,17 @@ it('a delivery that fails and then succeeds is one trace, found by its event’s
   expect(failed).toMatchObject({ isError: true, events: [{ name: 'connect' }, { name: 'first_byte' }] });
   expect(failed?.attributes).toEqual({
     ...ids,
-    ...{ 'org_api.attempt': 1, 'org_api.outcome': 'failed', 'org_api.cause': 'answered_unavailable' },
+    'org_api.attempt': 1,
+    'org_api.outcome': 'failed',
+    'org_api.cause': 'answered_unavailable',
     'http.response.status_code': 503,
   });
   expect(accepted).toMatchObject({ isError: false });
   expect(accepted?.attributes).toEqual({
     ...ids,
-    ...{ 'org_api.attempt': 2, 'org_api.outcome': 'delivered', 'org_api.cause': 'accepted' },
+    'org_api.attempt': 2,
+    'org_api.outcome': 'delivered',
+    'org_api.cause': 'accepted',
     'http.response.status_code': 200,
   });
   expect(accepted?.startMs).toBeGreaterThanOrEqual((failed?.endMs ?? 0) + 200 - roundingMs);
@@ -81,8 +85,17 @@ it('a delivery that fails and then succeeds is one trace, found by its event’s
 
   const bytes = collector.bytes().toString('latin1');
   const planted = [
-    ...[webhook.secret, webhook.secret.slice('whsec_'.length), 'path-of-theirs', '127.0.0.1', 'Zelda', 'Okonkwo'],
-    ...['an answer to keep to ourselves', grant.id, familyId, professional.userId, event?.body ?? ''],
+    webhook.secret,
+    webhook.secret.slice('whsec_'.length),
+    'path-of-theirs',
+    '127.0.0.1',
+    'Zelda',
+    'Okonkwo',
+    'an answer to keep to ourselves',
+    grant.id,
+    familyId,
+    professional.userId,
+    event?.body ?? '',
   ];
   for (const text of planted) {
     expect(bytes).not.toContain(text);
@@ -99,7 +112,9 @@ it('a delivery whose webhook is paused while it waits ends its trace as closed',
   const professional = await make.member();
   await make.webhook({ orgId: professional.orgId, url: receiver.url });
   const worker = await startTestWorker(database, {
-    ...{ DELIVERY_SCHEDULE: '1h', RECONCILE_AFTER: '1s', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
+    DELIVERY_SCHEDULE: '1h',
+    RECONCILE_AFTER: '1s',
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
   });
   await make.grant({ professional });
   await vi.waitFor(() => expect(receiver.received).toHaveLength(1), patient);

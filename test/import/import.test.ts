@@ -49,8 +49,19 @@ describe('importing a document', () => {
     expect(result.organizations).toEqual([{ id: ids.organization, name: 'Žižka & Ünal', ownerUserId: 'u1' }]);
     const inserted = Object.fromEntries(Object.entries(result.counts).map(([kind, c]) => [kind, c.inserted]));
     expect(inserted).toEqual({
-      ...{ organizations: 1, roles: 1, members: 2, memberRoles: 3, families: 3, seatPlans: 1, subscriptions: 1 },
-      ...{ grants: 3, seats: 2, referralCodes: 1, referrals: 1, referralInvoices: 1, familyDays: 2 },
+      organizations: 1,
+      roles: 1,
+      members: 2,
+      memberRoles: 3,
+      families: 3,
+      seatPlans: 1,
+      subscriptions: 1,
+      grants: 3,
+      seats: 2,
+      referralCodes: 1,
+      referrals: 1,
+      referralInvoices: 1,
+      familyDays: 2,
     });
     expect(await grantRow(0)).toEqual({ status: 'active', end_reason: null, ends_at: null });
     expect(await grantRow(1)).toMatchObject({ status: 'ended', end_reason: 'moved' });

@@ -5,14 +5,13 @@ import { importFile } from '#domain/import/import-file.ts';
 const [databaseUrl = '', families = '0'] = process.argv.slice(2);
 const sample = sampleOrganization(
   {
-    ...{
-      region: 'us',
-      organizations: 1,
-      familiesPerOrganization: Number(families),
-      grantsPerFamily: 1,
-      daysPerFamily: 1,
-    },
-    ...{ seed: families, asOf: '2026-11-20' },
+    region: 'us',
+    organizations: 1,
+    familiesPerOrganization: Number(families),
+    grantsPerFamily: 1,
+    daysPerFamily: 1,
+    seed: families,
+    asOf: '2026-11-20',
   },
   1,
 );
@@ -45,7 +44,10 @@ async function* text(): AsyncGenerator<string> {
 
 const progress: string[] = [];
 const { counts } = await importFile({
-  ...{ databaseUrl, source: text(), fileName: 'large.json', region: 'us' },
+  databaseUrl,
+  source: text(),
+  fileName: 'large.json',
+  region: 'us',
   report: (line) => progress.push(line),
 });
 const peakMb = Math.round(process.resourceUsage().maxRSS / 1024);

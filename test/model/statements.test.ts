@@ -66,7 +66,10 @@ class World {
     if (workflow.attempt !== null && workflow.failed > 0) return;
     const { organizationId, webhookId, eventId, round, failed } = workflow;
     const input: AttemptInput = {
-      ...{ organizationId, webhookId, eventId, round },
+      organizationId,
+      webhookId,
+      eventId,
+      round,
       nextDelayMs: failed + 1 < attemptsOfSchedule ? 5_000 : null,
       onlyAsFirst: !workflow.hasBegun || workflow.attempt !== null,
     };
@@ -214,15 +217,27 @@ const nothing = {
 };
 const outcomes: Record<'accepted' | 'refused' | 'internal', PostOutcome> = {
   accepted: {
-    ...{ kind: 'delivered', status: 204, cause: 'accepted', explanation: 'It was accepted.', isInternalError: false },
+    kind: 'delivered',
+    status: 204,
+    cause: 'accepted',
+    explanation: 'It was accepted.',
+    isInternalError: false,
     ...nothing,
   },
   refused: {
-    ...{ kind: 'refused', status: 503, cause: 'answered_server_error', explanation: 'No.', isInternalError: false },
+    kind: 'refused',
+    status: 503,
+    cause: 'answered_server_error',
+    explanation: 'No.',
+    isInternalError: false,
     ...nothing,
   },
   internal: {
-    ...{ kind: 'failed', status: null, cause: 'internal_error', explanation: 'Ours.', isInternalError: true },
+    kind: 'failed',
+    status: null,
+    cause: 'internal_error',
+    explanation: 'Ours.',
+    isInternalError: true,
     ...nothing,
   },
 };

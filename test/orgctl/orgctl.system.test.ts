@@ -116,7 +116,9 @@ describe('orgctl', () => {
     expect(shown.stdout).toContain('Brook Mediation');
     expect(shown.stdout).not.toContain('\u001b'); // a terminal would obey it
     expect(await t.orgctl('org', 'show', '--org', unknownId)).toMatchObject({
-      ...{ code: 1, stdout: '', stderr: 'There is no such organization in this region.\n' },
+      code: 1,
+      stdout: '',
+      stderr: 'There is no such organization in this region.\n',
     });
   });
 
@@ -166,14 +168,12 @@ describe('orgctl', () => {
     expect(JSON.stringify(others)).not.toContain('whsec_');
     const { rows } = await t.owner.pool.query('select action, person_id, detail from activity order by at');
     expect(rows.map(({ action }) => action)).toEqual([
-      ...[
-        'webhook.create',
-        'webhook.rotate_secret',
-        'webhook.change',
-        'webhook.pause',
-        'webhook.resume',
-        'webhook.delete',
-      ],
+      'webhook.create',
+      'webhook.rotate_secret',
+      'webhook.change',
+      'webhook.pause',
+      'webhook.resume',
+      'webhook.delete',
     ]);
     expect(JSON.stringify(rows)).not.toContain('whsec_');
   });

@@ -16,7 +16,10 @@ it('prints a one-time link for a member or somebody new, and a newer one replace
   const first = await invite('--name', 'Ada Rivers', '--roles', 'owner,billing');
   const [, token = ''] = /^https:\/\/console\.example\.org\/enrol#([\w-]{43})$/.exec(first.url) ?? [];
   expect(await findEnrolment(t.owner.orm.em, token, new Date())).toMatchObject({
-    ...{ personId: first.personId, email: 'ada@example.org', organizationName: 'Harbor', kind: 'enrol' },
+    personId: first.personId,
+    email: 'ada@example.org',
+    organizationName: 'Harbor',
+    kind: 'enrol',
   });
   const { rows } = await t.owner.pool.query(
     `select m.name, m.status, array_agg(r.key order by r.key) as roles from membership m

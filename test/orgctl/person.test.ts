@@ -36,7 +36,9 @@ it('end-sessions ends them all at once and leaves the sign-in; who never signed 
   const shown = await t.orgctl('person', 'show', '--email', 'victim@FIRM.example', '--json');
   expect(shown).toMatchObject({ code: 0, stderr: '' });
   expect(shown.json()).toMatchObject({
-    ...{ personId: t.person.personId, email: 'Victim@firm.example', sessions: 2 },
+    personId: t.person.personId,
+    email: 'Victim@firm.example',
+    sessions: 2,
     memberships: [{ organizationId: t.orgId, organizationName: 'Squatters', status: 'active', accepted: true }],
   });
   const done = await t.orgctl('person', 'end-sessions', '--email', ' victim@firm.example', '--json');
@@ -48,14 +50,18 @@ it('end-sessions ends them all at once and leaves the sign-in; who never signed 
   );
   expect(rows).toEqual([{ sessions: 0, browsers: 0 }]);
   expect((await t.lines()).at(-1)).toEqual({
-    ...{ action: 'session.end_all', person: null, detail: { memberId: t.person.personId, ended: 2 } },
+    action: 'session.end_all',
+    person: null,
+    detail: { memberId: t.person.personId, ended: 2 },
   });
   await t.enter('victim@firm.example');
   const text = await t.orgctl('person', 'end-sessions', '--email', 'victim@firm.example');
   expect(text.stdout).toContain('One session ended.');
   for (const verb of ['show', 'end-sessions', 'release-address'])
     expect(await t.orgctl('person', verb, '--email', 'nobody@firm.example')).toMatchObject({
-      ...{ code: 1, stdout: '', stderr: 'Nobody signs in with this address in this region.\n' },
+      code: 1,
+      stdout: '',
+      stderr: 'Nobody signs in with this address in this region.\n',
     });
   expect(await t.orgctl('person', 'end-sessions')).toMatchObject({ code: 2 });
 });
@@ -83,7 +89,9 @@ it('release-address frees an address that somebody enrolled with who is not its 
   expect(await t.session(t.person.token)).toBeNull();
   await expect(t.enter('victim@firm.example')).rejects.toMatchObject({ reason: 'wrong_credentials' });
   expect((await t.lines()).at(-1)).toEqual({
-    ...{ action: 'sign_in.release', person: null, detail: { memberId: t.person.personId } },
+    action: 'sign_in.release',
+    person: null,
+    detail: { memberId: t.person.personId },
   });
   const { rows } = await t.owner.pool.query('select status from membership where person_id = $1', [t.person.personId]);
   expect(rows).toEqual([{ status: 'active' }]);
@@ -99,7 +107,8 @@ it('change-address gives another one, and no two people the same', { timeout }, 
   const change = (to: string) =>
     t.orgctl('person', 'change-address', '--email', 'victim@firm.example', '--to', to, '--json');
   expect(await change('OTHER@firm.example')).toMatchObject({
-    ...{ code: 1, stderr: 'Somebody else signs in with the new address.\n' },
+    code: 1,
+    stderr: 'Somebody else signs in with the new address.\n',
   });
   expect((await change('nobody')).stderr).toContain('no e-mail address');
   expect((await change(' new@firm.example ')).json()).toEqual({

@@ -104,7 +104,9 @@ async function setupRedelivery(count: number) {
   const states = async () =>
     (await t.owner.pool.query<{ id: string; state: string }>('select id, state from redelivery order by id')).rows;
   return {
-    ...{ ...t, receiver, webhook },
+    ...t,
+    receiver,
+    webhook,
     redeliver: ['delivery', 'redeliver', '--webhook', webhook.id],
     stateOf: async (id: string) => (await states()).find((one) => one.id === id)?.state,
     states: async () => (await states()).map(({ state }) => state),

@@ -24,10 +24,14 @@ describe('orgctl secrets', () => {
     const app = await insertApps(t.owner.pool, t.make);
     const webhook = await t.make.webhook();
     expect((await t.status()).json()).toEqual({
-      ...{ newest: 2, unused: [], missing: [] },
+      newest: 2,
+      unused: [],
+      missing: [],
       counts: [
         ...['webhook_secret', 'second_factor', 'factor_challenge', 'enrolment'].map((kind) => ({
-          ...{ kind, version: 1, rows: 1 },
+          kind,
+          version: 1,
+          rows: 1,
         })),
       ],
     });
@@ -105,7 +109,8 @@ describe('orgctl secrets', () => {
       'select from webhook_secret where id = (select id from webhook_secret order by id desc limit 1) for update',
     );
     const child = spawn(process.execPath, ['apps/orgctl/main.ts', 'secrets', 'reseal'], {
-      ...{ env: { PATH: process.env.PATH ?? '', ...t.env }, stdio: ['ignore', 'pipe', 'pipe'] },
+      env: { PATH: process.env.PATH ?? '', ...t.env },
+      stdio: ['ignore', 'pipe', 'pipe'],
     });
     let told = '';
     child.stderr.on('data', (chunk: Buffer) => {
@@ -132,7 +137,9 @@ describe('orgctl secrets', () => {
     const { WEBHOOK_SECRET_KEYS: _keys, ...without } = t.env;
     for (const verb of ['reseal', 'status'])
       expect(await callOrgctl(without, ['secrets', verb])).toMatchObject({
-        ...{ code: 1, stdout: '', stderr: expect.stringContaining('WEBHOOK_SECRET_KEYS is missing') },
+        code: 1,
+        stdout: '',
+        stderr: expect.stringContaining('WEBHOOK_SECRET_KEYS is missing'),
       });
     await t.make.webhook();
     const holder = await t.owner.pool.connect();
@@ -151,11 +158,9 @@ describe('orgctl secrets', () => {
     await holder.query('rollback');
     holder.release();
     expect(await called).toMatchObject({
-      ...{
-        code: 1,
-        stdout: '',
-        stderr: expect.stringMatching(/57P01; what was resealed by then stays so\. Run it again\.\n$/),
-      },
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/57P01; what was resealed by then stays so\. Run it again\.\n$/),
     });
     expect(await t.reseal()).toMatchObject({ code: 0, stderr: '' });
   });
@@ -184,7 +189,9 @@ async function setupSecrets() {
   expect(rotatedWebhookSecretKeys).toBe(`${newerWebhookSecretKeys},${testWebhookSecretKeys}`);
   const orgctl = (...args: string[]) => callOrgctl(env, args);
   return {
-    ...{ ...t, env, orgctl },
+    ...t,
+    env,
+    orgctl,
     orgctlWith: (settings: Record<string, string>) => callOrgctl({ ...env, ...settings }, ['secrets', 'reseal']),
     reseal: (...args: string[]) => orgctl('secrets', 'reseal', ...args),
     status: () => orgctl('secrets', 'status', '--json'),

@@ -32,7 +32,10 @@ async function setupCheck() {
   const call = (verb: string, { id }: MadeWebhook, ...args: string[]) =>
     t.orgctl('webhook', verb, '--webhook', id, ...args, '--json');
   return {
-    ...{ ...t, receiver, orgId, call },
+    ...t,
+    receiver,
+    orgId,
+    call,
     webhookAt: (url: string) => t.make.webhook({ orgId, url, eventTypes: ['seat.given', 'seat.ended'] }),
     check: async (webhook: MadeWebhook) => (await call('verify', webhook)).json<SignatureCheck>(),
     async stored({ id }: MadeWebhook) {
@@ -74,8 +77,10 @@ describe('checking whether a receiver verifies', () => {
     const checked = await check(webhook);
 
     expect(checked).toMatchObject({
-      ...{ verdict: 'verified', unrecorded: null },
-      ...{ good: { delivered: true, status: 204 }, bad: { delivered: false, status: 400 } },
+      verdict: 'verified',
+      unrecorded: null,
+      good: { delivered: true, status: 204 },
+      bad: { delivered: false, status: 400 },
     });
     const [good, bad] = receiver.received as [Received, Received];
     expect(receiver.received).toHaveLength(2);
@@ -131,7 +136,8 @@ describe('checking whether a receiver verifies', () => {
 
     expect(await check(webhook)).toMatchObject({ verdict: 'verified', bad: { status: 400 } });
     expect((await call('show', webhook)).json()).toMatchObject({
-      ...{ signatureVerdict: 'verified', signatureCheckedAt: expect.stringMatching(/Z$/) },
+      signatureVerdict: 'verified',
+      signatureCheckedAt: expect.stringMatching(/Z$/),
     });
     await call('change', webhook, '--description', 'the same receiver', '--url', url);
     expect(await stored(webhook)).toMatchObject({ verdict: 'verified' });
@@ -148,7 +154,8 @@ describe('checking whether a receiver verifies', () => {
     const { receiver, webhookAt, check, stored } = await setupCheck();
     const webhook = await webhookAt(receiver.url);
     expect(await check(webhook)).toMatchObject({
-      ...{ verdict: 'accepts_bad_signatures', bad: { delivered: true, status: 200 } },
+      verdict: 'accepts_bad_signatures',
+      bad: { delivered: true, status: 200 },
       explanation: expect.stringContaining('verify the signature'),
     });
     expect(await stored(webhook)).toEqual({ verdict: 'accepts_bad_signatures', fresh: true });
@@ -236,8 +243,14 @@ it('a check that an internal error stopped says nothing of the receiver, whose v
     sign: () => ({}),
     // A process without free descriptors: what a post comes to then is tested in test/worker/attempt/internal-error.test.ts.
     post: async () => ({
-      ...{ ...factsOf('sockets_exhausted'), status: null, cause: 'sockets_exhausted', timingsMs: { total: 1 } },
-      ...{ peerAddress: null, keptBytes: 0, answer: Buffer.alloc(0), retryAfterSeconds: null },
+      ...factsOf('sockets_exhausted'),
+      status: null,
+      cause: 'sockets_exhausted',
+      timingsMs: { total: 1 },
+      peerAddress: null,
+      keptBytes: 0,
+      answer: Buffer.alloc(0),
+      retryAfterSeconds: null,
     }),
   });
   const { id: webhookId, orgId: organizationId } = webhook;

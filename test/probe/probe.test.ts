@@ -96,14 +96,23 @@ async function setup() {
   const api = await startTestApi(database);
   // Nothing but the probe's own webhook may reach loopback here.
   await startTestWorker(database, {
-    ...{ WEBHOOK_ALLOW: '', PROBE_WEBHOOK_ID: probe.webhookId, PROBE_WEBHOOK_ALLOW: '127.0.0.1' },
+    WEBHOOK_ALLOW: '',
+    PROBE_WEBHOOK_ID: probe.webhookId,
+    PROBE_WEBHOOK_ALLOW: '127.0.0.1',
   });
   const run = async (secret: ProbeSecret): Promise<{ code: number; stdout: string }> => {
     const settings = {
-      ...{ PATH: process.env.PATH, REGION: 'us', PROBE_API_URL: api.url, PROBE_PORT: String(port) },
-      ...{ PROBE_HOST: '127.0.0.1', PROBE_KEY: secret.key, PROBE_ORGANIZATION_ID: secret.organizationId },
-      ...{ PROBE_WEBHOOK_ID: secret.webhookId, PROBE_WEBHOOK_SECRET: secret.webhookSecret },
-      ...{ TEMPORAL_ADDRESS: env.TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE: env.TEMPORAL_NAMESPACE },
+      PATH: process.env.PATH,
+      REGION: 'us',
+      PROBE_API_URL: api.url,
+      PROBE_PORT: String(port),
+      PROBE_HOST: '127.0.0.1',
+      PROBE_KEY: secret.key,
+      PROBE_ORGANIZATION_ID: secret.organizationId,
+      PROBE_WEBHOOK_ID: secret.webhookId,
+      PROBE_WEBHOOK_SECRET: secret.webhookSecret,
+      TEMPORAL_ADDRESS: env.TEMPORAL_ADDRESS,
+      TEMPORAL_NAMESPACE: env.TEMPORAL_NAMESPACE,
     };
     try {
       const child = await promisify(execFile)(process.execPath, ['apps/probe/main.ts'], { cwd: root, env: settings });

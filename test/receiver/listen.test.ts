@@ -17,7 +17,9 @@ async function deliver(url: string, secret: string, type = 'client.started') {
   const timestampSeconds = Math.floor(Date.now() / 1000);
   const headers = {
     ...signatureHeaders({ id, timestampSeconds, body, secrets: [secret] }),
-    ...{ 'Content-Type': 'application/json', 'webhook-attempt': '2', 'User-Agent': 'org-api-webhooks/1.0' },
+    'Content-Type': 'application/json',
+    'webhook-attempt': '2',
+    'User-Agent': 'org-api-webhooks/1.0',
   };
   return { id, body, headers, answer: await fetch(url, { method: 'POST', headers, body }) };
 }
@@ -121,7 +123,10 @@ describe('npm run listen on a development stack', () => {
     const caused = [...listen.output.text.matchAll(/^Caused (.*) by changing the data of Harbor Family Law\.$/gm)];
     // Doubled types are asked for once: client.started, client.ended, seat.given, seat.ended.
     expect(caused.map(([, types]) => types)).toEqual([
-      ...['client.started', 'client.ended', 'client.started, then seat.given', 'seat.ended'],
+      'client.started',
+      'client.ended',
+      'client.started, then seat.given',
+      'seat.ended',
     ]);
     const { rows } = await owner.pool.query(
       'select type, count(*)::int from event where organization_id = $1 group by type order by type',

@@ -24,7 +24,9 @@ async function setupReceiver() {
   onTestFinished(() => receiver.stop());
 
   return {
-    ...{ secret, lines, receiver },
+    secret,
+    lines,
+    receiver,
     deliver(options: { id?: string; secrets?: string[]; endpoint?: string; ageSeconds?: number; body?: string } = {}) {
       const { id = randomUUID(), secrets = [secret], endpoint = 'harbor', ageSeconds = 0 } = options;
       const body = JSON.stringify({ id, type: 'client.started', createdAt: new Date().toISOString() });
@@ -60,8 +62,15 @@ describe('the sample receiver', () => {
     const [other, first] = await deliveries();
     expect(other).toMatchObject({ times: 1, duplicates: 0 });
     expect(first).toMatchObject({
-      ...{ endpoint: 'harbor', eventId: id, type: 'client.started', sequence: 7 },
-      ...{ times: 2, duplicates: 1, verified: true, problem: null, answer: 204 },
+      endpoint: 'harbor',
+      eventId: id,
+      type: 'client.started',
+      sequence: 7,
+      times: 2,
+      duplicates: 1,
+      verified: true,
+      problem: null,
+      answer: 204,
     });
     expect(lines.filter((line) => line.includes(id)).map((line) => JSON.parse(line).duplicate)).toEqual([false, true]);
   });
@@ -159,7 +168,13 @@ it('reads its secrets from a file, and refuses settings that are wrong without r
 it('remembers the last 200 events, the one that came longest ago is forgotten first', () => {
   const received = createReceived();
   const arrival = (eventId: string) => ({
-    ...{ endpoint: 'e', eventId, type: 'client.started', sequence: 1, verified: true, problem: null, answer: 204 },
+    endpoint: 'e',
+    eventId,
+    type: 'client.started',
+    sequence: 1,
+    verified: true,
+    problem: null,
+    answer: 204,
   });
   for (let made = 0; made < 200; made += 1) received.record(arrival(`${made}`), new Date());
   received.record(arrival('0'), new Date()); // comes again, so 1 is the oldest now

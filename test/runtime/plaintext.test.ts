@@ -36,8 +36,11 @@ const apps: Record<string, { read: (environment: Environment) => unknown; server
   migrate: {
     read: readMigrate,
     servers: [
-      ...['DATABASE_URL', 'API_DATABASE_URL', 'WORKER_DATABASE_URL'],
-      ...['CONSOLE_DATABASE_URL', 'PLATFORM_DATABASE_URL'],
+      'DATABASE_URL',
+      'API_DATABASE_URL',
+      'WORKER_DATABASE_URL',
+      'CONSOLE_DATABASE_URL',
+      'PLATFORM_DATABASE_URL',
     ],
   },
   import: { read: readImport, servers: ['DATABASE_URL'] },
@@ -108,13 +111,18 @@ describe('this machine', () => {
   const api = (url: string) => problemsOf('api', environmentOf('api', 'local', { API_DATABASE_URL: url }));
 
   it.each([
-    ...['postgresql://u:p@localhost:5432/org', 'postgresql://u:p@127.8.9.1/org', 'postgresql://u:p@[::1]/org'],
-    ...['postgresql://u:p@%2Fvar%2Frun%2Fpostgresql/org', 'postgresql://u:p@x/org?host=/var/run/postgresql'],
+    'postgresql://u:p@localhost:5432/org',
+    'postgresql://u:p@127.8.9.1/org',
+    'postgresql://u:p@[::1]/org',
+    'postgresql://u:p@%2Fvar%2Frun%2Fpostgresql/org',
+    'postgresql://u:p@x/org?host=/var/run/postgresql',
   ])('is %s', (url) => expect(api(url)).toEqual([]));
 
   it.each([
-    ...['postgresql://u:p@127.example.com/org', 'postgresql://u:p@localhost.example.com/org'],
-    ...['postgresql://u:p@localhost/org?host=db.example.com', 'postgresql://u:p@0.0.0.0/org'],
+    'postgresql://u:p@127.example.com/org',
+    'postgresql://u:p@localhost.example.com/org',
+    'postgresql://u:p@localhost/org?host=db.example.com',
+    'postgresql://u:p@0.0.0.0/org',
     'postgresql://u:p@db/org?sslmode=disable',
   ])('is not %s', (url) => expect(api(url)).toEqual([expect.stringMatching(/^API_DATABASE_URL: .*without TLS/)]));
 });

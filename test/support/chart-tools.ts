@@ -24,7 +24,9 @@ const helmFlags = ['pkg/chartutil', 'pkg/lint/rules'].flatMap((folder) => [
 
 const tools = {
   helm: {
-    ...{ package: 'helm.sh/helm/v3/cmd/helm', version: 'v3.21.4', probe: ['version', '--short'] },
+    package: 'helm.sh/helm/v3/cmd/helm',
+    version: 'v3.21.4',
+    probe: ['version', '--short'],
     flags: ['-ldflags', helmFlags.join(' ')],
   },
   kubeconform: { package: 'github.com/yannh/kubeconform/cmd/kubeconform', version: 'v0.7.0', probe: ['-v'] },
@@ -32,8 +34,11 @@ const tools = {
   'kube-linter': { package: 'golang.stackrox.io/kube-linter/cmd/kube-linter', version: 'v0.7.5', probe: ['version'] },
   // v0.313.5 is Prometheus 3.13.5. Without service discovery: 2.5 minutes of processor time with a cold cache of Go instead of far more.
   promtool: {
-    ...{ package: 'github.com/prometheus/prometheus/cmd/promtool', version: 'v0.313.5', probe: ['--version'] },
-    ...{ inModule: 'github.com/prometheus/prometheus', flags: ['-tags', 'remove_all_sd'] },
+    package: 'github.com/prometheus/prometheus/cmd/promtool',
+    version: 'v0.313.5',
+    probe: ['--version'],
+    inModule: 'github.com/prometheus/prometheus',
+    flags: ['-tags', 'remove_all_sd'],
   },
 } as const satisfies Record<string, Tool>;
 

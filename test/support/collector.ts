@@ -74,8 +74,12 @@ function spansOf({ resourceSpans }: OtlpBody): CollectedSpan[] {
 
 function spanOf({ name, traceId, spanId, parentSpanId, status, ...span }: OtlpSpan): Omit<CollectedSpan, 'service'> {
   return {
-    ...{ name, traceId, spanId, parentSpanId: parentSpanId || undefined },
-    ...{ startMs: ms(span.startTimeUnixNano), endMs: ms(span.endTimeUnixNano) },
+    name,
+    traceId,
+    spanId,
+    parentSpanId: parentSpanId || undefined,
+    startMs: ms(span.startTimeUnixNano),
+    endMs: ms(span.endTimeUnixNano),
     attributes: plain(span.attributes),
     events: span.events.map((event) => ({ name: event.name, atMs: ms(event.timeUnixNano) })),
     isError: status.code === 2,

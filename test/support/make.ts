@@ -87,7 +87,7 @@ export function createFactories(database: Database) {
       await query('insert into person (id) values ($1) on conflict do nothing', [userId]);
       await query(
         'insert into membership (organization_id, person_id, name, email, status) values ($1, $2, $3, $4, $5)',
-        [...[orgId, userId, name, `${userId}@example.org`, status]],
+        [orgId, userId, name, `${userId}@example.org`, status],
       );
       if (confirmed && status === 'active')
         await query(
@@ -107,7 +107,7 @@ export function createFactories(database: Database) {
       const id = randomUUID();
       await query(
         `insert into role (id, organization_id, key, name, description, permissions) values ($1, $2, $3, $4, '', $5)`,
-        [...[id, fields.orgId, `role-${id}`, fields.name ?? 'A role', fields.permissions]],
+        [id, fields.orgId, `role-${id}`, fields.name ?? 'A role', fields.permissions],
       );
       return id;
     },
@@ -180,7 +180,11 @@ export function createFactories(database: Database) {
       const id = randomUUID();
       const { orgId, grant, givenAt = new Date() } = fields;
       await query('insert into seat (organization_id, id, grant_id, family_id, given_at) values ($1, $2, $3, $4, $5)', [
-        ...[orgId, id, grant.id, grant.familyId, givenAt],
+        orgId,
+        id,
+        grant.id,
+        grant.familyId,
+        givenAt,
       ]);
       return id;
     },
@@ -225,7 +229,7 @@ export function createFactories(database: Database) {
       const body = JSON.stringify({ id: eventId, type });
       await query(
         'insert into event (organization_id, id, type, created_at, body, obligations) values ($1, $2, $3, $4, $5, 1)',
-        [...[orgId, eventId, type, createdAt, body]],
+        [orgId, eventId, type, createdAt, body],
       );
       await query('insert into ledger_count (organization_id, changes) values ($1, 1)', [orgId]);
       const isSettled = state !== 'waiting';
@@ -233,8 +237,17 @@ export function createFactories(database: Database) {
         `insert into delivery (organization_id, webhook_id, event_id, state, round, attempts, created_at, settled_at, next_attempt_at, started, claimed)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
         [
-          ...[orgId, webhookId, eventId, state, round, attempts.length, createdAt, isSettled ? settledAt : null],
-          ...[state === 'waiting' ? nextAttemptAt : null, started, claimed],
+          orgId,
+          webhookId,
+          eventId,
+          state,
+          round,
+          attempts.length,
+          createdAt,
+          isSettled ? settledAt : null,
+          state === 'waiting' ? nextAttemptAt : null,
+          started,
+          claimed,
         ],
       );
       for (const [index, attempt] of attempts.entries()) {
@@ -244,8 +257,16 @@ export function createFactories(database: Database) {
           `insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at, finished_at, status, cause)
            values ($1, $2, $3, $4, $5, $6, '{}', $7, $8, $9, $10)`,
           [
-            ...[orgId, webhookId, eventId, index + 1, round, isLast, startedAt, finishedAt],
-            ...[status, finishedAt === null ? null : cause],
+            orgId,
+            webhookId,
+            eventId,
+            index + 1,
+            round,
+            isLast,
+            startedAt,
+            finishedAt,
+            status,
+            finishedAt === null ? null : cause,
           ],
         );
       }

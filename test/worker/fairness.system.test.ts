@@ -66,7 +66,10 @@ async function queueThenMore({ isOther }: { isOther: boolean }): Promise<string[
 /** First attempts that Temporal holds because no worker has a place for them: each is part of its workflow’s first task. */
 async function countQueued({ workflowService }: Client): Promise<number> {
   const { stats } = await workflowService.describeTaskQueue({
-    ...{ namespace: testNamespace(), taskQueue: { name: deliverQueue }, taskQueueType: 1, reportStats: true },
+    namespace: testNamespace(),
+    taskQueue: { name: deliverQueue },
+    taskQueueType: 1,
+    reportStats: true,
   });
   return Number(stats?.approximateBacklogCount ?? 0);
 }

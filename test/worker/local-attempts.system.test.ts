@@ -92,7 +92,8 @@ async function arrange() {
   const webhook = await make.webhook({ orgId: professional.orgId, url: receiver.url });
   const rows = async (query: string) => (await owner.pool.query(query)).rows;
   return {
-    ...{ receiver, rows },
+    receiver,
+    rows,
     settings: workerEnvironment(database, { DELIVERY_SCHEDULE: '200ms,200ms,1h' }),
     async makeEvent() {
       await make.grant({ professional });

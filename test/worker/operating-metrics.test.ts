@@ -35,7 +35,10 @@ it('shows what waits in a queue for a worker, for how long, and when Temporal la
           ? connection.withDeadline(1, () => service.describeTaskQueue(request))
           : service.describeTaskQueue(request)) as typeof service.describeTaskQueue,
     },
-    ...{ namespace, registry, everyMs: 100, onError: (cause: unknown) => errors.push(cause) },
+    namespace,
+    registry,
+    everyMs: 100,
+    onError: (cause: unknown) => errors.push(cause),
   });
   onTestFinished(() => metrics.stop());
   await metrics.start();

@@ -4,7 +4,12 @@ import { judgeProgress, type PendingTask, type QueueState } from '../../apps/wor
 const nowMs = 10_000_000;
 const limits = { failingFromAttempt: 5, strandedAfterMs: 60_000 };
 const task = (kind: PendingTask['kind'], ageMs: number, changed: Partial<PendingTask> = {}): PendingTask => ({
-  ...{ kind, taskQueue: 'deliver-slow', attempt: 1, isStarted: false, scheduledAtMs: nowMs - ageMs, ...changed },
+  kind,
+  taskQueue: 'deliver-slow',
+  attempt: 1,
+  isStarted: false,
+  scheduledAtMs: nowMs - ageMs,
+  ...changed,
 });
 const served: QueueState = { hasPollers: true, backlogAgeMs: 0 };
 

@@ -3,8 +3,14 @@ import { planRamp, type RampState } from '../../apps/worker/relay/ramp.ts';
 import { parseTaskCounts } from '../../apps/worker/relay/task-counts.ts';
 
 const begun: RampState = {
-  ...{ own: 'b', current: 'a', isCurrentAlive: true, ramping: { buildId: 'b', percentage: 5 }, hasBegun: true },
-  ...{ completedTasks: 0, failedTasks: 0, stepAgeMs: 0 },
+  own: 'b',
+  current: 'a',
+  isCurrentAlive: true,
+  ramping: { buildId: 'b', percentage: 5 },
+  hasBegun: true,
+  completedTasks: 0,
+  failedTasks: 0,
+  stepAgeMs: 0,
 };
 const at = (percentage: number) => ({ ramping: { buildId: 'b', percentage } });
 const none = { kind: 'none' };

@@ -155,7 +155,9 @@ async function arrange() {
     const errors: unknown[] = [];
     const seen = { claimed: 0 };
     const relay = createRelay({
-      ...{ pool: opened.pool, leaseSeconds: lease, isAway },
+      pool: opened.pool,
+      leaseSeconds: lease,
+      isAway,
       startWorkflow: (delivery) => {
         begun.push(delivery);
         return startWorkflow === undefined ? promise : startWorkflow(delivery);

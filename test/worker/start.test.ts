@@ -79,18 +79,18 @@ it('opens secrets that are sealed with a key that came into its file meanwhile',
 
 it('is unversioned without a deployment; with one its build is the image’s, unless it is said otherwise', () => {
   const needed = {
-    ...{
-      REGION: 'us',
-      WORKER_DATABASE_URL: 'postgresql://worker:pw@localhost/org_api',
-      TEMPORAL_ADDRESS: 'localhost:7233',
-    },
-    ...{ TEMPORAL_NAMESPACE: 'org-api-us', WEBHOOK_SECRET_KEYS: testWebhookSecretKeys },
+    REGION: 'us',
+    WORKER_DATABASE_URL: 'postgresql://worker:pw@localhost/org_api',
+    TEMPORAL_ADDRESS: 'localhost:7233',
+    TEMPORAL_NAMESPACE: 'org-api-us',
+    WEBHOOK_SECRET_KEYS: testWebhookSecretKeys,
   };
   const image = { ORG_API_BUILD_ID: '0.1.0-4bb4264f47dd' };
   expect(readConfig({ ...needed, ...image }).version).toBeNull();
   const deployed = { ...needed, WORKER_DEPLOYMENT: 'org-api-us' };
   expect(readConfig({ ...deployed, ...image }).version).toEqual({
-    ...{ deploymentName: 'org-api-us', buildId: '0.1.0-4bb4264f47dd' },
+    deploymentName: 'org-api-us',
+    buildId: '0.1.0-4bb4264f47dd',
   });
   expect(readConfig({ ...deployed, ...image, WORKER_BUILD_ID: 'mine' }).version?.buildId).toBe('mine');
   expect(() => readConfig(deployed)).toThrow(SettingsRefused);

@@ -73,7 +73,9 @@ async function arrange() {
   const { rows } = await pool.query<{ id: string }>('select id from event order by id');
   const beganAtMs = Date.now() - 3_600_000;
   const running: Running[] = rows.map(({ id }, index) => ({
-    ...{ webhookId: webhook.id, eventId: id, round: 1 },
+    webhookId: webhook.id,
+    eventId: id,
+    round: 1,
     startedAtMs: beganAtMs + (index + 1) * 60_000,
   }));
   const lists: number[] = [];
@@ -82,7 +84,10 @@ async function arrange() {
   const sweep = async ({ isDue = false, atMost = 100, fails = false } = {}) => {
     if (isDue) await pool.query(`update workflow_sweep set due_at = '-infinity'`);
     return sweepRunning({
-      ...{ pool, everyMs, atMost, signal: new AbortController().signal },
+      pool,
+      everyMs,
+      atMost,
+      signal: new AbortController().signal,
       async *listRunning(before) {
         lists.push(before.getTime());
         if (fails) throw new Error('Temporal is away');
@@ -95,7 +100,12 @@ async function arrange() {
     });
   };
   return {
-    ...{ pool, sweep, lists, looked, cancelled, running },
+    pool,
+    sweep,
+    lists,
+    looked,
+    cancelled,
+    running,
     park: () => pauseWebhook(owner.orm.em, { organizationId: orgId, webhookId: webhook.id, by: 'operator' }),
   };
 }

@@ -82,7 +82,8 @@ async function arrange() {
   const client = new Client({ connection, namespace });
   const { workflowService } = client;
   await workflowService.registerNamespace({
-    ...{ namespace, workflowExecutionRetentionPeriod: { seconds: 86_400 } as never },
+    namespace,
+    workflowExecutionRetentionPeriod: { seconds: 86_400 } as never,
   });
   await vi.waitFor(() => workflowService.describeTaskQueue({ namespace, taskQueue: { name: 'deliver' } }), patient);
   return {
@@ -90,8 +91,11 @@ async function arrange() {
     unknown: { current: null, ramping: null, percentage: 0 },
     environment: (buildId: string, settings: Record<string, string> = {}) =>
       workerEnvironment(database, {
-        ...{ TEMPORAL_NAMESPACE: namespace, DELIVERY_SCHEDULE: Array(40).fill('3s').join(',') },
-        ...{ WORKER_DEPLOYMENT: deploymentName, ORG_API_BUILD_ID: buildId, ...settings },
+        TEMPORAL_NAMESPACE: namespace,
+        DELIVERY_SCHEDULE: Array(40).fill('3s').join(','),
+        WORKER_DEPLOYMENT: deploymentName,
+        ORG_API_BUILD_ID: buildId,
+        ...settings,
       }),
     async makeEvents(count: number): Promise<void> {
       for (let event = 0; event < count; event += 1) await make.grant({ professional });

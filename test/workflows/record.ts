@@ -94,7 +94,10 @@ async function setStage(run: Run, seed: number): Promise<Stage> {
       throw new Error(`a step of scenario ${seed} did not come about`);
   };
   return {
-    ...{ pool, client: run.client, organizationId, webhookId },
+    pool,
+    client: run.client,
+    organizationId,
+    webhookId,
     receive: (wanted) => {
       plan = wanted;
     },

@@ -68,11 +68,25 @@ describe('saved workflow histories', () => {
 });
 
 const words = new Set([
-  ...['delivered', 'exhausted', 'closed', 'failed', 'postponed', ...eventTypes],
-  ...['requested', 'running', 'done', 'cancelled', 'ended'],
-  ...['attempting', 'waiting'],
-  ...['local', 'begun', 'underWay', 'attemptDelivery'],
-  ...['internalError', 'lost'],
+  'delivered',
+  'exhausted',
+  'closed',
+  'failed',
+  'postponed',
+  ...eventTypes,
+  'requested',
+  'running',
+  'done',
+  'cancelled',
+  'ended',
+  'attempting',
+  'waiting',
+  'local',
+  'begun',
+  'underWay',
+  'attemptDelivery',
+  'internalError',
+  'lost',
   // How a receiver took a test event: a cause with its sentence, and the verdict.
   ...[...causes, ...causes.map((cause) => factsOf(cause).explanation), ...Object.keys(signatureVerdictSentences)],
 ]);

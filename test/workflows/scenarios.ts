@@ -56,8 +56,16 @@ async function continueTwice(stage: Stage): Promise<{ workflowId: string; runIds
   );
   const workflowId = `${workflowOf(stage, eventId)}/r2`;
   const input: DeliverEventInput = {
-    ...{ organizationId, webhookId, eventId, round: 2, slow: false, type: 'client.started' },
-    ...{ delaysMs: [500, 500, 500], begunAtMs: Date.now(), firstAttempt: 'local', eventsPerRun: 5 },
+    organizationId,
+    webhookId,
+    eventId,
+    round: 2,
+    slow: false,
+    type: 'client.started',
+    delaysMs: [500, 500, 500],
+    begunAtMs: Date.now(),
+    firstAttempt: 'local',
+    eventsPerRun: 5,
   };
   const handle = await client.workflow.start('deliverEvent', { taskQueue: deliverQueue, workflowId, args: [input] });
   await handle.result();

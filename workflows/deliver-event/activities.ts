@@ -141,8 +141,17 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
     const { number, type, startedAtMs } = admitted;
     const { status, cause, timingsMs } = outcome;
     onAttempt({
-      ...{ organizationId, webhookId, eventId, round, number, type },
-      ...{ outcome: nameOutcome(result), status, cause, startedAtMs, timingsMs },
+      organizationId,
+      webhookId,
+      eventId,
+      round,
+      number,
+      type,
+      outcome: nameOutcome(result),
+      status,
+      cause,
+      startedAtMs,
+      timingsMs,
     });
     return result;
   }
@@ -181,11 +190,25 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
     const waitMs = 'waitMs' in result ? result.waitMs : null;
     const { status, cause, explanation, timingsMs, peerAddress, keptBytes, answer, isInternalError } = outcome;
     const values = [
-      ...[organizationId, webhookId, eventId, admitted.number],
-      ...[status, cause, explanation, JSON.stringify(timingsMs), peerAddress, keptBytes, answer],
-      ...[follows, waitMs, !isInternalError && follows !== 'delivered'],
+      organizationId,
+      webhookId,
+      eventId,
+      admitted.number,
+      status,
+      cause,
+      explanation,
+      JSON.stringify(timingsMs),
+      peerAddress,
+      keptBytes,
+      answer,
+      follows,
+      waitMs,
+      !isInternalError && follows !== 'delivered',
       headers === null ? null : JSON.stringify(headers),
-      ...[admitted.startedAt, round, nextDelayMs === null, admitted.secrets?.map(({ id }) => id) ?? []],
+      admitted.startedAt,
+      round,
+      nextDelayMs === null,
+      admitted.secrets?.map(({ id }) => id) ?? [],
     ];
     const query = { name: 'recordOutcome', text: recordOutcomeSql, values };
     const giveUpAt = beganAt + attemptTimeoutMs - reserveMs;
@@ -232,9 +255,16 @@ export const internalErrorMessage = 'internal error; see the worker log';
 
 /** The outcome of an attempt of which nothing was sent. */
 export const internalError: PostOutcome = {
-  ...{ kind: 'failed', status: null, cause: 'internal_error', explanation: internalErrorExplanation },
-  ...{ timingsMs: { total: 0 }, peerAddress: null, keptBytes: 0, answer: Buffer.alloc(0) },
-  ...{ retryAfterSeconds: null, isInternalError: true },
+  kind: 'failed',
+  status: null,
+  cause: 'internal_error',
+  explanation: internalErrorExplanation,
+  timingsMs: { total: 0 },
+  peerAddress: null,
+  keptBytes: 0,
+  answer: Buffer.alloc(0),
+  retryAfterSeconds: null,
+  isInternalError: true,
 };
 
 const isAdmitted = (row: AdmittedRow): row is Admitted => row.number !== null;
@@ -278,8 +308,16 @@ async function admit(pool: Pool, input: AttemptInput): Promise<AdmittedRow | nul
 
 /** What is answered when the last free place was taken by others again and again. */
 const noPlace: AdmittedRow = {
-  ...{ number: null, isBegun: false, queue: null, startedAt: null, startedAtMs: null },
-  ...{ url: '', type: '', body: null, sequence: null, secrets: null },
+  number: null,
+  isBegun: false,
+  queue: null,
+  startedAt: null,
+  startedAtMs: null,
+  url: '',
+  type: '',
+  body: null,
+  sequence: null,
+  secrets: null,
 };
 
 function resultOf(outcome: PostOutcome, { nextDelayMs, internalErrors = 0 }: AttemptInput): AttemptResult {

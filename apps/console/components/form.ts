@@ -103,7 +103,14 @@ export function textField(
     placeholder,
   } = field;
   const input = {
-    ...{ id: idOf(name), name, type, autocomplete, required, maxlength: maxLength, inputmode: inputMode, placeholder },
+    id: idOf(name),
+    name,
+    type,
+    autocomplete,
+    required,
+    maxlength: maxLength,
+    inputmode: inputMode,
+    placeholder,
     value: type === 'password' || masked ? null : textOf(state, name),
     autofocus: field.autofocus === true,
     ...(exact
@@ -121,7 +128,12 @@ export function textArea(
 ): Html {
   const { name, rows = 3, required = true, maxLength, exact } = field;
   const area = {
-    ...{ id: idOf(name), name, rows, required, maxlength: maxLength, ...described(state, field) },
+    id: idOf(name),
+    name,
+    rows,
+    required,
+    maxlength: maxLength,
+    ...described(state, field),
     ...(exact ? { spellcheck: 'false', autocapitalize: 'none', class: 'exact' } : {}),
   };
   return framed(state, field, html`<textarea${attributes(area)}>${textOf(state, name)}</textarea>`);

@@ -55,13 +55,14 @@ export function secondFactorForms(
 /** Six digits of an authenticator app. */
 export function codeField(state: FormState, name: string, autofocus = false): Html {
   return textField(state, {
-    ...{
-      name,
-      label: 'Code of your authenticator app',
-      hint: 'Six digits, new every 30 seconds.',
-      autocomplete: 'one-time-code',
-    },
-    ...{ inputMode: 'numeric', maxLength: 9, exact: true, autofocus },
+    name,
+    label: 'Code of your authenticator app',
+    hint: 'Six digits, new every 30 seconds.',
+    autocomplete: 'one-time-code',
+    inputMode: 'numeric',
+    maxLength: 9,
+    exact: true,
+    autofocus,
   });
 }
 
@@ -84,7 +85,9 @@ export function passkeyForm(
 ): Html {
   const { action, state, ceremony, options, field, button, carried, fields } = parts;
   return form(visit, {
-    ...{ action, state, button },
+    action,
+    state,
+    button,
     attributes: { 'data-passkey': ceremony, 'data-options': JSON.stringify(options), 'data-field': field },
     fields: html`${carried}${hiddenField(field, '')}${fields}
       <p class="problem" data-passkey-problem role="alert" hidden></p>

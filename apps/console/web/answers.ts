@@ -38,7 +38,13 @@ export function answers(deps: {
     const { requestId, operation, organizationId, personId, code } = state;
     log.info(
       {
-        ...{ requestId, method: ctx.method, operation, status: ctx.status, code, organizationId, personId },
+        requestId,
+        method: ctx.method,
+        operation,
+        status: ctx.status,
+        code,
+        organizationId,
+        personId,
         durationMs: Math.round(durationMs * 100) / 100,
       },
       'request',
@@ -60,7 +66,8 @@ function drawProblem(ctx: Ctx, error: unknown, log: Logger, now: Date): void {
   if (problem.status === 413) ctx.set('Connection', 'close');
   ctx.type = 'text/html; charset=utf-8';
   const body = problemBody({
-    ...{ sentence: problem.sentence, next: problem.next },
+    sentence: problem.sentence,
+    next: problem.next,
     ...('cause' in problem ? { requestId } : {}),
   });
   ctx.body = layout(visit ?? null, page({ title: problem.title, body })).toString();
@@ -81,43 +88,60 @@ function problemOf(error: unknown, now: Date): Problem {
   const refusal = refusalOf(error);
   if (error instanceof NotFound || refusal?.isNotThere)
     return {
-      ...{ status: 404, code: 'not_found', title: 'Nothing here' },
+      status: 404,
+      code: 'not_found',
+      title: 'Nothing here',
       sentence: refusal?.message ?? 'There is nothing at this address, or nothing that you may see.',
       next: 'The address may be mistyped, or what it led to is gone.',
     };
   if (error instanceof PermissionNeeded)
     return {
-      ...{ status: 403, code: 'permission_needed', title: 'Your roles do not allow this' },
+      status: 403,
+      code: 'permission_needed',
+      title: 'Your roles do not allow this',
       sentence: `This page needs a role that holds ${error.permission}.`,
       next: 'An owner or administrator of the organization can give you one, under Members & roles.',
     };
   if (error instanceof SignInUnconfirmed)
     return {
-      ...{ status: 403, code: 'sign_in_unconfirmed', title: 'Your sign-in is not confirmed here' },
-      ...{ sentence: unconfirmedSentence, next: unconfirmedNext },
+      status: 403,
+      code: 'sign_in_unconfirmed',
+      title: 'Your sign-in is not confirmed here',
+      sentence: unconfirmedSentence,
+      next: unconfirmedNext,
     };
   if (error instanceof BudgetExhausted)
     return {
-      ...{ status: error.level === 'pod' ? 503 : 429, code: 'rate_limited', title: 'Too many downloads' },
+      status: error.level === 'pod' ? 503 : 429,
+      code: 'rate_limited',
+      title: 'Too many downloads',
       sentence: 'As many downloads are in progress as there can be at a time.',
       next: 'Wait until one has finished, then start this one again.',
       retryAfterSeconds: 5,
     };
   if (error instanceof FormRefused)
     return {
-      ...{ status: error.status, code: 'form_refused', title: 'Nothing was done', sentence: error.message },
+      status: error.status,
+      code: 'form_refused',
+      title: 'Nothing was done',
+      sentence: error.message,
       next: 'Open the page in the console and send its form from there.',
     };
   if (refusal !== null && refusal.retry !== null)
     return {
-      ...{ status: refusal.retry.status, code: refusal.retry.code, sentence: refusal.message },
+      status: refusal.retry.status,
+      code: refusal.retry.code,
+      sentence: refusal.message,
       title: refusal.retry.code === 'busy' ? 'Busy right now' : 'Too many attempts',
       next: 'A browser that you have signed in with before is not affected by the failures of others.',
       retryAfterSeconds: refusal.retry.afterSeconds(now),
     };
   if (refusal !== null)
     return {
-      ...{ status: 409, code: 'form_refused', title: 'That is not possible', sentence: refusal.message },
+      status: 409,
+      code: 'form_refused',
+      title: 'That is not possible',
+      sentence: refusal.message,
       next: 'Go back and look at the page again.',
     };
   return faultOf(error);
@@ -126,12 +150,19 @@ function problemOf(error: unknown, now: Date): Problem {
 function faultOf(error: unknown): Problem {
   if (isAway(error))
     return {
-      ...{ status: 503, code: 'unavailable', cause: error, retryAfterSeconds: 5, title: 'Not available right now' },
+      status: 503,
+      code: 'unavailable',
+      cause: error,
+      retryAfterSeconds: 5,
+      title: 'Not available right now',
       sentence: 'The console cannot reach its data right now.',
       next: 'Try again in a moment.',
     };
   return {
-    ...{ status: 500, code: 'internal', cause: error, title: 'Something went wrong on our side' },
+    status: 500,
+    code: 'internal',
+    cause: error,
+    title: 'Something went wrong on our side',
     sentence: 'The console could not do this.',
     next: 'Try again. If it stays so, ask for help.',
   };

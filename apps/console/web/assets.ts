@@ -39,7 +39,8 @@ function asset(name: string, type: string, body: Buffer): Asset {
   let brotli: Promise<Buffer> | undefined;
   return {
     path: `/assets/${hash('sha256', body, 'base64url').slice(0, 12)}/${name}`,
-    ...{ type, body },
+    type,
+    body,
     brotli: () => {
       brotli ??= compress(body);
       return brotli;

@@ -1,6 +1,8 @@
 /** What a stream says whose reader is gone before its end. */
 const ofStreams: ReadonlySet<string> = new Set([
-  ...['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_UNABLE_TO_PIPE'],
+  'ERR_STREAM_PREMATURE_CLOSE',
+  'ERR_STREAM_DESTROYED',
+  'ERR_STREAM_UNABLE_TO_PIPE',
 ]);
 
 /** What a socket says whose other end is gone. */

@@ -66,9 +66,16 @@ export function mountPages(deps: {
     }
     const told = isPart ? null : readCookie(cookies, 'told', parts.origin);
     return {
-      ...{ console: parts, route: route.name, requestId: ctx.state.requestId, target: ctx.url, path: ctx.path, params },
+      console: parts,
+      route: route.name,
+      requestId: ctx.state.requestId,
+      target: ctx.url,
+      path: ctx.path,
+      params,
       ...callerOf(ctx),
-      ...{ session, sessionToken, formToken: formToken(sessionToken ?? mark ?? '') },
+      session,
+      sessionToken,
+      formToken: formToken(sessionToken ?? mark ?? ''),
       told: told === null ? null : decodeText(told),
       enrolmentToken: readCookie(cookies, 'enrolment', parts.origin),
     };

@@ -15,7 +15,8 @@ const code = 'api_key_not_accepted';
 /** Adds requests with a key to its line of the minute, with the address of the last one. Unknown keys get no line. */
 export const recordKeysAtConsole = (pool: Pool, counts: readonly RefusalCount[]) =>
   pool.query({
-    ...{ name: 'recordKeysAtConsole', text: recordKeysAtConsoleSql },
+    name: 'recordKeysAtConsole',
+    text: recordKeysAtConsoleSql,
     values: [
       counts.map(({ fingerprint }) => fingerprint),
       counts.map(({ refused }) => refused),

@@ -64,8 +64,15 @@ function routesOf<V extends Visit>(access: Access, prefix: string) {
     view<Q extends z.ZodObject = z.ZodObject>(declared: View<V, Q>): Route {
       const { name, path, permission = null, query = z.object({}), show } = declared;
       return {
-        ...{ name, method: 'GET', path: prefix + path, access, permission, schema: query },
-        ...{ stepUp: false, once: false, admit: null },
+        name,
+        method: 'GET',
+        path: prefix + path,
+        access,
+        permission,
+        schema: query,
+        stepUp: false,
+        once: false,
+        admit: null,
         run: async (visit, input) => show(visit as V, input as z.output<Q>),
         again: null,
       };
@@ -75,7 +82,15 @@ function routesOf<V extends Visit>(access: Access, prefix: string) {
     action<F extends z.ZodObject>(declared: Action<V, F>): Route {
       const { name, path, permission = null, stepUp = false, once = false, admit = null, form, act, again } = declared;
       return {
-        ...{ name, method: 'POST', path: prefix + path, access, permission, stepUp, once, admit, schema: form },
+        name,
+        method: 'POST',
+        path: prefix + path,
+        access,
+        permission,
+        stepUp,
+        once,
+        admit,
+        schema: form,
         run: async (visit, input) => act(visit as V, input as z.output<F>),
         again: async (visit, state) => again(visit as V, state),
       };

@@ -121,19 +121,17 @@ async function launch(options: {
   const child = await spawnDetached({
     command: program,
     args: [
-      ...[
-        'server',
-        'start-dev',
-        '--ip',
-        '127.0.0.1',
-        '--port',
-        String(frontPort),
-        // Without pages their folder means nothing: it only lets the process be known again.
-        inMemory ? '--ui-asset-path' : '--db-filename',
-        store,
-        '--log-level',
-        'warn',
-      ],
+      'server',
+      'start-dev',
+      '--ip',
+      '127.0.0.1',
+      '--port',
+      String(frontPort),
+      // Without pages their folder means nothing: it only lets the process be known again.
+      inMemory ? '--ui-asset-path' : '--db-filename',
+      store,
+      '--log-level',
+      'warn',
       ...(pagePort === null ? ['--headless'] : ['--ui-port', String(pagePort)]),
       ...namespaces.flatMap((namespace) => ['--namespace', namespace]),
       ...deliveryAttributes.flatMap(({ name }) => ['--search-attribute', `${name}=Keyword`]),

@@ -14,7 +14,12 @@ export interface ActivityFilter {
 export type Outcome = 'answered' | 'refused' | 'deed';
 
 export const everything: ActivityFilter = {
-  ...{ keyId: null, personId: null, action: null, outcome: null, from: null, to: null },
+  keyId: null,
+  personId: null,
+  action: null,
+  outcome: null,
+  from: null,
+  to: null,
 };
 
 /** A place between two lines, in the log's order: by time, then id, newest first. `at`: ISO, UTC, microseconds. */

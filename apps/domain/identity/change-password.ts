@@ -31,7 +31,9 @@ export async function changePassword(
   if (!(await isPassword(oldPassword, oldHash, 'change'))) {
     await em.fork().transactional((tx) =>
       recordPersonActivity(tx, {
-        ...{ personId, action: 'sign_in.failure', visitor },
+        personId,
+        action: 'sign_in.failure',
+        visitor,
         detail: { step: 'old_password' },
       }),
     );

@@ -50,7 +50,9 @@ export async function confirmSignIn(
     on conflict do nothing returning person_id`.execute(tx.getKysely());
   if (rows.length === 0) return false;
   await recordActivity(tx, {
-    ...{ organizationId, ...askerOf(by), action: 'sign_in.confirm' },
+    organizationId,
+    ...askerOf(by),
+    action: 'sign_in.confirm',
     detail: { memberId: personId, by: source },
   });
   return true;

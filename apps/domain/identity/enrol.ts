@@ -112,12 +112,18 @@ export async function completeEnrolment(
       const { sessionId } = await startSession(tx, { personId, visitor }, now());
       const session = await recordSecondFactor(tx, sessionId, now());
       await recordPersonActivity(tx, {
-        ...{ personId, action: enrolment.kind === 'recover' ? 'sign_in.recover' : 'sign_in.enrol', visitor },
+        personId,
+        action: enrolment.kind === 'recover' ? 'sign_in.recover' : 'sign_in.enrol',
+        visitor,
         detail: { factor: factor.kind },
       });
       const browser = await rememberBrowser(tx, { personId, known: visitor.browser ?? null }, now());
       return {
-        ...{ token: session.token, browser, personId, email: enrolment.email, organizationId },
+        token: session.token,
+        browser,
+        personId,
+        email: enrolment.email,
+        organizationId,
         recoveryCodes: codes,
       };
     });

@@ -103,10 +103,13 @@ export async function createEnrolment(
         created_at = excluded.created_at, expires_at = excluded.expires_at, invited_by = excluded.invited_by,
         password_hash = null, totp_sealed = null, challenge = null`.execute(tx.getKysely());
     await recordActivity(tx, {
-      ...{ organizationId, ...askerOf(by), action: 'member.invite' },
+      organizationId,
+      ...askerOf(by),
+      action: 'member.invite',
       // The organization reads it: whether somebody it has invited signs in here already is nothing that it may learn by inviting them.
       detail: {
-        ...{ memberId: invitee.personId, roleKeys: roles.map(({ key }) => key) },
+        memberId: invitee.personId,
+        roleKeys: roles.map(({ key }) => key),
         ...(kind === 'recover' ? { kind } : {}),
       },
     });

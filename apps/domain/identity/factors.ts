@@ -76,7 +76,9 @@ export async function addTotp(
     await insertTotp(tx, { id, personId, name, sealed: sealTotp(secret, id, sealingKeys), step }, now());
     await forgetFailures(tx, attempt);
     await recordPersonActivity(tx, {
-      ...{ personId, action: 'factor.add', visitor },
+      personId,
+      action: 'factor.add',
+      visitor,
       detail: { factorId: id, kind: 'totp' },
     });
     return { id };
@@ -120,7 +122,9 @@ export async function addPasskey(
     const { personId } = session;
     await insertPasskey(tx, { id, personId, name, passkey }, now());
     await recordPersonActivity(tx, {
-      ...{ personId, action: 'factor.add', visitor },
+      personId,
+      action: 'factor.add',
+      visitor,
       detail: { factorId: id, kind: 'passkey' },
     });
     return { id };
@@ -153,7 +157,9 @@ export async function removeFactor(
     await endSessions(tx, personId, session.id);
     await forgetBrowsers(tx, personId, visitor.browser ?? null);
     await recordPersonActivity(tx, {
-      ...{ personId, action: 'factor.remove', visitor },
+      personId,
+      action: 'factor.remove',
+      visitor,
       detail: { factorId: found.id, kind: found.kind },
     });
   });

@@ -87,7 +87,10 @@ export async function endSessionsOf(em: EntityManager, email: string): Promise<{
     const ended = await endSessions(tx, personId);
     await forgetBrowsers(tx, personId, null);
     await recordPersonActivity(tx, {
-      ...{ personId, action: 'session.end_all', visitor: null, by: 'operator' },
+      personId,
+      action: 'session.end_all',
+      visitor: null,
+      by: 'operator',
       detail: { ended },
     });
     return { personId, ended };

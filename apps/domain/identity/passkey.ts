@@ -33,7 +33,11 @@ export function passkeySetupOptions(
   party: RelyingParty,
 ) {
   return generateRegistrationOptions({
-    ...{ rpName: party.name, rpID: party.id, userName: person.email, userDisplayName: person.name, timeout },
+    rpName: party.name,
+    rpID: party.id,
+    userName: person.email,
+    userDisplayName: person.name,
+    timeout,
     // At most 64 bytes, and no id of ours on a stranger's device.
     userID: new Uint8Array(createHash('sha256').update(`passkey\0${person.personId}`).digest()),
     attestationType: 'none',
@@ -46,7 +50,9 @@ export function passkeySetupOptions(
 /** What `navigator.credentials.get` takes, as JSON, for one of these passkeys. */
 export function passkeyUseOptions(known: readonly StoredPasskey[], party: RelyingParty) {
   return generateAuthenticationOptions({
-    ...{ rpID: party.id, timeout, userVerification: 'required' as const },
+    rpID: party.id,
+    timeout,
+    userVerification: 'required' as const,
     allowCredentials: known.map(({ credentialId, transports }) => ({ id: credentialId, transports })),
   });
 }
@@ -57,7 +63,8 @@ export async function getNewPasskey(response: unknown, challenge: string, party:
     verifyRegistrationResponse({
       response: response as RegistrationResponseJSON,
       ...expected(challenge, party),
-      ...{ requireUserVerification: true, supportedAlgorithmIDs: algorithms },
+      requireUserVerification: true,
+      supportedAlgorithmIDs: algorithms,
     }),
   );
   if (!result?.verified) throw wrongPasskey();
@@ -78,7 +85,8 @@ export async function getNewCounter(
     verifyAuthenticationResponse({
       response: response as AuthenticationResponseJSON,
       ...expected(challenge, party),
-      ...{ credential, requireUserVerification: true },
+      credential,
+      requireUserVerification: true,
     }),
   );
   if (!result?.verified) throw wrongPasskey();

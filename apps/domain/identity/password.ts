@@ -129,8 +129,11 @@ function parse(phc: string) {
   const [whole, memory, passes, lanes, salt = '', hash = ''] = form.exec(phc) ?? [];
   if (whole === undefined) throw new TypeError('a stored password hash is not argon2id in PHC form');
   return {
-    ...{ memoryKib: Number(memory), passes: Number(passes), lanes: Number(lanes) },
-    ...{ salt: Buffer.from(salt, 'base64'), hash: Buffer.from(hash, 'base64') },
+    memoryKib: Number(memory),
+    passes: Number(passes),
+    lanes: Number(lanes),
+    salt: Buffer.from(salt, 'base64'),
+    hash: Buffer.from(hash, 'base64'),
   };
 }
 

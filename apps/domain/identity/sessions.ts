@@ -131,7 +131,8 @@ export async function listSessions(em: EntityManager, session: Session, now: Dat
     where person_id = ${session.personId} and expires_at > ${at} and last_seen_at > ${at} - make_interval(mins => ${sessionIdleMinutes})
     order by last_seen_at desc, id desc`.execute(em.getKysely());
   return rows.map((row) => ({
-    ...{ ...row, ...datesOf(row) },
+    ...row,
+    ...datesOf(row),
     isThis: row.id === session.id,
   }));
 }
@@ -157,7 +158,9 @@ export async function endSession(
       throw new IdentityRefused('no_such_session', 'You have no such session; it has ended already.');
     const isOwn = sessionId === session.id;
     await recordPersonActivity(tx, {
-      ...{ personId: session.personId, action: isOwn ? 'session.sign_out' : 'session.end', visitor },
+      personId: session.personId,
+      action: isOwn ? 'session.sign_out' : 'session.end',
+      visitor,
       detail: { sessionId },
     });
   });
@@ -170,7 +173,9 @@ export async function endOtherSessions(em: EntityManager, session: Session, visi
     const ended = await endSessions(tx, session.personId, session.id);
     await forgetBrowsers(tx, session.personId, visitor.browser ?? null);
     await recordPersonActivity(tx, {
-      ...{ personId: session.personId, action: 'session.end_others', visitor },
+      personId: session.personId,
+      action: 'session.end_others',
+      visitor,
       detail: { ended },
     });
     return ended;
@@ -205,7 +210,9 @@ export async function endSessionsOfStranger(tx: EntityManager, personId: string)
 
 /** Moments come from the entity manager's connections as text. */
 const datesOf = ({ createdAt, lastSeenAt, expiresAt }: Record<'createdAt' | 'lastSeenAt' | 'expiresAt', Date>) => ({
-  ...{ createdAt: new Date(createdAt), lastSeenAt: new Date(lastSeenAt), expiresAt: new Date(expiresAt) },
+  createdAt: new Date(createdAt),
+  lastSeenAt: new Date(lastSeenAt),
+  expiresAt: new Date(expiresAt),
 });
 
 const dateOrNull = (moment: Date | null) => (moment === null ? null : new Date(moment));

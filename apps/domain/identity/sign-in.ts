@@ -46,7 +46,9 @@ export async function signIn(
   if (known === null || !isRight || !known.mayEnter) {
     await em.fork().transactional((tx) =>
       recordPersonActivity(tx, {
-        ...{ personId: known?.personId ?? '', action: 'sign_in.failure', visitor },
+        personId: known?.personId ?? '',
+        action: 'sign_in.failure',
+        visitor,
         detail: { step: 'password' },
       }),
     );

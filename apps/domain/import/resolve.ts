@@ -112,6 +112,16 @@ function seatSql(shift: string): string {
 
 /** The relations above, for the role that merges to be let in. */
 export const stagedRelations: readonly string[] = [
-  ...['organization', 'role', 'member', 'family', 'seat_plan', 'subscription', 'grant', 'seat'],
-  ...['referral_code', 'referral', 'referral_invoice', 'family_day'],
+  'organization',
+  'role',
+  'member',
+  'family',
+  'seat_plan',
+  'subscription',
+  'grant',
+  'seat',
+  'referral_code',
+  'referral',
+  'referral_invoice',
+  'family_day',
 ].map((name) => `staged_${name}`);

@@ -40,7 +40,12 @@ export async function findCompromisedKey(
     if (found === undefined) return null;
     await forgetFailures(tx, attempt);
     await recordActivity(tx, {
-      ...{ organizationId, personId, address, keyId: found.id, action: 'key.report', detail: { hint: found.hint } },
+      organizationId,
+      personId,
+      address,
+      keyId: found.id,
+      action: 'key.report',
+      detail: { hint: found.hint },
     });
     return { keyId: found.id };
   });

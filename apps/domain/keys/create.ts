@@ -96,8 +96,19 @@ export async function insertKey(
   const { organizationId, makerId, label, expiresAt, slot, predecessorId, createdAt } = input;
   const print = fingerprint(key, pepper);
   tx.create(ApiKey, {
-    ...{ id, organizationId, makerId, label, fingerprint: print, pepperVersion: pepper.version, hint, scopes },
-    ...{ createdAt, expiresAt, revokedAt: null, slot, predecessorId },
+    id,
+    organizationId,
+    makerId,
+    label,
+    fingerprint: print,
+    pepperVersion: pepper.version,
+    hint,
+    scopes,
+    createdAt,
+    expiresAt,
+    revokedAt: null,
+    slot,
+    predecessorId,
   });
   await tx.flush();
   await recordActivity(tx, {

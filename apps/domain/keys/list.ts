@@ -21,7 +21,13 @@ export interface KeyListing {
 export async function listKeys(em: EntityManager, organizationId: string, now: Date): Promise<KeyListing[]> {
   const keys = await em.fork().find(ApiKey, { organizationId }, { orderBy: { createdAt: 'asc', id: 'asc' } });
   return keys.map(({ id, label, hint, makerId, scopes, createdAt, expiresAt, ...ends }) => ({
-    ...{ id, label, hint, makerId, scopes, createdAt, expiresAt },
+    id,
+    label,
+    hint,
+    makerId,
+    scopes,
+    createdAt,
+    expiresAt,
     state: stateOf({ expiresAt, ...ends }, now),
   }));
 }

@@ -43,8 +43,11 @@ const moment = (text: string | null) => (text === null ? null : new Date(text));
 
 const usageOf = (row: UsageRow): KeyUsage => ({
   ...row,
-  ...{ createdAt: new Date(row.createdAt), expiresAt: moment(row.expiresAt) },
-  ...{ revokedAt: moment(row.revokedAt), makerLeftAt: moment(row.makerLeftAt), lastUsedAt: moment(row.lastUsedAt) },
+  createdAt: new Date(row.createdAt),
+  expiresAt: moment(row.expiresAt),
+  revokedAt: moment(row.revokedAt),
+  makerLeftAt: moment(row.makerLeftAt),
+  lastUsedAt: moment(row.lastUsedAt),
 });
 
 /** Calls that reached the API's answer: a status, and not the count of calls over the limit. */
@@ -130,7 +133,9 @@ const callersSql = /* sql */ `
 export async function listCallers(pool: Pool, organizationId: string, keyId: string): Promise<KeyCaller[]> {
   const values = [organizationId, keyId];
   const { rows } = await pool.query<Omit<KeyCaller, 'lastUsedAt'> & { lastUsedAt: string }>({
-    ...{ name: 'listKeyCallers', text: callersSql, values },
+    name: 'listKeyCallers',
+    text: callersSql,
+    values,
   });
   return rows.map((row) => ({ ...row, lastUsedAt: new Date(row.lastUsedAt) }));
 }

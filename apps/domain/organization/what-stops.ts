@@ -111,7 +111,9 @@ function stopping(makers: Maker[], after: (maker: Maker) => Maker): StoppingKey[
         const lost = key.scopes.filter((scope) => before.has(scope) && !left.has(scope));
         return {
           ...key,
-          ...{ makerId: maker.personId, scopes: lost, operations: lost.flatMap((scope) => operationsOfScope[scope]) },
+          makerId: maker.personId,
+          scopes: lost,
+          operations: lost.flatMap((scope) => operationsOfScope[scope]),
           isDead: !key.scopes.some((scope) => left.has(scope)),
         };
       })

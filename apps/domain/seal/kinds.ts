@@ -25,7 +25,9 @@ export interface SealedKind<Ids extends SealedIds = SealedIds> {
 }
 
 const webhookSecrets: SealedKind<{ organizationId: string; webhookId: string; id: string }> = {
-  ...{ table: 'webhook_secret', column: 'sealed', key: ['organizationId', 'webhookId', 'id'] },
+  table: 'webhook_secret',
+  column: 'sealed',
+  key: ['organizationId', 'webhookId', 'id'],
   ids: { organizationId: 'organization_id', webhookId: 'webhook_id', id: 'id' },
   living: '(valid_until is null or valid_until > now())',
   open: (owner, sealed, keys) => openSecret(sealed, owner, keys),
@@ -33,7 +35,9 @@ const webhookSecrets: SealedKind<{ organizationId: string; webhookId: string; id
 };
 
 const authenticatorApps: SealedKind<{ id: string; personId: string }> = {
-  ...{ table: 'second_factor', column: 'totp_sealed', key: ['id'] },
+  table: 'second_factor',
+  column: 'totp_sealed',
+  key: ['id'],
   ids: { id: 'id', personId: 'person_id' },
   living: 'true',
   open: ({ id }, sealed, keys) => openTotp(sealed, id, keys),
@@ -42,7 +46,9 @@ const authenticatorApps: SealedKind<{ id: string; personId: string }> = {
 
 /** Of a session's challenges only that of `totp_setup` has a secret, so the session names the row. */
 const appsBeingAdded: SealedKind<{ sessionId: string }> = {
-  ...{ table: 'factor_challenge', column: 'totp_sealed', key: ['sessionId'] },
+  table: 'factor_challenge',
+  column: 'totp_sealed',
+  key: ['sessionId'],
   ids: { sessionId: 'session_id' },
   living: 'expires_at > now()',
   open: ({ sessionId }, sealed, keys) => openTotp(sealed, sessionId, keys),
@@ -50,7 +56,9 @@ const appsBeingAdded: SealedKind<{ sessionId: string }> = {
 };
 
 const appsOfEnrolments: SealedKind<{ organizationId: string; personId: string }> = {
-  ...{ table: 'enrolment', column: 'totp_sealed', key: ['organizationId', 'personId'] },
+  table: 'enrolment',
+  column: 'totp_sealed',
+  key: ['organizationId', 'personId'],
   ids: { organizationId: 'organization_id', personId: 'person_id' },
   living: 'expires_at > now()',
   open: (enrolment, sealed, keys) => openTotp(sealed, enrolmentRow(enrolment), keys),
@@ -58,9 +66,7 @@ const appsOfEnrolments: SealedKind<{ organizationId: string; personId: string }>
 };
 
 /** All of them; a test compares the list with the schema. */
-export const sealedKinds: readonly SealedKind[] = [
-  ...[webhookSecrets, authenticatorApps, appsBeingAdded, appsOfEnrolments],
-];
+export const sealedKinds: readonly SealedKind[] = [webhookSecrets, authenticatorApps, appsBeingAdded, appsOfEnrolments];
 
 /** SQL: the rows of a kind that hold a sealed text which may still be opened. */
 export const isSealedSql = ({ column, living }: SealedKind): string => `${column} is not null and ${living}`;

@@ -36,9 +36,12 @@ export async function changeWebhook(em: EntityManager, input: ChangeWebhook, all
         signature_checked_at = case when not ${isMoved} then signature_checked_at end
       where organization_id = ${organizationId} and id = ${webhookId}`.execute(tx.getKysely());
     await recordActivity(tx, {
-      ...{ organizationId, ...askerOf(by), action: 'webhook.change' },
+      organizationId,
+      ...askerOf(by),
+      action: 'webhook.change',
       detail: {
-        ...{ webhookId, changed },
+        webhookId,
+        changed,
         ...(url === null ? {} : { host: hostOf(url) }),
         ...(eventTypes === null ? {} : { eventTypes }),
       },

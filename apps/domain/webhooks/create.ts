@@ -56,18 +56,35 @@ export async function createWebhook(
     const secret = makeSecret();
     const createdAt = new Date();
     tx.create(Webhook, {
-      ...{ organizationId, id, url, description, eventTypes, slot, createdAt },
-      ...{ state: 'active', parkedReason: null, failingSince: null, ramp: null },
-      ...{ signatureVerdict: null, signatureCheckedAt: null },
+      organizationId,
+      id,
+      url,
+      description,
+      eventTypes,
+      slot,
+      createdAt,
+      state: 'active',
+      parkedReason: null,
+      failingSince: null,
+      ramp: null,
+      signatureVerdict: null,
+      signatureCheckedAt: null,
     });
     await tx.flush(); // the secret's row refers to it
     const sealed = sealSecret(secret, { organizationId, webhookId: id }, sealingKeys);
     tx.create(WebhookSecret, {
-      ...{ organizationId, webhookId: id, id: randomUUIDv7(), sealed, createdAt, validUntil: null },
+      organizationId,
+      webhookId: id,
+      id: randomUUIDv7(),
+      sealed,
+      createdAt,
+      validUntil: null,
     });
     await tx.flush();
     await recordActivity(tx, {
-      ...{ organizationId, ...askerOf(by), action: 'webhook.create' },
+      organizationId,
+      ...askerOf(by),
+      action: 'webhook.create',
       detail: { webhookId: id, host: hostOf(url), eventTypes },
     });
     return { id, secret };

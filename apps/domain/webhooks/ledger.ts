@@ -96,7 +96,10 @@ export async function listLedgerFaults(
 ): Promise<LedgerFault[]> {
   const { rows } = await pool.query<FaultRow>(listLedgerFaultsSql(everything), [limit]);
   const faults = rows.map(({ kind, organizationId, webhookId, eventId, ...detail }) => ({
-    ...{ kind, organizationId, webhookId, eventId },
+    kind,
+    organizationId,
+    webhookId,
+    eventId,
     explanation: explain(detail),
   }));
   const unexplained = await pool.query<UnexplainedRow>(listUnexplainedSql, [limit]);
@@ -111,7 +114,10 @@ interface UnexplainedRow {
 }
 
 const explainCounts = ({ organizationId, webhookId, counted, found }: UnexplainedRow): LedgerFault => ({
-  ...{ kind: webhookId === null ? 'events_differ' : 'numbers_differ', organizationId, webhookId, eventId: null },
+  kind: webhookId === null ? 'events_differ' : 'numbers_differ',
+  organizationId,
+  webhookId,
+  eventId: null,
   explanation:
     webhookId === null
       ? `The organization’s access and seats changed ${counted} times, and there are ${found} events of it.`

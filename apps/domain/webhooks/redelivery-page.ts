@@ -93,8 +93,15 @@ async function carryOut(
 
   const { lookAtMost = lookedAtPerPage, now = new Date(), leaseMs } = options;
   const sent = await client.query<RedeliveredPageRow>(redeliverPageSql, [
-    ...[organizationId, row.webhookId, ...boundsOf(row, now), lookAtMost, perPage],
-    ...[row.from, row.to, row.failedSince, oldestRedeliverable(now)],
+    organizationId,
+    row.webhookId,
+    ...boundsOf(row, now),
+    lookAtMost,
+    perPage,
+    row.from,
+    row.to,
+    row.failedSince,
+    oldestRedeliverable(now),
   ]);
   const { redelivered, seen, next } = sent.rows[0] ?? { redelivered: [], seen: 0, next: null };
   const untold = redelivered.filter(({ started }) => started).map(({ eventId }) => eventId);
@@ -122,7 +129,9 @@ export async function listUntold(
 ): Promise<{ eventId: string; round: number }[]> {
   if (untold.length === 0) return [];
   const { rows } = await pool.query<{ eventId: string; round: number }>(listUntoldSql, [
-    ...[organizationId, webhookId, untold],
+    organizationId,
+    webhookId,
+    untold,
   ]);
   return rows;
 }

@@ -52,7 +52,9 @@ export async function rotateSecret(
       tx.getKysely(),
     );
     await recordActivity(tx, {
-      ...{ organizationId, ...askerOf(by), action: 'webhook.rotate_secret' },
+      organizationId,
+      ...askerOf(by),
+      action: 'webhook.rotate_secret',
       detail: { webhookId, secretId: id, overlapSeconds },
     });
     return { id: webhookId, secret, previousValidUntil };

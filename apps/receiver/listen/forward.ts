@@ -64,15 +64,23 @@ export function startListener(options: {
     else response.writeHead(passed.head.status, passed.head.headers).end(passed.head.body);
     const { headers, url: path = '/', rawHeaders } = request;
     onListened({
-      ...{ at, verification, answer: passed.answer, path, rawHeaders, body },
-      ...{ eventId: String(headers['webhook-id'] ?? '?'), type: typeOf(body) },
+      at,
+      verification,
+      answer: passed.answer,
+      path,
+      rawHeaders,
+      body,
+      eventId: String(headers['webhook-id'] ?? '?'),
+      type: typeOf(body),
       attempt: (headers['webhook-attempt'] as string | undefined) ?? null,
     });
   }
 
   return startServer({
     handler: (request, response) => void handle(request, response).catch(() => response.destroy()),
-    ...{ host: '127.0.0.1', port, deadlineMs: 2_000 },
+    host: '127.0.0.1',
+    port,
+    deadlineMs: 2_000,
   });
 }
 

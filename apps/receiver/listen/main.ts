@@ -57,7 +57,9 @@ async function listen(options: Extract<ListenOptions, { task: 'listen' }>, stack
   if (folder !== null) mkdirSync(folder, { recursive: true });
   let kept = 0;
   const listener = await startListener({
-    ...{ port, secrets, forwardTo },
+    port,
+    secrets,
+    forwardTo,
     onListened(listened) {
       kept += 1;
       if (folder !== null) {

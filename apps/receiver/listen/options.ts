@@ -74,8 +74,15 @@ function readListen(values: ReturnType<typeof parse>, secrets: string[]): Listen
     throw new WrongCall('--forward-to: give an http:// or https:// URL.');
   const events = readTypes('--events', values.events === undefined ? eventTypes : [values.events]);
   return {
-    ...{ task: 'listen', forwardTo, events, secrets, trigger, captureTo: values.capture ?? null },
-    ...{ port: readPort(values.port), region: readRegion(values.region), organizationId: readId(values.org) },
+    task: 'listen',
+    forwardTo,
+    events,
+    secrets,
+    trigger,
+    captureTo: values.capture ?? null,
+    port: readPort(values.port),
+    region: readRegion(values.region),
+    organizationId: readId(values.org),
   };
 }
 
@@ -116,8 +123,17 @@ function parse(args: string[]) {
     return parseArgs({
       args,
       options: {
-        ...{ 'forward-to': text, events: text, secret: texts, port: text, trigger: texts, org: text, region: text },
-        ...{ capture: text, verify: text, tolerance: text, help: { type: 'boolean', short: 'h' } },
+        'forward-to': text,
+        events: text,
+        secret: texts,
+        port: text,
+        trigger: texts,
+        org: text,
+        region: text,
+        capture: text,
+        verify: text,
+        tolerance: text,
+        help: { type: 'boolean', short: 'h' },
       },
     }).values;
   } catch (error) {

@@ -51,7 +51,10 @@ export async function openStack(
   if (!sealing.success)
     throw new SettingsRefused(['the stack has no keys for webhook secrets: stop it and run npm start again']);
   const database = await openDatabase({
-    ...{ url: entry.databaseUrl, applicationName: 'org-api-listen', poolMax: 2, connectTimeoutMs: 5_000 },
+    url: entry.databaseUrl,
+    applicationName: 'org-api-listen',
+    poolMax: 2,
+    connectTimeoutMs: 5_000,
   });
   try {
     await assertDevelopment(database);

@@ -29,7 +29,8 @@ export async function subscribe(
   );
   let removing: Promise<unknown> | undefined;
   return {
-    ...{ id, secret },
+    id,
+    secret,
     async remove() {
       removing ??= deleteWebhook(em, { ...of, webhookId: id });
       await removing;

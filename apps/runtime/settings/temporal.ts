@@ -90,7 +90,8 @@ export function temporalServerOf(
     own: cert === undefined || key === undefined ? null : { cert, key },
   };
   return {
-    ...{ address: s.TEMPORAL_ADDRESS, namespace },
+    address: s.TEMPORAL_ADDRESS,
+    namespace,
     tls: s.TEMPORAL_TLS === 'true' ? tls : null,
     apiKey: apiKey === undefined ? null : () => apiKeyNow?.() ?? apiKey,
   };

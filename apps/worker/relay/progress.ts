@@ -81,8 +81,11 @@ type Description = Awaited<ReturnType<ReturnType<Client['workflow']['getHandle']
 function listPendingTasks({ raw, taskQueue }: Description): PendingTask[] {
   const activities = (raw.pendingActivities ?? []).map(
     ({ attempt, state, scheduledTime, activityOptions }): PendingTask => ({
-      ...{ kind: 'activity', attempt: attempt ?? 1, isStarted: state === activityStarted },
-      ...{ taskQueue: activityOptions?.taskQueue?.name || taskQueue, scheduledAtMs: toMs(scheduledTime) },
+      kind: 'activity',
+      attempt: attempt ?? 1,
+      isStarted: state === activityStarted,
+      taskQueue: activityOptions?.taskQueue?.name || taskQueue,
+      scheduledAtMs: toMs(scheduledTime),
     }),
   );
   const task = raw.pendingWorkflowTask;

@@ -93,7 +93,10 @@ export function redeliveryWorkflows(client: Client, strandedAfterMs: number, pac
     const workflowId = redeliveryWorkflowId(redeliveryId);
     const start = (workflowIdConflictPolicy: 'FAIL' | 'TERMINATE_EXISTING') =>
       client.workflow.start('redeliver', {
-        ...{ taskQueue: deliverQueue, workflowId, args: [input], workflowIdConflictPolicy },
+        taskQueue: deliverQueue,
+        workflowId,
+        args: [input],
+        workflowIdConflictPolicy,
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       });
     try {

@@ -99,7 +99,10 @@ it('a statement that the database refuses is 500 internal, without detail in the
   });
   const line = logLines.map((text) => JSON.parse(text) as Record<string, unknown>).find(({ msg }) => msg === 'fault');
   expect(line).toMatchObject({
-    ...{ level: 'error', requestId: answer.headers.get('request-id'), operation: 'getOrgSeats', code: 'internal' },
+    level: 'error',
+    requestId: answer.headers.get('request-id'),
+    operation: 'getOrgSeats',
+    code: 'internal',
     error: { code: '42P01' },
   });
   expect(JSON.stringify(line)).not.toContain('seat_plan'); // the database's own text may quote a value

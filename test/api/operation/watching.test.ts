@@ -68,9 +68,19 @@ it('the log has one JSON line per request with what to search by, and no key, bo
     ),
   );
   expect(lines[0]).toEqual({
-    ...{ level: 'info', app: 'api', region: 'us', msg: 'request', time: expect.stringMatching(/Z$/) },
-    ...{ requestId: answers[0]?.headers.get('request-id'), method: 'GET', operation: 'getFirmRoster', status: 200 },
-    ...{ organizationId: maker.orgId, keyId: id, limitLeft: 119, durationMs: expect.any(Number) },
+    level: 'info',
+    app: 'api',
+    region: 'us',
+    msg: 'request',
+    time: expect.stringMatching(/Z$/),
+    requestId: answers[0]?.headers.get('request-id'),
+    method: 'GET',
+    operation: 'getFirmRoster',
+    status: 200,
+    organizationId: maker.orgId,
+    keyId: id,
+    limitLeft: 119,
+    durationMs: expect.any(Number),
   });
   for (const secret of [key.slice(7), key.slice(7, 20), 'Zelda', 'Okonkwo', maker.userId, grant.familyId, 'nowhere'])
     expect(logLines.join('')).not.toContain(secret);

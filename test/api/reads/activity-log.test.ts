@@ -45,8 +45,15 @@ it('holds exactly one line for each use of a known key: who, what, from where, w
     const code = text.startsWith('{"error"') ? (JSON.parse(text) as { error: string }).error : null;
     const { status } = answer;
     expected.push({
-      ...{ id: answer.headers.get('request-id') ?? '', action, status, code, count: 1, organization_id: maker.orgId },
-      ...{ person_id: maker.userId, key_id: made.id, address: '127.0.0.1' },
+      id: answer.headers.get('request-id') ?? '',
+      action,
+      status,
+      code,
+      count: 1,
+      organization_id: maker.orgId,
+      person_id: maker.userId,
+      key_id: made.id,
+      address: '127.0.0.1',
     });
     return answer;
   }
@@ -128,8 +135,11 @@ it('holds one line per key and minute for calls over the limit, to which every A
   expect(lines.length).toBeLessThanOrEqual(2); // two when the minute turned meanwhile
   for (const line of lines) {
     expect(line).toMatchObject({
-      ...{ action: 'api.rate_limited', code: 'rate_limited', key_id: loud.id },
-      ...{ organization_id: maker.orgId, person_id: maker.userId },
+      action: 'api.rate_limited',
+      code: 'rate_limited',
+      key_id: loud.id,
+      organization_id: maker.orgId,
+      person_id: maker.userId,
     });
   }
 });

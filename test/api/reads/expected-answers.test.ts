@@ -28,7 +28,10 @@ it.for<Region>(['us', 'ca'])('%s.json: all nine reads of all organizations', asy
   const { database, owner } = await setupDatabase();
   const api = await startTestApi(database, { REGION: region });
   const { organizations, shiftedDays } = await importFile({
-    ...{ databaseUrl: database.ownerUrl, source: createReadStream(file), fileName: `${region}.json`, region },
+    databaseUrl: database.ownerUrl,
+    source: createReadStream(file),
+    fileName: `${region}.json`,
+    region,
     today: true,
   });
   expect(organizations.map(({ id }) => id).sort()).toEqual(Object.keys(expected).sort());

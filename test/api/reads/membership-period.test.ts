@@ -22,7 +22,9 @@ const withStatus =
   (status: string): Write =>
   async ({ owner }, { orgId, personId }) =>
     owner.pool.query('update membership set status = $3 where organization_id = $1 and person_id = $2', [
-      ...[orgId, personId, status],
+      orgId,
+      personId,
+      status,
     ]);
 
 const imported =

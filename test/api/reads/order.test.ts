@@ -70,7 +70,9 @@ it('members by name, then userId; their roles by key', async () => {
     const { userId } = await make.member({ orgId, name });
     for (const _ of [1, 2, 3])
       await owner.pool.query('insert into membership_role values ($1, $2, $3)', [
-        ...[orgId, userId, await make.role({ orgId, permissions: [] })],
+        orgId,
+        userId,
+        await make.role({ orgId, permissions: [] }),
       ]);
   }
   const members = (await get('/members')) as { name: string; userId: string; roles: { key: string }[] }[];
@@ -128,7 +130,8 @@ it('held seats by givenAt, then id; ended ones by endedAt, newest first, then id
     const id = await make.seat({ orgId, grant, givenAt: new Date(Date.UTC(2026, 1, 1 + (n % 3))) });
     if (n % 2 === 0) continue;
     await owner.pool.query(`update seat set ended_at = $1, end_reason = 'ended_by_organization' where id = $2`, [
-      ...[new Date(Date.UTC(2026, 3, 1 + (n % 3))), id],
+      new Date(Date.UTC(2026, 3, 1 + (n % 3))),
+      id,
     ]);
   }
   const { seats, ended } = (await get('/seats/families')) as {

@@ -51,7 +51,10 @@ function expectedOutcomes(families: Family[]) {
     return { count, of, percent: Math.floor((2_000 * count + of) / (2 * of)) / 10 }; // half up, in whole numbers
   };
   return {
-    ...{ windowDays: outcomesWindowDays, families: counted, minimumFamilies: outcomesMinimumFamilies, shown },
+    windowDays: outcomesWindowDays,
+    families: counted,
+    minimumFamilies: outcomesMinimumFamilies,
+    shown,
     ...Object.fromEntries(Object.entries(metrics).map(([field, name]) => [field, metric(name)])),
   };
 }

@@ -67,7 +67,9 @@ export async function fillOrganization(
     [id, membersEach, personId, email],
   );
   await owner.query('insert into membership_role (organization_id, person_id, role_id) values ($1, $2, $3)', [
-    ...[id, personId, ownerRole],
+    id,
+    personId,
+    ownerRole,
   ]);
   const keys: string[] = [];
   for (let n = 0; n < keysEach; n += 1) {
@@ -103,8 +105,12 @@ export async function fillOrganization(
     [id, Math.floor(size.deliveries / 2)],
   );
   return {
-    ...{ id, keyId: keys[0] ?? '', personId: `usr_1_${id}`, webhookId: webhook.id },
-    ...{ line: middle.rows[0] ?? { id: '', at: '' }, eventId: event.rows[0]?.id ?? '' },
+    id,
+    keyId: keys[0] ?? '',
+    personId: `usr_1_${id}`,
+    webhookId: webhook.id,
+    line: middle.rows[0] ?? { id: '', at: '' },
+    eventId: event.rows[0]?.id ?? '',
   };
 }
 

@@ -42,9 +42,18 @@ export async function startStack(report: (line: string) => void): Promise<BenchS
     const port = await getFreePort();
     const origin = `http://localhost:${port}`;
     const config = readConfig({
-      ...{ REGION: 'us', CONSOLE_DATABASE_URL: consoleUrl.href, CONSOLE_URL: origin, API_URL: 'http://127.0.0.1:8080' },
-      ...{ KEY_PEPPERS: `1:${secret()}`, KEY_TAG_SECRETS: secret(), WEBHOOK_SECRET_KEYS: `1:${secret()}` },
-      ...{ HOST: '127.0.0.1', PORT: String(port), METRICS_PORT: '0', DRAIN_DELAY_MS: '0', LOG_LEVEL: 'silent' },
+      REGION: 'us',
+      CONSOLE_DATABASE_URL: consoleUrl.href,
+      CONSOLE_URL: origin,
+      API_URL: 'http://127.0.0.1:8080',
+      KEY_PEPPERS: `1:${secret()}`,
+      KEY_TAG_SECRETS: secret(),
+      WEBHOOK_SECRET_KEYS: `1:${secret()}`,
+      HOST: '127.0.0.1',
+      PORT: String(port),
+      METRICS_PORT: '0',
+      DRAIN_DELAY_MS: '0',
+      LOG_LEVEL: 'silent',
     });
     const serve = async () => {
       const running = await startConsole(config, createLog({ level: 'silent', name: 'console', region: 'us' }));

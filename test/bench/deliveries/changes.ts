@@ -29,7 +29,10 @@ export async function addOrganization(stack: BenchStack, path: string, webhooks 
   const url = `${stack.receiver.url}${path}`;
   for (const [nth, webhookId] of ids.entries())
     await insertWebhook(pool, {
-      ...{ organizationId: organization.id, webhookId, slot: nth + 1, url },
+      organizationId: organization.id,
+      webhookId,
+      slot: nth + 1,
+      url,
       keys: stack.sealingKeys,
     });
   return { ...organization, webhookId: ids[0] as string };
@@ -109,8 +112,10 @@ export async function commitTogether(pool: Pool, changes: readonly GrantChange[]
      select o, g, 'attorney', p, f, now() - interval '1 day'
      from unnest($1::uuid[], $2::uuid[], $3::text[], $4::uuid[]) as made (o, g, p, f)`,
     [
-      ...[changes.map(({ organization }) => organization.id), changes.map(({ grantId }) => grantId)],
-      ...[changes.map(({ organization }) => organization.userId), changes.map(({ familyId }) => familyId)],
+      changes.map(({ organization }) => organization.id),
+      changes.map(({ grantId }) => grantId),
+      changes.map(({ organization }) => organization.userId),
+      changes.map(({ familyId }) => familyId),
     ],
   );
 }

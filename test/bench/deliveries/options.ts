@@ -38,14 +38,24 @@ export interface BenchOptions {
 }
 
 const full = {
-  ...{ rounds: 6, roundSeconds: 6, latencyEvents: 300 },
-  ...{ isolationRounds: 10, isolationSeconds: 24, hangingLeadSeconds: 22 },
-  ...{ backlogEvents: 5_000, writersGrants: 4_000 },
+  rounds: 6,
+  roundSeconds: 6,
+  latencyEvents: 300,
+  isolationRounds: 10,
+  isolationSeconds: 24,
+  hangingLeadSeconds: 22,
+  backlogEvents: 5_000,
+  writersGrants: 4_000,
 };
 const quick = {
-  ...{ rounds: 4, roundSeconds: 2, latencyEvents: 100 },
-  ...{ isolationRounds: 4, isolationSeconds: 6, hangingLeadSeconds: 2 },
-  ...{ backlogEvents: 500, writersGrants: 1_000 },
+  rounds: 4,
+  roundSeconds: 2,
+  latencyEvents: 100,
+  isolationRounds: 4,
+  isolationSeconds: 6,
+  hangingLeadSeconds: 2,
+  backlogEvents: 500,
+  writersGrants: 1_000,
 };
 
 /** @throws BenchRefused naming the options there are. */

@@ -70,7 +70,10 @@ export async function startStack(options: {
   serverPids.push(temporal.pid);
   const { ownerUrl, workerUrl } = await makeDatabase(postgres.adminUrl);
   const owner = await openDatabase({
-    ...{ url: ownerUrl, applicationName: 'bench', poolMax: 12, statementTimeoutMs: 120_000 },
+    url: ownerUrl,
+    applicationName: 'bench',
+    poolMax: 12,
+    statementTimeoutMs: 120_000,
   });
   closers.add(() => owner.close());
 
@@ -96,7 +99,10 @@ export async function startStack(options: {
   closers.add(() => bare.stop());
   report('our worker, the bare one and the receiver are running');
   return {
-    ...{ owner, receiver, bare, folder },
+    owner,
+    receiver,
+    bare,
+    folder,
     sealingKeys: webhookSecretKeys.parse(sealingKey),
     pids: { worker: worker.pid, postgres: postgres.pid, temporal: temporal.pid },
     stopWorker: () => worker.stop(),

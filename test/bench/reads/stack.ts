@@ -67,7 +67,9 @@ export async function startStack(report: Report): Promise<BenchStack> {
       return region;
     }
     return {
-      ...{ redisUrl: redis.url, postgresPid: postgres.pid, redisPid: redis.pid },
+      redisUrl: redis.url,
+      postgresPid: postgres.pid,
+      redisPid: redis.pid,
       secrets,
       keys,
       keysFile,

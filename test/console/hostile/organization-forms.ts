@@ -15,7 +15,10 @@ export const organizationForms: Readonly<Record<string, FilledForm>> = {
 
   inviteMember: {
     fields: ({ spareRoleKey }) => ({
-      ...{ email: 'newcomer@example.org', name: 'Newcomer', title: 'Paralegal', roles: ['member', spareRoleKey] },
+      email: 'newcomer@example.org',
+      name: 'Newcomer',
+      title: 'Paralegal',
+      roles: ['member', spareRoleKey],
     }),
   },
   changeMember: { fields: () => ({ name: 'Another Name', title: 'Partner' }) },

@@ -19,10 +19,20 @@ export function filledFormOf({ name }: Route): FilledForm {
 /** What a scene has for the parts of a route's path; a form may name others. */
 export function paramsOf(route: Route, scene: Scene): Record<string, string> {
   const all: Record<string, string> = {
-    ...{ orgId: scene.orgId, keyId: scene.key.id, personId: scene.member.userId, roleId: scene.roleId },
-    ...{ webhookId: scene.webhook.id, eventId: scene.failedEventId, redeliveryId: scene.redeliveryId },
-    ...{ grantId: scene.grant.id, seatId: scene.seatId, familyId: scene.familyId, lineId: scene.lineId },
-    ...{ sessionId: scene.sessionId, factorId: scene.factorId, number: '1' },
+    orgId: scene.orgId,
+    keyId: scene.key.id,
+    personId: scene.member.userId,
+    roleId: scene.roleId,
+    webhookId: scene.webhook.id,
+    eventId: scene.failedEventId,
+    redeliveryId: scene.redeliveryId,
+    grantId: scene.grant.id,
+    seatId: scene.seatId,
+    familyId: scene.familyId,
+    lineId: scene.lineId,
+    sessionId: scene.sessionId,
+    factorId: scene.factorId,
+    number: '1',
   };
   const names = [...route.path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
   return Object.fromEntries(names.flatMap((name) => (all[name] === undefined ? [] : [[name, all[name]]])));

@@ -5,7 +5,8 @@ const everything = { keyId: null, personId: null, action: null, outcome: null, f
 
 export const pages: readonly JudgedPage[] = [
   {
-    ...{ route: 'listActivity', picture: 'activity' },
+    route: 'listActivity',
+    picture: 'activity',
     async path(t, { orgId, personId }) {
       const key = await t.make.apiKey({ maker: { orgId, userId: personId, roleId: null }, label: 'Nightly export' });
       await t.owner.pool.query(
@@ -20,15 +21,18 @@ export const pages: readonly JudgedPage[] = [
     },
   },
   {
-    ...{ route: 'listActivity', picture: 'activity-filtered' },
+    route: 'listActivity',
+    picture: 'activity-filtered',
     path: (_t, { orgId }) => `/o/${orgId}/activity?outcome=refused&from=2026-01-01T08:00&zone=America/New_York`,
   },
   {
-    ...{ route: 'listActivity', picture: 'activity-nothing-fits' },
+    route: 'listActivity',
+    picture: 'activity-nothing-fits',
     path: (_t, { orgId }) => `/o/${orgId}/activity?action=role.delete&until=2026-01-01T08:00`,
   },
   {
-    ...{ route: 'showActivityLine', picture: 'activity-line' },
+    route: 'showActivityLine',
+    picture: 'activity-line',
     async path(t, { orgId }) {
       const filter = { ...everything, action: 'key.revoke' };
       const { entries } = await listActivity(t.owner.orm.em, orgId, filter, null, 1);

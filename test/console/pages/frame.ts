@@ -18,7 +18,10 @@ const choosePassword: NonNullable<JudgedPage['steps']> = async (page) => {
 export const pages: readonly JudgedPage[] = [
   { route: 'showSignIn', picture: 'sign-in', path: () => '/sign-in', signedOut: true },
   {
-    ...{ route: 'signIn', picture: 'sign-in-refused', path: () => '/sign-in', signedOut: true },
+    route: 'signIn',
+    picture: 'sign-in-refused',
+    path: () => '/sign-in',
+    signedOut: true,
     async steps(page) {
       await page.getByLabel('E-mail address').fill('nobody@example.org');
       await page.getByLabel('Password').fill('wrong-password-of-nobody');
@@ -28,7 +31,10 @@ export const pages: readonly JudgedPage[] = [
   },
   { route: 'showSecondFactor', picture: 'second-factor', path: () => '/sign-in', signedOut: true, steps: signIn },
   {
-    ...{ route: 'giveSecondFactor', picture: 'second-factor-recovery', path: () => '/sign-in', signedOut: true },
+    route: 'giveSecondFactor',
+    picture: 'second-factor-recovery',
+    path: () => '/sign-in',
+    signedOut: true,
     async steps(page, t, ada) {
       await signIn(page, t, ada);
       await page.getByText('Use a recovery code').click();
@@ -38,18 +44,25 @@ export const pages: readonly JudgedPage[] = [
     },
   },
   {
-    ...{ route: 'openEnrolmentLink', picture: 'enrol', signedOut: true },
+    route: 'openEnrolmentLink',
+    picture: 'enrol',
+    signedOut: true,
     path: async (t) => t.link(await t.make.member()),
     steps: (page) => page.getByLabel('Password').waitFor(),
   },
   { route: 'showEnrolmentLink', picture: 'enrol-link', path: () => '/enrol', signedOut: true },
   { route: 'showEnrolment', picture: 'enrol-link-over', path: () => '/enrol/step', signedOut: true },
   {
-    ...{ route: 'chooseEnrolmentPassword', picture: 'enrol-choice', signedOut: true, steps: choosePassword },
+    route: 'chooseEnrolmentPassword',
+    picture: 'enrol-choice',
+    signedOut: true,
+    steps: choosePassword,
     path: async (t) => t.link(await t.make.member()),
   },
   {
-    ...{ route: 'startEnrolmentTotp', picture: 'enrol-totp', signedOut: true },
+    route: 'startEnrolmentTotp',
+    picture: 'enrol-totp',
+    signedOut: true,
     path: async (t) => t.link(await t.make.member()),
     async steps(page, t, ada) {
       await choosePassword(page, t, ada);
@@ -58,7 +71,9 @@ export const pages: readonly JudgedPage[] = [
     },
   },
   {
-    ...{ route: 'startEnrolmentPasskey', picture: 'enrol-passkey', signedOut: true },
+    route: 'startEnrolmentPasskey',
+    picture: 'enrol-passkey',
+    signedOut: true,
     path: async (t) => t.link(await t.make.member()),
     async steps(page, t, ada) {
       await choosePassword(page, t, ada);
@@ -66,7 +81,8 @@ export const pages: readonly JudgedPage[] = [
     },
   },
   {
-    ...{ route: 'showHome', picture: 'organizations' },
+    route: 'showHome',
+    picture: 'organizations',
     // A member of one organization is led on to it; of two, asked.
     async path(t, ada) {
       const second = await t.make.organization({ name: 'Lakeside Mediation' });
@@ -76,26 +92,34 @@ export const pages: readonly JudgedPage[] = [
   },
   { route: 'showAccount', picture: 'account', path: () => '/account' },
   {
-    ...{ route: 'showAccount', picture: 'account-menu', path: () => '/account' },
+    route: 'showAccount',
+    picture: 'account-menu',
+    path: () => '/account',
     steps: (page) => page.locator('details.menu summary').click(),
   },
   { route: 'showPassword', picture: 'account-password', path: () => '/account/password' },
   {
-    ...{ route: 'startTotp', picture: 'account-add-app', path: () => '/account' },
+    route: 'startTotp',
+    picture: 'account-add-app',
+    path: () => '/account',
     async steps(page) {
       await page.getByRole('button', { name: 'Add an authenticator app' }).click();
       await page.getByRole('heading', { name: 'Add an authenticator app' }).waitFor();
     },
   },
   {
-    ...{ route: 'startPasskey', picture: 'account-add-passkey', path: () => '/account' },
+    route: 'startPasskey',
+    picture: 'account-add-passkey',
+    path: () => '/account',
     async steps(page) {
       await page.getByRole('button', { name: 'Add a passkey' }).click();
       await page.getByRole('heading', { name: 'Add a passkey' }).waitFor();
     },
   },
   {
-    ...{ route: 'renewRecoveryCodes', picture: 'account-recovery-codes', path: () => '/account' },
+    route: 'renewRecoveryCodes',
+    picture: 'account-recovery-codes',
+    path: () => '/account',
     async steps(page) {
       await page.getByText('Make new ones…').click();
       await page.getByRole('button', { name: 'Make new recovery codes' }).click();

@@ -17,7 +17,11 @@ async function makeKey(
 ): Promise<string> {
   const { label, scopes = read, daysOld = 3, expiresInDays, calls = 0 } = fields;
   const input = {
-    ...{ organizationId: orgId, makerId: personId, scopes, label, byOperator: true },
+    organizationId: orgId,
+    makerId: personId,
+    scopes,
+    label,
+    byOperator: true,
     expiresAt: expiresInDays === undefined ? null : new Date(Date.now() + expiresInDays * day),
   };
   const { id } = await createKey(t.owner.orm.em, input, testKeySecrets, () => new Date(Date.now() - daysOld * day));
@@ -59,14 +63,16 @@ async function firstKey(t: ConsoleInstallation, ada: Enrolled): Promise<string> 
 export const pages: readonly JudgedPage[] = [
   { route: 'listKeys', picture: 'keys-empty', path: (_t, { orgId }) => `/o/${orgId}/keys` },
   {
-    ...{ route: 'listKeys', picture: 'keys' },
+    route: 'listKeys',
+    picture: 'keys',
     async path(t, ada) {
       await makeKeys(t, ada);
       return `/o/${ada.orgId}/keys`;
     },
   },
   {
-    ...{ route: 'listKeys', picture: 'keys-ended' },
+    route: 'listKeys',
+    picture: 'keys-ended',
     async path(t, { orgId, personId }) {
       const id = await makeKey(t, { orgId, personId }, { label: 'Old report', daysOld: 90 });
       await t.make.keyRevoked({ id, orgId, makerId: personId, key: '' });
@@ -75,7 +81,9 @@ export const pages: readonly JudgedPage[] = [
   },
   { route: 'showNewKey', picture: 'key-new', path: (_t, { orgId }) => `/o/${orgId}/keys/new` },
   {
-    ...{ route: 'createKey', picture: 'key-made', path: (_t, { orgId }) => `/o/${orgId}/keys/new` },
+    route: 'createKey',
+    picture: 'key-made',
+    path: (_t, { orgId }) => `/o/${orgId}/keys/new`,
     async steps(page) {
       await page.getByLabel('Name').fill('Seat planner');
       await page.getByLabel('org.billing.manage').check();
@@ -84,24 +92,25 @@ export const pages: readonly JudgedPage[] = [
     },
   },
   {
-    ...{ route: 'showKey', picture: 'key' },
+    route: 'showKey',
+    picture: 'key',
     path: async (t, ada) => `/o/${ada.orgId}/keys/${await firstKey(t, ada)}`,
   },
   {
-    ...{ route: 'showRotateKey', picture: 'key-rotate' },
+    route: 'showRotateKey',
+    picture: 'key-rotate',
     path: async (t, ada) => `/o/${ada.orgId}/keys/${await firstKey(t, ada)}/rotate`,
   },
   {
-    ...{ route: 'showRevokeKey', picture: 'key-revoke' },
+    route: 'showRevokeKey',
+    picture: 'key-revoke',
     path: async (t, ada) => `/o/${ada.orgId}/keys/${await firstKey(t, ada)}/revoke?reported=yes`,
   },
   { route: 'showCompromisedKey', picture: 'key-compromised', path: (_t, { orgId }) => `/o/${orgId}/keys/compromised` },
   {
-    ...{
-      route: 'findCompromisedKey',
-      picture: 'key-not-ours',
-      path: (_t, { orgId }) => `/o/${orgId}/keys/compromised`,
-    },
+    route: 'findCompromisedKey',
+    picture: 'key-not-ours',
+    path: (_t, { orgId }) => `/o/${orgId}/keys/compromised`,
     async steps(page, t) {
       const { key } = await t.make.apiKey();
       await page.getByLabel('The key, or the line it stands in').fill(key);
@@ -110,7 +119,8 @@ export const pages: readonly JudgedPage[] = [
     },
   },
   {
-    ...{ route: 'showNewKey', picture: 'key-new-full' },
+    route: 'showNewKey',
+    picture: 'key-new-full',
     async path(t, ada) {
       const live = (await listLiveKeys(t.owner.pool, ada.orgId, new Date())).length;
       for (let n = live; n < liveKeysPerOrganization; n += 1)

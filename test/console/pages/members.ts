@@ -6,7 +6,13 @@ import type { JudgedPage } from './page.ts';
 
 /** Names as they come: of any length and script, and some that try to be something else. */
 const names = [
-  ...['Bo Lindqvist', 'Chloé Dubois', 'דנה לוי', 'محمد العلي', '陳怡君', '<b>Dan</b> & "Co"', '=HYPERLINK("http://x")'],
+  'Bo Lindqvist',
+  'Chloé Dubois',
+  'דנה לוי',
+  'محمد العلي',
+  '陳怡君',
+  '<b>Dan</b> & "Co"',
+  '=HYPERLINK("http://x")',
   'Wolfeschlegelsteinhausenbergerdorff'.repeat(20),
 ];
 
@@ -26,7 +32,8 @@ async function makeStaff(t: ConsoleInstallation, ada: Enrolled): Promise<{ perso
   for (const [index, name] of names.entries())
     await t.make.member({ orgId, name, status: statuses[index % 4] ?? 'active', roleKey: 'member' });
   const maker = await t.make.member({
-    ...{ orgId, name: 'Frida Okafor' },
+    orgId,
+    name: 'Frida Okafor',
     permissions: ['org.read', 'org.clients.read', 'org.members.read'],
   });
   await t.owner.pool.query(
@@ -71,7 +78,8 @@ const ofRole =
 export const pages: readonly JudgedPage[] = [
   { route: 'listMembers', picture: 'members-one', path: (_t, ada) => `/o/${ada.orgId}/members?q=Ada` },
   {
-    ...{ route: 'listMembers', picture: 'members' },
+    route: 'listMembers',
+    picture: 'members',
     async path(t, ada) {
       await staffOf(t, ada);
       return `/o/${ada.orgId}/members?status=all`;
@@ -80,7 +88,9 @@ export const pages: readonly JudgedPage[] = [
   { route: 'listMembers', picture: 'members-none', path: (_t, ada) => `/o/${ada.orgId}/members?q=nobody` },
   { route: 'showInvite', picture: 'member-invite', path: (_t, ada) => `/o/${ada.orgId}/members/invite` },
   {
-    ...{ route: 'inviteMember', picture: 'member-invited', path: (_t, ada) => `/o/${ada.orgId}/members/invite` },
+    route: 'inviteMember',
+    picture: 'member-invited',
+    path: (_t, ada) => `/o/${ada.orgId}/members/invite`,
     async steps(page) {
       await page.getByLabel('E-mail address').fill(`new.${Math.random().toString(36).slice(2)}@example.org`);
       await page.getByRole('textbox', { name: 'Name' }).fill('Nina Ortiz');
@@ -89,7 +99,8 @@ export const pages: readonly JudgedPage[] = [
     },
   },
   {
-    ...{ route: 'showMember', picture: 'member-self' },
+    route: 'showMember',
+    picture: 'member-self',
     path: (_t, ada) => `/o/${ada.orgId}/members/person/${ada.personId}`,
   },
   { route: 'showMember', picture: 'member', path: ofMaker() },
@@ -98,7 +109,9 @@ export const pages: readonly JudgedPage[] = [
   { route: 'showSuspend', picture: 'member-suspend', path: ofMaker('/suspend') },
   { route: 'showRemove', picture: 'member-remove', path: ofMaker('/remove') },
   {
-    ...{ route: 'leaveOrganization', picture: 'leave-refused', path: (_t, ada) => `/o/${ada.orgId}/leave` },
+    route: 'leaveOrganization',
+    picture: 'leave-refused',
+    path: (_t, ada) => `/o/${ada.orgId}/leave`,
     async steps(page) {
       await page.getByRole('button', { name: 'Leave' }).click();
       await page.getByRole('alert').waitFor();
@@ -110,7 +123,9 @@ export const pages: readonly JudgedPage[] = [
   { route: 'showRole', picture: 'role', path: ofRole() },
   { route: 'showRoleChange', picture: 'role-change', path: ofRole('/change') },
   {
-    ...{ route: 'changeRole', picture: 'role-change-stops', path: ofRole('/change') },
+    route: 'changeRole',
+    picture: 'role-change-stops',
+    path: ofRole('/change'),
     async steps(page) {
       await page.getByLabel('org.clients.read').uncheck();
       await page.getByRole('button', { name: 'Change the role' }).click();

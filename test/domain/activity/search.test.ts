@@ -93,8 +93,18 @@ it('a line has all that is stored of it, with today’s names', async () => {
     },
   ]);
   expect(await findActivityEntry(owner.orm.em, ada.orgId, id)).toMatchObject({
-    ...{ id, personId: ada.userId, personName: 'Ada Rivers', keyId: key.id, keyLabel: 'Report', action: 'api.getOrg' },
-    ...{ status: 403, code: 'forbidden', address: '2001:db8::7', count: 1, detail, memberName: 'Bo Lindqvist' },
+    id,
+    personId: ada.userId,
+    personName: 'Ada Rivers',
+    keyId: key.id,
+    keyLabel: 'Report',
+    action: 'api.getOrg',
+    status: 403,
+    code: 'forbidden',
+    address: '2001:db8::7',
+    count: 1,
+    detail,
+    memberName: 'Bo Lindqvist',
     at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/),
   });
 });
@@ -150,7 +160,9 @@ it('a search for what is rare in one of two ways has seen all at once, whichever
   const { em, orgId, keyId } = await setupSeldom(met, 3);
   const filter = { ...everything, keyId, action: 'api.listRoles' };
   expect(await listActivity(em, orgId, filter, null, 50)).toMatchObject({
-    ...{ entries: [{ keyId, action: 'api.listRoles' }], older: null, isWhole: true },
+    entries: [{ keyId, action: 'api.listRoles' }],
+    older: null,
+    isWhole: true,
   });
 });
 

@@ -9,8 +9,19 @@ import { operationsOfScope } from '#domain/contract/operations.ts';
 
 const root = path.resolve(import.meta.dirname, '../../..');
 const line: ActivityEntry = {
-  ...{ id: 'x', at: '2026-11-20T08:00:00.000000Z', personId: null, personName: null, keyId: null, keyLabel: null },
-  ...{ keyHint: null, action: 'key.create', status: null, code: null, address: null, count: 1, detail: null },
+  id: 'x',
+  at: '2026-11-20T08:00:00.000000Z',
+  personId: null,
+  personName: null,
+  keyId: null,
+  keyLabel: null,
+  keyHint: null,
+  action: 'key.create',
+  status: null,
+  code: null,
+  address: null,
+  count: 1,
+  detail: null,
   memberName: null,
 };
 const told = (fields: Partial<ActivityEntry>) => {

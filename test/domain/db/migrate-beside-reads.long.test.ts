@@ -74,7 +74,9 @@ async function connectOwner(url: string): Promise<pg.Client> {
 
 const migrateWith = (url: string, more: { name: string; class: typeof ColumnOfActivity }[], lines: string[] = []) =>
   migrate({
-    ...{ ownerUrl: url, logins: [], migrations: [...migrations, ...more] },
+    ownerUrl: url,
+    logins: [],
+    migrations: [...migrations, ...more],
     report: (line) => void lines.push(line),
   });
 

@@ -70,7 +70,12 @@ it('writes into the activity log only that a key was used, now, under the name o
   const client = await connectAs(database);
   const record = (keyId: string, action: string, status: number | null) =>
     client.query('select api.record_key_uses($1, $2, $3, $4, $5, $6)', [
-      ...[[randomUUID()], [keyId], [action], [status], [null], ['192.0.2.1']],
+      [randomUUID()],
+      [keyId],
+      [action],
+      [status],
+      [null],
+      ['192.0.2.1'],
     ]);
   await record(key.id, 'api.getOrg', 200);
   for (const [keyId, action, status] of [
@@ -86,8 +91,12 @@ it('writes into the activity log only that a key was used, now, under the name o
   );
   expect(rows).toEqual([
     {
-      ...{ organization_id: key.orgId, person_id: key.makerId, key_id: key.id },
-      ...{ action: 'api.getOrg', status: 200, isNow: true },
+      organization_id: key.orgId,
+      person_id: key.makerId,
+      key_id: key.id,
+      action: 'api.getOrg',
+      status: 200,
+      isNow: true,
     },
   ]);
 });

@@ -79,10 +79,8 @@ describe('an imported active owner whose sign-in another organization let enrol'
     ]);
     const { memberships } = await getSignIn(t.owner.orm.em, t.person.email, t.now);
     expect(memberships.map(({ organizationName, confirmed }) => [organizationName, confirmed])).toEqual([
-      ...[
-        ['First', true],
-        ['Second', true],
-      ],
+      ['First', true],
+      ['Second', true],
     ]);
   });
 
@@ -98,7 +96,9 @@ describe('an imported active owner whose sign-in another organization let enrol'
     await t.accept((await t.invite()).token);
     await signIn(t.em, { email: t.person.email, password: goodPassword, visitor }, t.now);
     expect(await seen()).toEqual({
-      ...{ hasEnrolled: true, isSeen: true, lines: ['member.join', 'sign_in.confirm', 'sign_in.password'] },
+      hasEnrolled: true,
+      isSeen: true,
+      lines: ['member.join', 'sign_in.confirm', 'sign_in.password'],
     });
   });
 
@@ -122,7 +122,9 @@ describe('a confirmation', () => {
     for (const status of ['left', 'invited']) {
       const set = (to: string) =>
         t.owner.pool.query('update membership set status = $3 where organization_id = $1 and person_id = $2', [
-          ...[t.second, t.person.personId, to],
+          t.second,
+          t.person.personId,
+          to,
         ]);
       await set(status);
       await set('active');

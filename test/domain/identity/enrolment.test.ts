@@ -27,7 +27,11 @@ describe('an enrolment link', () => {
     const { token, personId, kind } = await createEnrolment(t.em, { ...input, by: 'operator' }, t.now);
     expect(kind).toBe('enrol');
     expect(await findEnrolment(t.em, token, t.now())).toMatchObject({
-      ...{ personId, email: 'Ada@Example.org', organizationName: 'Harbor', kind: 'enrol', hasPassword: false },
+      personId,
+      email: 'Ada@Example.org',
+      organizationName: 'Harbor',
+      kind: 'enrol',
+      hasPassword: false,
     });
 
     await expect(startEnrolmentTotp(t.em, token, settings, t.now)).rejects.toMatchObject({ reason: 'password_first' });

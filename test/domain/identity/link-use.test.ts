@@ -139,7 +139,8 @@ describe('a link to enrol', () => {
       await client.query('commit');
       const { memberships, unconfirmed } = await t.session(token);
       expect([memberships.map(({ organizationId }) => organizationId), unconfirmed]).toEqual([
-        ...[[t.orgId], [t.elsewhere]],
+        [t.orgId],
+        [t.elsewhere],
       ]);
     } finally {
       client.release();
@@ -250,7 +251,8 @@ describe('a link to join', () => {
     const t = await setupLinks();
     const link = await t.joining();
     await t.query(`update membership set email = 'bert@example.org' where person_id = $1 and organization_id = $2`, [
-      ...[link.personId, t.orgId],
+      link.personId,
+      t.orgId,
     ]);
     expect(await findEnrolment(t.em, link.token, t.now())).not.toBeNull();
     await t.query(`update sign_in set email = 'bert@example.org' where person_id = $1`, [link.personId]);

@@ -80,7 +80,8 @@ describe('what fails in a known browser or a session', () => {
         signIn(
           t.em,
           {
-            ...{ email: person.email, password: 'wrong wrong wrong' },
+            email: person.email,
+            password: 'wrong wrong wrong',
             visitor: { ...visitor, address: `198.51.100.${n}`, browser },
           },
           t.now,

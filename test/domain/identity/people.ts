@@ -55,7 +55,13 @@ export async function setupPeople() {
   }
 
   return {
-    ...{ database, owner, make, em, clock, now, enrol },
+    database,
+    owner,
+    make,
+    em,
+    clock,
+    now,
+    enrol,
     pass: (ms: number) => {
       clock.at = new Date(clock.at.getTime() + ms);
     },

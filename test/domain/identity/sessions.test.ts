@@ -91,7 +91,9 @@ describe('a session', () => {
     expect(await findSession(t.em, person.token, t.now())).toBeNull();
     await t.session(stranger.token);
     expect((await t.lines(person.orgId)).map(({ action }) => action).slice(-3)).toEqual([
-      ...['session.end', 'session.end_others', 'session.sign_out'],
+      'session.end',
+      'session.end_others',
+      'session.sign_out',
     ]);
   });
 

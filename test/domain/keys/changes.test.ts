@@ -21,7 +21,10 @@ async function setupKeys() {
   const maker = await make.member({ permissions });
   const by = (who: MadeMember) => ({ organizationId: who.orgId, makerId: who.userId });
   return {
-    ...{ database, owner, make, maker },
+    database,
+    owner,
+    make,
+    maker,
     create: (fields: Partial<CreateKey> = {}, now?: () => Date) =>
       createKey(em, { ...by(maker), scopes: ['org.read'], label: '', expiresAt: null, ...fields }, testKeySecrets, now),
     rotate: (keyId: string, fields: Partial<RotateKey> = {}, now?: () => Date) =>
@@ -92,7 +95,9 @@ describe('making a key', () => {
       { id: made.id, hint, label: 'reporting', scopes: ['org.read'], state: 'live' },
     ]);
     expect((await lines())[0]).toEqual({
-      ...{ action: 'key.create', person_id: maker.userId, key_id: made.id },
+      action: 'key.create',
+      person_id: maker.userId,
+      key_id: made.id,
       detail: { hint, scopes: ['org.read'], predecessorId: null },
     });
   });

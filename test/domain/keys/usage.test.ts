@@ -64,7 +64,10 @@ it('a key’s working scopes are those that its maker holds now', async () => {
   expect(await listMakerRoles(owner.pool, bo.orgId, bo.userId)).toEqual([{ id: bo.roleId, name: 'A role' }]);
   await owner.pool.query(`update membership set status = 'suspended' where person_id = $1`, [bo.userId]);
   expect(await findKeyUsage(owner.pool, bo.orgId, id, now())).toMatchObject({
-    ...{ working: [], makerName: 'Bo', makerStatus: 'suspended', state: 'live' },
+    working: [],
+    makerName: 'Bo',
+    makerStatus: 'suspended',
+    state: 'live',
   });
 });
 

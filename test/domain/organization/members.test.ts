@@ -10,7 +10,9 @@ import { outcomes, setupStaff, systemRole } from './staff.ts';
 
 type Staff = Awaited<ReturnType<typeof setupStaff>>;
 const asked = (t: Staff, who: { userId: string }, whom: { userId: string }) => ({
-  ...{ organizationId: t.orgId, personId: whom.userId, by: { personId: who.userId } },
+  organizationId: t.orgId,
+  personId: whom.userId,
+  by: { personId: who.userId },
 });
 
 describe('changing a member', () => {
@@ -119,7 +121,10 @@ describe('changing a member', () => {
     await unassignRole(t.em, { ...asked(t, clerk, t.member), roleId: id });
     await unassignRole(t.em, { ...asked(t, clerk, t.member), roleId: id });
     expect((await t.lines()).map(({ action }) => action)).toEqual([
-      ...['member.suspend', 'role.create', 'member.role_assign', 'member.role_unassign'],
+      'member.suspend',
+      'role.create',
+      'member.role_assign',
+      'member.role_unassign',
     ]);
   });
 
@@ -293,7 +298,8 @@ describe('an own role', () => {
     await t.owner.pool.query(`update membership set status = 'left' where person_id = $1`, [gone.userId]);
     expect(await getRoleListing(t.em, t.orgId, roleId)).toMatchObject({ holders: 1 });
     await expect(deleteRole(t.em, { organizationId: t.orgId, roleId, by })).rejects.toMatchObject({
-      ...{ reason: 'role_in_use', message: expect.stringContaining('One member holds') },
+      reason: 'role_in_use',
+      message: expect.stringContaining('One member holds'),
     });
     // What is refused leaves everything as it was.
     const held = () => t.owner.pool.query('select person_id from membership_role where role_id = $1', [roleId]);

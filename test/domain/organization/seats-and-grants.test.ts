@@ -55,7 +55,9 @@ describe('a seat', () => {
     const grant = await other.make.grant({ professional: other.member });
     const give = { organizationId: other.orgId, by: { personId: other.boss.userId }, grantId: grant.id };
     expect(await outcomes([1, 2, 3].map(() => giveSeat(other.em, give)))).toEqual([
-      ...['done', 'family_holds_seat', 'family_holds_seat'],
+      'done',
+      'family_holds_seat',
+      'family_holds_seat',
     ]);
   });
 });
@@ -129,7 +131,8 @@ describe('access of a client', () => {
       'grant_not_active',
     ]);
     expect((await t.lines())[0]).toEqual({
-      ...{ action: 'grant.move', person: t.boss.userId },
+      action: 'grant.move',
+      person: t.boss.userId,
       detail: { grantId: grant.id, newGrantId: id, from: t.member.userId, to: t.admin.userId },
     });
   });

@@ -14,8 +14,11 @@ export const systemRole = {
 export async function setupStaff() {
   const { database, owner, make } = await setupDatabase();
   const console = await openDatabase({
-    ...{ url: database.urls.console, applicationName: 'test', poolMax: 8 },
-    ...{ connectTimeoutMs: 20_000, statementTimeoutMs: 60_000 },
+    url: database.urls.console,
+    applicationName: 'test',
+    poolMax: 8,
+    connectTimeoutMs: 20_000,
+    statementTimeoutMs: 60_000,
   });
   onTestFinished(() => console.close());
   const orgId = await make.organization({ invoiced: 3 });
@@ -23,7 +26,14 @@ export async function setupStaff() {
   const admin = await make.member({ orgId, roleKey: 'admin', name: 'Admin' });
   const member = await make.member({ orgId, roleKey: 'member', name: 'Member' });
   return {
-    ...{ database, owner, make, em: console.orm.em, orgId, boss, admin, member },
+    database,
+    owner,
+    make,
+    em: console.orm.em,
+    orgId,
+    boss,
+    admin,
+    member,
     async lines() {
       const { rows } = await owner.pool.query<{
         action: string;
@@ -41,7 +51,7 @@ export async function setupStaff() {
     async statusOf(personId: string) {
       const { rows } = await owner.pool.query(
         'select status from membership where organization_id = $1 and person_id = $2',
-        [...[orgId, personId]],
+        [orgId, personId],
       );
       return rows[0]?.status as string | undefined;
     },

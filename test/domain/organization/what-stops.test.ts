@@ -50,8 +50,13 @@ it('tells which live keys and which reads stop with a member or a role, and thos
     activeGrants: 0,
     keys: [
       {
-        ...{ id: key.id, label: 'case tracking', hint: expect.stringContaining('…'), makerId: maker.userId },
-        ...{ scopes: ['org.roles.read'], operations: ['listRoles'], isDead: false },
+        id: key.id,
+        label: 'case tracking',
+        hint: expect.stringContaining('…'),
+        makerId: maker.userId,
+        scopes: ['org.roles.read'],
+        operations: ['listRoles'],
+        isDead: false,
       },
     ],
   });

@@ -115,7 +115,8 @@ describe('resealing', () => {
     expect(secrets?.unopened).toEqual([
       {
         ids: { organizationId: moved.orgId, webhookId: moved.id, id: expect.any(String) },
-        ...{ reason: 'not_authentic', version: 1 },
+        reason: 'not_authentic',
+        version: 1,
       },
     ]);
     const { orgId: organizationId, personId, factorId, sessionId } = app;
@@ -145,7 +146,9 @@ describe('resealing', () => {
     const app = await insertApps(t.pool, t.make, newerSealingKeys);
     const [, factors] = await resealAll(t.pool, [{ version: 2, secret: randomBytes(32) }, ...testSealingKeys]);
     expect(factors).toEqual({
-      ...{ table: 'second_factor', resealed: 0, current: 0 },
+      table: 'second_factor',
+      resealed: 0,
+      current: 0,
       unopened: [{ ids: { id: app.factorId, personId: app.personId }, reason: 'not_authentic', version: 2 }],
     });
   });
@@ -176,7 +179,10 @@ async function setupSealed() {
     return rows.map((row) => row.sealed);
   };
   return {
-    ...{ pool, make, sealed, em: owner.orm.em },
+    pool,
+    make,
+    sealed,
+    em: owner.orm.em,
     reseal: () => resealAll(pool, rotatedSealingKeys),
     /** The values of a webhook's secrets. */
     open: async (webhook: MadeWebhook, keys: SealingKeys) =>

@@ -22,10 +22,18 @@ async function setupDeliveries() {
   const request = { organizationId: webhook.orgId, webhookId: webhook.id, by: 'operator' } as const;
   const { pool } = owner;
   return {
-    ...{ database, make, webhook, em, request, pool },
+    database,
+    make,
+    webhook,
+    em,
+    request,
+    pool,
     settled: (state: 'delivered' | 'exhausted', minutes: number, attempts = 1) =>
       make.delivery({
-        ...{ webhook, state, createdAt: minutesAgo(minutes), settledAt: minutesAgo(minutes) },
+        webhook,
+        state,
+        createdAt: minutesAgo(minutes),
+        settledAt: minutesAgo(minutes),
         attempts: Array.from({ length: attempts }, (_, index) => ({
           status: state === 'delivered' && index === attempts - 1 ? 200 : 500,
           isLast: state === 'exhausted' && index === attempts - 1,
@@ -146,18 +154,19 @@ describe('an attempt', () => {
     const admitted = await t.pool.query<AdmittedRow>(admitAttemptSql, [...of, 1, false, false]);
     const headers = { 'webhook-signature': 'v1,abc', 'Content-Type': 'application/json', a: 'b' };
     await recordOutcome(t.pool, [
-      ...[
-        ...of,
-        admitted.rows[0]?.number,
-        200,
-        'accepted',
-        'Accepted.',
-        '{"total":3}',
-        '203.0.113.9',
-        2,
-        Buffer.from('ok'),
-      ],
-      ...['delivered', null, false, JSON.stringify(headers)],
+      ...of,
+      admitted.rows[0]?.number,
+      200,
+      'accepted',
+      'Accepted.',
+      '{"total":3}',
+      '203.0.113.9',
+      2,
+      Buffer.from('ok'),
+      'delivered',
+      null,
+      false,
+      JSON.stringify(headers),
     ]);
     const attempt = await findAttempt(t.em, { ...t.request, eventId, number: 1 });
     expect(Object.entries(attempt?.headers ?? {})).toEqual(Object.entries(headers));

@@ -21,7 +21,12 @@ async function setupRetention() {
     while (moved.deliveries + moved.events > 0);
   };
   return {
-    ...{ database, pool, worker, make, webhook, rollUp },
+    database,
+    pool,
+    worker,
+    make,
+    webhook,
+    rollUp,
     /** A settled delivery whose event happened, and which was settled, so many days ago. */
     settled: (state: 'delivered' | 'exhausted', days: number) =>
       make.delivery({ webhook, state, createdAt: daysAgo(days), settledAt: daysAgo(days), attempts: attempts[state] }),
@@ -55,7 +60,10 @@ describe('forgetting deliveries', () => {
       await t.make.delivery({ webhook: t.webhook, createdAt: daysAgo(400), nextAttemptAt: daysAgo(-1) }),
       // Happened long ago, and was given up lately.
       await t.make.delivery({
-        ...{ webhook: t.webhook, state: 'exhausted', createdAt: daysAgo(120), settledAt: daysAgo(10) },
+        webhook: t.webhook,
+        state: 'exhausted',
+        createdAt: daysAgo(120),
+        settledAt: daysAgo(10),
         attempts: attempts.exhausted,
       }),
     ];
@@ -129,7 +137,8 @@ describe('forgetting deliveries', () => {
       );
     await t.make.delivery({ webhook: t.webhook, state: 'cancelled', createdAt: daysAgo(95), settledAt: daysAgo(95) });
     await t.pool.query(`insert into activity (organization_id, action, detail) values ($1, 'webhook.delete', $2)`, [
-      ...[orgId, { webhookId: t.webhook.id }],
+      orgId,
+      { webhookId: t.webhook.id },
     ]);
     await t.rollUp();
     const before = await t.read();

@@ -58,7 +58,8 @@ describe('writers, relays and people at once', () => {
       for (let change = 0; writing; change += 1) {
         const webhookId = webhooks[(change + person) % webhooks.length];
         await console.query(`update webhook set description = $2, url = url || '/' where id = $1`, [
-          ...[webhookId, `change ${change}`],
+          webhookId,
+          `change ${change}`,
         ]);
         await console.query(
           `update webhook set state = case state when 'active' then 'parked' else 'active' end, url = 'https://receiver.example/',

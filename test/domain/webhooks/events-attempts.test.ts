@@ -26,7 +26,11 @@ async function setupAttempts(events: number, ramp: number | null = null) {
 
   return {
     ...world,
-    ...{ orgId, webhookId, eventIds, eventId, worker },
+    orgId,
+    webhookId,
+    eventIds,
+    eventId,
+    worker,
     /** Null when the delivery is not open to the round; `number` null when no place was free. */
     async admit(event = eventId, round = 1, isLast = false): Promise<AdmittedRow | null> {
       const { rows } = await worker.query<AdmittedRow>(admitAttemptSql, [
@@ -42,15 +46,21 @@ async function setupAttempts(events: number, ramp: number | null = null) {
     async recordOutcome(number: number, follows: Follows, options: { event?: string; isInternalError?: boolean } = {}) {
       const { event = eventId, isInternalError = false } = options;
       const rows = await recordOutcomeOn(worker, [
-        ...[orgId, webhookId, event, number, follows === 'delivered' ? 204 : 503, 'status', 'A sentence.', '{}', null],
-        ...[
-          0,
-          Buffer.alloc(0),
-          follows,
-          follows === 'waiting' ? 5_000 : null,
-          !isInternalError && follows !== 'delivered',
-          null,
-        ],
+        orgId,
+        webhookId,
+        event,
+        number,
+        follows === 'delivered' ? 204 : 503,
+        'status',
+        'A sentence.',
+        '{}',
+        null,
+        0,
+        Buffer.alloc(0),
+        follows,
+        follows === 'waiting' ? 5_000 : null,
+        !isInternalError && follows !== 'delivered',
+        null,
       ]);
       return rows[0]?.recorded;
     },

@@ -20,7 +20,9 @@ async function setupWriter() {
       grant,
     );
     await client.query('insert into seat (organization_id, grant_id, family_id) values ($1, $2, $3)', [
-      ...[orgId, grantId, familyId],
+      orgId,
+      grantId,
+      familyId,
     ]);
     await client.query(endGrantSql, [grantId]);
     return grantId;
@@ -46,9 +48,17 @@ describe('silence', () => {
   });
 
   it.each([
-    ...['session_replication_role = replica', 'role org_api_backfill', 'session authorization org_api_backfill'],
-    ...['role none', 'row_security = off', 'plpgsql.extra_errors = none', 'search_path = pg_temp', "search_path = ''"],
-    ...['client_min_messages = error', 'transaction isolation level serializable', 'org_api.backfill = on'],
+    'session_replication_role = replica',
+    'role org_api_backfill',
+    'session authorization org_api_backfill',
+    'role none',
+    'row_security = off',
+    'plpgsql.extra_errors = none',
+    'search_path = pg_temp',
+    "search_path = ''",
+    'client_min_messages = error',
+    'transaction isolation level serializable',
+    'org_api.backfill = on',
   ])('is not to be had by the platform’s login with: set %s', async (setting) => {
     const { writeAll, rows, orgId, platform } = await setupWriter();
     await platform.query('begin');

@@ -16,7 +16,11 @@ async function setupCounts() {
   await worker.query(claimDeliveriesSql, [10, 10, 15]);
   const events = (await rows.events(orgId)).map(({ id }) => id);
   return {
-    ...{ ...world, orgId, webhooks, events, worker },
+    ...world,
+    orgId,
+    webhooks,
+    events,
+    worker,
     unexplained: async () => (await readLedger(worker)).unexplained,
     rollUp: () => rollUpLedger(worker, { settledForSeconds: 0 }),
     faults: async () => (await listLedgerFaults(worker)).map(({ kind, webhookId }) => ({ kind, webhookId })),

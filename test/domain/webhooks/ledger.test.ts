@@ -24,15 +24,26 @@ async function setupLedger({ settled = true } = {}) {
     const delivery = [orgId, webhookId, eventId];
     const { rows } = await pool.query<{ round: number }>(
       'select round from delivery where webhook_id = $1 and event_id = $2',
-      [...[webhookId, eventId]],
+      [webhookId, eventId],
     );
     const round = rows[0]?.round;
     const isLast = ends === 'exhausted' || ends === 'lost';
     const admitted = await worker.query<AdmittedRow>(admitAttemptSql, [...delivery, round, isLast, false]);
     if (ends === 'lost') return worker.query(recordLostSql, [...delivery, round, 'exhausted', null, 0]);
     return recordOutcome(worker, [
-      ...[...delivery, admitted.rows[0]?.number, ends === 'delivered' ? 204 : 503, 'status', 'A sentence.', '{}', null],
-      ...[0, Buffer.alloc(0), ends, ends === 'waiting' ? 5_000 : null, ends !== 'delivered', null],
+      ...delivery,
+      admitted.rows[0]?.number,
+      ends === 'delivered' ? 204 : 503,
+      'status',
+      'A sentence.',
+      '{}',
+      null,
+      0,
+      Buffer.alloc(0),
+      ends,
+      ends === 'waiting' ? 5_000 : null,
+      ends !== 'delivered',
+      null,
     ]);
   }
 
@@ -48,7 +59,12 @@ async function setupLedger({ settled = true } = {}) {
   }
   return {
     ...world,
-    ...{ orgId, webhookId, otherId, eventIds, worker, attempt },
+    orgId,
+    webhookId,
+    otherId,
+    eventIds,
+    worker,
+    attempt,
     read: () => readLedger(worker),
     faults: () => listLedgerFaults(worker),
     /** Everything that may be rolled up, now. */
@@ -57,8 +73,18 @@ async function setupLedger({ settled = true } = {}) {
 }
 
 const whole = {
-  ...{ obligations: 20, delivered: 5, waiting: 2, parked: 0, exhausted: 3, cancelled: 10 },
-  ...{ difference: 0, missing: 0, surplus: 0, overdue: 0, stuck: 0, unexplained: 0 },
+  obligations: 20,
+  delivered: 5,
+  waiting: 2,
+  parked: 0,
+  exhausted: 3,
+  cancelled: 10,
+  difference: 0,
+  missing: 0,
+  surplus: 0,
+  overdue: 0,
+  stuck: 0,
+  unexplained: 0,
 };
 
 describe('the ledger', () => {
@@ -116,8 +142,21 @@ describe('the ledger', () => {
     const { read, rollUp, worker, orgId, webhookId, eventIds } = await setupLedger();
     await rollUp();
     await recordOutcome(worker, [
-      ...[orgId, webhookId, eventIds[7], 1, 204, 'accepted', 'A sentence.', '{}', null, 0, Buffer.alloc(0)],
-      ...['delivered', null, false, null],
+      orgId,
+      webhookId,
+      eventIds[7],
+      1,
+      204,
+      'accepted',
+      'A sentence.',
+      '{}',
+      null,
+      0,
+      Buffer.alloc(0),
+      'delivered',
+      null,
+      false,
+      null,
     ]);
     const after = { ...whole, delivered: 6, exhausted: 2 };
     expect(await read()).toEqual(after);
@@ -185,7 +224,12 @@ describe('what is late', () => {
     await admit(0, 10);
     await late();
     return {
-      ...{ ...world, worker, orgId, webhookId, admit, late },
+      ...world,
+      worker,
+      orgId,
+      webhookId,
+      admit,
+      late,
       figures: async () => {
         const { overdue, stuck, difference } = await readLedger(worker);
         return { overdue, stuck, difference };
@@ -274,39 +318,49 @@ describe('the ledger of an installation that somebody changed by hand', () => {
     {
       what: 'a delivery row deleted',
       sql: `delete from delivery where webhook_id = $1 and event_id = $2`,
-      ...{ difference: 1, fault: /counted 2 obligations .* there are 1/, ofEvent: true },
+      difference: 1,
+      fault: /counted 2 obligations .* there are 1/,
+      ofEvent: true,
     },
     {
       what: 'the attempt with the 2xx removed',
       sql: `delete from delivery_attempt where webhook_id = $1 and event_id = $2`,
-      ...{ difference: 1, fault: /no attempt was answered with a 2xx/ },
+      difference: 1,
+      fault: /no attempt was answered with a 2xx/,
     },
     {
       what: 'an attempt’s status changed',
       sql: `update delivery_attempt set status = 500 where webhook_id = $1 and event_id = $2`,
-      ...{ difference: 1, fault: /no attempt was answered with a 2xx/ },
+      difference: 1,
+      fault: /no attempt was answered with a 2xx/,
     },
     {
       what: 'a delivered one called exhausted',
       sql: `update delivery set state = 'exhausted' where webhook_id = $1 and event_id = $2`,
-      ...{ difference: 1, fault: /last attempt is missing/ },
+      difference: 1,
+      fault: /last attempt is missing/,
     },
     {
       what: 'a delivered one called cancelled',
       sql: `update delivery set state = 'cancelled' where webhook_id = $1 and event_id = $2`,
-      ...{ difference: 1, fault: /no line that its webhook was deleted/ },
+      difference: 1,
+      fault: /no line that its webhook was deleted/,
     },
     {
       what: 'an event’s count changed',
       sql: `update event set obligations = obligations + 3 where $1::uuid is not null and id = $2`,
-      ...{ difference: 3, fault: /counted 5 obligations .* there are 2/, ofEvent: true },
+      difference: 3,
+      fault: /counted 5 obligations .* there are 2/,
+      ofEvent: true,
     },
     {
       what: 'a delivery made up',
       sql: `insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at)
             select d.organization_id, w.id, d.event_id, 'waiting', now(), now() from delivery d
             join lateral (insert_nothing) w on true where d.webhook_id = $1 and d.event_id = $2`,
-      ...{ difference: -1, fault: /counted 2 obligations .* there are 3/, ofEvent: true },
+      difference: -1,
+      fault: /counted 2 obligations .* there are 3/,
+      ofEvent: true,
     },
   ];
 

@@ -24,17 +24,23 @@ describe('asking for a redelivery', () => {
     const t = await setupRedeliveries();
     const asked = await t.request(lately);
     expect(asked).toMatchObject({
-      ...{
-        organizationId: t.organizationId,
-        webhookId: t.webhook.id,
-        state: 'requested',
-        requestedBy: t.manager.userId,
-      },
-      ...{ ...lately, from: null, to: null, endReason: null, cancelRequestedAt: null, finishedAt: null },
-      ...{ seen: 0, queued: 0, hurried: 0 },
+      organizationId: t.organizationId,
+      webhookId: t.webhook.id,
+      state: 'requested',
+      requestedBy: t.manager.userId,
+      ...lately,
+      from: null,
+      to: null,
+      endReason: null,
+      cancelRequestedAt: null,
+      finishedAt: null,
+      seen: 0,
+      queued: 0,
+      hurried: 0,
     });
     expect((await t.lines()).at(-1)).toEqual({
-      ...{ action: 'webhook.redeliver', person_id: t.manager.userId },
+      action: 'webhook.redeliver',
+      person_id: t.manager.userId,
       detail: { webhookId: t.webhook.id, redeliveryId: asked.id, ...lately },
     });
     await t.cancel(asked.id);
@@ -124,11 +130,13 @@ describe('cancelling a redelivery', () => {
     expect(await t.cancel(id)).toMatchObject({ state: 'cancelled', cancelRequestedAt: expect.stringMatching(/Z$/) });
     expect((await t.lines()).slice(-2)).toEqual([
       {
-        ...{ action: 'webhook.cancel_redelivery', person_id: t.manager.userId },
+        action: 'webhook.cancel_redelivery',
+        person_id: t.manager.userId,
         detail: { webhookId: t.webhook.id, redeliveryId: id },
       },
       {
-        ...{ action: 'webhook.redelivered', person_id: null },
+        action: 'webhook.redelivered',
+        person_id: null,
         detail: { webhookId: t.webhook.id, redeliveryId: id, state: 'cancelled', seen: 0, queued: 0, hurried: 0 },
       },
     ]);
@@ -172,7 +180,11 @@ describe('a page', () => {
   it('whose workflows were not told, because its worker died after the commit, is told before the next one, and only then is it done', async () => {
     const t = await setupRedeliveries();
     const open = await t.make.delivery({
-      ...{ webhook: t.webhook, started: true, round: 3, createdAt: hoursAgo(4), attempts: [{ status: 500 }] },
+      webhook: t.webhook,
+      started: true,
+      round: 3,
+      createdAt: hoursAgo(4),
+      attempts: [{ status: 500 }],
       nextAttemptAt: new Date(Date.now() + 3_600_000),
     });
     const { id } = await t.request(lately);
@@ -188,7 +200,8 @@ describe('a page', () => {
     const told = await recordTold(t.owner.pool, { organizationId: t.organizationId, redeliveryId: id, pages: 1 });
     expect(told).toEqual({ state: 'done', pages: 1, seen: 1, queued: 0, hurried: 1 });
     expect((await t.lines()).at(-1)).toEqual({
-      ...{ action: 'webhook.redelivered', person_id: null },
+      action: 'webhook.redelivered',
+      person_id: null,
       detail: { webhookId: t.webhook.id, redeliveryId: id, state: 'done', seen: 1, queued: 0, hurried: 1 },
     });
     expect((await t.page(id, 1)).isUnfinished).toBe(false);
@@ -216,7 +229,7 @@ describe('a page', () => {
       expect((await t.page(id, 1, 1)).progress).toMatchObject({ state: 'ended', queued: 1 });
       expect(await t.find(id)).toMatchObject({ state: 'ended', endReason: reason, finishedAt: expect.any(String) });
       expect((await t.lines()).at(-1)).toMatchObject({
-        ...{ action: 'webhook.redelivered' },
+        action: 'webhook.redelivered',
         detail: { redeliveryId: id, state: 'ended', reason, queued: 1 },
       });
       expect((await readLedger(t.owner.pool)).difference).toBe(0);
@@ -289,7 +302,8 @@ async function setupRedeliveries() {
     by,
   });
   return {
-    ...{ ...t, webhook },
+    ...t,
+    webhook,
     failed: (hours: number) =>
       t.make.delivery({ ...exhausted(webhook), createdAt: hoursAgo(hours), settledAt: hoursAgo(hours) }),
     request: (selection: Selection, by: Authority = byManager) =>

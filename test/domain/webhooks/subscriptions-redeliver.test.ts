@@ -13,7 +13,10 @@ async function setupDeliveries() {
   const id = webhook.id;
   const settled = (state: 'delivered' | 'exhausted', hours: number, settledHours = hours) =>
     t.make.delivery({
-      ...{ webhook, state, createdAt: hoursAgo(hours), settledAt: hoursAgo(settledHours) },
+      webhook,
+      state,
+      createdAt: hoursAgo(hours),
+      settledAt: hoursAgo(settledHours),
       attempts: [{ status: state === 'delivered' ? 200 : 500, isLast: state === 'exhausted' }],
     });
   const request = (selection: Selection, by: Parameters<typeof t.of>[1] = undefined) =>
@@ -61,14 +64,17 @@ describe('showing deliveries', () => {
   it('shows every attempt with its status and cause, and a delivery that there is not as that', async () => {
     const t = await setupDeliveries();
     const eventId = await t.make.delivery({
-      ...{ webhook: t.webhook, started: true },
+      webhook: t.webhook,
+      started: true,
       attempts: [{ status: 500 }, { status: null, cause: 'timeout' }, { finishedAt: null }],
     });
     await t.rows(
       `update delivery_attempt set answer = 'no', peer_address = '192.0.2.7', timings = '{"total": 12}' where number = 1`,
     );
     expect(await t.delivery(t.id, eventId)).toMatchObject({
-      ...{ eventId, state: 'waiting', type: 'client.started' },
+      eventId,
+      state: 'waiting',
+      type: 'client.started',
       attempts: [
         { number: 1, status: 500, cause: 'status', answer: 'no', peerAddress: '192.0.2.7', timings: { total: 12 } },
         { number: 2, status: null, cause: 'timeout', answer: null },
@@ -88,7 +94,8 @@ describe('redelivering one', () => {
       expect(await t.stateOf(eventId)).toMatchObject({ state: 'waiting', round: 2, due: true, settled: false });
       expect(await t.rows(claimDeliveriesSql, [10, 10, 15])).toMatchObject([{ eventId, round: 2 }]);
       expect((await t.lines()).at(-1)).toEqual({
-        ...{ action: 'delivery.redeliver', person_id: t.manager.userId },
+        action: 'delivery.redeliver',
+        person_id: t.manager.userId,
         detail: { webhookId: t.id, eventId, round: 2 },
       });
     }
@@ -136,7 +143,8 @@ describe('redelivering many', () => {
     const first = await t.settled('delivered', 10);
     const second = await t.settled('exhausted', 9);
     const third = await t.make.delivery({
-      ...{ webhook: t.webhook, started: true },
+      webhook: t.webhook,
+      started: true,
       createdAt: hoursAgo(8),
       attempts: [{ status: 500 }],
     });
@@ -177,7 +185,8 @@ describe('redelivering many', () => {
     await t.settled('delivered', 20);
     const early = await t.settled('exhausted', 80, 8);
     const failing = await t.make.delivery({
-      ...{ webhook: t.webhook, started: true },
+      webhook: t.webhook,
+      started: true,
       createdAt: hoursAgo(5),
       attempts: [{ status: 503 }],
     });

@@ -39,7 +39,9 @@ describe('pausing a webhook', () => {
 
     expect(await t.rows('select ctid, xmin, * from delivery order by event_id')).toEqual(before);
     const listed = (await t.deliveries(t.id)).map(({ eventId, state, nextAttemptAt }) => ({
-      ...{ eventId, state, nextAttemptAt },
+      eventId,
+      state,
+      nextAttemptAt,
     }));
     expect(listed.filter(({ state }) => state === 'parked')).toEqual(
       open.toReversed().map((eventId) => ({ eventId, state: 'parked', nextAttemptAt: null })),
@@ -48,11 +50,14 @@ describe('pausing a webhook', () => {
     expect(await t.deliveries(t.id, 'waiting')).toEqual([]);
     expect(await t.delivery(t.id, open[2] ?? '')).toMatchObject({ state: 'parked', round: 3, nextAttemptAt: null });
     expect(await t.show(t.id)).toMatchObject({
-      ...{ state: 'parked', parkedReason: 'paused' },
+      state: 'parked',
+      parkedReason: 'paused',
       deliveries: { waiting: 0, parked: 3, delivered: 1, exhausted: 1, cancelled: 0 },
     });
     expect((await t.lines()).at(-1)).toEqual({
-      ...{ action: 'webhook.pause', person_id: t.manager.userId, detail: { webhookId: t.id, deliveries: 3 } },
+      action: 'webhook.pause',
+      person_id: t.manager.userId,
+      detail: { webhookId: t.id, deliveries: 3 },
     });
   });
 
@@ -139,7 +144,8 @@ describe('resuming a webhook', () => {
     expect(await t.show(t.id)).toMatchObject({ state: 'active', parkedReason: null, failingSince: null, ramp: 1 });
     expect(await t.rows(claimDeliveriesSql, claimed)).toMatchObject([{ eventId: retrying, round: 2 }]);
     expect((await t.lines()).at(-1)).toMatchObject({
-      ...{ action: 'webhook.resume', detail: { webhookId: t.id, deliveries: 2 } },
+      action: 'webhook.resume',
+      detail: { webhookId: t.id, deliveries: 2 },
     });
     expect(await t.restart()).toEqual([]);
   });
@@ -226,13 +232,11 @@ describe('the sweep, by the worker’s own login', () => {
     const errors: unknown[] = [];
     const counts = { rounds: 0 };
     const maintenance = createMaintenance({
-      ...{
-        databaseUrl,
-        activityRetentionDays: 730,
-        deliveryRetentionDays: 90,
-        suspendAfterSeconds: 72 * 3_600,
-        everyMs: 50,
-      },
+      databaseUrl,
+      activityRetentionDays: 730,
+      deliveryRetentionDays: 90,
+      suspendAfterSeconds: 72 * 3_600,
+      everyMs: 50,
       onRound: () => {
         counts.rounds += 1;
       },

@@ -46,7 +46,8 @@ describe('everything about webhooks', () => {
     );
     expect(lines).toEqual([
       ...['create', 'change', 'rotate_secret', 'pause'].map((deed) => ({
-        ...{ action: `webhook.${deed}`, address: '203.0.113.9' },
+        action: `webhook.${deed}`,
+        address: '203.0.113.9',
       })),
       { action: 'webhook.resume', address: null },
       { action: 'webhook.delete', address: '203.0.113.9' },
@@ -83,7 +84,11 @@ describe('everything about webhooks', () => {
     await t.remove(id, 'operator');
     const lines = await t.lines();
     expect(lines.map(({ action }) => action)).toEqual([
-      ...['webhook.create', 'webhook.rotate_secret', 'webhook.pause', 'webhook.resume', 'webhook.delete'],
+      'webhook.create',
+      'webhook.rotate_secret',
+      'webhook.pause',
+      'webhook.resume',
+      'webhook.delete',
     ]);
     expect(new Set(lines.map(({ person_id }) => person_id))).toEqual(new Set([null]));
   });
@@ -115,14 +120,21 @@ describe('making a webhook', () => {
     const owner = { organizationId: t.organizationId, webhookId: id };
     expect(openSecret(row?.sealed ?? Buffer.alloc(0), owner, testSealingKeys)).toBe(secret);
     expect(await t.show(id)).toMatchObject({
-      ...{ id, organizationId: t.organizationId, description: 'ours', state: 'active', parkedReason: null },
-      ...{ eventTypes: ['client.started', 'seat.ended'], failingSince: null, ramp: null },
+      id,
+      organizationId: t.organizationId,
+      description: 'ours',
+      state: 'active',
+      parkedReason: null,
+      eventTypes: ['client.started', 'seat.ended'],
+      failingSince: null,
+      ramp: null,
       deliveries: { waiting: 0, parked: 0, delivered: 0, exhausted: 0, cancelled: 0 },
       secrets: [{ validUntil: null }],
     });
     expect(await t.lines()).toEqual([
       {
-        ...{ action: 'webhook.create', person_id: t.manager.userId },
+        action: 'webhook.create',
+        person_id: t.manager.userId,
         detail: { webhookId: id, host: 'hooks.example.com', eventTypes: ['client.started', 'seat.ended'] },
       },
     ]);
@@ -139,7 +151,8 @@ describe('making a webhook', () => {
     ])
       await expect(t.create({ url })).rejects.toMatchObject({ reason: 'url_refused' });
     await expect(t.create({ url: 'ftp://hooks.example.com' })).rejects.toMatchObject({
-      ...{ reason: 'url_refused', message: expect.stringContaining('https://') },
+      reason: 'url_refused',
+      message: expect.stringContaining('https://'),
     });
     expect(await t.rows('select from webhook')).toHaveLength(1);
     expect(await t.lines()).toHaveLength(1);
@@ -149,7 +162,8 @@ describe('making a webhook', () => {
     const t = await setupWebhooks();
     await expect(t.create({ eventTypes: [] })).rejects.toMatchObject({ reason: 'no_event_types' });
     await expect(t.create({ eventTypes: ['client.started', 'client.*'] })).rejects.toMatchObject({
-      ...{ reason: 'unknown_event_type', message: expect.stringContaining('client.*') },
+      reason: 'unknown_event_type',
+      message: expect.stringContaining('client.*'),
     });
     await expect(t.create({ description: 'x'.repeat(501) })).rejects.toMatchObject({ reason: 'description_too_long' });
     await expect(t.create({ organizationId: nowhere, by: 'operator' })).rejects.toMatchObject({
@@ -184,11 +198,10 @@ describe('changing a webhook', () => {
     await t.rows('update webhook set failing_since = now()');
     await t.change(id, { description: 'theirs', eventTypes: ['seat.given', 'client.ended'] });
     expect(await t.show(id)).toMatchObject({
-      ...{ description: 'theirs', eventTypes: ['client.ended', 'seat.given'] },
-      ...{
-        url: 'https://hooks.example.com/in?token=t0psecret',
-        failingSince: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/),
-      },
+      description: 'theirs',
+      eventTypes: ['client.ended', 'seat.given'],
+      url: 'https://hooks.example.com/in?token=t0psecret',
+      failingSince: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/),
     });
     await t.change(id, { url: 'https://hooks.example.com/in?token=t0psecret' });
     expect((await t.show(id)).failingSince).not.toBeNull();
@@ -252,7 +265,8 @@ describe('rotating a secret', () => {
     await t.rotate(id, 7 * daySeconds);
     expect(await lives(t, id)).toEqual([null, 7 * daySeconds, daySeconds]);
     expect((await t.lines()).at(-1)).toMatchObject({
-      ...{ action: 'webhook.rotate_secret', detail: { webhookId: id, overlapSeconds: 7 * daySeconds } },
+      action: 'webhook.rotate_secret',
+      detail: { webhookId: id, overlapSeconds: 7 * daySeconds },
     });
   });
 

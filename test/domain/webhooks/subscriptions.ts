@@ -23,18 +23,23 @@ export async function setupWebhooks() {
     (await owner.pool.query(text, values)).rows as Row[];
 
   return {
-    ...{ database, owner, make, manager, organizationId, rows, of },
+    database,
+    owner,
+    make,
+    manager,
+    organizationId,
+    rows,
+    of,
     create: (fields: Partial<CreateWebhook> = {}) =>
       createWebhook(
         em,
         {
-          ...{
-            organizationId,
-            by: byManager,
-            url: 'https://hooks.example.com/in?token=t0psecret',
-            description: 'ours',
-          },
-          ...{ eventTypes: ['client.started'], ...fields },
+          organizationId,
+          by: byManager,
+          url: 'https://hooks.example.com/in?token=t0psecret',
+          description: 'ours',
+          eventTypes: ['client.started'],
+          ...fields,
         },
         { allow: testAllowList, sealingKeys: testSealingKeys },
       ),

@@ -43,8 +43,13 @@ async function setupSuspension() {
     const follows = isDelivered ? 'delivered' : waitMs === null ? 'exhausted' : 'waiting';
     const outcome = [status, isDelivered ? 'accepted' : 'status', 'said', '{}', null, 0, null];
     await recordOutcome(t.owner.pool, [
-      ...[...delivery, admitted?.number, ...outcome, follows, waitMs],
-      ...[isReceivers && !isDelivered, null],
+      ...delivery,
+      admitted?.number,
+      ...outcome,
+      follows,
+      waitMs,
+      isReceivers && !isDelivered,
+      null,
     ]);
   }
 
@@ -54,7 +59,12 @@ async function setupSuspension() {
   };
 
   return {
-    ...{ ...t, webhook, pass, attempt, isSuspended, passedHours: () => passedMs / hourMs },
+    ...t,
+    webhook,
+    pass,
+    attempt,
+    isSuspended,
+    passedHours: () => passedMs / hourMs,
     open: () => t.make.delivery({ webhook, started: true }),
     /** An attempt every four hours at each event, for `hours`; after how many it was suspended, null: not at all. */
     async fail(events: string[], hours: number): Promise<number | null> {

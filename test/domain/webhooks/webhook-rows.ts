@@ -48,7 +48,9 @@ export async function setupWebhooks() {
         [orgId, id, types, state, ramp],
       );
       await pool.query('insert into webhook_secret (organization_id, webhook_id, sealed) values ($1, $2, $3)', [
-        ...[orgId, id, Buffer.from('sealed')],
+        orgId,
+        id,
+        Buffer.from('sealed'),
       ]);
       return id;
     },

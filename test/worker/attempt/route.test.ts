@@ -20,7 +20,9 @@ describe('The question for a route', () => {
 describe('A post to a network without a route', () => {
   const post = (isRouted: boolean) =>
     postOnce({
-      ...{ url: `http://${broadcast}:9/`, headers: {}, body: Buffer.from('{}') },
+      url: `http://${broadcast}:9/`,
+      headers: {},
+      body: Buffer.from('{}'),
       allow: addressBlocks.parse('127.0.0.0/8'),
       resolve: async () => ({ ok: false, cause: 'dns_unavailable' }),
       hasRoute: async () => isRouted,

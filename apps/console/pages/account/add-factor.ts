@@ -74,7 +74,9 @@ async function totpPage(visit: PersonVisit, state: FormState): Promise<Page> {
     trail,
     body: html`${totpSetup({ secret, uri })}
       ${form(visit, {
-        ...{ action: '/account/factors/totp', state, button: 'Add it' },
+        action: '/account/factors/totp',
+        state,
+        button: 'Add it',
         fields: html`${hiddenField('secret', secret)}${hiddenField('uri', uri)}
           ${textField(state, { name: 'name', label: 'What to call it', maxLength: 100 })}
           ${codeField(state, 'code')}`,
@@ -91,7 +93,11 @@ async function passkeyPage(visit: PersonVisit, state: FormState): Promise<Page> 
     passkeys: true,
     body: html`<p>Your browser asks for your finger, face or PIN, or for a security key.</p>
       ${passkeyForm(visit, {
-        ...{ action: '/account/factors/passkey', state, ceremony: 'create', options, field: 'passkey' },
+        action: '/account/factors/passkey',
+        state,
+        ceremony: 'create',
+        options,
+        field: 'passkey',
         fields: textField(state, { name: 'name', label: 'What to call it', maxLength: 100 }),
         button: 'Make the passkey',
       })}`,

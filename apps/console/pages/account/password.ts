@@ -41,7 +41,9 @@ function passwordPage(visit: PersonVisit, state: FormState): Page {
     title: 'Change your password',
     trail: [['Your account', '/account']],
     body: form(visit, {
-      ...{ action: '/account/password', state, button: 'Change the password' },
+      action: '/account/password',
+      state,
+      button: 'Change the password',
       fields: html`
         ${textField(state, { name: 'oldPassword', label: 'Old password', type: 'password', autocomplete: 'current-password' })}
         ${textField(state, { name: 'newPassword', label: 'New password', hint: passwordHint, type: 'password', autocomplete: 'new-password' })}`,

@@ -37,8 +37,21 @@ export const csvRoutes = [
 const linesPerPiece = 200;
 
 const headings = [
-  ...['time_utc', 'who', 'what', 'action', 'status', 'code', 'times', 'address'],
-  ...['person_id', 'person', 'key_id', 'key_name', 'key_hint', 'detail', 'line_id'],
+  'time_utc',
+  'who',
+  'what',
+  'action',
+  'status',
+  'code',
+  'times',
+  'address',
+  'person_id',
+  'person',
+  'key_id',
+  'key_name',
+  'key_hint',
+  'detail',
+  'line_id',
 ];
 
 /** The file, a batch of lines at a time; the next is asked for when the browser has taken this one. */
@@ -65,16 +78,20 @@ function entryLine(entry: ActivityEntry): string {
   const { at, action, status, code, count, address, personId, personName, keyId, keyLabel, keyHint, detail, id } =
     entry;
   return csvLine([
-    ...[
-      new Date(at).toISOString(),
-      textOf(tellWho(entry)),
-      textOf(tellWhat(entry)),
-      action,
-      status,
-      code,
-      count,
-      address,
-    ],
-    ...[personId, personName, keyId, keyLabel, keyHint, detail === null ? null : JSON.stringify(detail), id],
+    new Date(at).toISOString(),
+    textOf(tellWho(entry)),
+    textOf(tellWhat(entry)),
+    action,
+    status,
+    code,
+    count,
+    address,
+    personId,
+    personName,
+    keyId,
+    keyLabel,
+    keyHint,
+    detail === null ? null : JSON.stringify(detail),
+    id,
   ]);
 }

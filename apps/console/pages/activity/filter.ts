@@ -21,8 +21,12 @@ export type FilterQuery = z.output<z.ZodObject<typeof filterFields>>;
 /** The query as the log is searched. Times that do not exist are left out, an unknown zone is UTC. */
 export function readFilter({ key, person, action, outcome, from, until, zone }: FilterQuery): ActivityFilter {
   return {
-    ...{ keyId: key || null, personId: person || null, action: action || null, outcome: outcome || null },
-    ...{ from: readMoment(from, zone), to: readMoment(until, zone) },
+    keyId: key || null,
+    personId: person || null,
+    action: action || null,
+    outcome: outcome || null,
+    from: readMoment(from, zone),
+    to: readMoment(until, zone),
   };
 }
 

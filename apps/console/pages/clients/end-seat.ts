@@ -40,7 +40,10 @@ async function endSeatPage(visit: MemberVisit, state: FormState): Promise<Page> 
     title: 'End a seat',
     trail: [['Seats', visit.at('/clients/seats')], ...clientsTrail(visit)],
     body: form(visit, {
-      ...{ action: visit.at(`/clients/seats/${seat.seatId}/end`), state, button: 'End the seat', kind: 'danger' },
+      action: visit.at(`/clients/seats/${seat.seatId}/end`),
+      state,
+      button: 'End the seat',
+      kind: 'danger',
       fields: html`
         <p>The seat of ${called(seat.family)}, with ${called(seat.professional)}, ends from this moment on, and its place is free at once. The access goes on; the family can be given a seat again.</p>
         <p>Your webhooks are sent <code>seat.ended</code> with the reason <code>ended_by_organization</code>.</p>

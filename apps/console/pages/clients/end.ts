@@ -42,7 +42,10 @@ async function endPage(visit: MemberVisit, state: FormState): Promise<Page> {
     title: 'End a client’s access',
     trail: clientTrail(visit, client),
     body: form(visit, {
-      ...{ action: `${here}/end`, state, button: 'End the access', kind: 'danger' },
+      action: `${here}/end`,
+      state,
+      button: 'End the access',
+      kind: 'danger',
       fields: html`
         <p>The work of ${called(client.professional)} for ${called(client.family)} ends from this moment on. It cannot be taken back: the family would have to give access anew.</p>
         <ul>

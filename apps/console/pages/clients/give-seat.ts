@@ -59,7 +59,9 @@ async function givePage(visit: MemberVisit, state: FormState, q: string, after: 
       ${state.problem === null ? nothing : notice('bad', state.problem)}
       ${free === 0 ? notice('warning', html`All ${total.toLocaleString('en')} places are taken. <a href="${visit.at('/clients/seats')}">End a seat</a>, or get more.`) : html`<p>${free.toLocaleString('en')} of ${total.toLocaleString('en')} places ${free === 1 ? 'is' : 'are'} free. Each family has one seat at most, whoever works for it.</p>`}
       ${searchForm({
-        ...{ action: here, label: 'Search families', clear: q === '' ? null : here },
+        action: here,
+        label: 'Search families',
+        clear: q === '' ? null : here,
         fields: textField(freshForm({ q }), {
           name: 'q',
           label: 'Family or professional',
@@ -72,7 +74,9 @@ async function givePage(visit: MemberVisit, state: FormState, q: string, after: 
         rows.length === 0
           ? noFamily(q)
           : table<ClientListing>({
-              ...{ caption: 'Families that could have a seat', columns: clientColumns(visit), rows },
+              caption: 'Families that could have a seat',
+              columns: clientColumns(visit),
+              rows,
               ...(free > 0 ? { actions: (client: ClientListing) => giveButton(visit, client) } : {}),
             })
       }
@@ -82,7 +86,9 @@ async function givePage(visit: MemberVisit, state: FormState, q: string, after: 
 
 const giveButton = (visit: MemberVisit, { grantId, family, professional }: ClientListing): Html =>
   buttonForm(visit, {
-    ...{ action: visit.at(`/clients/${grantId}/seat`), button: 'Give a seat', values: { from: 'list' } },
+    action: visit.at(`/clients/${grantId}/seat`),
+    button: 'Give a seat',
+    values: { from: 'list' },
     about: `to ${family} with ${professional}`,
   });
 

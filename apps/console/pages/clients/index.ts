@@ -9,6 +9,11 @@ import { seatsRoutes } from './seats.ts';
 
 /** The pages of clients and seats: the roster, one access, its end and its move; seats held, given and ended. */
 export const routes: readonly Route[] = [
-  ...[...rosterRoutes, ...clientRoutes, ...endRoutes, ...moveRoutes],
-  ...[...seatsRoutes, ...giveSeatRoutes, ...endSeatRoutes],
+  ...rosterRoutes,
+  ...clientRoutes,
+  ...endRoutes,
+  ...moveRoutes,
+  ...seatsRoutes,
+  ...giveSeatRoutes,
+  ...endSeatRoutes,
 ];

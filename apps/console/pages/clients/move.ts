@@ -68,7 +68,8 @@ async function movePage(visit: MemberVisit, state: FormState, q: string): Promis
       </ul>
       ${overNotice(client)}
       ${searchForm({
-        ...{ action: visit.at(`/clients/${client.grantId}/move`), label: 'Search colleagues' },
+        action: visit.at(`/clients/${client.grantId}/move`),
+        label: 'Search colleagues',
         fields: textField(freshForm({ q }), {
           name: 'q',
           label: 'Find a colleague',
@@ -91,12 +92,18 @@ function moveForm(
 ): Html {
   const here = visit.at(`/clients/${grantId}`);
   return form(visit, {
-    ...{ action: `${here}/move`, state, button: 'Move the access', kind: 'danger' },
+    action: `${here}/move`,
+    state,
+    button: 'Move the access',
+    kind: 'danger',
     fields: choiceField(state, {
-      ...{ name: 'to', label: 'To whom', kind: 'radio' },
+      name: 'to',
+      label: 'To whom',
+      kind: 'radio',
       ...(hasMore ? { hint: `The first ${colleaguesOffered} by name. Search to find the others.` } : {}),
       choices: colleagues.map(({ personId, name, title, email }) => ({
-        ...{ value: personId, label: called(name) },
+        value: personId,
+        label: called(name),
         hint: html`${title === null ? nothing : html`${called(title)}, `}${called(email)}`,
       })),
     }),

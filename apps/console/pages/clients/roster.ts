@@ -64,7 +64,9 @@ async function rosterPage(visit: MemberVisit, asked: Query): Promise<Answer> {
       ${search(visit, asked)}
       ${rows.length === 0 ? nobody(visit, asked) : table({ caption: 'Clients', columns, rows })}
       ${pager({
-        ...{ newer: null, older: next, href: (after) => hrefOf(visit, { ...asked, after }) },
+        newer: null,
+        older: next,
+        href: (after) => hrefOf(visit, { ...asked, after }),
         ...(asked.after === null ? {} : { firstHref: hrefOf(visit, { ...asked, after: null }) }),
       })}`,
   });
@@ -74,7 +76,9 @@ function search(visit: MemberVisit, { q, state, professional }: Query): Html {
   const form = freshForm({ q, state });
   const isAll = q === '' && state === 'active' && professional === null;
   return searchForm({
-    ...{ action: visit.at('/clients'), label: 'Search clients', clear: isAll ? null : visit.at('/clients') },
+    action: visit.at('/clients'),
+    label: 'Search clients',
+    clear: isAll ? null : visit.at('/clients'),
     fields: html`
       ${textField(form, { name: 'q', label: 'Family or professional', type: 'search', required: false, maxLength: 200 })}
       ${selectField(form, { name: 'state', label: 'State', required: false, options: states })}

@@ -38,7 +38,8 @@ async function seatsPage(visit: MemberVisit, { state, after }: z.output<typeof q
         rows.length === 0
           ? none(state, after !== null)
           : table<SeatListing>({
-              ...{ caption: state === 'held' ? 'Seats that are held' : 'Seats that are over', rows },
+              caption: state === 'held' ? 'Seats that are held' : 'Seats that are over',
+              rows,
               columns: [...seatColumns(visit), ...(state === 'held' ? [] : endColumns)],
               ...(mayGive && state === 'held' ? { actions: (seat: SeatListing) => endLink(visit, seat) } : {}),
             })

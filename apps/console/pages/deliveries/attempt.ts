@@ -27,7 +27,8 @@ export const attemptRoutes = [
       if (!/^[1-9]\d{0,5}$/.test(number)) throw new NotFound();
       const attempt = await findAttempt(visit.console.em, {
         ...webhookRequest(visit),
-        ...{ eventId, number: Number(number) },
+        eventId,
+        number: Number(number),
       });
       if (attempt === null) throw new NotFound();
       return page({

@@ -74,12 +74,10 @@ async function cancelPage(visit: MemberVisit, state: FormState): Promise<Page> {
           ? html`<p>It is given up for good: it is not tried again, and cannot be sent again later. Other deliveries of the webhook go on.</p>
             ${delivery.isAttempting ? html`<p>An attempt is under way and is not called back: the receiver may still get this one.</p>` : nothing}
             ${form(visit, {
-              ...{
-                action: `${deliveryPath(visit, eventId)}/cancel`,
-                state,
-                button: 'Cancel it for good',
-                kind: 'danger',
-              },
+              action: `${deliveryPath(visit, eventId)}/cancel`,
+              state,
+              button: 'Cancel it for good',
+              kind: 'danger',
               secondary: html`<a href="${deliveryPath(visit, eventId)}">Let it go on</a>`,
             })}`
           : html`<p><a href="${deliveryPath(visit, eventId)}">Back to the delivery</a></p>`

@@ -78,7 +78,10 @@ async function deliveryPage(visit: MemberVisit, state: FormState, before: number
       ${temporalNotice(visit)}
       ${state.problem === null ? nothing : notice('bad', state.problem)}
       ${live({
-        ...{ id: 'delivery', href: here, moves: everySeconds !== null, everySeconds: everySeconds ?? 0 },
+        id: 'delivery',
+        href: here,
+        moves: everySeconds !== null,
+        everySeconds: everySeconds ?? 0,
         body: html`${factsOf(delivery)}
           ${actions(visit, delivery, webhook.state)}
           <section aria-labelledby="attempts"><h2 id="attempts">Attempts</h2>${attemptList(visit, delivery)}</section>`,

@@ -29,8 +29,11 @@ export function readFilter({ state, type, event, from, until, zone }: FilterQuer
   const eventId = event.toLowerCase();
   if (event !== '' && !z.uuid().safeParse(eventId).success) return null;
   return {
-    ...{ state: (state || null) as DeliveryState | null, type: (type || null) as EventType | null },
-    ...{ eventId: eventId || null, from: readMoment(from, zone), to: readMoment(until, zone) },
+    state: (state || null) as DeliveryState | null,
+    type: (type || null) as EventType | null,
+    eventId: eventId || null,
+    from: readMoment(from, zone),
+    to: readMoment(until, zone),
   };
 }
 

@@ -8,6 +8,10 @@ import { redeliveryRoutes } from './redelivery.ts';
 
 /** The pages of what a webhook sends: deliveries, their attempts, and sending again. */
 export const routes: readonly Route[] = [
-  ...[...listRoutes, ...deliveryRoutes, ...attemptRoutes, ...cancelRoutes],
-  ...[...redeliverRoutes, ...redeliveryRoutes],
+  ...listRoutes,
+  ...deliveryRoutes,
+  ...attemptRoutes,
+  ...cancelRoutes,
+  ...redeliverRoutes,
+  ...redeliveryRoutes,
 ];

@@ -39,14 +39,18 @@ export const listRoutes = [
           ${temporalNotice(visit)}
           ${filterForm(visit, query)}
           ${live({
-            ...{ id: 'deliveries', href: visit.target, moves: everySeconds !== null, everySeconds: everySeconds ?? 0 },
+            id: 'deliveries',
+            href: visit.target,
+            moves: everySeconds !== null,
+            everySeconds: everySeconds ?? 0,
             body:
               found.deliveries.length === 0
                 ? none(visit, query, found, before)
                 : deliveriesTable(visit, found.deliveries),
           })}
           ${pager({
-            ...{ newer: null, older: found.older },
+            newer: null,
+            older: found.older,
             href: (cursor) => of(visit, `/deliveries${queryOf(query, { before: cursor })}`),
             ...(before === null ? {} : { firstHref: of(visit, `/deliveries${queryOf(query)}`) }),
           })}

@@ -98,7 +98,8 @@ async function redeliverPage(visit: MemberVisit, state: FormState, before: strin
       <section aria-labelledby="before"><h2 id="before">Earlier ones</h2>
         ${redeliveries.length === 0 ? html`<p>Nothing was sent again in this way yet.</p>` : redeliveriesTable(visit, redeliveries)}
         ${pager({
-          ...{ newer: null, older: found.length > perPage ? (redeliveries.at(-1)?.id ?? null) : null },
+          newer: null,
+          older: found.length > perPage ? (redeliveries.at(-1)?.id ?? null) : null,
           href: (cursor) => of(visit, `/redeliver?before=${cursor}`),
           ...(before === null ? {} : { firstHref: of(visit, '/redeliver') }),
         })}</section>`,
@@ -132,16 +133,22 @@ function drawForms(visit: MemberVisit, state: FormState): Html {
     <div class="two">
       <section aria-labelledby="failed"><h2 id="failed">What failed</h2>
         ${form(visit, {
-          ...{ action, state: failed, button: 'Send what failed again' },
+          action,
+          state: failed,
+          button: 'Send what failed again',
           fields: html`${hiddenField('what', 'failed')}
             ${selectField(failed, {
-              ...{ name: 'hours', label: 'Failed in', options: failedSince },
+              name: 'hours',
+              label: 'Failed in',
+              options: failedSince,
               hint: 'What was given up in that time, and what is still being tried after a failure.',
             })}`,
         })}</section>
       <section aria-labelledby="range"><h2 id="range">All of a time</h2>
         ${form(visit, {
-          ...{ action, state: range, button: 'Send all of it again' },
+          action,
+          state: range,
+          button: 'Send all of it again',
           fields: html`${hiddenField('what', 'range')}
             ${textField(range, { name: 'from', label: 'Happened from', type: 'datetime-local', hint: 'Also what arrived already.' })}
             ${textField(range, { name: 'until', label: 'Until', type: 'datetime-local' })}

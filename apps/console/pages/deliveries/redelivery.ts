@@ -75,7 +75,10 @@ async function redeliveryPage(visit: MemberVisit, state: FormState): Promise<Pag
     body: html`
       ${state.problem === null ? nothing : notice('bad', state.problem)}
       ${live({
-        ...{ id: 'redelivery', href: here, everySeconds: 2, moves },
+        id: 'redelivery',
+        href: here,
+        everySeconds: 2,
+        moves,
         body: html`${sentenceOf(visit, redelivery)}
           ${factsOf(redelivery)}
           ${moves && redelivery.cancelRequestedAt === null ? html`<div class="actions">${buttonForm(visit, { action: here, button: 'Stop it', id: 'stop' })}</div>` : nothing}`,

@@ -84,7 +84,9 @@ async function complete(visit: Visit, factor: FirstFactor): Promise<Page> {
   if (session !== null && session.id !== undefined) await endSession(em, session, session.id, visitor).catch(() => {});
   return page({
     title: 'You are in',
-    ...{ session: { token }, browser: { token: enrolled.browser, email }, enrolment: null },
+    session: { token },
+    browser: { token: enrolled.browser, email },
+    enrolment: null,
     body: html`${recoveryCodes(codes)}
       <p class="actions">${linkButton(`/o/${organizationId}`, 'I have kept them: go on')}</p>`,
   });
@@ -98,7 +100,9 @@ function totpPage(visit: Visit, state: FormState): Page {
     title: 'Set up your authenticator app',
     body: html`${totpSetup({ secret, uri })}
       ${form(visit, {
-        ...{ action: '/enrol/totp', state, button: 'Finish' },
+        action: '/enrol/totp',
+        state,
+        button: 'Finish',
         fields: html`${hiddenField('secret', secret)}${hiddenField('uri', uri)}${codeField(state, 'code')}`,
         secondary: html`<a href="/enrol/step">Choose another</a>`,
       })}`,
@@ -113,7 +117,11 @@ async function passkeyPage(visit: Visit, state: FormState): Promise<Page> {
     passkeys: true,
     body: html`<p>Your browser asks for your finger, face or PIN, or for a security key.</p>
       ${passkeyForm(visit, {
-        ...{ action: '/enrol/passkey', state, ceremony: 'create', options, field: 'passkey' },
+        action: '/enrol/passkey',
+        state,
+        ceremony: 'create',
+        options,
+        field: 'passkey',
         button: 'Make the passkey',
       })}
       <p><a href="/enrol/step">Choose another</a></p>`,

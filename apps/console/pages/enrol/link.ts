@@ -77,9 +77,16 @@ function linkPage(visit: Visit, state: FormState): Page {
     title: 'Open your link',
     body: html`
       ${form(visit, {
-        ...{ action: '/enrol', state, button: 'Continue', attributes: { 'data-fragment': 'link' } },
+        action: '/enrol',
+        state,
+        button: 'Continue',
+        attributes: { 'data-fragment': 'link' },
         fields: textField(state, {
-          ...{ name: 'link', label: 'Link', autocomplete: 'off', exact: true, maxLength: 300 },
+          name: 'link',
+          label: 'Link',
+          autocomplete: 'off',
+          exact: true,
+          maxLength: 300,
           hint: 'Paste the whole link that you were given, with everything after the # sign.',
         }),
       })}

@@ -35,7 +35,9 @@ export function passwordPage(visit: Visit, enrolment: EnrolmentDetails, state: F
     body: html`
       <p>${kind === 'recover' ? html`Your old password and second factors are deleted when you finish. This link works for one hour, until ${time(enrolment.expiresAt)}.` : 'Two steps, and you are in: a password, and a second factor that no stranger has.'}</p>
       ${form(visit, {
-        ...{ action: '/enrol/password', state, button: 'Continue' },
+        action: '/enrol/password',
+        state,
+        button: 'Continue',
         // The address stands in a field so that password managers keep it with the password.
         fields: html`<div class="field"><label for="field-email">You will sign in as</label>
             <input${attributes({ id: 'field-email', type: 'email', value: email, autocomplete: 'username', readonly: true })}></div>

@@ -49,10 +49,15 @@ function compromisedPage(visit: MemberVisit, { problem, problems }: FormState): 
     body: html`
       <p>If an API key stands where it should not (a log, a chat, a repository), paste it here. The console finds which one it is, and you can revoke it at once.</p>
       ${form(visit, {
-        ...{ action: visit.at('/keys/compromised'), state, button: 'Find the key' },
+        action: visit.at('/keys/compromised'),
+        state,
+        button: 'Find the key',
         secondary: html`<a href="${visit.at('/keys')}">Back</a>`,
         fields: textField(state, {
-          ...{ name: 'key', label: 'The key, or the line it stands in', exact: true, masked: true },
+          name: 'key',
+          label: 'The key, or the line it stands in',
+          exact: true,
+          masked: true,
           hint: 'It is compared and forgotten: not stored, not logged, not shown again.',
         }),
       })}`,

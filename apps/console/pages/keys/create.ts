@@ -43,8 +43,12 @@ export const createRoutes = [
       const created = await createKey(
         em,
         {
-          ...{ organizationId: visit.organization.organizationId, makerId: visit.by.personId, label, scopes },
-          ...{ expiresAt: readExpiry(expiry, now()), address: visit.visitor.address },
+          organizationId: visit.organization.organizationId,
+          makerId: visit.by.personId,
+          label,
+          scopes,
+          expiresAt: readExpiry(expiry, now()),
+          address: visit.visitor.address,
         },
         keys,
         now,
@@ -70,22 +74,24 @@ async function newKeyPage(visit: MemberVisit, state: FormState): Promise<Page> {
     title: 'Make an API key',
     trail: [['API keys', visit.at('/keys')]],
     body: form(visit, {
-      ...{ action: visit.at('/keys/new'), state, button: 'Make the key' },
+      action: visit.at('/keys/new'),
+      state,
+      button: 'Make the key',
       secondary: html`<a href="${visit.at('/keys')}">Back</a>`,
       fields: html`
         ${textField(state, { name: 'name', label: 'Name', maxLength: 100, hint: 'What uses it, so that you know later what stops when you revoke it: “Monthly report”, “Intake system”.' })}
         ${choiceField(state, {
-          ...{ name: 'scopes', label: 'What it may read', kind: 'checkbox' },
+          name: 'scopes',
+          label: 'What it may read',
+          kind: 'checkbox',
           hint: 'Choose as little as the system needs. The key acts with your rights: it stops reading what you may no longer read.',
           choices: scopes.map((scope) => {
             const isHeld = visit.may(scope);
             const what = operationsOfScope[scope].map((operation) => reads[operation] ?? operation).join(', ');
             return {
-              ...{
-                value: scope,
-                label: html`${capitalized(what)} <code class="hint">${scope}</code>`,
-                disabled: !isHeld,
-              },
+              value: scope,
+              label: html`${capitalized(what)} <code class="hint">${scope}</code>`,
+              disabled: !isHeld,
               hint: isHeld ? null : 'Not yours to give: none of your roles holds it.',
             };
           }),

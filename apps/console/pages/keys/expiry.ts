@@ -38,7 +38,9 @@ export const freshExpiry = { expiry: 'offered', expiresOn: '' };
 
 export function expiryField(state: FormState, now: Date): Html {
   return html`${choiceField(state, {
-    ...{ name: 'expiry', label: 'Expires', kind: 'radio' },
+    name: 'expiry',
+    label: 'Expires',
+    kind: 'radio',
     choices: [
       {
         value: 'offered',
@@ -50,7 +52,10 @@ export function expiryField(state: FormState, now: Date): Html {
     ],
   })}
   ${textField(state, {
-    ...{ name: 'expiresOn', label: 'Last day', type: 'date', required: false },
+    name: 'expiresOn',
+    label: 'Last day',
+    type: 'date',
+    required: false,
     hint: 'The key works until that day ends in UTC. Only asked for “a day of your choice”.',
   })}`;
 }

@@ -27,11 +27,9 @@ export function fullPage(visit: MemberVisit, live: readonly KeyUsage[]): Page {
           : `${unused === 1 ? 'One of them was' : `${unused} of them were`} not used for 30 days or more; most likely nothing stops when you revoke ${unused === 1 ? 'it' : 'them'}. The longest unused comes first.`
       }</p>
       ${table({
-        ...{
-          caption: 'Live API keys, the longest unused first',
-          columns: keyColumns(visit, ['Key', 'Made by', 'Last use']),
-          rows: longestUnused,
-        },
+        caption: 'Live API keys, the longest unused first',
+        columns: keyColumns(visit, ['Key', 'Made by', 'Last use']),
+        rows: longestUnused,
         actions: ({ id, label, hint }) =>
           linkButton(
             visit.at(`/keys/${id}/revoke`),

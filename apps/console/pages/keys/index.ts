@@ -8,6 +8,10 @@ import { rotateRoutes } from './rotate.ts';
 
 /** The pages of API keys: seen, made, rotated, revoked, and found when one got out. */
 export const routes: readonly Route[] = [
-  ...[...listRoutes, ...createRoutes, ...compromisedRoutes],
-  ...[...keyRoutes, ...rotateRoutes, ...revokeRoutes],
+  ...listRoutes,
+  ...createRoutes,
+  ...compromisedRoutes,
+  ...keyRoutes,
+  ...rotateRoutes,
+  ...revokeRoutes,
 ];

@@ -52,7 +52,8 @@ async function revokePage(visit: MemberVisit, state: FormState, isReported: bool
   };
   if (key.state === 'revoked')
     return page({
-      ...{ title: 'It is revoked already', ...parts },
+      title: 'It is revoked already',
+      ...parts,
       body: html`<p>The key ${keyName(key)} (${keyHintCell(key)}) opens nothing any more, whoever has it.</p>
         <p class="actions">${linkButton(visit.at('/keys'), 'To the API keys', 'secondary')}</p>`,
     });
@@ -63,7 +64,10 @@ async function revokePage(visit: MemberVisit, state: FormState, isReported: bool
       ${isReported ? notice('warning', html`The key you pasted is this one. Whoever else has it can read what it reads until you revoke it.`) : nothing}
       ${await consequences(visit, key)}
       ${form(visit, {
-        ...{ action: visit.at(`/keys/${key.id}/revoke`), state, button: 'Revoke it for good', kind: 'danger' },
+        action: visit.at(`/keys/${key.id}/revoke`),
+        state,
+        button: 'Revoke it for good',
+        kind: 'danger',
         secondary: html`<a href="${visit.at(`/keys/${key.id}`)}">Keep it</a>`,
       })}`,
   });

@@ -51,8 +51,12 @@ export const rotateRoutes = [
       const rotated = await rotateKey(
         em,
         {
-          ...{ organizationId: visit.organization.organizationId, keyId: old.id, makerId: visit.by.personId },
-          ...{ overlapSeconds: hours * 3600, expiresAt: readExpiry(expiry, now()), address: visit.visitor.address },
+          organizationId: visit.organization.organizationId,
+          keyId: old.id,
+          makerId: visit.by.personId,
+          overlapSeconds: hours * 3600,
+          expiresAt: readExpiry(expiry, now()),
+          address: visit.visitor.address,
         },
         keys,
         now,
@@ -117,12 +121,16 @@ function problemOf(key: KeyUsage, missing: readonly string[]): Html | null {
 
 function rotateForm(visit: MemberVisit, state: FormState, key: KeyUsage, isFull: boolean): Html {
   return form(visit, {
-    ...{ action: visit.at(`/keys/${key.id}/rotate`), state, button: 'Make the new key' },
+    action: visit.at(`/keys/${key.id}/rotate`),
+    state,
+    button: 'Make the new key',
     secondary: html`<a href="${visit.at(`/keys/${key.id}`)}">Back</a>`,
     fields: html`
       ${isFull ? notice('warning', `${liveKeysPerOrganization} keys are live, so there is no room for both: the old key stops at once, whatever you choose. Revoke another key first to have an overlap.`) : nothing}
       ${selectField(state, {
-        ...{ name: 'overlapHours', label: 'Both keys work for', options: overlap.choices },
+        name: 'overlapHours',
+        label: 'Both keys work for',
+        options: overlap.choices,
         hint: `The time you need to put the new key in place, at most ${keyRotationOverlapMaxDays} days. If the old one got out, choose “not at all”.`,
       })}
       ${expiryField(state, visit.console.now())}`,

@@ -48,7 +48,9 @@ async function changePage(visit: MemberVisit, typed: FormState | null): Promise<
       ['Members', visit.at('/members')],
     ],
     body: form(visit, {
-      ...{ action: `${here}/change`, state, button: 'Change' },
+      action: `${here}/change`,
+      state,
+      button: 'Change',
       secondary: html`<a href="${here}">Back</a>`,
       fields: html`
         ${textField(state, { name: 'name', label: 'Name', maxLength: 200, hint: 'As your organization calls them, here and in the API.' })}

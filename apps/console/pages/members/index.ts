@@ -10,6 +10,12 @@ import { suspendRoutes } from './suspend.ts';
 
 /** The pages of members: seen, invited, given and taken roles, suspended, removed. */
 export const routes: readonly Route[] = [
-  ...[...listRoutes, ...inviteRoutes, ...memberRoutes, ...changeRoutes],
-  ...[...linkRoutes, ...memberRoleRoutes, ...suspendRoutes, ...removeRoutes],
+  ...listRoutes,
+  ...inviteRoutes,
+  ...memberRoutes,
+  ...changeRoutes,
+  ...linkRoutes,
+  ...memberRoleRoutes,
+  ...suspendRoutes,
+  ...removeRoutes,
 ];

@@ -56,7 +56,9 @@ async function invitePage(visit: MemberVisit, state: FormState): Promise<Page> {
     title: 'Invite somebody',
     trail: [['Members', visit.at('/members')]],
     body: form(visit, {
-      ...{ action: visit.at('/members/invite'), state, button: 'Make the invitation' },
+      action: visit.at('/members/invite'),
+      state,
+      button: 'Make the invitation',
       secondary: html`<a href="${visit.at('/members')}">Back</a>`,
       fields: html`
         <p>You get a link to hand over yourself: no mail is sent. It works once, for ${enrolmentHours} hours. Whoever opens it chooses a password and a second factor, or joins with those they have.</p>
@@ -64,7 +66,9 @@ async function invitePage(visit: MemberVisit, state: FormState): Promise<Page> {
         ${textField(state, { name: 'name', label: 'Name', maxLength: 200, hint: 'As your organization calls them.' })}
         ${textField(state, { name: 'title', label: 'Title', required: false, maxLength: 200, hint: 'May stay empty: “Paralegal”, “Mediator”.' })}
         ${choiceField(state, {
-          ...{ name: 'roles', label: 'Roles', kind: 'checkbox' },
+          name: 'roles',
+          label: 'Roles',
+          kind: 'checkbox',
           hint: 'What they may do. You can give the roles whose every permission you hold yourself.',
           choices: roleChoices(visit, roles, ({ key }) => key),
         })}`,

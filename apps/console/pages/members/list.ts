@@ -63,7 +63,9 @@ async function membersPage(visit: MemberVisit, asked: Query): Promise<Page> {
       ${rows.length === 0 ? nobody(visit, asked) : table({ caption: 'Members', columns: memberColumns(visit), rows })}
       ${rows.length === 1 && isAll && asked.after === null ? alone(visit) : nothing}
       ${pager({
-        ...{ newer: null, older: next, words: alphabetical },
+        newer: null,
+        older: next,
+        words: alphabetical,
         href: (after) => hrefOf(visit, { ...asked, after }),
         ...(asked.after === null ? {} : { firstHref: hrefOf(visit, { ...asked, after: null }) }),
       })}`,
@@ -73,7 +75,9 @@ async function membersPage(visit: MemberVisit, asked: Query): Promise<Page> {
 function search(visit: MemberVisit, asked: Query, isAll: boolean): Html {
   const state = freshForm({ q: asked.q, status: asked.status });
   return searchForm({
-    ...{ action: visit.at('/members'), label: 'Search members', clear: isAll ? null : visit.at('/members') },
+    action: visit.at('/members'),
+    label: 'Search members',
+    clear: isAll ? null : visit.at('/members'),
     fields: html`
       ${textField(state, { name: 'q', label: 'Name, title or e-mail', type: 'search', required: false, maxLength: 200 })}
       ${selectField(state, { name: 'status', label: 'Status', required: false, options: statuses.map((value) => ({ value, label: statusLabels[value] })) })}
@@ -82,8 +86,12 @@ function search(visit: MemberVisit, asked: Query, isAll: boolean): Html {
 }
 
 const statusLabels: Record<(typeof statuses)[number], string> = {
-  ...{ present: 'All who have not left', active: 'Active', invited: 'Invited' },
-  ...{ suspended: 'Suspended', left: 'Left', all: 'Everybody there ever was' },
+  present: 'All who have not left',
+  active: 'Active',
+  invited: 'Invited',
+  suspended: 'Suspended',
+  left: 'Left',
+  all: 'Everybody there ever was',
 };
 
 function nobody(visit: MemberVisit, { status }: Query): Html {

@@ -85,7 +85,10 @@ async function takePage(visit: MemberVisit, state: FormState): Promise<Page> {
       ['Members', visit.at('/members')],
     ],
     body: form(visit, {
-      ...{ action: `${here}/roles/${role.id}/take`, state, button: 'Take it away', kind: 'danger' },
+      action: `${here}/roles/${role.id}/take`,
+      state,
+      button: 'Take it away',
+      kind: 'danger',
       fields: html`
         <p>${called(name)} loses the role ${called(role.name)} from this moment on${roles.length === 1 ? ', and then holds none: they may do nothing' : ''}.</p>
         ${keysThatStop(stops)}

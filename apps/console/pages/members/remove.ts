@@ -75,7 +75,10 @@ async function removePage(visit: MemberVisit, state: FormState): Promise<Page> {
       ['Members', visit.at('/members')],
     ],
     body: form(visit, {
-      ...{ action: `${here}/remove`, state, button: 'Remove', kind: 'danger' },
+      action: `${here}/remove`,
+      state,
+      button: 'Remove',
+      kind: 'danger',
       fields: html`
         <p>${called(name)} leaves the organization from this moment on, without their roles. Their row stays, since clients and the log name it; they can be invited again.</p>
         ${keysThatStop(stops.keys)}
@@ -91,7 +94,10 @@ async function leavePage(visit: MemberVisit, state: FormState): Promise<Page> {
   return page({
     title: 'Leave the organization',
     body: form(visit, {
-      ...{ action: visit.at('/leave'), state, button: 'Leave', kind: 'danger' },
+      action: visit.at('/leave'),
+      state,
+      button: 'Leave',
+      kind: 'danger',
       fields: html`
         <p>You leave ${called(visit.organization.organizationName)} from this moment on, without your roles, and see nothing of it here any more. Only an invitation brings you back.</p>
         ${keysThatStop(stops.keys)}

@@ -63,10 +63,13 @@ async function giveForm(visit: MemberVisit, { personId, roles }: MemberDetails, 
   if (givable.length === 0)
     return html`<p class="quiet">${isShort ? 'The other roles give more than you hold, so they are not yours to give.' : 'They hold every role there is.'}</p>`;
   return form(visit, {
-    ...{ action: memberPath(visit, personId, '/roles'), button: 'Give the role', kind: 'secondary' },
+    action: memberPath(visit, personId, '/roles'),
+    button: 'Give the role',
+    kind: 'secondary',
     state: { ...state, problem: null },
     fields: selectField(state, {
-      ...{ name: 'roleId', label: 'Give another role' },
+      name: 'roleId',
+      label: 'Give another role',
       ...(isShort ? { hint: 'Roles that give more than you hold are not listed.' } : {}),
       options: [
         { value: '', label: 'Choose a role' },

@@ -76,7 +76,10 @@ async function suspendPage(visit: MemberVisit, state: FormState): Promise<Page> 
       ['Members', visit.at('/members')],
     ],
     body: form(visit, {
-      ...{ action: `${here}/suspend`, state, button: 'Suspend', kind: 'danger' },
+      action: `${here}/suspend`,
+      state,
+      button: 'Suspend',
+      kind: 'danger',
       fields: html`
         <p>${called(name)} may do nothing here until somebody reinstates them. They keep their roles; a link that is on its way to them is void.</p>
         ${keysThatStop(stops.keys)}

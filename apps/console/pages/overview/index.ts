@@ -37,12 +37,14 @@ function firstSteps(visit: MemberVisit, counts: Overview): Html {
   if (visit.may('org.keys.manage'))
     steps.push(
       {
-        ...{ done: counts.keyMade, title: 'Make an API key' },
+        done: counts.keyMade,
+        title: 'Make an API key',
         why: 'With it, your own systems read what your organization may see here: clients, members, seats, outcomes.',
         action: linkButton(visit.at('/keys/new'), 'Make a key'),
       },
       {
-        ...{ done: counts.keyUsed, title: 'Call the API with it' },
+        done: counts.keyUsed,
+        title: 'Call the API with it',
         why: 'A new key is shown once, with a line to paste into a terminal. Not kept? Rotate it on its page: its successor is shown once too, with such a line.',
         action: html`<a href="${visit.at('/keys')}">Go to the keys</a><a href="${visit.console.apiUrl}/docs" rel="noreferrer">Read the reference</a>`,
       },
@@ -50,12 +52,14 @@ function firstSteps(visit: MemberVisit, counts: Overview): Html {
   if (visit.may('org.webhooks.manage'))
     steps.push(
       {
-        ...{ done: counts.webhookMade, title: 'Make a webhook' },
+        done: counts.webhookMade,
+        title: 'Make a webhook',
         why: 'Your systems are told when a client starts or ends, or a seat is given or ended, within seconds.',
         action: linkButton(visit.at('/webhooks/new'), 'Make a webhook'),
       },
       {
-        ...{ done: counts.delivered, title: 'See something arrive' },
+        done: counts.delivered,
+        title: 'See something arrive',
         why: 'A test event shows at once whether your system accepts what it gets. The first real event comes when a client or a seat starts or ends; its delivery is listed with every attempt.',
         action: waysToDeliver(visit, counts),
       },

@@ -65,14 +65,18 @@ async function changePage(visit: MemberVisit, typed: FormState | null): Promise<
     title: 'Change a role',
     trail: trailOf(visit, role),
     body: form(visit, {
-      ...{ action: `${here}/change`, state, button: 'Change the role' },
+      action: `${here}/change`,
+      state,
+      button: 'Change the role',
       secondary: html`<a href="${here}">Back</a>`,
       fields: html`
         <p>${holders === 0 ? 'Nobody holds it now.' : `It changes for ${holders === 1 ? 'the one member who holds it' : `all ${holders.toLocaleString('en')} who hold it`}, at once.`} When it loses a permission that keys rest on, you are told which keys stop before anything is done.</p>
         ${textField(state, { name: 'name', label: 'Name', maxLength: 200 })}
         ${textField(state, { name: 'description', label: 'Description', required: false, maxLength: 200 })}
         ${choiceField(state, {
-          ...{ name: 'permissions', label: 'What it allows', kind: 'checkbox' },
+          name: 'permissions',
+          label: 'What it allows',
+          kind: 'checkbox',
           choices: permissionChoices(visit, role.permissions),
         })}`,
     }),
@@ -97,7 +101,9 @@ function confirmPage(
     status: wasAsked ? 422 : 200,
     trail: trailOf(visit, role),
     body: form(visit, {
-      ...{ action: `${here}/change`, button: 'Change the role all the same', kind: 'danger' },
+      action: `${here}/change`,
+      button: 'Change the role all the same',
+      kind: 'danger',
       state: { ...freshForm(), problem },
       fields: html`
         <p>Without ${lost.map((permission, index): Html => html`${index === 0 ? nothing : ', '}<code>${permission}</code>`)} in the role ${called(role.name)}, keys that its holders made read less. Nothing is changed yet.</p>

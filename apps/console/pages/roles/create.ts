@@ -48,14 +48,18 @@ function newRolePage(visit: MemberVisit, state: FormState): Page {
       ['Members', visit.at('/members')],
     ],
     body: form(visit, {
-      ...{ action: visit.at('/members/roles/new'), state, button: 'Make the role' },
+      action: visit.at('/members/roles/new'),
+      state,
+      button: 'Make the role',
       secondary: html`<a href="${visit.at('/members/roles')}">Back</a>`,
       fields: html`
         ${textField(state, { name: 'name', label: 'Name', maxLength: 200, hint: 'What people here call it: “Intake”, “Case manager”.' })}
         ${textField(state, { name: 'description', label: 'Description', required: false, maxLength: 200, hint: 'Whom it is for. May stay empty.' })}
         ${textField(state, { name: 'key', label: 'Key in the API', required: false, maxLength: 100, exact: true, hint: 'Made from the name when empty: “Case manager” becomes case-manager. It cannot be changed later.' })}
         ${choiceField(state, {
-          ...{ name: 'permissions', label: 'What it allows', kind: 'checkbox' },
+          name: 'permissions',
+          label: 'What it allows',
+          kind: 'checkbox',
           hint: 'You can give what you hold yourself.',
           choices: permissionChoices(visit, []),
         })}`,

@@ -41,7 +41,9 @@ export function permissionChoices(visit: MemberVisit, present: readonly Permissi
         ? ' You do not hold it: once taken from the role, you cannot put it back.'
         : ' Not yours to give: you do not hold it.';
     return {
-      ...{ value: permission, label: html`<code>${permission}</code>`, disabled: !isHeld && !isPresent },
+      value: permission,
+      label: html`<code>${permission}</code>`,
+      disabled: !isHeld && !isPresent,
       hint: `${meaningOf(permission)}.${why}`,
     };
   });

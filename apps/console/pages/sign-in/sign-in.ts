@@ -61,7 +61,8 @@ export const signInRoutes = [
 
 /** A sign-in as the limiter judges it. */
 const requestOf = ({ keys }: ConsoleParts, { visitor, browserCookie }: Caller, email: string) => ({
-  ...{ email, address: visitor.address },
+  email,
+  address: visitor.address,
   browser: findProvenBrowser(browserCookie, email, keys.tagSecrets),
 });
 
@@ -69,7 +70,9 @@ function signInPage(visit: Visit, state: FormState): Page {
   return page({
     title: 'Sign in',
     body: html`${form(visit, {
-      ...{ action: '/sign-in', state, button: 'Continue' },
+      action: '/sign-in',
+      state,
+      button: 'Continue',
       fields: html`${hiddenField('to', textOf(state, 'to'))}
         ${textField(state, { name: 'email', label: 'E-mail address', type: 'email', autocomplete: 'username', exact: true, maxLength: 254, autofocus: textOf(state, 'email') === '' })}
         ${textField(state, { name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password' })}`,

@@ -62,7 +62,9 @@ async function newWebhookPage(visit: MemberVisit, state: FormState): Promise<Pag
     title: 'Make a webhook',
     trail: trail(visit),
     body: form(visit, {
-      ...{ action: visit.at('/webhooks/new'), state, button: 'Make the webhook' },
+      action: visit.at('/webhooks/new'),
+      state,
+      button: 'Make the webhook',
       secondary: html`<a href="${visit.at('/webhooks')}">Back</a>`,
       fields: drawWebhookFields(visit, state),
     }),

@@ -64,7 +64,10 @@ async function deletePage(visit: MemberVisit, state: FormState): Promise<Page> {
         ['Stays', 'what was sent, and every attempt, on record'],
       ])}
       ${form(visit, {
-        ...{ action: of(visit, '/delete'), state, button: 'Delete it for good', kind: 'danger' },
+        action: of(visit, '/delete'),
+        state,
+        button: 'Delete it for good',
+        kind: 'danger',
         secondary: html`<a href="${of(visit)}">Keep it</a>`,
       })}`,
   });

@@ -59,7 +59,9 @@ async function editPage(visit: MemberVisit, state: FormState | null): Promise<Pa
       ${webhook.state === 'deleted' ? notice('bad', 'The webhook is deleted, and cannot be changed any more.') : nothing}
       <p>A new URL is used from the next attempt on, also for events that happened before. New event types hold for events from now on.</p>
       ${form(visit, {
-        ...{ action: of(visit, '/edit'), state: drawn, button: 'Save' },
+        action: of(visit, '/edit'),
+        state: drawn,
+        button: 'Save',
         secondary: html`<a href="${of(visit)}">Back</a>`,
         fields: drawWebhookFields(visit, drawn),
       })}`,

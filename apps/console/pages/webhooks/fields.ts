@@ -21,12 +21,19 @@ export const webhookFields = {
 export function drawWebhookFields(visit: MemberVisit, state: FormState): Html {
   return html`
     ${textField(state, {
-      ...{ name: 'url', label: 'URL', type: 'url', inputMode: 'url', maxLength: 2_000, exact: true },
+      name: 'url',
+      label: 'URL',
+      type: 'url',
+      inputMode: 'url',
+      maxLength: 2_000,
+      exact: true,
       placeholder: 'https://hooks.example.com/events',
       hint: 'Where your system takes events: an https address that the internet can reach. Addresses inside a network, plain http, user names and fragments are refused.',
     })}
     ${choiceField(state, {
-      ...{ name: 'eventTypes', label: 'What to be told of', kind: 'checkbox' },
+      name: 'eventTypes',
+      label: 'What to be told of',
+      kind: 'checkbox',
       choices: eventTypes.map((type) => ({
         value: type,
         label: html`<code>${type}</code>`,
@@ -38,7 +45,10 @@ export function drawWebhookFields(visit: MemberVisit, state: FormState): Html {
       <p>The <code>id</code> is the same on every retry, so a repeat is known by it. Real events do not have <code>test</code>.</p>
     </details>
     ${textField(state, {
-      ...{ name: 'description', label: 'Description', required: false, maxLength: descriptionMaxCharacters },
+      name: 'description',
+      label: 'Description',
+      required: false,
+      maxLength: descriptionMaxCharacters,
       hint: 'What takes the events, so that others know: “Case management”, “Billing”. It may stay empty.',
     })}`;
 }

@@ -5,7 +5,9 @@ import type { MemberVisit } from '../../web/visit.ts';
 
 /** The webhook that a page's address names, as the domain takes it. */
 export const webhookRequest = ({ organization, params, by }: MemberVisit): WebhookRequest => ({
-  ...{ organizationId: organization.organizationId, webhookId: params.webhookId ?? '', by },
+  organizationId: organization.organizationId,
+  webhookId: params.webhookId ?? '',
+  by,
 });
 
 /** The webhook that a page's address names. @throws WebhookRefused when the organization has none of this id, drawn as 404. */

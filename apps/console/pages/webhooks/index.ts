@@ -12,6 +12,14 @@ import { webhookRoutes } from './webhook.ts';
 
 /** The pages of webhooks: seen, made, changed, tried out, paused and deleted. Their deliveries are beside, in `deliveries`. */
 export const routes: readonly Route[] = [
-  ...[...listRoutes, ...createRoutes, ...webhookRoutes, ...editRoutes, ...rotateRoutes],
-  ...[...testRoutes, ...verifyRoutes, ...pauseRoutes, ...resumeRoutes, ...deleteRoutes],
+  ...listRoutes,
+  ...createRoutes,
+  ...webhookRoutes,
+  ...editRoutes,
+  ...rotateRoutes,
+  ...testRoutes,
+  ...verifyRoutes,
+  ...pauseRoutes,
+  ...resumeRoutes,
+  ...deleteRoutes,
 ];

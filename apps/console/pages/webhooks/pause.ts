@@ -44,7 +44,9 @@ async function pausePage(visit: MemberVisit, state: FormState): Promise<Page> {
       ${
         isActive
           ? form(visit, {
-              ...{ action: of(visit, '/pause'), state, button: 'Pause it' },
+              action: of(visit, '/pause'),
+              state,
+              button: 'Pause it',
               secondary: html`<a href="${of(visit)}">Leave it as it is</a>`,
             })
           : html`<p><a href="${of(visit)}">Back to the webhook</a></p>`

@@ -67,10 +67,13 @@ async function resumePage(visit: MemberVisit, state: FormState, probe: TestResul
         isParked
           ? html`<p>A signed test event is posted first. Once the receiver has accepted it, ${webhook.parked === 0 ? 'the webhook is active again; nothing has waited meanwhile.' : `what has waited goes out, ${countOpen(webhook.parked)} ${webhook.parked === 1 ? 'delivery' : 'deliveries'}: one at a time at first, and twice as many after each that is accepted, up to ten.`}</p>
             ${form(visit, {
-              ...{ action: of(visit, '/resume'), state, button: 'Resume it' },
+              action: of(visit, '/resume'),
+              state,
+              button: 'Resume it',
               secondary: html`<a href="${of(visit)}">Leave it as it is</a>`,
               fields: tickField(state, {
-                ...{ name: 'withoutProbe', label: 'Without the test event' },
+                name: 'withoutProbe',
+                label: 'Without the test event',
                 hint: 'For a receiver that takes real events only. If it still fails, deliveries are retried as usual.',
               }),
             })}`

@@ -82,10 +82,14 @@ async function rotatePage(visit: MemberVisit, state: FormState): Promise<Page> {
       <p>A new secret is made and shown once. While both sign, every event carries a signature of each, so your system can change from one to the other at any moment without refusing anything.</p>
       <section aria-labelledby="secrets"><h2 id="secrets">Secrets that sign now</h2>${secretsTable(webhook.secrets, visit.console.now())}</section>
       ${form(visit, {
-        ...{ action: of(visit, '/rotate'), state, button: 'Make the new secret' },
+        action: of(visit, '/rotate'),
+        state,
+        button: 'Make the new secret',
         secondary: html`<a href="${of(visit)}">Back</a>`,
         fields: selectField(state, {
-          ...{ name: 'overlapHours', label: 'Both secrets sign for', options: overlap.choices },
+          name: 'overlapHours',
+          label: 'Both secrets sign for',
+          options: overlap.choices,
           hint: `The time you need to put the new one in place, at most ${secretOverlapMaxDays} days. If the old one got out, choose “not at all”.`,
         }),
       })}`,

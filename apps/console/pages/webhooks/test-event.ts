@@ -69,10 +69,14 @@ async function testPage(visit: MemberVisit, state: FormState, result: TestResult
       ${result === null ? nothing : resultOf(visit, result, types.includes('seat.given'))}
       <p>It is signed and posted like any other, once, to <bdi class="url">${webhook.url}</bdi>. It holds <code>"test": true</code> and ids that name nothing. It is no delivery, so it has no number in the webhook’s count and is not among the deliveries: what comes of it stands here, and afterwards on <a href="${of(visit)}">the webhook’s page</a>.</p>
       ${form(visit, {
-        ...{ action: of(visit, '/test'), state: drawn, button: result === null ? 'Send it' : 'Send another' },
+        action: of(visit, '/test'),
+        state: drawn,
+        button: result === null ? 'Send it' : 'Send another',
         secondary: html`<a href="${of(visit)}">Back to the webhook</a>`,
         fields: html`${choiceField(drawn, {
-          ...{ name: 'type', label: 'Type', kind: 'radio' },
+          name: 'type',
+          label: 'Type',
+          kind: 'radio',
           choices: types.map((type) => ({ value: type, label: html`<code>${type}</code>`, hint: eventMeaning[type] })),
         })}
         <details class="aside"><summary>What is sent</summary>${types.map((type) => exampleOf(visit, type))}</details>`,

@@ -56,7 +56,9 @@ async function verifyPage(visit: MemberVisit, state: FormState, check: Signature
       <p>Two test events are sent to <bdi class="url">${webhook.url}</bdi>: one signed correctly, which it has to accept with a 2xx status, and one signed with a wrong secret, which it has to refuse with a 4xx status, such as 400.
         Nothing else ever sends it a badly signed event, and what comes of it is kept with the webhook.</p>
       ${form(visit, {
-        ...{ action: of(visit, '/verify'), state, button: check === null ? 'Send both' : 'Check again' },
+        action: of(visit, '/verify'),
+        state,
+        button: check === null ? 'Send both' : 'Check again',
         secondary: html`<a href="${of(visit)}">Back to the webhook</a>`,
       })}
       ${check !== null && check.verdict !== 'verified' ? howToVerify() : nothing}`,

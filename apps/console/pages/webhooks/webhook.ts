@@ -99,12 +99,16 @@ const factsOf = (webhook: WebhookOutlook): Html =>
 async function latestDeliveries(visit: MemberVisit): Promise<Html> {
   const all = { state: null, type: null, eventId: null, from: null, to: null };
   const { deliveries } = await searchDeliveries(visit.console.em, webhookRequest(visit), all, {
-    ...{ before: null, atMost: latest },
+    before: null,
+    atMost: latest,
   });
   const everySeconds = refreshSeconds(deliveries);
   return html`<section aria-labelledby="latest"><h2 id="latest">Latest deliveries</h2>
     ${live({
-      ...{ id: 'deliveries', href: visit.target, moves: everySeconds !== null, everySeconds: everySeconds ?? 0 },
+      id: 'deliveries',
+      href: visit.target,
+      moves: everySeconds !== null,
+      everySeconds: everySeconds ?? 0,
       body:
         deliveries.length === 0
           ? html`<p>Nothing was sent yet. The next event that it is to be told of appears here within seconds.</p>`
