@@ -2,11 +2,15 @@
  * Three projects share the servers that test/support/global-setup.ts brings up once per run:
  *
  * - `quick` (`npm test`): everything that takes seconds.
- * - `system` (`npm run test:system`): whole processes, real browsers, faults, TLS, receivers in other languages. `.ci/run` runs both.
- * - `long` (`npm run test:long`): minutes by size, and the console's journeys on a phone. Run it before a release.
+ * - `system` (`npm run test:system`): whole processes, real browsers, faults, TLS, receivers in
+ *   other languages. `.ci/run` runs both.
+ * - `long` (`npm run test:long`): minutes by size, and the console's journeys on a phone. Run it
+ *   before a release.
  *
- * A file's suffix says which project it belongs to. One process runs many files, so that modules load once: 188 files that loaded them one by one took
- * a third more processor time. A file restores what it changes in its process; what ends a process, or changes how it starts, is tested in a child.
+ * A file's suffix says which project it belongs to. One process runs many files, so that modules
+ * load once: 188 files that loaded them one by one took a third more processor time. A file
+ * restores what it changes in its process; what ends a process, or changes how it starts, is tested
+ * in a child.
  */
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { compiledCode } from './apps/dev/prebuilt.ts';

@@ -9,22 +9,40 @@ import type { SendTestInput, SignatureCheck, TestResult } from './send-test/type
 
 /** What is told to and asked of workflows from outside of the worker. */
 export interface WorkflowClient {
-  /** Makes a delivery's next attempt now. False when its workflow ended meanwhile; then the reconciler looks after the delivery within a minute or so. */
+  /**
+   * Makes a delivery's next attempt now. False when its workflow ended meanwhile; then the
+   * reconciler looks after the delivery within a minute or so.
+   */
   retryNow(delivery: DeliveryKey, round: number): Promise<boolean>;
-  /** Ends a delivery's workflow, which its caller has settled in the database first. False when it had ended. */
+  /**
+   * Ends a delivery's workflow, which its caller has settled in the database first. False when it
+   * had ended.
+   */
   cancelDelivery(delivery: DeliveryKey, round: number): Promise<boolean>;
-  /** Has a redelivery look at once whether it is to stop, which the database says; without this it does before its next page. False when it had ended. */
+  /**
+   * Has a redelivery look at once whether it is to stop, which the database says; without this it
+   * does before its next page. False when it had ended.
+   */
   cancelRedelivery(redeliveryId: string): Promise<boolean>;
-  /** Sends a test event through a worker and waits for what came of it, 40 s at most. Null when the webhook is deleted meanwhile. @throws WorkflowRefused when no worker carried it out. */
+  /**
+   * Sends a test event through a worker and waits for what came of it, 40 s at most. Null when the
+   * webhook is deleted meanwhile. @throws WorkflowRefused when no worker carried it out.
+   */
   sendTest(input: SendTestInput): Promise<TestResult | null>;
-  /** Finds out whether the receiver verifies signatures; waits 60 s at most. Null when the webhook is deleted meanwhile. @throws WorkflowRefused when no worker that can do it carried it out. */
+  /**
+   * Finds out whether the receiver verifies signatures; waits 60 s at most. Null when the webhook
+   * is deleted meanwhile. @throws WorkflowRefused when no worker that can do it carried it out.
+   */
   checkSignatures(input: SendTestInput): Promise<SignatureCheck | null>;
   close(): Promise<void>;
 }
 
 const connectTimeoutMs = 5_000;
 
-/** Connects to Temporal. @throws WorkflowRefused when it does not answer within 5 s, or does not let us in; the message says why. */
+/**
+ * Connects to Temporal. @throws WorkflowRefused when it does not answer within 5 s, or does not let
+ * us in; the message says why.
+ */
 export async function openWorkflowClient(temporal: TemporalServer): Promise<WorkflowClient> {
   const options = { ...connectionOptions(temporal), connectTimeout: connectTimeoutMs };
   const connection = Connection.lazy(temporal.apiKey ? { ...options, apiKey: temporal.apiKey } : options);
@@ -57,7 +75,10 @@ export async function openWorkflowClient(temporal: TemporalServer): Promise<Work
   };
 }
 
-/** Makes a delivery's next attempt now, over an open client. False when its workflow ended meanwhile. */
+/**
+ * Makes a delivery's next attempt now, over an open client. False when its workflow ended
+ * meanwhile.
+ */
 export function retryNow(client: Client, delivery: DeliveryKey, round: number): Promise<boolean> {
   return signal(client, workflowIdOf(delivery, round), 'retryNow');
 }

@@ -2,7 +2,10 @@ import { connect } from 'node:tls';
 import { Connection, isGrpcServiceError, ServiceError } from '@temporalio/client';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 
-/** What both kinds of connection to Temporal are made with, the worker's native one and the client's. */
+/**
+ * What both kinds of connection to Temporal are made with, the worker's native one and the
+ * client's.
+ */
 export function connectionOptions({ address, tls = null, apiKey = null }: TemporalServer) {
   return {
     address,
@@ -25,12 +28,17 @@ const grpcRefusals: readonly unknown[] = [7 /* PERMISSION_DENIED */, 16 /* UNAUT
 /** Whether an answer of gRPC says that the server does not let us in. */
 export const isRefusal = (error: unknown): boolean => isGrpcServiceError(error) && grpcRefusals.includes(error.code);
 
-/** Codes of gRPC that say nothing about the call: the server was not reached, or does not keep up. */
+/**
+ * Codes of gRPC that say nothing about the call: the server was not reached, or does not keep up.
+ */
 const grpcAway: readonly unknown[] = [
   1 /* CANCELLED */, 4 /* DEADLINE_EXCEEDED */, 8 /* RESOURCE_EXHAUSTED */, 14 /* UNAVAILABLE */,
 ];
 
-/** Whether a call of the client failed because Temporal does not answer it, and not for what the call asked. */
+/**
+ * Whether a call of the client failed because Temporal does not answer it, and not for what the
+ * call asked.
+ */
 export function isAway(error: unknown): boolean {
   const cause = error instanceof ServiceError ? error.cause : error;
   return (isGrpcServiceError(cause) && grpcAway.includes(cause.code)) || isRefusal(cause);
@@ -44,7 +52,10 @@ export const describeRefusal = ({ address, namespace, apiKey }: TemporalServer):
       : 'it may want TEMPORAL_API_KEY, or another certificate'
   }`;
 
-/** Why a server could not be connected to and what to do, in a sentence without its period; null when nobody answers there. */
+/**
+ * Why a server could not be connected to and what to do, in a sentence without its period; null
+ * when nobody answers there.
+ */
 export async function describeAway(server: TemporalServer): Promise<string | null> {
   const greeting = await greet(server);
   const problem = problemOf(greeting, server.tls ?? null);
@@ -65,19 +76,24 @@ async function isRefused(server: TemporalServer): Promise<boolean> {
   }
 }
 
-/** How long a server may take to greet, and to refuse a certificate after it greeted: TLS 1.3 tells that only afterwards. */
+/**
+ * How long a server may take to greet, and to refuse a certificate after it greeted: TLS 1.3 tells
+ * that only afterwards.
+ */
 const greetingTimeoutMs = 3_000;
 const refusalTimeoutMs = 500;
 
 /**
- * `silent`: nobody is there, or nobody who talks. `closed`: it hung up in the handshake without a word. `hung up`: the same after it, where TLS 1.3 has the client's certificate judged. Otherwise a code
- * of Node's or OpenSSL's.
+ * `silent`: nobody is there, or nobody who talks. `closed`: it hung up in the handshake without a
+ * word. `hung up`: the same after it, where TLS 1.3 has the client's certificate judged. Otherwise
+ * a code of Node's or OpenSSL's.
  */
 type Greeting = 'accepted' | 'silent' | 'closed' | 'hung up' | string;
 
 /**
- * What is wrong with TLS, as a sentence's end with what to do; null when nobody is there, or TLS is not the reason. The SDK's connections tell it in the words of their libraries, so the server
- * is greeted anew and codes decide.
+ * What is wrong with TLS, as a sentence's end with what to do; null when nobody is there, or TLS is
+ * not the reason. The SDK's connections tell it in the words of their libraries, so the server is
+ * greeted anew and codes decide.
  */
 function problemOf(greeting: Greeting, tls: TemporalServer['tls']): string | null {
   const isPlain = /WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/.test(greeting);

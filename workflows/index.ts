@@ -1,4 +1,7 @@
-/** All that a worker bundles. Workflow code is replayed: it is deterministic, and imports the SDK, pure files and types only. */
+/**
+ * All that a worker bundles. Workflow code is replayed: it is deterministic, and imports the SDK,
+ * pure files and types only.
+ */
 export { deliverEvent } from './deliver-event/workflow.ts';
 export { redeliver } from './redeliver/workflow.ts';
 export { sendTest } from './send-test/workflow.ts';

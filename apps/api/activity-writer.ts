@@ -13,9 +13,10 @@ interface Waiting {
 /**
  * Writes the uses of keys to the activity log: no line, no answer.
  *
- * Lines of concurrent requests share a multi-row insert: one is in flight, and the next takes all that gathered meanwhile. No timer:
- * a lone request waits for nothing but its own insert. Measured on two cores beside its database, this serves 6,000–6,500 reads/s where
- * an insert of its own for each read serves 4,400–5,400.
+ * Lines of concurrent requests share a multi-row insert: one is in flight, and the next takes all
+ * that gathered meanwhile. No timer: a lone request waits for nothing but its own insert. Measured
+ * on two cores beside its database, this serves 6,000–6,500 reads/s where an insert of its own for
+ * each read serves 4,400–5,400.
  */
 export function createActivityWriter(options: {
   pool: Pool;
@@ -47,7 +48,10 @@ export function createActivityWriter(options: {
   }
 
   return {
-    /** Resolves when the line is committed; rejects with the database's error when it is not known to be. */
+    /**
+     * Resolves when the line is committed; rejects with the database's error when it is not known
+     * to be.
+     */
     record(use: KeyUse): Promise<void> {
       return new Promise((done, failed) => {
         waiting.push({ use, done, failed });

@@ -24,8 +24,8 @@ export const entityTag = (digest: string) => `"${digest.slice(0, 22)}"`;
 export const tagOfText = (text: string): string => entityTag(hash('sha256', text, 'base64url'));
 
 /**
- * Turns the text of a large answer into bytes, once. The caller gives up the text, so that it can be collected while
- * the bytes are being sent.
+ * Turns the text of a large answer into bytes, once. The caller gives up the text, so that it can
+ * be collected while the bytes are being sent.
  */
 export async function encodeInChunks(text: string): Promise<{ chunks: Buffer[]; etag: string }> {
   const digest = createHash('sha256');
@@ -42,7 +42,9 @@ export async function encodeInChunks(text: string): Promise<{ chunks: Buffer[]; 
   return { chunks, etag: entityTag(digest.digest('base64url')) };
 }
 
-/** Not between the two halves of a character beyond U+FFFF, which would both become something else. */
+/**
+ * Not between the two halves of a character beyond U+FFFF, which would both become something else.
+ */
 function endOfChunk(text: string, from: number): number {
   const to = from + chunkCharacters;
   const last = text.charCodeAt(to - 1);
@@ -52,8 +54,8 @@ function endOfChunk(text: string, from: number): number {
 const noBytes = Buffer.alloc(0);
 
 /**
- * Shares the chunks among the answers of several requests. What all of them have sent, or will not send, is held no
- * longer.
+ * Shares the chunks among the answers of several requests. What all of them have sent, or will not
+ * send, is held no longer.
  */
 export function shareChunks(chunks: Buffer[], answers: Iterable<GuardedAnswer>, hold: Hold): SharedChunks {
   const passed = new Map([...answers].map((answer) => [answer, 0]));

@@ -6,7 +6,10 @@ import { encodeInChunks, type SharedChunks, shareChunks, smallAnswerBytes, tagOf
 
 const mebibyte = 1_048_576;
 
-/** The part of the memory that is reserved for small answers. Unread large answers cannot delay them. */
+/**
+ * The part of the memory that is reserved for small answers. Unread large answers cannot delay
+ * them.
+ */
 const smallShare = 0.25;
 
 /** Shares of either part that one key and one organization have at most. */
@@ -14,40 +17,47 @@ const keyShare = 0.4;
 const organizationShare = 0.6;
 
 /**
- * How often a large answer is in memory while it is made: what `pg` has received, twice at worst; its text; and its
- * bytes.
+ * How often a large answer is in memory while it is made: what `pg` has received, twice at worst;
+ * its text; and its bytes.
  */
 const copiesWhileMade = 4;
 
 /** What a large answer may grow by until its statement has to run twice. */
 const growth = 1.125;
 
-/** The first large answer of an organization takes two tries; one more is for a roster that grows meanwhile. */
+/**
+ * The first large answer of an organization takes two tries; one more is for a roster that grows
+ * meanwhile.
+ */
 const maxTries = 4;
 
 /** Organizations whose sizes are remembered for each operation. About 2 MB for each. */
 const maxRemembered = 20_000;
 
 /**
- * Statements that may wait: of one holder (25 keys have nine reads each), and all. The limiter bounds the requests that
- * wait for one of them.
+ * Statements that may wait: of one holder (25 keys have nine reads each), and all. The limiter
+ * bounds the requests that wait for one of them.
  */
 const maxWaiting = { each: 250, all: 500 };
 
 /**
- * Large answers that are made and sent at a time. The system takes up to 4 MB of each for a client that does not read,
- * which counts as memory of the pod too. A partner with 20 parallel calls never waits for this.
+ * Large answers that are made and sent at a time. The system takes up to 4 MB of each for a client
+ * that does not read, which counts as memory of the pod too. A partner with 20 parallel calls never
+ * waits for this.
  */
 const answersAtOnce = { key: 24, organization: 48, pod: 128 };
 
-/** Of the database's connections, so many at most run statements whose answers are large or of unknown size. */
+/**
+ * Of the database's connections, so many at most run statements whose answers are large or of
+ * unknown size.
+ */
 const connectionShare = 0.3;
 
 const unavailable = 'The service cannot answer right now. Try again in a moment.';
 
 /**
- * A read that wants memory: the key's fingerprint under its oldest pepper, and the path's organization (null when it
- * names none).
+ * A read that wants memory: the key's fingerprint under its oldest pepper, and the path's
+ * organization (null when it names none).
  */
 export interface Reading {
   print: Buffer;
@@ -56,7 +66,9 @@ export interface Reading {
   answer: GuardedAnswer;
 }
 
-/** What the statement said. `content` is null unless the key may read: text when small, else bytes. */
+/**
+ * What the statement said. `content` is null unless the key may read: text when small, else bytes.
+ */
 export interface Read {
   row: AuthorizedRow | null;
   content: { etag: string; bytes: number; body: string | SharedChunks } | null;
@@ -80,16 +92,17 @@ interface Together {
 }
 
 /**
- * Bounds what answers hold in this process, from the statement that makes them until their clients' sockets have taken
- * them: for each key, each organization and the whole process.
+ * Bounds what answers hold in this process, from the statement that makes them until their clients'
+ * sockets have taken them: for each key, each organization and the whole process.
  *
- * The memory is taken before the statement runs, and the statement is told how much that is: a longer answer stays in
- * PostgreSQL, and its statement runs again once there is room.
- * Since that statement also checks the key, a revocation during the wait is seen.
+ * The memory is taken before the statement runs, and the statement is told how much that is: a
+ * longer answer stays in PostgreSQL, and its statement runs again once there is room. Since that
+ * statement also checks the key, a revocation during the wait is seen.
  *
- * Reads of one key whose answer is large, or not known to be small, share statement and bytes: one statement is under
- * way, and the next answers all that gathered meanwhile. Each request's statement begins after the request. 20 parallel
- * calls for a roster of 20,000 grants took 20 statements without that (6.0 s on a busy machine, 7 refused), and 2 with it.
+ * Reads of one key whose answer is large, or not known to be small, share statement and bytes: one
+ * statement is under way, and the next answers all that gathered meanwhile. Each request's
+ * statement begins after the request. 20 parallel calls for a roster of 20,000 grants took 20
+ * statements without that (6.0 s on a busy machine, 7 refused), and 2 with it.
  */
 export function createAnswerMemory(options: {
   /** All that answers may hold in this process, in MiB. */
@@ -122,7 +135,9 @@ export function createAnswerMemory(options: {
   const gathering = new Map<string, Gathering>();
   const underWay = new Map<string, Promise<unknown>>();
 
-  /** How large an organization's answer was lately; 0 where there can be none, null when not known. */
+  /**
+   * How large an organization's answer was lately; 0 where there can be none, null when not known.
+   */
   const expectedBytes = ({ organizationId, operationId }: Reading): number | null =>
     organizationId === null ? 0 : (sizes.get(operationId)?.get(organizationId) ?? null);
 
@@ -149,8 +164,8 @@ export function createAnswerMemory(options: {
   }
 
   /**
-   * Waits for one of the key's turns to be sent a large answer, then joins the requests that the next statement
-   * answers.
+   * Waits for one of the key's turns to be sent a large answer, then joins the requests that the
+   * next statement answers.
    */
   async function readTogether(reading: Reading, ask: Ask): Promise<Read> {
     const { answer, organizationId: organization } = reading;
@@ -206,7 +221,9 @@ export function createAnswerMemory(options: {
     }
   }
 
-  /** Takes memory and a turn at the database, and runs the statement for those who have gathered. */
+  /**
+   * Takes memory and a turn at the database, and runs the statement for those who have gathered.
+   */
   async function makeOnce(together: Together, endsAtMs: number): Promise<Read | 'too_large'> {
     const { key, reading, answers } = together;
     const expected = expectedBytes(reading);
@@ -242,11 +259,11 @@ export function createAnswerMemory(options: {
 
   return {
     /**
-     * Runs a read's statement when there is memory for its answer. What the answer holds is given back when it ends,
-     * whatever ends it.
+     * Runs a read's statement when there is memory for its answer. What the answer holds is given
+     * back when it ends, whatever ends it.
      *
-     * @throws BudgetExhausted after the wait, or when too many wait already; ClientGone when the client went away
-     * meanwhile.
+     * @throws BudgetExhausted after the wait, or when too many wait already; ClientGone when the
+     * client went away meanwhile.
      */
     read(reading: Reading, ask: Ask): Promise<Read> {
       const bytes = expectedBytes(reading);

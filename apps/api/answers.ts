@@ -8,8 +8,9 @@ import type { Metrics } from './metrics.ts';
 import type { ReadState } from './read-state.ts';
 
 /**
- * Around every request: gives it an id, turns a refusal into `{error, message}` and a fault into a 500 with constant text, and tells
- * logs, metrics and traces about it once. Nothing else in the app does any of these.
+ * Around every request: gives it an id, turns a refusal into `{error, message}` and a fault into a
+ * 500 with constant text, and tells logs, metrics and traces about it once. Nothing else in the app
+ * does any of these.
  */
 export function answers(deps: {
   log: Logger;
@@ -33,7 +34,8 @@ export function answers(deps: {
         'http.response.status_code': ctx.status,
       });
     });
-    // Asked now, not at the start: the connection of a request that was under way when the drain began would be kept, and hold up the stop.
+    // Asked now, not at the start: the connection of a request that was under way when the drain
+    // began would be kept, and hold up the stop.
     if (isDraining()) ctx.set('Connection', 'close');
     const durationMs = performance.now() - startedAt;
     metrics.observeRequest(state.operation, ctx.status, durationMs / 1000);
@@ -53,10 +55,16 @@ export function answers(deps: {
   };
 }
 
-/** Seconds to wait when no memory came free: by then, the connections of unread answers are being cut. */
+/**
+ * Seconds to wait when no memory came free: by then, the connections of unread answers are being
+ * cut.
+ */
 const afterExhaustionSeconds = 5;
 
-/** The one place where a refusal or a fault becomes an answer. A fault's cause goes to the log, under the id that the client is shown. */
+/**
+ * The one place where a refusal or a fault becomes an answer. A fault's cause goes to the log,
+ * under the id that the client is shown.
+ */
 function refuse(ctx: ParameterizedContext<ReadState>, error: unknown, log: Logger): void {
   if (error instanceof ClientGone) return void refuseNobody(ctx);
   const refusal = refusalOf(error);
@@ -78,7 +86,10 @@ function refusalOf(cause: unknown): ApiError {
     : new ApiError('internal', 'Something went wrong on our side.', { cause });
 }
 
-/** A client that went away while its request waited gets no answer; logs and metrics have 499 for it, as nginx has. */
+/**
+ * A client that went away while its request waited gets no answer; logs and metrics have 499 for
+ * it, as nginx has.
+ */
 function refuseNobody(ctx: ParameterizedContext<ReadState>): void {
   ctx.state.code = 'client_gone';
   ctx.status = 499;

@@ -29,7 +29,10 @@ export interface RunningApi {
   stop(): Promise<void>;
 }
 
-/** Opens everything the API needs, top to bottom, and serves. `stop` closes in reverse order; it may be called twice. */
+/**
+ * Opens everything the API needs, top to bottom, and serves. `stop` closes in reverse order; it may
+ * be called twice.
+ */
 export async function startApi(config: ApiConfig, log: Logger): Promise<RunningApi> {
   let draining = false;
   let server: RunningServer | null = null;

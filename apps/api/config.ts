@@ -55,7 +55,10 @@ export function readConfig(environment: Record<string, string | undefined> = pro
   });
   const { values } = followed;
   return Object.freeze({
-    /** Secrets: each look-up gives the newest value of its file. `watchSettings` keeps them up to date. */
+    /**
+     * Secrets: each look-up gives the newest value of its file. `watchSettings` keeps them up to
+     * date.
+     */
     followed,
     keys: {
       region: s.REGION,

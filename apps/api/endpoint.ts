@@ -2,9 +2,14 @@ import type { z } from 'zod';
 import type { Scope } from '#domain/contract/scopes.ts';
 import { authorized } from '#domain/db/queries/authorized.ts';
 
-/** One read, as declared: the route, the OpenAPI operation and the one statement all come from it. */
+/**
+ * One read, as declared: the route, the OpenAPI operation and the one statement all come from it.
+ */
 export interface EndpointDeclaration {
-  /** As the API document names it; also the statement's name and, behind `api.`, the activity log's action. */
+  /**
+   * As the API document names it; also the statement's name and, behind `api.`, the activity log's
+   * action.
+   */
   operationId: string;
   /** What follows `/v1/orgs/:orgId`: empty or `/…`. */
   resource: string;
@@ -13,7 +18,10 @@ export interface EndpointDeclaration {
   summary: string;
   /** What the answer holds and leaves out. */
   description: string;
-  /** The 200 answer. Feeds the OpenAPI document and checks answers in tests; in production PostgreSQL's JSON passes through. */
+  /**
+   * The 200 answer. Feeds the OpenAPI document and checks answers in tests; in production
+   * PostgreSQL's JSON passes through.
+   */
   response: z.ZodType;
   /** SQL of the answer's JSON; `$2` is the organization. */
   body: string;

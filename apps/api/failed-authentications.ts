@@ -1,6 +1,9 @@
 import { networkOf } from '#domain/identity/network.ts';
 
-/** Addresses remembered at most; when more than that fail within a minute, the oldest are forgotten first. About 10 MB. */
+/**
+ * Addresses remembered at most; when more than that fail within a minute, the oldest are forgotten
+ * first. About 10 MB.
+ */
 const maxAddresses = 50_000;
 
 interface Minute {
@@ -9,15 +12,19 @@ interface Minute {
 }
 
 /**
- * Counts failed authentications per address and minute, in this process. Above the limit, the address's further failures are refused with
- * 429 without I/O; a valid key is never touched by it (design, section 5). IPv6 clients own whole /64 networks, so these count as one address.
+ * Counts failed authentications per address and minute, in this process. Above the limit, the
+ * address's further failures are refused with 429 without I/O; a valid key is never touched by it
+ * (design, section 5). IPv6 clients own whole /64 networks, so these count as one address.
  */
 export function createFailedAuthentications(options: { perMinute: number; now?: () => number }) {
   const { perMinute, now = () => performance.now() } = options;
   const minutes = new Map<string, Minute>();
 
   return {
-    /** Counts a failure. Null while the address is within the limit, else the whole seconds until its minute is over. */
+    /**
+     * Counts a failure. Null while the address is within the limit, else the whole seconds until
+     * its minute is over.
+     */
     count(address: string | null): number | null {
       const at = now();
       const network = networkOf(address ?? 'unknown');

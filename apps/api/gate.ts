@@ -27,7 +27,10 @@ export interface GateDependencies {
 
 type Ctx = ParameterizedContext<ReadState>;
 
-/** What stands before the database: a key's form, its region, its limit. Steps 1 and 2 of the design, section 5. */
+/**
+ * What stands before the database: a key's form, its region, its limit. Steps 1 and 2 of the
+ * design, section 5.
+ */
 export function createGate(deps: GateDependencies) {
   /** The refusal itself, or 429 once its address has failed too often. */
   function refuseAuthentication(ctx: Ctx, refusal: ApiError): ApiError {
@@ -43,9 +46,13 @@ export function createGate(deps: GateDependencies) {
     );
   }
 
-  /** @throws ApiError `rate_limited` when the key has used up its window; sets the limit's headers either way. */
+  /**
+   * @throws ApiError `rate_limited` when the key has used up its window; sets the limit's headers
+   * either way.
+   */
   async function takeCall(ctx: Ctx, prints: Buffer[]): Promise<void> {
-    // The oldest pepper stays longest: under it a key keeps one window while a new pepper is rolled out.
+    // The oldest pepper stays longest: under it a key keeps one window while a new pepper is rolled
+    // out.
     const verdict = await deps.tracing.span('limiter', () => deps.limiter.take(prints.at(-1) as Buffer));
     setLimitHeaders(ctx, verdict);
     ctx.state.limitLeft = verdict.left;
@@ -61,7 +68,8 @@ export function createGate(deps: GateDependencies) {
     refuseAuthentication,
 
     /**
-     * The fingerprints of a key that is genuine, of this region and within its limit; everything else is refused without asking the database.
+     * The fingerprints of a key that is genuine, of this region and within its limit; everything
+     * else is refused without asking the database.
      *
      * @throws ApiError `unauthenticated`, `invalid_api_key` or `rate_limited`.
      */
@@ -80,7 +88,10 @@ export function createGate(deps: GateDependencies) {
       return prints;
     },
 
-    /** Whether a request brings anything that says it is an API key, and whether it is one of this region, as far as can be told without I/O. */
+    /**
+     * Whether a request brings anything that says it is an API key, and whether it is one of this
+     * region, as far as can be told without I/O.
+     */
     bearerKind(ctx: Ctx): 'none' | 'key' | 'genuine' {
       const bearer = bearerOf(ctx.get('Authorization'));
       if (!bearer?.startsWith('aln_')) return 'none';

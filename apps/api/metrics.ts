@@ -4,7 +4,10 @@ import type { RunningServer } from '#runtime/http-server.ts';
 import { createServerMetrics } from '#runtime/server-metrics.ts';
 import type { AnswerMemory } from './answer-memory.ts';
 
-/** The API's Prometheus metrics. Labels are operations, statuses and modes: never an organization, a key or an address. */
+/**
+ * The API's Prometheus metrics. Labels are operations, statuses and modes: never an organization, a
+ * key or an address.
+ */
 export function createMetrics(pool: Pool, parts: { memory: () => AnswerMemory; server: () => RunningServer | null }) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -82,7 +85,8 @@ export function createMetrics(pool: Pool, parts: { memory: () => AnswerMemory; s
     },
   });
 
-  // Looking a label pair up by string once per answer is measurable at thousands a second; there are at most a few hundred pairs.
+  // Looking a label pair up by string once per answer is measurable at thousands a second; there
+  // are at most a few hundred pairs.
   const children = new Map<string, { observe(seconds: number): void }>();
   return {
     registry,

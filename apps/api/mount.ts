@@ -30,10 +30,12 @@ type Ctx = ParameterizedContext<ReadState>;
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
- * The nine reads, and every path that is none of ours. The only place that knows both Koa's context and the domain.
+ * The nine reads, and every path that is none of ours. The only place that knows both Koa's context
+ * and the domain.
  *
- * A read, in order (design, section 5): bearer, limiter (one round trip to Redis), the one statement (one to PostgreSQL), verdict, the line in
- * the activity log (a share of one insert), answer. No line, no answer.
+ * A read, in order (design, section 5): bearer, limiter (one round trip to Redis), the one
+ * statement (one to PostgreSQL), verdict, the line in the activity log (a share of one insert),
+ * answer. No line, no answer.
  */
 export function mountReads(deps: ReadDependencies): Middleware<ReadState> {
   const { pool, activity, memory, tracing, trustedProxies } = deps;
@@ -71,14 +73,18 @@ export function mountReads(deps: ReadDependencies): Middleware<ReadState> {
     row: AuthorizedRow,
     malformed: string | null,
   ): Promise<ApiError> {
-    // A null body with a good verdict: the organization went between two look-ups of one snapshot, which cannot happen.
+    // A null body with a good verdict: the organization went between two look-ups of one snapshot,
+    // which cannot happen.
     const verdict = row.verdict === 'ok' ? 'no_organization' : row.verdict;
     const refusal = refusalOf(verdict, endpoint.scope, malformed ?? '');
     await record(ctx, row, refusal.status, refusal.code);
     return refusal.code === 'invalid_api_key' ? gate.refuseAuthentication(ctx, refusal) : refusal;
   }
 
-  /** Another method, or a path that is none of ours. A key opens nothing here, but its use is recorded like any other. */
+  /**
+   * Another method, or a path that is none of ours. A key opens nothing here, but its use is
+   * recorded like any other.
+   */
   async function refuseOther(ctx: Ctx, route: Route | null): Promise<never> {
     const bearer = gate.bearerKind(ctx);
     const refusal = refusalOfOther(route, bearer !== 'none');
@@ -130,7 +136,9 @@ export function mountReads(deps: ReadDependencies): Middleware<ReadState> {
   };
 }
 
-/** A small answer goes to the socket in one piece; a large one in chunks, as its client takes them. */
+/**
+ * A small answer goes to the socket in one piece; a large one in chunks, as its client takes them.
+ */
 function send(ctx: Ctx, body: string | SharedChunks, bytes: number): void {
   ctx.set('Content-Type', 'application/json');
   if (typeof body === 'string') ctx.body = body;
@@ -138,8 +146,9 @@ function send(ctx: Ctx, body: string | SharedChunks, bytes: number): void {
 }
 
 /**
- * What is wrong with the shape of a read's request, in a sentence, or null. The reads take no query parameters, and one that a partner
- * believes in (`?status=active`) and the server ignores would give an answer to another question; so there is none that passes.
+ * What is wrong with the shape of a read's request, in a sentence, or null. The reads take no query
+ * parameters, and one that a partner believes in (`?status=active`) and the server ignores would
+ * give an answer to another question; so there is none that passes.
  */
 function findShapeProblem(orgIdText: string, query: string): string | null {
   if (!uuidForm.test(orgIdText)) return 'The organization’s id in the path is not a UUID.';

@@ -5,8 +5,8 @@ import { publicPages } from './docs/public-pages.ts';
 import { sendChunks } from './send-chunks.ts';
 
 /**
- * The OpenAPI document and the reference page, for everybody: a key that comes along is ignored. All who read share the
- * bytes of a page.
+ * The OpenAPI document and the reference page, for everybody: a key that comes along is ignored.
+ * All who read share the bytes of a page.
  */
 export function servePublicPages(baseUrls: Record<Region, string>): Middleware {
   const findPage = publicPages({ baseUrls });

@@ -8,7 +8,10 @@ export interface Route {
   orgIdText: string;
 }
 
-/** Finds a path's read, exactly: no trailing slash, no decoding. Null for a path that is not the API's. */
+/**
+ * Finds a path's read, exactly: no trailing slash, no decoding. Null for a path that is not the
+ * API's.
+ */
 export function createRouter(endpoints: readonly Endpoint[]): (path: string) => Route | null {
   const byResource = new Map(endpoints.map((endpoint) => [endpoint.resource, endpoint]));
   return (path) => {

@@ -5,8 +5,9 @@ import type { Verdict } from '#domain/db/queries/authorized.ts';
 import type { KeyCheck } from '#domain/keys/format.ts';
 
 /**
- * The refusal for each verdict of a read's statement but `ok`; messages say which of several causes it was (API document, section 7).
- * `malformed` is what the request itself was found to be, so its message is the caller's.
+ * The refusal for each verdict of a read's statement but `ok`; messages say which of several causes
+ * it was (API document, section 7). `malformed` is what the request itself was found to be, so its
+ * message is the caller's.
  */
 export function refusalOf(verdict: Exclude<Verdict, 'ok'>, scope: Scope, malformed: string): ApiError {
   switch (verdict) {
@@ -43,7 +44,10 @@ export function refusalOf(verdict: Exclude<Verdict, 'ok'>, scope: Scope, malform
   }
 }
 
-/** The refusal of a bearer that is no key of this region, told without I/O. A key of the other region is told where to go. */
+/**
+ * The refusal of a bearer that is no key of this region, told without I/O. A key of the other
+ * region is told where to go.
+ */
 export function refusalOfBearer(check: Exclude<KeyCheck, { ok: true }>, baseUrls: Record<Region, string>): ApiError {
   if (check.reason === 'malformed') return new ApiError('invalid_api_key', 'This is not a valid API key.');
   const { name } = regions[check.region];

@@ -29,7 +29,8 @@ export interface RunningConsole {
 }
 
 /**
- * Opens everything the console needs, top to bottom, and serves. `stop` closes in reverse order; it may be called twice.
+ * Opens everything the console needs, top to bottom, and serves. `stop` closes in reverse order; it
+ * may be called twice.
  *
  * @param now the clock that sessions, links and codes live by.
  */

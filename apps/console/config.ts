@@ -14,7 +14,10 @@ import {
   webhookSecretKeys,
 } from '#runtime/settings/types.ts';
 
-/** Scheme, host and port that people open: https, or http on localhost. Passkeys are bound to its host, which therefore is a name and no address. */
+/**
+ * Scheme, host and port that people open: https, or http on localhost. Passkeys are bound to its
+ * host, which therefore is a name and no address.
+ */
 const origin = z.string().transform((text, context): URL => {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && url.hostname === 'localhost');
@@ -62,7 +65,10 @@ export function readConfig(environment: Record<string, string | undefined> = pro
   const { values } = followed;
   const relyingParty = { id: s.CONSOLE_URL.hostname, name: 'Organization console', origin: s.CONSOLE_URL.origin };
   return Object.freeze({
-    /** Secrets: each look-up gives the newest value of its file. `watchSettings` keeps them up to date. */
+    /**
+     * Secrets: each look-up gives the newest value of its file. `watchSettings` keeps them up to
+     * date.
+     */
     followed,
     keys: {
       region: s.REGION,

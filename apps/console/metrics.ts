@@ -4,7 +4,10 @@ import { hashLoad } from '#domain/identity/password.ts';
 import type { RunningServer } from '#runtime/http-server.ts';
 import { createServerMetrics } from '#runtime/server-metrics.ts';
 
-/** The console's Prometheus metrics. Labels are route names, methods, statuses and codes: never a person, an organization or an address. */
+/**
+ * The console's Prometheus metrics. Labels are route names, methods, statuses and codes: never a
+ * person, an organization or an address.
+ */
 export function createMetrics(pool: Pool, server: () => RunningServer | null) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });

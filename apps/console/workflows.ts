@@ -4,21 +4,27 @@ import { openWorkflowClient, type WorkflowClient } from '#workflows/client.ts';
 import { WorkflowRefused } from '#workflows/refused.ts';
 
 /**
- * What the console tells workflows that run, and asks of them: the client that all share, opened by its first use, so that the console starts and serves all else while
- * Temporal is away. Every call throws `WorkflowsAway` when it could not be carried out.
+ * What the console tells workflows that run, and asks of them: the client that all share, opened by
+ * its first use, so that the console starts and serves all else while Temporal is away. Every call
+ * throws `WorkflowsAway` when it could not be carried out.
  */
 export interface Workflows extends WorkflowClient {
   /** Whether this installation of the console knows a Temporal at all. */
   isConfigured: boolean;
 }
 
-/** Why workflows could not be told or asked: a sentence with the remedy, for the person who asked. */
+/**
+ * Why workflows could not be told or asked: a sentence with the remedy, for the person who asked.
+ */
 export class WorkflowsAway extends Error {
   override name = 'WorkflowsAway';
   readonly reason = 'workflows_away';
 }
 
-/** How long a signal may take. The two that wait for a receiver have limits of their own, and a little is added for the way. */
+/**
+ * How long a signal may take. The two that wait for a receiver have limits of their own, and a
+ * little is added for the way.
+ */
 const patienceMs = { signal: 5_000, sendTest: 45_000, checkSignatures: 65_000 } as const;
 
 /** What people are told: in their words, without the names of what runs here. */
@@ -78,7 +84,10 @@ export function createWorkflows(temporal: TemporalServer | null): Workflows {
   };
 }
 
-/** The shared client's refusals name addresses and commands for operators; people of an organization are told what it means for them. */
+/**
+ * The shared client's refusals name addresses and commands for operators; people of an organization
+ * are told what it means for them.
+ */
 function explained(cause: unknown): unknown {
   if (cause instanceof WorkflowRefused)
     return new WorkflowsAway(cause.reason === 'temporal_away' ? awaySentences.away : awaySentences[cause.reason], {

@@ -26,10 +26,11 @@ export interface AppProcess {
 }
 
 /**
- * Starts an app and resolves once `isReady` says so. Its folder holds its log and pid and stands on its command line, by which
- * `stopLeftOver` finds it after a kill.
+ * Starts an app and resolves once `isReady` says so. Its folder holds its log and pid and stands on
+ * its command line, by which `stopLeftOver` finds it after a kill.
  *
- * @throws ServerUnavailableError when it ends or is not ready within a minute, with the last complaint of its log.
+ * @throws ServerUnavailableError when it ends or is not ready within a minute, with the last
+ * complaint of its log.
  */
 export async function startApp(options: {
   name: string;

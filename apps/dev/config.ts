@@ -47,7 +47,10 @@ Environment: ORG_API_STATE (.org-api) folder of the stack's state; ORG_API_PORT 
 DATABASE_URL, REDIS_URL and TEMPORAL_ADDRESS use servers that run already. Every other documented setting of an app that the
 stack does not decide itself is passed on to it, for example DELIVERY_SCHEDULE=1s,2s npm start.`;
 
-/** Where the stack's state lies and which servers it is told to use; also for the commands beside `npm start`. @throws SettingsRefused */
+/**
+ * Where the stack's state lies and which servers it is told to use; also for the commands beside
+ * `npm start`. @throws SettingsRefused
+ */
 export function readStackSettings(environment: Record<string, string | undefined> = process.env) {
   const s = readSettings(Settings, environment);
   return {
@@ -90,7 +93,8 @@ function parseFlags(args: string[]) {
         help: { type: 'boolean', short: 'h' },
       },
     });
-    // `--data A B` reads naturally, so what follows the flags counts as data too; without --data it is a mistake.
+    // `--data A B` reads naturally, so what follows the flags counts as data too; without --data it
+    // is a mistake.
     if (positionals.length > 0 && values.data === undefined)
       throw new SettingsRefused([`${positionals[0]} is no option; see npm start -- --help`]);
     return { ...values, data: [...(values.data ?? []), ...positionals] };

@@ -3,13 +3,17 @@ import type { Region } from '#domain/contract/regions.ts';
 import type { LoginRole } from '#domain/db/logins.ts';
 import type { RegionSecrets } from './state.ts';
 
-/** The setting that marks a database as a development stack's; `dev:key` refuses to work on any other. */
+/**
+ * The setting that marks a database as a development stack's; `dev:key` refuses to work on any
+ * other.
+ */
 export const developmentMark = 'org_api.development';
 
 /**
  * The owner's URL of a region's database, made when absent and marked as a development stack's.
  *
- * Several regions on one server get a database each, `<name>_<region>`; they share nothing but the server.
+ * Several regions on one server get a database each, `<name>_<region>`; they share nothing but the
+ * server.
  */
 export async function getRegionDatabase(serverUrl: string, name: string): Promise<string> {
   const ownerUrl = new URL(serverUrl);
@@ -27,7 +31,10 @@ export async function getRegionDatabase(serverUrl: string, name: string): Promis
   return ownerUrl.href;
 }
 
-/** Each app's URL of a region's database, with a login of its own. Logins belong to the server, so their names hold the database's. */
+/**
+ * Each app's URL of a region's database, with a login of its own. Logins belong to the server, so
+ * their names hold the database's.
+ */
 export function loginUrls(
   ownerUrl: string,
   region: Region,

@@ -1,15 +1,21 @@
 /**
- * Installs the dependencies when package-lock.json asks for it; runs before every npm script that needs them. Design section 2.
+ * Installs the dependencies when package-lock.json asks for it; runs before every npm script that
+ * needs them. Design section 2.
  *
- * Plain JavaScript without imports of ours: on a fresh clone it runs on the system's Node (20 or newer) with nothing installed.
+ * Plain JavaScript without imports of ours: on a fresh clone it runs on the system's Node (20 or
+ * newer) with nothing installed.
  *
  * Decisions (2026-11-20):
- * - Installed means: the lock's hash is noted in node_modules, or npm's own list there (node_modules/.package-lock.json) has all that the lock has. The second
- *   spares whoever just ran `npm install` a full reinstall under the feet of running processes. npm writes that list last and `npm ci` deletes it first,
- *   so an interrupted install counts as none.
- * - Two at once: one installs, the others wait. The lock file's time is renewed every second; one that is 15 s old has lost its owner.
- * - npm runs on the Node that runs npm, never on node_modules/.bin/node, which it is about to replace. Development and optional dependencies are named, because
- *   NODE_ENV=production or a user's `omit` would leave out Node 26 and PostgreSQL. A user's `ignore-scripts` is respected and explained.
+ * - Installed means: the lock's hash is noted in node_modules, or npm's own list there
+ *   (node_modules/.package-lock.json) has all that the lock has. The second spares whoever just ran
+ *   `npm install` a full reinstall under the feet of running processes. npm writes that list last
+ *   and `npm ci` deletes it first, so an interrupted install counts as none.
+ * - Two at once: one installs, the others wait. The lock file's time is renewed every second; one
+ *   that is 15 s old has lost its owner.
+ * - npm runs on the Node that runs npm, never on node_modules/.bin/node, which it is about to
+ *   replace. Development and optional dependencies are named, because NODE_ENV=production or a
+ *   user's `omit` would leave out Node 26 and PostgreSQL. A user's `ignore-scripts` is respected
+ *   and explained.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -66,7 +72,10 @@ function isInstalled(lock) {
   return true;
 }
 
-/** Whether npm's list of what it installed has every package of the lock that this machine can have, in the lock's version. */
+/**
+ * Whether npm's list of what it installed has every package of the lock that this machine can have,
+ * in the lock's version.
+ */
 function hasAllPackages(wanted) {
   try {
     const installed = JSON.parse(readFileSync(path.join(modules, '.package-lock.json'), 'utf8')).packages;
@@ -80,7 +89,10 @@ function hasAllPackages(wanted) {
   }
 }
 
-/** npm leaves out optional packages for other machines, and what only those need. Of two for this one (glibc, musl) it has one. */
+/**
+ * npm leaves out optional packages for other machines, and what only those need. Of two for this
+ * one (glibc, musl) it has one.
+ */
 function mayBeAbsent({ optional, os, cpu, libc }) {
   const isForHere = os?.includes(process.platform) && cpu?.includes(process.arch) && !libc;
   return Boolean(optional) && !isForHere;
@@ -129,7 +141,9 @@ function isLost(file) {
   return renewedMs !== undefined && Date.now() - renewedMs > turnIsLostAfterMs;
 }
 
-/** Of two that see a lost turn, the slower may have moved the faster one's new turn: that goes back. */
+/**
+ * Of two that see a lost turn, the slower may have moved the faster one's new turn: that goes back.
+ */
 function moveAway(file) {
   const aside = `${file}.${process.pid}`;
   try {
@@ -168,7 +182,10 @@ async function runNpmCi() {
   );
 }
 
-/** Ours, without node_modules/.bin on PATH (npm's scripts would start a Node that is being replaced), and without a blank HOME. */
+/**
+ * Ours, without node_modules/.bin on PATH (npm's scripts would start a Node that is being
+ * replaced), and without a blank HOME.
+ */
 function npmEnvironment() {
   const env = { ...process.env };
   const folders = (env.PATH ?? '').split(path.delimiter);
@@ -177,7 +194,10 @@ function npmEnvironment() {
   return env;
 }
 
-/** The npm scripts run TypeScript on node_modules/.bin/node, which the install script of npm package `node` fetches; without it, on whatever runs this. */
+/**
+ * The npm scripts run TypeScript on node_modules/.bin/node, which the install script of npm package
+ * `node` fetches; without it, on whatever runs this.
+ */
 function requireNode() {
   const remedy =
     'allow install scripts (npm config set ignore-scripts false), delete node_modules and run this again, or install Node 26 or newer yourself';

@@ -22,7 +22,10 @@ import { holdState } from './single.ts';
 import { openState } from './state.ts';
 import { summaryOf } from './summary.ts';
 
-/** `npm start`: brings up all that the service needs, imports data, serves, and stops in reverse order on Ctrl-C. Source: design, section 2. */
+/**
+ * `npm start`: brings up all that the service needs, imports data, serves, and stops in reverse
+ * order on Ctrl-C. Source: design, section 2.
+ */
 const report = (line: string) => console.log(`  ${line}`);
 
 /** What is open, in the order it was opened; stopped in reverse. Safe to call twice. */
@@ -84,7 +87,8 @@ async function bringUp(config: DevConfig): Promise<void> {
     started.push(served);
   }
   state.writeStack(started.map(({ stack }) => stack));
-  // The apps and servers are detached, so nothing else keeps this process here until it is told to stop.
+  // The apps and servers are detached, so nothing else keeps this process here until it is told to
+  // stop.
   const staying = setInterval(() => {}, 3_600_000);
   open.push({ name: 'the wait', stop: async () => clearInterval(staying) });
   console.log(
@@ -132,7 +136,10 @@ async function startEmbeddedTemporal({
   return temporal;
 }
 
-/** With a server of one's own and one region, its database is used as it is; else each region has its own beside it. */
+/**
+ * With a server of one's own and one region, its database is used as it is; else each region has
+ * its own beside it.
+ */
 function databaseName(config: DevConfig, region: Region): string {
   if (config.databaseUrl === null) return `org_api_${region}`;
   const name = decodeURIComponent(new URL(config.databaseUrl).pathname.slice(1));

@@ -1,10 +1,13 @@
 import type { z } from 'zod';
 
 /**
- * Returns the settings of one app that the caller of `npm start` has set, by their names or as `NAME_FILE`.
+ * Returns the settings of one app that the caller of `npm start` has set, by their names or as
+ * `NAME_FILE`.
  *
- * What the stack decides itself (addresses, ports, logins, secrets) overrides them in `startRegion`; everything else that the app's schema knows reaches the app, so
- * `DELIVERY_SCHEDULE=1s,2s npm start` does what it says. The rest of the caller's environment stays outside, as it does in production.
+ * What the stack decides itself (addresses, ports, logins, secrets) overrides them in
+ * `startRegion`; everything else that the app's schema knows reaches the app, so
+ * `DELIVERY_SCHEDULE=1s,2s npm start` does what it says. The rest of the caller's environment stays
+ * outside, as it does in production.
  */
 export function passedSettings(
   schema: z.ZodObject,

@@ -9,15 +9,19 @@ import { ServerUnavailableError } from './servers/process.ts';
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const cache = path.join(root, 'node_modules/.cache/org-api');
 
-/** Settings for processes of ours that share compiled code, which halves the time that each takes to start. */
+/**
+ * Settings for processes of ours that share compiled code, which halves the time that each takes to
+ * start.
+ */
 export const compiledCode: Readonly<Record<string, string>> = { NODE_COMPILE_CACHE: path.join(cache, 'compiled') };
 
 /** Where `prepareWorkflowBundle` puts it; the value of `WORKFLOW_BUNDLE`. */
 export const workflowBundle = path.join(cache, 'workflows.bundle.json');
 
 /**
- * Makes sure that `workflowBundle` holds today's workflows, for workers that would otherwise each bundle the same sources when they start (3 s of processor time).
- * What is there and current stays; a new one takes its place whole, so two at once do no harm.
+ * Makes sure that `workflowBundle` holds today's workflows, for workers that would otherwise each
+ * bundle the same sources when they start (3 s of processor time). What is there and current stays;
+ * a new one takes its place whole, so two at once do no harm.
  *
  * @throws ServerUnavailableError when the bundler fails.
  */
@@ -25,7 +29,8 @@ export async function prepareWorkflowBundle(): Promise<void> {
   if (isCurrent()) return;
   mkdirSync(cache, { recursive: true });
   const draft = `${workflowBundle}.${process.pid}`;
-  // The bundler names modules by the current folder. It stays out of this process: it is 80 packages that nothing else here needs.
+  // The bundler names modules by the current folder. It stays out of this process: it is 80
+  // packages that nothing else here needs.
   try {
     await promisify(execFile)(process.execPath, ['apps/worker/write-bundle.ts', draft], { cwd: root });
   } catch (cause) {

@@ -28,14 +28,20 @@ export interface RegionPorts {
 export interface RegionOptions {
   region: Region;
   state: State;
-  /** A server's URL with rights to make databases and roles, and the name of this region's database there. */
+  /**
+   * A server's URL with rights to make databases and roles, and the name of this region's database
+   * there.
+   */
   serverUrl: string;
   databaseName: string;
   redisUrl: string | null;
   /** Its pages (`ui`) are null for a server that we did not bring up. */
   temporal: { address: string; ui: string | null };
   ports: RegionPorts;
-  /** `BASE_URL_…` of every region that is brought up, for the message that tells a key where it belongs. */
+  /**
+   * `BASE_URL_…` of every region that is brought up, for the message that tells a key where it
+   * belongs.
+   */
   baseUrls: Record<string, string>;
   sources: ImportSource[];
   report: (line: string) => void;
@@ -46,14 +52,19 @@ export interface RegionOptions {
 /** A region's namespace: nothing is shared across regions, not even on one development server. */
 export const temporalNamespaceOf = (region: Region) => `org-api-${region}`;
 
-/** A region that serves: its entry for `stack.json`, and what is said of it once and kept nowhere. */
+/**
+ * A region that serves: its entry for `stack.json`, and what is said of it once and kept nowhere.
+ */
 export interface StartedRegion {
   stack: StackRegion;
   /** Null when no organization has an owner. */
   owner: SampleOwner | null;
 }
 
-/** Brings one region up: database, migrations, data, sample keys, worker, API, console. Resolves when it serves. */
+/**
+ * Brings one region up: database, migrations, data, sample keys, worker, API, console. Resolves
+ * when it serves.
+ */
 export async function startRegion(options: RegionOptions): Promise<StartedRegion> {
   const { region, state, redisUrl, temporal, report, onStarted } = options;
   const secrets = state.getSecrets(region);
@@ -144,7 +155,8 @@ export async function startRegion(options: RegionOptions): Promise<StartedRegion
   onStarted(apiProcess);
   report(`${region}: the API answers at ${api}`);
 
-  // By name, not by address: passkeys are bound to one, and browsers take http://localhost for as safe as https.
+  // By name, not by address: passkeys are bound to one, and browsers take http://localhost for as
+  // safe as https.
   const consoleUrl = `http://localhost:${ports.console}`;
   const consoleProcess = await startApp({
     name: 'console',
@@ -194,7 +206,10 @@ export async function startRegion(options: RegionOptions): Promise<StartedRegion
 /** The apps of a region, each with a folder of its name in the region's. */
 export const regionApps = ['receiver', 'worker', 'api', 'console'] as const;
 
-/** Six of the ten ports from `first` on, or others when they are taken. The system may offer a free port twice, so each is remembered. */
+/**
+ * Six of the ten ports from `first` on, or others when they are taken. The system may offer a free
+ * port twice, so each is remembered.
+ */
 export async function choosePorts(region: Region, first: number, report: (line: string) => void): Promise<RegionPorts> {
   const chosen = new Set<number>();
   const choose = async (offset: number, server: string): Promise<number> => {

@@ -6,8 +6,8 @@ import { fingerprint } from '#domain/keys/fingerprint.ts';
 import type { StackOrganization } from './state.ts';
 
 /**
- * Gives each organization a sample key with all seven scopes, made by its owner: the one it had when that still works, else a new one.
- * An organization without an active owner gets none (null).
+ * Gives each organization a sample key with all seven scopes, made by its owner: the one it had
+ * when that still works, else a new one. An organization without an active owner gets none (null).
  */
 export async function ensureSampleKeys(
   ownerUrl: string,

@@ -5,8 +5,8 @@ import { IdentityRefused } from '#domain/identity/refused.ts';
 import type { StackOrganization } from './state.ts';
 
 /**
- * How the owner of the first sample organization enters the console: by a link, or (`link` null) by signing in, as
- * they have used one before.
+ * How the owner of the first sample organization enters the console: by a link, or (`link` null) by
+ * signing in, as they have used one before.
  */
 export interface SampleOwner {
   organizationName: string;
@@ -15,9 +15,9 @@ export interface SampleOwner {
 }
 
 /**
- * Creates an enrolment link for the owner of the first organization that has one; null when none has. An owner whom
- * the organization is open to gets none: an operator's link would replace their password. An older link of theirs
- * becomes void.
+ * Creates an enrolment link for the owner of the first organization that has one; null when none
+ * has. An owner whom the organization is open to gets none: an operator's link would replace their
+ * password. An older link of theirs becomes void.
  */
 export async function makeOwnerLink(
   ownerUrl: string,

@@ -4,11 +4,15 @@ import { createWebhook } from '#domain/webhooks/create.ts';
 import { addressBlocks, webhookSecretKeys } from '#runtime/settings/types.ts';
 import type { SampleWebhook, StackOrganization } from './state.ts';
 
-/** Which addresses a development stack's webhooks may reach although they are not public: this machine's own. */
+/**
+ * Which addresses a development stack's webhooks may reach although they are not public: this
+ * machine's own.
+ */
 export const stackAllow = '127.0.0.0/8,::1';
 
 /**
- * Subscribes the sample receiver to every event of each organization that it is not subscribed for yet; `path` of the URL is the organization's id.
+ * Subscribes the sample receiver to every event of each organization that it is not subscribed for
+ * yet; `path` of the URL is the organization's id.
  *
  * @returns every organization's, the old ones first.
  */
@@ -55,8 +59,9 @@ async function followReceiver(database: Database, webhookId: string, receiverUrl
 }
 
 /**
- * Starts a first client, so that a first event is delivered: a new family gives an active member of the organization access. The change is real, made with
- * the platform's rights; the database makes the event.
+ * Starts a first client, so that a first event is delivered: a new family gives an active member of
+ * the organization access. The change is real, made with the platform's rights; the database makes
+ * the event.
  */
 export async function causeFirstEvent(ownerUrl: string, organizationId: string): Promise<void> {
   const database = await openDatabase({ url: ownerUrl, applicationName: 'org-api-dev', poolMax: 1 });

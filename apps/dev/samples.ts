@@ -9,7 +9,10 @@ import { ImportRefused } from '#domain/import/problems.ts';
 import type { DevConfig } from './config.ts';
 import type { RegionMemory, StackOrganization } from './state.ts';
 
-/** A document to import at the start: a file of `--data`, or generated samples. `hash` tells whether this stack has had it already. */
+/**
+ * A document to import at the start: a file of `--data`, or generated samples. `hash` tells whether
+ * this stack has had it already.
+ */
 export interface ImportSource {
   region: Region;
   name: string;
@@ -22,7 +25,10 @@ export interface ImportSource {
 /** A document that was not imported: a sentence, with every problem. */
 export class SourceRefused extends Error {}
 
-/** What this start imports, samples first. @throws SourceRefused for a file whose region is not brought up. */
+/**
+ * What this start imports, samples first. @throws SourceRefused for a file whose region is not
+ * brought up.
+ */
 export async function listSources(config: DevConfig): Promise<ImportSource[]> {
   const asOf = new Date().toISOString().slice(0, 10);
   const samples = config.samples
@@ -40,9 +46,11 @@ export async function listSources(config: DevConfig): Promise<ImportSource[]> {
 }
 
 /**
- * Imports what this stack has not had yet, each whole or not at all, moved to today and in silence (no events for history).
+ * Imports what this stack has not had yet, each whole or not at all, moved to today and in silence
+ * (no events for history).
  *
- * A source is imported once: the next start goes on with the data as people have changed it since, rather than setting it back.
+ * A source is imported once: the next start goes on with the data as people have changed it since,
+ * rather than setting it back.
  */
 export async function importSources(options: {
   region: Region;

@@ -3,7 +3,8 @@ import path from 'node:path';
 import { isAlive, ServerUnavailableError } from './servers/process.ts';
 
 /**
- * Holds a state folder for this process, so that a second `npm start` on it says so instead of taking its apps down. Returns how to let it go.
+ * Holds a state folder for this process, so that a second `npm start` on it says so instead of
+ * taking its apps down. Returns how to let it go.
  *
  * @throws ServerUnavailableError when another process that is alive holds it.
  */

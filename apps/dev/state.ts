@@ -5,7 +5,10 @@ import type { Region } from '#domain/contract/regions.ts';
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
 import { keyPeppers, keyTagSecrets } from '#runtime/settings/types.ts';
 
-/** One organization of a running stack, as `.org-api/stack.json` lists it. `sampleKey` has all seven scopes; null when the organization has no active owner. */
+/**
+ * One organization of a running stack, as `.org-api/stack.json` lists it. `sampleKey` has all seven
+ * scopes; null when the organization has no active owner.
+ */
 export interface StackOrganization {
   id: string;
   name: string;
@@ -13,7 +16,10 @@ export interface StackOrganization {
   sampleKey: string | null;
 }
 
-/** One region of a running stack; base URLs are absent until what they lead to exists. Source: design, section 2. */
+/**
+ * One region of a running stack; base URLs are absent until what they lead to exists. Source:
+ * design, section 2.
+ */
 export interface StackRegion {
   region: Region;
   api: string;
@@ -30,7 +36,10 @@ export interface StackRegion {
   organizations: StackOrganization[];
 }
 
-/** What a region's apps share and nobody else may know. Made once, kept in the state folder, readable by its owner alone. */
+/**
+ * What a region's apps share and nobody else may know. Made once, kept in the state folder,
+ * readable by its owner alone.
+ */
 export interface RegionSecrets {
   keyPeppers: string;
   keyTagSecrets: string;
@@ -38,14 +47,20 @@ export interface RegionSecrets {
   passwords: { api: string; worker: string; console: string; platform: string };
 }
 
-/** The webhook that leads an organization's events to the sample receiver. Its secret is kept for the receiver's next start. */
+/**
+ * The webhook that leads an organization's events to the sample receiver. Its secret is kept for
+ * the receiver's next start.
+ */
 export interface SampleWebhook {
   organizationId: string;
   webhookId: string;
   secret: string;
 }
 
-/** What the stack remembers between starts, per region: organizations with their sample keys, and the files it has imported (by hash). */
+/**
+ * What the stack remembers between starts, per region: organizations with their sample keys, and
+ * the files it has imported (by hash).
+ */
 export interface RegionMemory {
   organizations: StackOrganization[];
   imported: string[];
@@ -54,7 +69,10 @@ export interface RegionMemory {
 
 const files = { stack: 'stack.json', secrets: 'secrets.json', memory: 'memory.json' } as const;
 
-/** The state folder's own files. Each is replaced whole, so a kill leaves the old one or the new one. */
+/**
+ * The state folder's own files. Each is replaced whole, so a kill leaves the old one or the new
+ * one.
+ */
 export function openState(folder: string) {
   mkdirSync(folder, { recursive: true, mode: 0o711 });
 
@@ -75,7 +93,10 @@ export function openState(folder: string) {
     writeStack: (regions: StackRegion[]) => write(files.stack, { regions }),
     findSecrets: (region: Region) => read<Partial<Record<Region, RegionSecrets>>>(files.secrets)?.[region] ?? null,
 
-    /** The region's secrets, made now when it has none; a kind that an older stack lacks is made too, the others stay. */
+    /**
+     * The region's secrets, made now when it has none; a kind that an older stack lacks is made
+     * too, the others stay.
+     */
     getSecrets(region: Region): RegionSecrets {
       const all = read<Partial<Record<Region, Partial<RegionSecrets>>>>(files.secrets) ?? {};
       const known = all[region] ?? {};

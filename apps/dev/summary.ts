@@ -16,7 +16,10 @@ export const readPaths = [
   '/seats/families',
 ] as const;
 
-/** What `npm start` prints when all is ready: where everything is, a `curl` line per read, and what to try next. */
+/**
+ * What `npm start` prints when all is ready: where everything is, a `curl` line per read, and what
+ * to try next.
+ */
 export function summaryOf(started: StartedRegion[], stackFile: string): string {
   return [
     ...started.flatMap(regionLines),

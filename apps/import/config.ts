@@ -26,8 +26,8 @@ export interface Installation {
 }
 
 /**
- * Where files are imported: `DATABASE_URL` and `REGION`, and for what they leave out the stack that `npm start` runs. Several
- * when the stack has several regions; then a file's own region decides.
+ * Where files are imported: `DATABASE_URL` and `REGION`, and for what they leave out the stack that
+ * `npm start` runs. Several when the stack has several regions; then a file's own region decides.
  *
  * @throws SettingsRefused when neither tells.
  */

@@ -18,7 +18,10 @@ const sentences: Record<string, string> = {
   '53100': 'PostgreSQL’s disk is full',
 };
 
-/** Why a file was not imported, when that is not for what is in it: one sentence with the remedy, and no value of the file. */
+/**
+ * Why a file was not imported, when that is not for what is in it: one sentence with the remedy,
+ * and no value of the file.
+ */
 export function failureSentence(file: string, error: unknown): string {
   const code = codeOf(error);
   if (interfered.has(code))

@@ -4,7 +4,10 @@ import { isRegion, regionCodes } from '#domain/contract/regions.ts';
 import { day } from '#domain/import/field-types.ts';
 import { generateSample, type SampleOptions, sampleDefaults } from '#domain/import/generate/sample.ts';
 
-/** `npm run -s generate -- --region us --organizations 10 --families 40 > FILE`: a sample document on standard output. */
+/**
+ * `npm run -s generate -- --region us --organizations 10 --families 40 > FILE`: a sample document
+ * on standard output.
+ */
 
 const usage = `Usage: npm run -s generate -- [options] > FILE
 

@@ -10,8 +10,9 @@ import { failureSentence } from './failure.ts';
 import { resultText } from './result-text.ts';
 
 /**
- * `npm run -s import -- [--today] [--backfill] FILE…`: imports files one after the other, each whole or not at all.
- * Progress and refusals go to standard error, results to standard output. Exit code 0, 1 when a file was not imported, 2 for wrong use.
+ * `npm run -s import -- [--today] [--backfill] FILE…`: imports files one after the other, each
+ * whole or not at all. Progress and refusals go to standard error, results to standard output. Exit
+ * code 0, 1 when a file was not imported, 2 for wrong use.
  */
 
 const usage = `Usage: npm run -s import -- [options] FILE…
@@ -83,7 +84,10 @@ async function importOne(
   });
 }
 
-/** With several installations, the one of the file's region. A file of another goes to the first, which refuses it in its own words. */
+/**
+ * With several installations, the one of the file's region. A file of another goes to the first,
+ * which refuses it in its own words.
+ */
 async function chooseInstallation(
   file: string,
   installations: [Installation, ...Installation[]],
@@ -97,7 +101,9 @@ async function chooseInstallation(
   return installations.find((installation) => installation.region === region) ?? first;
 }
 
-/** Opened when it is read, so that a file that cannot be opened fails the read and not the process. */
+/**
+ * Opened when it is read, so that a file that cannot be opened fails the read and not the process.
+ */
 async function* bytesOf(file: string, callerFolder: string): AsyncGenerator<Uint8Array> {
   yield* file === '-' ? process.stdin : createReadStream(located(file, callerFolder));
 }

@@ -1,6 +1,8 @@
 import type { ImportResult } from '#domain/import/import-file.ts';
 
-/** What an import did, for people: one line for the file, one for each kind that the file mentions. */
+/**
+ * What an import did, for people: one line for the file, one for each kind that the file mentions.
+ */
 export function resultText(result: ImportResult): string {
   const moved = result.shiftedDays === 0 ? '' : `, its dates moved by ${result.shiftedDays} days`;
   const lines = [`${result.fileName}: imported into ${result.region}${moved}`];

@@ -31,7 +31,10 @@ export const Settings = z.object({
   }),
 });
 
-/** The migrator's settings: the owner's URL, and the login of each app whose URL is given. @throws SettingsRefused */
+/**
+ * The migrator's settings: the owner's URL, and the login of each app whose URL is given. @throws
+ * SettingsRefused
+ */
 export function readConfig(environment: Record<string, string | undefined> = process.env): {
   ownerUrl: string;
   logins: Login[];

@@ -3,7 +3,9 @@ import type { WorkflowClient } from '#workflows/client.ts';
 import type { OrgctlConfig } from './config.ts';
 import { WrongUse } from './refused.ts';
 
-/** One option of a command; `value` is its placeholder in the help, null for one that takes none. */
+/**
+ * One option of a command; `value` is its placeholder in the help, null for one that takes none.
+ */
 export interface CommandOption {
   value: string | null;
   about: string;
@@ -16,7 +18,10 @@ export interface Context {
   database: Database;
   /** Told to people on standard error: progress, and what could not be done beside the answer. */
   report: (line: string) => void;
-  /** Opens what tells running workflows; null when Temporal is not configured or does not answer, which has been reported then, with what is `left` undone by that. */
+  /**
+   * Opens what tells running workflows; null when Temporal is not configured or does not answer,
+   * which has been reported then, with what is `left` undone by that.
+   */
   openSignals: (left?: string) => Promise<WorkflowClient | null>;
 }
 
@@ -24,7 +29,10 @@ export interface Context {
 export interface Answer {
   json: unknown;
   text: string;
-  /** What could not be done, in a sentence for standard error; the answer is told all the same, and the exit code is 1. */
+  /**
+   * What could not be done, in a sentence for standard error; the answer is told all the same, and
+   * the exit code is 1.
+   */
   failure?: string;
 }
 
@@ -100,7 +108,10 @@ export class Options {
     return limit;
   }
 
-  /** A moment: an ISO 8601 date-time with its offset, or how long ago, like 90m, 6h, 3d. @throws WrongUse */
+  /**
+   * A moment: an ISO 8601 date-time with its offset, or how long ago, like 90m, 6h, 3d. @throws
+   * WrongUse
+   */
   getMoment(name: string, now: Date = new Date()): string {
     const text = this.get(name);
     if (/^\d{1,9}[smhd]$/.test(text)) return new Date(now.getTime() - durationSeconds(text) * 1000).toISOString();

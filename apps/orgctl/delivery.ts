@@ -106,7 +106,10 @@ const cancel: Command = {
   },
 };
 
-/** Tells the workflow of a delivery that is cancelled already. One that does not hear of it ends at its next attempt, which is not admitted. */
+/**
+ * Tells the workflow of a delivery that is cancelled already. One that does not hear of it ends at
+ * its next attempt, which is not admitted.
+ */
 async function endWorkflow(delivery: WebhookRequest & { eventId: string }, round: number, context: Context) {
   const signals = await context.openSignals(endsByItself);
   await tellWorkflow(context, signals, endsByItself, (open) => open.cancelDelivery(delivery, round));

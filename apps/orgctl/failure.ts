@@ -15,7 +15,10 @@ const interruptions: Record<string, string> = {
   '40P01': 'Something else changed the same rows at that moment; do it again',
 };
 
-/** Why a command failed when it was not refused: one sentence, without a value of any row. `left` says what is in the database now. */
+/**
+ * Why a command failed when it was not refused: one sentence, without a value of any row. `left`
+ * says what is in the database now.
+ */
 export function failureSentence(error: unknown, left = 'nothing was changed'): string {
   const code = codeOf(error);
   if (code !== null)

@@ -24,8 +24,10 @@ import { secrets } from './secrets.ts';
 import { webhook } from './webhook.ts';
 
 /**
- * `npm run -s orgctl -- NOUN VERB … --region us [--json]`: what operators do at an installation, with the rights of the database login they have.
- * Answers go to standard output, everything else to standard error. Exit code 0, 1 when refused or failed, 2 for a wrong call, 130 after Ctrl-C. Source: design, section 10.
+ * `npm run -s orgctl -- NOUN VERB … --region us [--json]`: what operators do at an installation,
+ * with the rights of the database login they have. Answers go to standard output, everything else
+ * to standard error. Exit code 0, 1 when refused or failed, 2 for a wrong call, 130 after Ctrl-C.
+ * Source: design, section 10.
  */
 
 const nouns: readonly Noun[] = [org, person, webhook, delivery, redelivery, ledger, key, secrets, probe];
@@ -119,7 +121,8 @@ async function openSignals(
     return null;
   }
   try {
-    // Loaded by the few commands that need it: Temporal's client takes as long to load as all the rest.
+    // Loaded by the few commands that need it: Temporal's client takes as long to load as all the
+    // rest.
     const { openWorkflowClient } = await import('#workflows/client.ts');
     return await openWorkflowClient(temporal);
   } catch (error) {

@@ -16,7 +16,10 @@ import { getWebhookRequest } from './webhook.ts';
 
 const idOption = { id: { value: 'ID', about: 'the redelivery', required: true } };
 const defaultLimit = 100;
-/** How often the row is looked at, how often its progress is told, and how long a worker has to begin. */
+/**
+ * How often the row is looked at, how often its progress is told, and how long a worker has to
+ * begin.
+ */
 const lookEveryMs = 250;
 const tellEveryMs = 2_000;
 const beginWithinMs = 15_000;
@@ -51,7 +54,8 @@ export function redeliveryText(redelivery: RedeliveryListing): string {
 /**
  * Waits until a redelivery is done, telling its progress.
  *
- * @throws Refused when it was cancelled, ended early, or no worker began it within 15 s (then it stays asked for); LeftRunning on Ctrl-C.
+ * @throws Refused when it was cancelled, ended early, or no worker began it within 15 s (then it
+ * stays asked for); LeftRunning on Ctrl-C.
  */
 export async function waitForRedelivery(asked: RedeliveryListing, context: Context): Promise<RedeliveryListing> {
   const { organizationId, id: redeliveryId } = asked;

@@ -1,11 +1,15 @@
 /**
- * Text for terminals. Values come from organizations and their receivers, so control characters, which a terminal would obey, are shown as U+FFFD.
+ * Text for terminals. Values come from organizations and their receivers, so control characters,
+ * which a terminal would obey, are shown as U+FFFD.
  */
 
 const shown = (value: unknown): string =>
   value === null || value === undefined || value === '' ? '-' : String(value).replace(/\p{Cc}/gu, '\uFFFD');
 
-/** Rows under their headings, columns as wide as they need, numbers to the right. `none` is the text of no rows. */
+/**
+ * Rows under their headings, columns as wide as they need, numbers to the right. `none` is the text
+ * of no rows.
+ */
 export function table(headings: string[], rows: unknown[][], none: string): string {
   if (rows.length === 0) return none;
   const cells = rows.map((row) => row.map(shown));

@@ -2,10 +2,12 @@ import type { WorkflowClient } from '#workflows/client.ts';
 import type { Context } from './command.ts';
 
 /**
- * Tells a workflow what is in the database already, over `signals`; null: there are none, which has been reported. What fails here is reported and nothing more, with what is `left` to itself: the
+ * Tells a workflow what is in the database already, over `signals`; null: there are none, which has
+ * been reported. What fails here is reported and nothing more, with what is `left` to itself: the
  * change stands, so the command has done what it was asked for.
  *
- * @returns whether the workflow was told; false also when it had ended. Null when Temporal did not take it.
+ * @returns whether the workflow was told; false also when it had ended. Null when Temporal did not
+ * take it.
  */
 export async function tellWorkflow(
   { report }: Context,

@@ -143,7 +143,10 @@ const rotate: Command = {
   },
 };
 
-/** Has a worker do something for a webhook. @throws Refused without Temporal, and when the webhook is deleted (null) meanwhile. */
+/**
+ * Has a worker do something for a webhook. @throws Refused without Temporal, and when the webhook
+ * is deleted (null) meanwhile.
+ */
 async function askWorker<Result>(
   context: Context,
   ask: (signals: WorkflowClient) => Promise<Result | null>,
@@ -159,7 +162,10 @@ async function askWorker<Result>(
   }
 }
 
-/** Sends a test event and tells how the receiver took it. @throws Refused without Temporal, or when no worker carries it out. */
+/**
+ * Sends a test event and tells how the receiver took it. @throws Refused without Temporal, or when
+ * no worker carries it out.
+ */
 function sendTest(request: WebhookRequest, askedType: string | null, context: Context): Promise<TestResult> {
   return askWorker(context, async (signals) => {
     const eventType = await requestTest(context.database.orm.em, request, askedType);

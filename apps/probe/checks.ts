@@ -6,7 +6,10 @@ import { verifyDelivery } from '#domain/webhooks/verify.ts';
 import type { TestResult } from '#workflows/send-test/types.ts';
 import type { ProbeConfig } from './config.ts';
 
-/** What a check found: a sentence, and whether that is how it should be. Sentences hold no key and no secret. */
+/**
+ * What a check found: a sentence, and whether that is how it should be. Sentences hold no key and
+ * no secret.
+ */
 export interface Finding {
   ok: boolean;
   told: string;
@@ -33,7 +36,10 @@ export async function checkRead(config: ProbeConfig): Promise<Finding> {
   };
 }
 
-/** A key of the other region is refused, and told where it belongs. Any well-formed one will do, so it is made up here. */
+/**
+ * A key of the other region is refused, and told where it belongs. Any well-formed one will do, so
+ * it is made up here.
+ */
 export async function checkWrongRegion(config: ProbeConfig): Promise<Finding> {
   const other = regionCodes.find((code) => code !== config.region) ?? 'ca';
   const answer = await read(config, makeKey(other, randomBytes(32)));

@@ -23,7 +23,10 @@ export const Settings = z.object({
   ...temporalAccess,
 });
 
-/** The probe's settings; secrets may come from files, as everywhere. @throws SettingsRefused with every problem at once. */
+/**
+ * The probe's settings; secrets may come from files, as everywhere. @throws SettingsRefused with
+ * every problem at once.
+ */
 export function readConfig(environment: Record<string, string | undefined> = process.env) {
   const s = readSettings(Settings, environment);
   return Object.freeze({

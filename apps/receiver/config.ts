@@ -30,7 +30,10 @@ function readSecrets(text: string, context: z.RefinementCtx): z.output<typeof Se
   }
 }
 
-/** The sample receiver's settings. It listens on loopback alone unless told otherwise. @throws SettingsRefused with every problem at once. */
+/**
+ * The sample receiver's settings. It listens on loopback alone unless told otherwise. @throws
+ * SettingsRefused with every problem at once.
+ */
 export function readConfig(environment: Record<string, string | undefined> = process.env) {
   const s = readSettings(Settings, environment);
   return Object.freeze({

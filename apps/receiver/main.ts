@@ -2,5 +2,8 @@ import { runApp } from '#runtime/run.ts';
 import { startReceiver } from './app.ts';
 import { readConfig } from './config.ts';
 
-/** The sample receiver as a process: `node apps/receiver/main.ts`, settings from the environment (docs/configuration.md). */
+/**
+ * The sample receiver as a process: `node apps/receiver/main.ts`, settings from the environment
+ * (docs/configuration.md).
+ */
 await runApp({ name: 'receiver', readConfig, start: startReceiver });

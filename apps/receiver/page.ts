@@ -78,7 +78,9 @@ const file = (type: string, text: string) => ({
   text,
 });
 
-/** The receiver's page by path. It asks `/deliveries` each second and loads nothing from elsewhere. */
+/**
+ * The receiver's page by path. It asks `/deliveries` each second and loads nothing from elsewhere.
+ */
 export const pageFiles: Record<string, ReturnType<typeof file>> = {
   '/': file('text/html', html),
   '/page.css': file('text/css', css),

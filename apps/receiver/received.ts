@@ -24,7 +24,10 @@ export type Arrival = Pick<
   'endpoint' | 'eventId' | 'type' | 'sequence' | 'verified' | 'problem' | 'answer'
 >;
 
-/** Remembers the last `atMost` events by endpoint and event id, in memory; the one that came longest ago is forgotten first. */
+/**
+ * Remembers the last `atMost` events by endpoint and event id, in memory; the one that came longest
+ * ago is forgotten first.
+ */
 export function createReceived(atMost = 200) {
   const events = new Map<string, ReceivedEvent & { accepted: boolean }>();
 

@@ -2,8 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import { type BlockList, isIP } from 'node:net';
 
 /**
- * The address a request came from: the connection's own, unless that is a trusted proxy; then the nearest address in
- * `X-Forwarded-For` that is not one. What stands further left is the client's own claim and never believed. Null when unknown.
+ * The address a request came from: the connection's own, unless that is a trusted proxy; then the
+ * nearest address in `X-Forwarded-For` that is not one. What stands further left is the client's
+ * own claim and never believed. Null when unknown.
  */
 export function clientAddress(request: IncomingMessage, trustedProxies: BlockList): string | null {
   let address = plain(request.socket.remoteAddress);
@@ -23,15 +24,19 @@ function isTrusted(address: string, trustedProxies: BlockList): boolean {
   return trustedProxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
 }
 
-/** An entry with the port that some load balancers add: `203.0.113.9:4711`, `[2001:db8::7]:4711`, `[2001:db8::7]`. */
+/**
+ * An entry with the port that some load balancers add: `203.0.113.9:4711`, `[2001:db8::7]:4711`,
+ * `[2001:db8::7]`.
+ */
 const withPort = /^(?:\[([^\]]*)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/;
 
 /**
- * Returns the address of an entry without its port, without the IPv6 mapping that a dual-stack socket adds to IPv4, and
- * without a zone; null when the entry is no address.
+ * Returns the address of an entry without its port, without the IPv6 mapping that a dual-stack
+ * socket adds to IPv4, and without a zone; null when the entry is no address.
  *
- * No library serves here: `proxy-addr`, which Express uses, takes an entry with a port for no address, Koa's `proxy`
- * believes the leftmost entry, and Node's `SocketAddress.parse` accepts short forms such as `127.1`.
+ * No library serves here: `proxy-addr`, which Express uses, takes an entry with a port for no
+ * address, Koa's `proxy` believes the leftmost entry, and Node's `SocketAddress.parse` accepts
+ * short forms such as `127.1`.
  */
 function plain(entry: string | undefined): string | null {
   if (entry === undefined) return null;

@@ -18,8 +18,8 @@ export class ClientGone extends Error {
 }
 
 /**
- * What holds a part of the budget beside the process, by level: `{key: '…', organization: '…'}`. Null: not known, so
- * not counted.
+ * What holds a part of the budget beside the process, by level: `{key: '…', organization: '…'}`.
+ * Null: not known, so not counted.
  */
 export type Holders<Level extends string> = Readonly<Record<Level, string | null>>;
 
@@ -35,7 +35,10 @@ export interface BudgetOptions<Level extends string> {
 
 /** A part of the budget that is held. */
 export interface Hold {
-  /** Changes what is held; a smaller amount lets others in, a larger one is taken whether it is free or not. */
+  /**
+   * Changes what is held; a smaller amount lets others in, a larger one is taken whether it is free
+   * or not.
+   */
   resize(amount: number): void;
   /** Gives all of it back, for good. Safe to call twice. */
   release(): void;
@@ -55,8 +58,8 @@ interface Account {
 }
 
 /**
- * Accounts of a level that nobody uses stay until there are so many: making one for each request shows in the processor
- * time of a read.
+ * Accounts of a level that nobody uses stay until there are so many: making one for each request
+ * shows in the processor time of a read.
  */
 const maxIdleAccounts = 10_000;
 
@@ -67,12 +70,12 @@ interface Waiter<Level extends string> {
 }
 
 /**
- * Divides something that a process has little of (memory, downloads) among those who ask, with a limit for each holder
- * and for all.
+ * Divides something that a process has little of (memory, downloads) among those who ask, with a
+ * limit for each holder and for all.
  *
- * An amount fits where holder and process stay within their limits. One that is larger than a limit fits where nothing
- * else is held, so that nothing is impossible. Those that do not fit wait
- * in order, except that a holder that has used up its own share does not hold up the others.
+ * An amount fits where holder and process stay within their limits. One that is larger than a limit
+ * fits where nothing else is held, so that nothing is impossible. Those that do not fit wait in
+ * order, except that a holder that has used up its own share does not hold up the others.
  */
 export function createBudget<Level extends string>(options: BudgetOptions<Level>) {
   const { limits, maxWaiting, waitMs, onWaited = () => {} } = options;
@@ -147,8 +150,8 @@ export function createBudget<Level extends string>(options: BudgetOptions<Level>
   }
 
   /**
-   * Lets in who fits, in order. Behind one that waits for the process nobody is let in, or a large amount would wait
-   * for ever.
+   * Lets in who fits, in order. Behind one that waits for the process nobody is let in, or a large
+   * amount would wait for ever.
    */
   function admitWaiting(): void {
     for (const waiter of [...waiting]) {
@@ -185,7 +188,9 @@ export function createBudget<Level extends string>(options: BudgetOptions<Level>
     checkQueue(holders);
     const opened = openAccounts(holders);
     return new Promise((resolve, reject) => {
-      /** Ends the wait, unless it has ended; others may fit now that this one is not before them. */
+      /**
+       * Ends the wait, unless it has ended; others may fit now that this one is not before them.
+       */
       const end = (how: 'admitted' | 'refused' | 'gone', limit: Level | 'pod', settle: () => void) => {
         if (!waiting.includes(waiter)) return;
         clearTimeout(timer);

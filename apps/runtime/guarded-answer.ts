@@ -4,8 +4,8 @@ import type { Socket } from 'node:net';
 /**
  * An answer whose end is known on every path: it left, its client went away, or it was cut.
  *
- * Node emits `close` for the answer that a socket is sending, but not for those that wait behind it when the socket
- * closes; the guard ends these.
+ * Node emits `close` for the answer that a socket is sending, but not for those that wait behind it
+ * when the socket closes; the guard ends these.
  */
 export class GuardedAnswer<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
   /** The connection that it is sent on; the guard sets it. */
@@ -37,14 +37,14 @@ export class GuardedAnswer<Request extends IncomingMessage = IncomingMessage> ex
 }
 
 /**
- * Why a connection was cut: its client took less than the minimum throughput, an answer was not taken by its deadline,
- * or too many requests came before their answers were taken.
+ * Why a connection was cut: its client took less than the minimum throughput, an answer was not
+ * taken by its deadline, or too many requests came before their answers were taken.
  */
 export type CutReason = 'slow' | 'deadline' | 'pipelined';
 
 /**
- * Requests of one connection that may be under way: Node begins all that it receives at once. Browsers and client
- * libraries send one.
+ * Requests of one connection that may be under way: Node begins all that it receives at once.
+ * Browsers and client libraries send one.
  */
 const maxPipelined = 16;
 
@@ -77,8 +77,9 @@ interface Mark {
 }
 
 /**
- * A connection and its answers under way, in the order of their requests. One list for each connection costs less than one
- * for all: adding each answer to a set of the whole server and removing it took a tenth of the process's time.
+ * A connection and its answers under way, in the order of their requests. One list for each
+ * connection costs less than one for all: adding each answer to a set of the whole server and
+ * removing it took a tenth of the process's time.
  */
 class Connection {
   readonly socket: Socket;
@@ -110,12 +111,12 @@ const connectionOf = Symbol('connection');
 type TrackedSocket = Socket & { [connectionOf]?: Connection };
 
 /**
- * Cuts connections whose clients do not read: a server's answers are looked through at an interval, so that a request
- * costs a set's entry and no timer.
+ * Cuts connections whose clients do not read: a server's answers are looked through at an interval,
+ * so that a request costs a set's entry and no timer.
  *
- * Node counts a write as taken when the system has taken all of it, so a body that is written in one piece is given the
- * time that the minimum throughput allows for the
- * whole piece. Large bodies are written in chunks, and judged by each.
+ * Node counts a write as taken when the system has taken all of it, so a body that is written in
+ * one piece is given the time that the minimum throughput allows for the whole piece. Large bodies
+ * are written in chunks, and judged by each.
  *
  * @returns what stops it.
  */
@@ -128,7 +129,8 @@ export function guardAnswers(server: Server, options: GuardOptions): () => void 
     const requestId = typeof id === 'string' ? id : null;
     const durationMs = Math.round(performance.now() - firstSinceMs);
     onCut({ reason, requestId, durationMs, pendingBytes: socket.writableLength });
-    // A reset frees what the system still holds for the client; after a mere close it would be kept for minutes.
+    // A reset frees what the system still holds for the client; after a mere close it would be kept
+    // for minutes.
     socket.resetAndDestroy();
   }
 

@@ -25,7 +25,10 @@ export interface ServerOptions {
   onDraining?: () => void;
   /** How long requests under way may take after that. */
   deadlineMs?: number;
-  /** Headers of every answer, also of those that Node gives by itself to what is not well-formed HTTP. */
+  /**
+   * Headers of every answer, also of those that Node gives by itself to what is not well-formed
+   * HTTP.
+   */
   headers?: Readonly<Record<string, string>>;
   /** What clients may hold; without it nothing is cut (metrics, development). */
   bounds?: ServerBounds;
@@ -44,16 +47,21 @@ export interface ServerBounds {
   onRefused: () => void;
 }
 
-/** Longer than Google's load balancers (600 s, fixed), nginx and AWS' (60 s) keep an idle connection to us. Envoy keeps one for an hour unless told. */
+/**
+ * Longer than Google's load balancers (600 s, fixed), nginx and AWS' (60 s) keep an idle connection
+ * to us. Envoy keeps one for an hour unless told.
+ */
 export const defaultKeepAliveSeconds = 620;
 
 /**
- * Starts an HTTP server; resolves when it listens. Keep-alive must outlast the time for which a load balancer keeps an idle connection, so that
- * it is never this side that closes one under a request, which callers would see as a 502.
+ * Starts an HTTP server; resolves when it listens. Keep-alive must outlast the time for which a
+ * load balancer keeps an idle connection, so that it is never this side that closes one under a
+ * request, which callers would see as a 502.
  *
- * `stop` loses no request: readiness goes off and every answer says `Connection: close` for the drain delay, so that clients leave
- * by themselves; only then does the server close, wait for what is under way, and give up at the deadline. (Closing at once reset 5 requests
- * of a loaded keep-alive client here; with 500 ms of that, none.)
+ * `stop` loses no request: readiness goes off and every answer says `Connection: close` for the
+ * drain delay, so that clients leave by themselves; only then does the server close, wait for what
+ * is under way, and give up at the deadline. (Closing at once reset 5 requests of a loaded
+ * keep-alive client here; with 500 ms of that, none.)
  *
  * @throws ListenRefused when the address is taken or not ours.
  */
@@ -62,7 +70,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const keepAliveTimeout = (options.keepAliveSeconds ?? defaultKeepAliveSeconds) * 1_000;
   const server = createServer(
     { ...requestBounds, keepAliveTimeout, ServerResponse: answerWith(headers) },
-    // What was received together is begun together, also when the connection was cut before its last request.
+    // What was received together is begun together, also when the connection was cut before its
+    // last request.
     (request, response) => {
       if (!request.socket.destroyed) handler(request, response);
     },
@@ -100,8 +109,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 }
 
 /**
- * What a request may take: a client that sends slowly is answered 408 at the latest 5 s after these times, by Node
- * itself.
+ * What a request may take: a client that sends slowly is answered 408 at the latest 5 s after these
+ * times, by Node itself.
  */
 const requestBounds = {
   headersTimeout: 15_000,
@@ -111,8 +120,8 @@ const requestBounds = {
 };
 
 /**
- * An idle connection is worth less than a new one: where there are too many, idle ones make room, at most so often
- * (ms).
+ * An idle connection is worth less than a new one: where there are too many, idle ones make room,
+ * at most so often (ms).
  */
 const idleClosedEveryMs = 1_000;
 

@@ -3,9 +3,10 @@ import pino, { type DestinationStream, type Logger } from 'pino';
 export type { Logger };
 
 /**
- * JSON logs, one line per request or event, on standard output. Written in batches off the request's path; whoever ends the process
- * calls `flush` first. A line holds ids, never a key, a body or a family's name: errors are logged by class, code and stack of ours
- * (`describeError`), because a database's error text can quote a value.
+ * JSON logs, one line per request or event, on standard output. Written in batches off the
+ * request's path; whoever ends the process calls `flush` first. A line holds ids, never a key, a
+ * body or a family's name: errors are logged by class, code and stack of ours (`describeError`),
+ * because a database's error text can quote a value.
  */
 export function createLog(options: {
   level: string;
@@ -26,7 +27,10 @@ export function createLog(options: {
   );
 }
 
-/** What may be logged of an error: class, code, constraint and the lines of its stack, but not its message or detail. */
+/**
+ * What may be logged of an error: class, code, constraint and the lines of its stack, but not its
+ * message or detail.
+ */
 export function describeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { type: typeof error };
   const { code, constraint, routine } = error as { code?: unknown; constraint?: unknown; routine?: unknown };

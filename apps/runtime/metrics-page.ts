@@ -2,8 +2,9 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
 
 /**
- * `GET /metrics` in Prometheus' text format, on a port of its own that no partner reaches. An app without another port shows its health here: `/livez`, and `/readyz`
- * with 503 while `findUnreadiness` gives a reason.
+ * `GET /metrics` in Prometheus' text format, on a port of its own that no partner reaches. An app
+ * without another port shows its health here: `/livez`, and `/readyz` with 503 while
+ * `findUnreadiness` gives a reason.
  */
 export function serveMetrics(registry: Registry, findUnreadiness?: () => string | null): RequestListener {
   return async (request, response) => {

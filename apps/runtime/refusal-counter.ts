@@ -7,11 +7,13 @@ export interface RefusalCount {
 }
 
 /**
- * Counts refused requests that bring a key, and hands the counts to `record` each second: one line per key and minute.
+ * Counts refused requests that bring a key, and hands the counts to `record` each second: one line
+ * per key and minute.
  *
- * Such a request read nothing, so it is the one use whose line may come after its answer: writing each at once would let
- * whoever is refused load the database. When the process is killed, at most the last second is lost. A flush that fails
- * is kept and added to the next one, whose minute then holds both: the database says which minute it is.
+ * Such a request read nothing, so it is the one use whose line may come after its answer: writing
+ * each at once would let whoever is refused load the database. When the process is killed, at most
+ * the last second is lost. A flush that fails is kept and added to the next one, whose minute then
+ * holds both: the database says which minute it is.
  */
 export function createRefusalCounter(options: {
   /** Adds the counts to the activity log. */

@@ -10,9 +10,11 @@ interface AppConfig {
 }
 
 /**
- * Runs an app as this process: reads its settings, starts it, and stops it in order on SIGTERM or SIGINT; a second signal ends it at once.
+ * Runs an app as this process: reads its settings, starts it, and stops it in order on SIGTERM or
+ * SIGINT; a second signal ends it at once.
  *
- * Bad settings and taken addresses are the operator's, so they are told in sentences, without a stack; exit code 1 either way.
+ * Bad settings and taken addresses are the operator's, so they are told in sentences, without a
+ * stack; exit code 1 either way.
  */
 export async function runApp<C extends AppConfig>(app: {
   name: string;
@@ -36,7 +38,10 @@ export async function runApp<C extends AppConfig>(app: {
   }
 }
 
-/** As the first process of a container it would not be ended by a signal that it does not listen to, so it listens from the beginning; what has not started yet has nothing to drain. */
+/**
+ * As the first process of a container it would not be ended by a signal that it does not listen to,
+ * so it listens from the beginning; what has not started yet has nothing to drain.
+ */
 function stopOnSignals(started: Promise<{ stop(): Promise<void> }>, log: Logger, end: (code: number) => void): void {
   let asked = false;
   let running: { stop(): Promise<void> } | null = null;

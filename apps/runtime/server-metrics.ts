@@ -2,8 +2,8 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 import type { RunningServer } from './http-server.ts';
 
 /**
- * What a server that bounds its clients counts. `prefix` is the app's: `org_api`, `org_console`; `server` is null until
- * it listens.
+ * What a server that bounds its clients counts. `prefix` is the app's: `org_api`, `org_console`;
+ * `server` is null until it listens.
  */
 export function createServerMetrics(prefix: string, registry: Registry, server: () => RunningServer | null) {
   const registers = [registry];

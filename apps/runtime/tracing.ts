@@ -26,7 +26,10 @@ export interface RecordedSpan {
   isError: boolean;
 }
 
-/** Spans around the parts of a request. Without an OTLP endpoint `span` calls its function and nothing else. */
+/**
+ * Spans around the parts of a request. Without an OTLP endpoint `span` calls its function and
+ * nothing else.
+ */
 export interface Tracing {
   span<T>(name: string, run: () => Promise<T>): Promise<T>;
   /** A root span of one request; attributes hold ids and statuses only. */
@@ -37,8 +40,9 @@ export interface Tracing {
 }
 
 /**
- * Opens tracing. The SDK is loaded only when there is an endpoint to send to: it costs 40 MB and start-up time that a pod without
- * tracing should not pay. Spans are sent in batches; on `stop` the rest is sent, for 2 s at most.
+ * Opens tracing. The SDK is loaded only when there is an endpoint to send to: it costs 40 MB and
+ * start-up time that a pod without tracing should not pay. Spans are sent in batches; on `stop` the
+ * rest is sent, for 2 s at most.
  */
 export async function openTracing(options: {
   otlpEndpoint: string | null;
@@ -101,7 +105,10 @@ export async function openTracing(options: {
   };
 }
 
-/** Ids of chance, but for those in `next`, which `startSpan` takes at once: there is no other way to give a span its id. */
+/**
+ * Ids of chance, but for those in `next`, which `startSpan` takes at once: there is no other way to
+ * give a span its id.
+ */
 function createIds() {
   const random = (bytes: number) => randomBytes(bytes).toString('hex');
   return {

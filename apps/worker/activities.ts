@@ -18,7 +18,10 @@ import type { createDeliveryTraces } from './delivery-traces.ts';
 import type { Metrics } from './metrics.ts';
 import { createReceiverSpeed } from './receiver-speed.ts';
 
-/** All activities that this worker registers, over its connections; each attempt is counted, logged and traced. */
+/**
+ * All activities that this worker registers, over its connections; each attempt is counted, logged
+ * and traced.
+ */
 export function createActivities(options: {
   config: WorkerConfig;
   pool: Pool;
@@ -84,7 +87,10 @@ export function createActivities(options: {
   };
 }
 
-/** Returns what signs attempts with sealed secrets; `keys` is asked at each attempt, as a file may bring new ones. */
+/**
+ * Returns what signs attempts with sealed secrets; `keys` is asked at each attempt, as a file may
+ * bring new ones.
+ */
 export function signWith(keys: () => SealingKeys): ActivityDependencies['sign'] {
   return ({ organizationId, webhookId, eventId }, { sealed, body, timestampSeconds }) => ({
     ...signatureHeaders({
@@ -98,7 +104,10 @@ export function signWith(keys: () => SealingKeys): ActivityDependencies['sign'] 
   });
 }
 
-/** What is logged of an error. The message of a secret that does not open says what to do, and holds no secret. */
+/**
+ * What is logged of an error. The message of a secret that does not open says what to do, and holds
+ * no secret.
+ */
 const describe = (error: unknown) => ({
   error: describeError(error),
   ...(error instanceof SecretNotOpened ? { remedy: error.message } : {}),
@@ -110,7 +119,10 @@ const internalErrorLines: Record<InternalErrorCode, string> = {
   delivery_missing: 'an outcome could not be recorded: its delivery is missing, as after a failover that lost commits',
 };
 
-/** When a UUID v7 was made, in milliseconds since 1970: events' ids are made with them, in the database. */
+/**
+ * When a UUID v7 was made, in milliseconds since 1970: events' ids are made with them, in the
+ * database.
+ */
 function uuidV7TimeMs(id: string): number {
   return Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);
 }

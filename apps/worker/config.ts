@@ -25,7 +25,10 @@ const buildId = z
   .regex(/^\w[\w.-]{0,62}$/, 'must be at most 63 letters, digits, dots, dashes and underscores');
 
 const secondsOfUnit = { s: 1, m: 60, h: 3_600, d: 86_400 };
-/** What a schedule takes beyond its waits: an attempt of a failing webhook waits for its only slot, in the slow queue. */
+/**
+ * What a schedule takes beyond its waits: an attempt of a failing webhook waits for its only slot,
+ * in the slow queue.
+ */
 const suspendMarginSeconds = 4 * 3_600;
 
 /** One wait of at least a second, in ms. */
@@ -41,8 +44,8 @@ const oneWait = (standard: string) =>
     });
 
 /**
- * The worker's settings. The 10 s of an attempt are the contract's with receivers and no setting; after how long an attempt counts as
- * abandoned (45 s) follows from them.
+ * The worker's settings. The 10 s of an attempt are the contract's with receivers and no setting;
+ * after how long an attempt counts as abandoned (45 s) follows from them.
  */
 export const Settings = z.object({
   REGION: region,
@@ -163,7 +166,10 @@ function versionOf(s: z.output<typeof Settings>): WorkerVersion | null {
   ]);
 }
 
-/** Longer than the schedule, so that no delivery is cut off before its last attempt; refuses what is shorter. */
+/**
+ * Longer than the schedule, so that no delivery is cut off before its last attempt; refuses what is
+ * shorter.
+ */
 function suspendAfterSecondsOf(s: z.output<typeof Settings>): number {
   const scheduleSeconds = Math.ceil(longestScheduleMs(s.DELIVERY_SCHEDULE) / 1_000);
   const seconds = s.SUSPEND_AFTER ?? scheduleSeconds + suspendMarginSeconds;
@@ -185,7 +191,10 @@ export function readConfig(environment: Record<string, string | undefined> = pro
   });
   const server = temporalServerOf(s, s.TEMPORAL_NAMESPACE, () => followed.values.TEMPORAL_API_KEY);
   return Object.freeze({
-    /** Secrets: each look-up gives the newest value of its file. `watchSettings` keeps them up to date. */
+    /**
+     * Secrets: each look-up gives the newest value of its file. `watchSettings` keeps them up to
+     * date.
+     */
     followed,
     get databaseUrl() {
       return followed.values.WORKER_DATABASE_URL;

@@ -26,10 +26,13 @@ export interface DeliveriesOptions {
 }
 
 /**
- * The delivery half of the worker: Temporal's workers with the activities, the relay that starts workflows, and the repairs that mend what was lost.
+ * The delivery half of the worker: Temporal's workers with the activities, the relay that starts
+ * workflows, and the repairs that mend what was lost.
  *
- * Resolves when it runs, or has found that Temporal does not answer yet; it goes on trying, while events wait in PostgreSQL. What trying cannot mend (workflow code that does not
- * bundle, a worker that fails for good) is left unhandled on purpose: it ends the process, and whatever restarts it begins anew.
+ * Resolves when it runs, or has found that Temporal does not answer yet; it goes on trying, while
+ * events wait in PostgreSQL. What trying cannot mend (workflow code that does not bundle, a worker
+ * that fails for good) is left unhandled on purpose: it ends the process, and whatever restarts it
+ * begins anew.
  */
 export async function startDeliveries(options: DeliveriesOptions) {
   const { log } = options;
@@ -55,7 +58,10 @@ export async function startDeliveries(options: DeliveriesOptions) {
   return {
     /** False until Temporal has answered. */
     isOpen: () => open !== null,
-    /** Claims nothing more, lets attempts under way end, and closes in reverse. At once while it is not open. */
+    /**
+     * Claims nothing more, lets attempts under way end, and closes in reverse. At once while it is
+     * not open.
+     */
     async stop(): Promise<void> {
       stopping.abort();
       await opening;

@@ -9,7 +9,10 @@ type Round = DeliveryKey & { round: number };
 /** The trace of an event: its id without the dashes, so whoever has the one has the other. */
 export const traceIdOf = (eventId: string): string => eventId.replaceAll('-', '');
 
-/** The root span of a round, which several processes add to without having met: each works out the same id. */
+/**
+ * The root span of a round, which several processes add to without having met: each works out the
+ * same id.
+ */
 export const roundSpanIdOf = ({ webhookId, round }: Pick<Round, 'webhookId' | 'round'>): string =>
   createHash('sha256').update(`${webhookId}/${round}`).digest('hex').slice(0, 16);
 
@@ -21,10 +24,13 @@ const idsOf = ({ organizationId, webhookId, eventId, round }: Round) => ({
 });
 
 /**
- * The trace of a delivery, from its event's commit to its settlement (design, section 8). A `delivery` span for each round of each webhook; in it a `delivery.start`
- * (claimed, and its workflow started) and a `delivery.attempt` for each attempt, with an event at the end of each phase. Attributes are ids, numbers and codes.
+ * The trace of a delivery, from its event's commit to its settlement (design, section 8). A
+ * `delivery` span for each round of each webhook; in it a `delivery.start` (claimed, and its
+ * workflow started) and a `delivery.attempt` for each attempt, with an event at the end of each
+ * phase. Attributes are ids, numbers and codes.
  *
- * A round begins by PostgreSQL's clock, the rest is told by the worker's, so a first child may seem to begin a little before its parent.
+ * A round begins by PostgreSQL's clock, the rest is told by the worker's, so a first child may seem
+ * to begin a little before its parent.
  */
 export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
   const partOf = (round: Round) => ({
@@ -80,7 +86,10 @@ export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
       });
     },
 
-    /** Told again, under the same ids, when Temporal repeats the workflow's last task. Nothing for a round that began before its times were known. */
+    /**
+     * Told again, under the same ids, when Temporal repeats the workflow's last task. Nothing for a
+     * round that began before its times were known.
+     */
     ended(round: RoundEnd): void {
       if (round.begunAtMs === null || round.type === null) return;
       tracing.record({

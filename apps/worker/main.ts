@@ -4,7 +4,10 @@ import { readConfig } from './config.ts';
 import { findLoopbackAddress } from './relay/task-counts.ts';
 import { installTemporalLog } from './relay/temporal.ts';
 
-/** The worker as a process: `node apps/worker/main.ts`, settings from the environment (docs/configuration.md). */
+/**
+ * The worker as a process: `node apps/worker/main.ts`, settings from the environment
+ * (docs/configuration.md).
+ */
 await runApp({
   name: 'worker',
   readConfig,

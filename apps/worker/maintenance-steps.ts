@@ -20,7 +20,10 @@ const hourMs = 3_600_000;
 /** Ten seconds are nothing beside the days that a webhook has failed by then. */
 const suspendEveryRounds = 10;
 
-/** What maintenance does, as logs and metrics call it. In this order: what somebody waits for comes first. */
+/**
+ * What maintenance does, as logs and metrics call it. In this order: what somebody waits for comes
+ * first.
+ */
 export const maintenanceSteps = [
   'end_grants',
   'suspend_webhooks',
@@ -38,7 +41,10 @@ export interface Step {
   name: MaintenanceStep;
   /** How long it rests once all is done; 0: done in each round. */
   everyMs: number;
-  /** Each is one statement at a time, bounded, and safe to repeat. Not all done: it goes on in the next round. */
+  /**
+   * Each is one statement at a time, bounded, and safe to repeat. Not all done: it goes on in the
+   * next round.
+   */
   run: (client: pg.Client) => Promise<{ isAllDone: boolean }>;
 }
 
@@ -49,8 +55,10 @@ interface MovedRow {
 const allDone = { isAllDone: true };
 
 /**
- * Each second grants that are due end, deliveries of resumed webhooks are started again and those of deleted ones cancelled, and secrets whose overlap is over are erased; each ten seconds webhooks that
- * only fail are suspended; each hour the log's partitions are kept ahead, and what is older than its retention goes: the log, what is over of signing in, and settled deliveries.
+ * Each second grants that are due end, deliveries of resumed webhooks are started again and those
+ * of deleted ones cancelled, and secrets whose overlap is over are erased; each ten seconds
+ * webhooks that only fail are suspended; each hour the log's partitions are kept ahead, and what is
+ * older than its retention goes: the log, what is over of signing in, and settled deliveries.
  */
 export function stepsOfMaintenance(options: MaintenanceOptions & { everyMs: number }): Step[] {
   const { activityRetentionDays, deliveryRetentionDays, suspendAfterSeconds, everyMs } = options;

@@ -2,11 +2,20 @@ import pg from 'pg';
 import { type DatabaseUrl, urlNow } from '#domain/db/connect.ts';
 import { type MaintenanceStep, type Step, stepsOfMaintenance } from './maintenance-steps.ts';
 
-/** The advisory lock of whoever maintains: one process a database. The constant spells "orgm" in ASCII. */
+/**
+ * The advisory lock of whoever maintains: one process a database. The constant spells "orgm" in
+ * ASCII.
+ */
 const maintenanceLock = 0x6f72676d;
-/** A step that failed rests for so many rounds: one that runs into its time limit each time must not take the others' time. */
+/**
+ * A step that failed rests for so many rounds: one that runs into its time limit each time must not
+ * take the others' time.
+ */
 const restRounds = 10;
-/** Cancelled by the server, so the connection stays good for the steps that follow; the client's own limit is for a server that does not answer. */
+/**
+ * Cancelled by the server, so the connection stays good for the steps that follow; the client's own
+ * limit is for a server that does not answer.
+ */
 const statementTimeoutMs = 25_000;
 const queryTimeoutMs = 30_000;
 
@@ -20,7 +29,9 @@ export interface MaintenanceOptions {
   onEnded?: (grants: number) => void;
   /** Webhooks that were suspended because they only fail. */
   onSuspended?: (webhooks: number) => void;
-  /** Deliveries of resumed webhooks that are started again, or of deleted ones that were cancelled. */
+  /**
+   * Deliveries of resumed webhooks that are started again, or of deleted ones that were cancelled.
+   */
   onMoved?: (how: 'restarted' | 'cancelled', deliveries: number) => void;
   /** Deliveries and events that were forgotten because they are older than their retention. */
   onForgotten?: (forgotten: { deliveries: number; events: number }) => void;
@@ -31,10 +42,12 @@ export interface MaintenanceOptions {
 }
 
 /**
- * What time does by itself (design, section 3), each step on its own: one that fails is told, rests for ten rounds and keeps none of the others from what they do.
+ * What time does by itself (design, section 3), each step on its own: one that fails is told, rests
+ * for ten rounds and keeps none of the others from what they do.
  *
- * One process at a time, by an advisory lock on the connection that does the work: when that process or its connection dies, the lock
- * goes with it, and another worker takes over within a second. `start` resolves once the first round has been tried.
+ * One process at a time, by an advisory lock on the connection that does the work: when that
+ * process or its connection dies, the lock goes with it, and another worker takes over within a
+ * second. `start` resolves once the first round has been tried.
  */
 export function createMaintenance(options: MaintenanceOptions) {
   const { databaseUrl, everyMs = 1000, onRound = () => {}, onError } = options;
@@ -130,7 +143,10 @@ export function createMaintenance(options: MaintenanceOptions) {
   };
 }
 
-/** Whether PostgreSQL refused the statement and goes on answering: not so when it ends the session (57P01 and its like), or says nothing. */
+/**
+ * Whether PostgreSQL refused the statement and goes on answering: not so when it ends the session
+ * (57P01 and its like), or says nothing.
+ */
 function isRefused(cause: unknown): boolean {
   return cause instanceof pg.DatabaseError && !cause.code?.startsWith('57P') && !cause.code?.startsWith('08');
 }

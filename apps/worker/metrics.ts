@@ -1,7 +1,10 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { maintenanceSteps } from './maintenance-steps.ts';
 
-/** The worker's Prometheus metrics. Labels are event types, outcomes and causes: never an organization, a webhook or an address. */
+/**
+ * The worker's Prometheus metrics. Labels are event types, outcomes and causes: never an
+ * organization, a webhook or an address.
+ */
 export function createMetrics() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });

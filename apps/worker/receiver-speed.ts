@@ -1,10 +1,15 @@
 import type { Pool } from 'pg';
 import { recordSpeedSql } from '#domain/db/queries/concurrency-slots.ts';
 
-/** A webhook becomes slow above the one mean and quick again below the other: one in between stays what it is. */
+/**
+ * A webhook becomes slow above the one mean and quick again below the other: one in between stays
+ * what it is.
+ */
 const slowAboveMs = 3_000;
 const quickBelowMs = 1_000;
-/** How much the last attempt counts beside those before it: one of 10 s alone makes no webhook slow. */
+/**
+ * How much the last attempt counts beside those before it: one of 10 s alone makes no webhook slow.
+ */
 const lastAttemptWeight = 0.2;
 /** So many attempts are seen before anything is concluded. */
 const attemptsAtLeast = 3;
@@ -24,11 +29,13 @@ interface WebhookKey {
 }
 
 /**
- * Keeps an exponentially weighted mean of how long each webhook's attempts take, and records when a webhook becomes
- * slow or quick again: slow ones go to the slow queue, also when they accept everything.
+ * Keeps an exponentially weighted mean of how long each webhook's attempts take, and records when a
+ * webhook becomes slow or quick again: slow ones go to the slow queue, also when they accept
+ * everything.
  *
- * The means live in this process and are its own sample: written for each attempt they would make one hot row of every
- * busy webhook. The database hears of changes alone, and says nothing back, so a worker that starts concludes anew.
+ * The means live in this process and are its own sample: written for each attempt they would make
+ * one hot row of every busy webhook. The database hears of changes alone, and says nothing back, so
+ * a worker that starts concludes anew.
  */
 export function createReceiverSpeed(options: { pool: Pool; onError: (cause: unknown) => void }) {
   const { pool, onError } = options;
@@ -47,7 +54,10 @@ export function createReceiverSpeed(options: { pool: Pool; onError: (cause: unkn
   }
 
   return {
-    /** Takes one attempt into account that lasted `tookMs`. Resolves once a change that follows is recorded; never rejects. */
+    /**
+     * Takes one attempt into account that lasted `tookMs`. Resolves once a change that follows is
+     * recorded; never rejects.
+     */
     async record({ organizationId, webhookId }: WebhookKey, tookMs: number): Promise<void> {
       const speed = speedOf(webhookId);
       speed.meanMs += (speed.attempts === 0 ? 1 : lastAttemptWeight) * (tookMs - speed.meanMs);

@@ -1,5 +1,6 @@
 /**
- * Does something at once and then every `everyMs`, one round at a time: a round that is still under way is not overtaken. `start` resolves after the first; `stop` may be called twice and before
+ * Does something at once and then every `everyMs`, one round at a time: a round that is still under
+ * way is not overtaken. `start` resolves after the first; `stop` may be called twice and before
  * `start`, and waits for the round under way. `work` handles its own failures.
  */
 export function createRounds(work: () => Promise<void>, everyMs: number) {

@@ -3,8 +3,9 @@ import { currentMigration } from '#domain/db/migrations/index.ts';
 import { schemaIsCurrentSql } from '#domain/db/queries/schema-version.ts';
 
 /**
- * Resolves when the database has the schema that this code needs. In a rollout the new pods start beside the migration: until it is through they take no work, and so they do not take it
- * from the old ones. `onWaiting` is told why when that changes, in words.
+ * Resolves when the database has the schema that this code needs. In a rollout the new pods start
+ * beside the migration: until it is through they take no work, and so they do not take it from the
+ * old ones. `onWaiting` is told why when that changes, in words.
  */
 export async function waitForSchema(
   pool: Pool,
@@ -20,7 +21,10 @@ export async function waitForSchema(
   }
 }
 
-/** What PostgreSQL answers a worker's login before the first migration: no such table or schema, or no right to it yet. */
+/**
+ * What PostgreSQL answers a worker's login before the first migration: no such table or schema, or
+ * no right to it yet.
+ */
 const notMigrated = new Set(['42P01', '3F000', '42501']);
 const tooOld = 'the database’s schema is older than this version; run the migrations';
 

@@ -1,7 +1,10 @@
 import { writeWorkflowBundle } from './relay/bundle.ts';
 import { bundleWorkflows } from './relay/temporal.ts';
 
-/** `node apps/worker/write-bundle.ts FILE`: the workflow bundle that `WORKFLOW_BUNDLE` names, for an image without the bundler. */
+/**
+ * `node apps/worker/write-bundle.ts FILE`: the workflow bundle that `WORKFLOW_BUNDLE` names, for an
+ * image without the bundler.
+ */
 const [file] = process.argv.slice(2);
 if (file === undefined) {
   process.stderr.write('Say where to: node apps/worker/write-bundle.ts FILE\n');

@@ -2,7 +2,10 @@ import { writeFileSync } from 'node:fs';
 import { dashboardOf } from './dashboard.ts';
 import { rows } from './panels.ts';
 
-/** `node charts/dashboard/main.ts`: writes charts/org-api/dashboards/org-api.json anew. A test fails when it differs. */
+/**
+ * `node charts/dashboard/main.ts`: writes charts/org-api/dashboards/org-api.json anew. A test fails
+ * when it differs.
+ */
 writeFileSync(
   new URL('../org-api/dashboards/org-api.json', import.meta.url),
   `${JSON.stringify(dashboardOf(rows), null, 2)}\n`,

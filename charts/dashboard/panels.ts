@@ -1,4 +1,7 @@
-/** One panel: what it tells, its unit in Grafana's words, and expressions with their legends. `self` stands for the labels that select the chosen regions. */
+/**
+ * One panel: what it tells, its unit in Grafana's words, and expressions with their legends. `self`
+ * stands for the labels that select the chosen regions.
+ */
 export interface Panel {
   title: string;
   /** Why one looks at it, for whoever does at night. */

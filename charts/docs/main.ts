@@ -4,7 +4,10 @@ import { fileURLToPath } from 'node:url';
 import { documentsOf } from './documents.ts';
 import { ValuesRefused } from './read-values.ts';
 
-/** `npm run chart:docs`: writes the chart's values.schema.json and the tables of its README anew from the comments of values.yaml. */
+/**
+ * `npm run chart:docs`: writes the chart's values.schema.json and the tables of its README anew
+ * from the comments of values.yaml.
+ */
 const chart = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../org-api');
 try {
   const documents = documentsOf((name) => readFileSync(path.join(chart, name), 'utf8'));

@@ -18,10 +18,12 @@ export interface ChartValue {
 export class ValuesRefused extends Error {}
 
 /**
- * Reads values.yaml with its comments. A comment stands directly above its key: sentences, then `@schema` lines, each a YAML flow map of JSON schema keywords. A map with `additionalProperties`
+ * Reads values.yaml with its comments. A comment stands directly above its key: sentences, then
+ * `@schema` lines, each a YAML flow map of JSON schema keywords. A map with `additionalProperties`
  * among them is one free value, any other map a section.
  *
- * @throws ValuesRefused when a value has no comment, or an empty list, map or null does not say what it takes.
+ * @throws ValuesRefused when a value has no comment, or an empty list, map or null does not say
+ * what it takes.
  */
 export function readValues(text: string): ChartValue[] {
   const document = parseDocument(text);
@@ -39,7 +41,8 @@ function readMap(map: YAMLMap, below: string): ChartValue[] {
 function readPair(pair: Pair, below: string, commentOfMap: string): ChartValue {
   if (!isScalar(pair.key)) throw new ValuesRefused(`A key below ${below || 'the top'} is no word.`);
   const path = below === '' ? String(pair.key.value) : `${below}.${pair.key.value}`;
-  const [comment = ''] = (pair.key.commentBefore ?? commentOfMap).split(/\n\s*\n/).slice(-1); // the file's head is another
+  // the file's head is another
+  const [comment = ''] = (pair.key.commentBefore ?? commentOfMap).split(/\n\s*\n/).slice(-1);
   const lines = comment.split('\n').map((line) => line.trim());
   const isSchema = (line: string) => line.startsWith('@schema ');
   const added = Object.assign({}, ...lines.filter(isSchema).map((line) => parse(line.slice('@schema '.length))));

@@ -20,8 +20,9 @@ const targets: Record<string, string> = {
 };
 
 /**
- * Puts what runs into a folder, which is `/app` of the image: our sources, the packages that they need, and the workflow bundle. `modules` is a folder where `npm ci` has run
- * with our package-lock.json. Returns the native modules, absolute.
+ * Puts what runs into a folder, which is `/app` of the image: our sources, the packages that they
+ * need, and the workflow bundle. `modules` is a folder where `npm ci` has run with our
+ * package-lock.json. Returns the native modules, absolute.
  *
  * @throws when a package is not in the lock's version, or this system has no native modules.
  */
@@ -64,7 +65,10 @@ function addPackages(options: { repository: string; modules: string; app: string
   return native;
 }
 
-/** Made from a copy of the sources in a folder of its own beside the modules, so that builds at the same time do not meet; where git does not look. */
+/**
+ * Made from a copy of the sources in a folder of its own beside the modules, so that builds at the
+ * same time do not meet; where git does not look.
+ */
 function addBundle(options: { repository: string; modules: string; app: string }): void {
   const { repository, modules, app } = options;
   const file = path.resolve(app, 'workflows.bundle.json');

@@ -3,9 +3,15 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** What identifies a build: by which Temporal tells versions of workers apart, and a registry images. */
+/**
+ * What identifies a build: by which Temporal tells versions of workers apart, and a registry
+ * images.
+ */
 export interface Build {
-  /** `<version>-<commit>`, and with changes that are not committed a hash of them. Fit for a tag and a label. */
+  /**
+   * `<version>-<commit>`, and with changes that are not committed a hash of them. Fit for a tag and
+   * a label.
+   */
   buildId: string;
   /** The commit, 40 hex digits. */
   revision: string;
@@ -31,7 +37,10 @@ export function describeBuild(repository: string): Build {
   };
 }
 
-/** Eight hex digits of what differs from the commit, so that two images of one checkout have two ids; null when nothing does. */
+/**
+ * Eight hex digits of what differs from the commit, so that two images of one checkout have two
+ * ids; null when nothing does.
+ */
 function hashChanges(repository: string, git: (...args: string[]) => string): string | null {
   const names = git('ls-files', '--modified', '--deleted', '--others', '--exclude-standard', '-z', '--', ...inputs);
   const staged = git('diff', '--cached', '--name-only', '-z', '--', ...inputs);

@@ -10,10 +10,12 @@ import { imageConfig } from './image-config.ts';
 import { getModules } from './modules.ts';
 
 /**
- * `npm run -s image -- [--tag NAME:TAG] [--build-id ID] [--archive FILE]`: builds the image of all apps with buildah, without a daemon and without pulling. Prints one JSON document:
- * `{"image", "archive", "buildId", "imageId", "bytes", "rootfsSha256"}`; progress goes to standard error.
+ * `npm run -s image -- [--tag NAME:TAG] [--build-id ID] [--archive FILE]`: builds the image of all
+ * apps with buildah, without a daemon and without pulling. Prints one JSON document: `{"image",
+ * "archive", "buildId", "imageId", "bytes", "rootfsSha256"}`; progress goes to standard error.
  *
- * One commit gives one image id on machines with the same Debian libraries. `--build-id` names another build of the same sources, for trying upgrades: only a variable and a label differ.
+ * One commit gives one image id on machines with the same Debian libraries. `--build-id` names
+ * another build of the same sources, for trying upgrades: only a variable and a label differ.
  */
 const usage = `Usage: npm run -s image -- [options]
 
@@ -68,7 +70,10 @@ function buildImage(build: Build, tag = `localhost/org-api:${build.buildId}`, ar
   }
 }
 
-/** Packs the tree by buildah, with a store of its own that needs no mounts and leaves nothing behind. Returns the image's id. */
+/**
+ * Packs the tree by buildah, with a store of its own that needs no mounts and leaves nothing
+ * behind. Returns the image's id.
+ */
 function pack(options: { build: Build; rootfs: string; work: string; tag: string; file: string }): string {
   const { build, rootfs, work, tag, file } = options;
   const store = ['--storage-driver', 'vfs', '--root', path.join(work, 'store'), '--runroot', path.join(work, 'run')];

@@ -12,7 +12,10 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 
-/** Copies a file and makes its folders; its mode is `0644`, or `0755` for a program. Links are followed. */
+/**
+ * Copies a file and makes its folders; its mode is `0644`, or `0755` for a program. Links are
+ * followed.
+ */
 export function copy(from: string, to: string, mode: 0o644 | 0o755 = 0o644): void {
   mkdirSync(path.dirname(to), { recursive: true });
   copyFileSync(from, to);
@@ -25,7 +28,10 @@ export function write(to: string, text: string): void {
   writeFileSync(to, text, { mode: 0o644 });
 }
 
-/** Files below a folder, as paths with `/`, sorted; not those of folders that `isEntered` refuses, given as paths too. */
+/**
+ * Files below a folder, as paths with `/`, sorted; not those of folders that `isEntered` refuses,
+ * given as paths too.
+ */
 export function listFiles(folder: string, isEntered: (below: string) => boolean = () => true, below = ''): string[] {
   return readdirSync(path.join(folder, below), { withFileTypes: true })
     .sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -37,8 +43,9 @@ export function listFiles(folder: string, isEntered: (below: string) => boolean 
 }
 
 /**
- * Gives everything below a folder one time, and folders the mode `0755`, so that what is packed depends on contents only. Returns the SHA-256 of the tree: each path
- * with its kind, mode and contents, and the bytes of all files.
+ * Gives everything below a folder one time, and folders the mode `0755`, so that what is packed
+ * depends on contents only. Returns the SHA-256 of the tree: each path with its kind, mode and
+ * contents, and the bytes of all files.
  */
 export function settleTree(folder: string, epochSeconds: number): { sha256: string; bytes: number } {
   const hash = createHash('sha256');

@@ -4,16 +4,19 @@ import path from 'node:path';
 import { copy, write } from './files.ts';
 
 /**
- * Puts the shared libraries that programs need into a root file system, as the dynamic loader of this machine finds them, under the paths that programs ask for.
+ * Puts the shared libraries that programs need into a root file system, as the dynamic loader of
+ * this machine finds them, under the paths that programs ask for.
  *
- * Their Debian packages are recorded as Debian records them (`/var/lib/dpkg/status.d`, and each package's copyright), so that scanners for vulnerabilities see them.
+ * Their Debian packages are recorded as Debian records them (`/var/lib/dpkg/status.d`, and each
+ * package's copyright), so that scanners for vulnerabilities see them.
  *
  * @throws when this is no Debian, or a library is missing.
  */
 export function addLibraries(rootfs: string, programs: string[]): string[] {
   const libraries = [...new Set(programs.flatMap(librariesOf))].sort();
   for (const library of libraries) copy(realpathSync(library), path.join(rootfs, library), 0o755);
-  // Debian joins /lib with /usr/lib; the loader's own name is in every program, so it is met under both.
+  // Debian joins /lib with /usr/lib; the loader's own name is in every program, so it is met under
+  // both.
   for (const name of ['lib', 'lib64']) {
     const from = `/${name}`;
     if (existsSync(from) && lstatSync(from).isSymbolicLink() && !existsSync(path.join(rootfs, from)))

@@ -10,8 +10,9 @@ export interface LockedPackage {
 }
 
 /**
- * What Temporal's worker bundles workflows with. The image's bundle is prebuilt, so they stay out with all that only they need (80 packages, a compiler among them); the worker loads
- * three of them as it starts, which is why the image has a placeholder of each.
+ * What Temporal's worker bundles workflows with. The image's bundle is prebuilt, so they stay out
+ * with all that only they need (80 packages, a compiler among them); the worker loads three of them
+ * as it starts, which is why the image has a placeholder of each.
  */
 export const bundlerPackages = ['webpack', 'memfs', 'unionfs', '@swc/core', 'swc-loader', 'source-map-loader'] as const;
 export const placeholders = ['webpack', 'memfs', 'unionfs'] as const;
@@ -23,8 +24,9 @@ export const placeholderCode = `exports.webpack = () => {
 `;
 
 /**
- * Paths (`node_modules/…`) of the packages that our dependencies need at run time, sorted: what Node's own resolution reaches through the lock, leaving out `leftOut` and what
- * only they need. Our own optional dependencies (servers for development) are no part of it.
+ * Paths (`node_modules/…`) of the packages that our dependencies need at run time, sorted: what
+ * Node's own resolution reaches through the lock, leaving out `leftOut` and what only they need.
+ * Our own optional dependencies (servers for development) are no part of it.
  *
  * @throws when the lock lacks a package that is needed.
  */
@@ -61,7 +63,10 @@ function neededBy(entry: LockedPackage, isOurs: boolean): [string, boolean][] {
   ];
 }
 
-/** Where a `require` of `name` in the package at `from` ends: the nearest `node_modules` above that has it. Null for an optional one that is nowhere. */
+/**
+ * Where a `require` of `name` in the package at `from` ends: the nearest `node_modules` above that
+ * has it. Null for an optional one that is nowhere.
+ */
 function find(packages: Record<string, LockedPackage>, from: string, name: string, optional: boolean): string | null {
   for (let base = from; ; base = base.slice(0, Math.max(0, base.lastIndexOf('/node_modules/')))) {
     const candidate = `${base === '' ? '' : `${base}/`}node_modules/${name}`;
@@ -86,8 +91,10 @@ const workFolders = new Set([
 const isLicense = (name: string) => /^(licen[cs]e|notice|copying|copyright)/i.test(name);
 
 /**
- * Whether a file of a package goes in, by its path in the package. Left out: source maps, TypeScript, Rust and style sources, tests, documents, and native modules of
- * other systems (`releases/<target>/` is how Temporal's lays them out; `target` is this image's). Licenses always go in.
+ * Whether a file of a package goes in, by its path in the package. Left out: source maps,
+ * TypeScript, Rust and style sources, tests, documents, and native modules of other systems
+ * (`releases/<target>/` is how Temporal's lays them out; `target` is this image's). Licenses always
+ * go in.
  */
 export function isPackageFile(file: string, target: string): boolean {
   const parts = file.split('/');
@@ -102,7 +109,10 @@ export function isPackageFile(file: string, target: string): boolean {
   return !/^(Cargo\.|tsconfig|\.eslint|\.prettier|\.npmignore|\.editorconfig)/.test(name);
 }
 
-/** Whether a file of ours goes in, by its path in the repository: what runs, and nothing of development. */
+/**
+ * Whether a file of ours goes in, by its path in the repository: what runs, and nothing of
+ * development.
+ */
 export function isAppFile(file: string): boolean {
   if (file === 'package.json' || file === 'LICENSE') return true;
   if (!/^(apps|workflows)\//.test(file) || /^apps\/(dev|console\/pictures)\//.test(file)) return false;

@@ -7,11 +7,13 @@ import { copy, listFiles, settleTree, write } from './files.ts';
 import { addLibraries } from './libraries.ts';
 
 /**
- * `node charts/image/rootfs.ts --modules FOLDER --epoch SECONDS --out FOLDER`: the image's whole root file system, from nothing. The Dockerfile and build.ts both run it, so they
- * build the same. Runs on Debian 12, by the very Node that goes in.
+ * `node charts/image/rootfs.ts --modules FOLDER --epoch SECONDS --out FOLDER`: the image's whole
+ * root file system, from nothing. The Dockerfile and build.ts both run it, so they build the same.
+ * Runs on Debian 12, by the very Node that goes in.
  *
- * `--modules` is a folder where `npm ci --omit=dev` has run with our package-lock.json; of its packages those go in that the apps need. Prints one JSON document: the tree's SHA-256
- * and bytes, and the Debian packages that its libraries come from.
+ * `--modules` is a folder where `npm ci --omit=dev` has run with our package-lock.json; of its
+ * packages those go in that the apps need. Prints one JSON document: the tree's SHA-256 and bytes,
+ * and the Debian packages that its libraries come from.
  */
 const repository = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 /** Whom the image runs as: nobody else's number, and that of distroless images. */
@@ -54,7 +56,10 @@ function addNode(out: string): string {
   return program;
 }
 
-/** The authorities of Debian's package, and not those that this machine trusts beside them. Node carries its own; Temporal's client reads the system's. */
+/**
+ * The authorities of Debian's package, and not those that this machine trusts beside them. Node
+ * carries its own; Temporal's client reads the system's.
+ */
 function publicCertificates(): string {
   const folder = '/usr/share/ca-certificates/mozilla';
   if (!existsSync(folder)) throw new Error(`${folder} is missing: install the package ca-certificates.`);

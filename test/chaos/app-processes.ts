@@ -5,7 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { childEnvironment } from '#test/child-environment.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 
-/** One of our apps as a child process that is started again whenever it ends, as Kubernetes would. */
+/**
+ * One of our apps as a child process that is started again whenever it ends, as Kubernetes would.
+ */
 export interface AppProcess {
   /** `http://127.0.0.1:port` of its metrics. */
   metricsUrl: string;
@@ -23,7 +25,10 @@ const apps = fileURLToPath(new URL('../../apps', import.meta.url));
 const restartAfterMs = 250;
 const stopDeadlineMs = 40_000;
 
-/** Starts `apps/<name>/main.ts` with these settings and nothing else of our environment; its log goes to a file in `folder`. */
+/**
+ * Starts `apps/<name>/main.ts` with these settings and nothing else of our environment; its log
+ * goes to a file in `folder`.
+ */
 export async function startAppProcess(options: {
   name: 'api' | 'worker';
   label: string;

@@ -4,7 +4,10 @@ import type { SealingKeys } from '#domain/webhooks/seal.ts';
 import { sealSecret } from '#domain/webhooks/seal.ts';
 import { makeSecret } from '#domain/webhooks/secret.ts';
 
-/** Stands in every family's name of a run, so that one search finds any of them; nothing else holds it. */
+/**
+ * Stands in every family's name of a run, so that one search finds any of them; nothing else holds
+ * it.
+ */
 export const nameMark = 'Quillfeather-Ostermann';
 
 /** An organization with a professional, whose owner has what is needed to give families access. */
@@ -47,8 +50,10 @@ export async function insertWebhook(
 }
 
 /**
- * Makes change number `index` (from 0), each of which is one event: of every four, access begins, a seat is given, the seat ends, access ends. It is a statement whose repetition
- * changes nothing, and it is repeated until the database confirms it: a commit whose confirmation a killed server swallowed has happened.
+ * Makes change number `index` (from 0), each of which is one event: of every four, access begins, a
+ * seat is given, the seat ends, access ends. It is a statement whose repetition changes nothing,
+ * and it is repeated until the database confirms it: a commit whose confirmation a killed server
+ * swallowed has happened.
  */
 export async function makeChange(
   pool: Pool,

@@ -10,7 +10,9 @@ export interface Victim {
   holdsLedger: boolean;
 }
 
-/** The order in which victims are killed, `times` each: one of every victim in each round, shuffled. */
+/**
+ * The order in which victims are killed, `times` each: one of every victim in each round, shuffled.
+ */
 export function orderOfKills(seed: number, victims: readonly Victim[], times: number): Victim[] {
   return Array.from({ length: times }, (_, round) =>
     victims
@@ -21,8 +23,9 @@ export function orderOfKills(seed: number, victims: readonly Victim[], times: nu
 }
 
 /**
- * Kills one after the other with SIGKILL, leaves each down for a moment and brings it up again; the next may die while the last is still finding its feet.
- * `look` is called after every kill, unless nothing can be seen then, and after every restart.
+ * Kills one after the other with SIGKILL, leaves each down for a moment and brings it up again; the
+ * next may die while the last is still finding its feet. `look` is called after every kill, unless
+ * nothing can be seen then, and after every restart.
  *
  * @returns how often each was killed.
  */

@@ -8,7 +8,10 @@ import type { Post } from './receivers.ts';
 
 const rightLook: LedgerLook = { when: 'a server was killed', difference: 0, overdue: 3 };
 
-/** What could go wrong, made by hand: in the database, in what the receiver saw, or in what the ledger said meanwhile. */
+/**
+ * What could go wrong, made by hand: in the database, in what the receiver saw, or in what the
+ * ledger said meanwhile.
+ */
 const wrongs: { what: string; kind: string; sql?: string; see?: (posts: Post[]) => void; look?: LedgerLook }[] = [
   { what: 'a difference that was there during the run only', kind: 'ledger', look: { ...rightLook, difference: -1 } },
   {

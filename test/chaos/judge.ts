@@ -5,7 +5,9 @@ import type { LedgerLook } from './ledger-looks.ts';
 import { natureOf } from './plan.ts';
 import type { Post } from './receivers.ts';
 
-/** What went wrong, one sentence each with ids only; at most this many of a kind, and how many more. */
+/**
+ * What went wrong, one sentence each with ids only; at most this many of a kind, and how many more.
+ */
 const shownOfAKind = 5;
 
 interface DeliveryRow {
@@ -42,8 +44,9 @@ export interface Figures {
 }
 
 /**
- * Compares the database with what the receivers saw, and what the ledger said during the run (`looks`). `webhookIds` in the order of their natures. Returns every problem, none when
- * nothing was lost.
+ * Compares the database with what the receivers saw, and what the ledger said during the run
+ * (`looks`). `webhookIds` in the order of their natures. Returns every problem, none when nothing
+ * was lost.
  */
 export async function judge(options: {
   pool: Pool;

@@ -12,10 +12,15 @@ export interface LedgerLook {
   overdue: number;
 }
 
-/** PostgreSQL may have been killed a moment ago, which connections of before find out one by one. */
+/**
+ * PostgreSQL may have been killed a moment ago, which connections of before find out one by one.
+ */
 const deadlineMs = 20_000;
 
-/** Reads the ledger, again and again until PostgreSQL answers. @throws the last error when that takes longer than 20 s. */
+/**
+ * Reads the ledger, again and again until PostgreSQL answers. @throws the last error when that
+ * takes longer than 20 s.
+ */
 export async function lookAtLedger(pool: Pool, when: string): Promise<LedgerLook> {
   const giveUpAt = performance.now() + deadlineMs;
   for (;;) {

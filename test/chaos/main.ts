@@ -2,8 +2,9 @@ import { ServerUnavailableError } from '../../apps/dev/servers/process.ts';
 import { describeResult, runChaos } from './run.ts';
 
 /**
- * `npm run chaos`: 2,000 obligations (100 events to 20 webhooks) while everything is killed again and again. `-- --seed 7` repeats a run's receivers and order of kills,
- * `--events` and `--webhooks` (at most 20) change its size. Exit code 1 with what is wrong.
+ * `npm run chaos`: 2,000 obligations (100 events to 20 webhooks) while everything is killed again
+ * and again. `-- --seed 7` repeats a run's receivers and order of kills, `--events` and
+ * `--webhooks` (at most 20) change its size. Exit code 1 with what is wrong.
  */
 async function main(): Promise<number> {
   const events = readNumber('--events', 100, 10_000);

@@ -4,7 +4,10 @@ export interface Needle {
   bytes: Buffer;
 }
 
-/** Base64 says three bytes in four characters, so bytes have three forms by where they begin; what their neighbours decide is cut off. */
+/**
+ * Base64 says three bytes in four characters, so bytes have three forms by where they begin; what
+ * their neighbours decide is cut off.
+ */
 function base64Forms(bytes: Buffer): Buffer[] {
   return [0, 1, 2].flatMap((offset) => {
     const padded = Buffer.concat([Buffer.alloc(offset), bytes]);
@@ -14,7 +17,10 @@ function base64Forms(bytes: Buffer): Buffer[] {
   });
 }
 
-/** A thing that must not be found, in every form: as it is, in hex, in base64 of either alphabet at any offset. */
+/**
+ * A thing that must not be found, in every form: as it is, in hex, in base64 of either alphabet at
+ * any offset.
+ */
 export function formsOf(name: string, bytes: Buffer): Needle[] {
   const hex = bytes.toString('hex');
   const forms = [bytes, Buffer.from(hex), Buffer.from(hex.toUpperCase()), ...base64Forms(bytes)];
@@ -22,7 +28,10 @@ export function formsOf(name: string, bytes: Buffer): Needle[] {
   return texts.map((text) => ({ name, bytes: Buffer.from(text, 'latin1') }));
 }
 
-/** Looks for thousands of needles in one pass, by their first three bytes. A needle has at least 8 bytes. */
+/**
+ * Looks for thousands of needles in one pass, by their first three bytes. A needle has at least 8
+ * bytes.
+ */
 export function createSearch(needles: readonly Needle[]): (haystack: Buffer) => string[] {
   const byStart = new Map<number, Needle[]>();
   const starts = new Uint8Array(2 ** 24);

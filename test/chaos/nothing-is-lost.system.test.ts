@@ -7,9 +7,11 @@ it('loses nothing and tells nothing while the worker, the relay, Temporal, Postg
 
   expect(result.problems, lines.join('\n')).toEqual([]);
   console.log(describeResult(result).join('\n'));
-  // Or the run proved little: every kind of fault has happened, and every kind of receiver has misbehaved.
+  // Or the run proved little: every kind of fault has happened, and every kind of receiver has
+  // misbehaved.
   expect(Object.values(result.kills)).toEqual([3, 3, 3, 3, 3]);
-  // After each of the 15 kills but PostgreSQL's, and each restart of Temporal, PostgreSQL and Redis; workers come up by themselves.
+  // After each of the 15 kills but PostgreSQL's, and each restart of Temporal, PostgreSQL and
+  // Redis; workers come up by themselves.
   expect(result.looks.map(({ difference }) => difference)).toEqual(Array(12 + 9).fill(0));
   expect(Object.keys(result.figures.causes)).toEqual(
     expect.arrayContaining([

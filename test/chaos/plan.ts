@@ -14,14 +14,20 @@ const natures: readonly Nature[] = [
   ...(['failing', 'dead'] as const),
 ];
 
-/** The nature of the webhook number `index`, from 0. Of each ten, one never answers 2xx and two are never at fault. */
+/**
+ * The nature of the webhook number `index`, from 0. Of each ten, one never answers 2xx and two are
+ * never at fault.
+ */
 export function natureOf(index: number): Nature {
   return natures[index % natures.length] ?? 'steady';
 }
 
 const accept = { kind: 'answer', status: 200 } as const;
 const answer = (status: number): Behaviour => ({ kind: 'answer', status });
-/** From this post of an event on, every receiver but a dead one accepts, so that all ends before the schedule does. */
+/**
+ * From this post of an event on, every receiver but a dead one accepts, so that all ends before the
+ * schedule does.
+ */
 const patience = 5;
 
 const behaviours: Record<Nature, (chance: Dice, nth: number) => Behaviour> = {
@@ -30,7 +36,8 @@ const behaviours: Record<Nature, (chance: Dice, nth: number) => Behaviour> = {
   limiting: (chance) =>
     chance.chance(0.3) ? { kind: 'answer', status: chance.pick([429, 503]), retryAfterSeconds: 1 } : accept,
   resetting: (chance) => (chance.chance(0.4) ? { kind: 'reset' } : accept),
-  // takes one of its ten places for the attempt's 10 s; often enough that some worker dies in the middle of one
+  // takes one of its ten places for the attempt's 10 s; often enough that some worker dies in the
+  // middle of one
   hanging: (chance) => (chance.chance(0.4) ? { kind: 'hang' } : accept),
   // 9 s is in time, though not always on a busy machine
   slow: (chance) => ({ ...accept, afterMs: chance.chance(0.1) ? 9_000 : chance.whole(0, 400) }),
@@ -39,8 +46,8 @@ const behaviours: Record<Nature, (chance: Dice, nth: number) => Behaviour> = {
 };
 
 /**
- * What the receiver of webhook `index` does with its `nth` post (from 1) of the event with this sequence. The same seed plans the same; how many posts there are depends
- * on what is killed when.
+ * What the receiver of webhook `index` does with its `nth` post (from 1) of the event with this
+ * sequence. The same seed plans the same; how many posts there are depends on what is killed when.
  */
 export function planOf(seed: number, index: number, sequence: string, nth: number): Behaviour {
   const nature = natureOf(index);

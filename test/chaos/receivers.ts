@@ -24,7 +24,10 @@ export interface ReceivingWebhook {
   plan: (sequence: string, nth: number) => Behaviour;
 }
 
-/** One server for the receivers of all webhooks, each under `/hooks/<id>`. `webhooks` may grow while it runs. */
+/**
+ * One server for the receivers of all webhooks, each under `/hooks/<id>`. `webhooks` may grow while
+ * it runs.
+ */
 export async function startReceivers(webhooks: ReadonlyMap<string, ReceivingWebhook>) {
   const posts: Post[] = [];
   const counts = new Map<string, number>();

@@ -43,12 +43,18 @@ export interface ChaosResult {
   seconds: number;
 }
 
-/** Twelve attempts in half a minute: more than a receiver that recovers can need with those that are lost to kills, and few enough that one that never does, at about an attempt a second, ends in time. */
+/**
+ * Twelve attempts in half a minute: more than a receiver that recovers can need with those that are
+ * lost to kills, and few enough that one that never does, at about an attempt a second, ends in
+ * time.
+ */
 const schedule = '200ms,500ms,1s,2s,3s,3s,4s,4s,5s,5s,5s';
 
 /**
- * Obligations to receivers that answer, fail, hang and reset, while two workers (with the relay in each), Temporal, PostgreSQL and Redis are killed again and again; then compares the
- * database with what the receivers saw, and searches everything for secrets. Bounded in time; everything it started is gone when it resolves.
+ * Obligations to receivers that answer, fail, hang and reset, while two workers (with the relay in
+ * each), Temporal, PostgreSQL and Redis are killed again and again; then compares the database with
+ * what the receivers saw, and searches everything for secrets. Bounded in time; everything it
+ * started is gone when it resolves.
  */
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const { report } = options;
@@ -198,7 +204,10 @@ async function answers(app: AppProcess): Promise<boolean> {
   }
 }
 
-/** Reads with the key all the while, so that Redis and the API's log have something to hold; what is answered is other tests' matter. */
+/**
+ * Reads with the key all the while, so that Redis and the API's log have something to hold; what is
+ * answered is other tests' matter.
+ */
 function readContinuously(url: string, organizationId: string, key: string) {
   let stopped = false;
   const done = (async () => {

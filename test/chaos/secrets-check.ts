@@ -22,8 +22,10 @@ export interface Forbidden {
 export type Searched = Record<'postgres' | 'redis' | 'logs' | 'histories' | 'temporalStore', number>;
 
 /**
- * Searches everything that a run left: PostgreSQL, Redis, every log, every workflow's history and Temporal's store as it lies on disk.
- * Signing secrets and API keys may be nowhere, names and bodies only in their own columns of PostgreSQL. Returns each find in a sentence that does not repeat it.
+ * Searches everything that a run left: PostgreSQL, Redis, every log, every workflow's history and
+ * Temporal's store as it lies on disk. Signing secrets and API keys may be nowhere, names and
+ * bodies only in their own columns of PostgreSQL. Returns each find in a sentence that does not
+ * repeat it.
  */
 export async function findSecrets(options: {
   forbidden: Forbidden;

@@ -22,13 +22,18 @@ export interface Addresses {
   temporalNamespace: string;
 }
 
-/** PostgreSQL (durable), Redis and Temporal (with a store on file) of a run's own, that may be killed and brought up again. */
+/**
+ * PostgreSQL (durable), Redis and Temporal (with a store on file) of a run's own, that may be
+ * killed and brought up again.
+ */
 export interface ChaosServers extends Addresses {
   /** Holds all data and the servers' logs. */
   folder: string;
   /** SIGKILL by pid; resolves when the process is gone. */
   kill(name: ServerName): Promise<void>;
-  /** Brings a killed server up again, at its address and with its data; resolves when it answers. */
+  /**
+   * Brings a killed server up again, at its address and with its data; resolves when it answers.
+   */
   restart(name: ServerName): Promise<void>;
   /** Deletes Temporal's store; the server must have been killed. */
   deleteTemporalStore(): void;
@@ -39,7 +44,10 @@ export interface ChaosServers extends Addresses {
 const namespace = 'org-api-chaos';
 const database = 'org_api_chaos';
 
-/** Brings the servers up in a temporary folder, in memory where 1 GiB of it is free, and migrates a database. @throws ServerUnavailableError */
+/**
+ * Brings the servers up in a temporary folder, in memory where 1 GiB of it is free, and migrates a
+ * database. @throws ServerUnavailableError
+ */
 export async function startServers(report: (line: string) => void): Promise<ChaosServers> {
   const folder = makeRunFolder(findFolder());
   const options = { stateFolder: stateOf(folder), report };

@@ -1,4 +1,7 @@
-/** Preloaded into a process (`node --import`): its `Date` is 10 minutes ahead. Timers and monotonic clocks are not. */
+/**
+ * Preloaded into a process (`node --import`): its `Date` is 10 minutes ahead. Timers and monotonic
+ * clocks are not.
+ */
 const shiftMs = 600_000;
 const RealDate = Date;
 

@@ -1,4 +1,7 @@
-/** What a Prometheus has read of a release that is well: series → values in promtool's notation, a minute apart. */
+/**
+ * What a Prometheus has read of a release that is well: series → values in promtool's notation, a
+ * minute apart.
+ */
 export type Series = Record<string, string>;
 
 const minutes = 480;
@@ -32,7 +35,10 @@ export const ofOthers: Series = {
   'kube_job_status_failed{namespace="org-api-ca",job_name="ca-org-api-migrate-1"}': always(9),
 };
 
-/** Requests of which `failed` a minute get a 503 and `slow` a minute take longer than 250 ms, besides the probes of the kubelet. */
+/**
+ * Requests of which `failed` a minute get a 503 and `slow` a minute take longer than 250 ms,
+ * besides the probes of the kubelet.
+ */
 export function requests({ perMinute = 600, failed = 0, slow = 0 }): Series {
   const good = `${api},operation="getOrg",status="200"`;
   return {
@@ -44,7 +50,10 @@ export function requests({ perMinute = 600, failed = 0, slow = 0 }): Series {
   };
 }
 
-/** Requests to the console of which `failed` a minute get a 500 and `slow` a minute take longer than 2.5 s, besides the probes of the kubelet. */
+/**
+ * Requests to the console of which `failed` a minute get a 500 and `slow` a minute take longer than
+ * 2.5 s, besides the probes of the kubelet.
+ */
 export function visits({ perMinute = 5, failed = 0, slow = 0 }): Series {
   const name = 'org_console_request_duration_seconds';
   const of = (operation: string, status: number) =>

@@ -1,4 +1,7 @@
-/** The alerts, evaluated by Prometheus' own engine (promtool): each fires when it should, is quiet when all is well, and fires when it cannot know. Issue 5, point 5. */
+/**
+ * The alerts, evaluated by Prometheus' own engine (promtool): each fires when it should, is quiet
+ * when all is well, and fires when it cannot know. Issue 5, point 5.
+ */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { getTool } from '#test/chart-tools.ts';
 import {
@@ -22,7 +25,10 @@ const rules = renderRules();
 const alerts = renderAlerts();
 const names = [...new Set(alerts.map(({ alert }) => alert))].sort();
 
-/** Data that is not healthy → the alerts that fire then, and no others. `at` in minutes: 70 unless told. */
+/**
+ * Data that is not healthy → the alerts that fire then, and no others. `at` in minutes: 70 unless
+ * told.
+ */
 interface Fault {
   told: string;
   changed: Series;
@@ -243,7 +249,10 @@ function evaluation(told: string, series: Series, firing: readonly string[], at 
   };
 }
 
-/** Every two minutes unless told: half the work of every minute, and no fault above comes and goes in between. */
+/**
+ * Every two minutes unless told: half the work of every minute, and no fault above comes and goes
+ * in between.
+ */
 function evaluate(tests: object[], everyMinutes = 2): { status: number | null; told: string } {
   return promtool(['test', 'rules', 'test.json'], {
     'rules.json': rules,

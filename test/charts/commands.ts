@@ -28,7 +28,10 @@ const verbs: Record<string, readonly string[]> = {
 const plain = ['export', 'url', 'grep', 'base', 'echo'];
 const helps = new Map<string, string>();
 
-/** What is wrong with a command of a page, in a sentence; null when there is nothing. `manifests` are what the release has. */
+/**
+ * What is wrong with a command of a page, in a sentence; null when there is nothing. `manifests`
+ * are what the release has.
+ */
 export function problemOf(command: string, manifests: readonly Manifest[]): string | null {
   const [program = '', ...args] = command.split(/\s+/);
   if (plain.includes(program)) return null;

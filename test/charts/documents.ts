@@ -8,13 +8,19 @@ export interface Page {
   text: string;
 }
 
-/** The fenced blocks of a page in one language, without the indentation of the list that they stand in. */
+/**
+ * The fenced blocks of a page in one language, without the indentation of the list that they stand
+ * in.
+ */
 export function blocksOf({ text }: Page, language: string): string[] {
   const found = text.matchAll(new RegExp(`^( *)\`\`\`${language}\\n([\\s\\S]*?)^ *\`\`\``, 'gm'));
   return [...found].map(([, indent = '', body = '']) => body.replace(new RegExp(`^${indent}`, 'gm'), ''));
 }
 
-/** Every command in a page's shell blocks, on one line each, those within `$(…)` and behind a pipe too. */
+/**
+ * Every command in a page's shell blocks, on one line each, those within `$(…)` and behind a pipe
+ * too.
+ */
 export function commandsOf(page: Page): string[] {
   const lines = blocksOf(page, 'sh')
     .join('\n')

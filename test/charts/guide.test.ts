@@ -1,4 +1,7 @@
-/** The operators' guide: its values render, its commands exist, its SQL runs, and a PostgreSQL as it describes takes the migrations. Issue 5, point 8. */
+/**
+ * The operators' guide: its values render, its commands exist, its SQL runs, and a PostgreSQL as it
+ * describes takes the migrations. Issue 5, point 8.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -111,7 +114,8 @@ describe('the guide', () => {
       expect(applied).toContain(
         `-n ${metadata.namespace === 'temporal' ? 'temporal' : '$NS'} wait --for=condition=Ready cluster.postgresql.cnpg.io/${metadata.name} `,
       );
-    // Of each cluster CloudNativePG makes <name>-rw, <name>-app and <name>-ca; all others that the page names must be made by a command of it.
+    // Of each cluster CloudNativePG makes <name>-rw, <name>-app and <name>-ca; all others that the
+    // page names must be made by a command of it.
     const ofClusters = clusters.flatMap(({ metadata: { name } }) => [`${name}-rw`, `${name}-app`, `${name}-ca`]);
     const hosts = [...guide.text.matchAll(/\b([\w-]+-rw)\b/g)].map(([, host]) => host);
     expect(hosts.length).toBeGreaterThan(2);
@@ -151,7 +155,8 @@ describe('the guide', () => {
     for (const name of [metadata.name, source.helm.releaseName, release.releaseName]) expect(name).toBe('us');
     expect(application.destination.namespace).toBe('org-api-us');
     expect(release.chart.spec.sourceRef.name).toBe(of('GitRepository').metadata.name);
-    // Kubernetes waits 10 s after the first failure and twice as long after each, 6 minutes at most.
+    // Kubernetes waits 10 s after the first failure and twice as long after each, 6 minutes at
+    // most.
     const { backoffLimit } = pick(renderGuide(), 'Job').spec;
     const waits = Array.from({ length: backoffLimit }, (_, before) => Math.min(10 * 2 ** before, 360));
     expect(release.timeout).toMatch(/^\d+m$/);

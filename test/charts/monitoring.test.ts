@@ -1,4 +1,7 @@
-/** What watches a release: where Prometheus reads, what Grafana shows, and that every metric named anywhere is one that the running apps have. Issue 5, point 5. */
+/**
+ * What watches a release: where Prometheus reads, what Grafana shows, and that every metric named
+ * anywhere is one that the running apps have. Issue 5, point 5.
+ */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

@@ -51,7 +51,8 @@ describe('NetworkPolicies', () => {
       const block = address.includes(':') ? public6 : public4;
       return inBlock(block.cidr, address) && !block.except.some((one: string) => inBlock(one, address));
     };
-    // The first and the last address of each block, and their neighbours: where two lists would differ.
+    // The first and the last address of each block, and their neighbours: where two lists would
+    // differ.
     const edges = [...public4.except, ...public6.except, public4.cidr, public6.cidr].flatMap(edgesOf);
     expect(edges.length).toBeGreaterThan(70);
     for (const address of [...edges, '93.184.215.14', '1.1.1.1', '2606:4700::1111', 'fd00::1', 'fe80::1', '::1'])
@@ -114,7 +115,9 @@ function inBlock(cidr: string, address: string): boolean {
   return list.check(address, family);
 }
 
-/** First and last address of a block, the one before and the one after, as far as there are such. */
+/**
+ * First and last address of a block, the one before and the one after, as far as there are such.
+ */
 function edgesOf(cidr: string): string[] {
   const [network = '', bits] = cidr.split('/');
   const width = network.includes(':') ? 128n : 32n;

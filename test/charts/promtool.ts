@@ -28,7 +28,10 @@ export function renderAlerts(options: RenderOptions = {}): (Rule & { alert: stri
   return rules.filter((rule): rule is Rule & { alert: string } => rule.alert !== undefined);
 }
 
-/** Runs promtool over files that are written for it (JSON is YAML) and lie in one folder. Returns its exit code and all it said. */
+/**
+ * Runs promtool over files that are written for it (JSON is YAML) and lie in one folder. Returns
+ * its exit code and all it said.
+ */
 export function promtool(
   args: readonly string[],
   files: Record<string, object>,

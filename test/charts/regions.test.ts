@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { type Manifest, ofKind, podsOf, regions, render } from './render.ts';
 
-/** Where the regions' renders may differ, as the path within an object: each is a name of the region, or follows from one. */
+/**
+ * Where the regions' renders may differ, as the path within an object: each is a name of the
+ * region, or follows from one.
+ */
 const allowed = [
   /^metadata\.(name|namespace)$/,
   /\.(app\.kubernetes\.io\/(instance|name)|cnpg\.io\/cluster|org-api\/region)$/,

@@ -4,7 +4,10 @@ import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
 import { getTool } from '#test/chart-tools.ts';
 
-/** Looked for as the file is loaded, which no limit of a test's time counts: on a new machine it is built first. */
+/**
+ * Looked for as the file is loaded, which no limit of a test's time counts: on a new machine it is
+ * built first.
+ */
 const helm = getTool('helm');
 
 /** The chart's folder. */

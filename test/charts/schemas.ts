@@ -26,8 +26,9 @@ interface Kind {
 }
 
 /**
- * A folder of strict JSON schemas for kubeconform, one a kind: `<kind>-<group>-<version>.json`. kubeconform's own are on GitHub; these are made from the very OpenAPI document and CRDs that the API
- * server and the operators have, out of their Go modules, once, and kept.
+ * A folder of strict JSON schemas for kubeconform, one a kind: `<kind>-<group>-<version>.json`.
+ * kubeconform's own are on GitHub; these are made from the very OpenAPI document and CRDs that the
+ * API server and the operators have, out of their Go modules, once, and kept.
  */
 export function getSchemas(): string {
   const folder = cacheFolder('chart-tools', `schemas-${kubernetes.split('@')[1]}`);
@@ -77,7 +78,10 @@ function writeCrd(text: string, write: (kind: Kind, schema: Schema) => void): vo
   }
 }
 
-/** Refuses unknown fields wherever the fields are listed, and lets numbers stand where Kubernetes takes them for text. */
+/**
+ * Refuses unknown fields wherever the fields are listed, and lets numbers stand where Kubernetes
+ * takes them for text.
+ */
 function strictOf(schema: unknown): Schema {
   if (Array.isArray(schema)) return schema.map(strictOf) as unknown as Schema;
   if (typeof schema !== 'object' || schema === null) return schema as unknown as Schema;

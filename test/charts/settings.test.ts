@@ -36,7 +36,10 @@ const contents: Record<string, string> = {
   PROBE_WEBHOOK_ID: '0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3e',
   PROBE_WEBHOOK_SECRET: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
 };
-/** Everything that Temporal can ask for; the certificate and its key as cert-manager's Secrets have them. */
+/**
+ * Everything that Temporal can ask for; the certificate and its key as cert-manager's Secrets have
+ * them.
+ */
 const throughTls = {
   temporal: { tls: { enabled: true, serverName: 'us.temporal.example.com' } },
   secrets: {

@@ -22,7 +22,10 @@ const aliases = [...templates.matchAll(/(\$\w+) := \.(?:root\.)?Values\.([\w.]+)
     [`${section}.`],
   ],
 );
-/** Sections that templates reach through a variable: `$app` is a component's, `own` a pod's, `$peers` a server's. */
+/**
+ * Sections that templates reach through a variable: `$app` is a component's, `own` a pod's,
+ * `$peers` a server's.
+ */
 const servers = ['database', 'redis', 'temporal', 'otlp'];
 const variables: [RegExp, string[]][] = [
   ...aliases,
@@ -49,7 +52,8 @@ describe('values.yaml', () => {
 
   it('has no value that no template uses', () => {
     const named = new Set(used.flat());
-    // Reached by computed names: the servers of networkPolicy, the public URLs, Temporal's settings and each secret's reference.
+    // Reached by computed names: the servers of networkPolicy, the public URLs, Temporal's settings
+    // and each secret's reference.
     const computed = [
       /^networkPolicy\.(database|redis|temporal|otlp)\./,
       /^secrets\.\w+\.(existingSecret|key)$/,

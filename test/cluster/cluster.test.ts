@@ -1,11 +1,17 @@
-/** How the cluster test finds its cluster; kubectl is a stand-in here, as everything else of the test needs a real one. */
+/**
+ * How the cluster test finds its cluster; kubectl is a stand-in here, as everything else of the
+ * test needs a real one.
+ */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { findFreeAddresses, getCluster } from './cluster.ts';
 
-/** A folder as `up` makes it, or with another server that of anybody: kubeconfig, tools and settings. Each call of a tool is answered by the server's address, the range or the version. */
+/**
+ * A folder as `up` makes it, or with another server that of anybody: kubeconfig, tools and
+ * settings. Each call of a tool is answered by the server's address, the range or the version.
+ */
 function arrange({
   server,
   settings = true,

@@ -36,8 +36,9 @@ interface Access {
 }
 
 /**
- * The cluster of `KUBECONFIG`, else a single-node one of this machine's own that `../shared/kubernetes/up` brings up (about 4 minutes the first time, seconds after). That of `up` is known also when `KUBECONFIG` names it.
- * What another one needs is in README.md.
+ * The cluster of `KUBECONFIG`, else a single-node one of this machine's own that
+ * `../shared/kubernetes/up` brings up (about 4 minutes the first time, seconds after). That of `up`
+ * is known also when `KUBECONFIG` names it. What another one needs is in README.md.
  *
  * @throws ClusterUnavailable
  */
@@ -71,7 +72,10 @@ export async function getCluster(
   };
 }
 
-/** A cluster that was there before. `up` writes a file of settings beside its kubeconfig's folder, and its API server is on the pods' bridge. */
+/**
+ * A cluster that was there before. `up` writes a file of settings beside its kubeconfig's folder,
+ * and its API server is on the pods' bridge.
+ */
 async function getGiven(kubeconfig: string, environment: NodeJS.ProcessEnv): Promise<Access> {
   const settings = path.resolve(path.dirname(kubeconfig), '../env');
   const env = existsSync(settings) ? { ...environment, ...(await source(settings, environment)) } : environment;
@@ -102,7 +106,8 @@ async function findServiceRange(run: (program: string, args: readonly string[]) 
 }
 
 /**
- * Addresses that Services may ask for by name and no Service has, the last first: of the range's first sixteenth (16 to 256 addresses), as Kubernetes gives the others out at random.
+ * Addresses that Services may ask for by name and no Service has, the last first: of the range's
+ * first sixteenth (16 to 256 addresses), as Kubernetes gives the others out at random.
  *
  * @throws ClusterUnavailable when there are fewer than `count`.
  */

@@ -1,6 +1,9 @@
 import { spawn } from 'node:child_process';
 
-/** A program of the cluster's tools (kubectl, helm, buildah) refused or could not be run; the message ends with what it said. */
+/**
+ * A program of the cluster's tools (kubectl, helm, buildah) refused or could not be run; the
+ * message ends with what it said.
+ */
 export class CommandFailed extends Error {
   readonly stderr: string;
 
@@ -20,7 +23,10 @@ export interface CommandOptions {
   cwd?: string;
 }
 
-/** Runs a program to its end and returns its standard output. @throws CommandFailed when it ends with another code than 0, or takes longer than `timeoutMs` (2 minutes). */
+/**
+ * Runs a program to its end and returns its standard output. @throws CommandFailed when it ends
+ * with another code than 0, or takes longer than `timeoutMs` (2 minutes).
+ */
 export function runCommand(program: string, args: readonly string[], options: CommandOptions): Promise<string> {
   const { env, input, timeoutMs = 120_000, withStderr = false, cwd } = options;
   return new Promise((resolve, reject) => {

@@ -9,7 +9,9 @@ const repository = fileURLToPath(new URL('../..', import.meta.url));
 const password = 'violet-harbour-tractor-mango';
 
 /**
- * Enrols an owner in the console of a release and signs in, as a person does by the link that an operator prints, over the console's Service. `address` is the Service's, `origin` what people would open.
+ * Enrols an owner in the console of a release and signs in, as a person does by the link that an
+ * operator prints, over the console's Service. `address` is the Service's, `origin` what people
+ * would open.
  *
  * @throws Error with what the console answered instead.
  */
@@ -35,7 +37,8 @@ export async function signInToConsole(
 
   const visitor = createHttpVisitor(origin, undefined, address);
   await visitor.submit('/sign-in', '/sign-in', { email, password });
-  // A code is accepted once, and never before its time: a recovery code instead of waiting for the app's next one.
+  // A code is accepted once, and never before its time: a recovery code instead of waiting for the
+  // app's next one.
   const [factorRecovery = ''] = /(?:[A-Z2-9]{4}-){5}[A-Z2-9]{4}/.exec(done.text) ?? [];
   await visitor.submit('/sign-in/second-factor', '/sign-in/second-factor', { factorRecovery });
   const overview = await visitor.get(`/o/${organization.id}`);

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 
 /**
- * Causes events at a steady rate until stopped: each is a grant of a family of its own that starts, committed by the platform's side of the database. Resolves with how many were committed;
- * what was not committed caused none.
+ * Causes events at a steady rate until stopped: each is a grant of a family of its own that starts,
+ * committed by the platform's side of the database. Resolves with how many were committed; what was
+ * not committed caused none.
  */
 export function startEvents(options: {
   ownerUrl: string;

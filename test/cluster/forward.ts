@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /**
- * Passes connections from an address that pods reach on to a server of this machine, which listens on loopback alone (PostgreSQL's rules and Redis's protected mode ask for that).
- * Resolves with its port.
+ * Passes connections from an address that pods reach on to a server of this machine, which listens
+ * on loopback alone (PostgreSQL's rules and Redis's protected mode ask for that). Resolves with its
+ * port.
  */
 export async function startForward(
   host: string,

@@ -16,7 +16,10 @@ interface Built {
   bytes: number;
 }
 
-/** Builds the image of this checkout under each tag, which is its build id too, and loads them. Two tags differ in that alone, as two versions without a change of the schema do. */
+/**
+ * Builds the image of this checkout under each tag, which is its build id too, and loads them. Two
+ * tags differ in that alone, as two versions without a change of the schema do.
+ */
 export async function buildImages(
   cluster: Cluster,
   tags: readonly string[],

@@ -32,7 +32,10 @@ export interface Installation {
   pool: pg.Pool;
 }
 
-/** Keys an organization gets for the load; a key may read 120 times a minute and an organization has at most 25. */
+/**
+ * Keys an organization gets for the load; a key may read 120 times a minute and an organization has
+ * at most 25.
+ */
 const keysPerOrganization = 20;
 
 export function makeSecrets(): RegionSecrets {
@@ -44,8 +47,9 @@ export function makeSecrets(): RegionSecrets {
 }
 
 /**
- * Fills a region that has been migrated: imports its organizations, gives each keys and one webhook at the receiver in the cluster.
- * Returns the organizations and the webhooks' secrets by endpoint, which is the organization's id.
+ * Fills a region that has been migrated: imports its organizations, gives each keys and one webhook
+ * at the receiver in the cluster. Returns the organizations and the webhooks' secrets by endpoint,
+ * which is the organization's id.
  */
 export async function fillRegion(options: {
   servers: RegionServers;
@@ -122,7 +126,10 @@ function keySecretsOf(region: Region, secrets: RegionSecrets): KeySecrets {
   };
 }
 
-/** Resolves when every delivery of the region is settled. @throws Error when some are not within the deadline. */
+/**
+ * Resolves when every delivery of the region is settled. @throws Error when some are not within the
+ * deadline.
+ */
 export async function waitUntilSettled(pool: pg.Pool, deadlineMs: number): Promise<void> {
   const giveUpAt = performance.now() + deadlineMs;
   for (;;) {

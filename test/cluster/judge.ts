@@ -27,7 +27,10 @@ export interface EventFigures {
   unverified: number;
 }
 
-/** Compares what a region's database says was sent with what its receiver saw. Endpoints are named by webhook id. */
+/**
+ * Compares what a region's database says was sent with what its receiver saw. Endpoints are named
+ * by webhook id.
+ */
 export async function judgeEvents(pool: Pool, arrivals: readonly Arrival[]): Promise<EventFigures> {
   const { rows: deliveries } = await pool.query<{ webhookId: string; eventId: string; state: string }>(
     'select webhook_id as "webhookId", event_id as "eventId", state from delivery order by 1, 2',
@@ -47,7 +50,8 @@ export async function judgeEvents(pool: Pool, arrivals: readonly Arrival[]): Pro
     const name = `${endpoint}/${eventId}`;
     if (accepted.has(name)) duplicates += 1;
     if (answer === 204) accepted.add(name);
-    // An attempt is posted once: the same number twice is as unexplained as a number that was never recorded.
+    // An attempt is posted once: the same number twice is as unexplained as a number that was never
+    // recorded.
     if (seen.has(`${name}/${attempt}`) || !recorded.has(`${name}/${attempt}`)) unexplained += 1;
     seen.add(`${name}/${attempt}`);
   }

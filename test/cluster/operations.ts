@@ -78,7 +78,10 @@ export function listOperations(
 
 const replicas = (count: number) => ({ api: { replicas: count }, worker: { replicas: count } });
 
-/** A release whose migration fails must not be taken for a good one; the migration was tried, and left nothing of what it had written. The old pods go on serving, as the reads tell. */
+/**
+ * A release whose migration fails must not be taken for a good one; the migration was tried, and
+ * left nothing of what it had written. The old pods go on serving, as the reads tell.
+ */
 async function failMigration(cluster: Cluster, { release, pool }: Operated, broken: Image): Promise<void> {
   let refused = false;
   try {

@@ -29,7 +29,10 @@ async function stayingOf(cluster: Cluster, release: Release, component: string):
 
 const isStaying = ({ metadata }: Pod) => metadata.deletionTimestamp === undefined;
 
-/** `helm upgrade --wait` has returned, so every ready pod must be of the new image: nothing is waited for here. */
+/**
+ * `helm upgrade --wait` has returned, so every ready pod must be of the new image: nothing is
+ * waited for here.
+ */
 export async function assertServes(cluster: Cluster, release: Release, image: Image): Promise<void> {
   for (const component of components) {
     const ready = (await listPods(cluster, release, component)).filter(isReady);
@@ -62,7 +65,10 @@ export function createRandom(seed: number): () => number {
   };
 }
 
-/** Deletes a pod of each kind, in any order and whichever it is, and the next when the first is replaced. */
+/**
+ * Deletes a pod of each kind, in any order and whichever it is, and the next when the first is
+ * replaced.
+ */
 export async function deletePods(cluster: Cluster, release: Release, random: () => number): Promise<void> {
   const left: string[] = [...components];
   while (left.length > 0) {
@@ -76,7 +82,8 @@ export async function deletePods(cluster: Cluster, release: Release, random: () 
 }
 
 /**
- * Evicts every pod through the API that `kubectl drain` uses, so that the disruption budget rules. The node itself is not cordoned: it is the only one, and nothing could be scheduled again.
+ * Evicts every pod through the API that `kubectl drain` uses, so that the disruption budget rules.
+ * The node itself is not cordoned: it is the only one, and nothing could be scheduled again.
  */
 export async function evictPods(cluster: Cluster, release: Release): Promise<void> {
   for (const component of components)
@@ -84,7 +91,10 @@ export async function evictPods(cluster: Cluster, release: Release): Promise<voi
   await waitUntilRolledOut(cluster, release);
 }
 
-/** Asks until the budget allows it; 429 is its answer meanwhile. A pod that went by itself since it was listed is out too, as `kubectl drain` sees it. */
+/**
+ * Asks until the budget allows it; 429 is its answer meanwhile. A pod that went by itself since it
+ * was listed is out too, as `kubectl drain` sees it.
+ */
 async function evict(cluster: Cluster, { namespace }: Release, pod: string): Promise<void> {
   const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: pod, namespace } };
   for (const giveUpAt = performance.now() + 120_000; ; ) {

@@ -8,9 +8,11 @@ import type { RegionServers } from './servers.ts';
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
- * Does what NOTES.txt says about `helm test`: makes the operator's own organization, keeps its secrets in a Secret, tells the release its webhook, and runs the test. Returns the test's lines.
+ * Does what NOTES.txt says about `helm test`: makes the operator's own organization, keeps its
+ * secrets in a Secret, tells the release its webhook, and runs the test. Returns the test's lines.
  *
- * NetworkPolicies are accepted and not enforced by the cluster that `up` brings up, so that the probe alone may reach its address is proven here for the address policy only.
+ * NetworkPolicies are accepted and not enforced by the cluster that `up` brings up, so that the
+ * probe alone may reach its address is proven here for the address policy only.
  */
 export async function testRelease(
   cluster: Cluster,

@@ -3,7 +3,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Answers, comparable, shifted } from '#test/expected-answers.ts';
 import { endpoints } from '../../apps/api/endpoints/index.ts';
 
-/** An organization that is read, with keys enough for the load: a key may read 120 times a minute. */
+/**
+ * An organization that is read, with keys enough for the load: a key may read 120 times a minute.
+ */
 export interface ReadOrganization {
   id: string;
   keys: string[];
@@ -18,7 +20,10 @@ async function read(api: string, orgId: string, resource: string, key: string): 
   });
 }
 
-/** Reads all nine of every organization and compares them with what was worked out independently. Returns how many were right, and every difference. */
+/**
+ * Reads all nine of every organization and compares them with what was worked out independently.
+ * Returns how many were right, and every difference.
+ */
 export async function compareAnswers(options: {
   api: string;
   organizations: readonly ReadOrganization[];
@@ -40,7 +45,10 @@ export async function compareAnswers(options: {
   return { right, wrong };
 }
 
-/** What a load of reads came to. `failures`: each with when it happened, so that it can be laid beside what was being done. */
+/**
+ * What a load of reads came to. `failures`: each with when it happened, so that it can be laid
+ * beside what was being done.
+ */
 export interface ReadFigures {
   reads: number;
   failed: number;
@@ -53,7 +61,8 @@ export interface ReadFigures {
 const shownFailures = 20;
 
 /**
- * Reads at a steady rate over kept-alive connections, one organization, operation and key after the other, until stopped. Any answer but 200 is a failure, and so is none: nothing is asked again.
+ * Reads at a steady rate over kept-alive connections, one organization, operation and key after the
+ * other, until stopped. Any answer but 200 is a failure, and so is none: nothing is asked again.
  */
 export function startReads(options: {
   api: string;

@@ -5,7 +5,10 @@ import { readLines } from './log-lines.ts';
 const port = 8090;
 const name = 'receiver';
 
-/** The Service of the sample receiver in the cluster, made before its webhooks so that they can name its address. Returns its base URL. */
+/**
+ * The Service of the sample receiver in the cluster, made before its webhooks so that they can name
+ * its address. Returns its base URL.
+ */
 export async function createReceiverService(cluster: Cluster, namespace: string): Promise<string> {
   await cluster.apply(namespace, [
     {
@@ -19,7 +22,10 @@ export async function createReceiverService(cluster: Cluster, namespace: string)
   return `http://${address}:${port}`;
 }
 
-/** Starts the sample receiver of the image, which verifies each post and logs a line for it; resolves when it is ready. `secrets` by endpoint. */
+/**
+ * Starts the sample receiver of the image, which verifies each post and logs a line for it;
+ * resolves when it is ready. `secrets` by endpoint.
+ */
 export async function startReceiver(
   cluster: Cluster,
   options: { namespace: string; image: string; secrets: Record<string, string[]> },

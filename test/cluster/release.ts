@@ -18,7 +18,10 @@ export interface Release {
   namespace: string;
   /** Adds values that every later upgrade has. */
   set(values: Record<string, unknown>): void;
-  /** Installs or upgrades to an image and waits until the new version serves. `values` are added to those of the region. */
+  /**
+   * Installs or upgrades to an image and waits until the new version serves. `values` are added to
+   * those of the region.
+   */
   upgrade(image: Image, options?: { values?: Record<string, unknown>; timeout?: string }): Promise<void>;
   rollback(revision: number): Promise<void>;
   /** The revision that is deployed now. */
@@ -76,7 +79,8 @@ export function releaseOf(
     async upgrade(image, { values = {}, timeout = '180s' } = {}) {
       const merged = mergeValues(mergeValues(valuesOf(cluster, servers, image), kept), values);
       writeFileSync(valuesFile, JSON.stringify(merged));
-      // As the guide has it: not --wait-for-jobs, as new pods are unready until the migrations are through.
+      // As the guide has it: not --wait-for-jobs, as new pods are unready until the migrations are
+      // through.
       const args = ['upgrade', '--install', name, chart, '-n', namespace, '-f', valuesFile, '--wait'];
       await cluster.helm([...args, '--timeout', timeout], { timeoutMs: 300_000 });
     },
@@ -95,7 +99,9 @@ export function releaseOf(
 /** What people of a region would open. */
 export const consoleOrigin = (region: string) => `https://console.${region}.example.com`;
 
-/** Requests as small as a machine of two cores needs for two regions, their surge and the receiver. */
+/**
+ * Requests as small as a machine of two cores needs for two regions, their surge and the receiver.
+ */
 const resources = { requests: { cpu: '50m', memory: '128Mi' } };
 
 function valuesOf({ serviceRange }: Cluster, servers: RegionServers, image: Image): Record<string, unknown> {

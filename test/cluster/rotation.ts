@@ -22,8 +22,10 @@ export type Rotated = Pick<Installation, 'servers' | 'secrets' | 'pool' | 'organ
 };
 
 /**
- * Rotates logins, peppers, tag secrets and sealing keys as charts/README.md has it: the same Secret is patched, and no pod is restarted. The second logins are made first; a new pepper comes last
- * and goes first once every pod has it; what is sealed is sealed anew, and a key is made with the new pepper and read with.
+ * Rotates logins, peppers, tag secrets and sealing keys as charts/README.md has it: the same Secret
+ * is patched, and no pod is restarted. The second logins are made first; a new pepper comes last
+ * and goes first once every pod has it; what is sealed is sealed anew, and a key is made with the
+ * new pepper and read with.
  */
 export async function rotateSecrets(cluster: Cluster, region: Rotated): Promise<void> {
   const { release, servers, secrets: own } = region;
@@ -68,7 +70,10 @@ const identify = (pods: readonly Pod[]) =>
     .sort()
     .join('\n');
 
-/** Changes the Secret of a region and waits until every pod has read what it reads of `settings`. @throws Error when some have not in time. */
+/**
+ * Changes the Secret of a region and waits until every pod has read what it reads of `settings`.
+ * @throws Error when some have not in time.
+ */
 async function patchSecret(cluster: Cluster, region: Rotated, settings: readonly string[]): Promise<void> {
   const { release, servers } = region;
   const changedAt = Date.now() / 1000;
@@ -98,7 +103,10 @@ interface Reading {
   readAt: number;
 }
 
-/** Since when a pod has had the value of each setting from a file, as its metrics tell. They are asked for in the pod: no other network is needed. */
+/**
+ * Since when a pod has had the value of each setting from a file, as its metrics tell. They are
+ * asked for in the pod: no other network is needed.
+ */
 export async function listReadings(
   cluster: Cluster,
   { namespace }: Release,
@@ -121,7 +129,10 @@ async function assertReads(region: Rotated): Promise<void> {
   if (answer.status !== 200) throw new Error(`a key with the new pepper was answered ${answer.status}`);
 }
 
-/** Once all pods have begun anew, and those before them are gone, the first logins are out of use. @throws Error when one is not. */
+/**
+ * Once all pods have begun anew, and those before them are gone, the first logins are out of use.
+ * @throws Error when one is not.
+ */
 export async function assertSecondLogins({ pool, servers }: Rotated): Promise<void> {
   const expected = apps.map((app) => new URL(servers.podUrls[app]).username);
   for (const giveUpAt = performance.now() + goneDeadlineMs; ; await wait(1_000)) {

@@ -18,7 +18,9 @@ import { startServers } from './servers.ts';
 
 const regions: readonly Region[] = ['us', 'ca'];
 const namespace = 'org-api';
-/** Load of each region, well below what a key may read and what two cores carry beside a cluster. */
+/**
+ * Load of each region, well below what a key may read and what two cores carry beside a cluster.
+ */
 const readsPerSecond = 20;
 const eventsPerSecond = 2;
 /** Deliveries that have failed for long wait for a minute and a little before the next attempt. */
@@ -98,7 +100,10 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
   }
 }
 
-/** A fresh namespace in which Pod Security "restricted" is enforced, so that a pod which asks for more is not even made. */
+/**
+ * A fresh namespace in which Pod Security "restricted" is enforced, so that a pod which asks for
+ * more is not even made.
+ */
 async function makeNamespace(cluster: Cluster): Promise<void> {
   await cluster.kubectl(['delete', 'namespace', namespace, '--ignore-not-found', '--timeout=120s'], {
     timeoutMs: 150_000,
@@ -217,8 +222,9 @@ async function judge(cluster: Cluster, { pool, organizations }: Installation) {
 }
 
 /**
- * Reads what arrived from the receiver's log. The log is written in batches, so the arrival of a delivery that was settled a moment ago may not be in it yet:
- * what is incomplete is read again for ten seconds before it counts.
+ * Reads what arrived from the receiver's log. The log is written in batches, so the arrival of a
+ * delivery that was settled a moment ago may not be in it yet: what is incomplete is read again for
+ * ten seconds before it counts.
  */
 async function readArrivals<T>(
   cluster: Cluster,

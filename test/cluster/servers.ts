@@ -28,8 +28,8 @@ export interface RegionServers {
 const roles = ['api', 'worker', 'console', 'platform'] as const;
 
 /**
- * PostgreSQL, Redis and Temporal on this machine, with a database and a namespace for each region; nothing else is shared.
- * A pod reaches them at `hostAddress`. @throws ServerUnavailableError
+ * PostgreSQL, Redis and Temporal on this machine, with a database and a namespace for each region;
+ * nothing else is shared. A pod reaches them at `hostAddress`. @throws ServerUnavailableError
  */
 export async function startServers(
   regions: readonly Region[],

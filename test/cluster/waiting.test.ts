@@ -1,4 +1,7 @@
-/** Parts of the cluster test that need no Kubernetes, tried on a worker of this process and the sample receiver. */
+/**
+ * Parts of the cluster test that need no Kubernetes, tried on a worker of this process and the
+ * sample receiver.
+ */
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { createLog } from '#runtime/log.ts';
 import { mountSecret } from '#test/mounted-secret.ts';

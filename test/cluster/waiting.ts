@@ -5,14 +5,18 @@ import type { Installation } from './installation.ts';
 /** Deliveries that must have failed once in each region before the rollout begins. */
 const fewest = 5;
 const deadlineMs = 60_000;
-/** The longest wait of the schedule (release.ts) with its jitter, the wait for a place, and the way through the places of a webhook. */
+/**
+ * The longest wait of the schedule (release.ts) with its jitter, the wait for a place, and the way
+ * through the places of a webhook.
+ */
 const deliveredDeadlineMs = 240_000;
 
 type Region = Pick<Installation, 'pool' | 'servers'>;
 
 /**
- * Does `rollout` while the receiver refuses everything, so that deliveries wait in Temporal across it: they begin with workers of the one version and end with those of the other. Tells how many did, and that
- * each was delivered after.
+ * Does `rollout` while the receiver refuses everything, so that deliveries wait in Temporal across
+ * it: they begin with workers of the one version and end with those of the other. Tells how many
+ * did, and that each was delivered after.
  *
  * @throws Error when too few waited, or one did not arrive.
  */

@@ -1,4 +1,7 @@
-/** The activity log in a real browser: filtered, paged, opened, taken along. Source: issue of the console, point 5. */
+/**
+ * The activity log in a real browser: filtered, paged, opened, taken along. Source: issue of the
+ * console, point 5.
+ */
 import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 import { writeLines } from '../domain/activity/lines.ts';

@@ -1,4 +1,7 @@
-/** The activity log over HTTP: filters, one line, and files of any length. Source: issue of the console, point 5. */
+/**
+ * The activity log over HTTP: filters, one line, and files of any length. Source: issue of the
+ * console, point 5.
+ */
 import { get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';

@@ -27,7 +27,10 @@ export async function closeBrowser(): Promise<void> {
   browser = undefined;
 }
 
-/** A visit with a real browser, and everything that it complained of (also of what the policy forbade) or asked another origin for. */
+/**
+ * A visit with a real browser, and everything that it complained of (also of what the policy
+ * forbade) or asked another origin for.
+ */
 export interface BrowserVisit {
   context: BrowserContext;
   page: Page;
@@ -35,7 +38,10 @@ export interface BrowserVisit {
   strangers: string[];
 }
 
-/** Opens a browser's profile of its own, signed in when a session's token is given. It closes when the test ends. */
+/**
+ * Opens a browser's profile of its own, signed in when a session's token is given. It closes when
+ * the test ends.
+ */
 export async function openVisit(
   origin: string,
   options: {
@@ -84,7 +90,10 @@ export async function openVisit(
 /** Resolves when the page's script has run. */
 export const ready = (page: Page) => page.waitForSelector('body[data-ready]', { timeout: 20_000 });
 
-/** Resolves when a field has the focus of itself. A browser gives it with its first picture of the page, which may be after the page is there: what is typed before that goes nowhere. */
+/**
+ * Resolves when a field has the focus of itself. A browser gives it with its first picture of the
+ * page, which may be after the page is there: what is typed before that goes nowhere.
+ */
 export const fieldFocused = (page: Page) => page.locator('input:focus').waitFor({ timeout: 20_000 });
 
 /** Gives the page an authenticator that verifies its user (CDP), as a phone or a laptop has. */
@@ -106,7 +115,10 @@ export async function addAuthenticator({ context, page }: BrowserVisit): Promise
 /** The rules of axe-core that look at colours, of those that it has on. */
 const colourRules = { type: 'rule', values: ['color-contrast', 'link-in-text-block'] };
 
-/** axe-core's violations on the page as it stands, each with what it is about; none is the guarantee. `colours` asks for those of colours alone. */
+/**
+ * axe-core's violations on the page as it stands, each with what it is about; none is the
+ * guarantee. `colours` asks for those of colours alone.
+ */
 export async function violations(page: Page, { colours = false } = {}): Promise<string[]> {
   // Evaluated over the debugger: the page's policy lets no script in that is not ours.
   if (await page.evaluate("typeof axe === 'undefined'")) await page.evaluate(axe.source);
@@ -121,7 +133,10 @@ export async function violations(page: Page, { colours = false } = {}): Promise<
 /** Where a picture of that name is kept. */
 export const pictureFile = (name: string) => path.join(pictures, `${name}.png`);
 
-/** Keeps a picture of the page (the whole of it, unless told otherwise) as an artefact of the run, and returns it. */
+/**
+ * Keeps a picture of the page (the whole of it, unless told otherwise) as an artefact of the run,
+ * and returns it.
+ */
 export async function picture(page: Page, name: string, { fullPage = true } = {}): Promise<Buffer> {
   mkdirSync(pictures, { recursive: true });
   return page.screenshot({ path: pictureFile(name), fullPage, animations: 'disabled', caret: 'hide' });

@@ -8,7 +8,10 @@ import { type ConsoleInstallation, setupConsole } from './setup.ts';
 const textOf = (page: string): string =>
   unescaped(page.slice(page.indexOf('<main')).replace(/<[^>]*>/g, ' ')).replace(/\s+/g, ' ');
 
-/** An organization with an owner, a professional with a client, a webhook, and as many places as told. */
+/**
+ * An organization with an owner, a professional with a client, a webhook, and as many places as
+ * told.
+ */
 async function setupClients({ places = 2 } = {}) {
   const t = await setupConsole();
   const orgId = await t.make.organization({ invoiced: places });

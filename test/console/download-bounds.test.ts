@@ -1,4 +1,7 @@
-/** Downloads of the activity log: as many at a time as may be, and nothing held for a browser that does not read. */
+/**
+ * Downloads of the activity log: as many at a time as may be, and nothing held for a browser that
+ * does not read.
+ */
 import { expect, it, vi } from 'vitest';
 import { cookieName } from '../../apps/console/web/cookies.ts';
 import { untilFigures } from '../api/bounds/figures.ts';

@@ -1,4 +1,7 @@
-/** What holds for every route of the console, walked over. Source: issue of the console, point 6 and "a hostile browser". */
+/**
+ * What holds for every route of the console, walked over. Source: issue of the console, point 6 and
+ * "a hostile browser".
+ */
 import { hash, randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { routes } from '../../apps/console/routes.ts';

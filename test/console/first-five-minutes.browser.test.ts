@@ -1,4 +1,7 @@
-/** What README promises of the first five minutes, done by the book on what `npm start` brings up. Source: issue of the console, "how it will be judged". */
+/**
+ * What README promises of the first five minutes, done by the book on what `npm start` brings up.
+ * Source: issue of the console, "how it will be judged".
+ */
 import type { Page } from 'playwright-core';
 import { afterAll, expect, it } from 'vitest';
 import { stackPlace } from '#test/stack.ts';
@@ -76,7 +79,10 @@ async function makeKey(page: Page, screen: string): Promise<void> {
   await page.getByRole('button', { name: 'I have kept it' }).click();
 }
 
-/** A webhook to the sample receiver, which is told its secret; an event, caused as npm start says; its delivery, as it comes. */
+/**
+ * A webhook to the sample receiver, which is told its secret; an event, caused as npm start says;
+ * its delivery, as it comes.
+ */
 async function watchDelivery(page: Page, place: Place, us: Region, screen: string): Promise<void> {
   await page.getByRole('link', { name: 'Webhooks', exact: true }).first().click();
   await page.getByRole('button', { name: 'Make a webhook' }).first().click();

@@ -1,4 +1,7 @@
-/** What every form of the console withstands. Source: issue of the console, point 1 and "a hostile browser". */
+/**
+ * What every form of the console withstands. Source: issue of the console, point 1 and "a hostile
+ * browser".
+ */
 import { describe, expect, it } from 'vitest';
 import { routes } from '../../apps/console/routes.ts';
 import { cookieName } from '../../apps/console/web/cookies.ts';
@@ -109,14 +112,16 @@ describe('a change that wants a fresh second factor', () => {
     const typed = { oldPassword: goodPassword, newPassword };
     const drawn = await visitor.get('/account/password');
     t.pass(6 * minuteMs);
-    // The form was open and is sent too late: the question holds nothing of it, whatever is wrong with it.
+    // The form was open and is sent too late: the question holds nothing of it, whatever is wrong
+    // with it.
     for (const fields of [typed, { ...typed, newPassword: 'short' }, { ...typed, factorCode: '000000' }]) {
       const asked = await visitor.submit(drawn, '/account/password', fields);
       expect(asked.text).toContain('Confirm that it is you');
       for (const secret of [...Object.values(fields), 'oldPassword', 'newPassword'])
         expect(asked.text).not.toContain(`"${secret}"`);
     }
-    // Answered, it leads to the form, with nothing of what was sent; what came along is not carried out.
+    // Answered, it leads to the form, with nothing of what was sent; what came along is not carried
+    // out.
     const asked = await visitor.get('/account/password');
     expect(asked.text).toContain('Confirm that it is you');
     const confirmed = await visitor.submit(asked, '/account/password', { factorCode: t.nextCode(ada), ...typed });

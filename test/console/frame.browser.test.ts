@@ -1,4 +1,7 @@
-/** What the frame does for every page, in a real browser. Source: issue of the console, points 1 and 7. */
+/**
+ * What the frame does for every page, in a real browser. Source: issue of the console, points 1 and
+ * 7.
+ */
 import { afterAll, describe, expect, it } from 'vitest';
 import { addAuthenticator, closeBrowser, expectQuiet, fieldFocused, openVisit, ready } from './browser.ts';
 import { codeAt, goodPassword, setupConsole } from './setup.ts';

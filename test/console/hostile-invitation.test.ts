@@ -1,4 +1,7 @@
-/** Owners and administrators who invite strangers, and keep the links they make. Source: the console's review, tenancy. */
+/**
+ * Owners and administrators who invite strangers, and keep the links they make. Source: the
+ * console's review, tenancy.
+ */
 import { describe, expect, it } from 'vitest';
 import { cookieName } from '../../apps/console/web/cookies.ts';
 import { goodPassword, setupConsole } from './setup.ts';

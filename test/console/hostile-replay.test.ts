@@ -1,4 +1,7 @@
-/** Forms sent again, from elsewhere, or with a cookie that is not one's own. Source: issue of the console, "a hostile browser". */
+/**
+ * Forms sent again, from elsewhere, or with a cookie that is not one's own. Source: issue of the
+ * console, "a hostile browser".
+ */
 import { describe, expect, it } from 'vitest';
 import { routes } from '../../apps/console/routes.ts';
 import { cookieName } from '../../apps/console/web/cookies.ts';
@@ -155,7 +158,8 @@ describe('a session', () => {
       const name = cookieName('session', t.origin);
       const victim = t.http({ sessionToken: token });
       const given = [token];
-      // Whoever is signed in is led past the sign-in page, so that its form's token is of another page of theirs.
+      // Whoever is signed in is led past the sign-in page, so that its form's token is of another
+      // page of theirs.
       const page = await victim.get(planted === 'a stranger’s' ? '/account' : '/sign-in');
       const _token = /name="_token" value="([^"]*)"/.exec(page.text)?.[1] ?? '';
       const first = await victim.post('/sign-in', { email: ada.email, password: goodPassword, to: '', _token });

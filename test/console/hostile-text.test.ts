@@ -1,4 +1,7 @@
-/** What is typed, or comes in an address or a header, on purpose to break something. Source: issue of the console, "a hostile browser". */
+/**
+ * What is typed, or comes in an address or a header, on purpose to break something. Source: issue
+ * of the console, "a hostile browser".
+ */
 import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import { describe, expect, it } from 'vitest';
@@ -202,7 +205,10 @@ const cursors = ({ orgId }: Scene): string[] => [
   '-271821-04-20',
 ];
 
-/** Everything strange that a page can be asked with: each of its fields with each text, badly written, twice; and moments at the ends of time. */
+/**
+ * Everything strange that a page can be asked with: each of its fields with each text, badly
+ * written, twice; and moments at the ends of time.
+ */
 function queriesOf({ schema }: Route, scene: Scene): string[] {
   const fields = Object.keys(schema.shape).flatMap((name) => [
     ...[...Object.values(texts), ...cursors(scene)].map((value) => `${new URLSearchParams([[name, value]])}`),

@@ -1,4 +1,7 @@
-/** A member of one organization against another: walks over every route. Source: issue of the console, "a hostile browser". */
+/**
+ * A member of one organization against another: walks over every route. Source: issue of the
+ * console, "a hostile browser".
+ */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { routes } from '../../apps/console/routes.ts';
@@ -85,7 +88,8 @@ describe('a member of one organization', () => {
       const unaddressed = () => countUnaddressed(t, mine);
       const unaddressedBefore = await unaddressed();
       const answer = await visitor.post(pathWith(route, params), { ...addedBy(theirs), ...hidden, ...fields });
-      // Where it was asked from is in each of its lines (regression: those of webhooks, members, roles and seats had none).
+      // Where it was asked from is in each of its lines (regression: those of webhooks, members,
+      // roles and seats had none).
       expect(await unaddressed()).toBe(unaddressedBefore);
       expect(problemOn(answer)).toBeUndefined();
       expect([200, 303]).toContain(answer.status);
@@ -104,7 +108,9 @@ async function countUnaddressed(t: Awaited<ReturnType<typeof setupConsole>>, { o
   return rows[0]?.count ?? 0;
 }
 
-/** Forms within an organization that do without: none of them is on the list of design, section 7. */
+/**
+ * Forms within an organization that do without: none of them is on the list of design, section 7.
+ */
 const withoutStepUp: Readonly<Record<string, string>> = {
   findCompromisedKey: 'changes nothing; revoking what it finds wants one',
   giveSeat: 'daily work, taken back by the next',
@@ -159,7 +165,10 @@ const someMixtures = [
   'moveGrant to',
 ];
 
-/** The request with single parts of another scene in place of its own: one for each part that differs between the two. */
+/**
+ * The request with single parts of another scene in place of its own: one for each part that
+ * differs between the two.
+ */
 function* mixtures(route: Route, mine: Scene, theirs: Scene): Generator<[string, FormRequest]> {
   const [own, strange] = [requestOf(route, mine), requestOf(route, theirs)];
   for (const [name, value] of Object.entries(strange.params))
@@ -181,7 +190,10 @@ function expectRefused(what: string, answer: Visited): void {
 const problemOn = ({ text }: Visited) =>
   /class="notice notice-bad"[^>]*>(.*?)<\/div>|class="problem" id[^>]*>(.*?)</.exec(text)?.[0];
 
-/** Fields that no form has: names of columns and of the domain's inputs, with another organization's ids. */
+/**
+ * Fields that no form has: names of columns and of the domain's inputs, with another organization's
+ * ids.
+ */
 const addedBy = (theirs: Scene) => ({
   orgId: theirs.orgId,
   organizationId: theirs.orgId,

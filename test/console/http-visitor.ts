@@ -17,7 +17,9 @@ export interface VisitOptions {
 }
 
 /**
- * Keeps cookies and sends forms as a browser does, over plain HTTP, so that a test can also do what no browser would. Follows no redirect. `address` is where `origin` answers, when that is elsewhere.
+ * Keeps cookies and sends forms as a browser does, over plain HTTP, so that a test can also do what
+ * no browser would. Follows no redirect. `address` is where `origin` answers, when that is
+ * elsewhere.
  */
 export function createHttpVisitor(origin: string, sessionToken?: string, address: string = origin) {
   const jar = new Map<string, string>();
@@ -58,8 +60,8 @@ export function createHttpVisitor(origin: string, sessionToken?: string, address
     },
 
     /**
-     * Opens a one-time link as a browser without a script does: it is pasted. Returns the first step, or what came
-     * instead.
+     * Opens a one-time link as a browser without a script does: it is pasted. Returns the first
+     * step, or what came instead.
      */
     async openLink(link: string): Promise<Visited> {
       const sent = await visitor.submit('/enrol', '/enrol', { link });

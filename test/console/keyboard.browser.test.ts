@@ -1,4 +1,7 @@
-/** The console without a mouse, and for whoever wants nothing to move. Source: issue of the console, point 7. */
+/**
+ * The console without a mouse, and for whoever wants nothing to move. Source: issue of the console,
+ * point 7.
+ */
 import type { Page } from 'playwright-core';
 import { afterAll, describe, expect, it } from 'vitest';
 import { closeBrowser, expectQuiet, fieldFocused, openVisit, ready } from './browser.ts';
@@ -143,7 +146,10 @@ const focused = (page: Page) =>
     return label.replace(/\\s+/g, ' ').trim();
   })()`);
 
-/** Presses Tab until the focus is there; at every stop on the way it has to be seen. @throws when it is not there after 60. */
+/**
+ * Presses Tab until the focus is there; at every stop on the way it has to be seen. @throws when it
+ * is not there after 60.
+ */
 async function tabTo(page: Page, what: string, atMost = 60): Promise<void> {
   for (let stops = 1; stops <= atMost; stops += 1) {
     await page.keyboard.press('Tab');

@@ -1,4 +1,7 @@
-/** The life of a key as people live it, in a real browser. Source: issue of the console, point 2 and "how it will be judged". */
+/**
+ * The life of a key as people live it, in a real browser. Source: issue of the console, point 2 and
+ * "how it will be judged".
+ */
 import { afterAll, describe, expect, inject, it } from 'vitest';
 import { listKeys } from '#domain/keys/list.ts';
 import { startTestApi } from '#test/setup.ts';
@@ -18,7 +21,9 @@ async function setupWithApi() {
   return { ...t, api };
 }
 
-/** Takes a ready line apart as a shell does, as far as our own lines need it, and makes the call. */
+/**
+ * Takes a ready line apart as a shell does, as far as our own lines need it, and makes the call.
+ */
 async function callAs(curlLine: string): Promise<Response> {
   const [, name = '', value = '', url = ''] = /^curl -H "([^:]+): ([^"]+)" (\S+)$/.exec(curlLine) ?? [];
   return fetch(url, { headers: { [name]: value } });

@@ -1,4 +1,6 @@
-/** Members and roles in the console. Source: issue of the console, points 2 ("maker watch") and 4. */
+/**
+ * Members and roles in the console. Source: issue of the console, points 2 ("maker watch") and 4.
+ */
 import { describe, expect, it } from 'vitest';
 import { startTestApi } from '#test/setup.ts';
 import { hiddenFields, unescaped } from './http-visitor.ts';

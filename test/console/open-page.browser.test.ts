@@ -1,4 +1,7 @@
-/** A page that stays open: what moves on it, what is typed in it, and what its person is told. Source: review of the console, points 13, 14, 22, 24 and 25. */
+/**
+ * A page that stays open: what moves on it, what is typed in it, and what its person is told.
+ * Source: review of the console, points 13, 14, 22, 24 and 25.
+ */
 import type { Page } from 'playwright-core';
 import { afterAll, expect, it } from 'vitest';
 import { closeBrowser, expectQuiet, openVisit, ready, violations } from './browser.ts';

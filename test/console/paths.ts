@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Route } from '../../apps/console/web/route.ts';
 
-/** A path of a route: the organization given, and a random UUID (or a word) for every other part that it names. */
+/**
+ * A path of a route: the organization given, and a random UUID (or a word) for every other part
+ * that it names.
+ */
 export function pathOf(route: Route, { orgId }: { orgId: string }): string {
   return route.path.replace(/:(\w+)/g, (_part, name: string) => {
     if (name === 'orgId') return orgId;

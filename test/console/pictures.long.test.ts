@@ -1,6 +1,8 @@
 /**
- * The pictures that README shows. They are of real pages of the tests' own data; what differs each time (ids, keys, secrets, ports, times) is put to something fixed before
- * the picture is taken, so that a picture changes when a page does, and never otherwise. `npm run console:pictures` writes them where README finds them.
+ * The pictures that README shows. They are of real pages of the tests' own data; what differs each
+ * time (ids, keys, secrets, ports, times) is put to something fixed before the picture is taken, so
+ * that a picture changes when a page does, and never otherwise. `npm run console:pictures` writes
+ * them where README finds them.
  */
 import { writeFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
@@ -93,7 +95,10 @@ async function take(shown: Shown): Promise<Buffer> {
   return taken;
 }
 
-/** A delivery that failed once, with the receiver's cause and remedy, and arrived with the next attempt. */
+/**
+ * A delivery that failed once, with the receiver's cause and remedy, and arrived with the next
+ * attempt.
+ */
 async function openDelivery(page: Page, t: ConsoleInstallation, ada: Enrolled): Promise<void> {
   const webhook = await makeWebhook(t, ada);
   const began = new Date(Date.now() - 20 * minuteMs);
@@ -113,7 +118,10 @@ async function openDelivery(page: Page, t: ConsoleInstallation, ada: Enrolled): 
   await page.goto(`/o/${ada.orgId}/webhooks/${webhook.id}/deliveries/${eventId}`);
 }
 
-/** In the page: every time as if the first of them were one minute of one day, every id, key, secret, e-mail address and port a sample. */
+/**
+ * In the page: every time as if the first of them were one minute of one day, every id, key,
+ * secret, e-mail address and port a sample.
+ */
 const steady = `(() => {
   const times = [...document.querySelectorAll('time')];
   const first = Math.min(...times.map((time) => Date.parse(time.dateTime)));

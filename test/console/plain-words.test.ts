@@ -1,4 +1,7 @@
-/** What pages say is true, and in the words of who reads it. Source: review of the console, points 12, 18, 21 and 26. */
+/**
+ * What pages say is true, and in the words of who reads it. Source: review of the console, points
+ * 12, 18, 21 and 26.
+ */
 import { expect, it } from 'vitest';
 import { setupConsole } from './setup.ts';
 

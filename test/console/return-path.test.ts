@@ -1,4 +1,7 @@
-/** Where signing in leads: into the console, whatever a link asked for. Source: OWASP, "Unvalidated Redirects". */
+/**
+ * Where signing in leads: into the console, whatever a link asked for. Source: OWASP, "Unvalidated
+ * Redirects".
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { returnPath } from '../../apps/console/web/return-path.ts';
@@ -6,7 +9,10 @@ import { goodPassword, setupConsole } from './setup.ts';
 
 const origin = 'https://console.example.org';
 
-/** What paths of this attack are made of: slashes, dots, blanks that browsers drop, and the encoded forms of each. */
+/**
+ * What paths of this attack are made of: slashes, dots, blanks that browsers drop, and the encoded
+ * forms of each.
+ */
 const pieces = [
   ...['/', '//', '\\', '.', '..', '/./', '/../', '/.//', '/..//', ';', ':', '@', '?', '#', '&to=', '%'],
   '%2f',

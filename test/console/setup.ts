@@ -17,7 +17,10 @@ import { createHttpVisitor } from './http-visitor.ts';
 /** What every person of the tests signs in with. */
 export const goodPassword = 'violet-harbour-tractor-mango';
 
-/** A person who has enrolled with an authenticator app. `sessionToken` is of the session that enrolling began. */
+/**
+ * A person who has enrolled with an authenticator app. `sessionToken` is of the session that
+ * enrolling began.
+ */
 export interface Enrolled {
   orgId: string;
   personId: string;
@@ -28,7 +31,10 @@ export interface Enrolled {
   sessionToken: string;
 }
 
-/** A console of the test's own: database, clock, people. All gone when the test ends. `settings` replace the console's. */
+/**
+ * A console of the test's own: database, clock, people. All gone when the test ends. `settings`
+ * replace the console's.
+ */
 export async function setupConsole(settings: Record<string, string> = {}) {
   const { database, owner, make } = await setupDatabase();
   const port = await getFreePort();
@@ -77,7 +83,10 @@ export async function setupConsole(settings: Record<string, string> = {}) {
     return enrolmentLink(origin, token);
   }
 
-  /** Someone who has enrolled: an owner of an organization of their own, unless told otherwise. By the domain's functions, quickly. */
+  /**
+   * Someone who has enrolled: an owner of an organization of their own, unless told otherwise. By
+   * the domain's functions, quickly.
+   */
   async function enrol(fields: Parameters<typeof make.member>[0] = {}): Promise<Enrolled> {
     const member = await make.member(fields);
     const token = findLinkToken(await link(member)) ?? '';

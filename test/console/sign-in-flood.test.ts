@@ -1,4 +1,7 @@
-/** Sign-ins that fail on purpose: what they cost this process and its database, and whom they do not concern. */
+/**
+ * Sign-ins that fail on purpose: what they cost this process and its database, and whom they do not
+ * concern.
+ */
 import { describe, expect, it } from 'vitest';
 import { hashLoad } from '#domain/identity/password.ts';
 import { findProvenBrowser, sealBrowserToken } from '../../apps/console/web/browser-cookie.ts';
@@ -11,7 +14,10 @@ const wrong = { password: 'wrong wrong wrong' };
 const proxied = { TRUSTED_PROXIES: '127.0.0.1' };
 const from = (address: string) => ({ headers: { 'x-forwarded-for': address } });
 
-/** Every connection of the console and when it last began a statement: equal twice, when none was sent in between. */
+/**
+ * Every connection of the console and when it last began a statement: equal twice, when none was
+ * sent in between.
+ */
 async function statementsOf(t: ConsoleInstallation) {
   const { rows } = await t.owner.pool.query(`
     select pid, query_start from pg_stat_activity
@@ -163,8 +169,8 @@ describe('a flood of sign-ins from everywhere', () => {
 
     expect([...statuses.keys()].sort()).toEqual([422, 503]);
     expect(mostRunning.hashes).toBeLessThanOrEqual(3);
-    // 3 on two busy cores, where client and server share this process. Without the bounds the page was 200 times as
-    // slow, or got no connection to the database.
+    // 3 on two busy cores, where client and server share this process. Without the bounds the page
+    // was 200 times as slow, or got no connection to the database.
     expect(disturbed / undisturbed).toBeLessThan(20);
   });
 });

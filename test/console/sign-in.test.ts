@@ -1,4 +1,7 @@
-/** Signing in, as it is on the wire. Source: issue of the console, point 1; OWASP ASVS 5.0, V6 and V7. */
+/**
+ * Signing in, as it is on the wire. Source: issue of the console, point 1; OWASP ASVS 5.0, V6 and
+ * V7.
+ */
 import { describe, expect, it } from 'vitest';
 import { cookieName } from '../../apps/console/web/cookies.ts';
 import { goodPassword, setupConsole } from './setup.ts';
@@ -108,7 +111,8 @@ describe('signing in', () => {
     const visitor = t.http(ada);
     await visitor.post('/sign-in', {}); // a form without a token changes nothing
     expect(await visitor.get(`/o/${ada.orgId}`)).toMatchObject({ status: 200 });
-    // The page of somebody who is signed in leads on, so the form is another browser's, opened before.
+    // The page of somebody who is signed in leads on, so the form is another browser's, opened
+    // before.
     const { text } = await t.http(ada).get('/account');
     const token = /name="_token" value="([^"]*)"/.exec(text)?.[1] ?? '';
     await visitor.post('/sign-in', { email: bo.email, password: goodPassword, _token: token });

@@ -1,4 +1,7 @@
-/** What becomes of a form, a page and a part of one when the session is over. Source: review of the console, points 13 and 14. */
+/**
+ * What becomes of a form, a page and a part of one when the session is over. Source: review of the
+ * console, points 13 and 14.
+ */
 import { expect, it } from 'vitest';
 import { cookieName } from '../../apps/console/web/cookies.ts';
 import { goodPassword, setupConsole } from './setup.ts';
@@ -30,7 +33,8 @@ it('it leads back to no page that is not there to be opened, and to no other sit
   for (const path of ['/account/recovery-codes', '/nowhere', '//evil.example/', '/'])
     expect((await from(t.origin + path)).to).toBe('/sign-in');
   expect((await from(`${t.origin}/account`)).to).toBe('/sign-in?to=%2Faccount');
-  // Another site's form comes without cookies, also while its person is signed in: nothing is told on their next page.
+  // Another site's form comes without cookies, also while its person is signed in: nothing is told
+  // on their next page.
   const foreign = await t
     .http()
     .post(

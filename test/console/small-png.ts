@@ -6,8 +6,10 @@ const signatureBytes = 8;
 const most = 256;
 
 /**
- * A screenshot (PNG, 8 bits a channel, opaque) with at most 256 colours: a third of the bytes, for letters and areas of one colour, which is what pages are. The colours of
- * which there is most stay exactly; all others, the edges of letters, become the nearest of them. The same picture always becomes the same file.
+ * A screenshot (PNG, 8 bits a channel, opaque) with at most 256 colours: a third of the bytes, for
+ * letters and areas of one colour, which is what pages are. The colours of which there is most stay
+ * exactly; all others, the edges of letters, become the nearest of them. The same picture always
+ * becomes the same file.
  */
 export function withPalette(png: Buffer): Buffer {
   const { width, height, pixels } = decode(png);

@@ -1,4 +1,7 @@
-/** A person whom one organization let enrol, and whom an import has made an active owner of another one. */
+/**
+ * A person whom one organization let enrol, and whom an import has made an active owner of another
+ * one.
+ */
 import { expect, it } from 'vitest';
 import { unescaped } from './http-visitor.ts';
 import { codeAt, goodPassword, setupConsole } from './setup.ts';

@@ -6,7 +6,10 @@ import type { ConsoleInstallation, Enrolled } from './setup.ts';
 
 const minuteMs = 60_000;
 
-/** What no receiver's answer may do to a page: markup, a control character, a right-to-left override, a zero-width space, half of a character, and a long line. */
+/**
+ * What no receiver's answer may do to a page: markup, a control character, a right-to-left
+ * override, a zero-width space, half of a character, and a long line.
+ */
 export const hostileAnswer = Buffer.concat([
   Buffer.from(
     `<script>document.title = "taken over"</script><img src=x onerror="document.title = 'taken over'">\u0007\u202Edetpecca\u200B\n${'long'.repeat(200)}\r\n`,
@@ -27,7 +30,10 @@ export async function makeWebhook(
   return { orgId, ...made };
 }
 
-/** Gives every attempt of a delivery what a worker records of one: headers, timings, the receiver's words. */
+/**
+ * Gives every attempt of a delivery what a worker records of one: headers, timings, the receiver's
+ * words.
+ */
 export async function fillAttempts(
   t: ConsoleInstallation,
   eventId: string,
@@ -35,7 +41,8 @@ export async function fillAttempts(
 ): Promise<void> {
   const { answer = Buffer.from('no room'), explanation = 'The receiver failed (5xx): look for the error in its log.' } =
     fields;
-  // No two alike: a receiver that is overloaded is slow, and one that accepts is not, over a connection that is known.
+  // No two alike: a receiver that is overloaded is slow, and one that accepts is not, over a
+  // connection that is known.
   const [failed, accepted] = [
     { dns: 34, connect: 87, tls: 142, firstByte: 1_906, total: 2_171 },
     { dns: 2, connect: 19, tls: 41, firstByte: 118, total: 184 },
@@ -105,7 +112,10 @@ export async function makeDeliveries(t: ConsoleInstallation, webhook: MadeWebhoo
   return { delivered, exhausted, waiting };
 }
 
-/** Many settled deliveries of consecutive seconds before now, without attempts; every `failsEvery`th was given up. */
+/**
+ * Many settled deliveries of consecutive seconds before now, without attempts; every `failsEvery`th
+ * was given up.
+ */
 export async function insertDeliveries(
   t: ConsoleInstallation,
   { id: webhookId, orgId }: Pick<MadeWebhook, 'id' | 'orgId'>,

@@ -1,6 +1,7 @@
 /**
- * Webhooks in a real browser, with a real worker and receiver: made, tried out, watched through a failure and its end, sent again, rotated, paused and resumed. Source: issue
- * of the console, point 3 and "how it will be judged".
+ * Webhooks in a real browser, with a real worker and receiver: made, tried out, watched through a
+ * failure and its end, sent again, rotated, paused and resumed. Source: issue of the console, point
+ * 3 and "how it will be judged".
  */
 import type { Page } from 'playwright-core';
 import { afterAll, describe, expect, inject, it } from 'vitest';
@@ -15,7 +16,10 @@ const timeout = 240_000;
 const patient = { timeout: 60_000 };
 afterAll(closeBrowser);
 
-/** A console with Temporal, a worker, a receiver that verifies with the secrets it is given, and a browser of an owner. */
+/**
+ * A console with Temporal, a worker, a receiver that verifies with the secrets it is given, and a
+ * browser of an owner.
+ */
 async function setupJourney(screen: keyof typeof screens, schedule: string) {
   const t = await setupConsole({ TEMPORAL_ADDRESS: inject('temporalAddress'), TEMPORAL_NAMESPACE: testNamespace() });
   await startTestWorker(t.database, { DELIVERY_SCHEDULE: schedule });

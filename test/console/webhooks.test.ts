@@ -1,4 +1,6 @@
-/** Webhooks as people keep them. Source: issue of the console, point 3; design, sections 6 and 7. */
+/**
+ * Webhooks as people keep them. Source: issue of the console, point 3; design, sections 6 and 7.
+ */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { readLedger } from '#domain/webhooks/ledger.ts';

@@ -78,7 +78,10 @@ describe('npm start', () => {
   });
 });
 
-/** Attempts after which a delivery to a port that nothing listens on has failed: one more than the schedule has waits. */
+/**
+ * Attempts after which a delivery to a port that nothing listens on has failed: one more than the
+ * schedule has waits.
+ */
 async function attemptsAtDeadReceiver(place: StackPlace, organizationId: string): Promise<number> {
   const orgctl = async (...args: string[]) => {
     const { stdout, stderr } = await place.command('apps/orgctl/main.ts', ...args, '--region', 'us', '--json');

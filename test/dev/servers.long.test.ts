@@ -11,7 +11,10 @@ import { startRedis } from '../../apps/dev/servers/redis.ts';
 
 const isRoot = process.getuid?.() === 0;
 
-/** A state folder of the test's own; its servers are stopped and it is deleted afterwards. `closedParent` puts it under a 0700 folder. */
+/**
+ * A state folder of the test's own; its servers are stopped and it is deleted afterwards.
+ * `closedParent` puts it under a 0700 folder.
+ */
 function setup({ closedParent = false } = {}) {
   const folder = makeRunFolder();
   if (closedParent) chmodSync(folder, 0o700);
@@ -218,7 +221,10 @@ describe('the embedded Redis', () => {
   });
 });
 
-/** Another program, run by the account that owns `folder`, as in a container where pids come around again. */
+/**
+ * Another program, run by the account that owns `folder`, as in a container where pids come around
+ * again.
+ */
 async function sleepAsOwnerOf(folder: string): Promise<ChildProcess> {
   const { uid, gid } = statSync(folder);
   const child = spawn('sleep', ['300'], { stdio: 'ignore', ...(isRoot && { uid, gid }), cwd: '/' });

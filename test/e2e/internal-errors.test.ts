@@ -63,7 +63,8 @@ const refused: PostOutcome = {
 };
 const accepted: PostOutcome = { ...blank, kind: 'delivered', status: 200, cause: 'accepted', isInternalError: false };
 
-// Once, an internal error that lasted repeated each delivery every 15 s on the queue of the news, until Temporal ended the workflow for its length after 20 hours.
+// Once, an internal error that lasted repeated each delivery every 15 s on the queue of the news,
+// until Temporal ended the workflow for its length after 20 hours.
 describe('a delivery that an internal error postpones', () => {
   it('waits from 15 s to 10 min, longer after each, on the slow queue, and uses up no attempt', {
     timeout,
@@ -116,7 +117,8 @@ describe('a delivery that an internal error postpones', () => {
 
   it('goes on in a new run when Temporal suggests it', { timeout }, async () => {
     const { start, made } = await arrange([], {}, async (_, nth) =>
-      // Temporal suggests it at 4 MiB of history, too, to which these words come sooner than to 4,096 events.
+      // Temporal suggests it at 4 MiB of history, too, to which these words come sooner than to
+      // 4,096 events.
       nth < 7
         ? ({ kind: 'postponed', waitMs: 1, because: 'internalError', words: 'x'.repeat(1_000_000) } as AttemptResult)
         : { kind: 'delivered' },
@@ -139,7 +141,10 @@ describe('a delivery that an internal error postpones', () => {
   });
 });
 
-/** What is wrong before the first byte of a request leaves, and how the attempt is recorded. Once each was `lost`, and used up the schedule. */
+/**
+ * What is wrong before the first byte of a request leaves, and how the attempt is recorded. Once
+ * each was `lost`, and used up the schedule.
+ */
 describe('an attempt that fails before anything is sent', () => {
   const admitted = 'select cause, explanation, status, headers, is_last from delivery_attempt';
 
@@ -155,7 +160,8 @@ describe('an attempt that fails before anything is sent', () => {
 
     const result = await activities.attemptDelivery({ ...input, nextDelayMs: null, internalErrors: 3 });
 
-    // Not `exhausted`, although it is the schedule's last: the same one is made again, and the wait grows with the errors before it.
+    // Not `exhausted`, although it is the schedule's last: the same one is made again, and the wait
+    // grows with the errors before it.
     expect(result).toMatchObject({ kind: 'postponed', because: 'internalError' });
     expect('waitMs' in result && result.waitMs).toBeGreaterThanOrEqual(120_000);
     const [attempt] = await rows(admitted);
@@ -211,7 +217,8 @@ describe('an attempt that fails before anything is sent', () => {
   });
 });
 
-// A worker whose clock was ten minutes off signed with its own time, and receivers refused what it sent as too old.
+// A worker whose clock was ten minutes off signed with its own time, and receivers refused what it
+// sent as too old.
 it('signatures carry the time of PostgreSQL’s clock, whatever the worker’s clock says', { timeout }, async () => {
   const { activities, testActivities, input, rows, receiver } = await arrangeActivities();
   const [{ now }] = (await rows('select extract(epoch from clock_timestamp())::float8 as now')) as [{ now: number }];
@@ -283,7 +290,10 @@ async function runsOf(handle: WorkflowHandle & { firstExecutionRunId: string }) 
   return runs;
 }
 
-/** One delivery with a workflow whose timers fire 20,000 times sooner. Its posts come to `outcomes`, one after the other, unless `attempt` replaces the whole activity. */
+/**
+ * One delivery with a workflow whose timers fire 20,000 times sooner. Its posts come to `outcomes`,
+ * one after the other, unless `attempt` replaces the whole activity.
+ */
 async function arrange(
   outcomes: PostOutcome[],
   option: Partial<DeliverEventInput> = {},

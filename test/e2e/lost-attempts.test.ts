@@ -23,7 +23,8 @@ const refused: PostOutcome = {
 };
 
 describe('an attempt of whose end Temporal never heard', () => {
-  // Once, it was closed at once, while the process that made it could still be posting: its successor was a second post.
+  // Once, it was closed at once, while the process that made it could still be posting: its
+  // successor was a second post.
   it('is left open until it has expired, so that two posts of a delivery are never under way', async () => {
     const { activities, input, pool } = await arrange();
     await pool.query(admitAttemptSql, [input.organizationId, input.webhookId, input.eventId, 1, false, false]);
@@ -74,7 +75,8 @@ describe('an attempt of whose end Temporal never heard', () => {
   });
 });
 
-// Once, a worker that died in the schedule's last attempt exhausted the delivery, which the receiver may never have been reached by.
+// Once, a worker that died in the schedule's last attempt exhausted the delivery, which the
+// receiver may never have been reached by.
 describe('the schedule’s last attempt, of whose end Temporal never heard', () => {
   it('is made again three times, later each time, and then the delivery is exhausted, with proof', async () => {
     const { activities, input, pool } = await arrange();
@@ -102,7 +104,8 @@ describe('the schedule’s last attempt, of whose end Temporal never heard', () 
   });
 });
 
-// Once, a failover of PostgreSQL that took more than five seconds closed what receivers had accepted as lost, and posted it again.
+// Once, a failover of PostgreSQL that took more than five seconds closed what receivers had
+// accepted as lost, and posted it again.
 describe('an outcome that comes while the database is away', () => {
   it('is recorded when it is back within the attempt’s time, and nothing is posted again', {
     timeout: 60_000,
@@ -138,7 +141,10 @@ describe('an outcome that comes while the database is away', () => {
 });
 
 describe('an outcome whose attempt PostgreSQL lost in a failover', () => {
-  /** Takes the last second's commits away, as a standby that was promoted without them: the admission, and what is given. */
+  /**
+   * Takes the last second's commits away, as a standby that was promoted without them: the
+   * admission, and what is given.
+   */
   const forgetAdmission = async (pool: Pool) => {
     await pool.query('delete from delivery_attempt');
     await pool.query('delete from concurrency_slot');

@@ -8,9 +8,9 @@ import { spawnWorker, startChildWorker } from '../worker/child-worker.ts';
 const timeout = 240_000;
 const awayMs = 2_000;
 /**
- * Once what was away is back, posts come without a pause until all is done. A step of a workflow whose worker died is
- * given to another after 10 s, the longest of the waits; the rest is for a busy machine. Before, all stood still for 39
- * to 69 s, until the reconciler began new rounds.
+ * Once what was away is back, posts come without a pause until all is done. A step of a workflow
+ * whose worker died is given to another after 10 s, the longest of the waits; the rest is for a
+ * busy machine. Before, all stood still for 39 to 69 s, until the reconciler began new rounds.
  */
 const silenceAtMostMs = 20_000;
 const patient = { timeout: 90_000, interval: 50 };
@@ -86,7 +86,8 @@ async function arrange(deliveries: number) {
       expect(receiver.received.map(idOf).filter((id) => !onRecord.has(id))).toEqual([]);
       expect(new Set(receiver.received.map(idOf)).size).toBe(receiver.received.length);
       expect(await one('select max(round) as rounds from delivery')).toEqual({ rounds: 1 }); // nothing was repaired
-      // An attempt under way when its worker died is lost only once the answer's deadline has passed.
+      // An attempt under way when its worker died is lost only once the answer's deadline has
+      // passed.
       const lost = await owner.pool.query<{ event_id: string }>(
         `select event_id from delivery_attempt where cause = 'lost'`,
       );

@@ -37,7 +37,8 @@ describe('the reconciler, of a delivery that is late although its workflow runs'
     await setDue(`clock_timestamp() - interval '1 hour'`);
     expect(await run()).toMatchObject({ begun: 0, hurried: 0 });
 
-    // What a look before the attempt would have sent comes while it is under way, and once more after it.
+    // What a look before the attempt would have sent comes while it is under way, and once more
+    // after it.
     const sawAtMs = Date.now() - overdueMs;
     await workflows.retryNow(delivery, sawAtMs + overdueMs / 2);
     held[0]?.writeHead(500).end();
@@ -91,7 +92,10 @@ describe('a workflow whose delivery is owed no longer', () => {
   });
 });
 
-/** A delivery whose receiver refuses it (or holds its answer), with an hour to the next attempt, and what the worker's repairs are made of. */
+/**
+ * A delivery whose receiver refuses it (or holds its answer), with an hour to the next attempt, and
+ * what the worker's repairs are made of.
+ */
 async function setupDelivery(options: { isHeld?: boolean; settings?: Record<string, string> } = {}) {
   const { database, owner, make } = await setupDatabase();
   const { pool } = owner;

@@ -33,7 +33,8 @@ describe('a delivery that waits for its retry', () => {
     expect(await handle.result()).toBe('delivered');
   });
 
-  // The failure is on record a moment before the workflow hears of it; a signal that came in between was forgotten, and the retry made an hour later.
+  // The failure is on record a moment before the workflow hears of it; a signal that came in
+  // between was forgotten, and the retry made an hour later.
   it('is made again at once also when it is told so in the moment after the failure was recorded', {
     timeout,
   }, async () => {
@@ -95,7 +96,10 @@ describe('a delivery that is begun anew while an attempt of its old round is und
 const accept = (response: ServerResponse) => void response.writeHead(200).end();
 const refuse = (response: ServerResponse) => void response.writeHead(500).end();
 
-/** A delivery whose receiver refuses it (or holds its answer until it is released) under a schedule of its own. */
+/**
+ * A delivery whose receiver refuses it (or holds its answer until it is released) under a schedule
+ * of its own.
+ */
 async function setupDelivery({ schedule, isHeld = false }: { schedule: string; isHeld?: boolean }) {
   const { database, owner, make } = await setupDatabase();
   const server = await startReceiver();

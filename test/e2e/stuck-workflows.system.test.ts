@@ -1,4 +1,7 @@
-/** Workflows that can make no progress, on the real Temporal: their deliveries go out all the same, and no post is made twice. */
+/**
+ * Workflows that can make no progress, on the real Temporal: their deliveries go out all the same,
+ * and no post is made twice.
+ */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -148,7 +151,9 @@ async function arrange() {
   const attributes = { of: () => undefined, wereRefused: () => false };
   const workflows = createDeliveryWorkflows({ client, delaysMs: [], attributes, strandedAfterMs: 1_000 });
 
-  /** Starts a workflow whose activity goes to a queue without a worker, by a worker that then stops. */
+  /**
+   * Starts a workflow whose activity goes to a queue without a worker, by a worker that then stops.
+   */
   async function startStranded(workflowType: string, workflowId: string, input: object): Promise<void> {
     const connection = await NativeConnection.connect({ address: inject('temporalAddress') });
     const taskQueue = `stranded-${randomUUID()}`;

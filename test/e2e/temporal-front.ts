@@ -4,7 +4,10 @@ import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { makeCertificate, type TestCertificate } from '../worker/attempt/certificates.ts';
 
-/** What stands in front of a Temporal of production: TLS, a certificate asked of the client, and an API key. */
+/**
+ * What stands in front of a Temporal of production: TLS, a certificate asked of the client, and an
+ * API key.
+ */
 export interface TemporalFront {
   /** `host:port`. */
   address: string;
@@ -24,8 +27,9 @@ export interface TemporalFront {
 export const frontName = 'temporal.example.com';
 
 /**
- * Starts one before a Temporal that speaks plain text: it ends TLS, demands a certificate of its own authority, and passes each call of gRPC on, as a mutual-TLS frontend or Temporal Cloud does. It goes when the
- * test ends.
+ * Starts one before a Temporal that speaks plain text: it ends TLS, demands a certificate of its
+ * own authority, and passes each call of gRPC on, as a mutual-TLS frontend or Temporal Cloud does.
+ * It goes when the test ends.
  */
 export async function startTemporalFront(targetAddress: string): Promise<TemporalFront> {
   const authority = makeCertificate({ subject: 'Authority of the front', isAuthority: true });

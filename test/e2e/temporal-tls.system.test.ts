@@ -1,4 +1,7 @@
-/** Temporal behind TLS, with a certificate of our own and an API key, as Temporal Cloud and frontends with mutual TLS ask for. Source: issue 5. */
+/**
+ * Temporal behind TLS, with a certificate of our own and an API key, as Temporal Cloud and
+ * frontends with mutual TLS ask for. Source: issue 5.
+ */
 import { describe, expect, inject, it, vi } from 'vitest';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import type { TemporalServer, TemporalTls } from '#runtime/settings/temporal.ts';

@@ -16,8 +16,10 @@ const jitter = 0.1;
 /** Deliveries that wait at the same time, one of each webhook. */
 const deliveryCount = 10;
 /**
- * How late the quickest of them may be at each step, behind its own timer: the way through Temporal, the worker and the database. A busy machine holds up some of ten deliveries that their jitter has spread, hardly ever
- * all: on two cores with a load of nine the quickest of a step took 75 to 170 ms and the slowest 260 to 460; with a load of twenty 75 to 380 and 370 to 1,270.
+ * How late the quickest of them may be at each step, behind its own timer: the way through
+ * Temporal, the worker and the database. A busy machine holds up some of ten deliveries that their
+ * jitter has spread, hardly ever all: on two cores with a load of nine the quickest of a step took
+ * 75 to 170 ms and the slowest 260 to 460; with a load of twenty 75 to 380 and 370 to 1,270.
  */
 const wayMs = 600;
 /** How late any of them may be. */
@@ -89,8 +91,9 @@ describe('the schedule of a delivery', () => {
   });
 
   /**
-   * The workflow's own code on the real server with the real schedule, while every timer fires 20,000 times sooner. What the timers were set to is read from the history that Temporal
-   * kept, and what the workflow told of each wait from the activities' input.
+   * The workflow's own code on the real server with the real schedule, while every timer fires
+   * 20,000 times sooner. What the timers were set to is read from the history that Temporal kept,
+   * and what the workflow told of each wait from the activities' input.
    */
   it('is thirteen attempts over 72 hours, each wait within its jitter, and then the delivery is exhausted', {
     timeout: 120_000,

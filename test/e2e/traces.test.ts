@@ -6,7 +6,10 @@ import { startTestWorker } from '#test/worker.ts';
 
 const timeout = 60_000;
 const patient = { timeout: 20_000, interval: 50 };
-/** Times are sent in nanoseconds and read as milliseconds: they differ in the last digits of a float. */
+/**
+ * Times are sent in nanoseconds and read as milliseconds: they differ in the last digits of a
+ * float.
+ */
 const roundingMs = 0.01;
 
 it('a delivery that fails and then succeeds is one trace, found by its event’s id, from its commit to the 2xx', {
@@ -141,7 +144,10 @@ it('an endpoint that is away costs no delivery and no stop', { timeout }, async 
   await worker.stop();
 });
 
-/** The spans of this test's organization. Tests of a process share a Temporal namespace, and a delivery that an earlier one left waiting is ended by the worker of a later. */
+/**
+ * The spans of this test's organization. Tests of a process share a Temporal namespace, and a
+ * delivery that an earlier one left waiting is ended by the worker of a later.
+ */
 const spansOf = (collector: Collector, organizationId: string) =>
   collector.spans().filter(({ attributes }) => attributes['org_api.organization_id'] === organizationId);
 

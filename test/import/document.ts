@@ -24,7 +24,10 @@ export const ids = {
   invoice: uuid('3', 1),
 } as const;
 
-/** A small document with a row of every kind: grant 0 is active and holds the one seat of two places, 1 has moved, 2 has an end ahead. */
+/**
+ * A small document with a row of every kind: grant 0 is active and holds the one seat of two
+ * places, 1 has moved, 2 has an end ahead.
+ */
 export function smallDocument(): Loose {
   return {
     region: 'us',

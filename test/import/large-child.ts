@@ -1,4 +1,7 @@
-/** Imports one large organization in a process of its own, in the most awkward order, and tells how much memory that took. */
+/**
+ * Imports one large organization in a process of its own, in the most awkward order, and tells how
+ * much memory that took.
+ */
 import { sampleOrganization } from '#domain/import/generate/organization.ts';
 import { importFile } from '#domain/import/import-file.ts';
 
@@ -16,7 +19,10 @@ const sample = sampleOrganization(
   1,
 );
 
-/** Days before seats, seats before grants, grants before families, and what the document is at its very end. */
+/**
+ * Days before seats, seats before grants, grants before families, and what the document is at its
+ * very end.
+ */
 function* lines(): Generator<string> {
   yield '{"organizations":[{';
   for (const [name, items] of Object.entries(sample.lists).reverse()) {

@@ -1,7 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Definitions, prepareSpin, type Verification, verify } from './spin.ts';
 
-/** Each bounds another part of the protocol, so that all states of each are seen; README.md says why these. */
+/**
+ * Each bounds another part of the protocol, so that all states of each are seen; README.md says why
+ * these.
+ */
 const safety: Record<string, Definitions> = {
   'any two faults': { FAULTS: 2, RELAYS: 1 },
   'two relays and any fault': { FAULTS: 1, RELAYS: 2 },

@@ -33,8 +33,9 @@ export interface DeliveryState extends Round {
 }
 
 /**
- * Every action of the protocol against a database of its own, each named once: the product's statements as its apps
- * send them, over its apps' logins. Temporal and the receivers are the caller's.
+ * Every action of the protocol against a database of its own, each named once: the product's
+ * statements as its apps send them, over its apps' logins. Temporal and the receivers are the
+ * caller's.
  */
 export async function openProtocol(
   post: (request: { headers: Record<string, string>; webhookId: string }) => Promise<PostOutcome>,

@@ -27,7 +27,10 @@ export interface Verification {
   unreached: string[];
 }
 
-/** Finds Spin and a C compiler, or installs Debian's packages. @throws Error with the remedy when that fails. */
+/**
+ * Finds Spin and a C compiler, or installs Debian's packages. @throws Error with the remedy when
+ * that fails.
+ */
 export async function prepareSpin(): Promise<void> {
   const isThere = async () => {
     try {
@@ -44,8 +47,9 @@ export async function prepareSpin(): Promise<void> {
 }
 
 /**
- * Verifies the model in every state: assertions and forgotten deliveries, or with `LIVENESS` the property `settles`
- * under weak fairness. A mutant is expected to fail soon, so it is compiled without optimization.
+ * Verifies the model in every state: assertions and forgotten deliveries, or with `LIVENESS` the
+ * property `settles` under weak fairness. A mutant is expected to fail soon, so it is compiled
+ * without optimization.
  */
 export async function verify(definitions: Definitions, { isMutant = false } = {}): Promise<Verification> {
   const folder = mkdtempSync(path.join(tmpdir(), 'org-api-model-'));

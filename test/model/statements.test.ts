@@ -5,10 +5,11 @@ import type { AttemptInput } from '#workflows/deliver-event/types.ts';
 import { type DeliveryState, openProtocol, type Protocol, type Round } from './protocol.ts';
 
 /**
- * Random commands through the real statements, in the same protocol as delivery.pml: a command is one step of a relay,
- * a worker, the reconciler, the maintenance loop or a person, or a stretch of time, or Temporal forgetting everything.
- * After each, what the database holds is compared with what was promised; after the last, the world recovers, and
- * everything owed must be settled. `MODEL_RUNS` and `MODEL_SEED` make it longer and repeat it.
+ * Random commands through the real statements, in the same protocol as delivery.pml: a command is
+ * one step of a relay, a worker, the reconciler, the maintenance loop or a person, or a stretch of
+ * time, or Temporal forgetting everything. After each, what the database holds is compared with
+ * what was promised; after the last, the world recovers, and everything owed must be settled.
+ * `MODEL_RUNS` and `MODEL_SEED` make it longer and repeat it.
  */
 const runs = Number(process.env.MODEL_RUNS ?? 25);
 const seed = Number(process.env.MODEL_SEED ?? Math.floor(Math.random() * 2 ** 31));
@@ -28,7 +29,10 @@ interface Post extends Round {
   recorded: Promise<unknown>;
 }
 
-/** What Temporal knows of a running round: how many attempts of its schedule have failed, and the one under way. */
+/**
+ * What Temporal knows of a running round: how many attempts of its schedule have failed, and the
+ * one under way.
+ */
 type Workflow = Round & { failed: number; hasBegun: boolean; attempt: AttemptInput | null };
 type Workflows = Map<string, Workflow>;
 
@@ -59,8 +63,9 @@ class World {
   private onArrival: (answer: Answer) => void = () => {};
 
   /**
-   * Attempts one; resolves when its post has arrived, or when it came to none. While an attempt is under way only a first
-   * one is asked for again, as Temporal does when it hears no more of the worker.
+   * Attempts one; resolves when its post has arrived, or when it came to none. While an attempt is
+   * under way only a first one is asked for again, as Temporal does when it hears no more of the
+   * worker.
    */
   async attempt(workflow: Workflow): Promise<void> {
     if (workflow.attempt !== null && workflow.failed > 0) return;
@@ -98,7 +103,10 @@ class World {
     });
   }
 
-  /** What a round's workflow does with the result of its attempt; of one that was given up it hears nothing. */
+  /**
+   * What a round's workflow does with the result of its attempt; of one that was given up it hears
+   * nothing.
+   */
   proceed(workflow: Workflow, input: AttemptInput, kind: string): void {
     if (workflow.attempt !== input || kind === 'begun' || kind === 'underWay') return;
     workflow.attempt = null;
@@ -130,7 +138,10 @@ class World {
     this.sentAgain.clear();
   }
 
-  /** What is settled stays as it is, unless a person sends it again, or a late 2xx says that it arrived after all. */
+  /**
+   * What is settled stays as it is, unless a person sends it again, or a late 2xx says that it
+   * arrived after all.
+   */
   private checkSettled(then: DeliveryState, now: DeliveryState): void {
     if (this.sentAgain.has(keyOf(now))) return;
     if (then.state === 'exhausted' && now.state === 'delivered') return;
@@ -138,7 +149,10 @@ class World {
     expect(settled(now), 'a settled delivery').toEqual(settled(then));
   }
 
-  /** Everything works again, and every receiver accepts: each delivery that is owed must be settled in bounded time. */
+  /**
+   * Everything works again, and every receiver accepts: each delivery that is owed must be settled
+   * in bounded time.
+   */
   async recover(): Promise<void> {
     for (const id of this.webhookIds) await this.protocol.resume(id);
     for (let step = 0; step < 40 && (step === 0 || (await this.listOpen()).length > 0); step += 1) {
@@ -298,7 +312,8 @@ const steps: Record<string, [weight: number, take: (world: World, which: number)
         if (!world.before.has(keyOf(made))) world.before.set(keyOf(made), made);
     },
   ],
-  // What a relay does when nothing comes between, so that runs get far; the steps apart are for what does.
+  // What a relay does when nothing comes between, so that runs get far; the steps apart are for
+  // what does.
   serve: [8, (world) => serve(world)],
   claim: [4, async (world) => void world.claimed.push(...(await world.protocol.claim()))],
   // A relay may start what another claimed again meanwhile: its claim stays in hand.

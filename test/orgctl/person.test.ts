@@ -1,4 +1,7 @@
-/** `orgctl person …`: what operators do about a person's sign-in. Source: OWASP ASVS 5.0, 7.4.5; the console's review, squatted addresses. */
+/**
+ * `orgctl person …`: what operators do about a person's sign-in. Source: OWASP ASVS 5.0, 7.4.5; the
+ * console's review, squatted addresses.
+ */
 import { expect, it } from 'vitest';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/enrol.ts';
 import { createEnrolment } from '#domain/identity/enrolment.ts';

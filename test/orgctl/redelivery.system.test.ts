@@ -1,4 +1,7 @@
-/** Redelivering many at the command line: asked for, watched, left running, shown, cancelled. Source: design, sections 6 and 10. */
+/**
+ * Redelivering many at the command line: asked for, watched, left running, shown, cancelled.
+ * Source: design, sections 6 and 10.
+ */
 
 import { spawn } from 'node:child_process';
 import { describe, expect, it, vi } from 'vitest';

@@ -1,4 +1,7 @@
-/** Resealing at the command line: what it answers, how it is interrupted, and what it never tells. Source: charts/README.md, "Rotate each secret". */
+/**
+ * Resealing at the command line: what it answers, how it is interrupted, and what it never tells.
+ * Source: charts/README.md, "Rotate each secret".
+ */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it, vi } from 'vitest';

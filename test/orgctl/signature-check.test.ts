@@ -23,7 +23,10 @@ import { setupOrgctl } from './orgctl.ts';
 const timeout = 90_000;
 const silence = { write: () => {} } as DestinationStream;
 
-/** An installation with a worker; `check` calls the command for a webhook, and `stored` is what the webhook keeps of it. */
+/**
+ * An installation with a worker; `check` calls the command for a webhook, and `stored` is what the
+ * webhook keeps of it.
+ */
 async function setupCheck() {
   const t = await setupOrgctl();
   const receiver = await startReceiver();
@@ -122,7 +125,8 @@ describe('checking whether a receiver verifies', () => {
     timeout,
   }, async () => {
     const { webhookAt, check, call, stored } = await setupCheck();
-    const webhook = await webhookAt('http://127.0.0.1:9/'); // its URL comes with the receiver, which has to know the secret
+    // its URL comes with the receiver, which has to know the secret
+    const webhook = await webhookAt('http://127.0.0.1:9/');
     const config = readReceiverConfig({
       RECEIVER_PORT: '0',
       RECEIVER_SECRETS: JSON.stringify({ ours: [webhook.secret] }),
@@ -241,7 +245,8 @@ it('a check that an internal error stopped says nothing of the receiver, whose v
   const { checkSignatures } = createTestActivities({
     pool,
     sign: () => ({}),
-    // A process without free descriptors: what a post comes to then is tested in test/worker/attempt/internal-error.test.ts.
+    // A process without free descriptors: what a post comes to then is tested in
+    // test/worker/attempt/internal-error.test.ts.
     post: async () => ({
       ...factsOf('sockets_exhausted'),
       status: null,

@@ -1,4 +1,7 @@
-/** A change that is committed when Temporal goes away is told as what it is: done, with what is left to itself. Source: design, section 10. */
+/**
+ * A change that is committed when Temporal goes away is told as what it is: done, with what is left
+ * to itself. Source: design, section 10.
+ */
 import { expect, inject, it, vi } from 'vitest';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { callOrgctl, setupOrgctl } from './orgctl.ts';
@@ -19,7 +22,8 @@ it('delivery redeliver --event hurries a delivery although Temporal goes away be
   const t = await setupAway();
   const webhook = await t.make.webhook();
   const event = await t.make.delivery({ webhook, started: true, nextAttemptAt: new Date(Date.now() + 3_600_000) });
-  // Temporal is asked first whether it answers; what holds the command up between that and its change is this lock.
+  // Temporal is asked first whether it answers; what holds the command up between that and its
+  // change is this lock.
   const lock = await t.owner.pool.connect();
   await lock.query('begin');
   await lock.query('select from delivery for update');

@@ -74,7 +74,10 @@ export async function startTarget(answer: { status: number; headers?: Record<str
   return { came, answer, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mine?x=1` };
 }
 
-/** What `npm start` leaves for other programs, over a test's own database: one organization, marked as a development stack's unless told otherwise. */
+/**
+ * What `npm start` leaves for other programs, over a test's own database: one organization, marked
+ * as a development stack's unless told otherwise.
+ */
 export async function setupStack({ development = true } = {}) {
   const world = await setupDatabase();
   const { database, owner, make } = world;

@@ -1,4 +1,6 @@
-/** Deliveries as receivers capture them, each with who has to accept it. The format is in README.md. */
+/**
+ * Deliveries as receivers capture them, each with who has to accept it. The format is in README.md.
+ */
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import type { Caught, CaughtRotation } from './rotation.ts';
 
@@ -19,7 +21,10 @@ export interface Case {
 
 const vectorId = '3b1f8a52-9c0e-4d57-8a41-6f0f2f1c7e10';
 
-/** An event that is not ASCII only, so that a receiver which decodes and encodes the body on its way is found out. */
+/**
+ * An event that is not ASCII only, so that a receiver which decodes and encodes the body on its way
+ * is found out.
+ */
 const bodyOf = (id: string) =>
   `{"id":"${id}","type":"client.started","createdAt":"2026-01-01T00:00:00.000Z","organization":{"id":"0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d"},"data":{"grantId":"7f3c2f0e-6a1b-4d0e-8f57-2b9a4c1d5e6f","kind":"attorney","note":"é 漢 🙂"}}`;
 
@@ -50,7 +55,10 @@ type IsAcceptedBy = Case['isAcceptedBy'];
 const everyone: IsAcceptedBy = () => true;
 const nobody: IsAcceptedBy = () => false;
 
-/** Every case, over what was caught around a rotation. To be checked at once: libraries allow 5 minutes. */
+/**
+ * Every case, over what was caught around a rotation. To be checked at once: libraries allow 5
+ * minutes.
+ */
 export function captureCases({ older, newer, before, atItsBegin, atItsEnd, after }: CaughtRotation): Case[] {
   const cases: [name: string, captured: Captured, isAcceptedBy: IsAcceptedBy][] = [
     ["in the middle of a secret's life", capturedOf(before, older), everyone],
@@ -81,7 +89,8 @@ function alter({ headers, body }: Caught): [name: string, delivery: Caught, isAc
     ['with a body that was parsed and written again', arriving(JSON.stringify(JSON.parse(text), null, 2)), nobody],
     ['with a line end behind the body', arriving(`${text}\n`), nobody],
     ['without signatures', withHeaders({ 'service-signature': '', 'webhook-signature': '' }), nobody],
-    // The Stripe form does not cover the header: that is why receivers know a repeat by the id in the body.
+    // The Stripe form does not cover the header: that is why receivers know a repeat by the id in
+    // the body.
     ['with another webhook-id', withHeaders({ 'webhook-id': 'another' }), (name) => name === 'stripe'],
   ];
 }

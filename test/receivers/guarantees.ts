@@ -1,4 +1,7 @@
-/** What the receiver of every language has to do, tested on the programs that receivers' developers copy. */
+/**
+ * What the receiver of every language has to do, tested on the programs that receivers' developers
+ * copy.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -27,7 +30,10 @@ export interface ReceiverProgram {
   dispose?(): void;
 }
 
-/** One language's example: the libraries that its `check` has to verify with, and how to make it ready (milliseconds, first time). */
+/**
+ * One language's example: the libraries that its `check` has to verify with, and how to make it
+ * ready (milliseconds, first time).
+ */
 export interface Example {
   language: string;
   libraries: readonly string[];
@@ -83,7 +89,8 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
         const { verdict, good, bad } = await checkSignatures(server.url, secret);
         expect({ verdict, bad }).toMatchObject({ verdict: 'verified', bad: { status: 400 } });
         expect(good).toMatchObject({ delivered: true, status: 204 });
-        // What it handles is told in order: once it has told of a later event, it tells of no earlier one.
+        // What it handles is told in order: once it has told of a later event, it tells of no
+        // earlier one.
         const later = randomUUID();
         expect(await server.post(capture({ secret, id: later }))).toBe(204);
         await expect.poll(() => server.handled().at(-1)).toBe(`client.started ${later}`);

@@ -1,4 +1,7 @@
-/** Makes the Java receiver ready: Maven downloads what pom.xml names and keeps it in its own repository folder. */
+/**
+ * Makes the Java receiver ready: Maven downloads what pom.xml names and keeps it in its own
+ * repository folder.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

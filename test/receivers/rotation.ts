@@ -12,7 +12,10 @@ export interface Caught {
   body: Buffer;
 }
 
-/** One delivery of each time in a secret's life, caught within seconds of now, and the two secrets (`whsec_…`). */
+/**
+ * One delivery of each time in a secret's life, caught within seconds of now, and the two secrets
+ * (`whsec_…`).
+ */
 export interface CaughtRotation {
   older: string;
   newer: string;
@@ -26,12 +29,17 @@ export interface CaughtRotation {
   after: Caught;
 }
 
-/** How much is left of the overlap when its last delivery is caused: what a post takes on a busy machine, and more. */
+/**
+ * How much is left of the overlap when its last delivery is caused: what a post takes on a busy
+ * machine, and more.
+ */
 const secondsLeft = 60;
 
 /**
- * Catches four deliveries of one worker: before a rotation with the default overlap, at its begin, at its end, and after it. Time passes in the database, by whose
- * clock the secrets sign: the end of the overlap is moved up to the moment, and then into the past. About 4 s; call it in a test, whose end stops the worker.
+ * Catches four deliveries of one worker: before a rotation with the default overlap, at its begin,
+ * at its end, and after it. Time passes in the database, by whose clock the secrets sign: the end
+ * of the overlap is moved up to the moment, and then into the past. About 4 s; call it in a test,
+ * whose end stops the worker.
  */
 export async function catchRotation(): Promise<CaughtRotation> {
   const { database, owner, make } = await setupDatabase();

@@ -1,4 +1,7 @@
-/** Makes the Rust receiver ready: Cargo downloads what Cargo.toml names exactly, and builds into the user's cache folder. */
+/**
+ * Makes the Rust receiver ready: Cargo downloads what Cargo.toml names exactly, and builds into the
+ * user's cache folder.
+ */
 import path from 'node:path';
 import { runTool } from '#test/tools.ts';
 import { cacheFolder } from '../../apps/dev/servers/cache-folder.ts';

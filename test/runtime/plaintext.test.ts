@@ -1,4 +1,7 @@
-/** Keys and names never cross a network in plain text unless somebody said so: every app and command refuses at its start. */
+/**
+ * Keys and names never cross a network in plain text unless somebody said so: every app and command
+ * refuses at its start.
+ */
 import { describe, expect, it } from 'vitest';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import { testKeySettings } from '#test/secrets.ts';

@@ -11,11 +11,17 @@ interface Tool {
   /** What tells that the program runs. */
   probe: readonly string[];
   flags?: readonly string[];
-  /** For a program whose module replaces others, which `go install` refuses: it is then built inside this one. */
+  /**
+   * For a program whose module replaces others, which `go install` refuses: it is then built inside
+   * this one.
+   */
   inModule?: string;
 }
 
-/** The Kubernetes that helm takes a chart to be rendered for; its own releases are built with these, and without them it says 1.20. */
+/**
+ * The Kubernetes that helm takes a chart to be rendered for; its own releases are built with these,
+ * and without them it says 1.20.
+ */
 const kubernetesMinor = 36;
 const helmFlags = ['pkg/chartutil', 'pkg/lint/rules'].flatMap((folder) => [
   `-X helm.sh/helm/v3/${folder}.k8sVersionMajor=1`,
@@ -32,7 +38,8 @@ const tools = {
   kubeconform: { package: 'github.com/yannh/kubeconform/cmd/kubeconform', version: 'v0.7.0', probe: ['-v'] },
   'kube-score': { package: 'github.com/zegl/kube-score/cmd/kube-score', version: 'v1.20.0', probe: ['version'] },
   'kube-linter': { package: 'golang.stackrox.io/kube-linter/cmd/kube-linter', version: 'v0.7.5', probe: ['version'] },
-  // v0.313.5 is Prometheus 3.13.5. Without service discovery: 2.5 minutes of processor time with a cold cache of Go instead of far more.
+  // v0.313.5 is Prometheus 3.13.5. Without service discovery: 2.5 minutes of processor time with a
+  // cold cache of Go instead of far more.
   promtool: {
     package: 'github.com/prometheus/prometheus/cmd/promtool',
     version: 'v0.313.5',
@@ -49,7 +56,8 @@ export type ToolName = keyof typeof tools;
 const found = new Map<ToolName, string | null>();
 
 /**
- * The program's path: from PATH, from where a local single-node cluster keeps its own (`KUBE_CACHE`), from our cache, or built by Go into that, said aloud. Null when it cannot be had.
+ * The program's path: from PATH, from where a local single-node cluster keeps its own
+ * (`KUBE_CACHE`), from our cache, or built by Go into that, said aloud. Null when it cannot be had.
  */
 export function findTool(name: ToolName): string | null {
   const known = found.get(name);
@@ -86,7 +94,9 @@ export function getTool(name: ToolName): string {
   );
 }
 
-/** The folder where a Go module's files are, downloaded by Go if need be. @throws with what Go said. */
+/**
+ * The folder where a Go module's files are, downloaded by Go if need be. @throws with what Go said.
+ */
 export function getModule(module: string): string {
   const { status, stdout, stderr } = spawnSync('go', ['mod', 'download', '-json', module], { encoding: 'utf8' });
   if (status !== 0) throw new Error(`Go could not download ${module}, whose schemas are needed: ${stderr || stdout}`);

@@ -25,7 +25,10 @@ export interface ChildApi {
 
 const main = fileURLToPath(new URL('../../apps/api/main.ts', import.meta.url));
 
-/** Runs `apps/api/main.ts` with these settings and nothing else of this environment. It is killed when the test ends. */
+/**
+ * Runs `apps/api/main.ts` with these settings and nothing else of this environment. It is killed
+ * when the test ends.
+ */
 export function spawnApi(environment: Record<string, string>): Omit<ChildApi, 'url' | 'metricsUrl'> {
   const child = spawn(process.execPath, [main], {
     env: { ...childEnvironment, ...environment },

@@ -1,4 +1,7 @@
-/** The real browser that page tests use: an installed Chromium or Chrome, or Debian's and Ubuntu's package. */
+/**
+ * The real browser that page tests use: an installed Chromium or Chrome, or Debian's and Ubuntu's
+ * package.
+ */
 import { accessSync, constants } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -6,7 +9,10 @@ import { type Browser, chromium } from 'playwright-core';
 import { installPackages } from '../../apps/dev/servers/apt.ts';
 import { takeBuildTurn, waitForBuild } from '../../apps/dev/servers/build-turn.ts';
 
-/** Debian's Chromium without its window, from the same sources: pages take it half the time, as it draws no browser around them that nobody sees. */
+/**
+ * Debian's Chromium without its window, from the same sources: pages take it half the time, as it
+ * draws no browser around them that nobody sees.
+ */
 const headlessShell = 'chromium-headless-shell';
 const names = [headlessShell, 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 const usualPlaces = [
@@ -14,7 +20,10 @@ const usualPlaces = [
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
 ];
 
-/** No sandbox, as tests may run as root in a container; and nothing of the browser's own may reach the network. */
+/**
+ * No sandbox, as tests may run as root in a container; and nothing of the browser's own may reach
+ * the network.
+ */
 const browserArguments = [
   '--no-sandbox',
   '--disable-gpu',
@@ -26,7 +35,8 @@ const browserArguments = [
 ];
 
 /**
- * The path of a Chromium. `CHROMIUM_PATH` wins, then PATH. As root on Debian it is installed when there is none, said aloud; that takes a minute.
+ * The path of a Chromium. `CHROMIUM_PATH` wins, then PATH. As root on Debian it is installed when
+ * there is none, said aloud; that takes a minute.
  *
  * @throws Error with the remedy when there is none and none can be installed.
  */
@@ -40,7 +50,11 @@ async function findChromium(): Promise<string> {
   );
 }
 
-/** Debian's headless shell, as root on Debian where it is not there. One process at a time: the others find it there. That it failed is said by whoever looks for the browser then, with the remedy. */
+/**
+ * Debian's headless shell, as root on Debian where it is not there. One process at a time: the
+ * others find it there. That it failed is said by whoever looks for the browser then, with the
+ * remedy.
+ */
 export async function installHeadlessShell(): Promise<void> {
   if (onPath(headlessShell)) return;
   const lock = path.join(tmpdir(), 'org-api-chromium.lock');

@@ -2,7 +2,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** A span as OTLP/HTTP's JSON has it, attributes and times made plain. Times are Unix time in ms. */
+/**
+ * A span as OTLP/HTTP's JSON has it, attributes and times made plain. Times are Unix time in ms.
+ */
 export interface CollectedSpan {
   service: string;
   name: string;
@@ -36,8 +38,10 @@ interface OtlpBody {
 }
 
 /**
- * An OTLP/HTTP collector of the test's own: keeps every byte it is sent, and the spans that they say, each once as a store of traces has them. A span may well be sent twice: an
- * exporter that heard no answer in time sends its batch again, and a workflow's task that has to be repeated tells of the round's end again, under the same ids.
+ * An OTLP/HTTP collector of the test's own: keeps every byte it is sent, and the spans that they
+ * say, each once as a store of traces has them. A span may well be sent twice: an exporter that
+ * heard no answer in time sends its batch again, and a workflow's task that has to be repeated
+ * tells of the round's end again, under the same ids.
  */
 export async function startCollector() {
   const bodies: Buffer[] = [];

@@ -1,10 +1,16 @@
-/** A database of its own for each test, copied from the run's migrated template (see global-setup.ts). */
+/**
+ * A database of its own for each test, copied from the run's migrated template (see
+ * global-setup.ts).
+ */
 import { randomBytes } from 'node:crypto';
 import { Client, escapeIdentifier, escapeLiteral } from 'pg';
 import { inject } from 'vitest';
 import type { TestLogin } from './global-setup.ts';
 
-/** One test's database. `ownerUrl` may do everything in it; `urls` are the apps' own logins, with their rights and no more. */
+/**
+ * One test's database. `ownerUrl` may do everything in it; `urls` are the apps' own logins, with
+ * their rights and no more.
+ */
 export interface TestDatabase {
   name: string;
   ownerUrl: string;
@@ -14,8 +20,10 @@ export interface TestDatabase {
 }
 
 /**
- * Makes a database: a copy of the migrated template, or with `empty` one that nothing was ever done to (`urls` then name logins that may not be allowed in yet), sorting text as `icuLocale` does if that is given.
- * A copy took 18 ms as a file copy and 30 ms through the log (PostgreSQL 18.4 in memory, 2 cores).
+ * Makes a database: a copy of the migrated template, or with `empty` one that nothing was ever done
+ * to (`urls` then name logins that may not be allowed in yet), sorting text as `icuLocale` does if
+ * that is given. A copy took 18 ms as a file copy and 30 ms through the log (PostgreSQL 18.4 in
+ * memory, 2 cores).
  */
 export async function createTestDatabase({
   empty = false,

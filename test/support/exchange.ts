@@ -9,7 +9,8 @@ export interface Exchanged {
 }
 
 /**
- * One HTTP exchange for what `fetch` hides or forbids: an agent of the test's own, a path sent as written, a connection that is cut.
+ * One HTTP exchange for what `fetch` hides or forbids: an agent of the test's own, a path sent as
+ * written, a connection that is cut.
  *
  * @throws the socket's error when the answer does not arrive whole.
  */

@@ -1,6 +1,9 @@
 import type { Pool } from 'pg';
 
-/** Deliveries of a webhook that were given up a while ago, each with its event and the attempt that proves it; events of `count` consecutive seconds. */
+/**
+ * Deliveries of a webhook that were given up a while ago, each with its event and the attempt that
+ * proves it; events of `count` consecutive seconds.
+ */
 export async function insertExhausted(
   pool: Pool,
   fields: { organizationId: string; webhookId: string; count: number },

@@ -13,7 +13,10 @@ export function shifted(value: unknown, days: number): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, shifted(item, days)]));
 }
 
-/** An answer in the form of the expected file: ids of system roles are ours, so it names roles by key. */
+/**
+ * An answer in the form of the expected file: ids of system roles are ours, so it names roles by
+ * key.
+ */
 export function comparable(operationId: string, body: unknown): unknown {
   if (operationId === 'listMembers') {
     return (body as z.infer<typeof Member>[]).map(({ roles, ...member }) => ({

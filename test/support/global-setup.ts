@@ -1,12 +1,16 @@
 /**
- * Brings up the real servers once for the whole test run, and the database that every test clones. Design section 2; style.md, "Tests".
+ * Brings up the real servers once for the whole test run, and the database that every test clones.
+ * Design section 2; style.md, "Tests".
  *
  * Decisions (2026-11-20):
- * - `DATABASE_URL` (a login that may create databases and roles) and `REDIS_URL` are used when set. On such a server only databases of our own names are
- *   made and dropped; the logins `org_api_login_*` stay, as roles belong to the whole server.
+ * - `DATABASE_URL` (a login that may create databases and roles) and `REDIS_URL` are used when set.
+ *   On such a server only databases of our own names are made and dropped; the logins
+ *   `org_api_login_*` stay, as roles belong to the whole server.
  * - Without Redis the run fails: the limiter's promises are tested against the real one only.
- * - Their data lies in memory (/dev/shm) where 2 GiB of it are free, else in the system's temporary folder: copying the template took 8 ms there and
- *   135 ms on ext4, with either strategy, and a run makes hundreds of copies. Docker's default of 64 MB is too small for that and is left alone.
+ * - Their data lies in memory (/dev/shm) where 2 GiB of it are free, else in the system's temporary
+ *   folder: copying the template took 8 ms there and 135 ms on ext4, with either strategy, and a
+ *   run makes hundreds of copies. Docker's default of 64 MB is too small for that and is left
+ *   alone.
  */
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, statfsSync } from 'node:fs';
@@ -42,7 +46,10 @@ declare module 'vitest' {
     databaseLogins: Record<TestLogin, string>;
     /** `host:port` of the run's Temporal. */
     temporalAddress: string;
-    /** A namespace for each of Vitest's processes, by its `VITEST_POOL_ID`: in a shared one, the workers of two files would take each other's tasks. */
+    /**
+     * A namespace for each of Vitest's processes, by its `VITEST_POOL_ID`: in a shared one, the
+     * workers of two files would take each other's tasks.
+     */
     temporalNamespaces: string[];
     /** The screens that the console's journeys are made on in this run. */
     journeyScreens: ('wide' | 'phone')[];
@@ -81,7 +88,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
 }
 
-/** What one run has open; `close` may be called twice. An exit without it (Ctrl-C) kills the servers. */
+/**
+ * What one run has open; `close` may be called twice. An exit without it (Ctrl-C) kills the
+ * servers.
+ */
 function openRun() {
   const folder = makeRunFolder(findMemoryFolder() ?? tmpdir());
   const options = { stateFolder: stateOf(folder), report };
@@ -134,7 +144,10 @@ function findMemoryFolder(): string | null {
   }
 }
 
-/** Migrates a new database once; every test's database is a copy of it. Nobody may connect to it afterwards, or copying would fail. */
+/**
+ * Migrates a new database once; every test's database is a copy of it. Nobody may connect to it
+ * afterwards, or copying would fail.
+ */
 async function buildTemplate(adminUrl: string) {
   const startedAt = performance.now();
   const prefix = `org_api_test_${process.pid}_${randomBytes(3).toString('hex')}`;

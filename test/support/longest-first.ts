@@ -1,8 +1,10 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * Files that take long, longest first, so that none is left to run alone at the end while a core is idle. Vitest knows how long files took only where it ran before; on a new
- * machine it goes by their size. A file that is missing here loses nothing but that. Figures of 2026-11-22 are in test/README.md.
+ * Files that take long, longest first, so that none is left to run alone at the end while a core is
+ * idle. Vitest knows how long files took only where it ran before; on a new machine it goes by
+ * their size. A file that is missing here loses nothing but that. Figures of 2026-11-22 are in
+ * test/README.md.
  */
 const longest = [
   'chaos/nothing-is-lost.system',

@@ -39,7 +39,10 @@ export interface MadeAttempt {
   isLast?: boolean;
 }
 
-/** Factories over the owner's connection. Each makes the parents that it was not given, and defaults for all the rest. */
+/**
+ * Factories over the owner's connection. Each makes the parents that it was not given, and defaults
+ * for all the rest.
+ */
 export function createFactories(database: Database) {
   const query = (text: string, values: unknown[]) => database.pool.query(text, values);
   let serial = 0;
@@ -59,9 +62,9 @@ export function createFactories(database: Database) {
     },
 
     /**
-     * An active owner, unless told otherwise; with `permissions`, someone whose one role gives just these. With
-     * `userId`, a person who is a member elsewhere already; the organization has confirmed their sign-in unless
-     * `confirmed` is false.
+     * An active owner, unless told otherwise; with `permissions`, someone whose one role gives just
+     * these. With `userId`, a person who is a member elsewhere already; the organization has
+     * confirmed their sign-in unless `confirmed` is false.
      */
     async member(
       fields: {
@@ -200,7 +203,10 @@ export function createFactories(database: Database) {
       return { orgId, ...(await createWebhook(database.orm.em, input, settings)) };
     },
 
-    /** An event that happened at `createdAt` and its one delivery, in the state given, with its attempts. Returns the event's id. */
+    /**
+     * An event that happened at `createdAt` and its one delivery, in the state given, with its
+     * attempts. Returns the event's id.
+     */
     async delivery(fields: {
       webhook: MadeWebhook;
       state?: 'waiting' | 'delivered' | 'exhausted' | 'cancelled';

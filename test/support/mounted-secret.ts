@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** A Secret as Kubernetes mounts it: each file is a link into `..data`, itself a link that is replaced in one step when the Secret changes. */
+/**
+ * A Secret as Kubernetes mounts it: each file is a link into `..data`, itself a link that is
+ * replaced in one step when the Secret changes.
+ */
 export interface MountedSecret {
   /** `NAME_FILE` settings of its files. */
   settings: Record<string, string>;

@@ -1,4 +1,7 @@
-/** Virtual environments of Python for tests: made once, with packages from the package index, and kept in the user's cache folder. */
+/**
+ * Virtual environments of Python for tests: made once, with packages from the package index, and
+ * kept in the user's cache folder.
+ */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
@@ -6,7 +9,10 @@ import { installPackages } from '../../apps/dev/servers/apt.ts';
 import { cacheFolder } from '../../apps/dev/servers/cache-folder.ts';
 import { runTool } from './tools.ts';
 
-/** What an environment is for, and what pip installs into it: names with their versions, or `--requirement` and a file. */
+/**
+ * What an environment is for, and what pip installs into it: names with their versions, or
+ * `--requirement` and a file.
+ */
 export interface PythonPackages {
   /** Begins the folder's name. */
   name: string;
@@ -20,7 +26,8 @@ export interface PythonPackages {
 }
 
 /**
- * The environment's folder. The first run makes it, said aloud (15 to 30 s); later ones find it. One that has lost its files or its Python is made anew.
+ * The environment's folder. The first run makes it, said aloud (15 to 30 s); later ones find it.
+ * One that has lost its files or its Python is made anew.
  *
  * @throws Error with the remedy when it cannot be made.
  */
@@ -52,7 +59,10 @@ function isWhole(home: string, { program }: PythonPackages): boolean {
   return existsSync(path.join(home, 'bin', program)) && existsSync(path.join(home, 'bin', 'python'));
 }
 
-/** Debian and Ubuntu keep Python's venv module in a package of its own: as root it is installed, said aloud. */
+/**
+ * Debian and Ubuntu keep Python's venv module in a package of its own: as root it is installed,
+ * said aloud.
+ */
 async function make(building: string, remedy: string): Promise<void> {
   const create = () =>
     runTool(['python3', '-m', 'venv', building], { what: 'A virtual environment of Python could not be made', remedy });
@@ -65,8 +75,9 @@ async function make(building: string, remedy: string): Promise<void> {
 }
 
 /**
- * Names a finished environment, so that nobody finds half of one. It cannot be moved, as its programs know their own path: the name is a link. Of two made at once the
- * first stays; a link to a folder that is gone is replaced.
+ * Names a finished environment, so that nobody finds half of one. It cannot be moved, as its
+ * programs know their own path: the name is a link. Of two made at once the first stays; a link to
+ * a folder that is gone is replaced.
  */
 function publish(building: string, home: string, packages: PythonPackages): void {
   if (isWhole(home, packages)) {

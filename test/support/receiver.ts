@@ -10,7 +10,10 @@ export interface Received {
   atMs: number;
 }
 
-/** A receiver of the test's own; `answer` decides each answer (200 unless it is replaced) and may keep silent. */
+/**
+ * A receiver of the test's own; `answer` decides each answer (200 unless it is replaced) and may
+ * keep silent.
+ */
 export async function startReceiver() {
   const received: Received[] = [];
   const receiver = {

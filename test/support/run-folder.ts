@@ -1,9 +1,12 @@
 /**
- * Temporary folders with servers in them, which are ended and deleted even when a run is interrupted.
+ * Temporary folders with servers in them, which are ended and deleted even when a run is
+ * interrupted.
  *
  * Decisions (2026-11-20):
- * - Servers are detached, so a killed run leaves them behind. The folder's name holds the machine and the pid of its maker: the next run ends what a dead one left.
- * - Vitest exits a millisecond after Ctrl-C, too soon for an orderly stop. Then the servers are killed on the spot, as their data is thrown away.
+ * - Servers are detached, so a killed run leaves them behind. The folder's name holds the machine
+ *   and the pid of its maker: the next run ends what a dead one left.
+ * - Vitest exits a millisecond after Ctrl-C, too soon for an orderly stop. Then the servers are
+ *   killed on the spot, as their data is thrown away.
  */
 import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
@@ -37,7 +40,10 @@ export async function removeRunFolder(folder: string): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** The same at once, for the moment of exit: kills the servers. A folder whose data lies elsewhere is left for the next run. */
+/**
+ * The same at once, for the moment of exit: kills the servers. A folder whose data lies elsewhere
+ * is left for the next run.
+ */
 export function removeRunFolderNow(folder: string, pids: readonly number[]): void {
   for (const pid of pids) {
     try {

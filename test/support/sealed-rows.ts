@@ -16,7 +16,10 @@ export const newerSealingKeys: SealingKeys = [{ version: 2, secret: newerSecret 
 export const newerWebhookSecretKeys = `2:${newerSecret.toString('base64')}`;
 export const rotatedWebhookSecretKeys = `${newerWebhookSecretKeys},${testWebhookSecretKeys}`;
 
-/** Ids of one person's sealed rows: an app in use, one being added in a session, and one chosen at a link; `secret` is that of all three. */
+/**
+ * Ids of one person's sealed rows: an app in use, one being added in a session, and one chosen at a
+ * link; `secret` is that of all three.
+ */
 export interface MadeApps {
   orgId: string;
   personId: string;
@@ -75,7 +78,10 @@ export async function openApps(pool: Pool, made: MadeApps, keys: SealingKeys): P
   ]);
 }
 
-/** Secrets of a webhook that are being replaced and sign for some more days, so many as no webhook has: the pages of reading them. Returns their values. */
+/**
+ * Secrets of a webhook that are being replaced and sign for some more days, so many as no webhook
+ * has: the pages of reading them. Returns their values.
+ */
 export async function insertOldSecrets(pool: Pool, webhook: MadeWebhook, count: number): Promise<string[]> {
   const secrets = Array.from({ length: count }, makeSecret);
   const owner = { organizationId: webhook.orgId, webhookId: webhook.id };

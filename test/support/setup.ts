@@ -24,7 +24,10 @@ export interface TestApi extends RunningApi {
   get(path: string, options?: { key?: string; headers?: Record<string, string>; method?: string }): Promise<Response>;
 }
 
-/** Starts a test's own installation. `settings` replace the API's; `REDIS_URL: ''` runs the limiter in-process. */
+/**
+ * Starts a test's own installation. `settings` replace the API's; `REDIS_URL: ''` runs the limiter
+ * in-process.
+ */
 export async function setup(settings: Record<string, string> = {}): Promise<TestInstallation> {
   const { database, owner, make } = await setupDatabase();
   const logLines: string[] = [];
@@ -47,7 +50,10 @@ export async function setupDatabase() {
   return { database, owner, make: createFactories(owner) };
 }
 
-/** What an API of `database` reads from its environment; also for one that runs as a process of its own. */
+/**
+ * What an API of `database` reads from its environment; also for one that runs as a process of its
+ * own.
+ */
 export function apiEnvironment(database: TestDatabase, settings: Record<string, string> = {}): Record<string, string> {
   return {
     REGION: 'us',

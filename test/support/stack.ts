@@ -25,13 +25,17 @@ export interface StackFile {
   }[];
 }
 
-/** A place for a development stack: its own state folder and ports, gone when the test ends. `settings` are what its user has set. */
+/**
+ * A place for a development stack: its own state folder and ports, gone when the test ends.
+ * `settings` are what its user has set.
+ */
 export async function stackPlace(settings: Record<string, string> = {}) {
   const folder = mkdtempSync(path.join(tmpdir(), 'org-api-stack-'));
   chmodSync(folder, 0o711);
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  // The environment of a new machine: nothing of ours set, and no server named. The cache alone is the user's own: the run's set-up has put Temporal there,
-  // which each place would otherwise build for itself, for minutes.
+  // The environment of a new machine: nothing of ours set, and no server named. The cache alone is
+  // the user's own: the run's set-up has put Temporal there, which each place would otherwise build
+  // for itself, for minutes.
   const env = {
     PATH: process.env.PATH ?? '',
     HOME: folder,
@@ -45,7 +49,10 @@ export async function stackPlace(settings: Record<string, string> = {}) {
     env,
     stack: () => JSON.parse(readFileSync(path.join(env.ORG_API_STATE, 'stack.json'), 'utf8')) as StackFile,
 
-    /** Starts `npm start`'s program and resolves when it says that it is ready; rejects with its output when it ends first. */
+    /**
+     * Starts `npm start`'s program and resolves when it says that it is ready; rejects with its
+     * output when it ends first.
+     */
     async start(...args: string[]) {
       const child = spawn(process.execPath, [path.join(root, 'apps/dev/main.ts'), ...args], {
         cwd: root,
@@ -61,7 +68,10 @@ export async function stackPlace(settings: Record<string, string> = {}) {
       return { child, output, stop: (signal: NodeJS.Signals = 'SIGINT') => stopped(child, signal) };
     },
 
-    /** Runs one of our commands beside the stack. Never rejects: the exit code is part of the result. */
+    /**
+     * Runs one of our commands beside the stack. Never rejects: the exit code is part of the
+     * result.
+     */
     async command(script: string, ...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
       try {
         return { code: 0, ...(await run(process.execPath, [path.join(root, script), ...args], { cwd: root, env })) };

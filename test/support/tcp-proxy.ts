@@ -2,10 +2,16 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** A server's stand-in that can fail in the ways a network does, so that a test need not stop a server that others use. */
+/**
+ * A server's stand-in that can fail in the ways a network does, so that a test need not stop a
+ * server that others use.
+ */
 export interface TcpProxy {
   port: number;
-  /** From now on nothing passes in either direction; connections stay open, and new ones are accepted and left unanswered. */
+  /**
+   * From now on nothing passes in either direction; connections stay open, and new ones are
+   * accepted and left unanswered.
+   */
   pause(): void;
   /** Closes every connection and refuses new ones. */
   refuse(): Promise<void>;

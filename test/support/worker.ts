@@ -11,7 +11,10 @@ import { testWebhookSecretKeys } from './secrets.ts';
 // The SDK's runtime is one a process; what it says of itself is not what a test's output is for.
 installTemporalLog(createLog({ level: 'silent', name: 'test', region: 'us' }));
 
-/** What a worker of `database` reads from its environment; also for one that runs as a process of its own. */
+/**
+ * What a worker of `database` reads from its environment; also for one that runs as a process of
+ * its own.
+ */
 export function workerEnvironment(
   database: TestDatabase,
   settings: Record<string, string> = {},

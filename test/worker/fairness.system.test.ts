@@ -6,7 +6,10 @@ import { openTestTemporal } from '#test/temporal.ts';
 import { startTestWorker, testNamespace } from '#test/worker.ts';
 import { deliverQueue } from '../../workflows/deliver-event/types.ts';
 
-/** Each organization has 20 concurrency slots at the one host, so 60 are queued at Temporal and the rest waits in the table. */
+/**
+ * Each organization has 20 concurrency slots at the one host, so 60 are queued at Temporal and the
+ * rest waits in the table.
+ */
 const organizations = 3;
 const webhooks = 7;
 const grants = 10;
@@ -14,9 +17,11 @@ const late = 5;
 const patient = { timeout: 90_000, interval: 50 };
 
 /**
- * Temporal accepts settings and keys that it does not know without a word, and a task that is handed to a worker at once passes the queue by. So the behaviour is what is looked at: one place to
- * work at, posts of three organizations queued for it, then five others. A worker holds 21 of them, and 60 would be before the five in the order of arrival, as was seen without the keys and without the
- * server's setting.
+ * Temporal accepts settings and keys that it does not know without a word, and a task that is
+ * handed to a worker at once passes the queue by. So the behaviour is what is looked at: one place
+ * to work at, posts of three organizations queued for it, then five others. A worker holds 21 of
+ * them, and 60 would be before the five in the order of arrival, as was seen without the keys and
+ * without the server's setting.
  */
 describe('five events that come when two hundred of three organizations are queued', () => {
   it('take turns with them when they are a fourth organization’s', { timeout: 180_000 }, async () => {
@@ -30,7 +35,10 @@ describe('five events that come when two hundred of three organizations are queu
   });
 });
 
-/** Returns the paths of the posts from the moment at which the late ones came. The queued ones are of round 2 when the late ones are not another organization's. */
+/**
+ * Returns the paths of the posts from the moment at which the late ones came. The queued ones are
+ * of round 2 when the late ones are not another organization's.
+ */
 async function queueThenMore({ isOther }: { isOther: boolean }): Promise<string[]> {
   const { database, owner, make } = await setupDatabase();
   const receiver = await startReceiver();
@@ -63,7 +71,10 @@ async function queueThenMore({ isOther }: { isOther: boolean }): Promise<string[
   return order;
 }
 
-/** First attempts that Temporal holds because no worker has a place for them: each is part of its workflow’s first task. */
+/**
+ * First attempts that Temporal holds because no worker has a place for them: each is part of its
+ * workflow’s first task.
+ */
 async function countQueued({ workflowService }: Client): Promise<number> {
   const { stats } = await workflowService.describeTaskQueue({
     namespace: testNamespace(),

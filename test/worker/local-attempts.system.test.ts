@@ -10,7 +10,8 @@ const timeout = 120_000;
 const patient = { timeout: 60_000, interval: 50 };
 
 /**
- * A first attempt is made inside the workflow's first task, which a server gives to another worker when the first one does not finish it. Source: workflows/README.md, 2026-11-22.
+ * A first attempt is made inside the workflow's first task, which a server gives to another worker
+ * when the first one does not finish it. Source: workflows/README.md, 2026-11-22.
  */
 describe('a first attempt that is under way', () => {
   it('is finished and recorded by a worker that is told to stop, and nobody makes it again', { timeout }, async () => {
@@ -77,7 +78,10 @@ describe('a first attempt that is under way', () => {
   });
 });
 
-/** A webhook whose receiver keeps its answers until they are released. `makeEvent` resolves when the post has come. */
+/**
+ * A webhook whose receiver keeps its answers until they are released. `makeEvent` resolves when the
+ * post has come.
+ */
 async function arrange() {
   const { database, owner, make } = await setupDatabase();
   const server = await startReceiver();

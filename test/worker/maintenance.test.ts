@@ -9,7 +9,10 @@ import { readConfig } from '../../apps/worker/config.ts';
 import { createMaintenance } from '../../apps/worker/maintenance.ts';
 import { insertSettled, openPool } from '../domain/webhooks/webhook-rows.ts';
 
-/** A started maintenance loop of the test's own database, with the worker's login and no more rights than that. */
+/**
+ * A started maintenance loop of the test's own database, with the worker's login and no more rights
+ * than that.
+ */
 async function startMaintenance(databaseUrl: string, retentionDays = 730) {
   const errors: unknown[] = [];
   const failed: Record<string, number> = {};
@@ -40,7 +43,10 @@ async function startMaintenance(databaseUrl: string, retentionDays = 730) {
   return { maintenance, counts, errors, failed };
 }
 
-/** Makes a grant due. One that arrives past its end is ended as it arrives, and leaves nothing to do. */
+/**
+ * Makes a grant due. One that arrives past its end is ended as it arrives, and leaves nothing to
+ * do.
+ */
 const comesToItsEnd = (owner: Database, { id }: { id: string }) =>
   owner.pool.query('update client_grant set ends_at = now() where id = $1', [id]);
 

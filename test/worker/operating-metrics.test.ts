@@ -1,4 +1,7 @@
-/** What a worker's `/metrics` tells of Temporal, of the activity log's partitions, and of how soon events go out: alerts look at it. Source: issue 5, point 5. */
+/**
+ * What a worker's `/metrics` tells of Temporal, of the activity log's partitions, and of how soon
+ * events go out: alerts look at it. Source: issue 5, point 5.
+ */
 
 import { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';

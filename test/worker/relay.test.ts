@@ -7,7 +7,8 @@ const patient = { timeout: 20_000, interval: 20 };
 /** Longer than the test: nobody claims what another holds because the time of its lease is over. */
 const leaseSeconds = 3_600;
 
-// Once, a relay that was told to stop first started all that it had claimed, and was killed in the middle of it.
+// Once, a relay that was told to stop first started all that it had claimed, and was killed in the
+// middle of it.
 describe('a relay that is told to stop', () => {
   it('finishes the start under way, and gives the rest back to whoever claims next', async () => {
     const { openRelay, rows } = await arrange();

@@ -1,4 +1,7 @@
-/** Which late deliveries somebody is woken for: not those of a receiver that hangs, but those of a worker that is dead. Source: issue 5, point 5. */
+/**
+ * Which late deliveries somebody is woken for: not those of a receiver that hangs, but those of a
+ * worker that is dead. Source: issue 5, point 5.
+ */
 import { expect, it, vi } from 'vitest';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import { startReceiver } from '#test/receiver.ts';
@@ -25,7 +28,8 @@ it('a receiver that hangs with a backlog makes its deliveries overdue and none s
     const { overdue, stuck, difference } = await readLedger(owner.pool);
     return { overdue, stuck, difference };
   };
-  // An attempt that ends between the two statements has its next one in the future, and is then not late.
+  // An attempt that ends between the two statements has its next one in the future, and is then not
+  // late.
   const allAreLate = () =>
     vi.waitFor(async () => expect(await late()).toEqual({ overdue: 15, stuck: 0, difference: 0 }), patient);
   await allAreLate();

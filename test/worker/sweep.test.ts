@@ -6,7 +6,8 @@ import { sweepRunning } from '../../apps/worker/relay/sweep.ts';
 const everyMs = 60_000;
 type Running = { webhookId: string; eventId: string; round: number; startedAtMs: number };
 
-// Once, each worker listed every delivery that ran, each minute: ten of them asked Temporal's visibility store for the same ten times.
+// Once, each worker listed every delivery that ran, each minute: ten of them asked Temporal's
+// visibility store for the same ten times.
 describe('the sweep over what runs', () => {
   it('is one worker’s in an interval, whoever asks first', async () => {
     const { sweep, lists, pool } = await arrange();
@@ -62,7 +63,10 @@ describe('the sweep over what runs', () => {
   });
 });
 
-/** Five deliveries whose workflows run, begun 1 to 5 minutes after another moment, and what sweeps them. */
+/**
+ * Five deliveries whose workflows run, begun 1 to 5 minutes after another moment, and what sweeps
+ * them.
+ */
 async function arrange() {
   const { owner, make } = await setupDatabase();
   const { pool } = owner;

@@ -1,4 +1,7 @@
-/** Releases of the worker as versions of one Temporal deployment, on the real server: issue 5, point 7. */
+/**
+ * Releases of the worker as versions of one Temporal deployment, on the real server: issue 5, point
+ * 7.
+ */
 import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { Client, Connection } from '@temporalio/client';
@@ -54,7 +57,9 @@ it(
     await expectAllDelivered(3);
     const next = await startVersion('b');
     let made = 3;
-    /** Makes events until the old one has had some of them: both relays claim, whichever is quicker. */
+    /**
+     * Makes events until the old one has had some of them: both relays claim, whichever is quicker.
+     */
     const untilOldClaims = async (count: number) => {
       const before = await claimedBy(old);
       do {
@@ -63,7 +68,8 @@ it(
         await vi.waitFor(async () => expect((await claimedBy(old)) + (await claimedBy(next))).toBe(made), patient);
       } while ((await claimedBy(old)) === before);
     };
-    // The server (1.29) gives the first task back with the start whatever the version, and the first attempt is part of it.
+    // The server (1.29) gives the first task back with the start whatever the version, and the
+    // first attempt is part of it.
     await untilOldClaims(5);
     await expectAllDelivered(made);
     const byOld = await claimedBy(old);
@@ -105,7 +111,10 @@ it(
   timeout,
 );
 
-/** A database with a webhook, a receiver, a namespace of the test's own (a current version decides for all workers of its queues), and workers as processes. */
+/**
+ * A database with a webhook, a receiver, a namespace of the test's own (a current version decides
+ * for all workers of its queues), and workers as processes.
+ */
 async function setup() {
   const { database, owner, make } = await setupDatabase();
   const receiver = await startReceiver();
@@ -131,7 +140,10 @@ async function setup() {
     async makeEvents(count: number) {
       for (let i = 0; i < count; i += 1) await make.grant({ professional });
     },
-    /** The versions that ran the deliveries' workflows last, in any order. An attempt is on record a moment before its workflow's task ends, hence the waiting. */
+    /**
+     * The versions that ran the deliveries' workflows last, in any order. An attempt is on record a
+     * moment before its workflow's task ends, hence the waiting.
+     */
     async expectVersions(versions: readonly string[]): Promise<void> {
       const { rows } = await owner.pool.query<{ id: string }>(
         `select 'delivery/' || webhook_id || '/' || event_id as id from delivery`,
@@ -153,7 +165,10 @@ async function setup() {
       });
       return workerDeploymentInfo?.routingConfig?.currentDeploymentVersion?.buildId;
     },
-    /** Looks after a version as its pods do, but does not wait as long before it calls another one gone. */
+    /**
+     * Looks after a version as its pods do, but does not wait as long before it calls another one
+     * gone.
+     */
     async watch(buildId: string): Promise<void> {
       const native = await NativeConnection.connect({ address: inject('temporalAddress') });
       const versions = createVersions({

@@ -1,4 +1,7 @@
-/** What a worker's `/metrics` tells of webhooks that are not well and of deliveries that were mended. Source: design, section 8. */
+/**
+ * What a worker's `/metrics` tells of webhooks that are not well and of deliveries that were
+ * mended. Source: design, section 8.
+ */
 import { describe, expect, it } from 'vitest';
 import { countAilingWebhooksSql } from '#domain/db/queries/count-webhooks.ts';
 import { startReceiver } from '#test/receiver.ts';

@@ -1,4 +1,7 @@
-/** Histories are replayed across the merge base: a rollout replays old histories with new code, a rollback the reverse. */
+/**
+ * Histories are replayed across the merge base: a rollout replays old histories with new code, a
+ * rollback the reverse.
+ */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -58,7 +61,9 @@ function checkOut(): string {
   return folder;
 }
 
-/** Which histories of one folder the code of another cannot replay, each with the name of its error. */
+/**
+ * Which histories of one folder the code of another cannot replay, each with the name of its error.
+ */
 async function replay(code: string, recorded: string): Promise<string[]> {
   const workflowBundle = await bundleWorkflowCode({
     workflowsPath: path.join(code, 'workflows/index.ts'),
@@ -80,7 +85,9 @@ async function replay(code: string, recorded: string): Promise<string[]> {
   return failed;
 }
 
-/** Fails the run once a release is tagged before this commit; until then it says what would fail. */
+/**
+ * Fails the run once a release is tagged before this commit; until then it says what would fail.
+ */
 function report(direction: string, failed: string[]): void {
   const isReleased = Boolean(git('tag', '--list', 'v[0-9]*', '--merged', 'HEAD'));
   if (isReleased) expect(failed).toEqual([]);

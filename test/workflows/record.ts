@@ -13,8 +13,10 @@ import { sealingKeys, workerEnvironment } from '../chaos/worker-settings.ts';
 import { type Scenario, type Stage, scenarioSchedule, scenarios } from './scenarios.ts';
 
 /**
- * `node test/workflows/record.ts [kind…]`: runs every scenario (or those named) for real and saves its workflow's history, which the tests replay. Run it when a way to end was added; a history
- * that exists is worth keeping as it is, because workflows that began under older code are what replay protects.
+ * `node test/workflows/record.ts [kind…]`: runs every scenario (or those named) for real and saves
+ * its workflow's history, which the tests replay. Run it when a way to end was added; a history
+ * that exists is worth keeping as it is, because workflows that began under older code are what
+ * replay protects.
  */
 const report = (line: string) => console.log(`  ${line}`);
 const stepDeadlineMs = 90_000;
@@ -71,7 +73,10 @@ async function record(run: Run, scenario: Scenario, seed: number): Promise<void>
   report(`${scenario.kind} is saved (${secondsSince(startedAt)})`);
 }
 
-/** Without this machine's name (in the identities of workers and the queues named after them), which has no part in a replay. */
+/**
+ * Without this machine's name (in the identities of workers and the queues named after them), which
+ * has no part in a replay.
+ */
 async function readHistory(handle: WorkflowHandle): Promise<unknown> {
   const history = await handle.fetchHistory();
   const json = historyToJSON(history as Parameters<typeof historyToJSON>[0]);

@@ -90,7 +90,10 @@ const words = new Set([
   // How a receiver took a test event: a cause with its sentence, and the verdict.
   ...[...causes, ...causes.map((cause) => factsOf(cause).explanation), ...Object.keys(signatureVerdictSentences)],
 ]);
-/** All that a failure says: ours, Temporal's own words for a timeout, and for an activity that failed. */
+/**
+ * All that a failure says: ours, Temporal's own words for a timeout, and for an activity that
+ * failed.
+ */
 const knownTexts = ['internal error; see the worker log', 'activity StartToClose timeout', 'Activity task'];
 /** Ours, an id, or the number of a local activity. */
 const isKnown = (value: string) =>

@@ -26,7 +26,10 @@ export interface Stage {
   restartPostgres: () => Promise<void>;
 }
 
-/** Brings a workflow to its end in one particular way. Returns which is to be kept: that of a delivery's round, or another by its id. */
+/**
+ * Brings a workflow to its end in one particular way. Returns which is to be kept: that of a
+ * delivery's round, or another by its id.
+ */
 export interface Scenario {
   /** Names the saved history. */
   kind: string;
@@ -42,8 +45,9 @@ type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
 const workflowOf = ({ webhookId }: Stage, eventId: string) => `delivery/${webhookId}/${eventId}`;
 
 /**
- * Brings a delivery to its end in runs of a few events each: two failures and then a 2xx, one attempt in each run. A second round of a delivery that is done, as its workflow can be started by hand without the
- * relay coming before. Returns the ids of all runs, from the first.
+ * Brings a delivery to its end in runs of a few events each: two failures and then a 2xx, one
+ * attempt in each run. A second round of a delivery that is done, as its workflow can be started by
+ * hand without the relay coming before. Returns the ids of all runs, from the first.
  */
 async function continueTwice(stage: Stage): Promise<{ workflowId: string; runIds: string[] }> {
   const { pool, client, organizationId, webhookId } = stage;

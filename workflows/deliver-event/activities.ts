@@ -26,7 +26,9 @@ import {
 export interface PostOutcome {
   kind: 'delivered' | 'refused' | 'failed';
   status: number | null;
-  /** A stable code, and a sentence with the remedy; neither holds a secret, a body or a URL's query. */
+  /**
+   * A stable code, and a sentence with the remedy; neither holds a secret, a body or a URL's query.
+   */
   cause: string;
   explanation: string;
   timingsMs: AttemptTimings;
@@ -43,7 +45,10 @@ export interface PostOutcome {
 export const internalErrorExplanation =
   'The service could not prepare the request, and nothing was sent. The fault is on our side: nothing to do, the attempt does not count and is made again.';
 
-/** Lengths of the phases in order, whole ms; null or absent when one was not completed or not needed. */
+/**
+ * Lengths of the phases in order, whole ms; null or absent when one was not completed or not
+ * needed.
+ */
 export interface AttemptTimings {
   dns?: number | null;
   connect?: number | null;
@@ -57,7 +62,10 @@ export interface AttemptTimings {
 export interface ToBeSigned {
   sealed: Buffer[];
   body: Buffer;
-  /** Whole seconds since 1970 by PostgreSQL's clock: a worker's own may be wrong, and receivers refuse old signatures. */
+  /**
+   * Whole seconds since 1970 by PostgreSQL's clock: a worker's own may be wrong, and receivers
+   * refuse old signatures.
+   */
   timestampSeconds: number;
 }
 
@@ -70,18 +78,25 @@ export interface ActivityDependencies {
     headers: Record<string, string>;
     body: Buffer;
   }) => Promise<PostOutcome>;
-  /** Returns the headers of one attempt, signed with sealed secrets (newest first) that open only for this webhook. Throws when one does not. */
+  /**
+   * Returns the headers of one attempt, signed with sealed secrets (newest first) that open only
+   * for this webhook. Throws when one does not.
+   */
   sign: (delivery: DeliveryKey, signed: ToBeSigned) => Record<string, string>;
   onAttempt?: (line: AttemptLine) => void;
   /** Told of an attempt that was found under way without a process that makes it. */
   onLost?: (lost: LostAttempt) => void;
-  /** Reports an internal error whose text goes nowhere else. `code` is stable: the attempt's cause, or what could not be done. */
+  /**
+   * Reports an internal error whose text goes nowhere else. `code` is stable: the attempt's cause,
+   * or what could not be done.
+   */
   onInternalError?: (error: unknown, delivery: DeliveryKey, code: InternalErrorCode) => void;
 }
 
 /**
- * `internal_error`: an attempt could not be prepared. `activity_failed`: an attempt could not be admitted, made or
- * recorded; its workflow goes on. `delivery_missing`: an outcome came for a delivery that PostgreSQL does not have.
+ * `internal_error`: an attempt could not be prepared. `activity_failed`: an attempt could not be
+ * admitted, made or recorded; its workflow goes on. `delivery_missing`: an outcome came for a
+ * delivery that PostgreSQL does not have.
  */
 export type InternalErrorCode = 'internal_error' | 'activity_failed' | 'delivery_missing';
 
@@ -106,17 +121,21 @@ export interface LostAttempt extends DeliveryKey {
 }
 
 /**
- * How often the schedule's last attempt is made again after it was lost. The receiver may never have had it, by our fault; but whatever kills the worker in each of them is not mended by a
+ * How often the schedule's last attempt is made again after it was lost. The receiver may never
+ * have had it, by our fault; but whatever kills the worker in each of them is not mended by a
  * fifth, and the delivery must end at some time.
  */
 const lostLastRepeats = 3;
-/** What is left of an attempt's time when its outcome is given up: as long as the news of it takes to Temporal. */
+/**
+ * What is left of an attempt's time when its outcome is given up: as long as the news of it takes
+ * to Temporal.
+ */
 const reserveMs = 2_000;
 const uniqueViolation = '23505';
 
 /**
- * How long admitting an attempt may take. A post that begins later could outlast `attemptTimeoutMs`, after which the
- * attempt counts as lost and another one may begin.
+ * How long admitting an attempt may take. A post that begins later could outlast
+ * `attemptTimeoutMs`, after which the attempt counts as lost and another one may begin.
  */
 const admissionTimeoutMs = attemptTimeoutMs - postDeadlineMs - reserveMs;
 
@@ -233,7 +252,10 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
     return row?.closed ? next : resultUnlost(row, input.nextDelayMs);
   }
 
-  /** Temporal keeps what a failed activity says, and no text of an error may get there: it could quote a value. */
+  /**
+   * Temporal keeps what a failed activity says, and no text of an error may get there: it could
+   * quote a value.
+   */
   const withoutText =
     <Input extends AttemptInput, Result>(activity: (input: Input) => Promise<Result>) =>
     async (input: Input): Promise<Result> => {
@@ -282,7 +304,10 @@ function resultOfLoss({ nextDelayMs, lostLast = lostLastRepeats }: LostAttemptIn
   return { kind: 'postponed', waitMs: waitAfterInternalErrorMs(lostLast, Math.random()), because: 'lost' };
 }
 
-/** How a round goes on when no attempt of it is under way: the last one was never admitted, or only the news of its outcome was lost. */
+/**
+ * How a round goes on when no attempt of it is under way: the last one was never admitted, or only
+ * the news of its outcome was lost.
+ */
 function resultUnlost(row: LostRow | undefined, nextDelayMs: number | null): AttemptResult {
   if (!row?.open) return { kind: 'closed' };
   const dueInMs = row.dueInMs ?? 0;
@@ -290,7 +315,9 @@ function resultUnlost(row: LostRow | undefined, nextDelayMs: number | null): Att
   return isRecorded ? { kind: 'failed', waitMs: dueInMs } : { kind: 'postponed', waitMs: Math.max(dueInMs, 1_000) };
 }
 
-/** @returns null when the delivery is not open to this round; `number` null when no place is free. */
+/**
+ * @returns null when the delivery is not open to this round; `number` null when no place is free.
+ */
 async function admit(pool: Pool, input: AttemptInput): Promise<AdmittedRow | null> {
   const { organizationId, webhookId, eventId, round, nextDelayMs, onlyAsFirst = false } = input;
   const values = [organizationId, webhookId, eventId, round, nextDelayMs === null, onlyAsFirst];
@@ -334,7 +361,8 @@ function resultOf(outcome: PostOutcome, { nextDelayMs, internalErrors = 0 }: Att
 }
 
 /**
- * The answer is here and must not be forgotten because the database is away: tried until `giveUpAt` (by `performance.now`), which leaves a failover nearly all of the attempt's time. Then the
+ * The answer is here and must not be forgotten because the database is away: tried until `giveUpAt`
+ * (by `performance.now`), which leaves a failover nearly all of the attempt's time. Then the
  * attempt is closed as lost, and one that was accepted is posted again.
  */
 async function retriedWhileAway<Result>(write: () => Promise<Result>, giveUpAt: number): Promise<Result> {

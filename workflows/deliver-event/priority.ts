@@ -1,13 +1,17 @@
 import type { Priority } from '@temporalio/common';
 
 /**
- * Who goes first where tasks queue up (1 is first, 5 last, 3 is Temporal's default): the first attempt at news for a healthy webhook, then test events, at which
- * a person waits, then everything that was tried before or goes to a failing webhook. Source: design, section 6.
+ * Who goes first where tasks queue up (1 is first, 5 last, 3 is Temporal's default): the first
+ * attempt at news for a healthy webhook, then test events, at which a person waits, then everything
+ * that was tried before or goes to a failing webhook. Source: design, section 6.
  */
 const newsFirst = 2;
 const againLater = 4;
 
-/** Of a round's workflow and its first attempt: organizations share the queue evenly, however much one of them has in it. */
+/**
+ * Of a round's workflow and its first attempt: organizations share the queue evenly, however much
+ * one of them has in it.
+ */
 export function priorityOfRound(round: {
   organizationId: string;
   round: number;

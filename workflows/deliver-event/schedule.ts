@@ -7,7 +7,10 @@ const hourMs = 60 * minuteMs;
 /** The waits after each failed attempt: 13 attempts in about 72 hours. */
 export const defaultSchedule = '5s,30s,5m,15m,30m,1h,2h,4h,8h,12h,20h,24h';
 
-/** Jitter on each wait: up to a tenth more, so that a receiver that comes back does not meet everything at once. */
+/**
+ * Jitter on each wait: up to a tenth more, so that a receiver that comes back does not meet
+ * everything at once.
+ */
 export const jitter = 0.1;
 
 /** How long the waits of a schedule take at most, jitter included, in milliseconds. */
@@ -17,8 +20,10 @@ export const longestScheduleMs = (delaysMs: readonly number[]): number =>
 const internalErrorWaitMs = { first: 15_000, most: 10 * minuteMs };
 
 /**
- * How long a delivery waits after an internal error, in milliseconds: 15 s after the first, twice as long after each that follows it, 10 minutes at most, with the schedule's jitter. An error may last for
- * days, and each try is a row and a dozen events of history. `before` is how many such errors came right before; `random` is 0 to 1.
+ * How long a delivery waits after an internal error, in milliseconds: 15 s after the first, twice
+ * as long after each that follows it, 10 minutes at most, with the schedule's jitter. An error may
+ * last for days, and each try is a row and a dozen events of history. `before` is how many such
+ * errors came right before; `random` is 0 to 1.
  */
 export function waitAfterInternalErrorMs(before: number, random: number): number {
   const waitMs = Math.min(internalErrorWaitMs.first * 2 ** before, internalErrorWaitMs.most);
@@ -26,13 +31,19 @@ export function waitAfterInternalErrorMs(before: number, random: number): number
 }
 
 const placeWaitMs = { least: 1_000, most: minuteMs };
-/** A turn of a receiver that hangs: an attempt's time, and a second for what is read and written before and after. */
+/**
+ * A turn of a receiver that hangs: an attempt's time, and a second for what is read and written
+ * before and after.
+ */
 const hungTurnMs = postDeadlineMs + 1_000;
 
 /**
- * How long a delivery waits that found no place, in milliseconds: one second while attempts have just begun, which may be over at once; past that the receiver is taken for one that hangs, and this delivery comes when those before
- * it have had their turns; a minute at most. Asking costs Temporal as much as an attempt does, and 20 that asked every second took a third of a core. Places are kept meanwhile: nothing new is started for the webhook.
- * `queue` is null when it is not known.
+ * How long a delivery waits that found no place, in milliseconds: one second while attempts have
+ * just begun, which may be over at once; past that the receiver is taken for one that hangs, and
+ * this delivery comes when those before it have had their turns; a minute at most. Asking costs
+ * Temporal as much as an attempt does, and 20 that asked every second took a third of a core.
+ * Places are kept meanwhile: nothing new is started for the webhook. `queue` is null when it is not
+ * known.
  */
 export function waitForPlaceMs(queue: SlotQueue | null): number {
   const { least, most } = placeWaitMs;
@@ -47,7 +58,8 @@ const units: Record<string, number> = { ms: 1, s: 1_000, m: minuteMs, h: hourMs 
 /**
  * Reads a schedule such as `1s,2s,5m` (units ms, s, m, h) into milliseconds.
  *
- * @throws RangeError when a part is no positive wait of at most 48 hours, or there are none or more than 50.
+ * @throws RangeError when a part is no positive wait of at most 48 hours, or there are none or more
+ * than 50.
  */
 export function parseSchedule(text: string): number[] {
   const delays = text.split(',').map((part) => {

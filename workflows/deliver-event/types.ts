@@ -1,4 +1,7 @@
-/** Everything that enters Temporal is here: ids, numbers and codes, never a body, a secret, a URL or a name. Source: design, section 6. */
+/**
+ * Everything that enters Temporal is here: ids, numbers and codes, never a body, a secret, a URL or
+ * a name. Source: design, section 6.
+ */
 import type { Sinks } from '@temporalio/workflow';
 
 /** One delivery: an event to a webhook. */
@@ -17,13 +20,25 @@ export interface DeliverEventInput extends DeliveryKey {
   slow: boolean;
   /** The event's type; absent in workflows that began before 2026-11-21. */
   type?: string;
-  /** When this round became due (of a first round: the event's own time), Unix time in ms, by PostgreSQL's clock. Absent like `type`. */
+  /**
+   * When this round became due (of a first round: the event's own time), Unix time in ms, by
+   * PostgreSQL's clock. Absent like `type`.
+   */
   begunAtMs?: number;
-  /** Where the first attempt is made: `local` in the worker that has the workflow's first task, else by a task of its own. Absent in workflows that began before 2026-11-22. */
+  /**
+   * Where the first attempt is made: `local` in the worker that has the workflow's first task, else
+   * by a task of its own. Absent in workflows that began before 2026-11-22.
+   */
   firstAttempt?: 'local';
-  /** Where the run before stood that continued as this one; absent in a round's first run, whose first attempt is still to be made. */
+  /**
+   * Where the run before stood that continued as this one; absent in a round's first run, whose
+   * first attempt is still to be made.
+   */
   progress?: DeliveryProgress;
-  /** A run continues as a new one at so many events of history, too, instead of only when Temporal suggests it (at about 4,000). For tests. */
+  /**
+   * A run continues as a new one at so many events of history, too, instead of only when Temporal
+   * suggests it (at about 4,000). For tests.
+   */
   eventsPerRun?: number;
 }
 
@@ -37,37 +52,50 @@ export interface DeliveryProgress {
   lostLast: number;
 }
 
-/** `closed`: the delivery was settled, cancelled or parked elsewhere, or another round took over. */
+/**
+ * `closed`: the delivery was settled, cancelled or parked elsewhere, or another round took over.
+ */
 export type DeliveryEnd = 'delivered' | 'exhausted' | 'closed';
 
 export interface AttemptInput extends DeliveryKey {
   round: number;
-  /** The wait that follows a failure, jitter included; null when this is the schedule's last attempt. */
+  /**
+   * The wait that follows a failure, jitter included; null when this is the schedule's last
+   * attempt.
+   */
   nextDelayMs: number | null;
   /** Admitted only if its round has no attempt yet: whoever repeats it unseen gets `begun`. */
   onlyAsFirst?: boolean;
-  /** Internal errors in a row before it, which make the wait after another one longer; absent: none. */
+  /**
+   * Internal errors in a row before it, which make the wait after another one longer; absent: none.
+   */
   internalErrors?: number;
 }
 
 export interface LostAttemptInput extends AttemptInput {
-  /** How often the schedule's last attempt was lost before; absent when a worker of before asks, which would not count its repeats: it is not repeated. */
+  /**
+   * How often the schedule's last attempt was lost before; absent when a worker of before asks,
+   * which would not count its repeats: it is not repeated.
+   */
   lostLast?: number;
 }
 
 /** How long a receiver has for everything of one attempt. */
 export const postDeadlineMs = 10_000;
 /**
- * For how long one attempt may take: the receiver's time, and the rest covers reads and writes of the service. An admitted
- * attempt without an outcome expires when it is this old, by PostgreSQL's clock; only then it is closed as lost, and
- * another one may be admitted. So two posts of a delivery are never under way.
+ * For how long one attempt may take: the receiver's time, and the rest covers reads and writes of
+ * the service. An admitted attempt without an outcome expires when it is this old, by PostgreSQL's
+ * clock; only then it is closed as lost, and another one may be admitted. So two posts of a
+ * delivery are never under way.
  */
 export const attemptTimeoutMs = 20_000;
 
 /**
- * How an attempt ended. `failed` waits and goes to the schedule's next attempt; `postponed` (no free place, an internal error) waits and tries
- * the same one again, so that it does not use up the receiver's attempts. `because` is absent when no place was free; `internalError`: we could not try; `lost`: it was the schedule's last,
- * and the process that made it died, so that the receiver may never have had it.
+ * How an attempt ended. `failed` waits and goes to the schedule's next attempt; `postponed` (no
+ * free place, an internal error) waits and tries the same one again, so that it does not use up the
+ * receiver's attempts. `because` is absent when no place was free; `internalError`: we could not
+ * try; `lost`: it was the schedule's last, and the process that made it died, so that the receiver
+ * may never have had it.
  */
 export type AttemptResult =
   | { kind: 'delivered' }
@@ -76,28 +104,41 @@ export type AttemptResult =
   | { kind: 'failed'; waitMs: number }
   | { kind: 'postponed'; waitMs: number; because?: 'internalError' | 'lost' };
 
-/** The round's first attempt was begun before, by whoever had this step of the workflow first; it may still be under way there. */
+/**
+ * The round's first attempt was begun before, by whoever had this step of the workflow first; it
+ * may still be under way there.
+ */
 export interface Begun {
   kind: 'begun';
 }
 
-/** An attempt is under way that may have a process which makes it: in `waitMs` it counts as lost. */
+/**
+ * An attempt is under way that may have a process which makes it: in `waitMs` it counts as lost.
+ */
 export interface UnderWay {
   kind: 'underWay';
   waitMs: number;
 }
 
 export interface DeliveryActivities {
-  /** Admits, signs, posts and records one attempt. Refusals of the receiver are results; only an internal error throws. */
+  /**
+   * Admits, signs, posts and records one attempt. Refusals of the receiver are results; only an
+   * internal error throws.
+   */
   attemptDelivery(input: AttemptInput): Promise<AttemptResult | Begun>;
   /**
-   * Closes what a worker that died left under way, as `lost`, once it has expired, and says how to go on. An attempt that was never admitted (our database was away) does not use up one of the
-   * schedule; one whose outcome is on record already goes on from there. The schedule's last attempt is repeated a few times when it was lost, and only then exhausts the delivery.
+   * Closes what a worker that died left under way, as `lost`, once it has expired, and says how to
+   * go on. An attempt that was never admitted (our database was away) does not use up one of the
+   * schedule; one whose outcome is on record already goes on from there. The schedule's last
+   * attempt is repeated a few times when it was lost, and only then exhausts the delivery.
    */
   recordLostAttempt(input: LostAttemptInput): Promise<AttemptResult | UnderWay>;
 }
 
-/** How a round ended, for whoever watches. `type` and `begunAtMs` are null for a workflow that began before they were known. */
+/**
+ * How a round ended, for whoever watches. `type` and `begunAtMs` are null for a workflow that began
+ * before they were known.
+ */
 export interface RoundEnd extends DeliveryKey {
   round: number;
   type: string | null;
@@ -107,14 +148,20 @@ export interface RoundEnd extends DeliveryKey {
   failed: number;
 }
 
-/** What a workflow tells the worker that runs it: outside of its history, once, and not when it is replayed. */
+/**
+ * What a workflow tells the worker that runs it: outside of its history, once, and not when it is
+ * replayed.
+ */
 export interface DeliverySinks extends Sinks {
   delivery: { ended(end: RoundEnd): void };
 }
 
 /** Where workflows, activities and the relay meet. */
 export const deliverQueue = 'deliver';
-/** Retries, and deliveries to webhooks that are failing: slots of their own, so that slow receivers cannot take the others'. */
+/**
+ * Retries, and deliveries to webhooks that are failing: slots of their own, so that slow receivers
+ * cannot take the others'.
+ */
 export const deliverSlowQueue = 'deliver-slow';
 
 /** The workflow of a delivery's round: one id a round, and one round runs at a time. */

@@ -31,8 +31,9 @@ import {
 } from './types.ts';
 
 /**
- * Makes the next attempt now instead of when it is due. With a time (Unix, ms) it means only a wait that began before it: whoever saw a delivery late may
- * be overtaken by its attempt, and must not hurry the wait that follows.
+ * Makes the next attempt now instead of when it is due. With a time (Unix, ms) it means only a wait
+ * that began before it: whoever saw a delivery late may be overtaken by its attempt, and must not
+ * hurry the wait that follows.
  */
 export const retryNowSignal = defineSignal<[waitingSinceBeforeMs?: number]>('retryNow');
 /** Ends the workflow; whoever sends it has settled the delivery in the database first. */
@@ -40,11 +41,13 @@ export const cancelSignal = defineSignal('cancel');
 /** What the workflow is at: `attempting`, or `waiting` with the attempts that failed so far. */
 export const stateQuery = defineQuery<{ state: 'attempting' | 'waiting'; failed: number }>('state');
 
-// One try: an attempt that may have reached the receiver is never repeated unseen, it is closed as lost and the next one is an attempt of its own.
+// One try: an attempt that may have reached the receiver is never repeated unseen, it is closed as
+// lost and the next one is an attempt of its own.
 const options = { startToCloseTimeout: attemptTimeoutMs, retry: { maximumAttempts: 1 } } as const;
 const prompt = proxyActivities<DeliveryActivities>({ ...options, taskQueue: deliverQueue });
-// In the worker that has the first task, as part of it: most deliveries end with their first attempt, and this spares them a task of the server's. A worker that dies in
-// the middle of it leaves a task that another repeats; `onlyAsFirst` keeps that from posting again unseen.
+// In the worker that has the first task, as part of it: most deliveries end with their first
+// attempt, and this spares them a task of the server's. A worker that dies in the middle of it
+// leaves a task that another repeats; `onlyAsFirst` keeps that from posting again unseen.
 const local = proxyLocalActivities<DeliveryActivities>(options);
 const slow = proxyActivities<DeliveryActivities>({
   ...options,
@@ -58,11 +61,17 @@ const { recordLostAttempt } = proxyActivities<DeliveryActivities>({
   taskQueue: deliverSlowQueue,
   priority: priorityOfRetry,
 });
-/** Where an attempt is made. All but a round's first go by the slow queue, also those that an internal error postpones: they must not stand before news. */
+/**
+ * Where an attempt is made. All but a round's first go by the slow queue, also those that an
+ * internal error postpones: they must not stand before news.
+ */
 const places = { local, prompt, slow };
 const { delivery } = proxySinks<DeliverySinks>();
 
-/** Posts one event to one webhook until it is accepted, the delivery is settled elsewhere, or the schedule ends. */
+/**
+ * Posts one event to one webhook until it is accepted, the delivery is settled elsewhere, or the
+ * schedule ends.
+ */
 export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEnd> {
   const { delaysMs, slow: isFailing, type = null, begunAtMs = null, firstAttempt } = input;
   const { organizationId, webhookId, eventId } = input;
@@ -94,8 +103,9 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEn
     const delayMs = delaysMs[progress.failed];
     const nextDelayMs = delayMs === undefined ? null : Math.round(delayMs * (1 + jitter * Math.random()));
     waitingSinceMs = null;
-    // Forgotten before the attempt and not after it: an attempt that has failed is on record a moment before this code hears of it, and
-    // whoever saw that record and asked for a retry must not be ignored.
+    // Forgotten before the attempt and not after it: an attempt that has failed is on record a
+    // moment before this code hears of it, and whoever saw that record and asked for a retry must
+    // not be ignored.
     wake = false;
     const where = isFirst && !isFailing ? (firstAttempt ?? 'prompt') : 'slow';
     isFirst = false;
@@ -111,8 +121,9 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEn
 }
 
 /**
- * Makes one attempt. One without a result (its worker died, or this is the second time that the round's first attempt is
- * asked for) may still be under way, so it is closed as lost only when it has expired.
+ * Makes one attempt. One without a result (its worker died, or this is the second time that the
+ * round's first attempt is asked for) may still be under way, so it is closed as lost only when it
+ * has expired.
  */
 async function attempt(
   where: keyof typeof places,
@@ -122,7 +133,8 @@ async function attempt(
   const onlyAsFirst = where === 'local' ? { onlyAsFirst: true } : {};
   const attempted = places[where].attemptDelivery({ ...input, ...onlyAsFirst, internalErrors });
   const result = await attempted.catch((error: unknown) => {
-    // A local activity's failure comes as the activity threw it, without an ActivityFailure around it.
+    // A local activity's failure comes as the activity threw it, without an ActivityFailure around
+    // it.
     if (!(error instanceof TemporalFailure) || isCancellation(error)) throw error;
     return null;
   });
@@ -135,7 +147,10 @@ async function attempt(
   }
 }
 
-/** Only a failed attempt is one of the schedule; the receiver had its chance in it, so an internal error after it is the first in a row. */
+/**
+ * Only a failed attempt is one of the schedule; the receiver had its chance in it, so an internal
+ * error after it is the first in a row.
+ */
 function progressAfter(
   result: ToBeContinued,
   { failed, internalErrors, lostLast }: DeliveryProgress,
@@ -149,23 +164,30 @@ function progressAfter(
 }
 
 /**
- * Whether the history is to begin anew: Temporal ends a workflow at 51,200 events, which an internal error that lasts for weeks would come to, and each worker that takes a workflow over replays it from the start.
+ * Whether the history is to begin anew: Temporal ends a workflow at 51,200 events, which an
+ * internal error that lasts for weeks would come to, and each worker that takes a workflow over
+ * replays it from the start.
  */
 function isLong({ eventsPerRun = Number.POSITIVE_INFINITY }: DeliverEventInput): boolean {
   const { continueAsNewSuggested, historyLength } = workflowInfo();
   return continueAsNewSuggested || historyLength >= eventsPerRun;
 }
 
-/** Goes on as a new run under the same id, with the attempt that is due now. A signal that comes meanwhile makes Temporal ask again, so none is lost. */
+/**
+ * Goes on as a new run under the same id, with the attempt that is due now. A signal that comes
+ * meanwhile makes Temporal ask again, so none is lost.
+ */
 function continueAsNew(input: DeliverEventInput, progress: DeliveryProgress): Promise<never> {
   return makeContinueAsNewFunc<typeof deliverEvent>()({ ...input, progress });
 }
 
 /**
- * Shows the state as a search attribute, if the workflow was started with one: a server that does not know the attribute would refuse the workflow's every step.
+ * Shows the state as a search attribute, if the workflow was started with one: a server that does
+ * not know the attribute would refuse the workflow's every step.
  *
- * Each change goes with a command that is sent anyway, so none costs a task of its own, and there are two of them at most: `waiting` once, at the first
- * failure, although attempts follow it (the query tells more), and the end.
+ * Each change goes with a command that is sent anyway, so none costs a task of its own, and there
+ * are two of them at most: `waiting` once, at the first failure, although attempts follow it (the
+ * query tells more), and the end.
  */
 function showState() {
   const isShown = workflowInfo().typedSearchAttributes.get(stateAttribute) !== undefined;

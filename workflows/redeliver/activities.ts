@@ -8,9 +8,15 @@ import type { PageInput, RedeliveryActivities, RedeliveryKey, RedeliveryProgress
 
 export interface RedeliveryDependencies {
   pool: Pool;
-  /** After how long without a page a redelivery counts as left alone, and its workflow is started again. */
+  /**
+   * After how long without a page a redelivery counts as left alone, and its workflow is started
+   * again.
+   */
   leaseMs: number;
-  /** Reports an internal error before it becomes a failure without its text; the page is tried again. */
+  /**
+   * Reports an internal error before it becomes a failure without its text; the page is tried
+   * again.
+   */
   onInternalError?: (cause: unknown, redelivery: RedeliveryKey) => void;
 }
 
@@ -21,7 +27,10 @@ const toldAtOnce = 10;
 export function createRedeliveryActivities(deps: RedeliveryDependencies): RedeliveryActivities {
   const { pool, leaseMs, onInternalError = () => {} } = deps;
 
-  /** Told after the commit and noted then: what dies in between is told again, which a workflow that has tried already does not mind. */
+  /**
+   * Told after the commit and noted then: what dies in between is told again, which a workflow that
+   * has tried already does not mind.
+   */
   async function redeliverPage(input: PageInput): Promise<RedeliveryProgress> {
     const { organizationId, redeliveryId } = input;
     const { webhookId, untold, progress, isUnfinished } = await carryOutPage(pool, input, { leaseMs });

@@ -1,6 +1,9 @@
 import type { RedeliveryProgress } from '#domain/webhooks/redelivery-page.ts';
 
-/** Everything of a redelivery that enters Temporal is here: ids and numbers. Source: design, section 6. */
+/**
+ * Everything of a redelivery that enters Temporal is here: ids and numbers. Source: design, section
+ * 6.
+ */
 
 export type { RedeliveryProgress } from '#domain/webhooks/redelivery-page.ts';
 
@@ -35,11 +38,17 @@ export interface PageInput extends RedeliveryKey {
 export type RedeliveryEnd = 'done' | 'cancelled' | 'ended';
 
 export interface RedeliveryActivities {
-  /** Carries out a page, tells the running workflows among its deliveries, and says how the redelivery stands. Done twice, it does nothing the second time. */
+  /**
+   * Carries out a page, tells the running workflows among its deliveries, and says how the
+   * redelivery stands. Done twice, it does nothing the second time.
+   */
   redeliverPage(input: PageInput): Promise<RedeliveryProgress>;
 }
 
-/** So quickly a redelivery goes: a receiver that takes 20 posts a second beside its usual events is not overrun, and 100,000 deliveries take 84 minutes. */
+/**
+ * So quickly a redelivery goes: a receiver that takes 20 posts a second beside its usual events is
+ * not overrun, and 100,000 deliveries take 84 minutes.
+ */
 export const steadyPace: Pace = { perPage: 20, perSecond: 20 };
 /** A page is 11 events of history; Temporal warns at 10,240. */
 export const pagesPerRun = 300;

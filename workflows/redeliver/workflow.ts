@@ -2,19 +2,26 @@ import { condition, continueAsNew, defineQuery, defineSignal, proxyActivities, s
 import { deliverSlowQueue } from '../deliver-event/types.ts';
 import type { RedeliverInput, RedeliveryActivities, RedeliveryEnd, RedeliveryProgress } from './types.ts';
 
-/** Looks at once whether somebody wants it to stop. The wish itself is in the database, where the next page finds it also without this. */
+/**
+ * Looks at once whether somebody wants it to stop. The wish itself is in the database, where the
+ * next page finds it also without this.
+ */
 export const cancelSignal = defineSignal('cancel');
 /** How far it has come. */
 export const progressQuery = defineQuery<RedeliveryProgress>('progress');
 
-// It touches our database and Temporal only, and a page done twice is done once: tried until it works. The slow queue, so that no event's first attempt stands behind it.
+// It touches our database and Temporal only, and a page done twice is done once: tried until it
+// works. The slow queue, so that no event's first attempt stands behind it.
 const { redeliverPage } = proxyActivities<RedeliveryActivities>({
   startToCloseTimeout: '15s',
   retry: { initialInterval: '1s', maximumInterval: '10s' },
   taskQueue: deliverSlowQueue,
 });
 
-/** Sends the deliveries of a redelivery again page by page, at a steady pace, until all are or it is to stop. */
+/**
+ * Sends the deliveries of a redelivery again page by page, at a steady pace, until all are or it is
+ * to stop.
+ */
 export async function redeliver(input: RedeliverInput): Promise<RedeliveryEnd> {
   const { organizationId, redeliveryId, pace, pagesPerRun } = input;
   let progress = input.progress ?? { state: 'requested', pages: input.page, seen: 0, queued: 0, hurried: 0 };
@@ -37,7 +44,10 @@ export async function redeliver(input: RedeliverInput): Promise<RedeliveryEnd> {
   }
 }
 
-/** As long as what the page sent may take at this pace; none when it only looked. A page that was found done by an earlier run is waited for like a full one. */
+/**
+ * As long as what the page sent may take at this pace; none when it only looked. A page that was
+ * found done by an earlier run is waited for like a full one.
+ */
 function pauseAfter(
   before: RedeliveryProgress,
   after: RedeliveryProgress,

@@ -50,8 +50,9 @@ export function createTestActivities({ pool, post, sign, onInternalError = () =>
 }
 
 /**
- * Posts a correctly signed test event and, when it is accepted, a badly signed one: the same in all but ids and MACs, with a signature for each secret in both forms. It is
- * signed with secrets made up for it, so what is wrong is the MAC alone. Judges the answers and records nothing.
+ * Posts a correctly signed test event and, when it is accepted, a badly signed one: the same in all
+ * but ids and MACs, with a signature for each secret in both forms. It is signed with secrets made
+ * up for it, so what is wrong is the MAC alone. Judges the answers and records nothing.
  */
 export async function tryBothSignatures({
   input,

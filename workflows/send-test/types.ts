@@ -1,16 +1,24 @@
 import type { EventType } from '#domain/contract/events.ts';
 import type { SignatureVerdict } from '#domain/webhooks/signature-verdict.ts';
 
-/** Which webhook gets a test event, and of which type. Ids only, as everything that enters Temporal. */
+/**
+ * Which webhook gets a test event, and of which type. Ids only, as everything that enters Temporal.
+ */
 export interface SendTestInput {
   organizationId: string;
   webhookId: string;
   eventType: EventType;
-  /** Finds out whether the receiver verifies signatures, with a second test event that is badly signed; only on its owner's request. Left out: one, correctly signed. */
+  /**
+   * Finds out whether the receiver verifies signatures, with a second test event that is badly
+   * signed; only on its owner's request. Left out: one, correctly signed.
+   */
   checkSignatures?: true;
 }
 
-/** How the receiver took it. `status` is the HTTP status or null; `explanation` holds the remedy, and no URL, body or secret. */
+/**
+ * How the receiver took it. `status` is the HTTP status or null; `explanation` holds the remedy,
+ * and no URL, body or secret.
+ */
 export interface TestResult {
   eventId: string;
   delivered: boolean;
@@ -23,7 +31,10 @@ export interface TestResult {
 /** What a check of signatures came to. */
 export interface SignatureCheck {
   verdict: SignatureVerdict;
-  /** Null when the verdict is on the webhook now; `changed`: its URL or secret is another since, or it is deleted; `internal_error`: we could not send, which says nothing of the receiver. */
+  /**
+   * Null when the verdict is on the webhook now; `changed`: its URL or secret is another since, or
+   * it is deleted; `internal_error`: we could not send, which says nothing of the receiver.
+   */
   unrecorded: 'changed' | 'internal_error' | null;
   good: TestResult;
   /** Null when none was sent, because the good one was not accepted and that settles it. */
@@ -33,6 +44,9 @@ export interface SignatureCheck {
 export interface TestActivities {
   /** Signs and posts one test event. Null when the webhook is deleted. */
   postTest(input: SendTestInput): Promise<TestResult | null>;
-  /** Posts a correctly signed test event and, when it is accepted, a badly signed one, and records the verdict. Null when the webhook is deleted. */
+  /**
+   * Posts a correctly signed test event and, when it is accepted, a badly signed one, and records
+   * the verdict. Null when the webhook is deleted.
+   */
   checkSignatures(input: SendTestInput): Promise<SignatureCheck | null>;
 }

@@ -2,7 +2,10 @@ import { eventTypes } from '#domain/contract/events.ts';
 import { endpoints } from '../endpoints/index.ts';
 import { eventOperationId } from '../openapi/webhooks.ts';
 
-/** What `/docs` may load: its own origin, no inline script, no inline style, nobody's frame. `data:` is the library's own small icons. */
+/**
+ * What `/docs` may load: its own origin, no inline script, no inline style, nobody's frame. `data:`
+ * is the library's own small icons.
+ */
 export const pagePolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -14,7 +17,10 @@ export const pagePolicy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** The reference page. The navigation is written here; the rest is drawn by start.js from the document. `introduction` is its Markdown. */
+/**
+ * The reference page. The navigation is written here; the rest is drawn by start.js from the
+ * document. `introduction` is its Markdown.
+ */
 export function referencePage({ title, introduction }: { title: string; introduction: string }): string {
   const chapters = [...introduction.matchAll(/^# (.+)$/gm)].map(([, heading = ''], index) =>
     item(`#chapter-${index + 1}`, heading),

@@ -5,7 +5,10 @@ import type { Region } from '#domain/contract/regions.ts';
 import { openApiDocument, openApiText } from '../openapi/document.ts';
 import { pagePolicy, referencePage } from './page.ts';
 
-/** One page or file that anybody may read. `headers` hold everything but the type and the length; `ETag` is for the caller to compare. */
+/**
+ * One page or file that anybody may read. `headers` hold everything but the type and the length;
+ * `ETag` is for the caller to compare.
+ */
 export interface PublicPage {
   status: number;
   type: string;
@@ -22,12 +25,15 @@ const types = {
 };
 
 /**
- * The OpenAPI document at `/v1/openapi.json` and the reference page at `/docs`, found by path; null for any other. They ignore every key
- * (design, section 5). Everything is read once, here, and nothing is ever fetched from another host.
+ * The OpenAPI document at `/v1/openapi.json` and the reference page at `/docs`, found by path; null
+ * for any other. They ignore every key (design, section 5). Everything is read once, here, and
+ * nothing is ever fetched from another host.
  *
- * Decision (2026-11-20): Swagger UI draws the page. It is the only one tried that runs without inline styles and scripts and without a request
- * abroad: redoc 3.0.1 stops without inline styles and shows a picture from a CDN, @scalar/api-reference 1.72.1 asks its maker's registry,
- * @stoplight/elements 9.0.25 and rapidoc 9.3.8 need inline styles, and the former does not list the webhooks.
+ * Decision (2026-11-20): Swagger UI draws the page. It is the only one tried that runs without
+ * inline styles and scripts and without a request abroad: redoc 3.0.1 stops without inline styles
+ * and shows a picture from a CDN, @scalar/api-reference 1.72.1 asks its maker's registry,
+ * @stoplight/elements 9.0.25 and rapidoc 9.3.8 need inline styles, and the former does not list the
+ * webhooks.
  */
 export function publicPages({ baseUrls }: { baseUrls: Record<Region, string> }): (path: string) => PublicPage | null {
   const { info } = openApiDocument({ baseUrls });
@@ -47,7 +53,10 @@ export function publicPages({ baseUrls }: { baseUrls: Record<Region, string> }):
   return (path) => pages.get(path) ?? null;
 }
 
-/** Kept by any cache but asked for again each time: a new version is seen at once, and an unchanged one costs a 304. */
+/**
+ * Kept by any cache but asked for again each time: a new version is seen at once, and an unchanged
+ * one costs a 304.
+ */
 function page(type: keyof typeof types, content: string | Buffer, headers: Record<string, string> = {}): PublicPage {
   const body = Buffer.from(content);
   const always = {

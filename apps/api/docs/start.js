@@ -1,6 +1,7 @@
 /**
- * Runs in the reader's browser: draws the document into the page. The page's policy allows no inline script, so this is a file of its own.
- * There is no "Try it out": keys belong in servers, not in browsers, and the page's policy lets it reach its own origin only.
+ * Runs in the reader's browser: draws the document into the page. The page's policy allows no
+ * inline script, so this is a file of its own. There is no "Try it out": keys belong in servers,
+ * not in browsers, and the page's policy lets it reach its own origin only.
  */
 const navigation = document.querySelector('nav');
 
@@ -16,7 +17,10 @@ SwaggerUIBundle({
   onComplete: linkNavigation,
 });
 
-/** Gives the introduction's headings the ids that the navigation names, and opens the operation or event that a link leads to. */
+/**
+ * Gives the introduction's headings the ids that the navigation names, and opens the operation or
+ * event that a link leads to.
+ */
 function linkNavigation() {
   const headings = [...document.querySelectorAll('.info .description h1')];
   const chapters = [...navigation.querySelectorAll('a[href^="#chapter-"]')];

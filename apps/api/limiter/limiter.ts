@@ -1,12 +1,21 @@
 import { type PodRing, PodRings } from './pod-ring.ts';
 import { createRedisWindow, reasonOf } from './redis-window.ts';
 
-/** Redis is asked this often (ms) whether it is there, in both modes: it notices a loss without calls, and it finds the way back. */
+/**
+ * Redis is asked this often (ms) whether it is there, in both modes: it notices a loss without
+ * calls, and it finds the way back.
+ */
 const PROBE_INTERVAL_MS = 500;
-/** Most calls that share one script run, so that no run blocks Redis for more than about a millisecond. */
+/**
+ * Most calls that share one script run, so that no run blocks Redis for more than about a
+ * millisecond.
+ */
 const BATCH_CALLS = 128;
 
-/** Who decides: Redis for all pods together, or this pod by itself because Redis is away or not configured. */
+/**
+ * Who decides: Redis for all pods together, or this pod by itself because Redis is away or not
+ * configured.
+ */
 export type LimiterMode = 'redis' | 'pod';
 
 /** What the limiter says of one call. Source: API document, section 8; design, section 5. */
@@ -15,21 +24,33 @@ export interface LimitVerdict {
   /** Calls still free in the window now, after this one. */
   left: number;
   /**
-   * Whole seconds until one more call is free. Of a refused call it is the `Retry-After`, and a promise: a caller alone with its
-   * key who waits that long is admitted.
+   * Whole seconds until one more call is free. Of a refused call it is the `Retry-After`, and a
+   * promise: a caller alone with its key who waits that long is admitted.
    */
   resetSeconds: number;
-  /** `redis`; `pod`: by this pod's own count; `memory`: refused here until the time that Redis named in an earlier refusal. */
+  /**
+   * `redis`; `pod`: by this pod's own count; `memory`: refused here until the time that Redis named
+   * in an earlier refusal.
+   */
   decidedBy: 'redis' | 'pod' | 'memory';
 }
 
 /** Limits calls per key: at most so many in any window, as design section 5 settles it. */
 export interface Limiter {
-  /** Connects to Redis; resolves within about a second also when there is none, in `pod` mode, and goes on trying. Never rejects. */
+  /**
+   * Connects to Redis; resolves within about a second also when there is none, in `pod` mode, and
+   * goes on trying. Never rejects.
+   */
   start(): Promise<void>;
-  /** Lets go of Redis; calls still waiting for it are decided here, and so are later ones. May be called twice and before `start`. */
+  /**
+   * Lets go of Redis; calls still waiting for it are decided here, and so are later ones. May be
+   * called twice and before `start`.
+   */
   stop(): Promise<void>;
-  /** Decides one call of the key with this fingerprint (bytes, or their text as it shall appear in Redis). Never rejects, never hangs. */
+  /**
+   * Decides one call of the key with this fingerprint (bytes, or their text as it shall appear in
+   * Redis). Never rejects, never hangs.
+   */
   take(fingerprint: string | Buffer): Promise<LimitVerdict>;
   mode(): LimiterMode;
 }
@@ -46,7 +67,10 @@ export interface LimiterOptions {
   commandTimeoutMs?: number;
   /** Monotonic clock (ms). */
   now?: () => number;
-  /** Told by `start` what the first mode is, and then of each change, with the reason in words (no secrets). */
+  /**
+   * Told by `start` what the first mode is, and then of each change, with the reason in words (no
+   * secrets).
+   */
   onModeChange?: (mode: LimiterMode, reason: string) => void;
 }
 
@@ -64,17 +88,21 @@ interface Call {
 /**
  * Makes the limiter of one process, without connecting.
  *
- * Redis decides. Calls of one turn of the event loop go to it as one run of sliding-window.lua. Measured with 64 callers on two cores, the
- * script calls alone: 1.1 µs of this process and 250,000 a second, against 4.6 µs and 91,000 with a command for each through ioredis's auto-pipelining.
+ * Redis decides. Calls of one turn of the event loop go to it as one run of sliding-window.lua.
+ * Measured with 64 callers on two cores, the script calls alone: 1.1 µs of this process and 250,000
+ * a second, against 4.6 µs and 91,000 with a command for each through ioredis's auto-pipelining.
  *
- * Beside that, each pod counts what it admits. After the first failure (timeout, closed connection, any error) everything that waits and
- * everything that follows is decided by this count alone, until a probe finds that Redis runs the script again. For one window from then on
- * both have to admit, since Redis may not know of the calls before; afterwards only Redis decides. So a pod never admits more than `limit`
- * calls in a window across such changes, and many pods without Redis at most that many each.
+ * Beside that, each pod counts what it admits. After the first failure (timeout, closed connection,
+ * any error) everything that waits and everything that follows is decided by this count alone,
+ * until a probe finds that Redis runs the script again. For one window from then on both have to
+ * admit, since Redis may not know of the calls before; afterwards only Redis decides. So a pod
+ * never admits more than `limit` calls in a window across such changes, and many pods without Redis
+ * at most that many each.
  *
- * Why a caller can rely on `resetSeconds` across changes as well: the pod counts a call from when it was taken, which is never after Redis
- * counts it, so the pod is free no later than Redis said. The other way round, Redis counts nothing after this pod stopped waiting for it
- * (see `ask`), so it is free at most that wait after the pod, which the pod adds to what it tells.
+ * Why a caller can rely on `resetSeconds` across changes as well: the pod counts a call from when
+ * it was taken, which is never after Redis counts it, so the pod is free no later than Redis said.
+ * The other way round, Redis counts nothing after this pod stopped waiting for it (see `ask`), so
+ * it is free at most that wait after the pod, which the pod adds to what it tells.
  */
 export function createLimiter(options: LimiterOptions): Limiter {
   const { redisUrl, limit, windowSeconds, keyPrefix, commandTimeoutMs = 250, onModeChange } = options;
@@ -152,14 +180,18 @@ export function createLimiter(options: LimiterOptions): Limiter {
       return;
     }
     if (reserved) ring.release(atMs);
-    // The window is full until its oldest call leaves, and refused calls do not count: until then nobody needs to ask. Redis decided
-    // between `atMs` and `answeredMs`; to refuse no call that it would admit, count from the first; to keep the promise, from the last.
+    // The window is full until its oldest call leaves, and refused calls do not count: until then
+    // nobody needs to ask. Redis decided between `atMs` and `answeredMs`; to refuse no call that it
+    // would admit, count from the first; to keep the promise, from the last.
     ring.refusedUntilMs = atMs + waitMs;
     ring.freeAtMs = answeredMs + waitMs;
     settle(refusal(waitMs, 'redis'));
   }
 
-  /** Decides a call that waited for Redis in vain, as of the time it was taken: so the order and the number are those Redis would have kept. */
+  /**
+   * Decides a call that waited for Redis in vain, as of the time it was taken: so the order and the
+   * number are those Redis would have kept.
+   */
   function settleHere({ ring, atMs, reserved, settle }: Call): void {
     const admitted = reserved || ring.admit(atMs);
     const nowMs = now();
@@ -225,7 +257,10 @@ export function createLimiter(options: LimiterOptions): Limiter {
     return { admitted: false, left: 0, resetSeconds: wholeSeconds(waitMs), decidedBy };
   }
 
-  /** At least 1. A call exactly a window old still counts, for one more microsecond: the answer's way to the caller takes longer. */
+  /**
+   * At least 1. A call exactly a window old still counts, for one more microsecond: the answer's
+   * way to the caller takes longer.
+   */
   function wholeSeconds(waitMs: number): number {
     return Math.min(longestSeconds, Math.max(1, Math.ceil(waitMs / 1_000)));
   }

@@ -1,18 +1,29 @@
 /** Slots a new ring starts with: most keys are quiet, and a ring doubles when it is full. */
 const FIRST_SLOTS = 8;
-/** How much longer than a window a ring is kept (ms), so that it outlives every call that is still waiting for Redis. */
+/**
+ * How much longer than a window a ring is kept (ms), so that it outlives every call that is still
+ * waiting for Redis.
+ */
 const IDLE_GRACE_MS = 10_000;
 
 /**
- * The sliding window of one key inside this process: the times of the last admitted calls, oldest first (design, section 5).
+ * The sliding window of one key inside this process: the times of the last admitted calls, oldest
+ * first (design, section 5).
  *
- * It admits as sliding-window.lua does: a call passes when fewer than `limit` times lie in the window that ends now, a time exactly
- * one window old included. Times are milliseconds of one monotonic clock, with fractions, and never go back.
+ * It admits as sliding-window.lua does: a call passes when fewer than `limit` times lie in the
+ * window that ends now, a time exactly one window old included. Times are milliseconds of one
+ * monotonic clock, with fractions, and never go back.
  */
 export class PodRing {
-  /** Until then (ms) Redis's last refusal is known to hold, counted from before Redis was asked; the window is surely full. */
+  /**
+   * Until then (ms) Redis's last refusal is known to hold, counted from before Redis was asked; the
+   * window is surely full.
+   */
   refusedUntilMs = Number.NEGATIVE_INFINITY;
-  /** From then on (ms) one more call is free, counted from after Redis's answer: what a refused caller is told to wait for. */
+  /**
+   * From then on (ms) one more call is free, counted from after Redis's answer: what a refused
+   * caller is told to wait for.
+   */
   freeAtMs = Number.NEGATIVE_INFINITY;
   /** When the key was last asked about (ms). */
   touchedMs = Number.NEGATIVE_INFINITY;
@@ -29,14 +40,19 @@ export class PodRing {
     this.#slots = new Float64Array(Math.min(FIRST_SLOTS, limit));
   }
 
-  /** Counts a call at `nowMs` and says true, or says false and counts nothing: the window is full. */
+  /**
+   * Counts a call at `nowMs` and says true, or says false and counts nothing: the window is full.
+   */
   admit(nowMs: number): boolean {
     if (this.left(nowMs) === 0) return false;
     this.#push(nowMs);
     return true;
   }
 
-  /** Counts a call that Redis has admitted, at the time it was taken here; in a full ring it takes the oldest call's place. */
+  /**
+   * Counts a call that Redis has admitted, at the time it was taken here; in a full ring it takes
+   * the oldest call's place.
+   */
   record(atMs: number): void {
     if (this.left(atMs) === 0) this.#dropOldest();
     this.#push(atMs);
@@ -53,13 +69,19 @@ export class PodRing {
     }
   }
 
-  /** Calls still free in the window that ends at `nowMs`; calls that have left it are dropped on the way. */
+  /**
+   * Calls still free in the window that ends at `nowMs`; calls that have left it are dropped on the
+   * way.
+   */
   left(nowMs: number): number {
     while (this.#count > 0 && nowMs - this.#timeAt(0) > this.#windowMs) this.#dropOldest();
     return this.#limit - this.#count;
   }
 
-  /** Milliseconds after which the oldest call has just reached the window's age; 0 when there is none. */
+  /**
+   * Milliseconds after which the oldest call has just reached the window's age; 0 when there is
+   * none.
+   */
   waitMs(nowMs: number): number {
     return this.#count === 0 ? 0 : this.#timeAt(0) + this.#windowMs - nowMs;
   }
@@ -94,8 +116,9 @@ export class PodRing {
 /**
  * The rings of all keys that were asked about lately, by fingerprint.
  *
- * Memory is bounded by traffic: a ring holds 8 bytes per admitted call, at most doubled, and an idle one is forgotten at the
- * first sweep (one per window) after its last call has left the window.
+ * Memory is bounded by traffic: a ring holds 8 bytes per admitted call, at most doubled, and an
+ * idle one is forgotten at the first sweep (one per window) after its last call has left the
+ * window.
  */
 export class PodRings {
   readonly #limit: number;

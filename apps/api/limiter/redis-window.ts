@@ -10,13 +10,22 @@ declare module 'ioredis' {
 
 const script = readFileSync(new URL('./sliding-window.lua', import.meta.url), 'utf8');
 
-/** Waits this long (ms) for a connection, between attempts to get one, and for Redis to close it with us. */
+/**
+ * Waits this long (ms) for a connection, between attempts to get one, and for Redis to close it
+ * with us.
+ */
 const CONNECT_TIMEOUT_MS = 1_000;
 const RECONNECT_DELAY_MS = 500;
 const DISCONNECT_TIMEOUT_MS = 500;
-/** A connection on which Redis says nothing for so long (ms) is given up: a lost route sends no reset. The probe talks more often. */
+/**
+ * A connection on which Redis says nothing for so long (ms) is given up: a lost route sends no
+ * reset. The probe talks more often.
+ */
 const SILENCE_MS = 2_000;
-/** The probe writes a key of its own, always admitted and gone within seconds: what it needs is what a call needs. */
+/**
+ * The probe writes a key of its own, always admitted and gone within seconds: what it needs is what
+ * a call needs.
+ */
 const PROBE = { limit: Number.MAX_SAFE_INTEGER, windowUs: 1 };
 
 export interface RedisWindowOptions {
@@ -35,18 +44,30 @@ export interface RedisWindowOptions {
   onLost: (reason: string) => void;
 }
 
-/** Redis's half of the limiter: one connection, one script, every answer within the timeout (design, section 5). */
+/**
+ * Redis's half of the limiter: one connection, one script, every answer within the timeout (design,
+ * section 5).
+ */
 export interface RedisWindow {
-  /** Connects; resolves when Redis is ready, rejects when it is not within a second (it goes on trying). */
+  /**
+   * Connects; resolves when Redis is ready, rejects when it is not within a second (it goes on
+   * trying).
+   */
   open(): Promise<void>;
-  /** Asks for one call per fingerprint, in order, in one round trip: `[left, waitUs, left, waitUs, …]` as sliding-window.lua says. */
+  /**
+   * Asks for one call per fingerprint, in order, in one round trip: `[left, waitUs, left, waitUs,
+   * …]` as sliding-window.lua says.
+   */
   ask(fingerprints: string[]): Promise<number[]>;
   /** Resolves when Redis runs the script and takes its writes; sets the clock that `ask` needs. */
   probe(): Promise<void>;
   close(): void;
 }
 
-/** Prepares Redis's half of the limiter without connecting. Nothing is retried or queued: who asks decides by itself after a failure. */
+/**
+ * Prepares Redis's half of the limiter without connecting. Nothing is retried or queued: who asks
+ * decides by itself after a failure.
+ */
 export function createRedisWindow(options: RedisWindowOptions): RedisWindow {
   const { limit, windowUs, keyPrefix, timeoutMs, now } = options;
   const redis = new Redis(options.redisUrl(), {
@@ -60,9 +81,15 @@ export function createRedisWindow(options: RedisWindowOptions): RedisWindow {
     socketTimeout: SILENCE_MS,
     retryStrategy: () => RECONNECT_DELAY_MS,
   });
-  /** Redis's clock minus ours (ms), or a little more: read between sending and receiving, and taken as read at the sending. */
+  /**
+   * Redis's clock minus ours (ms), or a little more: read between sending and receiving, and taken
+   * as read at the sending.
+   */
   let clockAheadMs = 0;
-  /** What ioredis reported since the connection was last usable: its `close` and its rejections only say that it is closed. */
+  /**
+   * What ioredis reported since the connection was last usable: its `close` and its rejections only
+   * say that it is closed.
+   */
   let lastError: string | null = null;
 
   redis.on('error', (error: unknown) => {
@@ -92,7 +119,8 @@ export function createRedisWindow(options: RedisWindowOptions): RedisWindow {
       }
     },
     ask(fingerprints) {
-      // A paused Redis runs what it was sent once it wakes up; the deadline keeps it from counting calls that were decided here meanwhile.
+      // A paused Redis runs what it was sent once it wakes up; the deadline keeps it from counting
+      // calls that were decided here meanwhile.
       const answerByUs = Math.ceil((now() + timeoutMs + clockAheadMs) * 1_000);
       const keys = fingerprints.map((fingerprint) => keyPrefix + fingerprint);
       return run(keys, { limit, windowUs }, answerByUs);
@@ -109,7 +137,10 @@ export function createRedisWindow(options: RedisWindowOptions): RedisWindow {
   };
 }
 
-/** What an error says, in one short line: for the log, so without the stack and the command's arguments. */
+/**
+ * What an error says, in one short line: for the log, so without the stack and the command's
+ * arguments.
+ */
 export function reasonOf(error: unknown): string {
   const text = error instanceof Error ? error.message || error.name : String(error);
   return (text.split('\n', 1)[0] ?? '').slice(0, 200);
@@ -119,7 +150,8 @@ export function reasonOf(error: unknown): string {
 function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const expire = () => reject(new Error(`Redis did not answer within ${timeoutMs} ms`));
-    // A busy process runs overdue timers before it reads its sockets: setImmediate lets an answer that has already arrived win.
+    // A busy process runs overdue timers before it reads its sockets: setImmediate lets an answer
+    // that has already arrived win.
     const timer = setTimeout(() => setImmediate(expire), timeoutMs);
     promise.then(resolve, reject).finally(() => clearTimeout(timer));
   });

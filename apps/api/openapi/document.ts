@@ -9,8 +9,9 @@ import { schemaComponents } from './schemas.ts';
 import { deliveryParameters, eventTag, receiverAnswers, webhooks } from './webhooks.ts';
 
 /**
- * The OpenAPI 3.1 document of the API: nine reads and four webhooks, made from the declarations that serve them. The same for the same base
- * URLs, whenever and wherever it is made, so that a copy can be committed and compared. Source: API document, section 9; design, section 8.
+ * The OpenAPI 3.1 document of the API: nine reads and four webhooks, made from the declarations
+ * that serve them. The same for the same base URLs, whenever and wherever it is made, so that a
+ * copy can be committed and compared. Source: API document, section 9; design, section 8.
  */
 export function openApiDocument({ baseUrls }: { baseUrls: Record<Region, string> }) {
   return {

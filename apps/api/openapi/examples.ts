@@ -1,4 +1,7 @@
-/** An example answer: what it shows, and the body. A test holds every one against the contract's schema. */
+/**
+ * An example answer: what it shows, and the body. A test holds every one against the contract's
+ * schema.
+ */
 export interface Example {
   summary: string;
   value: unknown;
@@ -14,7 +17,9 @@ const seat = 'c1a7d5b0-2f64-4c0e-9b8d-6e1f3a2d4c5b';
 const owner = { id: '0a1f0000-0000-7000-8000-000000000001', key: 'owner', name: 'Owner' };
 const intake = { id: '5d0e7b6a-91c3-4f28-a7d4-1b2c3d4e5f60', key: 'intake', name: 'Intake' };
 
-/** Example answers of each read, by operation and name. Invented people; families are names only. */
+/**
+ * Example answers of each read, by operation and name. Invented people; families are names only.
+ */
 export const answerExamples: Record<string, Record<string, Example>> = {
   getOrg: {
     firm: {
@@ -215,7 +220,10 @@ export const answerExamples: Record<string, Record<string, Example>> = {
   },
 };
 
-/** The event of the signature's test vector (design, section 6): its body, written without spaces, gives the signatures shown with it. */
+/**
+ * The event of the signature's test vector (design, section 6): its body, written without spaces,
+ * gives the signatures shown with it.
+ */
 const signedEventId = '3b1f8a52-9c0e-4d57-8a41-6f0f2f1c7e10';
 
 /** The secret of the test vector. It signs nothing else. */

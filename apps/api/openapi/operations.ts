@@ -45,7 +45,8 @@ function operation(endpoint: Endpoint): object {
     summary,
     description: `${description}\n\nThe key needs the scope \`${scope}\`.`,
     tags: [tagOfScope[scope]],
-    // OpenAPI 3.1 could list it in `security`; Spectral's recommended rules allow that to OAuth alone.
+    // OpenAPI 3.1 could list it in `security`; Spectral's recommended rules allow that to OAuth
+    // alone.
     'x-required-scope': scope,
     parameters: [{ $ref: '#/components/parameters/orgId' }, { $ref: '#/components/parameters/If-None-Match' }],
     responses: {

@@ -21,7 +21,10 @@ interface Refusal {
 
 const scope = 'org.clients.read';
 
-/** Refusals and faults of every read, by component name. Statuses come from the contract. Source: API document, section 7; design, section 5. */
+/**
+ * Refusals and faults of every read, by component name. Statuses come from the contract. Source:
+ * API document, section 7; design, section 5.
+ */
 function refusals(baseUrls: Record<Region, string>): Record<string, Refusal> {
   return {
     InvalidRequest: {

@@ -51,7 +51,10 @@ export function schemaReference(schema: z.ZodType): { $ref: string } {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** `components.schemas`: the contract's zod schemas as JSON Schemas, each named one a reference wherever another holds it. */
+/**
+ * `components.schemas`: the contract's zod schemas as JSON Schemas, each named one a reference
+ * wherever another holds it.
+ */
 export function schemaComponents(): Record<string, JsonSchema> {
   const registry = z.registry<{ id: string }>();
   for (const [id, schema] of Object.entries(named)) registry.add(schema, { id });
@@ -68,8 +71,9 @@ export function schemaComponents(): Record<string, JsonSchema> {
 }
 
 /**
- * Takes away what zod adds and a partner must not rely on or need not read: closed objects (an answer may gain fields, API document, section 9),
- * the bounds of JavaScript's integers, the patterns that repeat a format; and writes a nullable scalar as one type list.
+ * Takes away what zod adds and a partner must not rely on or need not read: closed objects (an
+ * answer may gain fields, API document, section 9), the bounds of JavaScript's integers, the
+ * patterns that repeat a format; and writes a nullable scalar as one type list.
  */
 function simplify(schema: JsonSchema): void {
   delete schema.additionalProperties;

@@ -1,4 +1,7 @@
-/** `npm run openapi`: writes the committed document, openapi.json, from the declarations. A test fails while the two differ. */
+/**
+ * `npm run openapi`: writes the committed document, openapi.json, from the declarations. A test
+ * fails while the two differ.
+ */
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defaultBaseUrls } from './base-urls.ts';

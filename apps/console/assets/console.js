@@ -1,5 +1,6 @@
 // @ts-check
-// What moves without htmx: times in the viewer's zone, copy buttons, passkeys, and forms that are sent once. Every page works without it but for passkeys.
+// What moves without htmx: times in the viewer's zone, copy buttons, passkeys, and forms that are
+// sent once. Every page works without it but for passkeys.
 (() => {
   const usual = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
   const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
@@ -53,7 +54,10 @@
     }, 2_000);
   }
 
-  /** Asks the browser's passkey, puts its answer into the form and sends it. @param {HTMLFormElement} form */
+  /**
+   * Asks the browser's passkey, puts its answer into the form and sends it. @param
+   * {HTMLFormElement} form
+   */
   async function askPasskey(form) {
     const problem = form.querySelector('[data-passkey-problem]');
     const { passkey, options = '{}', field = '' } = form.dataset;
@@ -82,10 +86,15 @@
     }
   }
 
-  /** Forms that are on their way, so that a double click sends one. @type {WeakSet<HTMLFormElement>} */
+  /**
+   * Forms that are on their way, so that a double click sends one. @type {WeakSet<HTMLFormElement>}
+   */
   const sent = new WeakSet();
 
-  /** Says that a form is on its way: a test event takes up to 20 seconds. @param {HTMLFormElement} form @param {Element | null} button */
+  /**
+   * Says that a form is on its way: a test event takes up to 20 seconds. @param {HTMLFormElement}
+   * form @param {Element | null} button
+   */
   function showSending(form, button) {
     form.setAttribute('aria-busy', 'true');
     if (!(button instanceof HTMLButtonElement)) return;
@@ -138,7 +147,10 @@
     for (const element of document.querySelectorAll('[data-zone-name]')) element.textContent = zone.value;
   }
 
-  /** The token of a one-time link is the fragment: out of the address bar and the history, into the form, and on. */
+  /**
+   * The token of a one-time link is the fragment: out of the address bar and the history, into the
+   * form, and on.
+   */
   function openLink() {
     const form = document.querySelector('form[data-fragment]');
     const token = location.hash.slice(1);
@@ -175,7 +187,10 @@
   /** @param {Element} part */
   const statesOf = (part) => [...part.querySelectorAll('.badge')].map(({ textContent }) => textContent ?? '');
 
-  /** Says a state that has changed in a part that moves to whoever cannot see it: the part itself is taken out and put in anew, which screen readers pass over. @param {Element} part */
+  /**
+   * Says a state that has changed in a part that moves to whoever cannot see it: the part itself is
+   * taken out and put in anew, which screen readers pass over. @param {Element} part
+   */
   function sayChange(part) {
     const before = states.get(part.id);
     if (before === undefined) return;
@@ -187,7 +202,10 @@
     if (changed.length > 0) say([...new Set(changed)].join(', '));
   }
 
-  /** Says in a part that moves, once, that it stands still and why; it goes on asking, and what comes takes the place of this. @param {Element} part @param {number} status */
+  /**
+   * Says in a part that moves, once, that it stands still and why; it goes on asking, and what
+   * comes takes the place of this. @param {Element} part @param {number} status
+   */
   function standStill(part, status) {
     const isSignedOut = status === 401;
     const why = isSignedOut
@@ -214,7 +232,8 @@
     say(words);
   }
 
-  // A part takes nothing but itself: a page that says why there is none, or that to sign in, would empty it, end its asking and name the page anew.
+  // A part takes nothing but itself: a page that says why there is none, or that to sign in, would
+  // empty it, end its asking and name the page anew.
   document.addEventListener('htmx:before:swap', (event) => {
     const { ctx, tasks } = /** @type {CustomEvent} */ (event).detail;
     const part = ctx.sourceElement;

@@ -1,5 +1,6 @@
 // @ts-check
-// Says two minutes before that a session ends, and when it has ended: what was typed is not lost without a word (WCAG 2.2.1). Each page that is opened, in whatever tab, is a use.
+// Says two minutes before that a session ends, and when it has ended: what was typed is not lost
+// without a word (WCAG 2.2.1). Each page that is opened, in whatever tab, is a use.
 (() => {
   const found = document.querySelector('[data-session]');
   if (!(found instanceof HTMLElement)) return;
@@ -12,7 +13,10 @@
   let idleEnd = 0;
   let end = 0;
 
-  /** How long it lasts without use and at most, as a page of the server says. `leftMs` is there in the last hour alone. @param {DOMStringMap} of */
+  /**
+   * How long it lasts without use and at most, as a page of the server says. `leftMs` is there in
+   * the last hour alone. @param {DOMStringMap} of
+   */
   function renew(of) {
     idleEnd = Date.now() + Number(of.idleMs);
     end = Date.now() + Number(of.leftMs ?? Number.POSITIVE_INFINITY);

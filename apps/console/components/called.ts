@@ -1,9 +1,15 @@
 import { type Html, html } from '../web/html.ts';
 
-/** Characters of a name that a list shows. What people type is shorter; what an import brings may have 10,000. */
+/**
+ * Characters of a name that a list shows. What people type is shorter; what an import brings may
+ * have 10,000.
+ */
 const shownInList = 120;
 
-/** A name that somebody typed or imported, at most its first 120 characters, set apart because it may be in any script and direction. */
+/**
+ * A name that somebody typed or imported, at most its first 120 characters, set apart because it
+ * may be in any script and direction.
+ */
 export const called = (name: string): Html => html`<bdi>${cut(name, shownInList)}</bdi>`;
 
 /** The beginning of a text, whole characters, with … when there is more. */

@@ -4,8 +4,8 @@ import type { Visit } from '../web/visit.ts';
 import { form } from './form.ts';
 
 /**
- * A question before what cannot be taken back: a part of the page that opens (no script needed), says what will happen, and holds the form that does it.
- * It stands open when its form was refused.
+ * A question before what cannot be taken back: a part of the page that opens (no script needed),
+ * says what will happen, and holds the form that does it. It stands open when its form was refused.
  */
 export function confirm(
   visit: Visit,

@@ -4,13 +4,17 @@ import { attributes, type Child, type Html, html, nothing } from '../web/html.ts
 import type { Visit } from '../web/visit.ts';
 import { notice } from './notice.ts';
 
-/** The hidden fields of every form: the token that shows it is a page of ours, and the id of this drawing of it. */
+/**
+ * The hidden fields of every form: the token that shows it is a page of ours, and the id of this
+ * drawing of it.
+ */
 export const formTokenField = '_token';
 export const formIdField = '_form';
 
 /**
- * A form of ours: POST to a path of ours, with its hidden fields, the problem of the form as a whole on top, and its button. `kind` colours the button; `danger` is for what
- * cannot be taken back. `secondary` stands beside the button, for example a link back.
+ * A form of ours: POST to a path of ours, with its hidden fields, the problem of the form as a
+ * whole on top, and its button. `kind` colours the button; `danger` is for what cannot be taken
+ * back. `secondary` stands beside the button, for example a link back.
  */
 export function form(
   visit: Visit,
@@ -35,7 +39,10 @@ export function form(
   </form>`;
 }
 
-/** A form that is a button alone, in a row of a table or under a heading. `about` says to screen readers what the button is about (`API key “Reports”`). */
+/**
+ * A form that is a button alone, in a row of a table or under a heading. `about` says to screen
+ * readers what the button is about (`API key “Reports”`).
+ */
 export function buttonForm(
   visit: Visit,
   parts: {
@@ -85,7 +92,10 @@ export function textField(
     inputMode?: 'numeric' | 'text' | 'email' | 'url';
     /** For what is typed letter by letter: codes, keys, addresses. */
     exact?: boolean;
-    /** Drawn as dots, for a secret that is no password: a browser neither fills its login's in nor offers to keep what is pasted, as it does with `type=password`. */
+    /**
+     * Drawn as dots, for a secret that is no password: a browser neither fills its login's in nor
+     * offers to keep what is pasted, as it does with `type=password`.
+     */
     masked?: boolean;
     placeholder?: string;
     autofocus?: boolean;

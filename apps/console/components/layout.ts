@@ -9,7 +9,10 @@ import type { Visit } from '../web/visit.ts';
 import { buttonForm } from './form.ts';
 import { notice } from './notice.ts';
 
-/** The places of an organization, and what one must hold to find each in the navigation; null: every member. */
+/**
+ * The places of an organization, and what one must hold to find each in the navigation; null: every
+ * member.
+ */
 const places: readonly { label: string; path: string; permission: Permission | null; or?: Permission }[] = [
   { label: 'Overview', path: '', permission: null },
   { label: 'API keys', path: '/keys', permission: 'org.keys.manage' },
@@ -19,10 +22,16 @@ const places: readonly { label: string; path: string; permission: Permission | n
   { label: 'Activity', path: '/activity', permission: 'org.activity.read' },
 ];
 
-/** htmx: only what its attributes say, only to us, no style of its own in the page, no history of its own. */
+/**
+ * htmx: only what its attributes say, only to us, no style of its own in the page, no history of
+ * its own.
+ */
 const htmxConfig = 'includeIndicatorCSS:false, mode:same-origin, history:false, defaultTimeout:10000';
 
-/** The whole document around a page: head, navigation of the organization, what the last page had to say, heading, body. */
+/**
+ * The whole document around a page: head, navigation of the organization, what the last page had to
+ * say, heading, body.
+ */
 export function layout(visit: Visit | null, page: Page): Html {
   const membership = visit === null ? null : membershipOf(visit);
   const { session } = visit ?? { session: null };
@@ -85,7 +94,10 @@ function navigation(path: string, membership: SessionMembership): Html {
   )}</ul></nav>`;
 }
 
-/** What the script shows when the session is about to end. A use is noted once a minute, so it may end that much sooner after this one. */
+/**
+ * What the script shows when the session is about to end. A use is noted once a minute, so it may
+ * end that much sooner after this one.
+ */
 function sessionEnd({ expiresAt }: Session, now: Date): Html {
   const idleMs = (sessionIdleMinutes * 60 - sessionSeenEverySeconds) * 1_000;
   const leftMs = expiresAt.getTime() - now.getTime();
@@ -123,7 +135,10 @@ function trailOf(trail: Page['trail']): Html {
     .map(([label, href]) => html`<li><a href="${href}">${label}</a></li>`)}</ul></nav>`;
 }
 
-/** A page that says why there is no page: what happened, what to do next. `requestId` for faults of ours, to quote. */
+/**
+ * A page that says why there is no page: what happened, what to do next. `requestId` for faults of
+ * ours, to quote.
+ */
 export function problemBody(parts: { sentence: string; next?: Child; requestId?: string }): Html {
   return html`<p>${parts.sentence}</p>${parts.next ? html`<p>${parts.next}</p>` : nothing}
     ${parts.requestId ? html`<p class="quiet">When you ask for help, quote <code>${parts.requestId}</code>.</p>` : nothing}`;

@@ -1,6 +1,9 @@
 import { type Child, type Html, html } from '../web/html.ts';
 
-/** What a notice is about: `good` something worked, `bad` something was refused, `warning` think first, `info` the rest. */
+/**
+ * What a notice is about: `good` something worked, `bad` something was refused, `warning` think
+ * first, `info` the rest.
+ */
 export type NoticeKind = 'good' | 'bad' | 'warning' | 'info';
 
 /** A boxed sentence. Good and bad ones are read out at once by screen readers. */

@@ -1,6 +1,9 @@
 import type { z } from 'zod';
 
-/** How long the old one of two keys or secrets goes on, in hours, up to `maxDays`: the choices of a select field, and the form's field. `none` says what no overlap means. */
+/**
+ * How long the old one of two keys or secrets goes on, in hours, up to `maxDays`: the choices of a
+ * select field, and the form's field. `none` says what no overlap means.
+ */
 export function overlapField(maxDays: number, { none, problem }: { none: string; problem: string }) {
   const choices = [
     { value: '0', label: none },

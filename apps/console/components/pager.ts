@@ -1,8 +1,9 @@
 import { type Html, html, nothing } from '../web/html.ts';
 
 /**
- * Newer and older pages of a list that is paged by key. A cursor is whatever the list's query takes; null: there is no such page. `href` makes a path with the
- * filter kept and the cursor added.
+ * Newer and older pages of a list that is paged by key. A cursor is whatever the list's query
+ * takes; null: there is no such page. `href` makes a path with the filter kept and the cursor
+ * added.
  */
 export function pager(parts: {
   newer: string | null;

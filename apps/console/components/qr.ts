@@ -1,7 +1,10 @@
 import { encode } from 'uqr';
 import { type Html, trusted } from '../web/html.ts';
 
-/** A QR code as a picture in the page, black on white in both colour schemes (some cameras read no inverted code). `text` is never shown beside it. */
+/**
+ * A QR code as a picture in the page, black on white in both colour schemes (some cameras read no
+ * inverted code). `text` is never shown beside it.
+ */
 export function qrCode(text: string, label: string): Html {
   const { data, size } = encode(text, { ecc: 'M', border: 4 });
   const modules = data.flatMap((row, y) => row.flatMap((dark, x) => (dark ? [`M${x} ${y}h1v1h-1z`] : [])));

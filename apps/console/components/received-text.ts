@@ -1,8 +1,9 @@
 import { type Html, html, nothing } from '../web/html.ts';
 
 /**
- * Characters that could act on what stands around them or hide: controls but for line breaks and tabs, everything that is for formatting alone (right-to-left overrides,
- * zero-width ones, tags), other kinds of line ends, private ones. A run of the same is one match.
+ * Characters that could act on what stands around them or hide: controls but for line breaks and
+ * tabs, everything that is for formatting alone (right-to-left overrides, zero-width ones, tags),
+ * other kinds of line ends, private ones. A run of the same is one match.
  */
 const unseen = /((?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}])\1*/gu;
 
@@ -14,7 +15,10 @@ function nameOf(run: string): string {
   return count === 1 ? name : `${name} ×${count}`;
 }
 
-/** Somebody else's text on one line of ours, where no markup can stand: what would act or hide is named instead. */
+/**
+ * Somebody else's text on one line of ours, where no markup can stand: what would act or hide is
+ * named instead.
+ */
 export const plainText = (text: string): string => text.replace(unseen, (run) => `[${nameOf(run)}]`);
 
 /** The same as markup, apart from the text around it. */
@@ -29,7 +33,8 @@ export function foreignText(text: string): Html {
 }
 
 /**
- * What another system sent, as text: nothing in it acts on the page, whatever it holds. Long lines wrap, long texts scroll, what is not UTF-8 is shown as �.
+ * What another system sent, as text: nothing in it acts on the page, whatever it holds. Long lines
+ * wrap, long texts scroll, what is not UTF-8 is shown as �.
  *
  * @param label names it for screen readers.
  */

@@ -8,7 +8,10 @@ export const searchText = z
   .refine((text) => !text.includes('\0'))
   .catch('');
 
-/** A list's search: a GET form, so that what is asked for stands in the address. `clear` leads back to the whole list; null: nothing is asked for. */
+/**
+ * A list's search: a GET form, so that what is asked for stands in the address. `clear` leads back
+ * to the whole list; null: nothing is asked for.
+ */
 export function searchForm(parts: { action: string; label: string; fields: Child; clear: string | null }): Html {
   const { action, label, fields, clear } = parts;
   // Not role="search" on the form: Pico gives that rounded fields that touch.

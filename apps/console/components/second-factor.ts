@@ -5,16 +5,25 @@ import type { Visit } from '../web/visit.ts';
 import { form, hiddenField, textField } from './form.ts';
 import { notice } from './notice.ts';
 
-/** The fields by which a second factor is given, whatever form they stand in; one of them is filled in. */
+/**
+ * The fields by which a second factor is given, whatever form they stand in; one of them is filled
+ * in.
+ */
 export const factorFields = { code: 'factorCode', passkey: 'factorPasskey', recoveryCode: 'factorRecovery' } as const;
 
-/** What a person can give as second factor now. `passkey`: what their browser is asked with; null when they have none. */
+/**
+ * What a person can give as second factor now. `passkey`: what their browser is asked with; null
+ * when they have none.
+ */
 export interface FactorsToGive {
   hasTotp: boolean;
   passkey: Awaited<ReturnType<typeof startPasskeyUse>> | null;
 }
 
-/** The ways to give the second factor, each a form of its own to the same address. `carried` are fields that each takes along. */
+/**
+ * The ways to give the second factor, each a form of its own to the same address. `carried` are
+ * fields that each takes along.
+ */
 export function secondFactorForms(
   visit: Visit,
   parts: { action: string; factors: FactorsToGive; state: FormState; carried?: Child },
@@ -67,8 +76,9 @@ export function codeField(state: FormState, name: string, autofocus = false): Ht
 }
 
 /**
- * A form that the browser's passkey fills in: the script asks it (`create` a new one, `get` an answer of a known one), puts the answer into `field` and sends the form.
- * `options` hold no secret.
+ * A form that the browser's passkey fills in: the script asks it (`create` a new one, `get` an
+ * answer of a known one), puts the answer into `field` and sends the form. `options` hold no
+ * secret.
  */
 export function passkeyForm(
   visit: Visit,

@@ -1,6 +1,9 @@
 import { type Html, html } from '../web/html.ts';
 
-/** A value to copy, with a button that does so. `label` names it for screen readers and for the button. */
+/**
+ * A value to copy, with a button that does so. `label` names it for screen readers and for the
+ * button.
+ */
 export function copyable(label: string, value: string, options: { multiline?: boolean } = {}): Html {
   return html`<div class="copyable">
     <pre class="${options.multiline ? 'wrap' : ''}" tabindex="0" role="region" aria-label="${label}"><code>${value}</code></pre>

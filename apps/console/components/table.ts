@@ -1,6 +1,9 @@
 import { type Child, type Html, html, nothing } from '../web/html.ts';
 
-/** One column: its heading, and what it shows of a row. `numeric` stands right-aligned; `main` names the row and is its card's title on a phone. */
+/**
+ * One column: its heading, and what it shows of a row. `numeric` stands right-aligned; `main` names
+ * the row and is its card's title on a phone.
+ */
 export interface Column<Row> {
   heading: string;
   cell: (row: Row) => Child;
@@ -9,8 +12,8 @@ export interface Column<Row> {
 }
 
 /**
- * A list of rows: a table, which on a phone becomes a card per row with each value under its heading. `caption` names it for screen readers.
- * `actions` is a last column of buttons.
+ * A list of rows: a table, which on a phone becomes a card per row with each value under its
+ * heading. `caption` names it for screen readers. `actions` is a last column of buttons.
  */
 export function table<Row>(parts: {
   caption: string;

@@ -1,7 +1,8 @@
 import { type Html, html, nothing } from '../web/html.ts';
 
 /**
- * A moment, in the viewer's own zone by the script, with UTC on hover; without script in UTC. `moment` is a Date or ISO text; null becomes `otherwise`.
+ * A moment, in the viewer's own zone by the script, with UTC on hover; without script in UTC.
+ * `moment` is a Date or ISO text; null becomes `otherwise`.
  */
 export function time(moment: Date | string | null, otherwise = '—'): Html {
   return drawn(moment, otherwise, nothing);

@@ -1,6 +1,9 @@
 import { type Html, html } from '../web/html.ts';
 
-/** How long the steps of a request took, in ms; null or absent when a step was not completed or not needed. */
+/**
+ * How long the steps of a request took, in ms; null or absent when a step was not completed or not
+ * needed.
+ */
 export type Timings = Readonly<Record<string, number | null | undefined>>;
 
 const steps = [
@@ -19,7 +22,8 @@ interface Part {
 /**
  * Where an attempt's time went: a bar with a part per step, and the same in words beside it.
  *
- * @param scaleMs how many ms the whole width is; pictures that stand together share it, so that a slow one is seen at once.
+ * @param scaleMs how many ms the whole width is; pictures that stand together share it, so that a
+ * slow one is seen at once.
  */
 export function timingPicture(timings: Timings, scaleMs: number): Html {
   const totalMs = timings.total ?? 0;
@@ -38,7 +42,10 @@ export function timingPicture(timings: Timings, scaleMs: number): Html {
   </div>`;
 }
 
-/** The longest of the attempts that are shown together, and 100 ms at least: what is quick should look quick. */
+/**
+ * The longest of the attempts that are shown together, and 100 ms at least: what is quick should
+ * look quick.
+ */
 export const scaleOf = (all: readonly (Timings | null)[]): number =>
   Math.max(100, ...all.map((timings) => timings?.total ?? 0));
 

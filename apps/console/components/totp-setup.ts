@@ -14,7 +14,10 @@ export function totpSetup({ secret, uri }: { secret: string; uri: string }): Htm
   </ol>`;
 }
 
-/** The secret and URI that a form brought back to be drawn again, after a mistyped code; null when they are not what we gave, and the set-up begins anew. */
+/**
+ * The secret and URI that a form brought back to be drawn again, after a mistyped code; null when
+ * they are not what we gave, and the set-up begins anew.
+ */
 export function totpDrawnAgain(state: FormState): { secret: string; uri: string } | null {
   const [secret, uri] = [textOf(state, 'secret'), textOf(state, 'uri')];
   return /^[A-Z2-7]{16,100}$/.test(secret) && /^otpauth:\/\/totp\/[\x21-\x7e]{1,500}$/.test(uri)

@@ -9,7 +9,9 @@ export interface Page {
   body: Child;
   /** 200 unless it says otherwise; 422 for a form drawn again. */
   status: number;
-  /** Pages above this one, from the nearest to the organization: `[['Webhooks', '/o/…/webhooks']]`. */
+  /**
+   * Pages above this one, from the nearest to the organization: `[['Webhooks', '/o/…/webhooks']]`.
+   */
   trail: readonly (readonly [label: string, href: string])[];
   /** Whether the browser talks to a passkey here. */
   passkeys: boolean;
@@ -23,7 +25,9 @@ export interface Page {
 /** What becomes of the browser's session with this answer: a new token, or none any more. */
 export type SessionChange = { token: string } | 'ended';
 
-/** A browser that its person has signed in with: its token, and the address that they sign in with. */
+/**
+ * A browser that its person has signed in with: its token, and the address that they sign in with.
+ */
 export interface KnownBrowser {
   token: string;
   email: string;
@@ -46,7 +50,10 @@ export interface Download {
   kind: 'download';
   fileName: string;
   type: string;
-  /** Begins it, when somebody takes it: not for a HEAD. What it throws before it returns is drawn as a page. */
+  /**
+   * Begins it, when somebody takes it: not for a HEAD. What it throws before it returns is drawn as
+   * a page.
+   */
   open: () => Promise<Readable>;
 }
 
@@ -79,7 +86,9 @@ export function download(parts: Omit<Download, 'kind'>): Download {
   return { kind: 'download', ...parts };
 }
 
-/** There is nothing here, or nothing that this person may know of: thrown by a page, drawn as 404. */
+/**
+ * There is nothing here, or nothing that this person may know of: thrown by a page, drawn as 404.
+ */
 export class NotFound extends Error {
   constructor() {
     super('There is nothing at this address.');
@@ -88,8 +97,8 @@ export class NotFound extends Error {
 }
 
 /**
- * The organization has not confirmed its active member's sign-in: thrown, drawn as 403 without the organization's
- * name.
+ * The organization has not confirmed its active member's sign-in: thrown, drawn as 403 without the
+ * organization's name.
  */
 export class SignInUnconfirmed extends Error {
   constructor() {
@@ -109,7 +118,10 @@ export class PermissionNeeded extends Error {
   }
 }
 
-/** A form that another site may have sent, or that holds what no form of ours does: thrown, drawn with its status. Nothing was done. */
+/**
+ * A form that another site may have sent, or that holds what no form of ours does: thrown, drawn
+ * with its status. Nothing was done.
+ */
 export class FormRefused extends Error {
   readonly status: 403 | 413 | 415 | 422;
 

@@ -13,8 +13,9 @@ import type { ConsoleState } from './state.ts';
 type Ctx = ParameterizedContext<ConsoleState>;
 
 /**
- * Around every request: gives it an id and its security headers, draws a page for what was refused or failed, and tells logs and metrics about it once. A line
- * holds ids and the route's name, never the path as sent (it may hold a token), a name, an address of a person or a field.
+ * Around every request: gives it an id and its security headers, draws a page for what was refused
+ * or failed, and tells logs and metrics about it once. A line holds ids and the route's name, never
+ * the path as sent (it may hold a token), a name, an address of a person or a field.
  */
 export function answers(deps: {
   log: Logger;
@@ -52,7 +53,10 @@ export function answers(deps: {
   };
 }
 
-/** The one place where what was thrown becomes a page. A fault's cause goes to the log, under the id that its person is shown. */
+/**
+ * The one place where what was thrown becomes a page. A fault's cause goes to the log, under the id
+ * that its person is shown.
+ */
 function drawProblem(ctx: Ctx, error: unknown, log: Logger, now: Date): void {
   const { requestId, operation, visit } = ctx.state;
   const problem = problemOf(error, now);
@@ -168,10 +172,16 @@ function faultOf(error: unknown): Problem {
   };
 }
 
-/** SQLSTATE classes and system errors that mean the database is away, full or stopping, rather than that a statement of ours is wrong. */
+/**
+ * SQLSTATE classes and system errors that mean the database is away, full or stopping, rather than
+ * that a statement of ours is wrong.
+ */
 const away = /^(?:08|53|57|58)...$|^E[A-Z]{3,}$/;
 
-/** What `pg` says, without a code, when no connection was free, none could be made, or one was lost or silent in the middle of a statement. */
+/**
+ * What `pg` says, without a code, when no connection was free, none could be made, or one was lost
+ * or silent in the middle of a statement.
+ */
 const lost =
   /^(?:timeout exceeded when trying to connect|timeout expired|Query read timeout|Connection terminated.*|Client (?:was closed|has encountered a connection error) and is not queryable)$/;
 

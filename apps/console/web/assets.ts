@@ -10,7 +10,10 @@ export interface Asset {
   path: string;
   type: string;
   body: Buffer;
-  /** The same, smaller, for browsers that read it. Compressed when first asked for, off the main thread: all of them take a second of processor time. */
+  /**
+   * The same, smaller, for browsers that read it. Compressed when first asked for, off the main
+   * thread: all of them take a second of processor time.
+   */
   brotli: () => Promise<Buffer>;
 }
 
@@ -19,7 +22,10 @@ const require = createRequire(import.meta.url);
 const css = 'text/css; charset=utf-8';
 const js = 'text/javascript; charset=utf-8';
 
-/** Every file that pages load, read once. All are served from here: no page asks another host for anything. */
+/**
+ * Every file that pages load, read once. All are served from here: no page asks another host for
+ * anything.
+ */
 export const assets = {
   pico: asset('pico.css', css, libraryFile('@picocss/pico/css/pico.min.css')),
   style: asset('console.css', css, ownFile('console.css')),

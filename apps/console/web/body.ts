@@ -7,7 +7,8 @@ const maxBytes = 64 * 1024;
 const tooLarge = () => new FormRefused(413, 'This form holds more than the console takes.');
 
 /**
- * Reads a form as browsers send it, at most 64 KiB. No field of it holds NUL, which PostgreSQL has no text with and nobody types.
+ * Reads a form as browsers send it, at most 64 KiB. No field of it holds NUL, which PostgreSQL has
+ * no text with and nobody types.
  *
  * @throws FormRefused when it is larger, or something else.
  */

@@ -2,13 +2,15 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
 /**
- * Defences against forms that another site sends in a person's name, each enough alone: where the request says it comes from, and a
- * token in every form that only a page of ours, for this session, can hold.
+ * Defences against forms that another site sends in a person's name, each enough alone: where the
+ * request says it comes from, and a token in every form that only a page of ours, for this session,
+ * can hold.
  */
 
 /**
- * Whether a request that changes something comes from a page of ours, as its browser says. `Sec-Fetch-Site` is set by the browser alone; `Origin` comes with every POST. A request with neither is no
- * browser's of today and is refused too.
+ * Whether a request that changes something comes from a page of ours, as its browser says.
+ * `Sec-Fetch-Site` is set by the browser alone; `Origin` comes with every POST. A request with
+ * neither is no browser's of today and is refused too.
  */
 export function comesFromUs(headers: IncomingHttpHeaders, origin: string): boolean {
   const site = headers['sec-fetch-site'];
@@ -16,7 +18,10 @@ export function comesFromUs(headers: IncomingHttpHeaders, origin: string): boole
   return headers.origin === undefined ? site === 'same-origin' : headers.origin === origin;
 }
 
-/** The token of every form of one session (or of one browser that is not signed in): an HMAC under its secret cookie, so that nothing is stored. */
+/**
+ * The token of every form of one session (or of one browser that is not signed in): an HMAC under
+ * its secret cookie, so that nothing is stored.
+ */
 export function formToken(secret: string): string {
   return createHmac('sha256', secret).update('org-api console: form').digest('base64url');
 }

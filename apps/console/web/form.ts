@@ -1,9 +1,15 @@
 import { z } from 'zod';
 
-/** What a form held as it was sent: texts, and a list of texts for each field that may come several times. */
+/**
+ * What a form held as it was sent: texts, and a list of texts for each field that may come several
+ * times.
+ */
 export type FormValues = Record<string, string | string[]>;
 
-/** How a form is drawn: empty, or again with what was typed and what is wrong with it. `problem` is about the form as a whole. */
+/**
+ * How a form is drawn: empty, or again with what was typed and what is wrong with it. `problem` is
+ * about the form as a whole.
+ */
 export interface FormState {
   values: FormValues;
   problems: Record<string, string>;
@@ -13,10 +19,16 @@ export interface FormState {
 /** A form that nobody has sent yet, with what its fields begin with. */
 export const freshForm = (values: FormValues = {}): FormState => ({ values, problems: {}, problem: null });
 
-/** Characters that no field takes: PostgreSQL has no text with NUL, and the other controls have no business in a line. */
+/**
+ * Characters that no field takes: PostgreSQL has no text with NUL, and the other controls have no
+ * business in a line.
+ */
 const controls = /[^\P{Cc}\t\n\r]/u;
 
-/** One line of text, trimmed, from 1 to `max` characters; `what` begins the sentence that refuses it (`The name`). */
+/**
+ * One line of text, trimmed, from 1 to `max` characters; `what` begins the sentence that refuses it
+ * (`The name`).
+ */
 export const line = (what: string, max: number) =>
   z
     .string({ error: `${what} is missing.` })
@@ -34,7 +46,10 @@ export const optionalLine = (what: string, max: number) =>
     .refine((text) => !controls.test(text) && !/[\r\n]/.test(text), `${what} holds characters that are not text.`)
     .default('');
 
-/** A password or the like: taken as typed, blanks and all. The domain judges its length. No page ever holds it again: a step-up does not carry it. */
+/**
+ * A password or the like: taken as typed, blanks and all. The domain judges its length. No page
+ * ever holds it again: a step-up does not carry it.
+ */
 export const typedSecret = (what: string) =>
   z
     .string({ error: `${what} is missing.` })
@@ -56,7 +71,10 @@ export const ticked = z
   .optional()
   .transform((value) => value === 'on');
 
-/** Reads sent fields by a schema: those whose schema is a list come as lists, all others as their last text. Unknown fields are dropped. */
+/**
+ * Reads sent fields by a schema: those whose schema is a list come as lists, all others as their
+ * last text. Unknown fields are dropped.
+ */
 export function valuesOf(schema: z.ZodObject, sent: URLSearchParams): FormValues {
   const values: FormValues = {};
   for (const [name, field] of Object.entries(schema.shape)) {

@@ -10,8 +10,14 @@ const ofSockets: ReadonlySet<string> = new Set(['ECONNRESET', 'ECONNABORTED', 'E
 
 const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '');
 
-/** Whether a file's stream ended because its browser hung up, which is no fault. A socket's code says nothing here: the database has sockets too. */
+/**
+ * Whether a file's stream ended because its browser hung up, which is no fault. A socket's code
+ * says nothing here: the database has sockets too.
+ */
 export const hasHungUp = (error: unknown): boolean => ofStreams.has(codeOf(error));
 
-/** The same for what Koa could not send: every fault of ours has become a page by then, so the socket is the browser's. */
+/**
+ * The same for what Koa could not send: every fault of ours has become a page by then, so the
+ * socket is the browser's.
+ */
 export const isUnread = (error: unknown): boolean => hasHungUp(error) || ofSockets.has(codeOf(error));

@@ -4,7 +4,10 @@ export const momentForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$/;
 /** A time zone's name, as browsers know them. */
 export const zoneForm = /^[\w+/-]{1,64}$/;
 
-/** What a person typed as a moment of their zone; null when it is no moment that PostgreSQL knows. A zone that nobody knows is UTC. */
+/**
+ * What a person typed as a moment of their zone; null when it is no moment that PostgreSQL knows. A
+ * zone that nobody knows is UTC.
+ */
 export function readMoment(text: string, zone: string): Date | null {
   if (!momentForm.test(text)) return null;
   try {
@@ -18,7 +21,10 @@ export function readMoment(text: string, zone: string): Date | null {
   }
 }
 
-/** Whether a text in ISO 8601, with its zone, is a moment that PostgreSQL knows: there is no 31 February and no year 0. */
+/**
+ * Whether a text in ISO 8601, with its zone, is a moment that PostgreSQL knows: there is no 31
+ * February and no year 0.
+ */
 export function isMoment(text: string): boolean {
   try {
     return withinYears(Temporal.Instant.from(text)) !== null;

@@ -23,7 +23,10 @@ type Ctx = ParameterizedContext<ConsoleState>;
 
 /** How long (s) a sentence for the next page waits for it. */
 const toldSeconds = 60;
-/** How many characters of it are kept: each may take nine bytes, and browsers drop a cookie of more than 4,096. */
+/**
+ * How many characters of it are kept: each may take nine bytes, and browsers drop a cookie of more
+ * than 4,096.
+ */
 const toldMax = 400;
 /** How long (s) an opened enrolment link is remembered. */
 const enrolmentSeconds = 3600;
@@ -36,13 +39,18 @@ const signedOut = {
   form: `You were signed out, so nothing of what you sent was done. ${sessionsEnd} Sign in, and you are back at the form.`,
 };
 
-/** Whether a page asks for a part of itself, as `live` does, by itself: an open page must not outlive its person by that, and nobody reads what else would be told. */
+/**
+ * Whether a page asks for a part of itself, as `live` does, by itself: an open page must not
+ * outlive its person by that, and nobody reads what else would be told.
+ */
 const asksForPart = (ctx: Ctx): boolean => ctx.get('HX-Request') !== '';
 
 /**
  * The console's pages: the only place that knows both Koa's context and the pages.
  *
- * A request, in order: route; what the route refuses without I/O (`admit`); session; organization and permission; then the page, or what `takeForm` asks of a form. What is refused on the way is thrown, and drawn by `answers`.
+ * A request, in order: route; what the route refuses without I/O (`admit`); session; organization
+ * and permission; then the page, or what `takeForm` asks of a form. What is refused on the way is
+ * thrown, and drawn by `answers`.
  */
 export function mountPages(deps: {
   routes: readonly Route[];
@@ -52,7 +60,10 @@ export function mountPages(deps: {
   const { parts, trustedProxies } = deps;
   const find = createRouter(deps.routes);
 
-  /** This request, as far as its cookies tell who it is. A browser without a session gets a mark for its forms' tokens to be bound to. */
+  /**
+   * This request, as far as its cookies tell who it is. A browser without a session gets a mark for
+   * its forms' tokens to be bound to.
+   */
   async function begin(ctx: Ctx, route: Route, params: Record<string, string>): Promise<Visit> {
     const cookies = ctx.headers.cookie;
     const token = readCookie(cookies, 'session', parts.origin);
@@ -112,7 +123,10 @@ export function mountPages(deps: {
     await send(ctx, ctx.state.visit, answer);
   }
 
-  /** Where they sign in; what they asked for, or the page of the form that they sent, is kept for afterwards. A part's page is not taken there: it says itself that it stands still. */
+  /**
+   * Where they sign in; what they asked for, or the page of the form that they sent, is kept for
+   * afterwards. A part's page is not taken there: it says itself that it stands still.
+   */
   function toSignIn(ctx: Ctx, route: Route, visit: Visit): Promise<void> {
     if (asksForPart(ctx)) {
       ctx.status = 401;
@@ -131,7 +145,10 @@ export function mountPages(deps: {
     return send(ctx, visit, redirect(`/sign-in${query}`, { told }));
   }
 
-  /** The page that a form stood in, as its browser says; null when that is none of ours that can be opened again. */
+  /**
+   * The page that a form stood in, as its browser says; null when that is none of ours that can be
+   * opened again.
+   */
   function formPage(ctx: Ctx): string | null {
     const referrer = URL.parse(ctx.get('Referer'));
     if (referrer === null || referrer.origin !== parts.origin) return null;
@@ -163,8 +180,10 @@ function mayOpen({ access }: Route, { session }: Visit): boolean {
 /**
  * Makes a person's visit one of a member.
  *
- * @throws NotFound for an organization that the person is no active member of, as for one that does not exist.
- * @throws SignInUnconfirmed for one whose active member they are, and that has not confirmed their sign-in.
+ * @throws NotFound for an organization that the person is no active member of, as for one that does
+ * not exist.
+ * @throws SignInUnconfirmed for one whose active member they are, and that has not confirmed their
+ * sign-in.
  * @throws PermissionNeeded when the member's roles lack what the route wants.
  */
 function enter(visit: PersonVisit, route: Route, state: ConsoleState): asserts visit is MemberVisit {
@@ -212,7 +231,8 @@ async function send(ctx: Ctx, visit: Visit, answer: Answer): Promise<void> {
   }
   // A HEAD shows it to nobody.
   if (visit.told !== null && ctx.method !== 'HEAD') setCookie(ctx, origin, 'told', null);
-  // The frame's own form (signing out) would carry the token of a session that the browser no longer has.
+  // The frame's own form (signing out) would carry the token of a session that the browser no
+  // longer has.
   const drawn = session === null ? visit : { ...visit, session: null };
   ctx.status = answer.status;
   ctx.type = 'text/html; charset=utf-8';

@@ -4,7 +4,9 @@ import { OrganizationRefused } from '#domain/organization/refused.ts';
 import { WebhookRefused } from '#domain/webhooks/refused.ts';
 import { WorkflowsAway } from '../workflows.ts';
 
-/** The domain's refusals: `reason` for the program, `message` a sentence for the person who asked. */
+/**
+ * The domain's refusals: `reason` for the program, `message` a sentence for the person who asked.
+ */
 const refusals = [IdentityRefused, KeyRefused, OrganizationRefused, WebhookRefused, WorkflowsAway] as const;
 
 /** Refusals because what the address names is not there (for this person): drawn as 404. */

@@ -12,7 +12,10 @@ import type { ConsoleState } from './state.ts';
 
 const code = 'api_key_not_accepted';
 
-/** Adds requests with a key to its line of the minute, with the address of the last one. Unknown keys get no line. */
+/**
+ * Adds requests with a key to its line of the minute, with the address of the last one. Unknown
+ * keys get no line.
+ */
 export const recordKeysAtConsole = (pool: Pool, counts: readonly RefusalCount[]) =>
   pool.query({
     name: 'recordKeysAtConsole',
@@ -25,9 +28,9 @@ export const recordKeysAtConsole = (pool: Pool, counts: readonly RefusalCount[])
   });
 
 /**
- * Refuses whatever comes with an API key as bearer, on every path and with every method, whether there is anything
- * there or not. Requests with a genuine key are counted in its organization's log: the refusal itself needs no I/O, and a
- * revoked key cannot fill the log.
+ * Refuses whatever comes with an API key as bearer, on every path and with every method, whether
+ * there is anything there or not. Requests with a genuine key are counted in its organization's
+ * log: the refusal itself needs no I/O, and a revoked key cannot fill the log.
  */
 export function refuseKeys(deps: {
   refusals: RefusalCounter;

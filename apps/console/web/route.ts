@@ -5,8 +5,9 @@ import type { FormState } from './form.ts';
 import type { Caller, ConsoleParts, MemberVisit, PersonVisit, Visit } from './visit.ts';
 
 /**
- * Who may open a route. `anyone`: also without a session. `passed`: who has given the password at least. `person`: who has signed in with both
- * factors. `member`: such a person as an active member of the organization in the path; for everybody else it is not there.
+ * Who may open a route. `anyone`: also without a session. `passed`: who has given the password at
+ * least. `person`: who has signed in with both factors. `member`: such a person as an active member
+ * of the organization in the path; for everybody else it is not there.
  */
 export type Access = 'anyone' | 'passed' | 'person' | 'member';
 
@@ -15,16 +16,24 @@ export interface Route {
   /** Stands in logs and metrics: `listKeys`. */
   name: string;
   method: 'GET' | 'POST';
-  /** With parameters: `/o/:orgId/keys/:keyId`. Those ending in `Id` are UUIDs, but for `personId`. */
+  /**
+   * With parameters: `/o/:orgId/keys/:keyId`. Those ending in `Id` are UUIDs, but for `personId`.
+   */
   path: string;
   access: Access;
   /** What the member must hold; null: nothing beyond membership. */
   permission: Permission | null;
-  /** Whether the second factor is asked for again when it is older than 5 minutes (design, section 7). */
+  /**
+   * Whether the second factor is asked for again when it is older than 5 minutes (design, section
+   * 7).
+   */
   stepUp: boolean;
   /** Whether one drawing of its form can be sent once only: for what makes something. */
   once: boolean;
-  /** Refuses a form before anything is looked up for it, not even its session: without I/O. Null: nothing is refused. */
+  /**
+   * Refuses a form before anything is looked up for it, not even its session: without I/O. Null:
+   * nothing is refused.
+   */
   admit: ((console: ConsoleParts, caller: Caller, sent: URLSearchParams) => void) | null;
   /** Of the query (GET) or the form (POST). */
   schema: z.ZodObject;
@@ -52,12 +61,18 @@ interface Action<V extends Visit, F extends z.ZodObject> {
   once?: boolean;
   admit?: NonNullable<Route['admit']>;
   form: F;
-  /** Does it. A refusal of the domain (`KeyRefused` and the like) may pass through: the form is drawn again with its sentence. */
+  /**
+   * Does it. A refusal of the domain (`KeyRefused` and the like) may pass through: the form is
+   * drawn again with its sentence.
+   */
   act: (visit: V, form: z.output<F>) => Awaitable<Answer>;
   again: (visit: V, state: FormState) => Awaitable<Page>;
 }
 
-/** Declares the routes of one kind of visitor. The casts are safe because `mount.ts` makes the visit that the access names. */
+/**
+ * Declares the routes of one kind of visitor. The casts are safe because `mount.ts` makes the visit
+ * that the access names.
+ */
 function routesOf<V extends Visit>(access: Access, prefix: string) {
   return {
     /** A page to look at: GET, changes nothing. */

@@ -10,11 +10,12 @@ const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$
 const segmentForm = /^[\w.~-]{1,1024}$/;
 
 /**
- * Finds the routes of a path, exactly: no trailing slash, no decoding (no path of ours needs any). A parameter that ends in `Id` and is no
- * UUID leads nowhere, so no statement ever sees one. Null: there is nothing there.
+ * Finds the routes of a path, exactly: no trailing slash, no decoding (no path of ours needs any).
+ * A parameter that ends in `Id` and is no UUID leads nowhere, so no statement ever sees one. Null:
+ * there is nothing there.
  *
- * Decision (2026-11-20): 40 lines instead of @koa/router. Routes are data here, one list for the server and for the tests that walk over
- * it, and ids are checked where they are found.
+ * Decision (2026-11-20): 40 lines instead of @koa/router. Routes are data here, one list for the
+ * server and for the tests that walk over it, and ids are checked where they are found.
  */
 export function createRouter(routes: readonly Route[]): (path: string) => Found | null {
   const byShape = new Map<string, Route[]>();

@@ -22,7 +22,8 @@ export async function findFactorsToGive({ console, session }: PersonVisit): Prom
 }
 
 /**
- * Takes the second factor that a form brought; null when it brought none. `left`: how many recovery codes are, when one was used.
+ * Takes the second factor that a form brought; null when it brought none. `left`: how many recovery
+ * codes are, when one was used.
  *
  * @throws IdentityRefused when it is not accepted.
  */

@@ -1,7 +1,10 @@
 import type { ParameterizedContext } from 'koa';
 import { securityHeaders } from '#runtime/security-headers.ts';
 
-/** Nothing but our own files, no script and no style in the page itself. `data:` pictures are Pico's arrows and ticks, in its style sheet. */
+/**
+ * Nothing but our own files, no script and no style in the page itself. `data:` pictures are Pico's
+ * arrows and ticks, in its style sheet.
+ */
 const pagePolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -14,8 +17,8 @@ const pagePolicy = [
 ].join('; ');
 
 /**
- * Headers of every answer of the console's server, also to what is not well-formed HTTP. Development by http must not
- * bind browsers to https.
+ * Headers of every answer of the console's server, also to what is not well-formed HTTP.
+ * Development by http must not bind browsers to https.
  */
 export const headersOfEveryAnswer = (https: boolean): Readonly<Record<string, string>> => {
   const { 'Strict-Transport-Security': _, ...byHttp } = securityHeaders;

@@ -7,9 +7,9 @@ import { hasHungUp } from './hung-up.ts';
 import type { ConsoleState } from './state.ts';
 
 /**
- * The downloads that may be under way at a time: of one person, of one organization, and of this process. Each holds
- * about 6 MB, and no connection to the database while its browser reads.
- * None waits: a person who is refused asks again.
+ * The downloads that may be under way at a time: of one person, of one organization, and of this
+ * process. Each holds about 6 MB, and no connection to the database while its browser reads. None
+ * waits: a person who is refused asks again.
  */
 export const createDownloads = () =>
   createBudget<'person' | 'organization'>({
@@ -19,7 +19,8 @@ export const createDownloads = () =>
   });
 
 /**
- * Sends a file as it is made. When it cannot be finished the connection is cut, so that half a file never looks whole.
+ * Sends a file as it is made. When it cannot be finished the connection is cut, so that half a file
+ * never looks whole.
  *
  * @throws BudgetExhausted when as many are under way as may be.
  */

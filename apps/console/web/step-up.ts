@@ -13,10 +13,13 @@ export type StepUpOutcome = { kind: 'given'; token: string } | { kind: 'asked'; 
 const own: ReadonlySet<string> = new Set([formTokenField, formIdField, ...Object.values(factorFields)]);
 
 /**
- * Asks for the second factor before a form is carried out, or takes it when the form brought it along (design, section 7).
+ * Asks for the second factor before a form is carried out, or takes it when the form brought it
+ * along (design, section 7).
  *
- * The form that was sent travels in the question as hidden fields and comes back with the answer to the same address: nothing typed is lost, nothing of it is stored
- * here, and what is carried out in the end is what its person sent, checked like any form. Of a form with a password (`carries` false) nothing travels: it is filled in afterwards.
+ * The form that was sent travels in the question as hidden fields and comes back with the answer to
+ * the same address: nothing typed is lost, nothing of it is stored here, and what is carried out in
+ * the end is what its person sent, checked like any form. Of a form with a password (`carries`
+ * false) nothing travels: it is filled in afterwards.
  */
 export async function takeStepUp(visit: PersonVisit, sent: URLSearchParams, carries: boolean): Promise<StepUpOutcome> {
   try {
@@ -30,7 +33,9 @@ export async function takeStepUp(visit: PersonVisit, sent: URLSearchParams, carr
   return { kind: 'asked', page: await question(visit, carries ? sent : null, null) };
 }
 
-/** The same question before a form that may not be carried is drawn: its answer leads back to it. */
+/**
+ * The same question before a form that may not be carried is drawn: its answer leads back to it.
+ */
 export const askStepUp = (visit: PersonVisit): Promise<Page> => question(visit, null, null);
 
 async function question(visit: PersonVisit, sent: URLSearchParams | null, problem: string | null): Promise<Page> {

@@ -20,10 +20,12 @@ type Ctx = ParameterizedContext<ConsoleState>;
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /**
- * Carries out a form, unless there is a reason not to; these are asked in order: does it come from us, does it carry its session's token, do its
- * fields make sense, is the second factor fresh where it must be, is this its first use where that matters. What was typed is never lost: every
- * refusal after the first draws the form again with it. A form with a password is the exception: its second factor is asked for before its fields, and it is filled in after that, so
- * that no page ever holds one.
+ * Carries out a form, unless there is a reason not to; these are asked in order: does it come from
+ * us, does it carry its session's token, do its fields make sense, is the second factor fresh where
+ * it must be, is this its first use where that matters. What was typed is never lost: every refusal
+ * after the first draws the form again with it. A form with a password is the exception: its second
+ * factor is asked for before its fields, and it is filled in after that, so that no page ever holds
+ * one.
  *
  * @throws FormRefused when it does not come from us.
  */
@@ -59,7 +61,10 @@ export function assertSameOrigin(ctx: Ctx, origin: string): void {
   throw new FormRefused(403, 'This form was not sent from a page of the console, so nothing was done.');
 }
 
-/** The second factor again: the page that asks for it, which `carries` the form along or not; or the visit once it was given. */
+/**
+ * The second factor again: the page that asks for it, which `carries` the form along or not; or the
+ * visit once it was given.
+ */
 async function stepUp(
   ctx: Ctx,
   visit: PersonVisit,
@@ -95,7 +100,8 @@ async function carryOut(
   } catch (error) {
     const refusal = refusalOf(error);
     if (refusal === null) throw error;
-    // Where what the address names is not there, drawing the form throws the same again, and it becomes a 404.
+    // Where what the address names is not there, drawing the form throws the same again, and it
+    // becomes a 404.
     const { retry, message } = refusal;
     const drawn = await drawAgain(visit, retry?.code ?? 'form_refused', { problem: message });
     if (retry === null) return drawn;

@@ -61,7 +61,10 @@ export interface Visit extends Caller {
   formToken: string;
 }
 
-/** A visit of a person who has signed in with both factors (or, where the route says so, with the password alone). */
+/**
+ * A visit of a person who has signed in with both factors (or, where the route says so, with the
+ * password alone).
+ */
 export interface PersonVisit extends Visit {
   session: Session;
   sessionToken: string;

@@ -37,7 +37,8 @@ Generated from the schemas in \`apps/*/config.ts\` by \`npm run docs\`. Do not e
 `;
 
 /**
- * Returns `docs/configuration.md`: a table of settings per process, from the schemas that read them.
+ * Returns `docs/configuration.md`: a table of settings per process, from the schemas that read
+ * them.
  *
  * @throws Error when a setting has no description.
  */
@@ -55,7 +56,10 @@ function rowOf(process: string, setting: string, type: z.ZodType): string {
   return `| \`${setting}\` | ${defaultOf(type)} | ${description} |`;
 }
 
-/** The description of a setting, or of the kind of settings that it makes optional or gives a default. */
+/**
+ * The description of a setting, or of the kind of settings that it makes optional or gives a
+ * default.
+ */
 function descriptionOf(type: unknown): string | undefined {
   if (!(type instanceof z.ZodType)) return undefined;
   const isWrapper = type instanceof z.ZodOptional || type instanceof z.ZodDefault;

@@ -2,8 +2,10 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 
 /**
- * Installs Debian's packages as root on Debian or its family, said aloud; true when apt-get says that they are there. Whoever called looks for what it needs afterwards, and tells the
- * remedy when it is not there. It waits a minute for another apt-get. The lists of a fresh image are empty, hence the second try.
+ * Installs Debian's packages as root on Debian or its family, said aloud; true when apt-get says
+ * that they are there. Whoever called looks for what it needs afterwards, and tells the remedy when
+ * it is not there. It waits a minute for another apt-get. The lists of a fresh image are empty,
+ * hence the second try.
  */
 export async function installPackages(packages: readonly string[], report: (line: string) => void): Promise<boolean> {
   if (process.getuid?.() !== 0 || !existsSync('/etc/debian_version')) return false;

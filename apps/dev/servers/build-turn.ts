@@ -2,11 +2,15 @@ import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:f
 import path from 'node:path';
 import { isAlive } from './process.ts';
 
-/** No build of ours takes longer; a lock that is older was left by a process on another machine, or one whose pid is another's now. */
+/**
+ * No build of ours takes longer; a lock that is older was left by a process on another machine, or
+ * one whose pid is another's now.
+ */
 const lostAfterMs = 600_000;
 
 /**
- * Building a program takes minutes: of several processes that need it, one builds and the others wait. The lock is a file that holds the builder's pid.
+ * Building a program takes minutes: of several processes that need it, one builds and the others
+ * wait. The lock is a file that holds the builder's pid.
  *
  * @returns how to let the turn go, or null while another process has it.
  */

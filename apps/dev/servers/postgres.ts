@@ -2,13 +2,19 @@
  * The embedded PostgreSQL of `npm start` and `npm test`. Design section 2, "Servers".
  *
  * Decisions (2026-11-20):
- * - We spawn `postgres` itself, not `pg_ctl`: we learn its pid and its end at once, and no shell stands between.
- * - No unix socket: a clone deep in folders makes its path too long (107 bytes), and 127.0.0.1 serves everybody here.
- * - A live postmaster of this data folder is adopted, and `stop()` stops it all the same: what an earlier `npm start` left behind ends with this one.
- * - A pid file whose pid now belongs to another program would keep PostgreSQL from starting when both run as one user, as in most containers. We name that pid
- *   in PG_GRANDPARENT_PID, PostgreSQL's own means to say "this one is no postmaster". Deleting the file would also lose the id of the shared memory,
- *   by which PostgreSQL waits for what a killed postmaster left running. That wait ends by itself: we retry for 10 s.
- * - Flushing to disk stays on for `npm start`: its data outlives it. Tests (`durable: false`) give it up, their data is thrown away.
+ * - We spawn `postgres` itself, not `pg_ctl`: we learn its pid and its end at once, and no shell
+ *   stands between.
+ * - No unix socket: a clone deep in folders makes its path too long (107 bytes), and 127.0.0.1
+ *   serves everybody here.
+ * - A live postmaster of this data folder is adopted, and `stop()` stops it all the same: what an
+ *   earlier `npm start` left behind ends with this one.
+ * - A pid file whose pid now belongs to another program would keep PostgreSQL from starting when
+ *   both run as one user, as in most containers. We name that pid in PG_GRANDPARENT_PID,
+ *   PostgreSQL's own means to say "this one is no postmaster". Deleting the file would also lose
+ *   the id of the shared memory, by which PostgreSQL waits for what a killed postmaster left
+ *   running. That wait ends by itself: we retry for 10 s.
+ * - Flushing to disk stays on for `npm start`: its data outlives it. Tests (`durable: false`) give
+ *   it up, their data is thrown away.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -32,7 +38,10 @@ import {
   stopServer,
 } from './process.ts';
 
-/** A PostgreSQL that answers. `adminUrl` is the superuser's for database `postgres`; `folder` holds the data; `version` as `18.4`. */
+/**
+ * A PostgreSQL that answers. `adminUrl` is the superuser's for database `postgres`; `folder` holds
+ * the data; `version` as `18.4`.
+ */
 export interface RunningPostgres {
   adminUrl: string;
   port: number;
@@ -50,9 +59,10 @@ const WRONG_PASSWORD = '28P01'; // SQLSTATE
 const PROGRESS_EVERY_MS = 5_000;
 
 /**
- * Brings up PostgreSQL with its data in `stateFolder`, or adopts the one that runs there; resolves when it answers.
- * `port` null takes the one of last time or any free one; a taken port is replaced, said aloud. `durable` false is for data that may be lost.
- * Throws {@link ServerUnavailableError}.
+ * Brings up PostgreSQL with its data in `stateFolder`, or adopts the one that runs there; resolves
+ * when it answers. `port` null takes the one of last time or any free one; a taken port is
+ * replaced, said aloud. `durable` false is for data that may be lost. Throws {@link
+ * ServerUnavailableError}.
  */
 export async function startPostgres(options: {
   stateFolder: string;
@@ -102,7 +112,10 @@ function ready(
   return { adminUrl: adminUrl(cluster, port), port, version, adopted, folder: cluster.folder, pid, stop };
 }
 
-/** The postmaster that lives on our data, once it answers; null when none does, or when it ends while we wait (it was stopping). */
+/**
+ * The postmaster that lives on our data, once it answers; null when none does, or when it ends
+ * while we wait (it was stopping).
+ */
 async function adopt(cluster: Cluster, report: (line: string) => void): Promise<Postmaster | null> {
   const pid = readPostmasterPid(cluster.data);
   if (pid === null || !isServerOf(pid, cluster.data)) return null;
@@ -117,10 +130,14 @@ async function adopt(cluster: Cluster, report: (line: string) => void): Promise<
   return null;
 }
 
-/** Fourth line of the pid file, which a killed postmaster leaves: the port it has, or had. Null when there is no such line. */
+/**
+ * Fourth line of the pid file, which a killed postmaster leaves: the port it has, or had. Null when
+ * there is no such line.
+ */
 function readLastPort({ data }: Cluster): number | null {
   const file = path.join(data, 'postmaster.pid');
-  const fallback = path.join(data, 'postmaster.opts'); // an orderly stop removes the pid file and keeps the command line
+  // an orderly stop removes the pid file and keeps the command line
+  const fallback = path.join(data, 'postmaster.opts');
   const inPidFile = existsSync(file) ? readFileSync(file, 'utf8').split('\n')[3] : undefined;
   const inOptions = existsSync(fallback) ? /"-p" "(\d+)"/.exec(readFileSync(fallback, 'utf8'))?.[1] : undefined;
   const port = Number(existsSync(file) ? inPidFile : inOptions);
@@ -168,7 +185,10 @@ function settings(durable: boolean): string[] {
   return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }
 
-/** For data that is deleted soon. Shared memory in files of the data folder goes with it; a killed server's POSIX segments would stay in /dev/shm. */
+/**
+ * For data that is deleted soon. Shared memory in files of the data folder goes with it; a killed
+ * server's POSIX segments would stay in /dev/shm.
+ */
 const throwAwaySettings = {
   fsync: 'off',
   synchronous_commit: 'off',
@@ -177,7 +197,10 @@ const throwAwaySettings = {
   dynamic_shared_memory_type: 'mmap',
 };
 
-/** Waits until our data answers on `port`: false when the server is gone before. Throws when it takes longer than the deadline. */
+/**
+ * Waits until our data answers on `port`: false when the server is gone before. Throws when it
+ * takes longer than the deadline.
+ */
 async function answers(
   cluster: Cluster,
   port: number,
@@ -202,7 +225,10 @@ async function answers(
   return false;
 }
 
-/** Why the server on `port` cannot be used; null when it answers for our data folder. `isFinal`: it answers, but not to us. */
+/**
+ * Why the server on `port` cannot be used; null when it answers for our data folder. `isFinal`: it
+ * answers, but not to us.
+ */
 async function findFailure(cluster: Cluster, port: number): Promise<{ reason: string; isFinal: boolean } | null> {
   const client = new Client({ connectionString: adminUrl(cluster, port), connectionTimeoutMillis: 5_000 });
   client.on('error', () => {}); // a server that stops under us says so by the failed query as well

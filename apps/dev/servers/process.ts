@@ -2,17 +2,22 @@
  * Server processes of the embedded stack: spawned detached, found again by pid, stopped by pid.
  *
  * Decisions (2026-11-20):
- * - Detached, in a session of their own: Ctrl-C in a terminal goes to the whole foreground group, and a server that stops with us
- *   leaves the drain nothing to write to (design section 2).
- * - A pid names a process of ours only while that process's command line holds our folder. Pids are used again, above all in containers, and
- *   `/proc/<pid>/cwd` and `exe`, which look better suited, cannot be read by Docker's root for another user's process.
- * - A zombie counts as gone. Where pid 1 reaps nobody (many containers), a killed server stays one for ever, and signal 0 still reaches it.
+ * - Detached, in a session of their own: Ctrl-C in a terminal goes to the whole foreground group,
+ *   and a server that stops with us leaves the drain nothing to write to (design section 2).
+ * - A pid names a process of ours only while that process's command line holds our folder. Pids are
+ *   used again, above all in containers, and `/proc/<pid>/cwd` and `exe`, which look better suited,
+ *   cannot be read by Docker's root for another user's process.
+ * - A zombie counts as gone. Where pid 1 reaps nobody (many containers), a killed server stays one
+ *   for ever, and signal 0 still reaches it.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 
-/** A server that cannot be had. The message is one sentence for the person at the terminal: what happened, why, what to do next. */
+/**
+ * A server that cannot be had. The message is one sentence for the person at the terminal: what
+ * happened, why, what to do next.
+ */
 export class ServerUnavailableError extends Error {
   override name = 'ServerUnavailableError';
 }
@@ -34,8 +39,9 @@ export interface Detached {
 const LOG_LIMIT_BYTES = 5_000_000;
 
 /**
- * Starts a server in a session of its own, with its output appended to `logFile`; this process may end without it.
- * `account` null runs it as ourselves; `env` is its whole environment, null gives it ours. Throws when the program cannot be run at all.
+ * Starts a server in a session of its own, with its output appended to `logFile`; this process may
+ * end without it. `account` null runs it as ourselves; `env` is its whole environment, null gives
+ * it ours. Throws when the program cannot be run at all.
  */
 export async function spawnDetached(options: {
   command: string;
@@ -71,7 +77,9 @@ export async function spawnDetached(options: {
   return { pid: child.pid, exited, hasExited: () => ended };
 }
 
-/** One earlier log is kept beside the current one, so that a stack of months does not fill a disk. */
+/**
+ * One earlier log is kept beside the current one, so that a stack of months does not fill a disk.
+ */
 function openLog(file: string): number {
   if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > LOG_LIMIT_BYTES) renameSync(file, `${file}.1`);
   return openSync(file, 'a', 0o600);
@@ -93,7 +101,10 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Whether `pid` is alive and was started with `folder` on its command line, that is, by us for this folder. */
+/**
+ * Whether `pid` is alive and was started with `folder` on its command line, that is, by us for this
+ * folder.
+ */
 export function isServerOf(pid: number, folder: string): boolean {
   if (!isAlive(pid)) return false;
   try {
@@ -105,8 +116,9 @@ export function isServerOf(pid: number, folder: string): boolean {
 }
 
 /**
- * Stops the server of `folder` under `pid`: each signal in turn, with its patience in milliseconds, until the process is gone.
- * Resolves at once when it is gone already; throws {@link ServerUnavailableError} when it outlives the last signal.
+ * Stops the server of `folder` under `pid`: each signal in turn, with its patience in milliseconds,
+ * until the process is gone. Resolves at once when it is gone already; throws {@link
+ * ServerUnavailableError} when it outlives the last signal.
  */
 export async function stopServer(
   pid: number,
@@ -119,14 +131,17 @@ export async function stopServer(
       process.kill(pid, signal);
       process.kill(pid, 'SIGCONT'); // a server that a test paused would hear the signal only when it goes on
     } catch {
-      // It ended between the look and the signal, or is not ours to stop: the wait below tells which.
+      // It ended between the look and the signal, or is not ours to stop: the wait below tells
+      // which.
     }
     if (await becomesTrue(() => !isAlive(pid), patienceMs)) return;
   }
   throw new ServerUnavailableError(`Process ${pid} of ${folder} does not stop: end it by hand (kill -9 ${pid}).`);
 }
 
-/** Asks every `everyMs` until `condition` holds; false when it still does not after `deadlineMs`. */
+/**
+ * Asks every `everyMs` until `condition` holds; false when it still does not after `deadlineMs`.
+ */
 export async function becomesTrue(
   condition: () => boolean | Promise<boolean>,
   deadlineMs: number,
@@ -140,7 +155,10 @@ export async function becomesTrue(
   }
 }
 
-/** Makes a folder of the state with its parents, or throws {@link ServerUnavailableError} with the remedy. */
+/**
+ * Makes a folder of the state with its parents, or throws {@link ServerUnavailableError} with the
+ * remedy.
+ */
 export function makeFolder(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true });
@@ -153,7 +171,10 @@ export function makeFolder(folder: string): void {
   }
 }
 
-/** What a server last complained about after byte `fromByte` of its log, or its last line; one line, empty when it said nothing. */
+/**
+ * What a server last complained about after byte `fromByte` of its log, or its last line; one line,
+ * empty when it said nothing.
+ */
 export function readLastComplaint(logFile: string, fromByte: number): string {
   const lines = readFileSync(logFile).subarray(fromByte).toString('utf8').trim().split('\n');
   const complaint = lines.findLast((line) => /\b(FATAL|PANIC|ERROR)\b|fatal|error/i.test(line)) ?? lines.at(-1) ?? '';

@@ -1,9 +1,12 @@
 /**
- * The embedded Redis of `npm start` and `npm test`: `redis-server` or `valkey-server`, 7 or newer. Design section 2, "Servers".
+ * The embedded Redis of `npm start` and `npm test`: `redis-server` or `valkey-server`, 7 or newer.
+ * Design section 2, "Servers".
  *
  * Decisions (2026-11-20):
- * - Nothing is kept on disk: the limiter's memory is worth 60 seconds. `noeviction`, because an evicted window would let a key read too much.
- * - Debian's package may start its own server on 6379; ours never takes that port by itself, so the two do not meet.
+ * - Nothing is kept on disk: the limiter's memory is worth 60 seconds. `noeviction`, because an
+ *   evicted window would let a key read too much.
+ * - Debian's package may start its own server on 6379; ours never takes that port by itself, so the
+ *   two do not meet.
  * - No password: it holds fingerprints and times of development keys, on loopback.
  */
 import { spawnSync } from 'node:child_process';
@@ -48,9 +51,10 @@ const STOP_SIGNALS = [
 ] as const;
 
 /**
- * Brings up Redis for `stateFolder`, or adopts the one that runs for it; resolves when it answers PING.
- * `port` null takes the one of last time or any free one; a taken port is replaced, said aloud.
- * Null, after a line that says so, when this machine has no Redis and gets none. Throws {@link ServerUnavailableError} when it has one that fails.
+ * Brings up Redis for `stateFolder`, or adopts the one that runs for it; resolves when it answers
+ * PING. `port` null takes the one of last time or any free one; a taken port is replaced, said
+ * aloud. Null, after a line that says so, when this machine has no Redis and gets none. Throws
+ * {@link ServerUnavailableError} when it has one that fails.
  */
 export async function startRedis(options: {
   stateFolder: string;
@@ -121,7 +125,10 @@ function readNote(folder: string): Found | null {
   }
 }
 
-/** The Redis of last time, if it lives and answers. One that lives and does not (a test paused it) is stopped, or nobody ever would. */
+/**
+ * The Redis of last time, if it lives and answers. One that lives and does not (a test paused it)
+ * is stopped, or nobody ever would.
+ */
 async function adopt(last: Found, folder: string): Promise<Found | null> {
   const isGone = () => !isServerOf(last.pid, folder);
   if (isGone()) return null;
@@ -160,7 +167,10 @@ async function launch(options: {
   }
 }
 
-/** The folder stays on the command line, by which we know the process again; Redis would otherwise write a title of its own over it. */
+/**
+ * The folder stays on the command line, by which we know the process again; Redis would otherwise
+ * write a title of its own over it.
+ */
 function settings(port: number, folder: string): string[] {
   const values = {
     bind: '127.0.0.1',
@@ -174,7 +184,10 @@ function settings(port: number, folder: string): string[] {
   return Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]);
 }
 
-/** Waits until the process under `pid` itself answers on `port`; false when it is gone before, or at the deadline. */
+/**
+ * Waits until the process under `pid` itself answers on `port`; false when it is gone before, or at
+ * the deadline.
+ */
 async function answers({ pid, port }: Found, isGone: () => boolean): Promise<boolean> {
   const endsAt = performance.now() + READY_DEADLINE_MS;
   while (!isGone() && performance.now() < endsAt) {

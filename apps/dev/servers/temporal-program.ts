@@ -9,15 +9,16 @@ import { cacheFolder } from './cache-folder.ts';
 import { ServerUnavailableError } from './process.ts';
 
 /**
- * Finds Temporal's command line program, which carries its development server, or gets it: on PATH, in our cache, from Temporal's own release,
- * checked against the SHA-256 below, or built
- * by Go (3 minutes on 2 cores, once). Design section 2. Later versions than this need modules that are not published.
+ * Finds Temporal's command line program, which carries its development server, or gets it: on PATH,
+ * in our cache, from Temporal's own release, checked against the SHA-256 below, or built by Go (3
+ * minutes on 2 cores, once). Design section 2. Later versions than this need modules that are not
+ * published.
  */
 export const temporalVersion = '1.5.1';
 
 /**
- * SHA-256 of the release's archives, by Node's platform and architecture. Where there is none, nothing is downloaded: Go builds it, whose checksum
- * database vouches for the sources.
+ * SHA-256 of the release's archives, by Node's platform and architecture. Where there is none,
+ * nothing is downloaded: Go builds it, whose checksum database vouches for the sources.
  */
 export const temporalArchives: Readonly<Record<string, { name: string; sha256: string }>> = {
   'linux-x64': { name: 'linux_amd64', sha256: 'ddc95e08b0b076efd4ea9733a3f488eb7d2be875f8834e616cd2a37358b4852d' },
@@ -29,7 +30,10 @@ const releaseUrl = `https://github.com/temporalio/cli/releases/download/v${tempo
 
 type Report = (line: string) => void;
 
-/** The program's path. @throws ServerUnavailableError with the remedy when there is none and none can be had. */
+/**
+ * The program's path. @throws ServerUnavailableError with the remedy when there is none and none
+ * can be had.
+ */
 export async function getTemporalProgram(report: Report): Promise<string> {
   if (versionOf('temporal') !== null) return 'temporal';
   const cached = cacheFolder(`temporal-${temporalVersion}`, 'temporal');
@@ -39,7 +43,10 @@ export async function getTemporalProgram(report: Report): Promise<string> {
   );
 }
 
-/** Whether the program is in our cache: found there, brought there by us, or by another process that was waited for. */
+/**
+ * Whether the program is in our cache: found there, brought there by us, or by another process that
+ * was waited for.
+ */
 async function inTurn(cached: string, report: Report): Promise<boolean> {
   const isThere = () => existsSync(cached) && versionOf(cached) !== null;
   const lock = `${path.dirname(cached)}.lock`;
@@ -78,7 +85,10 @@ async function download(target: string, report: Report): Promise<boolean> {
   return bytes !== null && unpack(bytes, target);
 }
 
-/** Downloads a file and returns its bytes, or null when it cannot be had or is not the file with this SHA-256. */
+/**
+ * Downloads a file and returns its bytes, or null when it cannot be had or is not the file with
+ * this SHA-256.
+ */
 export async function fetchVerified(url: string, sha256: string, report: Report): Promise<Buffer | null> {
   try {
     const answer = await fetch(url, { signal: AbortSignal.timeout(180_000) });

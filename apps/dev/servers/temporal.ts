@@ -29,16 +29,20 @@ export interface RunningTemporal {
 
 const readyDeadlineMs = 60_000;
 /**
- * What deliveries need of a Temporal; workflows/README.md says it to operators too. Fairness holds within a partition of a queue, of which there would be four: with
- * those, five tasks of one organization were spread over a backlog of 150 of another, with one they took turns from the first on.
+ * What deliveries need of a Temporal; workflows/README.md says it to operators too. Fairness holds
+ * within a partition of a queue, of which there would be four: with those, five tasks of one
+ * organization were spread over a backlog of 150 of another, with one they took turns from the
+ * first on.
  */
 const dynamicConfig = [
   'matching.enableFairness=true',
   'matching.numTaskqueueReadPartitions=1',
   'matching.numTaskqueueWritePartitions=1',
   'system.enableEagerWorkflowStart=true',
-  // How often a shard looks for tasks to hand out. A cluster has hundreds of shards at 20 a second each, a development server has one: at ten deliveries a second each
-  // of their tasks waited for up to 50 ms (p50 of a bare workflow from start to post 41 to 67 ms with 20, 15 to 20 ms with 1,000, at the same processor time).
+  // How often a shard looks for tasks to hand out. A cluster has hundreds of shards at 20 a second
+  // each, a development server has one: at ten deliveries a second each of their tasks waited for
+  // up to 50 ms (p50 of a bare workflow from start to post 41 to 67 ms with 20, 15 to 20 ms with
+  // 1,000, at the same processor time).
   'history.transferProcessorMaxPollRPS=1000',
 ];
 const stopSignals = [
@@ -47,10 +51,11 @@ const stopSignals = [
 ] as const;
 
 /**
- * Brings up Temporal's development server with its store in `stateFolder`, or adopts the one that runs there; resolves when it answers.
+ * Brings up Temporal's development server with its store in `stateFolder`, or adopts the one that
+ * runs there; resolves when it answers.
  *
- * The store's file stands on the command line, by which a later start knows the process again. Unknown
- * settings are accepted silently; test/worker/fairness.test.ts looks at what they do.
+ * The store's file stands on the command line, by which a later start knows the process again.
+ * Unknown settings are accepted silently; test/worker/fairness.test.ts looks at what they do.
  *
  * @throws ServerUnavailableError
  */

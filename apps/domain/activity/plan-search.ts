@@ -10,7 +10,10 @@ export interface ActivityFilter {
   to: Date | null;
 }
 
-/** `answered`: reads that were answered; `refused`: reads that were not; `deed`: what people and the system did, which has no HTTP status. */
+/**
+ * `answered`: reads that were answered; `refused`: reads that were not; `deed`: what people and the
+ * system did, which has no HTTP status.
+ */
 export type Outcome = 'answered' | 'refused' | 'deed';
 
 export const everything: ActivityFilter = {
@@ -22,7 +25,10 @@ export const everything: ActivityFilter = {
   to: null,
 };
 
-/** A place between two lines, in the log's order: by time, then id, newest first. `at`: ISO, UTC, microseconds. */
+/**
+ * A place between two lines, in the log's order: by time, then id, newest first. `at`: ISO, UTC,
+ * microseconds.
+ */
 export interface Place {
   at: string;
   id: string;
@@ -37,8 +43,9 @@ export interface From {
 }
 
 /**
- * Lines that one search may look through: what bounds one for two things that seldom meet. `inIndex` where one index holds both (0017), `inLines` where the lines themselves are looked
- * at, which takes ten times as long for each.
+ * Lines that one search may look through: what bounds one for two things that seldom meet.
+ * `inIndex` where one index holds both (0017), `inLines` where the lines themselves are looked at,
+ * which takes ten times as long for each.
  */
 export const linesSearched = { inIndex: 20_000, inLines: 2_000 };
 
@@ -57,7 +64,10 @@ export interface Search {
 /** What a filter may ask of a line, beside its time. */
 type Asked = 'key' | 'person' | 'action' | 'status';
 
-/** A condition that an index begins with: what it answers, and what else that index holds, so that it is compared there. */
+/**
+ * A condition that an index begins with: what it answers, and what else that index holds, so that
+ * it is compared there.
+ */
 interface Lead {
   answers: Asked[];
   holds: Asked[];
@@ -101,7 +111,10 @@ function askedOf({ keyId, personId, action, outcome }: ActivityFilter): Map<Aske
   return asked;
 }
 
-/** Deeds and refusals are few, and their indexes hold what else may be asked for (0017). Of a key, a read and a person any may be the rare one, so each leads in turn. */
+/**
+ * Deeds and refusals are few, and their indexes hold what else may be asked for (0017). Of a key, a
+ * read and a person any may be the rare one, so each leads in turn.
+ */
 function leadsOf({ action, outcome }: ActivityFilter, asked: Map<Asked, Condition>): [Lead, ...Lead[]] {
   const named = asked.get('action');
   const isDeed = action !== null && !action.startsWith('api.') && (outcome === null || outcome === 'deed');

@@ -2,7 +2,10 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 
-/** A line of the activity log about something other than a read: who did what. `personId` null: an operator. `detail` holds ids and hints, never a key. */
+/**
+ * A line of the activity log about something other than a read: who did what. `personId` null: an
+ * operator. `detail` holds ids and hints, never a key.
+ */
 export interface ActivityLine {
   organizationId: string;
   personId: string | null;

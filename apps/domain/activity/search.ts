@@ -34,7 +34,10 @@ export interface ActivityEntry {
   memberName: string | null;
 }
 
-/** One page, newest first. `newer` and `older` are where the neighbouring pages begin, null at an end; `isWhole` false: lines were passed over for a while and the search may go on from `older`. */
+/**
+ * One page, newest first. `newer` and `older` are where the neighbouring pages begin, null at an
+ * end; `isWhole` false: lines were passed over for a while and the search may go on from `older`.
+ */
 export interface ActivityPage {
   entries: ActivityEntry[];
   newer: Place | null;
@@ -43,8 +46,9 @@ export interface ActivityPage {
 }
 
 /**
- * A page of an organization's log. However many lines it has, it takes the time of one page: one condition leads through an index that is in the log's order (0014, 0017), and whatever
- * else is asked for is looked up in so many lines of it (`linesSearched`).
+ * A page of an organization's log. However many lines it has, it takes the time of one page: one
+ * condition leads through an index that is in the log's order (0014, 0017), and whatever else is
+ * asked for is looked up in so many lines of it (`linesSearched`).
  *
  * @param from where the page begins, and which way it goes; null: at the newest line.
  */
@@ -109,7 +113,10 @@ async function listLines(em: EntityManager, { leading, direction }: Search, want
   return rows;
 }
 
-/** Lines that fit, and the last one looked at; null when there was none after it, or so many were found as are wanted. */
+/**
+ * Lines that fit, and the last one looked at; null when there was none after it, or so many were
+ * found as are wanted.
+ */
 async function searchLines(
   em: EntityManager,
   organizationId: string,
@@ -130,7 +137,10 @@ interface Looked {
   seenTo: Place | null;
 }
 
-/** The inner statement has no column but those that are compared, so that an index which holds them is enough. Fetching lines here too would take the planner longer than all the rest. */
+/**
+ * The inner statement has no column but those that are compared, so that an index which holds them
+ * is enough. Fetching lines here too would take the planner longer than all the rest.
+ */
 async function look(em: EntityManager, search: Search, wanted: number): Promise<Looked> {
   const { leading, rest, atMost, direction } = search;
   const { rows: places } = await sql<Place>`
@@ -143,7 +153,10 @@ async function look(em: EntityManager, search: Search, wanted: number): Promise<
   return { places, seenTo: places.length === wanted ? null : await findLastSeen(em, search) };
 }
 
-/** The last line that a search has looked at, when there were more; null when it has seen them all. Times become texts outside: within, those passed over would too, which takes longest. */
+/**
+ * The last line that a search has looked at, when there were more; null when it has seen them all.
+ * Times become texts outside: within, those passed over would too, which takes longest.
+ */
 async function findLastSeen(em: EntityManager, { leading, atMost, direction }: Search): Promise<Place | null> {
   const { rows } = await sql<Place>`
     select ${isoMicroseconds} as at, a.id
@@ -157,7 +170,10 @@ async function findLastSeen(em: EntityManager, { leading, atMost, direction }: S
 const isBeyond = (one: Place, other: Place, direction: Direction): boolean =>
   direction === 'older' ? one.at < other.at : one.at > other.at;
 
-/** Lines whose places are known. They lie between the first and the last of them, so few partitions are asked. Literals too: for parameters the planner would read whole partitions. */
+/**
+ * Lines whose places are known. They lie between the first and the last of them, so few partitions
+ * are asked. Literals too: for parameters the planner would read whole partitions.
+ */
 async function fetchLines(
   em: EntityManager,
   organizationId: string,

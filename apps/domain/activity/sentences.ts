@@ -1,6 +1,9 @@
 import type { ActivityEntry } from './search.ts';
 
-/** A sentence in parts: texts of ours, and what somebody called something, which a page sets apart because it may be in any script or direction. */
+/**
+ * A sentence in parts: texts of ours, and what somebody called something, which a page sets apart
+ * because it may be in any script or direction.
+ */
 export type Sentence = readonly (string | { name: string })[];
 
 type Detail = Record<string, unknown>;
@@ -191,7 +194,10 @@ export function tellWhat(entry: ActivityEntry): Sentence {
     : [entry.action];
 }
 
-/** Actions that nobody asks for: a line of them without a person is the system's, any other an operator's. */
+/**
+ * Actions that nobody asks for: a line of them without a person is the system's, any other an
+ * operator's.
+ */
 const ofTheSystem: ReadonlySet<string> = new Set([
   'webhook.park',
   'webhook.redelivered',

@@ -1,6 +1,9 @@
 import { z } from 'zod';
 
-/** The envelope and payloads of webhook events. Source: API document, section 6; `seat.ended` data: design, section 3. */
+/**
+ * The envelope and payloads of webhook events. Source: API document, section 6; `seat.ended` data:
+ * design, section 3.
+ */
 
 const uuid = z.uuid();
 const grantKind = z.enum(['attorney', 'neutral']).describe('How the professional works with the family.');
@@ -36,7 +39,10 @@ export const eventMeaning: Record<EventType, string> = {
   'seat.ended': 'A seat ended, with the reason.',
 };
 
-/** The body posted for one event type: all fields required but `test`, which no real event has; `id` the same on every retry. */
+/**
+ * The body posted for one event type: all fields required but `test`, which no real event has; `id`
+ * the same on every retry.
+ */
 export function eventEnvelope(type: EventType) {
   return z.object({
     id: uuid.describe('Identical on every retry, so that a repeat can be ignored.'),

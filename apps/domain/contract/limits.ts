@@ -1,4 +1,7 @@
-/** The numbers of the contract, each named once with its unit. Source: API document, section 8, unless a comment says otherwise. */
+/**
+ * The numbers of the contract, each named once with its unit. Source: API document, section 8,
+ * unless a comment says otherwise.
+ */
 
 /** Requests that one key may make in any trailing window. */
 export const requestsPerWindow = 120;
@@ -12,5 +15,8 @@ export const keyRotationOverlapMaxDays = 7;
 export const outcomesWindowDays = 90;
 /** Client families below which outcomes, and each of their metrics, are withheld. */
 export const outcomesMinimumFamilies = 5;
-/** Failed authentications a minute from one address above which its further failures get 429. Source: design, section 5. */
+/**
+ * Failed authentications a minute from one address above which its further failures get 429.
+ * Source: design, section 5.
+ */
 export const failedAuthenticationsPerMinute = 600;

@@ -1,4 +1,7 @@
-/** The regions of the service. One installation serves one region; nothing is shared across them. Source: API document, section 1. */
+/**
+ * The regions of the service. One installation serves one region; nothing is shared across them.
+ * Source: API document, section 1.
+ */
 export const regions = {
   us: { name: 'United States', keyPrefix: 'aln_us_' },
   ca: { name: 'Canada', keyPrefix: 'aln_ca_' },

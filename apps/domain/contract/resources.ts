@@ -3,8 +3,9 @@ import { seatEndReasons } from './events.ts';
 import { outcomesMinimumFamilies, outcomesWindowDays } from './limits.ts';
 
 /**
- * The nine answers, field by field. Source: API document, section 2; formats it leaves open: design, sections 3 and 9.
- * These schemas make the OpenAPI document and check answers in tests; in production PostgreSQL's JSON passes through.
+ * The nine answers, field by field. Source: API document, section 2; formats it leaves open:
+ * design, sections 3 and 9. These schemas make the OpenAPI document and check answers in tests; in
+ * production PostgreSQL's JSON passes through.
  */
 
 const uuid = z.uuid();

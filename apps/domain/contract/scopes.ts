@@ -1,4 +1,7 @@
-/** The seven scopes a key can carry; each is also a permission of a person. Source: API document, section 5. */
+/**
+ * The seven scopes a key can carry; each is also a permission of a person. Source: API document,
+ * section 5.
+ */
 export const scopes = [
   'org.read',
   'org.clients.read',
@@ -32,7 +35,8 @@ export function isScope(text: string): text is Scope {
 }
 
 /**
- * Keys of the roles every organization has, in the order `listRoles` shows them. Their rows, with fixed ids, come from the
- * first migration; an own role may not take one of these keys. Source: design, sections 7 and 9.
+ * Keys of the roles every organization has, in the order `listRoles` shows them. Their rows, with
+ * fixed ids, come from the first migration; an own role may not take one of these keys. Source:
+ * design, sections 7 and 9.
  */
 export const systemRoleKeys = ['owner', 'admin', 'billing', 'analyst', 'member'] as const;

@@ -3,19 +3,27 @@ import type { Pool } from 'pg';
 import { parseIntoClientConfig } from 'pg-connection-string';
 import { entities } from './entities/index.ts';
 
-/** A database opened for an app: the entity manager for writes, and the `pg` pool below it for named prepared statements. */
+/**
+ * A database opened for an app: the entity manager for writes, and the `pg` pool below it for named
+ * prepared statements.
+ */
 export interface Database {
   readonly orm: MikroORM;
   readonly pool: Pool;
   close(): Promise<void>;
 }
 
-/** A URL, or where to look it up: each new connection then takes user and password as they are at that moment. */
+/**
+ * A URL, or where to look it up: each new connection then takes user and password as they are at
+ * that moment.
+ */
 export type DatabaseUrl = string | (() => string);
 
 export const urlNow = (url: DatabaseUrl): string => (typeof url === 'string' ? url : url());
 
-/** A connection lives no longer (seconds), so that a login that is being replaced falls out of use. */
+/**
+ * A connection lives no longer (seconds), so that a login that is being replaced falls out of use.
+ */
 const lifetimeSeconds = 600;
 
 export interface DatabaseOptions {
@@ -26,16 +34,20 @@ export interface DatabaseOptions {
   poolMax: number;
   /** How long a request waits for a free connection, and a new connection for its server. */
   connectTimeoutMs?: number;
-  /** How long one statement may take, at the server and (a second more) at this end, so that a stopped server cannot hold a request. */
+  /**
+   * How long one statement may take, at the server and (a second more) at this end, so that a
+   * stopped server cannot hold a request.
+   */
   statementTimeoutMs?: number;
 }
 
 /**
  * Opens a database without contacting it: connections are made when first needed.
  *
- * The pool is the one MikroORM makes (`driverOptions.onPoolCreated`): one set of connections a process, for both.
- * Plans of prepared statements are generic from the first call on: every statement of ours starts at an organization's
- * index, so its plan never depends on the values, and planning each call anew cost a third of a read's database time.
+ * The pool is the one MikroORM makes (`driverOptions.onPoolCreated`): one set of connections a
+ * process, for both. Plans of prepared statements are generic from the first call on: every
+ * statement of ours starts at an organization's index, so its plan never depends on the values, and
+ * planning each call anew cost a third of a read's database time.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const { connectTimeoutMs = 2_000, statementTimeoutMs = 5_000 } = options;
@@ -83,7 +95,10 @@ function takeLoginFrom(pool: Pool, url: () => string): void {
   });
 }
 
-/** What every MikroORM of ours has in common: the entities, UTC, and silence (errors reach the caller; values never reach a log). */
+/**
+ * What every MikroORM of ours has in common: the entities, UTC, and silence (errors reach the
+ * caller; values never reach a log).
+ */
 export function ormOptions(url: string): Options {
   return {
     clientUrl: url,

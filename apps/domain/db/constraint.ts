@@ -1,4 +1,7 @@
-/** The named constraint that a statement broke, through whatever wrapped the error on its way; null for any other failure. */
+/**
+ * The named constraint that a statement broke, through whatever wrapped the error on its way; null
+ * for any other failure.
+ */
 export function brokenConstraint(error: unknown): string | null {
   if (typeof error !== 'object' || error === null) return null;
   if ('constraint' in error && typeof error.constraint === 'string') return error.constraint;

@@ -17,14 +17,18 @@ export interface Login {
   url: string;
 }
 
-/** SQLSTATEs seen when another database of the same server touches the same role at the same moment; a second try settles it. */
+/**
+ * SQLSTATEs seen when another database of the same server touches the same role at the same moment;
+ * a second try settles it.
+ */
 const concurrentRoleChange = new Set(['XX000', '42710', '23505']);
 
 /**
  * Makes a login, or brings its password and rights up to date, over the owner's connection.
  *
- * Roles belong to the server, so CONNECT is taken from everybody and given to each login for its own database: a login of
- * one region cannot enter another region's database on the same server. TEMPORARY is the platform's alone, whose imports stage in such tables.
+ * Roles belong to the server, so CONNECT is taken from everybody and given to each login for its
+ * own database: a login of one region cannot enter another region's database on the same server.
+ * TEMPORARY is the platform's alone, whose imports stage in such tables.
  *
  * @throws when the URL names no user or password, or the user is the owner itself.
  */
@@ -64,7 +68,10 @@ async function retried(step: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** The SCRAM-SHA-256 verifier of a password (RFC 5803): sent instead of it, so that a server logging its statements never holds the password. */
+/**
+ * The SCRAM-SHA-256 verifier of a password (RFC 5803): sent instead of it, so that a server logging
+ * its statements never holds the password.
+ */
 function scramVerifier(password: string): string {
   const iterations = 4096;
   const salt = randomBytes(16);

@@ -6,12 +6,16 @@ import { ormOptions } from './connect.ts';
 import { ensureLogin, type Login } from './logins.ts';
 import { currentMigration, migrations as ours } from './migrations/index.ts';
 
-/** The advisory lock that migrators of one database wait for. Any constant will do; this one spells "orga" in ASCII. */
+/**
+ * The advisory lock that migrators of one database wait for. Any constant will do; this one spells
+ * "orga" in ASCII.
+ */
 const migrationLock = 0x6f726761;
 
 /**
- * How long a migration waits for a lock before it gives everything back and rests. Whoever comes after it queues behind it, inserts of reads among them, and a read gives up after 5 s; so without this one forgotten
- * transaction would stop every read for as long as it lasts.
+ * How long a migration waits for a lock before it gives everything back and rests. Whoever comes
+ * after it queues behind it, inserts of reads among them, and a read gives up after 5 s; so without
+ * this one forgotten transaction would stop every read for as long as it lasts.
  */
 const lockTimeoutMs = 2_000;
 const lockRestMs = 5_000;
@@ -39,11 +43,13 @@ export interface NamedMigration {
 }
 
 /**
- * Brings a database from whatever it has (also nothing) to the current schema, and its logins up to date.
+ * Brings a database from whatever it has (also nothing) to the current schema, and its logins up to
+ * date.
  *
- * Safe when two start at once: MikroORM's migrator takes no lock and the second would fail on its first statement, so a
- * connection of its own holds an advisory lock meanwhile. Pending migrations commit together or not at all; one that says it is not transactional runs by itself, and so divides
- * them. A lock that is not to be had within 2 s is tried for again, 30 times at most.
+ * Safe when two start at once: MikroORM's migrator takes no lock and the second would fail on its
+ * first statement, so a connection of its own holds an advisory lock meanwhile. Pending migrations
+ * commit together or not at all; one that says it is not transactional runs by itself, and so
+ * divides them. A lock that is not to be had within 2 s is tried for again, 30 times at most.
  *
  * @returns the names applied by this call, and the one the database has now.
  */
@@ -104,7 +110,10 @@ async function patiently(apply: () => Promise<unknown>, report: (line: string) =
   }
 }
 
-/** Opens MikroORM's migrator for `use` alone. Whether it opens a transaction is a setting of the whole. */
+/**
+ * Opens MikroORM's migrator for `use` alone. Whether it opens a transaction is a setting of the
+ * whole.
+ */
 async function withMigrator<T>(
   { ownerUrl, migrations }: Required<Pick<MigrateOptions, 'ownerUrl' | 'migrations'>>,
   { alone }: Pick<Batch, 'alone'>,
@@ -113,7 +122,8 @@ async function withMigrator<T>(
   const common = ormOptions(ownerUrl);
   const orm = await MikroORM.init({
     ...common,
-    // A concurrent build waits for others without holding them up, and one that gave up would have to begin anew.
+    // A concurrent build waits for others without holding them up, and one that gave up would have
+    // to begin anew.
     driverOptions: { ...common.driverOptions, ...(!alone && { lock_timeout: lockTimeoutMs }) },
     extensions: [Migrator],
     migrations: {

@@ -4,11 +4,12 @@ import { isConfirmed } from './console-access.ts';
 import type { Visitor } from './types.ts';
 
 /**
- * Records what was done with a person's sign-in in the log of every organization that has confirmed it, since each of
- * them trusts it. Others are told nothing: anybody can invite any address.
+ * Records what was done with a person's sign-in in the log of every organization that has confirmed
+ * it, since each of them trusts it. Others are told nothing: anybody can invite any address.
  *
- * `by`: the person, or an operator, who is nobody in the line; `detail.memberId` then says whose sign-in it is.
- * `detail` holds kinds, names of factors and ids, never a password, code, token or address that was tried.
+ * `by`: the person, or an operator, who is nobody in the line; `detail.memberId` then says whose
+ * sign-in it is. `detail` holds kinds, names of factors and ids, never a password, code, token or
+ * address that was tried.
  */
 export async function recordPersonActivity(
   tx: EntityManager,

@@ -16,25 +16,33 @@ import { findAdmission } from './wait.ts';
 /**
  * Attempts to sign in, counted in PostgreSQL so that every pod counts the same ones (ASVS 6.3.1).
  *
- * An attempt counts as a failure from the moment it is admitted, before anything is verified: a hundred at once are a
- * hundred, and one whose process died counts too. Success removes the failures of its person from its network. Above a
- * limit each attempt waits for the one before it, 30 s, then twice as long each time, 15 minutes at most; attempts
- * refused while waiting do not count, so waiting always ends.
+ * An attempt counts as a failure from the moment it is admitted, before anything is verified: a
+ * hundred at once are a hundred, and one whose process died counts too. Success removes the
+ * failures of its person from its network. Above a limit each attempt waits for the one before it,
+ * 30 s, then twice as long each time, 15 minutes at most; attempts refused while waiting do not
+ * count, so waiting always ends.
  *
- * The count of a network applies to strangers only. A session, a browser that its person has signed in with lately
- * (known-browsers.ts) and the holder of a one-time link prove themselves by a secret that no outsider has: each counts
- * by itself, from whatever network, and counts for none. So failing on purpose blocks none of them. From all other
- * browsers together, a person with too many failures has one attempt in 15 minutes for as long as the failing goes on.
+ * The count of a network applies to strangers only. A session, a browser that its person has signed
+ * in with lately (known-browsers.ts) and the holder of a one-time link prove themselves by a secret
+ * that no outsider has: each counts by itself, from whatever network, and counts for none. So
+ * failing on purpose blocks none of them. From all other browsers together, a person with too many
+ * failures has one attempt in 15 minutes for as long as the failing goes on.
  */
 
 /** An attempt that may be made. It stays a failure unless `forgetFailures` follows. */
 export interface Attempt {
   subject: Buffer;
-  /** The address whose network's count applies, for a stranger; null when the subject counts by itself. */
+  /**
+   * The address whose network's count applies, for a stranger; null when the subject counts by
+   * itself.
+   */
   address: string | null;
 }
 
-/** Whose attempts are counted together: a password's by the address that was typed, known or not, in the form that it is looked up by (`foldAddress`). */
+/**
+ * Whose attempts are counted together: a password's by the address that was typed, known or not, in
+ * the form that it is looked up by (`foldAddress`).
+ */
 export const passwordSubject = (folded: string) => hashOf(`password\0${folded}`);
 /** Second factors at the door, for a person whose password was right. */
 export const factorSubject = (personId: string) => hashOf(`factor\0${personId}`);
@@ -47,7 +55,8 @@ export const stepUpSubject = (sessionId: string) => hashOf(`step_up\0${sessionId
 export const enrolmentSubject = (tokenHash: Buffer) => hashOf(`enrolment\0${tokenHash.toString('hex')}`);
 
 /**
- * Admits an attempt, or says from when one is. Attempts of one network, and of one subject, are admitted one after the other.
+ * Admits an attempt, or says from when one is. Attempts of one network, and of one subject, are
+ * admitted one after the other.
  *
  * @throws TooManyAttempts
  */
@@ -56,7 +65,8 @@ export async function admitAttempt(em: EntityManager, attempt: Attempt, now: Dat
     if (attempt.address !== null) await lock(tx, `network.${networkOf(attempt.address)}`);
     await lock(tx, `subject.${attempt.subject.toString('hex')}`);
     const admissions = findAdmissions(await listFailures(tx, attempt, now), now);
-    // Once a limit admits an attempt it goes on doing so: all of them do from the last of these moments on.
+    // Once a limit admits an attempt it goes on doing so: all of them do from the last of these
+    // moments on.
     const retryAt = new Date(Math.max(...Object.values(admissions).map((at) => at.getTime())));
     if (retryAt > now) return new TooManyAttempts(retryAt, now, admissions);
     await sql`
@@ -69,7 +79,10 @@ export async function admitAttempt(em: EntityManager, attempt: Attempt, now: Dat
   if (refused !== null) throw refused;
 }
 
-/** After a success: what failed for the same person from the same network no longer counts. Elsewhere an attacker's failures go on counting. */
+/**
+ * After a success: what failed for the same person from the same network no longer counts.
+ * Elsewhere an attacker's failures go on counting.
+ */
 export async function forgetFailures(tx: EntityManager, attempt: Attempt): Promise<void> {
   await sql`
     delete from sign_in_attempt a

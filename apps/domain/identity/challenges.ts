@@ -3,12 +3,16 @@ import { sql } from 'kysely';
 import { challengeMinutes, challengesPerSession } from './limits.ts';
 import { IdentityRefused } from './refused.ts';
 
-/** What a session waits for an answer to: kept here and not in the browser, so that each is answered once, and in its time. */
+/**
+ * What a session waits for an answer to: kept here and not in the browser, so that each is answered
+ * once, and in its time.
+ */
 
 export type PasskeyPurpose = 'passkey_setup' | 'passkey_use';
 
 /**
- * Stores what a session's passkeys are asked. The last five for a purpose wait at once, since each tab asks for itself: a second question must not void the first.
+ * Stores what a session's passkeys are asked. The last five for a purpose wait at once, since each
+ * tab asks for itself: a second question must not void the first.
  */
 export async function storeChallenge(
   tx: EntityManager,
@@ -28,7 +32,10 @@ export async function storeChallenge(
     values (${sessionId}, ${purpose}, ${challenge}, ${endOf(now)}::timestamptz)`.execute(tx.getKysely());
 }
 
-/** Takes away the challenge that an answer says it answers; whoever comes second, or too late, finds none. Null then, and for an answer to none of the session's. */
+/**
+ * Takes away the challenge that an answer says it answers; whoever comes second, or too late, finds
+ * none. Null then, and for an answer to none of the session's.
+ */
 export async function takeChallenge(
   tx: EntityManager,
   { sessionId, purpose }: { sessionId: string; purpose: PasskeyPurpose },
@@ -43,7 +50,9 @@ export async function takeChallenge(
   return found === undefined || found.isLate ? null : answered;
 }
 
-/** Stores the sealed secret of an authenticator app that a session sets up; an older one is gone. */
+/**
+ * Stores the sealed secret of an authenticator app that a session sets up; an older one is gone.
+ */
 export async function storeTotpSetup(
   em: EntityManager,
   sessionId: string,
@@ -58,7 +67,10 @@ export async function storeTotpSetup(
   );
 }
 
-/** The secret of an authenticator app that is being set up; it stays for another try when the code was mistyped. Null when there is none. */
+/**
+ * The secret of an authenticator app that is being set up; it stays for another try when the code
+ * was mistyped. Null when there is none.
+ */
 export async function findTotpSetup(em: EntityManager, sessionId: string, now: Date): Promise<Buffer | null> {
   const { rows } = await sql<{ totpSealed: Buffer }>`
     select totp_sealed as "totpSealed" from factor_challenge
@@ -68,7 +80,10 @@ export async function findTotpSetup(em: EntityManager, sessionId: string, now: D
   return rows[0]?.totpSealed ?? null;
 }
 
-/** Takes away the secret that was set up. False when it is gone already, or another has been begun with meanwhile. */
+/**
+ * Takes away the secret that was set up. False when it is gone already, or another has been begun
+ * with meanwhile.
+ */
 export async function takeTotpSetup(tx: EntityManager, sessionId: string, totpSealed: Buffer): Promise<boolean> {
   const { rows } = await sql`
     delete from factor_challenge where session_id = ${sessionId} and purpose = 'totp_setup' and totp_sealed = ${totpSealed} returning session_id`.execute(

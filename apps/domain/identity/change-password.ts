@@ -11,9 +11,11 @@ import { hashOf, makeToken } from './token.ts';
 import type { Session, Visitor } from './types.ts';
 
 /**
- * Changes the person's password: the old one is asked for (ASVS 6.2.3), their other sessions end (ASVS 7.4.3), and this one gets a new token, which is returned.
+ * Changes the person's password: the old one is asked for (ASVS 6.2.3), their other sessions end
+ * (ASVS 7.4.3), and this one gets a new token, which is returned.
  *
- * @throws IdentityRefused `wrong_credentials`, `too_many_attempts`, `step_up_needed`, `session_over`, or why the new password is none.
+ * @throws IdentityRefused `wrong_credentials`, `too_many_attempts`, `step_up_needed`,
+ * `session_over`, or why the new password is none.
  */
 export async function changePassword(
   em: EntityManager,

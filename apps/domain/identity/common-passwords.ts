@@ -1,10 +1,12 @@
 /**
- * Passwords that are guessed first: those made of no more than three pieces, each a listed common password, a word of the person's own
- * (their name, address or organization, and ours), up to four digits (a year, a day), a few characters repeated, or a single character. `Password2026!`, `qwertyuiop12`, `sunshinebutterfly` and
- * `abcabcabcabc` are; four words chosen freely are not.
+ * Passwords that are guessed first: those made of no more than three pieces, each a listed common
+ * password, a word of the person's own (their name, address or organization, and ours), up to four
+ * digits (a year, a day), a few characters repeated, or a single character. `Password2026!`,
+ * `qwertyuiop12`, `sunshinebutterfly` and `abcabcabcabc` are; four words chosen freely are not.
  *
- * The list (49,233 passwords of breaches, @zxcvbn-ts/language-common) has few of twelve characters and more, as people lengthen short ones: taken as
- * pieces it covers all that are made so, millions of them, which a list of the long ones alone would not (ASVS 6.2.4 asks for 3,000).
+ * The list (49,233 passwords of breaches, @zxcvbn-ts/language-common) has few of twelve characters
+ * and more, as people lengthen short ones: taken as pieces it covers all that are made so, millions
+ * of them, which a list of the long ones alone would not (ASVS 6.2.4 asks for 3,000).
  */
 
 /** Pieces at most of a password that is refused. */
@@ -15,7 +17,9 @@ const longestListed = 30;
 const longestUnit = 7;
 /** Words of the person shorter than this are no words to look for. */
 const shortestWord = 3;
-/** What everyone here may think of. Source: ASVS 6.2.11, which asks for the list to be written down. */
+/**
+ * What everyone here may think of. Source: ASVS 6.2.11, which asks for the list to be written down.
+ */
 const ownWords = ['orgapi', 'org-api', 'organization', 'organisation', 'console', 'webhook', 'password'];
 
 let listed: Promise<ReadonlySet<string>> | undefined;
@@ -28,7 +32,10 @@ function getListed(): Promise<ReadonlySet<string>> {
   return listed;
 }
 
-/** Whether a password is one that is guessed first. `context` are texts about its person: name, address, organization. */
+/**
+ * Whether a password is one that is guessed first. `context` are texts about its person: name,
+ * address, organization.
+ */
 export async function isCommonPassword(password: string, context: readonly string[]): Promise<boolean> {
   const own = new Set([...ownWords, ...context.flatMap(wordsOf)]);
   const list = await getListed();

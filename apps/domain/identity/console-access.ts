@@ -4,15 +4,16 @@ import { recordActivity } from '../activity/record.ts';
 import { type Authority, askerOf } from '../keys/authority.ts';
 
 /**
- * What a membership gives its person in the console. `open`: the organization, with what their roles allow. `waiting`:
- * they may sign in and use a link of the organization, and see nothing of it, not even its name.
+ * What a membership gives its person in the console. `open`: the organization, with what their
+ * roles allow. `waiting`: they may sign in and use a link of the organization, and see nothing of
+ * it, not even its name.
  */
 export type ConsoleAccess = 'open' | 'waiting';
 
 /**
- * Returns an SQL condition on a row of `membership`: whether its organization has confirmed how its person signs in. A
- * sign-in is of the whole region: without this, the holder of one organization's link would enter every other
- * organization that an import makes their person a member of.
+ * Returns an SQL condition on a row of `membership`: whether its organization has confirmed how its
+ * person signs in. A sign-in is of the whole region: without this, the holder of one organization's
+ * link would enter every other organization that an import makes their person a member of.
  */
 export const isConfirmed = (membership = 'm'): RawBuilder<boolean> => sql<boolean>`exists (
   select from sign_in_confirmation c
@@ -22,8 +23,9 @@ export const isConfirmed = (membership = 'm'): RawBuilder<boolean> => sql<boolea
 /**
  * Returns the `ConsoleAccess` of a row of `membership` as an SQL expression; null for none.
  *
- * The one rule for it. A session starts only for a person with a membership that gives any (`signIn`), each request
- * and each change of organization reads it again (`findSession`), and what a change leaves behind is judged by it too.
+ * The one rule for it. A session starts only for a person with a membership that gives any
+ * (`signIn`), each request and each change of organization reads it again (`findSession`), and what
+ * a change leaves behind is judged by it too.
  */
 export const consoleAccess = (membership = 'm'): RawBuilder<ConsoleAccess | null> => sql<ConsoleAccess | null>`(
   case
@@ -32,9 +34,10 @@ export const consoleAccess = (membership = 'm'): RawBuilder<ConsoleAccess | null
   end)`;
 
 /**
- * Confirms a person's sign-in for an organization that they are an active member of, in the transaction that saw them
- * use the organization's own link, or for an operator. The organization's activity log records it. Returns false, and
- * records nothing, when it was confirmed before or there is no such active member who signs in.
+ * Confirms a person's sign-in for an organization that they are an active member of, in the
+ * transaction that saw them use the organization's own link, or for an operator. The organization's
+ * activity log records it. Returns false, and records nothing, when it was confirmed before or
+ * there is no such active member who signs in.
  */
 export async function confirmSignIn(
   tx: EntityManager,

@@ -21,16 +21,23 @@ import { enrolmentRow, findTotpStep, makeTotpSecret, openTotp, sealTotp, totpUri
 import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
 
 /**
- * Enrolling by a one-time link: password, then second factor, then it is done at once: the link is used up, the membership active, the recovery codes shown and the
- * person signed in. Until then nothing of the person has changed but what the link's own row remembers.
+ * Enrolling by a one-time link: password, then second factor, then it is done at once: the link is
+ * used up, the membership active, the recovery codes shown and the person signed in. Until then
+ * nothing of the person has changed but what the link's own row remembers.
  */
 
-/** The factor that completes an enrolment: a right code of the app begun with, or the answer of the passkey asked. */
+/**
+ * The factor that completes an enrolment: a right code of the app begun with, or the answer of the
+ * passkey asked.
+ */
 export type FirstFactor =
   | { kind: 'totp'; code: string; name?: string }
   | { kind: 'passkey'; response: unknown; name?: string };
 
-/** Enrolled and signed in. `token` is the session's, `browser` the one to know this browser by; `recoveryCodes` are shown once. */
+/**
+ * Enrolled and signed in. `token` is the session's, `browser` the one to know this browser by;
+ * `recoveryCodes` are shown once.
+ */
 export interface Enrolled {
   token: string;
   browser: string;
@@ -41,7 +48,10 @@ export interface Enrolled {
   recoveryCodes: string[];
 }
 
-/** Chooses the password; another choice replaces it until the enrolment is complete. @throws IdentityRefused `link_over`, `sign_in_first`, or why the password is none */
+/**
+ * Chooses the password; another choice replaces it until the enrolment is complete. @throws
+ * IdentityRefused `link_over`, `sign_in_first`, or why the password is none
+ */
 export async function setEnrolmentPassword(
   em: EntityManager,
   { token, password }: { token: string; password: string },
@@ -53,7 +63,10 @@ export async function setEnrolmentPassword(
   await choose(em, enrolment, sql`password_hash = ${hash}`);
 }
 
-/** Begins with an authenticator app: its secret, to type, and the text of the QR code. @throws IdentityRefused `password_first` and as above */
+/**
+ * Begins with an authenticator app: its secret, to type, and the text of the QR code. @throws
+ * IdentityRefused `password_first` and as above
+ */
 export async function startEnrolmentTotp(
   em: EntityManager,
   token: string,
@@ -67,7 +80,10 @@ export async function startEnrolmentTotp(
   return { secret, uri: totpUri(secret, enrolment.email, relyingParty.name) };
 }
 
-/** Begins with a passkey: options for `navigator.credentials.create`. @throws IdentityRefused `password_first` and as above */
+/**
+ * Begins with a passkey: options for `navigator.credentials.create`. @throws IdentityRefused
+ * `password_first` and as above
+ */
 export async function startEnrolmentPasskey(
   em: EntityManager,
   token: string,
@@ -82,9 +98,11 @@ export async function startEnrolmentPasskey(
 }
 
 /**
- * Completes an enrolment with its second factor, in one transaction. Of two who use a link at once, one enrols.
+ * Completes an enrolment with its second factor, in one transaction. Of two who use a link at once,
+ * one enrols.
  *
- * @throws IdentityRefused `link_over`, `sign_in_first`, `password_first`, `setup_over` (no factor was begun), `wrong_code`, `wrong_passkey`, `factor_known`, `email_taken`, `too_many_attempts`.
+ * @throws IdentityRefused `link_over`, `sign_in_first`, `password_first`, `setup_over` (no factor
+ * was begun), `wrong_code`, `wrong_passkey`, `factor_known`, `email_taken`, `too_many_attempts`.
  */
 export async function completeEnrolment(
   em: EntityManager,
@@ -140,8 +158,8 @@ export async function completeEnrolment(
 }
 
 /**
- * Joins one more organization with its link, as the person who is signed in; of an organization whose active member
- * they are already, confirms that they sign in so.
+ * Joins one more organization with its link, as the person who is signed in; of an organization
+ * whose active member they are already, confirms that they sign in so.
  *
  * @throws IdentityRefused `link_over`, `link_of_another`, `second_factor_needed`
  */
@@ -170,7 +188,9 @@ export async function acceptEnrolment(
   return { organizationId };
 }
 
-/** @throws IdentityRefused `link_over`; `sign_in_first` for who signs in already and joins by that. */
+/**
+ * @throws IdentityRefused `link_over`; `sign_in_first` for who signs in already and joins by that.
+ */
 async function getOpenEnrolment(em: EntityManager, token: string, at: Date): Promise<EnrolmentRow> {
   const found = await findEnrolmentRow(em.fork(), token, at);
   if (found === null) throw linkOver();
@@ -227,8 +247,9 @@ async function choose(em: EntityManager, { tokenHash }: EnrolmentRow, set: Retur
 }
 
 /**
- * Uses a link up if it could still be created: changes of members and roles wait until this transaction has ended. The
- * password is the one it was verified with: one chosen meanwhile, in another window, is another enrolment.
+ * Uses a link up if it could still be created: changes of members and roles wait until this
+ * transaction has ended. The password is the one it was verified with: one chosen meanwhile, in
+ * another window, is another enrolment.
  */
 async function useUp(
   tx: EntityManager,
@@ -236,7 +257,8 @@ async function useUp(
   now: Date,
 ): Promise<void> {
   await lockOrganization(tx, organizationId);
-  // In the order of an operator who releases the address, and of an import that ends the membership and its link.
+  // In the order of an operator who releases the address, and of an import that ends the membership
+  // and its link.
   await sql`select from sign_in where person_id = ${personId} for no key update`.execute(tx.getKysely());
   await sql`
     select from membership where organization_id = ${organizationId} and person_id = ${personId}
@@ -248,7 +270,10 @@ async function useUp(
   if (rows.length === 0) throw linkOver();
 }
 
-/** Who was invited is active now; whoever has been suspended or removed meanwhile does not come back by an old link. */
+/**
+ * Who was invited is active now; whoever has been suspended or removed meanwhile does not come back
+ * by an old link.
+ */
 async function enter(tx: EntityManager, { organizationId, personId }: EnrolmentRow): Promise<void> {
   const { rows } = await sql`
     update membership set status = 'active'

@@ -21,21 +21,24 @@ import { findTokenHash, hashOf, makeToken } from './token.ts';
 import type { EnrolmentDetails, EnrolmentKind } from './types.ts';
 
 /**
- * One-time links: how people come to sign in, and into one more organization. No mail is sent; the person who creates
- * a link hands it over.
+ * One-time links: how people come to sign in, and into one more organization. No mail is sent; the
+ * person who creates a link hands it over.
  *
- * The holder of a link can become the person it is for, so creating one is bound to what its creator could do anyway.
- * It needs all that the member's roles give, and an owner for an owner. A person who signs in already keeps password
- * and factors, and confirms with them that they are this member (`join`). Only an operator can enrol a person who is
- * in other organizations too, and only an operator can let a person in again who has lost password or factors
- * (`recover`). `linkStands` asks all of it again when the link is used.
+ * The holder of a link can become the person it is for, so creating one is bound to what its
+ * creator could do anyway. It needs all that the member's roles give, and an owner for an owner. A
+ * person who signs in already keeps password and factors, and confirms with them that they are this
+ * member (`join`). Only an operator can enrol a person who is in other organizations too, and only
+ * an operator can let a person in again who has lost password or factors (`recover`). `linkStands`
+ * asks all of it again when the link is used.
  */
 
 export interface CreateEnrolment {
   organizationId: string;
   /** Whom: a member of the organization with this address, or somebody new. */
   email: string;
-  /** What the organization calls somebody new; the part of the address before the @ when left out. */
+  /**
+   * What the organization calls somebody new; the part of the address before the @ when left out.
+   */
   name?: string;
   title?: string | null;
   /** Roles to give them, by key; somebody new is a `member` when left out, others keep theirs. */
@@ -56,7 +59,10 @@ interface Invitee {
   /** Null: not a member yet. */
   member: MemberRow | null;
   signsIn: boolean;
-  /** Whether the organization is open to them in the console: they have enrolled or joined by a link of it. */
+  /**
+   * Whether the organization is open to them in the console: they have enrolled or joined by a link
+   * of it.
+   */
   isOpen: boolean;
   /** Whether they are in another organization too, as anything but someone who left. */
   isElsewhere: boolean;
@@ -70,12 +76,14 @@ interface Role {
 }
 
 /**
- * Creates a one-time link for a person, good for 72 hours (a recovery link: one hour); an older one of theirs in this
- * organization becomes void. A new member, and one who had left, is `invited` until the link is used. Asks for
- * `org.members.manage`.
+ * Creates a one-time link for a person, good for 72 hours (a recovery link: one hour); an older one
+ * of theirs in this organization becomes void. A new member, and one who had left, is `invited`
+ * until the link is used. Asks for `org.members.manage`.
  *
- * @throws OrganizationRefused `may_not_manage_members`, `not_held`, `only_owners`; IdentityRefused `email_malformed`,
- *   `email_taken`, `email_ambiguous`, `no_such_organization`, `no_such_role`, `member_suspended`, `operator_needed`.
+ * @throws OrganizationRefused `may_not_manage_members`, `not_held`, `only_owners`; IdentityRefused
+ * `email_malformed`,
+ * `email_taken`, `email_ambiguous`, `no_such_organization`, `no_such_role`, `member_suspended`,
+ * `operator_needed`.
  */
 export async function createEnrolment(
   em: EntityManager,
@@ -106,7 +114,8 @@ export async function createEnrolment(
       organizationId,
       ...askerOf(by),
       action: 'member.invite',
-      // The organization reads it: whether somebody it has invited signs in here already is nothing that it may learn by inviting them.
+      // The organization reads it: whether somebody it has invited signs in here already is nothing
+      // that it may learn by inviting them.
       detail: {
         memberId: invitee.personId,
         roleKeys: roles.map(({ key }) => key),
@@ -118,8 +127,8 @@ export async function createEnrolment(
 }
 
 /**
- * Returns what a link is for; null when it was used, replaced, has expired or never was, or could not be created any
- * more.
+ * Returns what a link is for; null when it was used, replaced, has expired or never was, or could
+ * not be created any more.
  */
 export async function findEnrolment(em: EntityManager, token: string, now: Date): Promise<EnrolmentDetails | null> {
   const found = await findEnrolmentRow(em, token, now);
@@ -144,7 +153,10 @@ export interface EnrolmentRow {
   expiresAt: Date;
 }
 
-/** The same for those who go on with it. Who has enrolled meanwhile, by another organization's link, joins with this one. */
+/**
+ * The same for those who go on with it. Who has enrolled meanwhile, by another organization's link,
+ * joins with this one.
+ */
 export async function findEnrolmentRow(em: EntityManager, token: string, now: Date): Promise<EnrolmentRow | null> {
   const hash = findTokenHash(token);
   if (hash === null) return null;
@@ -165,7 +177,10 @@ async function assertOrganization(tx: EntityManager, organizationId: string): Pr
   if (rows.length === 0) throw new IdentityRefused('no_such_organization', 'There is no such organization.');
 }
 
-/** The member with the address, else whoever signs in with it, else somebody new. Members who left count only when nobody else has the address. */
+/**
+ * The member with the address, else whoever signs in with it, else somebody new. Members who left
+ * count only when nobody else has the address.
+ */
 async function findInvitee(tx: EntityManager, organizationId: string, email: string): Promise<Invitee> {
   const { rows } = await sql<MemberRow & Omit<Invitee, 'member'> & { signsInWith: boolean }>`
     select p.id as "personId", m.name, m.email, m.title, m.status, m.accepted,
@@ -248,7 +263,10 @@ function assertMayInvite(
 /** A link for a person to whom the organization is open already is an operator's, to recover. */
 const kindOf = ({ signsIn, isOpen }: Invitee): EnrolmentKind => (signsIn ? (isOpen ? 'recover' : 'join') : 'enrol');
 
-/** Somebody new gets a row, who had left is invited again with these roles alone, others get the roles beside theirs. */
+/**
+ * Somebody new gets a row, who had left is invited again with these roles alone, others get the
+ * roles beside theirs.
+ */
 async function writeMember(
   tx: EntityManager,
   { organizationId, email, name, title }: CreateEnrolment,

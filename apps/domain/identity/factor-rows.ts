@@ -29,7 +29,10 @@ export async function listPasskeyRows(em: EntityManager, personId: string): Prom
   return rows.map((row) => ({ ...row, counter: Number(row.counter) }));
 }
 
-/** Adds an authenticator app whose code of `step` has been accepted. `sealed` must be bound to `id`. @throws IdentityRefused `too_many_factors` */
+/**
+ * Adds an authenticator app whose code of `step` has been accepted. `sealed` must be bound to `id`.
+ * @throws IdentityRefused `too_many_factors`
+ */
 export async function insertTotp(
   tx: EntityManager,
   factor: { id: string; personId: string; name: string; sealed: Buffer; step: number },
@@ -43,7 +46,10 @@ export async function insertTotp(
   );
 }
 
-/** Adds a passkey. @throws IdentityRefused `factor_known` when it is registered already, `too_many_factors` */
+/**
+ * Adds a passkey. @throws IdentityRefused `factor_known` when it is registered already,
+ * `too_many_factors`
+ */
 export async function insertPasskey(
   tx: EntityManager,
   factor: { id: string; personId: string; name: string; passkey: StoredPasskey },

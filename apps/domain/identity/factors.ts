@@ -21,7 +21,10 @@ import { assertFull, assertSteppedUp, endSessions } from './sessions.ts';
 import { findTotpStep, makeTotpSecret, openTotp, sealTotp, totpUri } from './totp.ts';
 import type { FactorListing, FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
 
-/** A person's second factors: adding, removing and renewing them asks for a fresh second factor each time (ASVS 7.5.1), and each leaves its line. */
+/**
+ * A person's second factors: adding, removing and renewing them asks for a fresh second factor each
+ * time (ASVS 7.5.1), and each leaves its line.
+ */
 
 /** The person's factors, oldest first, and how many recovery codes are left. */
 export async function listFactors(
@@ -40,7 +43,10 @@ export async function listFactors(
   return { factors, recoveryCodesLeft: await countRecoveryCodes(em, session.personId) };
 }
 
-/** Begins with another authenticator app: its secret, to type, and the text of the QR code. Nothing changes before `addTotp`. */
+/**
+ * Begins with another authenticator app: its secret, to type, and the text of the QR code. Nothing
+ * changes before `addTotp`.
+ */
 export async function startTotp(
   em: EntityManager,
   session: Session,
@@ -53,7 +59,10 @@ export async function startTotp(
   return { secret, uri: totpUri(secret, session.email, relyingParty.name) };
 }
 
-/** Adds the app that was begun with, once it shows a right code. Returns its id. @throws IdentityRefused `wrong_code`, `setup_over`, `step_up_needed`, `too_many_attempts` */
+/**
+ * Adds the app that was begun with, once it shows a right code. Returns its id. @throws
+ * IdentityRefused `wrong_code`, `setup_over`, `step_up_needed`, `too_many_attempts`
+ */
 export async function addTotp(
   em: EntityManager,
   session: Session,
@@ -85,7 +94,10 @@ export async function addTotp(
   });
 }
 
-/** Begins with another passkey: options for `navigator.credentials.create`, whose answer `addPasskey` takes. */
+/**
+ * Begins with another passkey: options for `navigator.credentials.create`, whose answer
+ * `addPasskey` takes.
+ */
 export async function startPasskey(
   em: EntityManager,
   session: Session,
@@ -104,7 +116,10 @@ export async function startPasskey(
   return options;
 }
 
-/** Adds the passkey that answers. Returns its id. @throws IdentityRefused `wrong_passkey`, `setup_over`, `factor_known`, `step_up_needed` */
+/**
+ * Adds the passkey that answers. Returns its id. @throws IdentityRefused `wrong_passkey`,
+ * `setup_over`, `factor_known`, `step_up_needed`
+ */
 export async function addPasskey(
   em: EntityManager,
   session: Session,
@@ -132,7 +147,8 @@ export async function addPasskey(
 }
 
 /**
- * Removes a factor; the person's other sessions end, since whoever had it may be in one. The last one stays, however many are removed at once.
+ * Removes a factor; the person's other sessions end, since whoever had it may be in one. The last
+ * one stays, however many are removed at once.
  *
  * @throws IdentityRefused `no_such_factor`, `last_factor`, `step_up_needed`.
  */
@@ -145,7 +161,8 @@ export async function removeFactor(
   assertSteppedUp(session, now());
   await em.fork().transactional(async (tx) => {
     const { personId } = session;
-    // The database refuses the last one's removal by itself; the lock makes two at once get a sentence instead.
+    // The database refuses the last one's removal by itself; the lock makes two at once get a
+    // sentence instead.
     await sql`select from sign_in where person_id = ${personId} for no key update`.execute(tx.getKysely());
     const { rows } = await sql<{ id: string; kind: string }>`
       select id::text as id, kind from second_factor where person_id = ${personId}`.execute(tx.getKysely());
@@ -165,7 +182,10 @@ export async function removeFactor(
   });
 }
 
-/** Ten new recovery codes instead of all the person had; shown once. @throws IdentityRefused `step_up_needed` */
+/**
+ * Ten new recovery codes instead of all the person had; shown once. @throws IdentityRefused
+ * `step_up_needed`
+ */
 export async function renewRecoveryCodes(
   em: EntityManager,
   session: Session,

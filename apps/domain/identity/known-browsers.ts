@@ -4,11 +4,16 @@ import { browsersPerPerson, knownBrowserDays } from './limits.ts';
 import { findTokenHash, hashOf, makeToken } from './token.ts';
 
 /**
- * Browsers that a person has signed in with, both factors (OWASP's device cookies). What fails in one is counted on its own, so that nobody who fails on purpose elsewhere keeps its person
- * out. A browser's token opens nothing; whoever steals it still needs password and second factor, and has the attempts of one browser for them.
+ * Browsers that a person has signed in with, both factors (OWASP's device cookies). What fails in
+ * one is counted on its own, so that nobody who fails on purpose elsewhere keeps its person out. A
+ * browser's token opens nothing; whoever steals it still needs password and second factor, and has
+ * the attempts of one browser for them.
  */
 
-/** Remembers the browser of a person who has just given both factors, in the transaction that saw it, for 30 days; `known` is the token it had until now. Returns its new token. */
+/**
+ * Remembers the browser of a person who has just given both factors, in the transaction that saw
+ * it, for 30 days; `known` is the token it had until now. Returns its new token.
+ */
 export async function rememberBrowser(
   tx: EntityManager,
   { personId, known }: { personId: string; known: string | null },
@@ -31,7 +36,10 @@ export async function rememberBrowser(
   return token;
 }
 
-/** The hash by which a browser's attempts are counted; null when it is none that the person has signed in with. */
+/**
+ * The hash by which a browser's attempts are counted; null when it is none that the person has
+ * signed in with.
+ */
 export async function findKnownBrowser(
   em: EntityManager,
   personId: string,
@@ -48,7 +56,10 @@ export async function findKnownBrowser(
   return rows.length === 0 ? null : hash;
 }
 
-/** Forgets a person's browsers, but for the one with the token `except`: with the sessions that end when what they sign in with changes. */
+/**
+ * Forgets a person's browsers, but for the one with the token `except`: with the sessions that end
+ * when what they sign in with changes.
+ */
 export async function forgetBrowsers(tx: EntityManager, personId: string, except: string | null): Promise<void> {
   const hash = except === null ? null : findTokenHash(except);
   await sql`

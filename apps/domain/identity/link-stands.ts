@@ -2,14 +2,15 @@ import { type RawBuilder, sql } from 'kysely';
 import { isConfirmed } from './console-access.ts';
 
 /**
- * Returns an SQL condition on a link's row `e`: whether the link could be created now as it was. It holds everything
- * that `createEnrolment` checks, except that nobody else signs in with the address of an `enrol` or `recover` link,
- * which the unique index of `sign_in` checks when the link writes it.
+ * Returns an SQL condition on a link's row `e`: whether the link could be created now as it was. It
+ * holds everything that `createEnrolment` checks, except that nobody else signs in with the address
+ * of an `enrol` or `recover` link, which the unique index of `sign_in` checks when the link writes
+ * it.
  *
- * A link gives what its member is when it is used, and not what they were when it was created. Else an administrator
- * who kept the link of a plain member could enrol as the owner that this member has become, and one organization's
- * link could set the password of a person who has become another organization's owner. Ask under `lockOrganization`
- * where the answer must hold.
+ * A link gives what its member is when it is used, and not what they were when it was created. Else
+ * an administrator who kept the link of a plain member could enrol as the owner that this member
+ * has become, and one organization's link could set the password of a person who has become another
+ * organization's owner. Ask under `lockOrganization` where the answer must hold.
  */
 export const linkStands = (now: Date): RawBuilder<boolean> => sql<boolean>`(
   e.expires_at > ${now.toISOString()}::timestamptz and ${leadsToPerson} and ${suitsPerson} and ${inviterStands})`;
@@ -25,8 +26,9 @@ const leadsToPerson = sql<boolean>`exists (
       and lower(other.email) = lower(e.email))`;
 
 /**
- * A person who has not enrolled enrols, by a link of a member only while no other organization has them. A person who
- * signs in joins, unless the organization is open to them already; then an operator's link recovers.
+ * A person who has not enrolled enrols, by a link of a member only while no other organization has
+ * them. A person who signs in joins, unless the organization is open to them already; then an
+ * operator's link recovers.
  */
 const suitsPerson = sql<boolean>`exists (
   select from membership m left join sign_in i on i.person_id = m.person_id
@@ -42,8 +44,9 @@ const suitsPerson = sql<boolean>`exists (
     end)`;
 
 /**
- * Its creator is an active member who holds `org.members.manage` and every permission of the member's roles, and an
- * owner where the member is one. A link of an operator has no such condition.
+ * Its creator is an active member who holds `org.members.manage` and every permission of the
+ * member's roles, and an owner where the member is one. A link of an operator has no such
+ * condition.
  */
 const inviterStands = sql<boolean>`(e.invited_by is null or exists (
   select from membership i

@@ -10,11 +10,15 @@ import { IdentityRefused } from './refused.ts';
 import { endSessions } from './sessions.ts';
 
 /**
- * What operators do about a person's sign-in, at the command line. A sign-in is of the whole region, so none of it is any organization's to do. Each deed stands in the log of every
+ * What operators do about a person's sign-in, at the command line. A sign-in is of the whole
+ * region, so none of it is any organization's to do. Each deed stands in the log of every
  * organization whose member the person is, as an operator's.
  */
 
-/** Who signs in with an address. `memberships`: all but those they have left, by organization name. `sessions` counts those that have not ended. */
+/**
+ * Who signs in with an address. `memberships`: all but those they have left, by organization name.
+ * `sessions` counts those that have not ended.
+ */
 export interface SignInDetails {
   personId: string;
   email: string;
@@ -24,8 +28,8 @@ export interface SignInDetails {
 }
 
 /**
- * `confirmed`: whether the organization has confirmed that its member signs in so; an active member enters it only
- * then.
+ * `confirmed`: whether the organization has confirmed that its member signs in so; an active member
+ * enters it only then.
  */
 export interface SignInMembership {
   organizationId: string;
@@ -56,8 +60,9 @@ export async function getSignIn(
 }
 
 /**
- * Confirms for an organization that its active member signs in with an address. `confirmed` is false when it was
- * confirmed before. For a sign-in that another organization let enrol; who has none yet is invited instead.
+ * Confirms for an organization that its active member signs in with an address. `confirmed` is
+ * false when it was confirmed before. For a sign-in that another organization let enrol; who has
+ * none yet is invited instead.
  *
  * @throws IdentityRefused `no_such_sign_in`, `not_an_active_member`.
  */
@@ -80,7 +85,10 @@ export async function confirmSignInOf(
   });
 }
 
-/** Ends every session of a person at once (ASVS 7.4.5) and forgets their browsers; password and factors stay. `ended`: how many sessions there were. @throws IdentityRefused `no_such_sign_in` */
+/**
+ * Ends every session of a person at once (ASVS 7.4.5) and forgets their browsers; password and
+ * factors stay. `ended`: how many sessions there were. @throws IdentityRefused `no_such_sign_in`
+ */
 export async function endSessionsOf(em: EntityManager, email: string): Promise<{ personId: string; ended: number }> {
   return em.fork().transactional(async (tx) => {
     const personId = await lockSignIn(tx, email);
@@ -98,7 +106,8 @@ export async function endSessionsOf(em: EntityManager, email: string): Promise<{
 }
 
 /**
- * Gives a person another address to sign in with; all else stays, also what their organizations write for them.
+ * Gives a person another address to sign in with; all else stays, also what their organizations
+ * write for them.
  *
  * @throws IdentityRefused `no_such_sign_in`, `email_malformed`, `email_taken`.
  */
@@ -122,10 +131,10 @@ export async function changeAddress(
 }
 
 /**
- * Takes an address back from who signs in with it and cannot prove that it is theirs: their password, factors,
- * recovery codes, sessions, open links and the organizations' confirmations are gone, and the address is free. They
- * stay a member where they are one, and can be enrolled anew. It takes the rights of the database's owner: no login of
- * an app can remove how somebody signs in.
+ * Takes an address back from who signs in with it and cannot prove that it is theirs: their
+ * password, factors, recovery codes, sessions, open links and the organizations' confirmations are
+ * gone, and the address is free. They stay a member where they are one, and can be enrolled anew.
+ * It takes the rights of the database's owner: no login of an app can remove how somebody signs in.
  *
  * @throws IdentityRefused `no_such_sign_in`.
  */
@@ -133,7 +142,8 @@ export async function releaseAddress(em: EntityManager, email: string): Promise<
   return em.fork().transactional(async (tx) => {
     const personId = await lockSignIn(tx, email);
     const ended = await endSessions(tx, personId);
-    // Before the organizations' confirmations go with the sign-in: it is by them that a log is told.
+    // Before the organizations' confirmations go with the sign-in: it is by them that a log is
+    // told.
     await recordPersonActivity(tx, { personId, action: 'sign_in.release', visitor: null, by: 'operator' });
     for (const table of ['enrolment', 'recovery_code', 'second_factor', 'known_browser', 'sign_in'])
       await sql`delete from ${sql.table(table)} where person_id = ${personId}`.execute(tx.getKysely());

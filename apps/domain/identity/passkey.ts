@@ -12,7 +12,10 @@ import { challengeMinutes } from './limits.ts';
 import { IdentityRefused } from './refused.ts';
 import type { RelyingParty } from './types.ts';
 
-/** Passkeys (WebAuthn). The authenticator always verifies its user, by finger, face or PIN; which make it is, is nobody's business: no attestation. */
+/**
+ * Passkeys (WebAuthn). The authenticator always verifies its user, by finger, face or PIN; which
+ * make it is, is nobody's business: no attestation.
+ */
 
 /** A passkey as it is stored. */
 export interface StoredPasskey {
@@ -23,10 +26,16 @@ export interface StoredPasskey {
 }
 
 const timeout = challengeMinutes * 60_000;
-/** COSE numbers of EdDSA, ES256 and RS256. Said here, because the library's own choice asks the runtime for what it still calls experimental. */
+/**
+ * COSE numbers of EdDSA, ES256 and RS256. Said here, because the library's own choice asks the
+ * runtime for what it still calls experimental.
+ */
 const algorithms = [-8, -7, -257];
 
-/** What `navigator.credentials.create` takes, as JSON. `known` are ids of the person's passkeys, which their devices then do not offer again. */
+/**
+ * What `navigator.credentials.create` takes, as JSON. `known` are ids of the person's passkeys,
+ * which their devices then do not offer again.
+ */
 export function passkeySetupOptions(
   person: { personId: string; email: string; name: string },
   known: readonly string[],
@@ -57,7 +66,10 @@ export function passkeyUseOptions(known: readonly StoredPasskey[], party: Relyin
   });
 }
 
-/** The new passkey that answers a challenge. `response` is what the browser sent, not trusted in any way. @throws IdentityRefused `wrong_passkey` */
+/**
+ * The new passkey that answers a challenge. `response` is what the browser sent, not trusted in any
+ * way. @throws IdentityRefused `wrong_passkey`
+ */
 export async function getNewPasskey(response: unknown, challenge: string, party: RelyingParty): Promise<StoredPasskey> {
   const result = await judged(() =>
     verifyRegistrationResponse({
@@ -72,7 +84,10 @@ export async function getNewPasskey(response: unknown, challenge: string, party:
   return { credentialId: id, publicKey: Buffer.from(publicKey), counter, transports: transports.map(String) };
 }
 
-/** The counter of a passkey that has answered a challenge rightly; it never goes back. @throws IdentityRefused `wrong_passkey` */
+/**
+ * The counter of a passkey that has answered a challenge rightly; it never goes back. @throws
+ * IdentityRefused `wrong_passkey`
+ */
 export async function getNewCounter(
   response: unknown,
   passkey: StoredPasskey,
@@ -100,8 +115,9 @@ export function findCredentialId(response: unknown): string | null {
 }
 
 /**
- * The challenge that an answer says it answers, from what the authenticator has signed (`clientDataJSON`); null when the answer holds none. It only says which of ours to
- * compare it with: the signature is verified over it.
+ * The challenge that an answer says it answers, from what the authenticator has signed
+ * (`clientDataJSON`); null when the answer holds none. It only says which of ours to compare it
+ * with: the signature is verified over it.
  */
 export function findAnsweredChallenge(response: unknown): string | null {
   const inner = memberOf(response, 'response');
@@ -124,7 +140,10 @@ const expected = (challenge: string, { id, origin }: RelyingParty) => ({
   expectedRPID: id,
 });
 
-/** The library throws for whatever is wrong with an answer: to us each is the same, an answer that does not count. */
+/**
+ * The library throws for whatever is wrong with an answer: to us each is the same, an answer that
+ * does not count.
+ */
 async function judged<T>(work: () => Promise<T>): Promise<T | null> {
   try {
     return await work();

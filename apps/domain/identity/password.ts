@@ -14,7 +14,10 @@ import {
 } from './limits.ts';
 import { IdentityRefused } from './refused.ts';
 
-/** Passwords at rest: argon2id by Node itself, in PHC string form, for example `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>`. */
+/**
+ * Passwords at rest: argon2id by Node itself, in PHC string form, for example
+ * `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>`.
+ */
 
 const argon2 = promisify(argon2Callback);
 
@@ -24,18 +27,22 @@ const saltBytes = 16;
 const hashBytes = 32;
 const form = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{16,171})$/;
 
-/** What a password is checked against when nobody has the address: the same work, and never right. Made with `current`, so it costs the same. */
+/**
+ * What a password is checked against when nobody has the address: the same work, and never right.
+ * Made with `current`, so it costs the same.
+ */
 const nobodys = `$argon2id$v=19$m=${current.memoryKib},t=${current.passes},p=${current.lanes}$${base64(Buffer.alloc(saltBytes, 1))}$${base64(Buffer.alloc(hashBytes, 1))}`;
 
 /**
- * What passwords are hashed for. Each purpose has a queue of its own, so that none keeps the others waiting: sign-ins are
- * bounded before they come here (sign-in-limiter.ts), the other two have one hash at a time.
+ * What passwords are hashed for. Each purpose has a queue of its own, so that none keeps the others
+ * waiting: sign-ins are bounded before they come here (sign-in-limiter.ts), the other two have one
+ * hash at a time.
  */
 export type HashPurpose = 'sign_in' | 'change' | 'enrolment';
 
 /**
- * Hashes at a time in this process, whoever asks for them: one core stays free for pages, and one of the four threads
- * on which Node also reads files and looks names up.
+ * Hashes at a time in this process, whoever asks for them: one core stays free for pages, and one
+ * of the four threads on which Node also reads files and looks names up.
  */
 const hashesAtOnce = Math.max(1, Math.min(3, availableParallelism() - 1));
 const hashing = pLimit(hashesAtOnce);
@@ -60,7 +67,10 @@ export async function hashPassword(password: string, purpose: HashPurpose): Prom
   return `$argon2id$v=19$m=${current.memoryKib},t=${current.passes},p=${current.lanes}$${base64(salt)}$${base64(hash)}`;
 }
 
-/** Whether a password is the one that was hashed. `hash` null, for a person nobody knows: false, after as much work. @throws IdentityRefused `busy` */
+/**
+ * Whether a password is the one that was hashed. `hash` null, for a person nobody knows: false,
+ * after as much work. @throws IdentityRefused `busy`
+ */
 export async function isPassword(password: string, hash: string | null, purpose: HashPurpose): Promise<boolean> {
   // Longer than any password can be: not worth more work than another, and not truncated either.
   const isPossible = lengthOf(password) <= passwordMaxLength;
@@ -69,14 +79,18 @@ export async function isPassword(password: string, hash: string | null, purpose:
   return timingSafeEqual(derived, parsed.hash) && isPossible && hash !== null;
 }
 
-/** Whether a hash was made with other costs than today's, and is to be made anew while the password is at hand. */
+/**
+ * Whether a hash was made with other costs than today's, and is to be made anew while the password
+ * is at hand.
+ */
 export function isOutdated(hash: string): boolean {
   const { memoryKib, passes, lanes } = parse(hash);
   return memoryKib !== current.memoryKib || passes !== current.passes || lanes !== current.lanes;
 }
 
 /**
- * Judges a new password: its length in code points and whether it is guessed first. Any characters will do (ASVS 6.2.5).
+ * Judges a new password: its length in code points and whether it is guessed first. Any characters
+ * will do (ASVS 6.2.5).
  *
  * @param context texts about its person: name, address, organization.
  * @throws IdentityRefused

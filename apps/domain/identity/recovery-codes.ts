@@ -5,8 +5,9 @@ import { recoveryCodes } from './limits.ts';
 import { hashOf } from './token.ts';
 
 /**
- * Recovery codes: 24 characters, `ABCD-EFGH-IJKL-MNOP-QRST-UVWX`, of an alphabet of 32, so 120 random bits. Codes of 112 bits or more may be stored as a plain hash (ASVS
- * 6.5.2), and so are found by an index; shorter ones would need an argon2 for each of the ten.
+ * Recovery codes: 24 characters, `ABCD-EFGH-IJKL-MNOP-QRST-UVWX`, of an alphabet of 32, so 120
+ * random bits. Codes of 112 bits or more may be stored as a plain hash (ASVS 6.5.2), and so are
+ * found by an index; shorter ones would need an argon2 for each of the ten.
  */
 
 /** Without I and O, 0 and 1, which are mistaken for each other. */
@@ -26,7 +27,10 @@ export async function replaceRecoveryCodes(tx: EntityManager, personId: string, 
   return codes;
 }
 
-/** Uses a code up. False when the person has no such code or it was used; of two who use it at once, one does. */
+/**
+ * Uses a code up. False when the person has no such code or it was used; of two who use it at once,
+ * one does.
+ */
 export async function takeRecoveryCode(tx: EntityManager, personId: string, code: string, now: Date): Promise<boolean> {
   const { rows } = await sql`
     update recovery_code set used_at = ${now.toISOString()}::timestamptz

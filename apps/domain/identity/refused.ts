@@ -34,8 +34,9 @@ export type IdentityRefusal =
   | 'operator_needed';
 
 /**
- * A refusal of the domain: `reason` for the program, `message` a sentence for the person who asked. Neither holds a secret, nor tells
- * whether an address is known. `retryAt` says from when an attempt is taken again, null when that is at once or never.
+ * A refusal of the domain: `reason` for the program, `message` a sentence for the person who asked.
+ * Neither holds a secret, nor tells whether an address is known. `retryAt` says from when an
+ * attempt is taken again, null when that is at once or never.
  */
 export class IdentityRefused extends Error {
   readonly reason: IdentityRefusal;
@@ -49,7 +50,10 @@ export class IdentityRefused extends Error {
   }
 }
 
-/** From when each limit admits an attempt: of its person, of its person from its network, of its network. */
+/**
+ * From when each limit admits an attempt: of its person, of its person from its network, of its
+ * network.
+ */
 export type Admissions = Readonly<Record<'subject' | 'pair' | 'network', Date>>;
 
 /** Refused because too many attempts have failed, until `retryAt`. */

@@ -20,11 +20,15 @@ import { findTotpStep, openTotp, resealTotp } from './totp.ts';
 import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
 
 /**
- * Giving the second factor: the second step of signing in, and the step-up of a session that is in. Each success gives the session a new token and leaves its line;
- * each failure counts and leaves its line.
+ * Giving the second factor: the second step of signing in, and the step-up of a session that is in.
+ * Each success gives the session a new token and leaves its line; each failure counts and leaves
+ * its line.
  */
 
-/** A second factor was accepted: the session's new token. `browser`: the token to know this browser by, when it has signed in; null for a step-up. */
+/**
+ * A second factor was accepted: the session's new token. `browser`: the token to know this browser
+ * by, when it has signed in; null for a step-up.
+ */
 export interface SecondFactorPassed {
   token: string;
   browser: string | null;
@@ -33,7 +37,8 @@ export interface SecondFactorPassed {
 type Step = 'totp' | 'passkey' | 'recovery_code';
 
 /**
- * Accepts the code of an authenticator app. A code is accepted once, of its time step and no earlier one, whoever tries it at the same moment.
+ * Accepts the code of an authenticator app. A code is accepted once, of its time step and no
+ * earlier one, whoever tries it at the same moment.
  *
  * @throws IdentityRefused `wrong_code`, `too_many_attempts`, `session_over`.
  */
@@ -52,7 +57,10 @@ export async function passTotp(
   return pass(em, { session, visitor, step: 'totp', take }, now);
 }
 
-/** Whether the code is this app's, and newer than all that were accepted: the condition is the statement's, so of two at once one is taken. */
+/**
+ * Whether the code is this app's, and newer than all that were accepted: the condition is the
+ * statement's, so of two at once one is taken.
+ */
 async function takeTotp(
   tx: EntityManager,
   { id, sealed }: TotpRow,
@@ -69,7 +77,10 @@ async function takeTotp(
   return rows.length > 0;
 }
 
-/** Asks the person's passkeys: options for `navigator.credentials.get`, whose answer `passPasskey` takes. @throws IdentityRefused `no_such_factor` */
+/**
+ * Asks the person's passkeys: options for `navigator.credentials.get`, whose answer `passPasskey`
+ * takes. @throws IdentityRefused `no_such_factor`
+ */
 export async function startPasskeyUse(
   em: EntityManager,
   session: Session,
@@ -84,9 +95,11 @@ export async function startPasskeyUse(
 }
 
 /**
- * Accepts the answer of a passkey to one of the session's last challenges, which is used up by it, right or wrong.
+ * Accepts the answer of a passkey to one of the session's last challenges, which is used up by it,
+ * right or wrong.
  *
- * @throws IdentityRefused `wrong_passkey`, also for a late answer, another's passkey, or a counter that went back; `too_many_attempts`, `session_over`.
+ * @throws IdentityRefused `wrong_passkey`, also for a late answer, another's passkey, or a counter
+ * that went back; `too_many_attempts`, `session_over`.
  */
 export async function passPasskey(
   em: EntityManager,
@@ -115,7 +128,10 @@ export async function passPasskey(
   return pass(em, { session, visitor, step: 'passkey', take }, now);
 }
 
-/** Accepts a recovery code, which is used up. `left` says how many the person still has. @throws IdentityRefused `wrong_code`, `too_many_attempts`, `session_over` */
+/**
+ * Accepts a recovery code, which is used up. `left` says how many the person still has. @throws
+ * IdentityRefused `wrong_code`, `too_many_attempts`, `session_over`
+ */
 export async function passRecoveryCode(
   em: EntityManager,
   session: Session,
@@ -127,7 +143,10 @@ export async function passRecoveryCode(
   return { ...passed, left: await countRecoveryCodes(em.fork(), session.personId) };
 }
 
-/** What the three have in common. `take` says whether the factor is accepted, and uses it up in the transaction given. */
+/**
+ * What the three have in common. `take` says whether the factor is accepted, and uses it up in the
+ * transaction given.
+ */
 async function pass(
   em: EntityManager,
   {
@@ -158,10 +177,15 @@ async function pass(
   throw step === 'passkey' ? wrongPasskey() : wrongCode();
 }
 
-/** Inside, the attempts of each session count by themselves, so that nobody outside can use them up. */
+/**
+ * Inside, the attempts of each session count by themselves, so that nobody outside can use them up.
+ */
 export const attemptOf = (session: Session): Attempt => ({ subject: stepUpSubject(session.id), address: null });
 
-/** Before the session is complete a person's attempts count together, but for those of each known browser. */
+/**
+ * Before the session is complete a person's attempts count together, but for those of each known
+ * browser.
+ */
 async function attemptAtDoor(em: EntityManager, { personId }: Session, visitor: Visitor, at: Date): Promise<Attempt> {
   const browserHash = await findKnownBrowser(em.fork(), personId, visitor.browser ?? null, at);
   return browserHash === null

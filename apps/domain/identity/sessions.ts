@@ -18,12 +18,15 @@ import type { Session, SessionListing, Visitor } from './types.ts';
 /** Sessions of the console, by OWASP ASVS 5.0, V7. */
 
 /**
- * Returns the living session that a token belongs to; null when there is none: it never was, has ended, was idle too
- * long, or no membership gives its person access to the console any more. One statement: the session, its person, what
- * they may do where now; and, once a minute, that it was seen.
+ * Returns the living session that a token belongs to; null when there is none: it never was, has
+ * ended, was idle too long, or no membership gives its person access to the console any more. One
+ * statement: the session, its person, what they may do where now; and, once a minute, that it was
+ * seen.
  *
- * @param now the clock: sessions end by it, 12 hours after they began and 30 minutes after their last use.
- * @param isUse false for what a page asks by itself while nobody is there: it finds the session and keeps it alive
+ * @param now the clock: sessions end by it, 12 hours after they began and 30 minutes after their
+ * last use.
+ * @param isUse false for what a page asks by itself while nobody is there: it finds the session and
+ * keeps it alive
  *   no longer.
  */
 export async function findSession(em: EntityManager, token: string, now: Date, isUse = true): Promise<Session | null> {
@@ -64,7 +67,10 @@ export async function findSession(em: EntityManager, token: string, now: Date, i
   return found === undefined ? null : { ...found, ...datesOf(found), secondFactorAt: dateOrNull(found.secondFactorAt) };
 }
 
-/** Begins a session that has passed the password alone, in the transaction that saw it pass. Returns its token. */
+/**
+ * Begins a session that has passed the password alone, in the transaction that saw it pass. Returns
+ * its token.
+ */
 export async function startSession(
   tx: EntityManager,
   { personId, visitor }: { personId: string; visitor: Visitor },
@@ -83,7 +89,8 @@ export async function startSession(
 }
 
 /**
- * Records that a session gave a second factor now, in the transaction that saw it: it is `full`, its step-up is fresh, and it has a new token; the old one is dead.
+ * Records that a session gave a second factor now, in the transaction that saw it: it is `full`,
+ * its step-up is fresh, and it has a new token; the old one is dead.
  *
  * @throws IdentityRefused `session_over` when it has ended meanwhile.
  */
@@ -99,7 +106,10 @@ export async function recordSecondFactor(tx: EntityManager, sessionId: string, n
   return { token };
 }
 
-/** Whether the second factor is to be given again before an action that asks for a fresh one. Source: design, section 7. */
+/**
+ * Whether the second factor is to be given again before an action that asks for a fresh one.
+ * Source: design, section 7.
+ */
 export function needsStepUp(session: Pick<Session, 'state' | 'secondFactorAt'>, now: Date): boolean {
   if (session.state !== 'full' || session.secondFactorAt === null) return true;
   return now.getTime() - session.secondFactorAt.getTime() > stepUpMinutes * 60_000;
@@ -138,9 +148,11 @@ export async function listSessions(em: EntityManager, session: Session, now: Dat
 }
 
 /**
- * Ends one of the person's sessions at once; their own by its id is signing out, also of a session that is not `full` yet.
+ * Ends one of the person's sessions at once; their own by its id is signing out, also of a session
+ * that is not `full` yet.
  *
- * @throws IdentityRefused `no_such_session` when the person has none of that id, `second_factor_needed` for another than their own before it is full.
+ * @throws IdentityRefused `no_such_session` when the person has none of that id,
+ * `second_factor_needed` for another than their own before it is full.
  */
 export async function endSession(
   em: EntityManager,
@@ -182,7 +194,10 @@ export async function endOtherSessions(em: EntityManager, session: Session, visi
   });
 }
 
-/** Ends the sessions of a person, but for `exceptId`, in the transaction of the change that asks for it. Returns how many there were. */
+/**
+ * Ends the sessions of a person, but for `exceptId`, in the transaction of the change that asks for
+ * it. Returns how many there were.
+ */
 export async function endSessions(
   tx: EntityManager,
   personId: string,
@@ -196,8 +211,8 @@ export async function endSessions(
 }
 
 /**
- * Ends the sessions of a person without any access to the console. `findSession` would refuse them anyway; this erases
- * them.
+ * Ends the sessions of a person without any access to the console. `findSession` would refuse them
+ * anyway; this erases them.
  */
 export async function endSessionsOfStranger(tx: EntityManager, personId: string): Promise<void> {
   await sql`

@@ -5,12 +5,13 @@ import { networkOf } from './network.ts';
 import { type Admissions, TooManyAttempts } from './refused.ts';
 
 /**
- * Makes refused sign-ins cheap for this process: what PostgreSQL refused until a moment is refused here until exactly
- * that moment, without I/O, and sign-ins run a few at a time.
+ * Makes refused sign-ins cheap for this process: what PostgreSQL refused until a moment is refused
+ * here until exactly that moment, without I/O, and sign-ins run a few at a time.
  *
- * The memory holds nothing but answers of `admitAttempt`, so losing an entry costs one look-up and never admits more.
- * A success deletes the entries of its person and network, as it deletes failures in the database. A known browser has
- * entries and a queue of its own, which strangers cannot fill.
+ * The memory holds nothing but answers of `admitAttempt`, so losing an entry costs one look-up and
+ * never admits more. A success deletes the entries of its person and network, as it deletes
+ * failures in the database. A known browser has entries and a queue of its own, which strangers
+ * cannot fill.
  */
 
 /** A sign-in as far as it can be judged without I/O. */
@@ -19,11 +20,16 @@ export interface SignInRequest {
   email: string;
   /** The client's IP address, or null when it is not known. */
   address: string | null;
-  /** Token of a browser that provably was given it when this address signed in; null for a stranger. */
+  /**
+   * Token of a browser that provably was given it when this address signed in; null for a stranger.
+   */
   browser: string | null;
 }
 
-/** Entries at most, about 200 B each; the oldest is deleted first. Each takes an attempt that PostgreSQL refused. */
+/**
+ * Entries at most, about 200 B each; the oldest is deleted first. Each takes an attempt that
+ * PostgreSQL refused.
+ */
 const maxRefusals = 20_000;
 
 /** Creates the limiter of one process. */
@@ -98,8 +104,9 @@ interface RefusalKey {
 }
 
 /**
- * What a refusal is remembered by. Only ASCII letters are folded, as every locale of PostgreSQL does: an address that
- * is another one to the database is never refused for this one, and another spelling of it costs one look-up.
+ * What a refusal is remembered by. Only ASCII letters are folded, as every locale of PostgreSQL
+ * does: an address that is another one to the database is never refused for this one, and another
+ * spelling of it costs one look-up.
  */
 function keysOf({ email, address, browser }: SignInRequest): RefusalKey[] {
   if (browser !== null) return [{ key: keyOf('browser', browser), limit: 'any' }];

@@ -9,7 +9,10 @@ import { startSession } from './sessions.ts';
 import { findTokenHash } from './token.ts';
 import type { FactorKind, Visitor } from './types.ts';
 
-/** The first step is done: the session can do nothing but give a second factor. `factors` are the kinds the person has. */
+/**
+ * The first step is done: the session can do nothing but give a second factor. `factors` are the
+ * kinds the person has.
+ */
 export interface PasswordPassed {
   token: string;
   personId: string;
@@ -25,10 +28,12 @@ interface Known {
 }
 
 /**
- * Signs in with address and password, the first of two steps. Whoever the address belongs to, or nobody: a wrong attempt takes the same work, leaves the same
- * counts and gets the same sentence (ASVS 6.3.8). Each of a known person leaves its line in the log of their organizations.
+ * Signs in with address and password, the first of two steps. Whoever the address belongs to, or
+ * nobody: a wrong attempt takes the same work, leaves the same counts and gets the same sentence
+ * (ASVS 6.3.8). Each of a known person leaves its line in the log of their organizations.
  *
- * @throws IdentityRefused `wrong_credentials`, also for a person whom every organization has suspended; `too_many_attempts`.
+ * @throws IdentityRefused `wrong_credentials`, also for a person whom every organization has
+ * suspended; `too_many_attempts`.
  */
 export async function signIn(
   em: EntityManager,
@@ -57,7 +62,8 @@ export async function signIn(
   const rehashed = isOutdated(known.passwordHash) ? await hashPassword(password, 'sign_in') : null;
   return em.fork().transactional(async (tx) => {
     const { personId, factors, passwordHash } = known;
-    // The password may have been changed while this one was verified; then it is no longer the right one.
+    // The password may have been changed while this one was verified; then it is no longer the
+    // right one.
     const { rows } = await sql`
       update sign_in set password_hash = coalesce(${rehashed}, password_hash)
       where person_id = ${personId} and password_hash = ${passwordHash} returning person_id`.execute(tx.getKysely());
@@ -71,14 +77,20 @@ export async function signIn(
 }
 
 interface LookedUp {
-  /** The address as all its spellings are counted: the form that PostgreSQL finds its person by. JavaScript's lower case is another for some letters, by which one person had many counts. */
+  /**
+   * The address as all its spellings are counted: the form that PostgreSQL finds its person by.
+   * JavaScript's lower case is another for some letters, by which one person had many counts.
+   */
   folded: string;
   /** Of the browser, when it is one that this person has signed in with. */
   browserHash: Buffer | null;
   known: Known | null;
 }
 
-/** Who signs in with an address, and from a browser of theirs or not: one statement, so that an address nobody has takes as long. */
+/**
+ * Who signs in with an address, and from a browser of theirs or not: one statement, so that an
+ * address nobody has takes as long.
+ */
 async function lookUp(em: EntityManager, email: string, browser: string | null, at: Date): Promise<LookedUp> {
   const tokenHash = browser === null ? null : findTokenHash(browser);
   const { rows } = await sql<Known & { folded: string; browserHash: Buffer | null; personId: string | null }>`

@@ -2,8 +2,9 @@ import { generateSecret, generateURI, verifySync } from 'otplib';
 import { openText, type SealingKeys, sealedVersion, sealText } from '../seal/envelope.ts';
 
 /**
- * Authenticator apps by RFC 6238, as all of them implement it: six digits of SHA-1 every 30 seconds. The code of the
- * current step and of the one before are accepted, since typing takes time (5.2); a code of a later step never is.
+ * Authenticator apps by RFC 6238, as all of them implement it: six digits of SHA-1 every 30
+ * seconds. The code of the current step and of the one before are accepted, since typing takes time
+ * (5.2); a code of a later step never is.
  */
 
 const stepSeconds = 30;
@@ -13,14 +14,17 @@ export function makeTotpSecret(): string {
   return generateSecret({ length: 20 });
 }
 
-/** What the QR code holds. `label` is the person's address; `issuer` what the app lists the entry under. */
+/**
+ * What the QR code holds. `label` is the person's address; `issuer` what the app lists the entry
+ * under.
+ */
 export function totpUri(secret: string, label: string, issuer: string): string {
   return generateURI({ issuer, label, secret, period: stepSeconds, digits: 6 });
 }
 
 /**
- * Returns the time step whose code this is, the current one or the one before; null when it is neither's. Spaces,
- * which apps show in the middle, are ignored.
+ * Returns the time step whose code this is, the current one or the one before; null when it is
+ * neither's. Spaces, which apps show in the middle, are ignored.
  */
 export function findTotpStep(secret: string, code: string, now: Date): number | null {
   const digits = code.replace(/\s/g, '');
@@ -31,7 +35,10 @@ export function findTotpStep(secret: string, code: string, now: Date): number | 
   return result.valid && 'timeStep' in result ? result.timeStep : null;
 }
 
-/** An enrolment as the row that a secret is sealed for; a factor and a session's challenge are their ids. */
+/**
+ * An enrolment as the row that a secret is sealed for; a factor and a session's challenge are their
+ * ids.
+ */
 export const enrolmentRow = ({ organizationId, personId }: { organizationId: string; personId: string }): string =>
   `enrolment/${organizationId}/${personId}`;
 
@@ -40,12 +47,18 @@ export function sealTotp(secret: string, row: string, keys: SealingKeys): Buffer
   return sealText(secret, `totp/${row}`, keys);
 }
 
-/** Opens it. @throws SealBroken, a fault of the installation: its key is missing or the row was moved. */
+/**
+ * Opens it. @throws SealBroken, a fault of the installation: its key is missing or the row was
+ * moved.
+ */
 export function openTotp(sealed: Buffer, row: string, keys: SealingKeys): string {
   return openText(sealed, `totp/${row}`, keys);
 }
 
-/** The same secret under the newest key; null when it is sealed so already. A factor in use is resealed as it is used. */
+/**
+ * The same secret under the newest key; null when it is sealed so already. A factor in use is
+ * resealed as it is used.
+ */
 export function resealTotp(sealed: Buffer, row: string, keys: SealingKeys): Buffer | null {
   return sealedVersion(sealed) === keys[0].version ? null : sealTotp(openTotp(sealed, row, keys), row, keys);
 }

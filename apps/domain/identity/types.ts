@@ -1,24 +1,36 @@
 import type { Permission } from '../contract/scopes.ts';
 import type { SealingKeys } from '../seal/envelope.ts';
 
-/** Where a request of a person came from; shown to them in the list of their sessions and in the activity log. */
+/**
+ * Where a request of a person came from; shown to them in the list of their sessions and in the
+ * activity log.
+ */
 export interface Visitor {
   /** The IP address, as the trusted proxies tell it; null when unknown. */
   address: string | null;
   /** As the browser says; cut to 300 characters when stored. */
   userAgent: string;
-  /** The token by which it is a browser that its person has signed in with (known-browsers.ts); null or left out: it has none. */
+  /**
+   * The token by which it is a browser that its person has signed in with (known-browsers.ts); null
+   * or left out: it has none.
+   */
   browser?: string | null;
 }
 
-/** Who the console is to a passkey: `id` is its host name, `origin` its scheme, host and port, `name` what the browser shows. */
+/**
+ * Who the console is to a passkey: `id` is its host name, `origin` its scheme, host and port,
+ * `name` what the browser shows.
+ */
 export interface RelyingParty {
   id: string;
   name: string;
   origin: string;
 }
 
-/** What the second factor needs beside the database. `sealingKeys` seal the secrets of authenticator apps. */
+/**
+ * What the second factor needs beside the database. `sealingKeys` seal the secrets of authenticator
+ * apps.
+ */
 export interface FactorSettings {
   sealingKeys: SealingKeys;
   relyingParty: RelyingParty;
@@ -41,7 +53,10 @@ export interface SessionMembership {
   permissions: Permission[];
 }
 
-/** A living session. `secondFactorAt` is null until a second factor was given; `memberships` are by organization name. */
+/**
+ * A living session. `secondFactorAt` is null until a second factor was given; `memberships` are by
+ * organization name.
+ */
 export interface Session {
   id: string;
   personId: string;
@@ -54,7 +69,10 @@ export interface Session {
   expiresAt: Date;
   secondFactorAt: Date | null;
   memberships: SessionMembership[];
-  /** Ids of the organizations whose active member the person is, and that have not confirmed their sign-in. */
+  /**
+   * Ids of the organizations whose active member the person is, and that have not confirmed their
+   * sign-in.
+   */
   unconfirmed: string[];
 }
 
@@ -83,8 +101,9 @@ export interface FactorListing {
 }
 
 /**
- * What a one-time link is for: `enrol` sets the first password and second factor; `join` leads a person who signs in already into
- * one more organization, by signing in; `recover`, an operator's, replaces password and factors of a person who lost them.
+ * What a one-time link is for: `enrol` sets the first password and second factor; `join` leads a
+ * person who signs in already into one more organization, by signing in; `recover`, an operator's,
+ * replaces password and factors of a person who lost them.
  */
 export type EnrolmentKind = 'enrol' | 'join' | 'recover';
 

@@ -11,10 +11,12 @@ export interface FailureLimit {
 }
 
 /**
- * Returns the first moment (ms) from `nowMs` on at which a limit admits an attempt, as long as nothing else fails.
+ * Returns the first moment (ms) from `nowMs` on at which a limit admits an attempt, as long as
+ * nothing else fails.
  *
- * That is when the wait since the last failure is over, or before, when failures have left the window: then the wait is
- * shorter or the limit no longer reached. From that moment on the limit goes on admitting.
+ * That is when the wait since the last failure is over, or before, when failures have left the
+ * window: then the wait is shorter or the limit no longer reached. From that moment on the limit
+ * goes on admitting.
  */
 export function findAdmission({ limit, windowMs, failuresMs }: FailureLimit, nowMs: number): number {
   const last = failuresMs.at(-1) ?? 0;

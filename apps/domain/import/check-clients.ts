@@ -2,7 +2,10 @@ import { escapeLiteral } from 'pg';
 import { itemPath } from './check-identity.ts';
 import type { DocumentClock } from './resolve.ts';
 
-/** Checks in SQL, part two: families, access and seats, as they would be after the import. Each statement answers rows of (path, problem). */
+/**
+ * Checks in SQL, part two: families, access and seats, as they would be after the import. Each
+ * statement answers rows of (path, problem).
+ */
 
 const dayMs = 86_400_000;
 
@@ -88,7 +91,9 @@ const seatRules = [
        or exists (select from staged_seat s where s.organization = o.position and s.held_after and not s.stored))`,
 ];
 
-/** An end that was given a reason has happened: not later than the end of the file's day, or now. */
+/**
+ * An end that was given a reason has happened: not later than the end of the file's day, or now.
+ */
 function endsInFuture(clock: DocumentClock): string[] {
   const endOfDay = Date.parse(`${clock.asOf}T00:00:00.000Z`) + (clock.shiftDays + 1) * dayMs;
   const latest = `${escapeLiteral(new Date(Math.max(endOfDay, clock.now.getTime())).toISOString())}::timestamptz`;

@@ -10,7 +10,10 @@ const organizationPath = (field: string) => `format('$.organizations[%s].${field
 const referralPath =
   "format('$.organizations[%s].referralCodes[%s].referrals[%s].id', r.organization, r.code_position, r.position)";
 
-/** What a row is known by, where it may stand once only. `stored` tables have ids of their own across organizations. */
+/**
+ * What a row is known by, where it may stand once only. `stored` tables have ids of their own
+ * across organizations.
+ */
 const identities: { from: string; by: string; order: string; path: string; stored?: string }[] = [
   { from: 'staged_organization', by: 'id', order: 'position', path: organizationPath('id') },
   ...[
@@ -71,7 +74,10 @@ const elsewhere = identities.flatMap(({ from, path, stored }) =>
       ],
 );
 
-/** Names that must differ: within the file, and from rows of the database that the file does not mention. */
+/**
+ * Names that must differ: within the file, and from rows of the database that the file does not
+ * mention.
+ */
 const taken = [
   `select ${organizationPath('slug')}, 'is the slug of another organization in the file'
    from (select position, slug, row_number() over (partition by slug order by position) as nth from staged_organization where slug is not null) as r
@@ -101,7 +107,10 @@ const taken = [
    from staged_role r join role t on t.organization_id is null and t.key = r.key`,
 ];
 
-/** Unknown role keys: neither the file's roles of the organization, nor the database's that the file leaves alone, nor a system role. */
+/**
+ * Unknown role keys: neither the file's roles of the organization, nor the database's that the file
+ * leaves alone, nor a system role.
+ */
 const unknownRoles = `
   select format('$.organizations[%s].members[%s].roleKeys[%s]', r.organization, r.position, k.nth - 1), 'is the key of no role of the organization'
   from staged_member r cross join unnest(r.role_keys) with ordinality as k (key, nth)

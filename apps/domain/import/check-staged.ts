@@ -4,7 +4,10 @@ import { identityChecks } from './check-identity.ts';
 import { listedProblemsMax, type Problem, type ProblemList } from './problems.ts';
 import type { DocumentClock } from './resolve.ts';
 
-/** Adds every problem that shows only across the objects of the document, or against the database. Writes nothing but a temporary table. */
+/**
+ * Adds every problem that shows only across the objects of the document, or against the database.
+ * Writes nothing but a temporary table.
+ */
 export async function checkStaged(client: Client, clock: DocumentClock, problems: ProblemList): Promise<void> {
   await client.query('create temp table import_problem (path text, problem text) on commit drop');
   for (const check of [...identityChecks, ...clientChecks(clock)]) {

@@ -3,8 +3,9 @@ import { itemSizeMax } from './json-tokens.ts';
 import { keyPath, UnreadableDocument } from './problems.ts';
 
 /**
- * Which parts of a document leave the reader one by one, instead of being kept until the whole is read: the items of `lists`
- * and the objects of `parts`, each again with lists of its own. What is named nowhere stays with the object that has it.
+ * Which parts of a document leave the reader one by one, instead of being kept until the whole is
+ * read: the items of `lists` and the objects of `parts`, each again with lists of its own. What is
+ * named nowhere stays with the object that has it.
  */
 export interface Layout<Kind extends string = string> {
   kind: Kind;
@@ -12,7 +13,9 @@ export interface Layout<Kind extends string = string> {
   parts?: Record<string, Layout<Kind>>;
 }
 
-/** One object that left the reader. `at` holds its index in each list around it, outermost first. */
+/**
+ * One object that left the reader. `at` holds its index in each list around it, outermost first.
+ */
 export interface Item<Kind extends string = string> {
   kind: Kind;
   at: readonly number[];
@@ -46,8 +49,9 @@ interface Frame<Kind extends string> {
 }
 
 /**
- * Assembles objects from tokens and hands each on as soon as it is whole: an item of a list before the object that has the
- * list, and that object with an empty list in its place. Keys may come in any order.
+ * Assembles objects from tokens and hands each on as soon as it is whole: an item of a list before
+ * the object that has the list, and that object with an empty list in its place. Keys may come in
+ * any order.
  *
  * A key given twice is a problem, told through `onProblem`; its second value is ignored.
  * @throws {UnreadableDocument} on nesting deeper than 16 or an item larger than 1 MiB.

@@ -1,13 +1,19 @@
 import { z } from 'zod';
 
-/** What the fields of an import document may hold. Messages never repeat a value: it may be a family's name. Source: design, section 9. */
+/**
+ * What the fields of an import document may hold. Messages never repeat a value: it may be a
+ * family's name. Source: design, section 9.
+ */
 
 /** `is missing` or `must be …`. */
 const said = (what: string) => ({
   error: (issue: { input?: unknown }) => (issue.input === undefined ? 'is missing' : `must be ${what}`),
 });
 
-/** Texts that PostgreSQL indexes: its index rows end at 2,704 bytes, and these share one with other columns. */
+/**
+ * Texts that PostgreSQL indexes: its index rows end at 2,704 bytes, and these share one with other
+ * columns.
+ */
 const wordLengthMax = 255;
 const textLengthMax = 10_000;
 const int4Max = 2_147_483_647;
@@ -55,13 +61,18 @@ export const dateTime = z
   .refine((value) => isDay(dateTimeForm.exec(value)?.[1] ?? ''), `must be ${dateTimeExample}`)
   .transform((value) => (value.length === 24 ? value : new Date(value).toISOString()));
 
-/** `new Date` turns 30 February into 2 March; a year before 1 has no place in PostgreSQL's calendar. */
+/**
+ * `new Date` turns 30 February into 2 March; a year before 1 has no place in PostgreSQL's calendar.
+ */
 function isDay(value: string): boolean {
   const moment = new Date(`${value}T00:00:00.000Z`);
   return !Number.isNaN(moment.getTime()) && value >= '0001' && moment.toISOString().startsWith(value);
 }
 
-/** A list whose items leave the reader one by one (document-reader.ts), so that only its being a list is seen here. May be left out: it then mentions nothing. */
+/**
+ * A list whose items leave the reader one by one (document-reader.ts), so that only its being a
+ * list is seen here. May be left out: it then mentions nothing.
+ */
 export const streamedList = z.array(z.unknown(), said('a list')).optional();
 /** The same for an object. */
 export const streamedObject = z.looseObject({}, said('an object')).optional();

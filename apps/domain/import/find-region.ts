@@ -9,7 +9,10 @@ const depthChange: Partial<Record<Token['name'], number>> = {
   endArray: -1,
 };
 
-/** Finds the region that a document is for, reading no further than it must. Null when it names none, or is no JSON up to there. */
+/**
+ * Finds the region that a document is for, reading no further than it must. Null when it names
+ * none, or is no JSON up to there.
+ */
 export async function findRegion(source: Bytes): Promise<string | null> {
   const look = regionFinder();
   try {

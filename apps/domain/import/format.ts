@@ -22,7 +22,10 @@ import {
   yesOrNo,
 } from './field-types.ts';
 
-/** The import format, kind by kind, with the column that stages each field. Source: design, section 9. */
+/**
+ * The import format, kind by kind, with the column that stages each field. Source: design, section
+ * 9.
+ */
 
 /** The kinds of objects in a document, in the order they are written to the database. */
 export type Kind =
@@ -55,7 +58,10 @@ export const kindPlurals: Record<Kind, string> = {
   familyDay: 'familyDays',
 };
 
-/** What is checked and what is staged of one field: its type, and the definition of its column (without one, it is not staged). */
+/**
+ * What is checked and what is staged of one field: its type, and the definition of its column
+ * (without one, it is not staged).
+ */
 interface Field {
   type: z.ZodType;
   column?: string;
@@ -71,7 +77,10 @@ export interface KindFormat {
   /** The columns that say where in the document the object stands; one for each list around it. */
   positions: readonly string[];
   fields: Fields;
-  /** What fields of one object must be to each other; a field that is itself wrong is absent. Problems by field. */
+  /**
+   * What fields of one object must be to each other; a field that is itself wrong is absent.
+   * Problems by field.
+   */
   rules?: (value: Record<string, unknown>) => [field: string, problem: string][];
 }
 

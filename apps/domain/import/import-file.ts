@@ -12,7 +12,10 @@ import { openStaging } from './staging.ts';
 import { listImportedOrganizations, recordActivity } from './summary.ts';
 
 export interface ImportOptions {
-  /** URL of the owner or of the platform's login. `backfill` needs one that may act as `org_api_backfill`. */
+  /**
+   * URL of the owner or of the platform's login. `backfill` needs one that may act as
+   * `org_api_backfill`.
+   */
   databaseUrl: string;
   source: Bytes;
   /** Shown in progress, refusals and the activity log. */
@@ -35,23 +38,32 @@ export interface ImportResult {
   region: Region;
   /** Whole days that dates were moved by; 0 without `today`. */
   shiftedDays: number;
-  /** In the order of the file. `ownerUserId`: the first active member who is an owner; null when there is none. */
+  /**
+   * In the order of the file. `ownerUserId`: the first active member who is an owner; null when
+   * there is none.
+   */
   organizations: { id: string; name: string; ownerUserId: string | null }[];
   /** By kind, named like the lists of the format (and `memberRoles`). */
   counts: Record<string, Changes & { unchanged: number }>;
 }
 
-/** Imports of one database go one after the other from their checks on. Any constant will do; this one spells "impo" in ASCII. */
+/**
+ * Imports of one database go one after the other from their checks on. Any constant will do; this
+ * one spells "impo" in ASCII.
+ */
 const importLock = 0x696d706f;
 
 /**
- * Imports one document: all of it, or nothing. Memory stays flat whatever its size. Design, section 9.
+ * Imports one document: all of it, or nothing. Memory stays flat whatever its size. Design, section
+ * 9.
  *
- * Everything happens in one transaction on one connection: objects are staged in temporary tables as they are read, checked
- * as sets, and merged as sets. A file that was imported before changes nothing.
+ * Everything happens in one transaction on one connection: objects are staged in temporary tables
+ * as they are read, checked as sets, and merged as sets. A file that was imported before changes
+ * nothing.
  *
  * @throws {ImportRefused} with every problem of the document.
- * @throws a `pg` error when the database cannot be reached or fails; nothing was written then either.
+ * @throws a `pg` error when the database cannot be reached or fails; nothing was written then
+ * either.
  */
 export async function importFile(options: ImportOptions): Promise<ImportResult> {
   const client = new pg.Client({
@@ -60,7 +72,8 @@ export async function importFile(options: ImportOptions): Promise<ImportResult> 
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
   });
-  // A connection that breaks fails the statement in flight; without a listener it would end the process too.
+  // A connection that breaks fails the statement in flight; without a listener it would end the
+  // process too.
   client.on('error', () => {});
   await client.connect();
   const progress = stageProgress((line) => options.report?.(`${options.fileName}: ${line}`));
@@ -132,9 +145,10 @@ async function importInTransaction(
 const largeFileObjects = 500;
 
 /**
- * Keeps the planner from nested loops for a large file. Its statistics know nothing of rows that came in a moment ago, in
- * this import or the last: with them it searched an organization's 10,000 grants once for each of 5,000 new seats, in the
- * trigger that guards seats too (43 s; 100,000 grants: over 10 min; without, 0.3 s and 3 s).
+ * Keeps the planner from nested loops for a large file. Its statistics know nothing of rows that
+ * came in a moment ago, in this import or the last: with them it searched an organization's 10,000
+ * grants once for each of 5,000 new seats, in the trigger that guards seats too (43 s; 100,000
+ * grants: over 10 min; without, 0.3 s and 3 s).
  */
 async function planForSize(client: pg.Client, staged: ReadonlyMap<Kind, number>): Promise<void> {
   const objects = [...staged.values()].reduce((sum, count) => sum + count, 0);

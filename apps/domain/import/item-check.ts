@@ -2,7 +2,10 @@ import { z } from 'zod';
 import { documentFields, formats, type Kind, type KindFormat } from './format.ts';
 import { keyPath } from './problems.ts';
 
-/** What checking one object found: its fields that are right (a wrong one is absent), and its problems by path below the object. */
+/**
+ * What checking one object found: its fields that are right (a wrong one is absent), and its
+ * problems by path below the object.
+ */
 export interface CheckedItem {
   value: Record<string, unknown>;
   problems: { path: string; problem: string }[];
@@ -10,7 +13,10 @@ export interface CheckedItem {
 
 type Check = (path: string, value: unknown) => CheckedItem;
 
-/** The check of each kind, its schema built once. Unknown keys are refused: a misspelt one would lose data in silence. */
+/**
+ * The check of each kind, its schema built once. Unknown keys are refused: a misspelt one would
+ * lose data in silence.
+ */
 export const checks: Record<Kind | 'document', Check> = {
   ...(Object.fromEntries(
     Object.entries(formats).map(([kind, format]) => [kind, checkOf(format.fields, format.rules)]),
@@ -30,7 +36,10 @@ function checkOf(fields: KindFormat['fields'], rules?: KindFormat['rules']): Che
   };
 }
 
-/** Cross-checks go on with what is right, so that one wrong field does not hide the problems of others. */
+/**
+ * Cross-checks go on with what is right, so that one wrong field does not hide the problems of
+ * others.
+ */
 function rightFields(raw: unknown, issues: z.core.$ZodIssue[]): Record<string, unknown> {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return {};
   const value: Record<string, unknown> = { ...raw };

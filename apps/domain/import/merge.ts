@@ -1,13 +1,19 @@
 import type { Client } from 'pg';
 
-/** What an import did to the rows of one kind. `removed` is never more than what a whole replacement leaves out. */
+/**
+ * What an import did to the rows of one kind. `removed` is never more than what a whole replacement
+ * leaves out.
+ */
 export interface Changes {
   inserted: number;
   updated: number;
   removed: number;
 }
 
-/** One table and the staged rows that match its rows by key. Only rows that differ are touched, so the same file twice writes nothing. */
+/**
+ * One table and the staged rows that match its rows by key. Only rows that differ are touched, so
+ * the same file twice writes nothing.
+ */
 interface Merge {
   kind: string;
   table: string;
@@ -65,7 +71,8 @@ const subscriptions: Merge = {
   key: byId,
   columns: ['status', 'quantity', 'renews_at', 'cancel_at_period_end'],
 };
-// The maintenance loop may end a grant, and with it a seat, between our check and our write; the last condition is judged anew then.
+// The maintenance loop may end a grant, and with it a seat, between our check and our write; the
+// last condition is judged anew then.
 const seats: Merge = {
   kind: 'seats',
   table: 'seat',
@@ -142,7 +149,10 @@ const addedMemberRoles = `
   where not exists (select from membership_role t where t.organization_id = s.organization_id and t.person_id = s.person_id and t.role_id = s.role_id)
   returning organization_id`;
 
-/** Days of a mentioned family that the file does not have. Only where the organization gives `familyDays` at all. */
+/**
+ * Days of a mentioned family that the file does not have. Only where the organization gives
+ * `familyDays` at all.
+ */
 const removedFamilyDays = `
   delete from family_day t
   using (
@@ -155,7 +165,10 @@ const removedFamilyDays = `
     and not exists (select from staged_family_day s where s.organization_id = t.organization_id and s.family_id = t.family_id and s.day = t.day)
   returning t.organization_id`;
 
-/** Unique names that change hands within one file: the old holder gives its name up first, for one nobody else has. */
+/**
+ * Unique names that change hands within one file: the old holder gives its name up first, for one
+ * nobody else has.
+ */
 const parked = [
   `update organization t set slug = t.id::text from staged_organization s
    where s.id = t.id and s.slug <> t.slug and exists (select from staged_organization o where o.slug = t.slug and o.id <> t.id)`,
@@ -167,7 +180,10 @@ const parked = [
      and exists (select from staged_referral_code o where o.organization_id = t.organization_id and o.code = t.code and o.id <> t.id)`,
 ];
 
-/** Everybody locks plan, then grant, then seat (migration 0003). Only what this import will change is locked. */
+/**
+ * Everybody locks plan, then grant, then seat (migration 0003). Only what this import will change
+ * is locked.
+ */
 const locks = [
   `select from seat_plan p where p.organization_id in (select id from staged_organization) order by p.organization_id for no key update`,
   `select from client_grant t
@@ -181,8 +197,9 @@ const locks = [
 ];
 
 /**
- * Writes what is staged, once nothing is wrong with it: parents before children, ends of seats before ends of access, and
- * both before new access and new seats, so that no rule of the database is broken on the way.
+ * Writes what is staged, once nothing is wrong with it: parents before children, ends of seats
+ * before ends of access, and both before new access and new seats, so that no rule of the database
+ * is broken on the way.
  *
  * `import_change` tells afterwards how many rows of each kind changed in each organization.
  */

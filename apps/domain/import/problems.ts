@@ -1,13 +1,22 @@
-/** One thing wrong with a document. `path` is a JSON path into it, such as `$.organizations[0].grants[3].familyId`; no value of the file is ever repeated. */
+/**
+ * One thing wrong with a document. `path` is a JSON path into it, such as
+ * `$.organizations[0].grants[3].familyId`; no value of the file is ever repeated.
+ */
 export interface Problem {
   path: string;
   problem: string;
 }
 
-/** How many problems are kept and shown; the rest are only counted, so a file that is wrong throughout cannot fill the memory. */
+/**
+ * How many problems are kept and shown; the rest are only counted, so a file that is wrong
+ * throughout cannot fill the memory.
+ */
 export const listedProblemsMax = 200;
 
-/** A document that may not be imported. Nothing of it was written. Its message lists its `problems`, which are the first {@link listedProblemsMax} of `total`. */
+/**
+ * A document that may not be imported. Nothing of it was written. Its message lists its `problems`,
+ * which are the first {@link listedProblemsMax} of `total`.
+ */
 export class ImportRefused extends Error {
   readonly fileName: string;
   readonly problems: readonly Problem[];
@@ -25,7 +34,10 @@ export class ImportRefused extends Error {
   }
 }
 
-/** Why reading cannot go on: what follows in the file has no meaning any more. Becomes a problem of an {@link ImportRefused}. */
+/**
+ * Why reading cannot go on: what follows in the file has no meaning any more. Becomes a problem of
+ * an {@link ImportRefused}.
+ */
 export class UnreadableDocument extends Error {
   readonly problem: Problem;
 
@@ -63,7 +75,9 @@ export function problemList(): ProblemList {
   };
 }
 
-/** A path one key deeper: `.key` for a plain word, `["…"]` for anything else, cut when it is long. */
+/**
+ * A path one key deeper: `.key` for a plain word, `["…"]` for anything else, cut when it is long.
+ */
 export function keyPath(parent: string, key: string): string {
   if (/^[A-Za-z_$][\w$]{0,63}$/.test(key)) return `${parent}.${key}`;
   return `${parent}[${JSON.stringify(key.length > 64 ? `${key.slice(0, 64)}…` : key)}]`;

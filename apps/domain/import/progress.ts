@@ -2,7 +2,9 @@ import { type Kind, kindPlurals } from './format.ts';
 
 /** Tells people how far an import is. `stop` may be called twice. */
 export interface Progress {
-  /** A new stage begins. While it goes on without a line of its own, it is repeated with its age. */
+  /**
+   * A new stage begins. While it goes on without a line of its own, it is repeated with its age.
+   */
   stage(name: string): void;
   line(text: string): void;
   stop(): void;

@@ -7,7 +7,10 @@ import { type ProblemList, UnreadableDocument } from './problems.ts';
 import { type Progress, readingProgress } from './progress.ts';
 import type { Staging } from './staging.ts';
 
-/** What stands beside the organizations; a field is absent when it is wrong, which is then among the problems. */
+/**
+ * What stands beside the organizations; a field is absent when it is wrong, which is then among the
+ * problems.
+ */
 export interface DocumentHead {
   region?: Region;
   asOf?: string;
@@ -23,7 +26,8 @@ export interface ReadOptions {
 /**
  * Reads a document to its end, checks each object by itself and stages it.
  *
- * @returns null when reading had to stop, so that checks across objects would mislead; `problems` then says where.
+ * @returns null when reading had to stop, so that checks across objects would mislead; `problems`
+ * then says where.
  */
 export async function readDocument({ source, staging, problems, progress }: ReadOptions): Promise<DocumentHead | null> {
   let head: DocumentHead = {};

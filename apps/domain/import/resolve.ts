@@ -12,12 +12,13 @@ export interface DocumentClock {
 }
 
 /**
- * Makes of the staged objects what the checks and merges read: `staged_*` relations with the organization's id, shifted
- * dates, and beside each grant and seat what the database has of it now.
+ * Makes of the staged objects what the checks and merges read: `staged_*` relations with the
+ * organization's id, shifted dates, and beside each grant and seat what the database has of it now.
  *
- * `staged_grant.clock_ended`: the file shows access as active, yet its end has passed: time ended it, or will within a second.
- * Such a grant and its seat, once ended in the database, are left as they are (`left_alone`), so the same file fits again later.
- * A seat that is new, and held in the file on such a grant, comes in as ended by that end.
+ * `staged_grant.clock_ended`: the file shows access as active, yet its end has passed: time ended
+ * it, or will within a second. Such a grant and its seat, once ended in the database, are left as
+ * they are (`left_alone`), so the same file fits again later. A seat that is new, and held in the
+ * file on such a grant, comes in as ended by that end.
  */
 export async function resolveStaged(client: Client, clock: DocumentClock): Promise<void> {
   for (const { table } of Object.values(formats)) await client.query(`analyze ${table}`);

@@ -2,7 +2,10 @@ import type { Client } from 'pg';
 import type { Item } from './document-reader.ts';
 import { formats, type Kind, type KindFormat } from './format.ts';
 
-/** Where the checked objects of one document wait until all of it is read: one temporary table per kind. */
+/**
+ * Where the checked objects of one document wait until all of it is read: one temporary table per
+ * kind.
+ */
 export interface Staging {
   add(item: Item<Kind>, value: Record<string, unknown>): void;
   /** Sends what was added since the last time, one statement per kind. */
@@ -12,8 +15,9 @@ export interface Staging {
 }
 
 /**
- * Makes the temporary tables, which go with the transaction, and answers the way into them.
- * A row carries its positions in the document, so that a check made in SQL can name the path of what it finds.
+ * Makes the temporary tables, which go with the transaction, and answers the way into them. A row
+ * carries its positions in the document, so that a check made in SQL can name the path of what it
+ * finds.
  */
 export async function openStaging(client: Client): Promise<Staging> {
   const kinds = Object.entries(formats) as [Kind, KindFormat][];

@@ -1,6 +1,9 @@
 import type { Client } from 'pg';
 
-/** One line in the activity log for each organization that the import changed. Counts by kind and the file's name, nothing of a family. */
+/**
+ * One line in the activity log for each organization that the import changed. Counts by kind and
+ * the file's name, nothing of a family.
+ */
 export async function recordActivity(client: Client, line: { action: string; fileName: string }): Promise<void> {
   await client.query(
     `insert into activity (organization_id, action, detail)
@@ -15,7 +18,10 @@ export async function recordActivity(client: Client, line: { action: string; fil
   );
 }
 
-/** The organizations of the document, in its order, each with its first active owner as the document lists them (else by id). */
+/**
+ * The organizations of the document, in its order, each with its first active owner as the document
+ * lists them (else by id).
+ */
 export async function listImportedOrganizations(
   client: Client,
 ): Promise<{ id: string; name: string; ownerUserId: string | null }[]> {

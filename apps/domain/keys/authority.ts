@@ -3,16 +3,23 @@ import { sql } from 'kysely';
 import type { Permission } from '../contract/scopes.ts';
 
 /**
- * Who asks for a change: a person, who needs the permission for it, with the IP address that they ask from, where that is known; or an operator at the
- * command line of the installation, who has the database itself and needs none.
+ * Who asks for a change: a person, who needs the permission for it, with the IP address that they
+ * ask from, where that is known; or an operator at the command line of the installation, who has
+ * the database itself and needs none.
  */
 export type Authority = { personId: string; address?: string | null } | 'operator';
 
-/** Who asked, and from where, as an activity line has it; an operator is no person and has no address. */
+/**
+ * Who asked, and from where, as an activity line has it; an operator is no person and has no
+ * address.
+ */
 export const askerOf = (by: Authority): { personId: string | null; address: string | null } =>
   by === 'operator' ? { personId: null, address: null } : { personId: by.personId, address: by.address ?? null };
 
-/** What a person may do in an organization now: every permission of the roles they hold, or null when they are no active member. */
+/**
+ * What a person may do in an organization now: every permission of the roles they hold, or null
+ * when they are no active member.
+ */
 export async function findPermissions(
   em: EntityManager,
   organizationId: string,

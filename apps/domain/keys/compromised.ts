@@ -11,13 +11,17 @@ import { assertMayManageKeys } from './revoke.ts';
 const keysInText = /aln_[a-z]{2}_[0-9A-Za-z]{40}(?![0-9A-Za-z])/g;
 
 /**
- * Finds the key of an organization that was seen where it should not be, by its fingerprint under every pepper in use, and notes in the activity log who reported it. Null for all
- * else, without saying what it is: another organization's, another region's, or nobody's. The text is neither kept nor told to anyone.
+ * Finds the key of an organization that was seen where it should not be, by its fingerprint under
+ * every pepper in use, and notes in the activity log who reported it. Null for all else, without
+ * saying what it is: another organization's, another region's, or nobody's. The text is neither
+ * kept nor told to anyone.
  *
- * Nobody can guess a key (178 random bits); texts that are no key of the organization are counted all the same, like attempts to sign in, so that it is no way to keep the database busy.
+ * Nobody can guess a key (178 random bits); texts that are no key of the organization are counted
+ * all the same, like attempts to sign in, so that it is no way to keep the database busy.
  *
  * @throws KeyRefused when the person may not manage keys, or the text holds no key, or several.
- * @throws IdentityRefused `too_many_attempts` after ten misses, with the time from which the next is heard.
+ * @throws IdentityRefused `too_many_attempts` after ten misses, with the time from which the next
+ * is heard.
  */
 export async function findCompromisedKey(
   em: EntityManager,
@@ -28,7 +32,8 @@ export async function findCompromisedKey(
   const { organizationId, personId, text, address } = input;
   await assertMayManageKeys(em.fork(), organizationId, { personId });
   const key = readKey(text);
-  // No address: misses of one person are no reason to slow down the sign-in of everybody in their office.
+  // No address: misses of one person are no reason to slow down the sign-in of everybody in their
+  // office.
   const attempt = { subject: hashOf(`compromised_key\0${personId}`), address: null };
   await admitAttempt(em, attempt, now());
   return em.fork().transactional(async (tx) => {

@@ -19,7 +19,10 @@ export interface CreateKey {
   label: string;
   /** Null: valid until revoked. */
   expiresAt: Date | null;
-  /** True when an operator makes it for `makerId`, who then need not be allowed to manage keys. The scopes must be theirs all the same. */
+  /**
+   * True when an operator makes it for `makerId`, who then need not be allowed to manage keys. The
+   * scopes must be theirs all the same.
+   */
   byOperator?: boolean;
   /** The IP address that the maker asked from, for the activity log. */
   address?: string | null;
@@ -37,7 +40,8 @@ export interface CreatedKey {
  * Makes an API key, in one transaction with its line in the activity log.
  *
  * @param now the clock, for expiry and creation time.
- * @throws KeyRefused when the maker is no active member, may not manage keys or lacks a scope, when no scope is asked for, when the
+ * @throws KeyRefused when the maker is no active member, may not manage keys or lacks a scope, when
+ * no scope is asked for, when the
  *   expiry has passed, or when 25 keys are live.
  */
 export async function createKey(

@@ -8,8 +8,8 @@ export interface Pepper {
 }
 
 /**
- * The secrets of one installation's keys. Newest first in both lists: the first makes, all of them verify. A pepper or tag secret
- * leaves its list when no live key was made with it.
+ * The secrets of one installation's keys. Newest first in both lists: the first makes, all of them
+ * verify. A pepper or tag secret leaves its list when no live key was made with it.
  */
 export interface KeySecrets {
   region: Region;
@@ -17,7 +17,10 @@ export interface KeySecrets {
   tagSecrets: readonly [Buffer, ...Buffer[]];
 }
 
-/** The stored form of a key: HMAC-SHA-256 of its text, 32 bytes. Without the pepper a stolen table says nothing about any key. */
+/**
+ * The stored form of a key: HMAC-SHA-256 of its text, 32 bytes. Without the pepper a stolen table
+ * says nothing about any key.
+ */
 export function fingerprint(key: string, pepper: Pepper): Buffer {
   return createHmac('sha256', pepper.secret).update(key).digest();
 }

@@ -3,9 +3,10 @@ import { crc32 } from 'node:zlib';
 import { type Region, regionCodes, regions } from '../contract/regions.ts';
 
 /**
- * The form of an API key: `aln_<region>_`, 30 random base62 characters (178 bits), 4 of a keyed tag, 6 of a CRC32 over all before it.
- * Source: design, section 4. The CRC lets a secret scanner tell a key from noise offline; the tag lets a pod refuse a forged key
- * without I/O (1 in 14,776,336 forgeries passes, and is then unknown to the database).
+ * The form of an API key: `aln_<region>_`, 30 random base62 characters (178 bits), 4 of a keyed
+ * tag, 6 of a CRC32 over all before it. Source: design, section 4. The CRC lets a secret scanner
+ * tell a key from noise offline; the tag lets a pod refuse a forged key without I/O (1 in
+ * 14,776,336 forgeries passes, and is then unknown to the database).
  */
 const randomLength = 30;
 const tagLength = 4;
@@ -13,20 +14,29 @@ const crcLength = 6;
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const keyForm = /^aln_(us|ca)_[0-9A-Za-z]{40}$/;
 
-/** Makes a new key value. It is shown once and never stored. `tagSecret` is the installation's newest. */
+/**
+ * Makes a new key value. It is shown once and never stored. `tagSecret` is the installation's
+ * newest.
+ */
 export function makeKey(region: Region, tagSecret: Buffer): string {
   const body = regions[region].keyPrefix + randomBase62(randomLength);
   const tagged = body + tag(body, tagSecret);
   return tagged + toBase62(crc32(tagged), crcLength);
 }
 
-/** What a bearer's text is, as far as can be told without I/O. `wrongRegion` holds the region that a well-known prefix names. */
+/**
+ * What a bearer's text is, as far as can be told without I/O. `wrongRegion` holds the region that a
+ * well-known prefix names.
+ */
 export type KeyCheck =
   | { ok: true }
   | { ok: false; reason: 'malformed' }
   | { ok: false; reason: 'wrong_region'; region: Region };
 
-/** Checks prefix, form, CRC and tag of a text said to be a key of `region`; `tagSecrets` are all that may have tagged it. */
+/**
+ * Checks prefix, form, CRC and tag of a text said to be a key of `region`; `tagSecrets` are all
+ * that may have tagged it.
+ */
 export function checkKey(text: string, region: Region, tagSecrets: readonly Buffer[]): KeyCheck {
   const other = regionCodes.find((code) => code !== region && text.startsWith(regions[code].keyPrefix));
   if (other !== undefined) return { ok: false, reason: 'wrong_region', region: other };
@@ -39,7 +49,9 @@ export function checkKey(text: string, region: Region, tagSecrets: readonly Buff
   return genuine ? { ok: true } : { ok: false, reason: 'malformed' };
 }
 
-/** What may be shown of a key afterwards: its prefix, and the first and last four of its characters. */
+/**
+ * What may be shown of a key afterwards: its prefix, and the first and last four of its characters.
+ */
 export function keyHint(key: string): string {
   const prefixLength = key.lastIndexOf('_') + 1;
   return `${key.slice(0, prefixLength + 4)}…${key.slice(-4)}`;

@@ -3,8 +3,9 @@ import { sql } from 'kysely';
 import { liveKeysPerOrganization } from '../contract/limits.ts';
 
 /**
- * Makes the changes of one organization's keys wait for each other until the transaction ends. The unique index on slots would
- * refuse a 26th key without it; with it, makers at once get different slots instead of an error.
+ * Makes the changes of one organization's keys wait for each other until the transaction ends. The
+ * unique index on slots would refuse a 26th key without it; with it, makers at once get different
+ * slots instead of an error.
  */
 export async function lockKeys(em: EntityManager, organizationId: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended('org_api.keys.' || ${organizationId}::text, 0))`.execute(
@@ -13,8 +14,9 @@ export async function lockKeys(em: EntityManager, organizationId: string): Promi
 }
 
 /**
- * Makes a change of the maker's membership wait until the transaction ends, and waits for one that is under way: a key created while its
- * maker leaves would otherwise be missed by the trigger that ends their keys.
+ * Makes a change of the maker's membership wait until the transaction ends, and waits for one that
+ * is under way: a key created while its maker leaves would otherwise be missed by the trigger that
+ * ends their keys.
  */
 export async function holdMembership(em: EntityManager, organizationId: string, personId: string): Promise<void> {
   await sql`
@@ -23,7 +25,10 @@ export async function holdMembership(em: EntityManager, organizationId: string, 
   );
 }
 
-/** Takes the slots back from expired keys and finds the lowest free one, or null when 25 keys are live. Call it under `lockKeys`. */
+/**
+ * Takes the slots back from expired keys and finds the lowest free one, or null when 25 keys are
+ * live. Call it under `lockKeys`.
+ */
 export async function findFreeSlot(em: EntityManager, organizationId: string, now: Date): Promise<number | null> {
   await sql`
     update api_key set slot = null

@@ -12,7 +12,9 @@ export type KeyRefusal =
   | 'no_key_in_text'
   | 'several_keys_in_text';
 
-/** A refusal of the domain: `reason` for the program, `message` a sentence for the person who asked. */
+/**
+ * A refusal of the domain: `reason` for the program, `message` a sentence for the person who asked.
+ */
 export class KeyRefused extends Error {
   readonly reason: KeyRefusal;
 

@@ -6,8 +6,8 @@ import { lockKeys } from './places.ts';
 import { KeyRefused } from './refused.ts';
 
 /**
- * Revokes a key for good, at once: every request that starts after this has committed is refused. Revoking a revoked key
- * changes nothing and writes no second line.
+ * Revokes a key for good, at once: every request that starts after this has committed is refused.
+ * Revoking a revoked key changes nothing and writes no second line.
  *
  * @throws KeyRefused when the person may not manage keys, or the organization has no such key.
  */

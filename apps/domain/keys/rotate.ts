@@ -21,16 +21,21 @@ export interface RotateKey {
   address?: string | null;
 }
 
-/** The successor, and when its predecessor stops (`predecessorEndsAt`: now when there was no overlap). */
+/**
+ * The successor, and when its predecessor stops (`predecessorEndsAt`: now when there was no
+ * overlap).
+ */
 export interface RotatedKey extends CreatedKey {
   predecessorEndsAt: Date;
 }
 
 /**
- * Replaces a live key by a successor with the same scopes and label. During the overlap both work and each takes a slot; when 25 keys
- * are live there is no room for that, so the old key leaves as the new one comes and `predecessorEndsAt` says so.
+ * Replaces a live key by a successor with the same scopes and label. During the overlap both work
+ * and each takes a slot; when 25 keys are live there is no room for that, so the old key leaves as
+ * the new one comes and `predecessorEndsAt` says so.
  *
- * @throws KeyRefused as `createKey` does, and when the key is not live or the overlap is longer than 7 days.
+ * @throws KeyRefused as `createKey` does, and when the key is not live or the overlap is longer
+ * than 7 days.
  */
 export async function rotateKey(
   em: EntityManager,

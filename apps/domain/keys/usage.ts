@@ -2,7 +2,10 @@ import type { Pool } from 'pg';
 import type { Scope } from '../contract/scopes.ts';
 import type { KeyState } from './list.ts';
 
-/** A key with what became of it. `working` are its scopes that its maker holds now; a live key without any reads nothing. */
+/**
+ * A key with what became of it. `working` are its scopes that its maker holds now; a live key
+ * without any reads nothing.
+ */
 export interface KeyUsage {
   id: string;
   label: string;
@@ -18,7 +21,10 @@ export interface KeyUsage {
   /** When its maker left, and the key became inactive; null: they have not. */
   makerLeftAt: Date | null;
   state: KeyState;
-  /** The last call with it, refused ones included, but for those over the limit, which read nothing. Null: none that the activity log remembers. */
+  /**
+   * The last call with it, refused ones included, but for those over the limit, which read nothing.
+   * Null: none that the activity log remembers.
+   */
   lastUsedAt: Date | null;
   /** Such calls of the last 24 hours, counted to `usesCounted` at most. */
   uses24h: number;
@@ -27,7 +33,10 @@ export interface KeyUsage {
   successorId: string | null;
 }
 
-/** Uses of one key that a list counts: with 25 keys at their limit a day holds 4,320,000, and nobody reads the difference. With 1,000 the list took 2.3 times as long as that of unused keys. */
+/**
+ * Uses of one key that a list counts: with 25 keys at their limit a day holds 4,320,000, and nobody
+ * reads the difference. With 1,000 the list took 2.3 times as long as that of unused keys.
+ */
 export const usesCounted = 100;
 /** The same for the page of one key: more than a key can make in a day, so the number is exact. */
 export const usesCountedOfOne = 172_801;
@@ -53,7 +62,10 @@ const usageOf = (row: UsageRow): KeyUsage => ({
 /** Calls that reached the API's answer: a status, and not the count of calls over the limit. */
 const isUse = 'a.status is not null and a.status <> 429';
 
-/** `$1` organization, `$2` now, `$3` how far uses are counted. Both questions to the log are answered by the index activity_by_key alone (0014). */
+/**
+ * `$1` organization, `$2` now, `$3` how far uses are counted. Both questions to the log are
+ * answered by the index activity_by_key alone (0014).
+ */
 const usageSql = /* sql */ `
   select k.id, k.label, k.hint, k.maker_id as "makerId", coalesce(m.name, k.maker_id) as "makerName", coalesce(m.status, 'left') as "makerStatus", k.scopes,
     array(
@@ -87,7 +99,10 @@ export async function listLiveKeys(pool: Pool, organizationId: string, now: Date
   return rows.map(usageOf);
 }
 
-/** Revoked, expired and inactive keys, newest first, a page at a time; `older` is what the next page takes as `before`, null at the end. */
+/**
+ * Revoked, expired and inactive keys, newest first, a page at a time; `older` is what the next page
+ * takes as `before`, null at the end.
+ */
 export async function listEndedKeys(
   pool: Pool,
   organizationId: string,
@@ -112,7 +127,10 @@ export async function findKeyUsage(
   return rows[0] === undefined ? null : usageOf(rows[0]);
 }
 
-/** Where a key was called from, by its last uses (1,000 at most): what would notice that it is gone. Newest first. */
+/**
+ * Where a key was called from, by its last uses (1,000 at most): what would notice that it is gone.
+ * Newest first.
+ */
 export interface KeyCaller {
   /** Null: unknown. */
   address: string | null;

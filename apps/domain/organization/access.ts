@@ -8,29 +8,40 @@ import { OrganizationRefused } from './refused.ts';
 /** What members may be managed with; each deed says which it asks for. */
 export type ManagingPermission = 'org.members.manage' | 'org.roles.manage' | 'org.seats.manage';
 
-/** Who asks for a change, and what they can grant. An operator has the database itself: all permissions, and an owner's say. */
+/**
+ * Who asks for a change, and what they can grant. An operator has the database itself: all
+ * permissions, and an owner's say.
+ */
 export interface Actor {
   personId: string | null;
   permissions: ReadonlySet<Permission>;
   isOwner: boolean;
 }
 
-/** A member as a change of them sees it: `permissions` are what their roles say, whatever their status. */
+/**
+ * A member as a change of them sees it: `permissions` are what their roles say, whatever their
+ * status.
+ */
 export interface MemberRow {
   personId: string;
   name: string;
   email: string;
   title: string | null;
   status: 'invited' | 'active' | 'suspended' | 'left';
-  /** Whether they have ever accepted their membership: a suspended member who has not was only invited. */
+  /**
+   * Whether they have ever accepted their membership: a suspended member who has not was only
+   * invited.
+   */
   accepted: boolean;
   permissions: Permission[];
   isOwner: boolean;
 }
 
 /**
- * Makes changes of one organization's members and roles wait for each other until the transaction ends: that an owner remains, and that nobody grants what they have
- * just lost, is then seen by whoever comes second. First lock of every such deed. (Seats and access have locks of their own, migration 0003.)
+ * Makes changes of one organization's members and roles wait for each other until the transaction
+ * ends: that an owner remains, and that nobody grants what they have just lost, is then seen by
+ * whoever comes second. First lock of every such deed. (Seats and access have locks of their own,
+ * migration 0003.)
  */
 export async function lockOrganization(tx: EntityManager, organizationId: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended('org_api.members.' || ${organizationId}::text, 0))`.execute(
@@ -44,7 +55,10 @@ const refusals = {
   'org.seats.manage': ['may_not_manage_seats', 'manage seats and clients'],
 } as const;
 
-/** @throws OrganizationRefused unless an operator asks, or an active member who holds the permission. */
+/**
+ * @throws OrganizationRefused unless an operator asks, or an active member who holds the
+ * permission.
+ */
 export async function getActor(
   tx: EntityManager,
   organizationId: string,
@@ -85,7 +99,10 @@ export async function getMember(tx: EntityManager, organizationId: string, perso
   return member;
 }
 
-/** An administrator holds all that an owner holds, and may yet not touch owners. @throws OrganizationRefused `only_owners` */
+/**
+ * An administrator holds all that an owner holds, and may yet not touch owners. @throws
+ * OrganizationRefused `only_owners`
+ */
 export function assertMayTouch(actor: Actor, member: Pick<MemberRow, 'isOwner'>): void {
   if (!member.isOwner || actor.isOwner) return;
   throw new OrganizationRefused('only_owners', 'Only an owner can change an owner, or make one.');
@@ -99,9 +116,9 @@ export function assertHolds(actor: Actor, granted: readonly Permission[]): void 
 }
 
 /**
- * Refuses a change that takes the owner `gone` away unless another one who can act is left. Imported owners are active
- * and cannot act before their sign-in is confirmed, so they stand in only for one who could not either. Call it under
- * `lockOrganization`, before the change.
+ * Refuses a change that takes the owner `gone` away unless another one who can act is left.
+ * Imported owners are active and cannot act before their sign-in is confirmed, so they stand in
+ * only for one who could not either. Call it under `lockOrganization`, before the change.
  *
  * @throws OrganizationRefused `last_owner`
  */

@@ -8,9 +8,11 @@ import { OrganizationRefused } from './refused.ts';
 import { noSuchGrant } from './seats.ts';
 
 /**
- * Ending a family's access to a professional, and moving it to a colleague. Both ask for `org.seats.manage`: there is no permission of clients' own, both end the seat that the access
- * carries, and who may end a family's seat (owner, administrator, billing) already decides whether the family is served; `org.members.manage` would let whoever keeps the list of staff
- * do it. Events come from triggers, the seat ends with its access (`access_ended`).
+ * Ending a family's access to a professional, and moving it to a colleague. Both ask for
+ * `org.seats.manage`: there is no permission of clients' own, both end the seat that the access
+ * carries, and who may end a family's seat (owner, administrator, billing) already decides whether
+ * the family is served; `org.members.manage` would let whoever keeps the list of staff do it.
+ * Events come from triggers, the seat ends with its access (`access_ended`).
  */
 
 /** Which access, and who asks. */
@@ -27,7 +29,10 @@ interface Ended {
   endsAt: string | null;
 }
 
-/** Ends active access now (reason `ended`). @throws OrganizationRefused `no_such_grant`, `grant_not_active` and others */
+/**
+ * Ends active access now (reason `ended`). @throws OrganizationRefused `no_such_grant`,
+ * `grant_not_active` and others
+ */
 export async function endGrant(em: EntityManager, input: GrantRequest): Promise<void> {
   const { organizationId, grantId, by } = input;
   await em.fork().transactional(async (tx) => {
@@ -39,10 +44,12 @@ export async function endGrant(em: EntityManager, input: GrantRequest): Promise<
 }
 
 /**
- * Moves active access to another active member: it ends with reason `moved`, and a new one of the same kind, family and planned end begins, in one transaction. A seat ends with the
- * old access; `giveSeat` gives the new one another. Returns the new access's id.
+ * Moves active access to another active member: it ends with reason `moved`, and a new one of the
+ * same kind, family and planned end begins, in one transaction. A seat ends with the old access;
+ * `giveSeat` gives the new one another. Returns the new access's id.
  *
- * @throws OrganizationRefused `no_such_grant`, `grant_not_active`, `no_such_member`, `same_professional` and others.
+ * @throws OrganizationRefused `no_such_grant`, `grant_not_active`, `no_such_member`,
+ * `same_professional` and others.
  */
 export async function moveGrant(
   em: EntityManager,
@@ -67,7 +74,10 @@ export async function moveGrant(
   });
 }
 
-/** Ends it and returns what it was. A moment that had passed when the maintenance loop was about to write it is kept. */
+/**
+ * Ends it and returns what it was. A moment that had passed when the maintenance loop was about to
+ * write it is kept.
+ */
 async function end(
   tx: EntityManager,
   { organizationId, grantId }: GrantRequest,
@@ -88,7 +98,9 @@ async function end(
   return grant;
 }
 
-/** The member's row stays locked as it is, so that nobody suspends them before the access has begun. */
+/**
+ * The member's row stays locked as it is, so that nobody suspends them before the access has begun.
+ */
 async function assertActiveMember(tx: EntityManager, organizationId: string, personId: string): Promise<void> {
   await sql`
     select from membership where organization_id = ${organizationId} and person_id = ${personId} for share`.execute(

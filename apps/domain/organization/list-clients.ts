@@ -3,7 +3,10 @@ import { sql } from 'kysely';
 import { bareWord, contains, type ListPage, pageOf } from './list-page.ts';
 import { noSuchGrant } from './seats.ts';
 
-/** A family's access to a professional, as the roster shows it: names and dates, nothing else of the family. */
+/**
+ * A family's access to a professional, as the roster shows it: names and dates, nothing else of the
+ * family.
+ */
 export interface ClientListing {
   grantId: string;
   kind: 'attorney' | 'neutral';
@@ -54,7 +57,10 @@ export async function listClients(
   return pageOf(rows.map(withDates), pageSize, ({ grantId }) => grantId);
 }
 
-/** One page of the active access whose family holds no seat: what `giveSeat` takes. Newest first, as `listClients`. */
+/**
+ * One page of the active access whose family holds no seat: what `giveSeat` takes. Newest first, as
+ * `listClients`.
+ */
 export async function listEligibleClients(
   em: EntityManager,
   organizationId: string,

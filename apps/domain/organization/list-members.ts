@@ -27,13 +27,22 @@ export interface MemberListing {
   roles: HeldRole[];
   /** Keys of theirs that are neither revoked nor expired. */
   liveKeys: number;
-  /** Whether the organization has confirmed how they sign in: they have used a link of it, or an operator did it. */
+  /**
+   * Whether the organization has confirmed how they sign in: they have used a link of it, or an
+   * operator did it.
+   */
   hasEnrolled: boolean;
-  /** When they last gave a second factor, to sign in or to confirm a change. Null: never, or not confirmed. */
+  /**
+   * When they last gave a second factor, to sign in or to confirm a change. Null: never, or not
+   * confirmed.
+   */
   lastSeenAt: Date | null;
 }
 
-/** Which members. `present`: all but those who left. An empty `text` and a null `roleId` ask for nothing. */
+/**
+ * Which members. `present`: all but those who left. An empty `text` and a null `roleId` ask for
+ * nothing.
+ */
 export interface MemberFilter {
   status: MemberStatus | 'present' | 'all';
   /** Part of a name, title or address. */
@@ -91,7 +100,9 @@ export interface MemberDetails extends MemberListing {
   isOwner: boolean;
   /** Families whose access is with them now. */
   activeGrants: number;
-  /** The one-time link that is on its way to them, while it works: its maker could still make it. */
+  /**
+   * The one-time link that is on its way to them, while it works: its maker could still make it.
+   */
   link: { expiresAt: Date } | null;
 }
 
@@ -123,9 +134,10 @@ export async function getMemberDetails(
 }
 
 /**
- * Live keys have a place of the organization's 25 (0005), so counting them looks at 25 rows, however many keys there
- * were. A sign-in is of the whole region: only an organization that has confirmed it is told of it. Anybody can invite
- * any address, and would else learn whether somebody uses it here.
+ * Live keys have a place of the organization's 25 (0005), so counting them looks at 25 rows,
+ * however many keys there were. A sign-in is of the whole region: only an organization that has
+ * confirmed it is told of it. Anybody can invite any address, and would else learn whether somebody
+ * uses it here.
  */
 const columns = (now: Date): RawBuilder<unknown> => sql`
   m.person_id as "personId", m.name, m.email, m.title, m.status,

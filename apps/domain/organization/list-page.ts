@@ -1,6 +1,9 @@
 import { type RawBuilder, sql } from 'kysely';
 
-/** One page of a list that is paged by key. `next` is the key that the following page begins after; null: there is none. */
+/**
+ * One page of a list that is paged by key. `next` is the key that the following page begins after;
+ * null: there is none.
+ */
 export interface ListPage<Row> {
   rows: Row[];
   next: string | null;
@@ -16,6 +19,9 @@ export function pageOf<Row>(found: readonly Row[], pageSize: number, keyOf: (row
 /** What is searched for, as it is compared. */
 export const bareWord = (text: string): string => text.trim();
 
-/** Whether a column contains a text, without regard to case; `%` and `_` are letters like others. "C" knows the case of ASCII alone, so the database's own collation compares. */
+/**
+ * Whether a column contains a text, without regard to case; `%` and `_` are letters like others.
+ * "C" knows the case of ASCII alone, so the database's own collation compares.
+ */
 export const contains = (column: string, text: string): RawBuilder<unknown> =>
   sql`strpos(lower(${sql.ref(column)} collate "default"), lower(${bareWord(text)}::text collate "default")) > 0`;

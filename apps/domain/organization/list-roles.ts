@@ -3,7 +3,10 @@ import { sql } from 'kysely';
 import type { Permission } from '../contract/scopes.ts';
 import { OrganizationRefused } from './refused.ts';
 
-/** A role as lists and its page show it. `holders` are members of any status but `left`: as long as there is one, the role cannot be deleted. */
+/**
+ * A role as lists and its page show it. `holders` are members of any status but `left`: as long as
+ * there is one, the role cannot be deleted.
+ */
 export interface RoleListing {
   id: string;
   key: string;
@@ -14,7 +17,10 @@ export interface RoleListing {
   holders: number;
 }
 
-/** Roles that a list shows at most. The console makes 100 (`rolesPerOrganization`); an import may have brought more. */
+/**
+ * Roles that a list shows at most. The console makes 100 (`rolesPerOrganization`); an import may
+ * have brought more.
+ */
 const rolesListed = 500;
 
 /** The system roles in their fixed order, then the organization's own by name. */
@@ -43,7 +49,10 @@ export async function getRoleListing(em: EntityManager, organizationId: string, 
 
 const columns = sql`r.id, r.key, r.name, r.description, r.permissions, r.organization_id is null as "isSystem"`;
 
-/** Roles in the hands of members who have not left. An import may bring one who left with roles, which give nothing any more. */
+/**
+ * Roles in the hands of members who have not left. An import may bring one who left with roles,
+ * which give nothing any more.
+ */
 const held = (organizationId: string) => sql`
   from membership_role mr
   join membership m on m.organization_id = mr.organization_id and m.person_id = mr.person_id and m.status <> 'left'

@@ -3,7 +3,10 @@ import { sql } from 'kysely';
 import { type ListPage, pageOf } from './list-page.ts';
 import { OrganizationRefused } from './refused.ts';
 
-/** How many seats an organization has. `free` is never below 0, also when a subscription ended under held seats. */
+/**
+ * How many seats an organization has. `free` is never below 0, also when a subscription ended under
+ * held seats.
+ */
 export interface SeatPlaces {
   total: number;
   used: number;

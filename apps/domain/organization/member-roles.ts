@@ -16,14 +16,18 @@ import type { MemberRequest } from './members.ts';
 import { getRole, type RoleRow } from './roles.ts';
 
 /**
- * Which member holds which role. It asks for `org.members.manage`, as all about members does (`org.roles.manage` is for what a role is): who assigns must hold all that
- * the role gives, and only an owner makes or unmakes an owner.
+ * Which member holds which role. It asks for `org.members.manage`, as all about members does
+ * (`org.roles.manage` is for what a role is): who assigns must hold all that the role gives, and
+ * only an owner makes or unmakes an owner.
  */
 export interface MemberRoleRequest extends MemberRequest {
   roleId: string;
 }
 
-/** Gives a member a role. One they hold already changes nothing and has no line. @throws OrganizationRefused `not_held`, `only_owners` and others */
+/**
+ * Gives a member a role. One they hold already changes nothing and has no line. @throws
+ * OrganizationRefused `not_held`, `only_owners` and others
+ */
 export async function assignRole(em: EntityManager, input: MemberRoleRequest): Promise<void> {
   await em.fork().transactional(async (tx) => {
     const { actor, role } = await begin(tx, input);
@@ -35,7 +39,10 @@ export async function assignRole(em: EntityManager, input: MemberRoleRequest): P
   });
 }
 
-/** Takes a role from a member. One they do not hold changes nothing and has no line. @throws OrganizationRefused `last_owner`, `only_owners` and others */
+/**
+ * Takes a role from a member. One they do not hold changes nothing and has no line. @throws
+ * OrganizationRefused `last_owner`, `only_owners` and others
+ */
 export async function unassignRole(em: EntityManager, input: MemberRoleRequest): Promise<void> {
   await em.fork().transactional(async (tx) => {
     const { member, role } = await begin(tx, input);

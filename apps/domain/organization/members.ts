@@ -16,8 +16,10 @@ import {
 import { OrganizationRefused } from './refused.ts';
 
 /**
- * Members of an organization: who they are, and whether they may act. All of it asks for `org.members.manage`, and for an owner where an owner is changed. Inviting is
- * `createEnrolment` (identity/enrolment.ts). Keys a member made stop with them at once, since each read asks for its maker; `whatStops` tells beforehand.
+ * Members of an organization: who they are, and whether they may act. All of it asks for
+ * `org.members.manage`, and for an owner where an owner is changed. Inviting is `createEnrolment`
+ * (identity/enrolment.ts). Keys a member made stop with them at once, since each read asks for its
+ * maker; `whatStops` tells beforehand.
  */
 
 /** Which member, and who asks. */
@@ -29,7 +31,9 @@ export interface MemberRequest {
 
 const longestText = 200;
 
-/** Changes what the organization calls a member; what is left out stays. @throws OrganizationRefused */
+/**
+ * Changes what the organization calls a member; what is left out stays. @throws OrganizationRefused
+ */
 export async function changeMember(
   em: EntityManager,
   input: MemberRequest & { name?: string; title?: string | null },
@@ -51,7 +55,10 @@ export async function changeMember(
   });
 }
 
-/** Takes a member's access away until they are reinstated: their keys stop, their sessions see the organization no more. @throws OrganizationRefused `last_owner` and others */
+/**
+ * Takes a member's access away until they are reinstated: their keys stop, their sessions see the
+ * organization no more. @throws OrganizationRefused `last_owner` and others
+ */
 export async function suspendMember(em: EntityManager, input: MemberRequest): Promise<void> {
   await changing(em, input, 'member.suspend', async (tx, member) => {
     if (member.status === 'suspended') throw wrongStatus('The member is suspended already.');
@@ -60,7 +67,11 @@ export async function suspendMember(em: EntityManager, input: MemberRequest): Pr
   });
 }
 
-/** Gives a suspended member back what their roles say, which the one who asks must hold. Who was suspended before they accepted their invitation is `invited` again, without a link. @throws OrganizationRefused `not_held` and others */
+/**
+ * Gives a suspended member back what their roles say, which the one who asks must hold. Who was
+ * suspended before they accepted their invitation is `invited` again, without a link. @throws
+ * OrganizationRefused `not_held` and others
+ */
 export async function reinstateMember(em: EntityManager, input: MemberRequest): Promise<void> {
   await changing(em, input, 'member.reinstate', async (tx, member, actor) => {
     if (member.status !== 'suspended') throw wrongStatus('Only a suspended member can be reinstated.');
@@ -71,7 +82,8 @@ export async function reinstateMember(em: EntityManager, input: MemberRequest): 
 }
 
 /**
- * Removes a member, who has then left, with all their roles; whoever removes themselves needs no permission. Their row stays, since access and log name it.
+ * Removes a member, who has then left, with all their roles; whoever removes themselves needs no
+ * permission. Their row stays, since access and log name it.
  *
  * @throws OrganizationRefused `last_owner` and others.
  */
@@ -86,7 +98,10 @@ export async function removeMember(em: EntityManager, input: MemberRequest): Pro
   });
 }
 
-/** The frame of each change: lock, who asks, whom, the change, its line. `work` returns what the line tells beside the member. */
+/**
+ * The frame of each change: lock, who asks, whom, the change, its line. `work` returns what the
+ * line tells beside the member.
+ */
 async function changing(
   em: EntityManager,
   { organizationId, personId, by }: MemberRequest,
@@ -119,8 +134,8 @@ async function setStatus(tx: EntityManager, { organizationId, personId }: Member
 }
 
 /**
- * Sets the status of a member who loses access, and ends the sessions of a person with no organization left. A trigger of
- * the status ends links and confirmations.
+ * Sets the status of a member who loses access, and ends the sessions of a person with no
+ * organization left. A trigger of the status ends links and confirmations.
  *
  * @throws OrganizationRefused `last_owner`
  */

@@ -25,7 +25,9 @@ export type OrganizationRefusal =
   | 'family_holds_seat'
   | 'seat_ended';
 
-/** A refusal of the domain: `reason` for the program, `message` a sentence for the person who asked. */
+/**
+ * A refusal of the domain: `reason` for the program, `message` a sentence for the person who asked.
+ */
 export class OrganizationRefused extends Error {
   readonly reason: OrganizationRefusal;
 

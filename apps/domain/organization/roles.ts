@@ -7,7 +7,10 @@ import { type Authority, askerOf } from '../keys/authority.ts';
 import { assertHolds, getActor, lockOrganization } from './access.ts';
 import { OrganizationRefused } from './refused.ts';
 
-/** An organization's own roles: sets of permissions under a name. All of it asks for `org.roles.manage`; system roles are the same everywhere and are not changed. */
+/**
+ * An organization's own roles: sets of permissions under a name. All of it asks for
+ * `org.roles.manage`; system roles are the same everywhere and are not changed.
+ */
 
 /** Own roles of an organization at most; each is a line in lists that have no pages. */
 export const rolesPerOrganization = 100;
@@ -23,7 +26,10 @@ export interface RoleRow {
   permissions: Permission[];
 }
 
-/** Makes an own role. `key` names it in the API; made of the name when left out. Returns its id. @throws OrganizationRefused */
+/**
+ * Makes an own role. `key` names it in the API; made of the name when left out. Returns its id.
+ * @throws OrganizationRefused
+ */
 export async function createRole(
   em: EntityManager,
   input: {
@@ -56,7 +62,11 @@ export async function createRole(
   });
 }
 
-/** Changes an own role; what is left out stays, the key always. Whoever holds it has the new permissions from their next request on. @throws OrganizationRefused `not_held` for a permission added that the one who asks lacks, and others */
+/**
+ * Changes an own role; what is left out stays, the key always. Whoever holds it has the new
+ * permissions from their next request on. @throws OrganizationRefused `not_held` for a permission
+ * added that the one who asks lacks, and others
+ */
 export async function changeRole(
   em: EntityManager,
   input: {
@@ -90,7 +100,11 @@ export async function changeRole(
   });
 }
 
-/** Deletes an own role that no member holds any more. One who left may still be written down with it, as an import brings them; that ends with the role. @throws OrganizationRefused `role_in_use` and others */
+/**
+ * Deletes an own role that no member holds any more. One who left may still be written down with
+ * it, as an import brings them; that ends with the role. @throws OrganizationRefused `role_in_use`
+ * and others
+ */
 export async function deleteRole(
   em: EntityManager,
   { organizationId, roleId, by }: { organizationId: string; roleId: string; by: Authority },
@@ -121,7 +135,10 @@ export async function deleteRole(
   });
 }
 
-/** A role that the organization has: its own, or a system role. @throws OrganizationRefused `no_such_role` */
+/**
+ * A role that the organization has: its own, or a system role. @throws OrganizationRefused
+ * `no_such_role`
+ */
 export async function getRole(tx: EntityManager, organizationId: string, roleId: string): Promise<RoleRow> {
   const { rows } = await sql<RoleRow>`
     select id, organization_id as "organizationId", key, name, permissions from role

@@ -8,11 +8,16 @@ import { getActor } from './access.ts';
 import { OrganizationRefused } from './refused.ts';
 
 /**
- * Giving seats and ending them; both ask for `org.seats.manage`. What makes a seat possible (a free place, active access, a family without another seat) are constraints of the
- * database, proven there under concurrency (migration 0003): this translates their refusals. Events come from triggers.
+ * Giving seats and ending them; both ask for `org.seats.manage`. What makes a seat possible (a free
+ * place, active access, a family without another seat) are constraints of the database, proven
+ * there under concurrency (migration 0003): this translates their refusals. Events come from
+ * triggers.
  */
 
-/** Gives a seat to the family of an active grant. Returns the seat's id. @throws OrganizationRefused `no_free_place`, `family_holds_seat`, `grant_not_active`, `no_such_grant` and others */
+/**
+ * Gives a seat to the family of an active grant. Returns the seat's id. @throws OrganizationRefused
+ * `no_free_place`, `family_holds_seat`, `grant_not_active`, `no_such_grant` and others
+ */
 export async function giveSeat(
   em: EntityManager,
   { organizationId, grantId, by }: { organizationId: string; grantId: string; by: Authority },
@@ -35,7 +40,10 @@ export async function giveSeat(
   return { id };
 }
 
-/** Ends a held seat (`ended_by_organization`): its place is free at once. @throws OrganizationRefused `no_such_seat`, `seat_ended` and others */
+/**
+ * Ends a held seat (`ended_by_organization`): its place is free at once. @throws
+ * OrganizationRefused `no_such_seat`, `seat_ended` and others
+ */
 export async function endSeat(
   em: EntityManager,
   { organizationId, seatId, by }: { organizationId: string; seatId: string; by: Authority },

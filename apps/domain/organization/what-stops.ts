@@ -4,11 +4,15 @@ import { operationsOfScope } from '../contract/operations.ts';
 import type { Permission, Scope } from '../contract/scopes.ts';
 
 /**
- * "Maker watch": a key can do only what its maker may do now, so a change of a member or a role may stop keys that partners use. These say which, before it is made. They ask for no
- * permission themselves: whoever shows them decides who sees them.
+ * "Maker watch": a key can do only what its maker may do now, so a change of a member or a role may
+ * stop keys that partners use. These say which, before it is made. They ask for no permission
+ * themselves: whoever shows them decides who sees them.
  */
 
-/** A live key of a member. `working` are its scopes that its maker holds now: what it can read with today. */
+/**
+ * A live key of a member. `working` are its scopes that its maker holds now: what it can read with
+ * today.
+ */
 export interface MakersKey {
   id: string;
   label: string;
@@ -18,7 +22,10 @@ export interface MakersKey {
   working: Scope[];
 }
 
-/** A key that would read less: `scopes` it would lose, and the `operations` that would then be refused. `isDead` when nothing would be left. */
+/**
+ * A key that would read less: `scopes` it would lose, and the `operations` that would then be
+ * refused. `isDead` when nothing would be left.
+ */
 export interface StoppingKey {
   id: string;
   label: string;
@@ -29,7 +36,10 @@ export interface StoppingKey {
   isDead: boolean;
 }
 
-/** What a change would stop. `activeGrants` are families whose access is with the member; it goes on, and may be ended or moved. */
+/**
+ * What a change would stop. `activeGrants` are families whose access is with the member; it goes
+ * on, and may be ended or moved.
+ */
 export interface WhatStops {
   keys: StoppingKey[];
   activeGrants: number;
@@ -83,7 +93,10 @@ export async function whatStops(
   };
 }
 
-/** Which keys and reads stop, whoever made them, when a role has these permissions alone (none: it is deleted). */
+/**
+ * Which keys and reads stop, whoever made them, when a role has these permissions alone (none: it
+ * is deleted).
+ */
 export async function whatStopsWithRole(
   em: EntityManager,
   organizationId: string,

@@ -14,7 +14,10 @@ import { listWebhooks } from '../webhooks/list.ts';
 import { deleteWebhook } from '../webhooks/park.ts';
 import { ProbeRefused } from './refused.ts';
 
-/** What the operator's probe needs to read and to receive. `key` and `webhookSecret` are shown this once. */
+/**
+ * What the operator's probe needs to read and to receive. `key` and `webhookSecret` are shown this
+ * once.
+ */
 export interface CreatedProbe {
   organizationId: string;
   key: string;
@@ -22,16 +25,21 @@ export interface CreatedProbe {
   webhookSecret: string;
 }
 
-/** The operator's own organization: no family, no client, one person who is nobody. It is found again by this slug. */
+/**
+ * The operator's own organization: no family, no client, one person who is nobody. It is found
+ * again by this slug.
+ */
 const probe = { slug: 'operator-probe', name: "The operator's probe", personId: 'org_api_probe', roleKey: 'probe' };
 /** The least that a read can be made with. */
 const probeScopes: readonly Scope[] = ['org.read'];
 
 /**
- * Makes an organization of the operator's own with one key and one webhook, for `helm test` and for monitors that read from outside; no real organization is touched. Issue "Helm per region",
- * point 6.
+ * Makes an organization of the operator's own with one key and one webhook, for `helm test` and for
+ * monitors that read from outside; no real organization is touched. Issue "Helm per region", point
+ * 6.
  *
- * With `renew`, an existing probe's keys are revoked and its webhooks deleted first, which is also how its secrets are rotated; a call that died half-way is mended that way.
+ * With `renew`, an existing probe's keys are revoked and its webhooks deleted first, which is also
+ * how its secrets are rotated; a call that died half-way is mended that way.
  *
  * @throws ProbeRefused when there is one already and `renew` is false.
  * @throws WebhookRefused when the URL is refused; nothing is made then.

@@ -2,7 +2,10 @@ import type { Pool } from 'pg';
 import type { SealingKeys } from './envelope.ts';
 import { isSealedSql, type SealedKind, type SealedTable, sealedKinds } from './kinds.ts';
 
-/** How many rows of a table are sealed with one version of the keys; null: in no form that this release reads. */
+/**
+ * How many rows of a table are sealed with one version of the keys; null: in no form that this
+ * release reads.
+ */
 export interface SealedCount {
   table: SealedTable;
   version: number | null;
@@ -14,13 +17,19 @@ export interface Sealing {
   /** The version that seals. */
   newest: number;
   counts: SealedCount[];
-  /** Versions behind it that no row needs: older ones that may go, or one that is being added and comes first next. */
+  /**
+   * Versions behind it that no row needs: older ones that may go, or one that is being added and
+   * comes first next.
+   */
   unused: number[];
   /** Versions that rows need and that the keys lack. */
   missing: number[];
 }
 
-/** Counts what is sealed, by version, and compares it with the keys. Rows that are over and only wait to be erased count no more. */
+/**
+ * Counts what is sealed, by version, and compares it with the keys. Rows that are over and only
+ * wait to be erased count no more.
+ */
 export async function countSealed(pool: Pool, keys: SealingKeys): Promise<Sealing> {
   const counts: SealedCount[] = [];
   for (const kind of sealedKinds) counts.push(...(await countKind(pool, kind)));

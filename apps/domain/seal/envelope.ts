@@ -13,10 +13,12 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
  * | n | the encrypted secret, as long as the secret |
  * | 16 | the tag |
  *
- * The tag also covers the first three bytes and the ids of the row that holds it, so a row copied elsewhere does not open there.
+ * The tag also covers the first three bytes and the ids of the row that holds it, so a row copied
+ * elsewhere does not open there.
  *
- * Rotation: put a new key in front of the old ones, reseal every row whose {@link sealedVersion} is not the newest (`reseal.ts`), then drop the old key.
- * Random nonces are safe for 2³² secrets under one key (NIST SP 800-38D, section 8.3); nobody comes near.
+ * Rotation: put a new key in front of the old ones, reseal every row whose {@link sealedVersion} is
+ * not the newest (`reseal.ts`), then drop the old key. Random nonces are safe for 2³² secrets under
+ * one key (NIST SP 800-38D, section 8.3); nobody comes near.
  */
 
 /** A key that seals, under the version that each sealed secret remembers. */
@@ -30,7 +32,10 @@ export interface SealingKey {
 /** Newest first: the first seals, all of them open. */
 export type SealingKeys = readonly [SealingKey, ...SealingKey[]];
 
-/** A sealed text that does not open: not of this format, sealed with a key that is not given (`version`), or not what was sealed for this row. */
+/**
+ * A sealed text that does not open: not of this format, sealed with a key that is not given
+ * (`version`), or not what was sealed for this row.
+ */
 export class SealBroken extends Error {
   override name = 'SealBroken';
   readonly reason: 'malformed' | 'key_missing' | 'not_authentic';
@@ -48,7 +53,10 @@ const headBytes = 3;
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** Seals a text for the row that `boundTo` names, under the newest key. `random` replaces the source of the nonce in tests. */
+/**
+ * Seals a text for the row that `boundTo` names, under the newest key. `random` replaces the source
+ * of the nonce in tests.
+ */
 export function sealText(
   text: string,
   boundTo: string,
@@ -89,7 +97,10 @@ export function sealedVersion(sealed: Buffer): number {
   return sealed.readUInt16BE(1);
 }
 
-/** What the tag covers beside the text. PostgreSQL writes UUIDs in lower case; whoever spells one otherwise means the same row. */
+/**
+ * What the tag covers beside the text. PostgreSQL writes UUIDs in lower case; whoever spells one
+ * otherwise means the same row.
+ */
 function boundData(head: Buffer, boundTo: string): Buffer {
   return Buffer.concat([head, Buffer.from(boundTo.toLowerCase())]);
 }

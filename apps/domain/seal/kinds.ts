@@ -44,7 +44,9 @@ const authenticatorApps: SealedKind<{ id: string; personId: string }> = {
   reseal: ({ id }, sealed, keys) => resealTotp(sealed, id, keys),
 };
 
-/** Of a session's challenges only that of `totp_setup` has a secret, so the session names the row. */
+/**
+ * Of a session's challenges only that of `totp_setup` has a secret, so the session names the row.
+ */
 const appsBeingAdded: SealedKind<{ sessionId: string }> = {
   table: 'factor_challenge',
   column: 'totp_sealed',

@@ -3,14 +3,20 @@ import { SecretNotOpened } from '../webhooks/seal.ts';
 import { SealBroken, type SealingKeys } from './envelope.ts';
 import { isSealedSql, type SealedIds, type SealedKind, type SealedTable, sealedKinds } from './kinds.ts';
 
-/** A row that was left as it is, because it does not open. `version` is that of the key it asks for; null when it has no such form. */
+/**
+ * A row that was left as it is, because it does not open. `version` is that of the key it asks for;
+ * null when it has no such form.
+ */
 export interface UnopenedRow {
   ids: SealedIds;
   reason: SealBroken['reason'];
   version: number | null;
 }
 
-/** What became of the rows of one table. `current` were sealed with the newest key before, and open with it. */
+/**
+ * What became of the rows of one table. `current` were sealed with the newest key before, and open
+ * with it.
+ */
 export interface Resealed {
   table: SealedTable;
   resealed: number;
@@ -27,11 +33,13 @@ interface SealedRow {
 const pageRows = 1_000;
 
 /**
- * Seals everything that is sealed in the database anew with the newest key, so that older ones can go. Nothing changes for whoever holds the secrets, so no organization's log has a line of it.
+ * Seals everything that is sealed in the database anew with the newest key, so that older ones can
+ * go. Nothing changes for whoever holds the secrets, so no organization's log has a line of it.
  *
- * Each row is a statement of its own, which changes it only if it is as it was read: one that is rotated, removed or resealed meanwhile keeps what it got, nobody waits for
- * more than one row, and an end in the middle leaves each row whole, to be gone on with by another call. Rows that a pod without the newest key seals meanwhile may be missed;
- * `countSealed` finds them.
+ * Each row is a statement of its own, which changes it only if it is as it was read: one that is
+ * rotated, removed or resealed meanwhile keeps what it got, nobody waits for more than one row, and
+ * an end in the middle leaves each row whole, to be gone on with by another call. Rows that a pod
+ * without the newest key seals meanwhile may be missed; `countSealed` finds them.
  *
  * @param tell hears after each page of a thousand how many rows of a table have been looked at.
  */
@@ -82,7 +90,10 @@ async function resealRow(
   return 'gone';
 }
 
-/** What a row is to hold from now on. One under the newest version is opened all the same: a key that was replaced under its own version shows itself here. */
+/**
+ * What a row is to hold from now on. One under the newest version is opened all the same: a key
+ * that was replaced under its own version shows itself here.
+ */
 function judge(kind: SealedKind, { ids, sealed }: SealedRow, keys: SealingKeys): Buffer | 'current' | UnopenedRow {
   try {
     const resealed = kind.reseal(ids, sealed, keys);

@@ -17,7 +17,10 @@ export interface LockedWebhook {
   state: 'active' | 'parked' | 'deleted';
 }
 
-/** @throws WebhookRefused unless an operator asks, or an active member who holds `org.webhooks.manage`. */
+/**
+ * @throws WebhookRefused unless an operator asks, or an active member who holds
+ * `org.webhooks.manage`.
+ */
 export async function assertMayManageWebhooks(em: EntityManager, organizationId: string, by: Authority): Promise<void> {
   if (by === 'operator') return;
   const held = await findPermissions(em, organizationId, by.personId);
@@ -29,9 +32,11 @@ export async function assertMayManageWebhooks(em: EntityManager, organizationId:
 }
 
 /**
- * The webhook, for a change of it: its row is locked until the transaction ends, so changes come one after the other. Claims of the relay pass it over meanwhile.
+ * The webhook, for a change of it: its row is locked until the transaction ends, so changes come
+ * one after the other. Claims of the relay pass it over meanwhile.
  *
- * Never wait for a delivery's row while holding it: the record of an attempt holds its delivery and then takes the webhook, and the two would block each other.
+ * Never wait for a delivery's row while holding it: the record of an attempt holds its delivery and
+ * then takes the webhook, and the two would block each other.
  *
  * @throws WebhookRefused when the caller may not, or there is no such webhook.
  */
@@ -47,14 +52,20 @@ export async function lockWebhook(tx: EntityManager, request: WebhookRequest): P
   return webhook;
 }
 
-/** The same, for changes that make no sense for a deleted webhook. @throws WebhookRefused also when it is deleted. */
+/**
+ * The same, for changes that make no sense for a deleted webhook. @throws WebhookRefused also when
+ * it is deleted.
+ */
 export async function lockLivingWebhook(tx: EntityManager, request: WebhookRequest): Promise<LockedWebhook> {
   const webhook = await lockWebhook(tx, request);
   if (webhook.state === 'deleted') throw webhookDeleted();
   return webhook;
 }
 
-/** Which organization has a webhook, for operators, who name webhooks by id alone; null when there is none. */
+/**
+ * Which organization has a webhook, for operators, who name webhooks by id alone; null when there
+ * is none.
+ */
 export async function findWebhookOrganization(em: EntityManager, webhookId: string): Promise<string | null> {
   const { rows } = await sql<{ organizationId: string }>`
     select w.organization_id as "organizationId" from webhook w where w.id = ${webhookId}`.execute(em.getKysely());

@@ -14,12 +14,15 @@ export interface CancelledDelivery {
 }
 
 /**
- * Gives up one open delivery for good, in one transaction with its activity line, which is the ledger's proof of it. An attempt under way ends by itself and is
- * recorded; what the receiver answers to it changes nothing any more.
+ * Gives up one open delivery for good, in one transaction with its activity line, which is the
+ * ledger's proof of it. An attempt under way ends by itself and is recorded; what the receiver
+ * answers to it changes nothing any more.
  *
- * The workflow is told by whoever asked; one that is not told finds out at its next attempt, which is not admitted.
+ * The workflow is told by whoever asked; one that is not told finds out at its next attempt, which
+ * is not admitted.
  *
- * @throws WebhookRefused when the caller may not, the webhook has no such delivery, or that is settled already.
+ * @throws WebhookRefused when the caller may not, the webhook has no such delivery, or that is
+ * settled already.
  */
 export async function cancelDelivery(
   em: EntityManager,

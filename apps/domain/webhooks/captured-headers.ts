@@ -1,6 +1,12 @@
-/** Reads the signature headers of a captured delivery, strictly: each problem is a sentence. Design, section 6. */
+/**
+ * Reads the signature headers of a captured delivery, strictly: each problem is a sentence. Design,
+ * section 6.
+ */
 
-/** Headers by name in any case; a header that came several times is a list, as Node's `request.headersDistinct` gives it. */
+/**
+ * Headers by name in any case; a header that came several times is a list, as Node's
+ * `request.headersDistinct` gives it.
+ */
 export type CapturedHeaders = Record<string, string | readonly string[] | undefined>;
 
 /** What was read of a header, or what is wrong with it. */
@@ -18,7 +24,10 @@ export interface StandardSignature extends ServiceSignature {
   id: string;
 }
 
-/** Reads `Service-Signature: t=<unix>,v1=<hex>[,v1=<hex>]`. Parts of other schemes are left alone, as libraries do. */
+/**
+ * Reads `Service-Signature: t=<unix>,v1=<hex>[,v1=<hex>]`. Parts of other schemes are left alone,
+ * as libraries do.
+ */
 export function readServiceSignature(headers: CapturedHeaders): Read<ServiceSignature> {
   const header = readHeader(headers, 'Service-Signature');
   if ('problem' in header) return header;
@@ -34,7 +43,10 @@ export function readServiceSignature(headers: CapturedHeaders): Read<ServiceSign
   return { value: { timestampSeconds, macs: macs.map((mac) => Buffer.from(mac, 'hex')) } };
 }
 
-/** Reads `webhook-id`, `webhook-timestamp` and `webhook-signature: v1,<base64>[ v1,<base64>]`. Parts of other versions are left alone. */
+/**
+ * Reads `webhook-id`, `webhook-timestamp` and `webhook-signature: v1,<base64>[ v1,<base64>]`. Parts
+ * of other versions are left alone.
+ */
 export function readStandardSignature(headers: CapturedHeaders): Read<StandardSignature> {
   const id = readHeader(headers, 'webhook-id');
   if ('problem' in id) return id;

@@ -35,9 +35,11 @@ export interface CreatedWebhook {
 }
 
 /**
- * Subscribes a URL to event types, in one transaction with its activity line. Events that happen from its commit on go there. Source: design, section 6.
+ * Subscribes a URL to event types, in one transaction with its activity line. Events that happen
+ * from its commit on go there. Source: design, section 6.
  *
- * @throws WebhookRefused when the caller may not manage webhooks, the URL, an event type or the description is refused, there is no such organization, or it
+ * @throws WebhookRefused when the caller may not manage webhooks, the URL, an event type or the
+ * description is refused, there is no such organization, or it
  *   has 20 webhooks already.
  */
 export async function createWebhook(
@@ -92,8 +94,9 @@ export async function createWebhook(
 }
 
 /**
- * The lowest free of the organization's 20 places. The unique index on slots is what keeps a 21st out, whoever writes; the lock makes those who come at once
- * get different places instead of an error.
+ * The lowest free of the organization's 20 places. The unique index on slots is what keeps a 21st
+ * out, whoever writes; the lock makes those who come at once get different places instead of an
+ * error.
  */
 async function takeSlot(tx: EntityManager, organizationId: string): Promise<number> {
   await sql`select pg_advisory_xact_lock(hashtextextended('org_api.webhooks.' || ${organizationId}::text, 0))`.execute(

@@ -5,7 +5,10 @@ import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest } from './a
 import { WebhookRefused } from './refused.ts';
 
 export const deliveryStates = ['waiting', 'delivered', 'exhausted', 'cancelled', 'parked'] as const;
-/** What a delivery is at. `parked`: it waits for a webhook that is paused or suspended; the table says `waiting`. */
+/**
+ * What a delivery is at. `parked`: it waits for a webhook that is paused or suspended; the table
+ * says `waiting`.
+ */
 export type DeliveryState = (typeof deliveryStates)[number];
 
 /** One event on its way to one webhook. Times are UTC, as every answer shows them. */
@@ -71,8 +74,8 @@ export const deliveryColumns = sql`
   api.utc(d.created_at) as "createdAt", api.utc(${nextAttemptAt}) as "nextAttemptAt", api.utc(d.settled_at) as "settledAt"`;
 
 /**
- * The condition that a delivery `d` is in a state, true for null. The table's own state is a literal, so that the
- * partial indexes serve the states that they hold.
+ * The condition that a delivery `d` is in a state, true for null. The table's own state is a
+ * literal, so that the partial indexes serve the states that they hold.
  */
 export function isInState(state: DeliveryState | null): RawBuilder<unknown> {
   if (state === null) return sql`true`;
@@ -80,7 +83,10 @@ export function isInState(state: DeliveryState | null): RawBuilder<unknown> {
   return state === 'waiting' ? sql`d.state = 'waiting' and not ${isParked}` : sql`d.state = ${sql.lit(state)}`;
 }
 
-/** A webhook's deliveries, newest event first. @throws WebhookRefused when the caller may not, or the organization has no such webhook. */
+/**
+ * A webhook's deliveries, newest event first. @throws WebhookRefused when the caller may not, or
+ * the organization has no such webhook.
+ */
 export async function listDeliveries(em: EntityManager, input: ListDeliveries): Promise<DeliveryListing[]> {
   const { organizationId, webhookId, state, atMost, before } = input;
   const fork = em.fork();
@@ -95,7 +101,10 @@ export async function listDeliveries(em: EntityManager, input: ListDeliveries): 
   return rows;
 }
 
-/** One delivery with every attempt, oldest first. @throws WebhookRefused when the caller may not, or there is none. */
+/**
+ * One delivery with every attempt, oldest first. @throws WebhookRefused when the caller may not, or
+ * there is none.
+ */
 export async function getDelivery(
   em: EntityManager,
   input: WebhookRequest & { eventId: string },
@@ -126,7 +135,10 @@ export async function getDelivery(
 export const noSuchDelivery = () =>
   new WebhookRefused('no_such_delivery', 'The webhook has no delivery of this event: it was not subscribed to it.');
 
-/** @throws WebhookRefused when the caller may not look at the webhook, or the organization has no such webhook. */
+/**
+ * @throws WebhookRefused when the caller may not look at the webhook, or the organization has no
+ * such webhook.
+ */
 export async function assertShown(em: EntityManager, { organizationId, webhookId, by }: WebhookRequest): Promise<void> {
   await assertMayManageWebhooks(em, organizationId, by);
   const { rows } = await sql`

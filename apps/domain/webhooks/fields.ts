@@ -39,7 +39,10 @@ export function assertDescription(description: string): void {
   );
 }
 
-/** What the activity log tells of a URL: its host. Paths and queries of receivers often hold a token. */
+/**
+ * What the activity log tells of a URL: its host. Paths and queries of receivers often hold a
+ * token.
+ */
 export function hostOf(url: string): string | null {
   return URL.parse(url)?.host ?? null;
 }

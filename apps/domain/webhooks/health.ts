@@ -23,7 +23,10 @@ export interface HealthBucket extends HealthCounts {
   from: string;
 }
 
-/** How many deliveries of one hour or day are looked at: the picture of a webhook with a million a day takes no longer than that of one with 500. */
+/**
+ * How many deliveries of one hour or day are looked at: the picture of a webhook with a million a
+ * day takes no longer than that of one with 500.
+ */
 export const healthLooksAt = 500;
 
 const hourMs = 3_600_000;
@@ -37,7 +40,8 @@ export const healthSpans = {
 export type HealthSpan = keyof typeof healthSpans;
 
 /**
- * A webhook's health by the hour (24 of them) or by the day (30), oldest first, the one under way last. Hours and days are UTC, and of the time when the event happened.
+ * A webhook's health by the hour (24 of them) or by the day (30), oldest first, the one under way
+ * last. Hours and days are UTC, and of the time when the event happened.
  *
  * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
  */

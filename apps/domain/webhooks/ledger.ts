@@ -17,19 +17,28 @@ export interface Ledger {
   parked: number;
   exhausted: number;
   cancelled: number;
-  /** Obligations less those settled with proof and those open: 0, or something was lost, made up or changed by hand. */
+  /**
+   * Obligations less those settled with proof and those open: 0, or something was lost, made up or
+   * changed by hand.
+   */
   difference: number;
-  /** What `difference` is made of: obligations without a delivery or without proof, less what is there and was not owed. Both are 0, or it needs looking at, also when they are equal. */
+  /**
+   * What `difference` is made of: obligations without a delivery or without proof, less what is
+   * there and was not owed. Both are 0, or it needs looking at, also when they are equal.
+   */
   missing: number;
   surplus: number;
   /** Waiting for an active webhook, and more than a minute late. */
   overdue: number;
-  /** Those of `overdue` that do not wait for their own receiver: their webhook has hardly been tried lately, so it is workers, Temporal or PostgreSQL that they wait for. */
+  /**
+   * Those of `overdue` that do not wait for their own receiver: their webhook has hardly been tried
+   * lately, so it is workers, Temporal or PostgreSQL that they wait for.
+   */
   stuck: number;
   /**
-   * By how much independent counts differ from the rows: changes of access and seats from the events of an organization,
-   * and sequence numbers given from the deliveries of a webhook that have one. 0, or events were deleted with their
-   * deliveries, or a trigger was switched off.
+   * By how much independent counts differ from the rows: changes of access and seats from the
+   * events of an organization, and sequence numbers given from the deliveries of a webhook that
+   * have one. 0, or events were deleted with their deliveries, or a trigger was switched off.
    */
   unexplained: number;
 }
@@ -37,8 +46,9 @@ export interface Ledger {
 /** Something that does not add up, for operators. Ids only. */
 export interface LedgerFault {
   /**
-   * An event with other deliveries than it counted; a settled delivery without the proof of its state; an organization
-   * with other events than changes; a webhook with other numbered deliveries than sequence numbers.
+   * An event with other deliveries than it counted; a settled delivery without the proof of its
+   * state; an organization with other events than changes; a webhook with other numbered deliveries
+   * than sequence numbers.
    */
   kind: 'obligations_differ' | 'no_proof' | 'events_differ' | 'numbers_differ';
   organizationId: string;
@@ -59,10 +69,14 @@ interface FaultRow extends Omit<LedgerFault, 'explanation'> {
 /**
  * Reads the ledger, all of it of one moment.
  *
- * Measured with 1,000,000 delivered deliveries of 20 webhooks, as many events and attempts, and 5,000 waiting and 2,000 parked ones (PostgreSQL 18.4 in memory, made by SQL,
- * vacuumed; 2 cores shared with other work; planning and execution of `explain analyze`, median of 5): 5 ms with all settled rolled up, 15 ms with 3,400 settled and 10,400
- * events of the last minutes not yet, 2,300 ms with nothing rolled up. That was before `missing`, which looks up the deliveries of each event that is not rolled up: it takes as
- * long again as looking at the same number of settled deliveries, and nothing where all is rolled up. Rolling up took 0.6 s for 20,000 deliveries and 20,000 events; listing faults 0.4 s, of everything 9 s.
+ * Measured with 1,000,000 delivered deliveries of 20 webhooks, as many events and attempts, and
+ * 5,000 waiting and 2,000 parked ones (PostgreSQL 18.4 in memory, made by SQL, vacuumed; 2 cores
+ * shared with other work; planning and execution of `explain analyze`, median of 5): 5 ms with all
+ * settled rolled up, 15 ms with 3,400 settled and 10,400 events of the last minutes not yet, 2,300
+ * ms with nothing rolled up. That was before `missing`, which looks up the deliveries of each event
+ * that is not rolled up: it takes as long again as looking at the same number of settled
+ * deliveries, and nothing where all is rolled up. Rolling up took 0.6 s for 20,000 deliveries and
+ * 20,000 events; listing faults 0.4 s, of everything 9 s.
  */
 export async function readLedger(pool: Pool): Promise<Ledger> {
   const { rows } = await pool.query<{ ledger: Ledger }>({ name: 'readLedger', text: readLedgerSql });
@@ -72,7 +86,8 @@ export async function readLedger(pool: Pool): Promise<Ledger> {
 }
 
 /**
- * Moves what is settled and proven into sums by day, so that reading stays quick; to be called every few seconds by any number of processes.
+ * Moves what is settled and proven into sums by day, so that reading stays quick; to be called
+ * every few seconds by any number of processes.
  *
  * @returns how many rows it moved; `atMost` of either when there may be more.
  */
@@ -87,8 +102,9 @@ export async function rollUpLedger(
 }
 
 /**
- * Lists what makes the ledger's difference, oldest first. Empty with a difference means that the sums themselves were changed, or rows while the triggers were off;
- * `everything` then looks at every row, rolled up or not.
+ * Lists what makes the ledger's difference, oldest first. Empty with a difference means that the
+ * sums themselves were changed, or rows while the triggers were off; `everything` then looks at
+ * every row, rolled up or not.
  */
 export async function listLedgerFaults(
   pool: Pool,

@@ -6,7 +6,10 @@ import { firstEventIdAt } from './event-id.ts';
 import { redeliverableDays } from './limits.ts';
 import type { SignatureVerdict } from './signature-verdict.ts';
 
-/** Deliveries by state. Waiting and parked are all there are; the settled ones are of events of the last 30 days, those that can be sent again. */
+/**
+ * Deliveries by state. Waiting and parked are all there are; the settled ones are of events of the
+ * last 30 days, those that can be sent again.
+ */
 export type DeliveryCounts = Record<'waiting' | 'parked' | 'delivered' | 'exhausted' | 'cancelled', number>;
 
 /** What may be shown of a webhook. Times are UTC, as every answer shows them. */
@@ -19,11 +22,17 @@ export interface WebhookListing {
   state: 'active' | 'parked' | 'deleted';
   /** Null unless it is parked. */
   parkedReason: 'failing' | 'paused' | null;
-  /** Since when nothing but failures came back; null when the last answer was a 2xx, or none came yet. */
+  /**
+   * Since when nothing but failures came back; null when the last answer was a 2xx, or none came
+   * yet.
+   */
   failingSince: string | null;
   /** While it comes back from parking: how many deliveries may be under way; null for all ten. */
   ramp: number | null;
-  /** Whether its receiver verifies, as last checked; both null when it was not since its URL and its newest secret are what they are. */
+  /**
+   * Whether its receiver verifies, as last checked; both null when it was not since its URL and its
+   * newest secret are what they are.
+   */
   signatureVerdict: SignatureVerdict | null;
   signatureCheckedAt: string | null;
   createdAt: string;
@@ -35,7 +44,10 @@ export interface WebhookDetails extends WebhookListing {
   secrets: { id: string; createdAt: string; validUntil: string | null }[];
 }
 
-/** An organization's webhooks that are not deleted, oldest first. @throws WebhookRefused when the caller may not. */
+/**
+ * An organization's webhooks that are not deleted, oldest first. @throws WebhookRefused when the
+ * caller may not.
+ */
 export async function listWebhooks(
   em: EntityManager,
   { organizationId, by }: { organizationId: string; by: Authority },
@@ -45,7 +57,10 @@ export async function listWebhooks(
   return selectWebhooks(fork, organizationId, null);
 }
 
-/** One webhook, also a deleted one. @throws WebhookRefused when the caller may not, or the organization has no such webhook. */
+/**
+ * One webhook, also a deleted one. @throws WebhookRefused when the caller may not, or the
+ * organization has no such webhook.
+ */
 export async function getWebhook(em: EntityManager, request: WebhookRequest): Promise<WebhookDetails> {
   const { organizationId, webhookId, by } = request;
   const fork = em.fork();
@@ -55,7 +70,9 @@ export async function getWebhook(em: EntityManager, request: WebhookRequest): Pr
   return { ...webhook, secrets: await listSecrets(fork, { organizationId, webhookId }) };
 }
 
-/** The life of a webhook's secrets, newest first; its caller has seen that it is the organization's. */
+/**
+ * The life of a webhook's secrets, newest first; its caller has seen that it is the organization's.
+ */
 export async function listSecrets(
   em: EntityManager,
   { organizationId, webhookId }: Omit<WebhookRequest, 'by'>,

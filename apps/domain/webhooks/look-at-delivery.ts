@@ -22,7 +22,10 @@ export interface AttemptLook extends AttemptOutline {
   type: string;
   /** The bytes that were posted, UTF-8. */
   body: string;
-  /** As they were sent, but for Host, Content-Length and Connection; null when it was lost, or made by an older version. */
+  /**
+   * As they were sent, but for Host, Content-Length and Connection; null when it was lost, or made
+   * by an older version.
+   */
   headers: Record<string, string> | null;
   /** The first 16 KiB of the answer at most; null while there is none. */
   answer: Buffer | null;
@@ -33,7 +36,8 @@ const attemptColumns = sql`
   a.timings, host(a.peer_address) as "peerAddress", a.kept_bytes as "keptBytes", a.signed_with as "signedWith"`;
 
 /**
- * One delivery as it is now. A delivery that was sent again many times has many attempts, so they come in pages.
+ * One delivery as it is now. A delivery that was sent again many times has many attempts, so they
+ * come in pages.
  *
  * @param page `before`: attempts below this number; null begins with the newest.
  * @throws WebhookRefused when the caller may not, or there is none.
@@ -68,7 +72,10 @@ export async function lookAtDelivery(
   return { ...delivery, newestAttempts, olderAttempts };
 }
 
-/** One attempt; null when the delivery has none of this number. @throws WebhookRefused when the caller may not, or the organization has no such webhook. */
+/**
+ * One attempt; null when the delivery has none of this number. @throws WebhookRefused when the
+ * caller may not, or the organization has no such webhook.
+ */
 export async function findAttempt(
   em: EntityManager,
   request: WebhookRequest & { eventId: string; number: number },

@@ -10,7 +10,10 @@ export interface Form {
   macOf(secret: string, body: Buffer): Buffer;
 }
 
-/** What proxies, frameworks and editors do to a body; `undo` gives the body before it, as far as that can be told, or null. */
+/**
+ * What proxies, frameworks and editors do to a body; `undo` gives the body before it, as far as
+ * that can be told, or null.
+ */
 const changes: { undo: (text: string) => string | null; what: string }[] = [
   { undo: (text) => text.replace(/^\uFEFF/, ''), what: 'a byte order mark was put in front of it' },
   { undo: (text) => text.replace(/(\r?\n)+$/, ''), what: 'a line end was added to it' },
@@ -19,7 +22,9 @@ const changes: { undo: (text: string) => string | null; what: string }[] = [
   { undo: findInner, what: 'it was encoded as a JSON string once more' },
 ];
 
-/** Why no given secret made a signature, as far as the capture tells: a sentence with the remedy. */
+/**
+ * Why no given secret made a signature, as far as the capture tells: a sentence with the remedy.
+ */
 export function explainMismatch(
   form: Form,
   capture: { headers: CapturedHeaders; body: Buffer; othersMatch: boolean; isSigned: (body: Buffer) => boolean },
@@ -47,7 +52,10 @@ export function explainMismatch(
   return "No given secret made this signature: either the secret is another webhook's or was rotated out, or the body was changed; compare the secret with the one shown when the webhook was made or last rotated, and verify the raw bytes, before any parsing.";
 }
 
-/** The JSON of a text without white space and needless escapes, as our bodies are; null when the text is no JSON. */
+/**
+ * The JSON of a text without white space and needless escapes, as our bodies are; null when the
+ * text is no JSON.
+ */
 function writeCompact(text: string, arrange: (value: unknown) => unknown): string | null {
   try {
     return JSON.stringify(arrange(JSON.parse(text)));
@@ -56,7 +64,10 @@ function writeCompact(text: string, arrange: (value: unknown) => unknown): strin
   }
 }
 
-/** The members of an event, and of its `data`, in the order in which the contract lists them; others after them. */
+/**
+ * The members of an event, and of its `data`, in the order in which the contract lists them; others
+ * after them.
+ */
 function inOurOrder(event: unknown): unknown {
   const type = eventTypes.find((candidate) => isObject(event) && event.type === candidate);
   if (!isObject(event) || type === undefined) return event;

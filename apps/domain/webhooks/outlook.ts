@@ -9,7 +9,10 @@ import { listSecrets, type WebhookDetails, type WebhookListing, webhookColumns }
 /** What a webhook is, without what it has sent. */
 export type WebhookHead = Omit<WebhookListing, 'deliveries'>;
 
-/** A webhook as a page shows it: every number is bounded, so it takes as long with a million deliveries as with ten. */
+/**
+ * A webhook as a page shows it: every number is bounded, so it takes as long with a million
+ * deliveries as with ten.
+ */
 export interface WebhookOutlook extends WebhookHead {
   /** Of the events of the last 24 hours, the newest 500 at most. */
   day: HealthCounts;
@@ -21,7 +24,10 @@ export interface WebhookOutlook extends WebhookHead {
 /** How far open deliveries are counted. */
 export const openCountedTo = 10_000;
 
-/** An organization's webhooks that are not deleted (20 at most), oldest first. @throws WebhookRefused when the caller may not. */
+/**
+ * An organization's webhooks that are not deleted (20 at most), oldest first. @throws
+ * WebhookRefused when the caller may not.
+ */
 export async function listWebhookOutlooks(
   em: EntityManager,
   { organizationId, by }: { organizationId: string; by: Authority },
@@ -32,7 +38,10 @@ export async function listWebhookOutlooks(
   return selectOutlooks(fork, organizationId, sql`w.state <> 'deleted'`, now);
 }
 
-/** One webhook with its secrets’ life, also a deleted one. @throws WebhookRefused when the caller may not, or the organization has no such webhook. */
+/**
+ * One webhook with its secrets’ life, also a deleted one. @throws WebhookRefused when the caller
+ * may not, or the organization has no such webhook.
+ */
 export async function getWebhookOutlook(
   em: EntityManager,
   { organizationId, webhookId, by }: WebhookRequest,
@@ -45,7 +54,10 @@ export async function getWebhookOutlook(
   return { ...webhook, secrets: await listSecrets(fork, { organizationId, webhookId }) };
 }
 
-/** One webhook itself, without a number, also a deleted one. @throws WebhookRefused when the caller may not, or the organization has no such webhook. */
+/**
+ * One webhook itself, without a number, also a deleted one. @throws WebhookRefused when the caller
+ * may not, or the organization has no such webhook.
+ */
 export async function getWebhookHead(
   em: EntityManager,
   { organizationId, webhookId, by }: WebhookRequest,

@@ -12,9 +12,9 @@ import { lockLivingWebhook, lockWebhook, type WebhookRequest } from './access.ts
 import { deliveriesPerMove } from './limits.ts';
 
 /**
- * Pausing, resuming and deleting change the webhook's row, which stops or opens the way for every claim and attempt.
- * Its open deliveries are parked because the webhook is; those that were started before are started again, and those of
- * a deleted webhook are cancelled, by the maintenance loop.
+ * Pausing, resuming and deleting change the webhook's row, which stops or opens the way for every
+ * claim and attempt. Its open deliveries are parked because the webhook is; those that were started
+ * before are started again, and those of a deleted webhook are cancelled, by the maintenance loop.
  */
 
 /** How many open deliveries the change concerns, up to 10,000. */
@@ -23,8 +23,9 @@ export interface MovedDeliveries {
 }
 
 /**
- * Pauses a webhook: nothing is sent to it until it is resumed, and nothing is lost. An attempt under way ends by itself.
- * Pausing one that is paused or suspended changes nothing and writes no second line.
+ * Pauses a webhook: nothing is sent to it until it is resumed, and nothing is lost. An attempt
+ * under way ends by itself. Pausing one that is paused or suspended changes nothing and writes no
+ * second line.
  *
  * @throws WebhookRefused when the caller may not, or the webhook is deleted.
  */
@@ -37,12 +38,12 @@ export async function pauseWebhook(em: EntityManager, request: WebhookRequest): 
 }
 
 /**
- * Sends what waits for a paused or suspended webhook: one delivery at a time at first, and twice as many after each that
- * is accepted. Its failures are forgotten, so that the time until suspension begins again. Resuming an active webhook
- * changes nothing and writes no second line.
+ * Sends what waits for a paused or suspended webhook: one delivery at a time at first, and twice as
+ * many after each that is accepted. Its failures are forgotten, so that the time until suspension
+ * begins again. Resuming an active webhook changes nothing and writes no second line.
  *
- * The signed probe that precedes a resume is the caller's step: a post takes seconds, and no transaction stays open for
- * it.
+ * The signed probe that precedes a resume is the caller's step: a post takes seconds, and no
+ * transaction stays open for it.
  *
  * @throws WebhookRefused when the caller may not, or the webhook is deleted.
  */
@@ -55,8 +56,9 @@ export async function resumeWebhook(em: EntityManager, request: WebhookRequest):
 }
 
 /**
- * Deletes a webhook: its open deliveries end as cancelled, with a line that says how many, its secrets are erased, and
- * its slot is free. What was sent stays on record. Deleting a deleted one changes nothing and writes no second line.
+ * Deletes a webhook: its open deliveries end as cancelled, with a line that says how many, its
+ * secrets are erased, and its slot is free. What was sent stays on record. Deleting a deleted one
+ * changes nothing and writes no second line.
  *
  * @throws WebhookRefused when the caller may not, or there is no such webhook.
  */

@@ -11,9 +11,11 @@ export interface CheckedWebhook {
 }
 
 /**
- * Writes the verdict and its time on the webhook, and a line in the activity log. Whoever asked for the check has a line already.
+ * Writes the verdict and its time on the webhook, and a line in the activity log. Whoever asked for
+ * the check has a line already.
  *
- * @returns false, with nothing written, when the URL or the secret was changed meanwhile, or the webhook deleted: the verdict is on what is gone.
+ * @returns false, with nothing written, when the URL or the secret was changed meanwhile, or the
+ * webhook deleted: the verdict is on what is gone.
  */
 export async function recordVerdict(pool: Pool, checked: CheckedWebhook, verdict: SignatureVerdict): Promise<boolean> {
   const { organizationId, webhookId, url, newestSecretId } = checked;

@@ -9,7 +9,10 @@ import { type DeliveryState, noSuchDelivery } from './deliveries.ts';
 import { redeliverableDays } from './limits.ts';
 import { WebhookRefused } from './refused.ts';
 
-/** One delivery that is sent again. `retry_now`: its workflow of this round runs, tell it; `queued`: the relay starts it. */
+/**
+ * One delivery that is sent again. `retry_now`: its workflow of this round runs, tell it; `queued`:
+ * the relay starts it.
+ */
 export interface Redelivered {
   eventId: string;
   round: number;
@@ -17,12 +20,15 @@ export interface Redelivered {
 }
 
 /**
- * Sends one event to one webhook again, with the same event id, in one transaction with its activity line. A settled delivery begins a new round; one that is open is
- * due now.
+ * Sends one event to one webhook again, with the same event id, in one transaction with its
+ * activity line. A settled delivery begins a new round; one that is open is due now.
  *
- * @param canRetryNow whether the caller can tell a running workflow; if not, a delivery whose workflow runs is refused instead of being left behind it.
- * @param onlyOpen whether one that is settled is refused: who wants the next attempt now does not want another one of what arrived meanwhile.
- * @throws WebhookRefused when the caller may not, the webhook is parked or deleted, it has no delivery of this event or that was cancelled, the event is older than
+ * @param canRetryNow whether the caller can tell a running workflow; if not, a delivery whose
+ * workflow runs is refused instead of being left behind it.
+ * @param onlyOpen whether one that is settled is refused: who wants the next attempt now does not
+ * want another one of what arrived meanwhile.
+ * @throws WebhookRefused when the caller may not, the webhook is parked or deleted, it has no
+ * delivery of this event or that was cancelled, the event is older than
  *   30 days, or the delivery is open and the caller cannot tell its workflow.
  */
 export async function redeliverOne(
@@ -72,7 +78,9 @@ function assertRedeliverable(
   }
 }
 
-/** @throws WebhookRefused when the caller may not, or the webhook is parked, deleted or not there. */
+/**
+ * @throws WebhookRefused when the caller may not, or the webhook is parked, deleted or not there.
+ */
 export async function assertSendable(
   tx: EntityManager,
   { organizationId, webhookId, by }: WebhookRequest,

@@ -10,17 +10,22 @@ import { assertSendable, eventTooOld, oldestRedeliverable } from './redeliver.ts
 import { WebhookRefused } from './refused.ts';
 
 /**
- * Redeliveries of many: asked for, cancelled and shown here, and carried out by the workflow `redelivery/<id>`. The row is all there is to a request, so whoever asks needs
- * the database alone, and a Temporal that is away only delays it. Source: design, section 6.
+ * Redeliveries of many: asked for, cancelled and shown here, and carried out by the workflow
+ * `redelivery/<id>`. The row is all there is to a request, so whoever asks needs the database
+ * alone, and a Temporal that is away only delays it. Source: design, section 6.
  */
 
 /**
- * Which deliveries are sent again: those of events that happened from `from` to before `to`, whatever became of them; or all that failed since `failedSince`, that is
- * exhausted since then or still failing. Times as ISO 8601 text.
+ * Which deliveries are sent again: those of events that happened from `from` to before `to`,
+ * whatever became of them; or all that failed since `failedSince`, that is exhausted since then or
+ * still failing. Times as ISO 8601 text.
  */
 export type Selection = { from: string; to: string } | { failedSince: string };
 
-/** `requested`: no worker has begun. `done`: all of it was sent again. `cancelled`: by a person. `ended`: early, by `endReason`. */
+/**
+ * `requested`: no worker has begun. `done`: all of it was sent again. `cancelled`: by a person.
+ * `ended`: early, by `endReason`.
+ */
 export type RedeliveryState = 'requested' | 'running' | 'done' | 'cancelled' | 'ended';
 
 /** A redelivery of many. Times are UTC; `from` and `to`, or `failedSince`, are null. */
@@ -41,7 +46,10 @@ export interface RedeliveryListing {
   /** Null unless somebody wants it to stop; then it does within a page. */
   cancelRequestedAt: string | null;
   finishedAt: string | null;
-  /** Deliveries looked at so far; of them sent again in the relay's queue, and open ones whose running workflow was told to try now. */
+  /**
+   * Deliveries looked at so far; of them sent again in the relay's queue, and open ones whose
+   * running workflow was told to try now.
+   */
   seen: number;
   queued: number;
   hurried: number;
@@ -60,10 +68,11 @@ const columns = sql`
   api.utc(r.cancel_requested_at) as "cancelRequestedAt", api.utc(r.finished_at) as "finishedAt", r.seen, r.queued, r.hurried`;
 
 /**
- * Asks that a selection of a webhook's deliveries be sent again, in one transaction with its activity line, and wakes the relay. One at a time for a webhook, so that it has
- * the steady pace.
+ * Asks that a selection of a webhook's deliveries be sent again, in one transaction with its
+ * activity line, and wakes the relay. One at a time for a webhook, so that it has the steady pace.
  *
- * @throws WebhookRefused when the caller may not, the webhook is parked or deleted, the range is empty, it begins more than 30 days ago, or a redelivery of the webhook is
+ * @throws WebhookRefused when the caller may not, the webhook is parked or deleted, the range is
+ * empty, it begins more than 30 days ago, or a redelivery of the webhook is
  *   under way.
  */
 export async function requestRedelivery(
@@ -90,8 +99,9 @@ export async function requestRedelivery(
 }
 
 /**
- * Asks that a redelivery stop, in one transaction with its activity line. One that no worker has begun is cancelled at once; one that runs ends before its next page, and what
- * it has sent again by then stays so. Asking again, or for one that has ended, changes nothing and writes no line.
+ * Asks that a redelivery stop, in one transaction with its activity line. One that no worker has
+ * begun is cancelled at once; one that runs ends before its next page, and what it has sent again
+ * by then stays so. Asking again, or for one that has ended, changes nothing and writes no line.
  *
  * @throws WebhookRefused when the caller may not, or the organization has no such redelivery.
  */
@@ -117,7 +127,10 @@ export async function cancelRedelivery(em: EntityManager, request: RedeliveryReq
   });
 }
 
-/** One redelivery with its progress; null when the organization has none of this id. @throws WebhookRefused when the caller may not. */
+/**
+ * One redelivery with its progress; null when the organization has none of this id. @throws
+ * WebhookRefused when the caller may not.
+ */
 export async function findRedelivery(em: EntityManager, request: RedeliveryRequest): Promise<RedeliveryListing | null> {
   const { organizationId, redeliveryId, by } = request;
   const fork = em.fork();
@@ -126,7 +139,8 @@ export async function findRedelivery(em: EntityManager, request: RedeliveryReque
 }
 
 /**
- * A webhook's redeliveries, newest first, at most `atMost`, below the one named by `before` (null begins with the newest).
+ * A webhook's redeliveries, newest first, at most `atMost`, below the one named by `before` (null
+ * begins with the newest).
  *
  * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
  */
@@ -145,7 +159,10 @@ export async function listRedeliveries(
   return rows;
 }
 
-/** Which organization has a redelivery, for operators, who name it by id alone; null when there is none. */
+/**
+ * Which organization has a redelivery, for operators, who name it by id alone; null when there is
+ * none.
+ */
 export async function findRedeliveryOrganization(em: EntityManager, redeliveryId: string): Promise<string | null> {
   const { rows } = await sql<{ organizationId: string }>`
     select r.organization_id as "organizationId" from redelivery r where r.id = ${redeliveryId}`.execute(

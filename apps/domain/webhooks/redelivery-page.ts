@@ -32,7 +32,10 @@ export interface RedeliveryProgress {
   hurried: number;
 }
 
-/** What a page leaves to do: `untold` are events whose running workflows are to be told, and then `recordTold` goes on. */
+/**
+ * What a page leaves to do: `untold` are events whose running workflows are to be told, and then
+ * `recordTold` goes on.
+ */
 export interface PageLeft {
   webhookId: string;
   progress: RedeliveryProgress;
@@ -45,9 +48,11 @@ export interface PageLeft {
 const lookedAtPerPage = 2_000;
 
 /**
- * Carries out the next page of a redelivery in one transaction: at most `perPage` deliveries are sent again, counted, and the place where the next page goes on is noted. A page
- * done already changes nothing, so a caller that never heard of its end asks again. What is asked to stop ends as cancelled, and what belongs to a webhook that was parked or
- * deleted meanwhile ends with that reason; each writes its activity line.
+ * Carries out the next page of a redelivery in one transaction: at most `perPage` deliveries are
+ * sent again, counted, and the place where the next page goes on is noted. A page done already
+ * changes nothing, so a caller that never heard of its end asks again. What is asked to stop ends
+ * as cancelled, and what belongs to a webhook that was parked or deleted meanwhile ends with that
+ * reason; each writes its activity line.
  *
  * @param options.leaseMs after how long without another page somebody else may look after it.
  * @throws when there is no such redelivery, or the database fails; then nothing is changed.
@@ -112,8 +117,9 @@ async function carryOut(
 }
 
 /**
- * After the event of the first and before that of the second the page lies. What failed lately may have happened long before, and a range is bounded by its own beginning and
- * end; neither goes on to what happened after it was asked for, which would let a busy webhook's never end.
+ * After the event of the first and before that of the second the page lies. What failed lately may
+ * have happened long before, and a range is bounded by its own beginning and end; neither goes on
+ * to what happened after it was asked for, which would let a busy webhook's never end.
  */
 function boundsOf(row: RedeliveryRow, now: Date): [after: string, before: string] {
   const begins = row.from === null ? oldestRedeliverable(now) : latest(oldestRedeliverable(now), new Date(row.from));
@@ -122,7 +128,10 @@ function boundsOf(row: RedeliveryRow, now: Date): [after: string, before: string
   return [row.reached ?? firstEventIdAt(begins), firstEventIdAt(new Date(ends + 2_000))];
 }
 
-/** The running workflows that a page left to be told, with the round that each is of. Those that were settled or have tried meanwhile are left out. */
+/**
+ * The running workflows that a page left to be told, with the round that each is of. Those that
+ * were settled or have tried meanwhile are left out.
+ */
 export async function listUntold(
   pool: Pool,
   { organizationId, webhookId, untold }: { organizationId: string; webhookId: string; untold: string[] },
@@ -136,7 +145,10 @@ export async function listUntold(
   return rows;
 }
 
-/** Notes that the workflows of page `pages` were told; after the last page the redelivery is done, with its activity line. */
+/**
+ * Notes that the workflows of page `pages` were told; after the last page the redelivery is done,
+ * with its activity line.
+ */
 export async function recordTold(
   pool: Pool,
   { organizationId, redeliveryId, pages }: { organizationId: string; redeliveryId: string; pages: number },

@@ -23,7 +23,10 @@ export type WebhookRefusal =
   | 'no_such_redelivery'
   | 'redelivery_under_way';
 
-/** A refusal of the domain: `reason` for the program, `message` a sentence for the person who asked; neither holds a secret. */
+/**
+ * A refusal of the domain: `reason` for the program, `message` a sentence for the person who asked;
+ * neither holds a secret.
+ */
 export class WebhookRefused extends Error {
   readonly reason: WebhookRefusal;
 

@@ -10,11 +10,17 @@ import { type SealingKeys, sealSecret } from './seal.ts';
 import { makeSecret } from './secret.ts';
 
 export interface RotateSecret extends WebhookRequest {
-  /** How long the secrets of now go on signing beside the new one, 0 to 7 days; 24 hours when left out. */
+  /**
+   * How long the secrets of now go on signing beside the new one, 0 to 7 days; 24 hours when left
+   * out.
+   */
   overlapSeconds?: number;
 }
 
-/** The new signing secret: show it once, store it nowhere. From `previousValidUntil` on (UTC) it signs alone. */
+/**
+ * The new signing secret: show it once, store it nowhere. From `previousValidUntil` on (UTC) it
+ * signs alone.
+ */
 export interface RotatedSecret {
   id: string;
   secret: string;
@@ -22,12 +28,14 @@ export interface RotatedSecret {
 }
 
 /**
- * Gives a webhook a new signing secret, in one transaction with its activity line. During the overlap every post carries a signature of each, newest first.
+ * Gives a webhook a new signing secret, in one transaction with its activity line. During the
+ * overlap every post carries a signature of each, newest first.
  *
- * No older secret outlives the one that is replaced now: an overlap of 0 leaves the new one alone, and erases all others at once. The clock is the database's,
- * as for the attempts that sign.
+ * No older secret outlives the one that is replaced now: an overlap of 0 leaves the new one alone,
+ * and erases all others at once. The clock is the database's, as for the attempts that sign.
  *
- * @throws WebhookRefused when the caller may not, the webhook is deleted, the overlap is not within 0 to 7 days, or five secrets would not be the most.
+ * @throws WebhookRefused when the caller may not, the webhook is deleted, the overlap is not within
+ * 0 to 7 days, or five secrets would not be the most.
  */
 export async function rotateSecret(
   em: EntityManager,

@@ -1,6 +1,9 @@
 import { openText, SealBroken, type SealingKey, type SealingKeys, sealedVersion, sealText } from '../seal/envelope.ts';
 
-/** Signing secrets at rest, each bound to its organization and webhook. Source: design, section 6; the form is that of `seal/envelope.ts`. */
+/**
+ * Signing secrets at rest, each bound to its organization and webhook. Source: design, section 6;
+ * the form is that of `seal/envelope.ts`.
+ */
 
 export type { SealingKey, SealingKeys };
 
@@ -32,7 +35,10 @@ const sentences: Record<SealBroken['reason'], (version: number | null) => string
     `A webhook's secret does not open with key version ${version}: that key in WEBHOOK_SECRET_KEYS is another one than sealed it, or the stored bytes were changed or moved from another webhook; restore them or rotate the webhook's secret.`,
 };
 
-/** Seals a secret for its row under the newest key. `random` replaces the source of the nonce in tests. */
+/**
+ * Seals a secret for its row under the newest key. `random` replaces the source of the nonce in
+ * tests.
+ */
 export function sealSecret(
   secret: string,
   owner: SecretOwner,
@@ -45,13 +51,17 @@ export function sealSecret(
 /**
  * Opens a sealed secret of its row.
  *
- * @throws SecretNotOpened when it is not of this format, its key's version is not among `keys`, or it is not what was sealed for this row.
+ * @throws SecretNotOpened when it is not of this format, its key's version is not among `keys`, or
+ * it is not what was sealed for this row.
  */
 export function openSecret(sealed: Buffer, owner: SecretOwner, keys: SealingKeys): string {
   return explained(() => openText(sealed, rowOf(owner), keys));
 }
 
-/** The same secret sealed with the newest key; null when it already is. Throws as {@link openSecret} does. */
+/**
+ * The same secret sealed with the newest key; null when it already is. Throws as {@link openSecret}
+ * does.
+ */
 export function resealSecret(sealed: Buffer, owner: SecretOwner, keys: SealingKeys): Buffer | null {
   if (explained(() => sealedVersion(sealed)) === keys[0].version) return null;
   return sealSecret(openSecret(sealed, owner, keys), owner, keys);

@@ -12,7 +12,10 @@ import {
 } from './deliveries.ts';
 import { firstEventIdAt } from './event-id.ts';
 
-/** Which deliveries of a webhook are wanted; null: all. `from` to before `to`, by when the event happened. */
+/**
+ * Which deliveries of a webhook are wanted; null: all. `from` to before `to`, by when the event
+ * happened.
+ */
 export interface DeliveryFilter {
   state: DeliveryState | null;
   type: EventType | null;
@@ -27,7 +30,10 @@ export interface FoundDelivery extends DeliveryListing {
   dueInMs: number | null;
   /** Whether an attempt is under way. */
   isAttempting: boolean;
-  /** Of the last attempt; null before the first, while one is under way, and (`lastStatus`) when no status came. */
+  /**
+   * Of the last attempt; null before the first, while one is under way, and (`lastStatus`) when no
+   * status came.
+   */
   lastStatus: number | null;
   lastCause: string | null;
 }
@@ -36,7 +42,10 @@ export interface FoundDeliveries {
   deliveries: FoundDelivery[];
   /** Go on below this event; null when nothing older matches. */
   older: string | null;
-  /** Whether it stopped because it had looked at enough, not because the page was full: there may be more, or none. */
+  /**
+   * Whether it stopped because it had looked at enough, not because the page was full: there may be
+   * more, or none.
+   */
   hasStopped: boolean;
 }
 
@@ -44,8 +53,9 @@ export interface FoundDeliveries {
 export const searchLooksAt = 2_000;
 
 /**
- * A page of a webhook's deliveries, newest event first. It looks at a bounded number of rows, so it takes no longer with a million deliveries of which none match. The states that are rare
- * (open, given up) have an index of their own, and are found however many others there are.
+ * A page of a webhook's deliveries, newest event first. It looks at a bounded number of rows, so it
+ * takes no longer with a million deliveries of which none match. The states that are rare (open,
+ * given up) have an index of their own, and are found however many others there are.
  *
  * @param before continues below this event; null begins with the newest.
  * @throws WebhookRefused when the caller may not, or the organization has no such webhook.

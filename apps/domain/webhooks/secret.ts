@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto';
 
-/** Signing secrets of webhooks: `whsec_` and the base64 of 24 random bytes. Source: design, section 6. */
+/**
+ * Signing secrets of webhooks: `whsec_` and the base64 of 24 random bytes. Source: design, section
+ * 6.
+ */
 
 const prefix = 'whsec_';
 const keyBytes = 24;
@@ -13,7 +16,9 @@ export function makeSecret(random: (size: number) => Buffer = randomBytes): stri
   return prefix + random(keyBytes).toString('base64');
 }
 
-/** Whether a text has the form of our secrets: cut short, quoted or padded with spaces it has not. */
+/**
+ * Whether a text has the form of our secrets: cut short, quoted or padded with spaces it has not.
+ */
 export function isSecret(text: string): boolean {
   return form.test(text);
 }
@@ -21,7 +26,8 @@ export function isSecret(text: string): boolean {
 /**
  * The 24 bytes behind the prefix, the key of the Standard Webhooks signature.
  *
- * @throws TypeError when the text is no secret; Node's decoder would skip what it cannot read and give another key.
+ * @throws TypeError when the text is no secret; Node's decoder would skip what it cannot read and
+ * give another key.
  */
 export function getSecretBytes(secret: string): Buffer {
   if (!isSecret(secret))

@@ -4,24 +4,30 @@ import { getSecretBytes } from './secret.ts';
 /**
  * The signature headers of one attempt. Source: design, section 6.
  *
- * Two forms, so that a receiver verifies with a library that it has already: `Service-Signature` with Stripe's, `webhook-*` with those of
- * Standard Webhooks and Svix. Both cover the same body bytes; only the second covers the id, which the body holds too.
+ * Two forms, so that a receiver verifies with a library that it has already: `Service-Signature`
+ * with Stripe's, `webhook-*` with those of Standard Webhooks and Svix. Both cover the same body
+ * bytes; only the second covers the id, which the body holds too.
  */
 
 /** What one attempt signs. */
 export interface Signable {
   /** The event's id, the same on every retry. */
   id: string;
-  /** When this attempt is made, whole seconds since 1970: a retry signs anew, or it would be too old. */
+  /**
+   * When this attempt is made, whole seconds since 1970: a retry signs anew, or it would be too
+   * old.
+   */
   timestampSeconds: number;
   /** The stored body: its bytes, or its text, which is sent as UTF-8. */
   body: Buffer | string;
 }
 
 /**
- * Both forms' headers by name, one signature for each secret in the order given (newest first), so that a receiver may hold any of them.
+ * Both forms' headers by name, one signature for each secret in the order given (newest first), so
+ * that a receiver may hold any of them.
  *
- * @throws TypeError when a secret, or what is signed, is malformed: an unsigned or ambiguous delivery must not leave. It never names a value.
+ * @throws TypeError when a secret, or what is signed, is malformed: an unsigned or ambiguous
+ * delivery must not leave. It never names a value.
  */
 export function signatureHeaders({
   secrets,
@@ -39,12 +45,18 @@ export function signatureHeaders({
   };
 }
 
-/** HMAC-SHA-256 of `t.body` under the secret's own characters, 32 bytes: what `Service-Signature` carries. */
+/**
+ * HMAC-SHA-256 of `t.body` under the secret's own characters, 32 bytes: what `Service-Signature`
+ * carries.
+ */
 export function serviceMac(secret: string, { timestampSeconds, body }: Omit<Signable, 'id'>): Buffer {
   return createHmac('sha256', secret).update(`${timestampSeconds}.`).update(body).digest();
 }
 
-/** HMAC-SHA-256 of `id.t.body` under the secret's decoded bytes, 32 bytes: what `webhook-signature` carries. */
+/**
+ * HMAC-SHA-256 of `id.t.body` under the secret's decoded bytes, 32 bytes: what `webhook-signature`
+ * carries.
+ */
 export function standardMac(key: Buffer, { id, timestampSeconds, body }: Signable): Buffer {
   return createHmac('sha256', key).update(`${id}.${timestampSeconds}.`).update(body).digest();
 }

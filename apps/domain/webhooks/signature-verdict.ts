@@ -1,5 +1,6 @@
 /**
- * Whether a receiver verifies what it gets. `verified` takes both: a 2xx for what is signed correctly, and a refusal of what is not. `no_answer`: nothing is proven, because no status came
+ * Whether a receiver verifies what it gets. `verified` takes both: a 2xx for what is signed
+ * correctly, and a refusal of what is not. `no_answer`: nothing is proven, because no status came
  * or one that says nothing of the signature. Source: design, section 6.
  */
 export type SignatureVerdict = 'verified' | 'accepts_bad_signatures' | 'refuses_good_signatures' | 'no_answer';
@@ -18,7 +19,10 @@ export const signatureVerdictSentences: Record<SignatureVerdict, string> = {
 /** Statuses of the 4xx that say that it comes at a bad time, and nothing of what came. */
 const badTimes: ReadonlySet<number> = new Set([408, 425, 429]);
 
-/** Whether a status refuses what was sent. A receiver that is busy, broken or elsewhere would answer the same to what is signed correctly. */
+/**
+ * Whether a status refuses what was sent. A receiver that is busy, broken or elsewhere would answer
+ * the same to what is signed correctly.
+ */
 export const isRefusal = (status: number | null): boolean =>
   status !== null && status >= 400 && status < 500 && !badTimes.has(status);
 
@@ -28,7 +32,10 @@ interface Taken {
   status: number | null;
 }
 
-/** The verdict on how both were taken; `bad` null when it was not sent, because the good one was not accepted and that settles it. */
+/**
+ * The verdict on how both were taken; `bad` null when it was not sent, because the good one was not
+ * accepted and that settles it.
+ */
 export function judgeSignatures(good: Taken, bad: Taken | null): SignatureVerdict {
   if (!good.delivered) return isRefusal(good.status) ? 'refuses_good_signatures' : 'no_answer';
   if (bad === null) return 'no_answer';

@@ -16,7 +16,10 @@ const exampleData: Record<EventType, () => object> = {
   'seat.ended': () => ({ seatId: randomUUID(), grantId: randomUUID(), reason: 'ended_by_organization' }),
 };
 
-/** A test event's id and body: the envelope of a real one with `"test": true`, and ids that name nothing. Source: design, section 6. */
+/**
+ * A test event's id and body: the envelope of a real one with `"test": true`, and ids that name
+ * nothing. Source: design, section 6.
+ */
 export function makeTestEvent(type: EventType, organizationId: string, at: Date): { id: string; body: string } {
   const id = randomUUIDv7();
   const envelope = {
@@ -31,22 +34,25 @@ export function makeTestEvent(type: EventType, organizationId: string, at: Date)
 }
 
 /**
- * Allows a test event, or the probe before a resume, and writes its activity line. The post itself is the caller's next step: it takes seconds, and no transaction stays
- * open for it.
+ * Allows a test event, or the probe before a resume, and writes its activity line. The post itself
+ * is the caller's next step: it takes seconds, and no transaction stays open for it.
  *
  * @param askedType null: the first type the webhook is subscribed to.
  * @returns the type to send.
- * @throws WebhookRefused when the caller may not, the webhook is deleted, it is not subscribed to the type, or people have sent it 10 within a minute.
+ * @throws WebhookRefused when the caller may not, the webhook is deleted, it is not subscribed to
+ * the type, or people have sent it 10 within a minute.
  */
 export function requestTest(em: EntityManager, request: WebhookRequest, askedType: string | null): Promise<EventType> {
   return requestPost(em, request, askedType, 'webhook.test');
 }
 
 /**
- * The same for a check whether the receiver verifies signatures: nothing else ever sends it a badly signed event. Whoever carries the check out records its verdict.
+ * The same for a check whether the receiver verifies signatures: nothing else ever sends it a badly
+ * signed event. Whoever carries the check out records its verdict.
  *
  * @returns the type to send.
- * @throws WebhookRefused when the caller may not, the webhook is deleted, or people have sent it 10 within a minute.
+ * @throws WebhookRefused when the caller may not, the webhook is deleted, or people have sent it 10
+ * within a minute.
  */
 export function requestSignatureCheck(em: EntityManager, request: WebhookRequest): Promise<EventType> {
   return requestPost(em, request, null, 'webhook.verify');
@@ -74,7 +80,10 @@ function requestPost(
   });
 }
 
-/** The webhook's row is locked, so two at once are counted one after the other. @throws WebhookRefused when it was sent as many within a minute as it may be. */
+/**
+ * The webhook's row is locked, so two at once are counted one after the other. @throws
+ * WebhookRefused when it was sent as many within a minute as it may be.
+ */
 async function assertFewTests(tx: EntityManager, { organizationId, webhookId }: WebhookRequest): Promise<void> {
   const { rows } = await sql<{ count: number }>`
     select count(*)::integer as count from activity a
@@ -87,7 +96,10 @@ async function assertFewTests(tx: EntityManager, { organizationId, webhookId }: 
   );
 }
 
-/** What came of a test event, as its line in the activity log keeps it: it is no delivery, so it is in no list of those. */
+/**
+ * What came of a test event, as its line in the activity log keeps it: it is no delivery, so it is
+ * in no list of those.
+ */
 export interface TestOutcome {
   eventType: string;
   eventId: string;
@@ -109,7 +121,10 @@ export function recordTestOutcome(em: EntityManager, request: WebhookRequest, ou
 /** Lines of an organization's test events that are looked at for those of one webhook. */
 const testsLookedAt = 500;
 
-/** The latest test events of a webhook, newest first. `at` is ISO text; `askedBy` null: an operator. @throws WebhookRefused when the caller may not. */
+/**
+ * The latest test events of a webhook, newest first. `at` is ISO text; `askedBy` null: an operator.
+ * @throws WebhookRefused when the caller may not.
+ */
 export async function listTestOutcomes(
   em: EntityManager,
   { organizationId, webhookId, by }: WebhookRequest,

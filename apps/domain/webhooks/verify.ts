@@ -8,12 +8,17 @@ import { type Signable, serviceMac, standardMac } from './sign.ts';
 export type { Check, CheckName } from './delivery-checks.ts';
 
 /**
- * Verifies a captured delivery offline, for a receiver's developer who asks why it does not verify. Design, section 6.
+ * Verifies a captured delivery offline, for a receiver's developer who asks why it does not verify.
+ * Design, section 6.
  *
- * A receiver needs one of the two forms and a library; this looks at both and tells what is wrong with each.
+ * A receiver needs one of the two forms and a library; this looks at both and tells what is wrong
+ * with each.
  */
 
-/** `ok` when every check is. A check that an earlier problem makes impossible is left out, so what failed is what to mend. */
+/**
+ * `ok` when every check is. A check that an earlier problem makes impossible is left out, so what
+ * failed is what to mend.
+ */
 export interface Verification {
   ok: boolean;
   checks: Check[];
@@ -31,7 +36,10 @@ export interface CapturedDelivery {
   now?: Date;
 }
 
-/** Makes every check that can be made, with signatures compared in constant time. Never throws over what was captured. */
+/**
+ * Makes every check that can be made, with signatures compared in constant time. Never throws over
+ * what was captured.
+ */
 export function verifyDelivery(delivery: CapturedDelivery): Verification {
   const { headers, body, toleranceSeconds = 300, now = new Date() } = delivery;
   const secrets = delivery.secrets.filter(isSecret);
@@ -70,7 +78,9 @@ function standardForm({ id, timestampSeconds, macs }: Omit<Signable, 'body'> & {
   return { name: 'standard_signature', macs, macOf };
 }
 
-/** Which of `secrets` made a signature of the form for `body`, counted from 1; null when none did. */
+/**
+ * Which of `secrets` made a signature of the form for `body`, counted from 1; null when none did.
+ */
 function findSigner({ macs, macOf }: Form, body: Buffer, secrets: readonly string[]): number | null {
   const signer = secrets.findIndex((secret) => {
     const expected = macOf(secret, body);

@@ -7,9 +7,11 @@ export interface Capture {
 }
 
 /**
- * Reads a captured request: the request as it came over the wire (a request line or none, headers, an empty line, the body), or JSON `{headers, body}`.
+ * Reads a captured request: the request as it came over the wire (a request line or none, headers,
+ * an empty line, the body), or JSON `{headers, body}`.
  *
- * A body in JSON is a string, so only one whose bytes are UTF-8 survives that form. Null when it is neither.
+ * A body in JSON is a string, so only one whose bytes are UTF-8 survives that form. Null when it is
+ * neither.
  */
 export function readCapture(file: Buffer): Capture | null {
   return readJson(file) ?? readMessage(file);
@@ -50,7 +52,10 @@ function splitAtEmptyLine(file: Buffer): [string, Buffer] | [null, Buffer] {
   return [null, file];
 }
 
-/** The file of a request, in the form it came over the wire. `rawHeaders` is Node's: names and values by turns. */
+/**
+ * The file of a request, in the form it came over the wire. `rawHeaders` is Node's: names and
+ * values by turns.
+ */
 export function writeCapture(request: { path: string; rawHeaders: readonly string[]; body: Buffer }): Buffer {
   const { path, rawHeaders, body } = request;
   const lines = [`POST ${path} HTTP/1.1`];

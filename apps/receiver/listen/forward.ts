@@ -4,7 +4,10 @@ import { type Verification, verifyDelivery } from '#domain/webhooks/verify.ts';
 import { startServer } from '#runtime/http-server.ts';
 import { readBody, send } from '../body.ts';
 
-/** Our deliveries wait 10 s for everything; what is passed on gets a little less, so that its answer still arrives. */
+/**
+ * Our deliveries wait 10 s for everything; what is passed on gets a little less, so that its answer
+ * still arrives.
+ */
 const answerWithinMs = 9_000;
 
 /** Headers of the connection, not of the event: each connection has its own. */
@@ -19,7 +22,9 @@ const ofConnection = new Set([
   'expect',
 ]);
 
-/** What the receiver behind this answered; `status` null when it did not, and `problem` says why. */
+/**
+ * What the receiver behind this answered; `status` null when it did not, and `problem` says why.
+ */
 export interface Answer {
   status: number | null;
   problem: string | null;
@@ -40,8 +45,10 @@ export interface Listened {
 }
 
 /**
- * Listens on 127.0.0.1, verifies what comes, passes it on unchanged (raw body, every header of the event) and gives the answer back, so that the retries that follow are
- * those that the receiver behind it causes. An event that does not verify is passed on too: whether the receiver notices is what its developer wants to see.
+ * Listens on 127.0.0.1, verifies what comes, passes it on unchanged (raw body, every header of the
+ * event) and gives the answer back, so that the retries that follow are those that the receiver
+ * behind it causes. An event that does not verify is passed on too: whether the receiver notices is
+ * what its developer wants to see.
  */
 export function startListener(options: {
   port: number;

@@ -11,7 +11,8 @@ import type { OpenStack } from './stack.ts';
 import { verificationText, verifyFile } from './verify-file.ts';
 
 /**
- * `npm run listen`: signed events on a receiver developer's own machine. Exit code 0, 1 when refused or a captured request does not verify, 2 for a wrong call.
+ * `npm run listen`: signed events on a receiver developer's own machine. Exit code 0, 1 when
+ * refused or a captured request does not verify, 2 for a wrong call.
  *
  * It registers nothing by itself but on a stack that `npm start` made.
  */
@@ -37,7 +38,8 @@ async function main(args: string[]): Promise<void> {
     return;
   }
   const needsStack = options.secrets.length === 0 || options.trigger.length > 0;
-  // What a stack needs is loaded for a stack only: MikroORM takes longer than a whole offline check.
+  // What a stack needs is loaded for a stack only: MikroORM takes longer than a whole offline
+  // check.
   const stack = needsStack ? await openStack(options) : null;
   if (stack !== null) open.push(stack.close);
   if (options.forwardTo !== null) await listen(options, stack);

@@ -12,7 +12,10 @@ export type ListenOptions =
   | { task: 'verify'; file: string; secrets: string[]; toleranceSeconds: number }
   | {
       task: 'listen';
-      /** Where events are passed on to; null only shows them (and with `trigger` alone, nothing listens). */
+      /**
+       * Where events are passed on to; null only shows them (and with `trigger` alone, nothing
+       * listens).
+       */
       forwardTo: string | null;
       events: EventType[];
       /** Empty: a webhook of a development stack is made, and deleted at the end. */

@@ -31,7 +31,8 @@ export interface OpenStack {
  * Opens the stack that `npm start` runs.
  *
  * @param asked null for the first region and its first organization.
- * @throws SettingsRefused when there is no such stack, region or organization, or the database is not marked as a development stack's.
+ * @throws SettingsRefused when there is no such stack, region or organization, or the database is
+ * not marked as a development stack's.
  */
 export async function openStack(
   asked: { region: Region | null; organizationId: string | null },

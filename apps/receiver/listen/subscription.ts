@@ -5,10 +5,15 @@ import { listWebhooks } from '#domain/webhooks/list.ts';
 import { deleteWebhook } from '#domain/webhooks/park.ts';
 import type { OpenStack } from './stack.ts';
 
-/** Says which process a webhook is for, so that one which was killed leaves nothing behind for long. */
+/**
+ * Says which process a webhook is for, so that one which was killed leaves nothing behind for long.
+ */
 const descriptionOf = (pid: number) => `npm run listen, process ${pid}`;
 
-/** Makes a webhook for this process, after deleting those of processes that are no more. `remove` may be called twice. */
+/**
+ * Makes a webhook for this process, after deleting those of processes that are no more. `remove`
+ * may be called twice.
+ */
 export async function subscribe(
   { database, sealingKeys, organization }: OpenStack,
   { url, events }: { url: string; events: readonly EventType[] },

@@ -3,13 +3,18 @@ import { type EventType, eventTypes } from '#domain/contract/events.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import type { OpenStack } from './stack.ts';
 
-/** Families that this makes have this name, so that a change never touches one of the data that was imported. */
+/**
+ * Families that this makes have this name, so that a change never touches one of the data that was
+ * imported.
+ */
 const familyName = 'Example family (npm run listen)';
 
 /**
- * Causes events by changing the data for real, in one transaction with the rights of the platform's own application: the database itself makes the events.
+ * Causes events by changing the data for real, in one transaction with the rights of the platform's
+ * own application: the database itself makes the events.
  *
- * What an event needs comes first: to end a client, one that was started; to give a seat, a client without one. Returns the types it caused, in their order.
+ * What an event needs comes first: to end a client, one that was started; to give a seat, a client
+ * without one. Returns the types it caused, in their order.
  *
  * @throws SettingsRefused when the organization has no active member who could be the professional.
  */
@@ -103,7 +108,10 @@ async function findSeat(client: PoolClient, organizationId: string): Promise<str
   return rows[0]?.id ?? null;
 }
 
-/** Gives a seat; an organization whose seats are all used gets one more first, as this must work on any stack. */
+/**
+ * Gives a seat; an organization whose seats are all used gets one more first, as this must work on
+ * any stack.
+ */
 async function giveSeat(client: PoolClient, organizationId: string, grantId: string): Promise<void> {
   await client.query(
     `update seat_plan p set invoiced = p.invoiced + 1

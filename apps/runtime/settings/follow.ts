@@ -19,12 +19,17 @@ export interface FollowedSettings<V> {
   check(report: FollowReport): void;
 }
 
-/** Why a new value cannot replace the old one in a running app, in a sentence's end; null when it can. */
+/**
+ * Why a new value cannot replace the old one in a running app, in a sentence's end; null when it
+ * can.
+ */
 export type MayReplace = (old: string, next: string) => string | null;
 
 /**
- * Follows the settings `names` of a schema, as far as their values come from files (`NAME_FILE`): Kubernetes replaces such a file when its Secret changes. `parsed` is what `readSettings` gave
- * at the start, from the same environment. Contents are compared, not times: a Secret that was written anew with the same value changes nothing.
+ * Follows the settings `names` of a schema, as far as their values come from files (`NAME_FILE`):
+ * Kubernetes replaces such a file when its Secret changes. `parsed` is what `readSettings` gave at
+ * the start, from the same environment. Contents are compared, not times: a Secret that was written
+ * anew with the same value changes nothing.
  */
 export function followSettings<S extends z.ZodObject, N extends string & keyof z.output<S>>(options: {
   schema: S;
@@ -71,7 +76,10 @@ export function followSettings<S extends z.ZodObject, N extends string & keyof z
   return { values, names: files.map(({ name }) => name), check };
 }
 
-/** Only its user and password may change under an open pool: another server or database is another installation. */
+/**
+ * Only its user and password may change under an open pool: another server or database is another
+ * installation.
+ */
 export const sameButLogin: MayReplace = (old, next) => {
   const [before, after] = [old, next].map((text) => {
     const url = new URL(text);

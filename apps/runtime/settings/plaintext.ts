@@ -12,8 +12,9 @@ const remedies: Record<Server, string> = {
 };
 
 /**
- * Finds the servers that settings would reach in plain text beyond this machine. `ALLOW_PLAINTEXT` names those that may be, for
- * example `redis,temporal` where a service mesh encrypts. Loopback addresses and Unix sockets are this machine.
+ * Finds the servers that settings would reach in plain text beyond this machine. `ALLOW_PLAINTEXT`
+ * names those that may be, for example `redis,temporal` where a service mesh encrypts. Loopback
+ * addresses and Unix sockets are this machine.
  *
  * @returns one sentence for each setting, without its value.
  */

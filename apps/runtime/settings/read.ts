@@ -2,7 +2,10 @@ import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
 import { findPlaintext } from './plaintext.ts';
 
-/** Every problem of an app's settings, one sentence each; its message lists them all. Values of settings are never part of it. */
+/**
+ * Every problem of an app's settings, one sentence each; its message lists them all. Values of
+ * settings are never part of it.
+ */
 export class SettingsRefused extends Error {
   readonly problems: readonly string[];
 
@@ -18,10 +21,11 @@ export class SettingsRefused extends Error {
 /**
  * Reads an app's settings from its environment through its schema, once, and freezes them.
  *
- * Any setting may come from a file instead: `NAME_FILE` names it, and a trailing newline is dropped. That is how Kubernetes
- * hands over secrets. An empty value counts as absent.
+ * Any setting may come from a file instead: `NAME_FILE` names it, and a trailing newline is
+ * dropped. That is how Kubernetes hands over secrets. An empty value counts as absent.
  *
- * No app reaches PostgreSQL, Redis or Temporal on another machine without TLS unless `ALLOW_PLAINTEXT` says so.
+ * No app reaches PostgreSQL, Redis or Temporal on another machine without TLS unless
+ * `ALLOW_PLAINTEXT` says so.
  *
  * @throws SettingsRefused with all problems at once.
  */

@@ -2,7 +2,10 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { SettingsRefused } from './read.ts';
 
-/** How a Temporal server is reached: in plain text, by TLS, by TLS with a certificate of our own (mutual TLS), and by each of the latter two with an API key. */
+/**
+ * How a Temporal server is reached: in plain text, by TLS, by TLS with a certificate of our own
+ * (mutual TLS), and by each of the latter two with an API key.
+ */
 export interface TemporalServer {
   /** `host:port`. */
   address: string;
@@ -16,7 +19,10 @@ export interface TemporalServer {
 export interface TemporalTls {
   /** Name that the server's certificate is for; null: the host of the address. */
   serverName: string | null;
-  /** PEM of the only authorities whose certificates are believed; null: those that the system believes. */
+  /**
+   * PEM of the only authorities whose certificates are believed; null: those that the system
+   * believes.
+   */
   ca: string | null;
   /** PEM of our own certificate and its key; null: the server asks for none. */
   own: { cert: string; key: string } | null;
@@ -26,7 +32,10 @@ const pemCertificate = z.string().refine((text) => canParse(() => new X509Certif
   error: 'must be a certificate in PEM, or several in a row',
 });
 
-/** What each app that speaks to Temporal reads besides its address and namespace; part of its own schema. */
+/**
+ * What each app that speaks to Temporal reads besides its address and namespace; part of its own
+ * schema.
+ */
 export const temporalAccess = {
   TEMPORAL_TLS: z
     .enum(['true', 'false'], { error: 'must be true or false' })
@@ -61,9 +70,11 @@ const Access = z.object(temporalAccess);
 type Parsed = z.output<typeof Access> & { TEMPORAL_ADDRESS?: string | undefined };
 
 /**
- * The server that the settings describe; null without an address. `namespace` is the one to use; `apiKeyNow` looks the key up when it may change while the app runs.
+ * The server that the settings describe; null without an address. `namespace` is the one to use;
+ * `apiKeyNow` looks the key up when it may change while the app runs.
  *
- * @throws SettingsRefused when they are half of something, or contradict each other: nothing is ever sent with less protection than somebody asked for.
+ * @throws SettingsRefused when they are half of something, or contradict each other: nothing is
+ * ever sent with less protection than somebody asked for.
  */
 export function temporalServerOf(
   s: Parsed & { TEMPORAL_ADDRESS: string },

@@ -7,8 +7,10 @@ export interface AllowSettings {
 }
 
 /**
- * Which addresses a webhook may reach although they are not public. The operator's probe (`orgctl probe create`) posts to a receiver inside the cluster, for as long as `helm test` runs; its address
- * is allowed to that one webhook, so that no organization can reach it by registering a name that leads there.
+ * Which addresses a webhook may reach although they are not public. The operator's probe (`orgctl
+ * probe create`) posts to a receiver inside the cluster, for as long as `helm test` runs; its
+ * address is allowed to that one webhook, so that no organization can reach it by registering a
+ * name that leads there.
  */
 export function allowOf({ webhookAllow, probeWebhook }: AllowSettings, webhookId: string): AllowList {
   return probeWebhook !== null && probeWebhook.id === webhookId ? probeWebhook.allow : webhookAllow;

@@ -7,14 +7,15 @@ import type { FailureCause } from './outcome.ts';
 export type Connection = { ok: true; socket: Socket } | { ok: false; cause: FailureCause };
 
 /**
- * How long one of several addresses may take. Node's 250 ms would give up on a far receiver before its first answer can be back; at 2 s two dead addresses
- * still leave time for a third.
+ * How long one of several addresses may take. Node's 250 ms would give up on a far receiver before
+ * its first answer can be back; at 2 s two dead addresses still leave time for a third.
  */
 const addressTimeoutMs = 2_000;
 
 /**
- * Connects to one of the judged addresses, in their order. The name is not looked up again: what was judged is what is connected to, so a DNS answer that changes
- * in between changes nothing (design, section 6).
+ * Connects to one of the judged addresses, in their order. The name is not looked up again: what
+ * was judged is what is connected to, so a DNS answer that changes in between changes nothing
+ * (design, section 6).
  */
 export async function openConnection(options: {
   hostname: string;
@@ -38,8 +39,9 @@ export async function openConnection(options: {
 }
 
 /**
- * TLS over an open connection: 1.2 or newer, the certificate verified for the host of the URL. `ca` (PEM) replaces the authorities that Node trusts.
- * `rejectUnauthorized` is said aloud because an environment variable of Node's could turn it off otherwise.
+ * TLS over an open connection: 1.2 or newer, the certificate verified for the host of the URL. `ca`
+ * (PEM) replaces the authorities that Node trusts. `rejectUnauthorized` is said aloud because an
+ * environment variable of Node's could turn it off otherwise.
  */
 export async function secureConnection(options: {
   socket: Socket;
@@ -65,7 +67,10 @@ export async function secureConnection(options: {
 
 type End = { reached: true } | { reached: false; timeout: boolean; error: Error | null };
 
-/** Waits until the socket has emitted `event`, has failed or closed, or the signal aborts. Errors after that are nobody's and are swallowed. */
+/**
+ * Waits until the socket has emitted `event`, has failed or closed, or the signal aborts. Errors
+ * after that are nobody's and are swallowed.
+ */
 function reach(socket: Socket, event: 'connect' | 'secureConnect', signal: AbortSignal): Promise<End> {
   return new Promise((resolve) => {
     const end = (result: End) => {

@@ -2,7 +2,10 @@ import { type IncomingMessage, request } from 'node:http';
 import type { Socket } from 'node:net';
 import { createStatusLineReader } from './status-line.ts';
 
-/** What came back. `status` null: no status line; then `error` says why, or is null for a close or an abort. */
+/**
+ * What came back. `status` null: no status line; then `error` says why, or is null for a close or
+ * an abort.
+ */
 export interface Exchange {
   status: number | null;
   /** The header as sent; null when there is none, or the headers never ended. */
@@ -12,14 +15,19 @@ export interface Exchange {
 }
 
 /**
- * Posts a body over an open connection and reads the answer until it ends, `keepBytes` of it are kept, or `signal` aborts; then the connection is destroyed.
+ * Posts a body over an open connection and reads the answer until it ends, `keepBytes` of it are
+ * kept, or `signal` aborts; then the connection is destroyed.
  *
  * Decisions (2026-11-20):
- * - node:http and not undici, which the design names: undici 8.12 destroys the connection when a receiver sends `100 Continue` (RFC 9110 lets any server do
- *   so), and shows no status before the last header. With our own socket nothing else of it would be used.
- * - A connection of its own for each post, and `Connection: close`. A kept one may be closed by the receiver just as we post, which looks like a lost answer
- *   and repeats an event; it would skip the judgement of addresses; and organizations that share a receiver's host would share its faults.
- * - Nothing is decompressed and no `Accept-Encoding` is sent, so a small answer cannot become a large one.
+ * - node:http and not undici, which the design names: undici 8.12 destroys the connection when a
+ *   receiver sends `100 Continue` (RFC 9110 lets any server do so), and shows no status before the
+ *   last header. With our own socket nothing else of it would be used.
+ * - A connection of its own for each post, and `Connection: close`. A kept one may be closed by the
+ *   receiver just as we post, which looks like a lost answer and repeats an event; it would skip
+ *   the judgement of addresses; and organizations that share a receiver's host would share its
+ *   faults.
+ * - Nothing is decompressed and no `Accept-Encoding` is sent, so a small answer cannot become a
+ *   large one.
  */
 export function exchange(options: {
   socket: Socket;
@@ -63,7 +71,8 @@ export function exchange(options: {
     });
     post.on('error', fail);
     post.on('upgrade', end);
-    // By now node:http listens too, so ours takes nothing away; in front, it has seen the bytes before a parser's error destroys the socket.
+    // By now node:http listens too, so ours takes nothing away; in front, it has seen the bytes
+    // before a parser's error destroys the socket.
     post.on('socket', () => {
       socket.once('data', onFirstByte);
       socket.prependListener('data', statusLine.read);

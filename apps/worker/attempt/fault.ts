@@ -20,7 +20,8 @@ const connectionCodes: Readonly<Record<string, FailureCause>> = {
   ...ownCodes,
   ECONNREFUSED: 'connection_refused',
   ETIMEDOUT: 'connection_timeout',
-  // A router near the receiver sends this when its host is down. Our own lack of a route is ENETUNREACH, which a router may send too: `confirmInternalError`.
+  // A router near the receiver sends this when its host is down. Our own lack of a route is
+  // ENETUNREACH, which a router may send too: `confirmInternalError`.
   EHOSTUNREACH: 'host_unreachable',
   EHOSTDOWN: 'host_unreachable',
 };
@@ -58,7 +59,10 @@ const tlsCodes: Readonly<Record<string, FailureCause>> = {
 
 const closedCauses = { connect: 'connection_failed', tls: 'tls_closed', answer: 'answer_missing' } as const;
 
-/** The cause of an attempt that a connection's error ended. Codes decide, never messages. Null stands for a close without an error. */
+/**
+ * The cause of an attempt that a connection's error ended. Codes decide, never messages. Null
+ * stands for a close without an error.
+ */
 export function causeOfError(error: Error | null, phase: Phase): FailureCause {
   if (error instanceof AggregateError) return causeOfAll(error.errors as Error[], phase);
   const code = (error as NodeJS.ErrnoException | null)?.code ?? '';
@@ -84,18 +88,22 @@ function causeOfAll(errors: Error[], phase: Phase): FailureCause {
 }
 
 /**
- * The cause, once it is sure whose fault it was. ENETUNREACH is what our kernel says without a route, and as well what a router far away reported of the receiver's network: taken for ours, such a
- * receiver's deliveries would be tried for ever. It is ours only if this machine has no route to other networks either; else it counts as the receiver's.
+ * The cause, once it is sure whose fault it was. ENETUNREACH is what our kernel says without a
+ * route, and as well what a router far away reported of the receiver's network: taken for ours,
+ * such a receiver's deliveries would be tried for ever. It is ours only if this machine has no
+ * route to other networks either; else it counts as the receiver's.
  *
- * Only IPv4 is asked about: for want of an IPv6 route the cause is `ipv6_only`, which is the receiver's already.
+ * Only IPv4 is asked about: for want of an IPv6 route the cause is `ipv6_only`, which is the
+ * receiver's already.
  */
 export async function confirmInternalError(cause: Cause, hasRoute: HasRoute): Promise<Cause> {
   return cause === 'network_unreachable' && (await hasRoute()) ? 'host_unreachable' : cause;
 }
 
 /**
- * Without an IPv6 route a receiver that has nothing else can never be reached. That is counted against its attempts: as an internal error, its deliveries would
- * stay open for ever, and a second look at an address family that we lack changes nothing.
+ * Without an IPv6 route a receiver that has nothing else can never be reached. That is counted
+ * against its attempts: as an internal error, its deliveries would stay open for ever, and a second
+ * look at an address family that we lack changes nothing.
  */
 function withoutIPv6(error: Error | null): boolean {
   const { code, address } = (error ?? {}) as { code?: string; address?: string };

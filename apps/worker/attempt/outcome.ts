@@ -1,10 +1,16 @@
 import { type RefusalCause, refusals } from '#domain/webhooks/address/refusals.ts';
 import { internalErrorExplanation } from '#workflows/deliver-event/activities.ts';
 
-/** `refused`: we would not send, nothing was sent. `failed`: anything but a 2xx status line in time. Both count as an attempt unless `isInternalError`. */
+/**
+ * `refused`: we would not send, nothing was sent. `failed`: anything but a 2xx status line in time.
+ * Both count as an attempt unless `isInternalError`.
+ */
 export type OutcomeKind = 'delivered' | 'refused' | 'failed';
 
-/** Milliseconds, whole. Each is the length of its phase, null when it was not completed; `dns` is null when there was nothing to look up. */
+/**
+ * Milliseconds, whole. Each is the length of its phase, null when it was not completed; `dns` is
+ * null when there was nothing to look up.
+ */
 export interface Timings {
   dns: number | null;
   connect: number | null;
@@ -21,7 +27,10 @@ export interface Outcome {
   /** Of the status line, whatever came after it; null when there was none. */
   status: number | null;
   cause: Cause;
-  /** A sentence for the receiver's owner: what happened and what to do. It holds no part of URL, headers or bodies. */
+  /**
+   * A sentence for the receiver's owner: what happened and what to do. It holds no part of URL,
+   * headers or bodies.
+   */
   explanation: string;
   timingsMs: Timings;
   /** The address that was connected to; null when none was. */

@@ -17,7 +17,10 @@ export interface Post {
   /** Ours besides Host, Content-Length and Connection. */
   headers: Readonly<Record<string, string>>;
   body: Buffer;
-  /** For look-up, connection, TLS, request and status line together, and for reading the answer. 10 s. */
+  /**
+   * For look-up, connection, TLS, request and status line together, and for reading the answer. 10
+   * s.
+   */
   deadlineMs?: number;
   /** How much of the answer's body is kept. 16 KiB. */
   keepBytes?: number;
@@ -25,7 +28,10 @@ export interface Post {
   resolve: Resolve;
   /** Asked when a connection failed as it does without a route. The kernel's routing table. */
   hasRoute?: HasRoute;
-  /** Unix time in ms, for dates in `Retry-After`; the deadline and the timings come from the process's own clock. */
+  /**
+   * Unix time in ms, for dates in `Retry-After`; the deadline and the timings come from the
+   * process's own clock.
+   */
   clock?: () => number;
   /** Reports an error before anything was sent; its attempt ends as `internal_error`. */
   onInternalError?: (error: unknown) => void;
@@ -43,8 +49,10 @@ interface Progress {
 }
 
 /**
- * Makes one attempt and tells what became of it (design, section 6, "One attempt"). Whatever a receiver, its DNS or the network does is a value, and so is
- * an error of the service before anything was sent. It throws only after that. Redirects are not followed: nothing but the URL that was judged is ever contacted.
+ * Makes one attempt and tells what became of it (design, section 6, "One attempt"). Whatever a
+ * receiver, its DNS or the network does is a value, and so is an error of the service before
+ * anything was sent. It throws only after that. Redirects are not followed: nothing but the URL
+ * that was judged is ever contacted.
  */
 export async function postOnce(post: Post): Promise<Outcome> {
   const startedAt = performance.now();
@@ -111,8 +119,8 @@ async function attempt(post: Post, progress: Progress, signal: AbortSignal): Pro
 }
 
 /**
- * Whether a stored URL can only be damaged: a registration refuses it whatever the settings are. What settings or DNS
- * decide (scheme, addresses) is a refusal for the receiver's owner to act on.
+ * Whether a stored URL can only be damaged: a registration refuses it whatever the settings are.
+ * What settings or DNS decide (scheme, addresses) is a refusal for the receiver's owner to act on.
  */
 function isDamaged(cause: RefusalCause, url: string): boolean {
   return (
@@ -153,8 +161,9 @@ function conclude(cause: Cause, { exchange, peerAddress, timingsMs }: Progress, 
 }
 
 /**
- * A signal that aborts when the time is up. The event loop may be late itself; it gets to read once more what has arrived before that, so that a busy worker
- * does not turn an answer that came in time into a timeout.
+ * A signal that aborts when the time is up. The event loop may be late itself; it gets to read once
+ * more what has arrived before that, so that a busy worker does not turn an answer that came in
+ * time into a timeout.
  */
 function startDeadline(deadlineMs: number): { signal: AbortSignal; clear: () => void } {
   const controller = new AbortController();

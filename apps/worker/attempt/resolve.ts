@@ -1,7 +1,10 @@
 import { Resolver } from 'node:dns/promises';
 import type { FailureCause } from './outcome.ts';
 
-/** All addresses of a name, IPv4 first, or why there are none. A resolver stops asking when `signal` aborts; it never throws. */
+/**
+ * All addresses of a name, IPv4 first, or why there are none. A resolver stops asking when `signal`
+ * aborts; it never throws.
+ */
 export type Resolve = (hostname: string, signal: AbortSignal) => Promise<Resolution>;
 export type Resolution = { ok: true; addresses: string[] } | { ok: false; cause: FailureCause };
 
@@ -13,13 +16,17 @@ const tries = 2;
  * A resolver that asks DNS itself (A and AAAA), each time anew, and keeps nothing.
  *
  * Decisions (2026-11-20):
- * - Not `dns.lookup`: that blocks one of libuv's four threads for as long as a name server hangs, so a few dead zones would delay every organization's posts;
- *   it cannot be cancelled; and it obeys `/etc/hosts` and search domains, which could lead a public name into the cluster.
- * - Both record types are waited for, as every answer has to be judged. A type that fails while the other has addresses does not count: some old load
- *   balancers never answer AAAA, and nothing is connected to but what was judged.
- * - A new channel for each name: it can be cancelled on its own, sends from a port of its own (harder to forge answers to), and sees a changed resolv.conf.
- * - When a name cannot be resolved for want of an answer, the resolver is asked for the root's name servers. If it cannot tell those either, the fault is
- *   ours; otherwise it is the zone's, and a zone that hangs on purpose uses up its webhook's attempts.
+ * - Not `dns.lookup`: that blocks one of libuv's four threads for as long as a name server hangs,
+ *   so a few dead zones would delay every organization's posts; it cannot be cancelled; and it
+ *   obeys `/etc/hosts` and search domains, which could lead a public name into the cluster.
+ * - Both record types are waited for, as every answer has to be judged. A type that fails while the
+ *   other has addresses does not count: some old load balancers never answer AAAA, and nothing is
+ *   connected to but what was judged.
+ * - A new channel for each name: it can be cancelled on its own, sends from a port of its own
+ *   (harder to forge answers to), and sees a changed resolv.conf.
+ * - When a name cannot be resolved for want of an answer, the resolver is asked for the root's name
+ *   servers. If it cannot tell those either, the fault is ours; otherwise it is the zone's, and a
+ *   zone that hangs on purpose uses up its webhook's attempts.
  *
  * `servers` (`address:port`) replaces the system's.
  */

@@ -4,8 +4,9 @@ const lineMaxCharacters = 16_384;
 /**
  * Reads the status line off an answer's bytes as they arrive, skipping interim answers (1xx).
  *
- * The verdict is the status line's (design, section 6), but every HTTP client reports it only after the last header: a receiver that answers `200 OK` and then
- * trickles, breaks or floods its headers has accepted the event, and repeating it would be our mistake.
+ * The verdict is the status line's (design, section 6), but every HTTP client reports it only after
+ * the last header: a receiver that answers `200 OK` and then trickles, breaks or floods its headers
+ * has accepted the event, and repeating it would be our mistake.
  */
 export function createStatusLineReader() {
   let status: number | null = null;

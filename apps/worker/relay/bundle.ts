@@ -16,8 +16,9 @@ const workflowsFolder = fileURLToPath(new URL('../../../workflows', import.meta.
 export class BundleRefused extends Error {}
 
 /**
- * What a bundle is built from, as one hash: every source below `workflows/`, and the version of the SDK whose code is bundled with them. A bundle of
- * other sources would replay running deliveries by code that the activities beside it do not know.
+ * What a bundle is built from, as one hash: every source below `workflows/`, and the version of the
+ * SDK whose code is bundled with them. A bundle of other sources would replay running deliveries by
+ * code that the activities beside it do not know.
  */
 export function hashWorkflowSources(folder = workflowsFolder): string {
   const hash = createHash('sha256');
@@ -27,15 +28,20 @@ export function hashWorkflowSources(folder = workflowsFolder): string {
 }
 
 /**
- * Writes a bundle to a file, which the image of the apps carries. The same sources give the same bytes wherever they lie: paths of the build machine are
- * taken out of the source map, and so are the sources themselves, which the image has. The bundler names modules by the current folder, so it is run in the package's own.
+ * Writes a bundle to a file, which the image of the apps carries. The same sources give the same
+ * bytes wherever they lie: paths of the build machine are taken out of the source map, and so are
+ * the sources themselves, which the image has. The bundler names modules by the current folder, so
+ * it is run in the package's own.
  */
 export function writeWorkflowBundle(file: string, { code }: Pick<WorkflowBundleWithSourceMap, 'code'>): void {
   const bundle = { sources: hashWorkflowSources(), code: withPortableMap(code, process.cwd()) };
   writeFileSync(file, JSON.stringify(bundle));
 }
 
-/** @throws BundleRefused when the file cannot be read, is no bundle, or was built from other sources than lie here. */
+/**
+ * @throws BundleRefused when the file cannot be read, is no bundle, or was built from other sources
+ * than lie here.
+ */
 export function readWorkflowBundle(file: string): WorkflowBundleWithSourceMap {
   const bundle = parseBundle(file);
   if (bundle.sources !== hashWorkflowSources())

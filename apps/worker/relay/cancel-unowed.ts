@@ -6,9 +6,11 @@ const pageSize = 500;
 const toldAtOnce = 20;
 
 /**
- * Ends the workflows of rounds that nobody owes any more: of a parked or deleted webhook, of a delivery that was settled meanwhile, of a round that another one
- * replaced. They would do no harm, as none of their attempts is admitted, but would wait for theirs for up to a day. The database is settled first and this follows it, so whoever
- * parks or deletes need not reach Temporal. Returns how many it told.
+ * Ends the workflows of rounds that nobody owes any more: of a parked or deleted webhook, of a
+ * delivery that was settled meanwhile, of a round that another one replaced. They would do no harm,
+ * as none of their attempts is admitted, but would wait for theirs for up to a day. The database is
+ * settled first and this follows it, so whoever parks or deletes need not reach Temporal. Returns
+ * how many it told.
  *
  * The reverse of `reconcile`: it begins at what runs, so it finds what no row points at any more.
  */

@@ -17,8 +17,9 @@ const longestWaitMs = 5_000;
 const grpcNotFound = 5;
 
 /**
- * Connects to Temporal and tries again until it answers for the namespace: the two are started together, and which comes first is chance. A development server answers
- * before it has made its namespaces, hence the question after one. Null once `signal` aborts.
+ * Connects to Temporal and tries again until it answers for the namespace: the two are started
+ * together, and which comes first is chance. A development server answers before it has made its
+ * namespaces, hence the question after one. Null once `signal` aborts.
  */
 export async function connectToTemporal(options: ConnectOptions): Promise<NativeConnection | null> {
   const { signal, onProblem } = options;

@@ -19,7 +19,10 @@ const pageSize = 500;
 const runningQuery = (before: Date) =>
   `WorkflowType = 'deliverEvent' AND ExecutionStatus = 'Running' AND StartTime < '${before.toISOString()}'`;
 
-/** What relay and reconciler ask of Temporal about deliveries. Each rejects when Temporal does not answer. */
+/**
+ * What relay and reconciler ask of Temporal about deliveries. Each rejects when Temporal does not
+ * answer.
+ */
 export function createDeliveryWorkflows(options: {
   client: Client;
   delaysMs: readonly number[];
@@ -65,17 +68,24 @@ export function createDeliveryWorkflows(options: {
     getStatus: (delivery: Round, nowMs: number): Promise<WorkflowStatus> =>
       getStatus(workflowIdOf(delivery, delivery.round), nowMs),
 
-    /** Ends the workflow of a round that makes no progress. Its delivery is in another round by then. */
+    /**
+     * Ends the workflow of a round that makes no progress. Its delivery is in another round by
+     * then.
+     */
     terminate: (delivery: Round): Promise<void> =>
       unlessGone(handleOf(delivery).terminate('it makes no progress; its delivery is in another round')),
 
-    /** Ends the wait of a round if it began before this Unix time in ms; see `retryNowSignal`. Nothing for one that has ended. */
+    /**
+     * Ends the wait of a round if it began before this Unix time in ms; see `retryNowSignal`.
+     * Nothing for one that has ended.
+     */
     retryNow: (delivery: Round, waitingSinceBeforeMs: number): Promise<void> =>
       unlessGone(handleOf(delivery).signal('retryNow', waitingSinceBeforeMs)),
 
     /**
-     * Ends a round that is owed no longer; an attempt that is under way ends first. One that makes no progress would never
-     * see the signal, and is terminated. Nothing for one that has ended. `nowMs` as for `getStatus`.
+     * Ends a round that is owed no longer; an attempt that is under way ends first. One that makes
+     * no progress would never see the signal, and is terminated. Nothing for one that has ended.
+     * `nowMs` as for `getStatus`.
      */
     async cancel({ webhookId, eventId, round }: RunningRound, nowMs: number): Promise<void> {
       const handle = handleOf({ organizationId: '', webhookId, eventId, round });
@@ -84,7 +94,10 @@ export function createDeliveryWorkflows(options: {
       await unlessGone(isStuck ? handle.terminate('it makes no progress and is not needed') : handle.signal('cancel'));
     },
 
-    /** Every round whose workflow runs and began before `before`, the newest first, as Temporal lists what runs; `startedAtMs` is Unix time. */
+    /**
+     * Every round whose workflow runs and began before `before`, the newest first, as Temporal
+     * lists what runs; `startedAtMs` is Unix time.
+     */
     async *listRunning(before: Date): AsyncGenerator<RunningRound & { startedAtMs: number }> {
       for await (const { workflowId, startTime } of client.workflow.list({ query: runningQuery(before), pageSize })) {
         const round = parseWorkflowId(workflowId);

@@ -1,6 +1,9 @@
 /** How long it waits after a look, in milliseconds. */
 const waitsMs = {
-  /** It found something, and more may have come meanwhile. Bounds what looks cost while much comes at once. */
+  /**
+   * It found something, and more may have come meanwhile. Bounds what looks cost while much comes
+   * at once.
+   */
   found: 5,
   /** Something was found within the last second: events come now. */
   lately: 5,
@@ -8,17 +11,25 @@ const waitsMs = {
   most: 500,
 };
 const latelyMs = 1_000;
-/** A look is followed by a rest of so many times as long as it took, so that a slow database is asked less often. */
+/**
+ * A look is followed by a rest of so many times as long as it took, so that a slow database is
+ * asked less often.
+ */
 const restShare = 5;
 
 /**
- * Looks for work again and again: at once while there is some, every 5 ms for a second after it, and every 25 ms while
- * nothing happens. An idle look must be cheap: 40 a second of 40 µs take 0.2 % of a core from PostgreSQL.
+ * Looks for work again and again: at once while there is some, every 5 ms for a second after it,
+ * and every 25 ms while nothing happens. An idle look must be cheap: 40 a second of 40 µs take 0.2
+ * % of a core from PostgreSQL.
  *
- * `start` looks at once; `stop` waits for the look under way, and may be called twice and before `start`.
+ * `start` looks at once; `stop` waits for the look under way, and may be called twice and before
+ * `start`.
  */
 export function createPoll(options: {
-  /** `isWoken`: there is work, without a need to ask. Returns whether it found any; rejects when it could not look. */
+  /**
+   * `isWoken`: there is work, without a need to ask. Returns whether it found any; rejects when it
+   * could not look.
+   */
   look: (isWoken: boolean) => Promise<boolean>;
   /** The wait after a look that failed, in milliseconds. */
   retryEveryMs: number;
@@ -52,7 +63,10 @@ export function createPoll(options: {
     return Math.min(Math.max(leastMs, restShare * tookMs), waitsMs.most);
   }
 
-  /** Ends early when it is woken, but never before the shortest wait: what happens at once shares a look. */
+  /**
+   * Ends early when it is woken, but never before the shortest wait: what happens at once shares a
+   * look.
+   */
   async function pause(ms: number, endsEarly = true): Promise<void> {
     await sleep(Math.min(ms, waitsMs.found));
     if (stopped || (endsEarly && isWoken) || ms <= waitsMs.found) return;

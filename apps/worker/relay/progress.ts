@@ -1,9 +1,10 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 
 /**
- * What a workflow is at. `waiting` sits on a timer, `busy` has work that a worker does or will do, `ended` may also never
- * have been. The others make no progress: `failing` has a workflow task that fails each time, because the code that
- * replays it is not what wrote its history, or throws; `stranded` has a task that no worker will get.
+ * What a workflow is at. `waiting` sits on a timer, `busy` has work that a worker does or will do,
+ * `ended` may also never have been. The others make no progress: `failing` has a workflow task that
+ * fails each time, because the code that replays it is not what wrote its history, or throws;
+ * `stranded` has a task that no worker will get.
  */
 export type WorkflowStatus = 'ended' | 'busy' | 'waiting' | 'failing' | 'stranded';
 
@@ -17,7 +18,9 @@ export interface PendingTask {
   scheduledAtMs: number;
 }
 
-/** What a task queue says of itself. `backlogAgeMs` is the age of its oldest task, 0 without one. */
+/**
+ * What a task queue says of itself. `backlogAgeMs` is the age of its oldest task, 0 without one.
+ */
 export interface QueueState {
   hasPollers: boolean;
   backlogAgeMs: number;
@@ -31,15 +34,16 @@ export interface ProgressLimits {
 }
 
 /**
- * Temporal tries a failed workflow task twice at once, then after 5 s and longer each time: the fifth attempt is about 25 s
- * after the first. A worker that was restarted in between would have carried it out.
+ * Temporal tries a failed workflow task twice at once, then after 5 s and longer each time: the
+ * fifth attempt is about 25 s after the first. A worker that was restarted in between would have
+ * carried it out.
  */
 export const failingFromAttempt = 5;
 
 /**
- * Judges a running workflow by its pending tasks. A task that has started is some worker's, unless it fails each time. One
- * that has not is stranded when it is overdue and no worker polls its queue, or younger tasks of its queue are the oldest
- * that wait.
+ * Judges a running workflow by its pending tasks. A task that has started is some worker's, unless
+ * it fails each time. One that has not is stranded when it is overdue and no worker polls its
+ * queue, or younger tasks of its queue are the oldest that wait.
  */
 export function judgeProgress(
   tasks: readonly PendingTask[],
@@ -107,7 +111,10 @@ async function findQueueState(client: Client, { kind, taskQueue }: PendingTask):
   return { hasPollers: (pollers ?? []).length > 0, backlogAgeMs: toMs(stats?.approximateBacklogAge) };
 }
 
-/** Asks Temporal what a workflow is at; `ended` also when it knows no such workflow. `nowMs` is Unix time. */
+/**
+ * Asks Temporal what a workflow is at; `ended` also when it knows no such workflow. `nowMs` is Unix
+ * time.
+ */
 export async function getWorkflowStatus(
   client: Client,
   workflowId: string,

@@ -1,4 +1,7 @@
-/** How a new version of the workers takes traffic: a policy without effects, for a worker or an operator to carry out. */
+/**
+ * How a new version of the workers takes traffic: a policy without effects, for a worker or an
+ * operator to carry out.
+ */
 
 /** The shares of traffic that a version takes before it becomes current, in percent. */
 const shares = [5, 50] as const;
@@ -20,7 +23,10 @@ export interface RampState {
   stepAgeMs: number;
 }
 
-/** `ramp` to 0 percent stops: the current version takes all traffic again, until an operator decides or another version comes. */
+/**
+ * `ramp` to 0 percent stops: the current version takes all traffic again, until an operator decides
+ * or another version comes.
+ */
 export type RampAction = { kind: 'none' } | { kind: 'makeCurrent' } | { kind: 'ramp'; percentage: number };
 
 const none: RampAction = { kind: 'none' };
@@ -30,7 +36,10 @@ const ramp = (percentage: number): RampAction => ({ kind: 'ramp', percentage });
 export const isStopped = ({ own, ramping }: Pick<RampState, 'own' | 'ramping'>): boolean =>
   ramping?.buildId === own && ramping.percentage === 0;
 
-/** Decides what a version does next. Without a current version, or with one whose workers are gone, it takes over at once. */
+/**
+ * Decides what a version does next. Without a current version, or with one whose workers are gone,
+ * it takes over at once.
+ */
 export function planRamp(state: RampState, { stepMs }: { stepMs: number }): RampAction {
   const { own, current, isCurrentAlive, ramping, hasBegun, completedTasks, failedTasks, stepAgeMs } = state;
   if (current === own) return none;

@@ -5,7 +5,9 @@ import type { LostAttempt } from '#workflows/deliver-event/activities.ts';
 import type { DeliveryKey } from '#workflows/deliver-event/types.ts';
 import type { WorkflowStatus } from './progress.ts';
 
-/** Longer than an attempt can take with its own reads and writes (20 s), so nothing alive is closed. */
+/**
+ * Longer than an attempt can take with its own reads and writes (20 s), so nothing alive is closed.
+ */
 const abandonedAfterSeconds = 45;
 /** Temporal is asked about this many at once. */
 const askedAtOnce = 20;
@@ -37,25 +39,32 @@ export interface Reconciled {
   begun: number;
   /** With a workflow that waits although they are due: told to go on. */
   hurried: number;
-  /** With a workflow whose workflow task fails each time: given a new round, and the workflow is terminated. */
+  /**
+   * With a workflow whose workflow task fails each time: given a new round, and the workflow is
+   * terminated.
+   */
   failing: number;
   /** The same for a workflow with a task that no worker will get. */
   stranded: number;
 }
 
 /**
- * Looks after every waiting delivery that is overdue. One without a workflow gets a new round, so that a lost Temporal store, a terminated workflow or a fault of
- * ours loses no event; one whose workflow sits on a timer is told to go on, which mends a signal or a timer that was lost. It trusts PostgreSQL about what is owed and
- * Temporal about what runs.
+ * Looks after every waiting delivery that is overdue. One without a workflow gets a new round, so
+ * that a lost Temporal store, a terminated workflow or a fault of ours loses no event; one whose
+ * workflow sits on a timer is told to go on, which mends a signal or a timer that was lost. It
+ * trusts PostgreSQL about what is owed and Temporal about what runs.
  *
- * One that is under way is left alone (an attempt in a full queue is late, and no signal makes it quicker). Between the look and the signal the delivery may have been
- * attempted and wait for its next time; so the signal means only a wait that is as old as the lateness that was seen.
+ * One that is under way is left alone (an attempt in a full queue is late, and no signal makes it
+ * quicker). Between the look and the signal the delivery may have been attempted and wait for its
+ * next time; so the signal means only a wait that is as old as the lateness that was seen.
  *
- * One that makes no progress is replaced: first its delivery is put into a new round, which an unexpired attempt keeps
- * from happening, then its workflow is terminated. A process that dies in between leaves a workflow whose attempts are
- * admitted no more, and which the sweep of orphaned workflows ends.
+ * One that makes no progress is replaced: first its delivery is put into a new round, which an
+ * unexpired attempt keeps from happening, then its workflow is terminated. A process that dies in
+ * between leaves a workflow whose attempts are admitted no more, and which the sweep of orphaned
+ * workflows ends.
  *
- * It reads all that is overdue, page by page: deliveries that are late with a workflow of theirs (a full queue) must not hide those without.
+ * It reads all that is overdue, page by page: deliveries that are late with a workflow of theirs (a
+ * full queue) must not hide those without.
  */
 export async function reconcile(options: ReconcilerOptions): Promise<Reconciled> {
   const { pool, getStatus, retryNow, terminate, overdueMs, signal, onLost = () => {}, pageSize = 200 } = options;
@@ -78,7 +87,8 @@ export async function reconcile(options: ReconcilerOptions): Promise<Reconciled>
     const { dueAtMs, nowMs } = delivery;
     const status = await getStatus(delivery, nowMs);
     if (status === 'waiting') {
-      // Its wait began before it was due (or a moment after that was recorded); the wait after an attempt made since begins later by more than the lateness.
+      // Its wait began before it was due (or a moment after that was recorded); the wait after an
+      // attempt made since begins later by more than the lateness.
       await retryNow(delivery, dueAtMs + overdueMs / 2);
       reconciled.hurried += 1;
     } else if (status === 'ended') {

@@ -21,12 +21,18 @@ export type ClaimedRedelivery = RedeliveryKey & {
 
 export interface RedeliveryStarterOptions {
   pool: Pool;
-  /** Starts a redelivery's workflow. Resolves also when it runs already; rejects when Temporal does not answer. */
+  /**
+   * Starts a redelivery's workflow. Resolves also when it runs already; rejects when Temporal does
+   * not answer.
+   */
   startWorkflow: (redelivery: ClaimedRedelivery) => Promise<void>;
   onError: (cause: unknown) => void;
   /** How often it looks for redeliveries that were asked for and leases that have expired. */
   pollEveryMs?: number;
-  /** How long a claim holds; then another worker claims it. Afterwards each page gives its own lease. */
+  /**
+   * How long a claim holds; then another worker claims it. Afterwards each page gives its own
+   * lease.
+   */
   leaseSeconds?: number;
 }
 
@@ -34,8 +40,10 @@ export interface RedeliveryStarterOptions {
 const perClaim = 20;
 
 /**
- * Starts a workflow for each redelivery that nobody looks after: one that was asked for, and one whose workflow was lost. As with deliveries a claim is a lease, and no
- * transaction is open during a call to Temporal. A workflow that runs after all, only late, is found running by its id, and nothing happens.
+ * Starts a workflow for each redelivery that nobody looks after: one that was asked for, and one
+ * whose workflow was lost. As with deliveries a claim is a lease, and no transaction is open during
+ * a call to Temporal. A workflow that runs after all, only late, is found running by its id, and
+ * nothing happens.
  */
 export function createRedeliveryStarter(options: RedeliveryStarterOptions) {
   const { pool, startWorkflow, onError, pollEveryMs = 500, leaseSeconds = 15 } = options;
@@ -72,7 +80,9 @@ export function createRedeliveryStarter(options: RedeliveryStarterOptions) {
       wake();
       timer = setInterval(wake, pollEveryMs);
     },
-    /** Claims nothing more and waits for what is under way. Safe to call twice, and before `start`. */
+    /**
+     * Claims nothing more and waits for what is under way. Safe to call twice, and before `start`.
+     */
     async stop(): Promise<void> {
       stopped = true;
       clearInterval(timer);
@@ -82,9 +92,10 @@ export function createRedeliveryStarter(options: RedeliveryStarterOptions) {
 }
 
 /**
- * Starts a redelivery's workflow at this pace. One that runs already is what was wanted, unless it makes no progress: then
- * it is terminated and started again under its id, as is one that ended or was lost before the redelivery did. A page that
- * its predecessor carried out is not carried out twice.
+ * Starts a redelivery's workflow at this pace. One that runs already is what was wanted, unless it
+ * makes no progress: then it is terminated and started again under its id, as is one that ended or
+ * was lost before the redelivery did. A page that its predecessor carried out is not carried out
+ * twice.
  */
 export function redeliveryWorkflows(client: Client, strandedAfterMs: number, pace: Pace = steadyPace) {
   const limits = { failingFromAttempt, strandedAfterMs };

@@ -16,7 +16,10 @@ export interface ClaimedDelivery extends DeliveryKey {
   slow: boolean;
   /** The event's type. */
   type: string;
-  /** When the round became due; of a first round, the event's own time. Unix time in ms, by PostgreSQL's clock. */
+  /**
+   * When the round became due; of a first round, the event's own time. Unix time in ms, by
+   * PostgreSQL's clock.
+   */
   begunAtMs: number;
 }
 
@@ -41,9 +44,14 @@ export interface RelayOptions {
   pool: Pool;
   /** Starts a delivery's workflow. Resolves also when it runs already. */
   startWorkflow: (delivery: ClaimedDelivery) => Promise<void>;
-  /** Whether a start failed because Temporal does not answer, and not for a reason of this delivery. */
+  /**
+   * Whether a start failed because Temporal does not answer, and not for a reason of this delivery.
+   */
   isAway?: (cause: unknown) => boolean;
-  /** How often it claims without having found anything new: for leases that end, and slots that other workers free. */
+  /**
+   * How often it claims without having found anything new: for leases that end, and slots that
+   * other workers free.
+   */
   claimEveryMs?: number;
   leaseSeconds?: number;
   onClaimed?: (deliveries: number) => void;
@@ -59,14 +67,16 @@ const retryEveryMs = 250;
 /**
  * Takes due deliveries out of the table and starts a workflow for each that has a concurrency slot.
  *
- * It finds work by asking an index many times a second (`poll.ts`), and is woken when an attempt of this worker ends.
- * NOTIFY would be quicker by milliseconds, but PostgreSQL takes a lock of the whole cluster for it until the writer's
- * commit is durable, so no two commits of the platform would share a flush.
+ * It finds work by asking an index many times a second (`poll.ts`), and is woken when an attempt of
+ * this worker ends. NOTIFY would be quicker by milliseconds, but PostgreSQL takes a lock of the
+ * whole cluster for it until the writer's commit is durable, so no two commits of the platform
+ * would share a flush.
  *
- * No transaction is open during a call to Temporal: a claim is a lease, and when this process dies its deliveries are
- * claimed again once the lease is over, under the same workflow id.
+ * No transaction is open during a call to Temporal: a claim is a lease, and when this process dies
+ * its deliveries are claimed again once the lease is over, under the same workflow id.
  *
- * Claiming does not wait for starting: a start takes tens of milliseconds, for which a new event would have to wait.
+ * Claiming does not wait for starting: a start takes tens of milliseconds, for which a new event
+ * would have to wait.
  */
 export function createRelay(options: RelayOptions) {
   const { pool, startWorkflow, isAway = () => false, onError } = options;
@@ -146,7 +156,10 @@ export function createRelay(options: RelayOptions) {
     });
   }
 
-  /** What is started while one statement runs shares the next. One that is not recorded is claimed again once its lease is over, and found running. */
+  /**
+   * What is started while one statement runs shares the next. One that is not recorded is claimed
+   * again once its lease is over, and found running.
+   */
   async function recordAll(): Promise<void> {
     while (started.length > 0) {
       const batch = started.splice(0);
@@ -161,7 +174,10 @@ export function createRelay(options: RelayOptions) {
     }
   }
 
-  /** Gives claims back, so that another worker need not wait for the end of their leases. When that fails, it does. */
+  /**
+   * Gives claims back, so that another worker need not wait for the end of their leases. When that
+   * fails, it does.
+   */
   async function release(held: HeldDelivery[]): Promise<void> {
     if (held.length === 0) return;
     try {
@@ -184,8 +200,9 @@ export function createRelay(options: RelayOptions) {
     /** Claims at once: an attempt ended, or a delivery became due. */
     wake: poll.wake,
     /**
-     * Claims nothing more, gives back what is claimed and not begun, and waits for the starts under way: hundreds of slow ones would take longer than a pod is given to end. Safe to call
-     * twice, and before `start`.
+     * Claims nothing more, gives back what is claimed and not begun, and waits for the starts under
+     * way: hundreds of slow ones would take longer than a pod is given to end. Safe to call twice,
+     * and before `start`.
      */
     async stop(): Promise<void> {
       stopped = true;
@@ -196,7 +213,10 @@ export function createRelay(options: RelayOptions) {
   };
 }
 
-/** What a claim passed over has no slot; what it gave something of has more to give unless it is full. */
+/**
+ * What a claim passed over has no slot; what it gave something of has more to give unless it is
+ * full.
+ */
 function heldUpAfter(rows: ClaimRow[], unclaimed: string[]): Set<string> {
   const heldUp = new Set(unclaimed);
   for (const { webhookId } of rows) heldUp.delete(webhookId);

@@ -4,13 +4,19 @@ import { type Reconciled, reconcile } from './reconciler.ts';
 import { sweepRunning } from './sweep.ts';
 import type { OpenTemporal } from './temporal.ts';
 
-/** How often overdue deliveries are looked for, in parts of the time after which they count as overdue: every 15 s with the default of 60 s. */
+/**
+ * How often overdue deliveries are looked for, in parts of the time after which they count as
+ * overdue: every 15 s with the default of 60 s.
+ */
 const reconcilesPerOverdue = 4;
 
 export interface RepairsOptions {
   pool: Pool;
   temporal: Pick<OpenTemporal, 'getStatus' | 'retryNow' | 'terminate' | 'cancel' | 'listRunning'>;
-  /** How late a delivery is before it is looked after; workflows that run this long are asked for once in as much time, by one worker of all. */
+  /**
+   * How late a delivery is before it is looked after; workflows that run this long are asked for
+   * once in as much time, by one worker of all.
+   */
   overdueMs: number;
   onReconciled: (reconciled: Reconciled) => void;
   /** Told how many workflows that nobody owes any more were ended. */
@@ -19,7 +25,10 @@ export interface RepairsOptions {
   onError: (cause: unknown) => void;
 }
 
-/** Brings PostgreSQL and Temporal together again and again: what is owed runs, what runs is owed. `stop` waits for the round under way; safe to call twice, and before `start`. */
+/**
+ * Brings PostgreSQL and Temporal together again and again: what is owed runs, what runs is owed.
+ * `stop` waits for the round under way; safe to call twice, and before `start`.
+ */
 export function createRepairs(options: RepairsOptions) {
   const { pool, temporal, overdueMs, onReconciled, onCancelled, onLost, onError } = options;
   const { getStatus, retryNow, terminate, cancel, listRunning } = temporal;

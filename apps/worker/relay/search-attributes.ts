@@ -12,7 +12,10 @@ import type { ClaimedDelivery } from './relay.ts';
 /** `INDEXED_VALUE_TYPE_KEYWORD` of Temporal's API. */
 const keyword = 2;
 const askTimeoutMs = 5_000;
-/** How long workflows are started without attributes after the server refused them: its nodes learn of new ones within a minute. */
+/**
+ * How long workflows are started without attributes after the server refused them: its nodes learn
+ * of new ones within a minute.
+ */
 const withoutForMs = 60_000;
 const grpcInvalidArgument = 3;
 
@@ -20,13 +23,18 @@ const grpcInvalidArgument = 3;
 export interface DeliverySearchAttributes {
   /** What a delivery's workflow is started with; undefined while the server does not take them. */
   of(delivery: ClaimedDelivery): TypedSearchAttributes | undefined;
-  /** Whether a start failed for its attributes, so that it is to be tried without; the starts of the next minute are. */
+  /**
+   * Whether a start failed for its attributes, so that it is to be tried without; the starts of the
+   * next minute are.
+   */
   wereRefused(error: unknown): boolean;
 }
 
 /**
- * Makes those search attributes that the namespace lacks. Two workers may do so at once: whoever comes second finds them. Where it may not (another
- * account's right, Temporal Cloud), it tells `onProblem` the command for who may, and deliveries are started without any until the worker is started again.
+ * Makes those search attributes that the namespace lacks. Two workers may do so at once: whoever
+ * comes second finds them. Where it may not (another account's right, Temporal Cloud), it tells
+ * `onProblem` the command for who may, and deliveries are started without any until the worker is
+ * started again.
  */
 export async function openSearchAttributes(options: {
   client: Client;
@@ -80,6 +88,7 @@ async function makeMissing({ connection }: Client, namespace: string): Promise<s
     () => true,
     () => false,
   );
-  // Refused because another worker was quicker, or because we may not: the list tells. Added ones may take a moment to be in it.
+  // Refused because another worker was quicker, or because we may not: the list tells. Added ones
+  // may take a moment to be in it.
   return added ? [] : findMissing().catch(() => missing);
 }

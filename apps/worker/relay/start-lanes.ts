@@ -22,9 +22,9 @@ interface Pace {
 }
 
 /**
- * Deliveries of slow webhooks go one by one, at most 20 a second: they come together when attempts have run into their
- * time limit together, what Temporal and this process do for those is what the others' would wait for, and apart they
- * stay when they run into the next one.
+ * Deliveries of slow webhooks go one by one, at most 20 a second: they come together when attempts
+ * have run into their time limit together, what Temporal and this process do for those is what the
+ * others' would wait for, and apart they stay when they run into the next one.
  */
 const paces: { prompt: Pace; slow: Pace } = {
   prompt: { atOnce: 16, restMs: 0, atMost: 64 },
@@ -46,11 +46,13 @@ export interface StartLanesOptions {
 }
 
 /**
- * Starts what was claimed: so many at once, the webhooks in turn, and those that are slow in a lane of their own. So a
- * delivery waits for the starts under way and one of each other webhook, and never for all that was claimed before it.
+ * Starts what was claimed: so many at once, the webhooks in turn, and those that are slow in a lane
+ * of their own. So a delivery waits for the starts under way and one of each other webhook, and
+ * never for all that was claimed before it.
  *
- * A lane has room for no more than it can start in half of a lease, going by how long starts have taken lately. One
- * that is held past its lease all the same is not started: any relay may have claimed it meanwhile.
+ * A lane has room for no more than it can start in half of a lease, going by how long starts have
+ * taken lately. One that is held past its lease all the same is not started: any relay may have
+ * claimed it meanwhile.
  */
 export function createStartLanes(options: StartLanesOptions) {
   const prompt = createLane(paces.prompt, options);

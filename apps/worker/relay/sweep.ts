@@ -4,14 +4,19 @@ import { cancelUnowed } from './cancel-unowed.ts';
 
 type Running = RunningRound & { startedAtMs: number };
 
-/** Some 20 pages of Temporal's, which are seconds. With more that run the next sweep goes on, so that each costs the same however many wait. */
+/**
+ * Some 20 pages of Temporal's, which are seconds. With more that run the next sweep goes on, so
+ * that each costs the same however many wait.
+ */
 const atMostByDefault = 10_000;
 
 /**
- * Ends the workflows that nobody owes any more, of at most `atMost` that run, if no worker has done so within `everyMs`. Returns how many it told; 0 also when it was not due.
+ * Ends the workflows that nobody owes any more, of at most `atMost` that run, if no worker has done
+ * so within `everyMs`. Returns how many it told; 0 also when it was not due.
  *
- * Listing what runs costs Temporal's visibility store the same whoever asks, so one worker does for all. The row that says so is a lease and no lock: it needs no connection of its own, and when its holder
- * dies the next interval goes on where the last sweep ended.
+ * Listing what runs costs Temporal's visibility store the same whoever asks, so one worker does for
+ * all. The row that says so is a lease and no lock: it needs no connection of its own, and when its
+ * holder dies the next interval goes on where the last sweep ended.
  */
 export async function sweepRunning(options: {
   pool: Pool;
@@ -35,7 +40,9 @@ export async function sweepRunning(options: {
   if (!signal.aborted) await pool.query(recordSweepSql, [placeMs]);
   return told;
 
-  /** The next so many. The last one's millisecond is looked at again: others may have begun in it. */
+  /**
+   * The next so many. The last one's millisecond is looked at again: others may have begun in it.
+   */
   async function* part(): AsyncGenerator<Running> {
     for await (const round of listRunning(before)) {
       yield round;

@@ -9,7 +9,10 @@ export interface TaskCounts {
 const failedName = 'temporal_workflow_task_execution_failed';
 const executedName = 'temporal_workflow_task_execution_latency_count';
 
-/** Finds a free port of the loopback interface for the metrics of the SDK's core, which cannot choose one. */
+/**
+ * Finds a free port of the loopback interface for the metrics of the SDK's core, which cannot
+ * choose one.
+ */
 export function findLoopbackAddress(): Promise<string> {
   return new Promise((resolve, reject) => {
     const server = createServer();
@@ -21,7 +24,9 @@ export function findLoopbackAddress(): Promise<string> {
   });
 }
 
-/** Reads the counts from the metrics of the SDK's core, which alone knows of a replay that failed. */
+/**
+ * Reads the counts from the metrics of the SDK's core, which alone knows of a replay that failed.
+ */
 export async function readTaskCounts(address: string): Promise<TaskCounts> {
   const response = await fetch(`http://${address}/metrics`, { signal: AbortSignal.timeout(2_000) });
   return parseTaskCounts(await response.text());

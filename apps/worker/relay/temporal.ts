@@ -30,7 +30,10 @@ import type { WorkerVersion } from './versions.ts';
 export interface TemporalOptions extends TemporalServer {
   activities: DeliveryActivities & Partial<TestActivities & RedeliveryActivities>;
   delaysMs: readonly number[];
-  /** By how much a task may be older than the backlog of its queue explains before it counts as stranded; 60 s. */
+  /**
+   * By how much a task may be older than the backlog of its queue explains before it counts as
+   * stranded; 60 s.
+   */
   strandedAfterMs?: number;
   /** Attempts under way at once, on the prompt queue and on the slow one. */
   promptSlots: number;
@@ -47,7 +50,10 @@ export interface TemporalOptions extends TemporalServer {
   signal?: AbortSignal;
 }
 
-/** Workflow tasks without an attempt in them that a worker carries out at once; each is a matter of milliseconds. */
+/**
+ * Workflow tasks without an attempt in them that a worker carries out at once; each is a matter of
+ * milliseconds.
+ */
 export const otherWorkflowTasks = 20;
 /** For questions to the server that are asked again when it does not answer. */
 const callDeadlineMs = 5_000;
@@ -55,7 +61,10 @@ const callDeadlineMs = 5_000;
 /** The worker's half of Temporal, open. */
 export type OpenTemporal = Awaited<ReturnType<typeof openTemporal>>;
 
-/** Bundles `workflows/` for a worker. Its source map has lines only: columns would depend on the length of this machine's paths, and a prebuilt bundle is to have the same bytes everywhere. */
+/**
+ * Bundles `workflows/` for a worker. Its source map has lines only: columns would depend on the
+ * length of this machine's paths, and a prebuilt bundle is to have the same bytes everywhere.
+ */
 export function bundleWorkflows(): Promise<WorkflowBundleWithSourceMap> {
   return bundleWorkflowCode({
     workflowsPath: fileURLToPath(import.meta.resolve('#workflows/index.ts')),
@@ -65,10 +74,12 @@ export function bundleWorkflows(): Promise<WorkflowBundleWithSourceMap> {
 }
 
 /**
- * Two workers on one connection, one per queue, so that retries and failing webhooks have slots of their own; and what the relay asks of Temporal.
- * Workflows are started eagerly: the worker that starts one gets its first task with the answer, which spares the round trip through the queue.
+ * Two workers on one connection, one per queue, so that retries and failing webhooks have slots of
+ * their own; and what the relay asks of Temporal. Workflows are started eagerly: the worker that
+ * starts one gets its first task with the answer, which spares the round trip through the queue.
  *
- * Resolves once Temporal answers, however long that takes. @throws the signal's reason when that came first.
+ * Resolves once Temporal answers, however long that takes. @throws the signal's reason when that
+ * came first.
  */
 export async function openTemporal(options: TemporalOptions) {
   const {
@@ -121,7 +132,8 @@ async function createWorkers(connection: NativeConnection, options: TemporalOpti
     sinks,
     maxConcurrentActivityTaskExecutions: promptSlots,
     maxConcurrentLocalActivityExecutions: promptSlots,
-    // A first attempt holds its workflow's task for as long as it takes; the steps of others must not wait for it.
+    // A first attempt holds its workflow's task for as long as it takes; the steps of others must
+    // not wait for it.
     maxConcurrentWorkflowTaskExecutions: promptSlots + otherWorkflowTasks,
     maxCachedWorkflows: 2_000,
   });
@@ -133,7 +145,10 @@ async function createWorkers(connection: NativeConnection, options: TemporalOpti
   return [prompt, slow];
 }
 
-/** A delivery waits for days, so it moves on with each release instead of keeping an old pod alive: saved histories prove that the new code can take it over. */
+/**
+ * A delivery waits for days, so it moves on with each release instead of keeping an old pod alive:
+ * saved histories prove that the new code can take it over.
+ */
 function versioned(version: WorkerVersion | null): Pick<WorkerOptions, 'workerDeploymentOptions'> {
   if (version === null) return {};
   return {
@@ -142,9 +157,10 @@ function versioned(version: WorkerVersion | null): Pick<WorkerOptions, 'workerDe
 }
 
 /**
- * Sends what the SDK and its native core have to say to our log, warnings and worse only; the core would otherwise write to standard error itself. The SDK's runtime is one a process and cannot be replaced, so this is
- * called once, by the process's main or a test file's set-up, before anything opens Temporal. With `metricsAddress`
- * (host:port) the core serves its own metrics there.
+ * Sends what the SDK and its native core have to say to our log, warnings and worse only; the core
+ * would otherwise write to standard error itself. The SDK's runtime is one a process and cannot be
+ * replaced, so this is called once, by the process's main or a test file's set-up, before anything
+ * opens Temporal. With `metricsAddress` (host:port) the core serves its own metrics there.
  */
 export function installTemporalLog(log: Logger, metricsAddress?: string): void {
   Runtime.install({

@@ -21,14 +21,18 @@ export interface VersionsOptions {
   taskQueue: string;
   checkEveryMs?: number;
   /**
-   * After how long without a poll the current version counts as gone. A poll that finds nothing lasts 60 s at the server, so less than that would call a living one gone.
+   * After how long without a poll the current version counts as gone. A poll that finds nothing
+   * lasts 60 s at the server, so less than that would call a living one gone.
    */
   goneAfterMs?: number;
   /** How long a step of the ramp lasts at most, when there is too little work to judge by. */
   rampStepMs: number;
   /** Workflow tasks of this process so far. */
   countTasks: () => Promise<TaskCounts>;
-  /** Called when this version's ramp stops because workflow tasks failed (true), and when that is over. */
+  /**
+   * Called when this version's ramp stops because workflow tasks failed (true), and when that is
+   * over.
+   */
   onStopped?: (isStopped: boolean) => void;
   /** How long `start` tries while Temporal refuses. */
   startDeadlineMs?: number;
@@ -43,22 +47,26 @@ const retryEveryMs = 1_000;
 const quietMs = 10_000;
 
 /**
- * Makes this worker's version the current one of its deployment, so that new deliveries start on it and waiting ones
- * continue on it. Nothing outside the pods takes part: no hook, no operator.
+ * Makes this worker's version the current one of its deployment, so that new deliveries start on it
+ * and waiting ones continue on it. Nothing outside the pods takes part: no hook, no operator.
  *
- * A version takes traffic in steps (`planRamp`), and its pods are not ready meanwhile, so a rollout keeps the pods of the
- * version before. When a workflow task fails, the ramp goes back to 0 percent and stays there: the version before takes
- * all traffic again. The first version of a deployment, and one that finds the current version without pollers, becomes
- * current at once: nothing else does the work.
+ * A version takes traffic in steps (`planRamp`), and its pods are not ready meanwhile, so a rollout
+ * keeps the pods of the version before. When a workflow task fails, the ramp goes back to 0 percent
+ * and stays there: the version before takes all traffic again. The first version of a deployment,
+ * and one that finds the current version without pollers, becomes current at once: nothing else
+ * does the work.
  *
- * A worker does this when it starts, whichever way the rollout goes. So an old pod that restarts in the middle of a
- * rollout takes over for as long as its version lives, and cannot leave the deployment pointing at a version that is gone.
+ * A worker does this when it starts, whichever way the rollout goes. So an old pod that restarts in
+ * the middle of a rollout takes over for as long as its version lives, and cannot leave the
+ * deployment pointing at a version that is gone.
  *
- * (Rejected: order by creation time, under which a rollback would never take over; order by Helm's revision, which Argo CD does not count.)
+ * (Rejected: order by creation time, under which a rollback would never take over; order by Helm's
+ * revision, which Argo CD does not count.)
  */
 export function createVersions(options: VersionsOptions) {
   const { service, namespace, version, taskQueue, onError, onCurrent = () => {} } = options;
-  // Seen on a real cluster: the server may hang on the first call for a version whose workers have just begun to poll, and answer the next at once.
+  // Seen on a real cluster: the server may hang on the first call for a version whose workers have
+  // just begun to poll, and answer the next at once.
   const { withinDeadline = (call) => call() } = options;
   const { checkEveryMs = 10_000, goneAfterMs = 75_000, startDeadlineMs = 600_000 } = options;
   const { rampStepMs, countTasks, onStopped = () => {} } = options;
@@ -174,8 +182,9 @@ export function createVersions(options: VersionsOptions) {
 
   return {
     /**
-     * Resolves when this version is current, after the steps of its ramp; not while that is stopped. The server knows a
-     * version, and its queues, a moment after the worker's first polls, so this is repeated until then.
+     * Resolves when this version is current, after the steps of its ramp; not while that is
+     * stopped. The server knows a version, and its queues, a moment after the worker's first polls,
+     * so this is repeated until then.
      *
      * @throws StartRefused after the deadline: without, it would get no work.
      */
@@ -183,7 +192,10 @@ export function createVersions(options: VersionsOptions) {
       await becomeCurrent();
       if (!stopping.signal.aborted) timer = setInterval(tick, checkEveryMs);
     },
-    /** Waits for the check under way. Safe to call twice, and before `start`. The version stays current: another pod of it may live. */
+    /**
+     * Waits for the check under way. Safe to call twice, and before `start`. The version stays
+     * current: another pod of it may live.
+     */
     async stop(): Promise<void> {
       stopping.abort();
       clearInterval(timer);

@@ -1,4 +1,7 @@
-/** What a client can hold of the API's server by its connections alone, and the headers that every answer has. */
+/**
+ * What a client can hold of the API's server by its connections alone, and the headers that every
+ * answer has.
+ */
 import { expect, it, vi } from 'vitest';
 import { sendRaw } from '#test/exchange.ts';
 import { setup } from '#test/setup.ts';

@@ -1,6 +1,6 @@
 /**
- * What callers that do not read can do to a pod: hold a bounded part of its memory for seconds, and slow down nobody
- * else.
+ * What callers that do not read can do to a pod: hold a bounded part of its memory for seconds, and
+ * slow down nobody else.
  */
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { type ChildApi, startChildApi } from '#test/child-api.ts';
@@ -14,13 +14,13 @@ vi.setConfig({ testTimeout: 240_000 });
 /** The chart's limit is 512 Mi. */
 const mostMiB = 400;
 /**
- * Reads of other keys from which a quantile is taken, each time: so many that 99 % of them are not those of the moment
- * in which 300 connections open.
+ * Reads of other keys from which a quantile is taken, each time: so many that 99 % of them are not
+ * those of the moment in which 300 connections open.
  */
 const samples = 1_200;
 /**
- * The best of the rounds counts: an attack that slows others down does so in each, other work on the machine in some.
- * Three at least, and more while none was good.
+ * The best of the rounds counts: an attack that slows others down does so in each, other work on
+ * the machine in some. Three at least, and more while none was good.
  */
 const rounds = { least: 3, most: 6 };
 const mostRatio = 2;
@@ -34,7 +34,8 @@ interface Bystander {
 }
 
 /**
- * A child API with organizations of 20,000 grants and keys of each, and other organizations whose reads are watched.
+ * A child API with organizations of 20,000 grants and keys of each, and other organizations whose
+ * reads are watched.
  */
 async function setupPod(organizations: number, keysEach: number) {
   const { database, owner, make } = await setupDatabase();
@@ -53,7 +54,9 @@ async function setupPod(organizations: number, keysEach: number) {
   return { api: await startChildApi(database), attackers, others };
 }
 
-/** Reads of other keys in turn, a few at a time; returns what each took (ms). All must be answered. */
+/**
+ * Reads of other keys in turn, a few at a time; returns what each took (ms). All must be answered.
+ */
 async function readAsOthers(api: ChildApi, others: Bystander[], times: number): Promise<number[]> {
   const took: number[] = [];
   for (let n = 0; n < times; n += 4) {

@@ -1,4 +1,7 @@
-/** What a pod holds for answers is bounded: reads wait for it, and everything comes back whatever ends them. */
+/**
+ * What a pod holds for answers is bounded: reads wait for it, and everything comes back whatever
+ * ends them.
+ */
 import { expect, it, vi } from 'vitest';
 import type { MadeKey } from '#test/make.ts';
 import { setup, type TestInstallation } from '#test/setup.ts';
@@ -8,8 +11,8 @@ import { giveGrants, openReader, type Reader } from './readers.ts';
 /** A pod whose memory is enough for one roster of a key at a time. */
 const tight = { ANSWER_MEMORY_MIB: '16' };
 /**
- * A roster of 4 MB, and one that is larger than what the system takes (4 MB on loopback) for a client that does not
- * read.
+ * A roster of 4 MB, and one that is larger than what the system takes (4 MB on loopback) for a
+ * client that does not read.
  */
 const grants = { many: 20_000, more: 30_000 };
 
@@ -20,7 +23,10 @@ interface Scene extends TestInstallation {
   path: string;
 }
 
-/** An organization with a roster of 6 MB, which the API has been asked for once, so that it knows its size. */
+/**
+ * An organization with a roster of 6 MB, which the API has been asked for once, so that it knows
+ * its size.
+ */
 async function setupRoster(settings: Record<string, string> = tight): Promise<Scene> {
   const installation = await setup(settings);
   const maker = await installation.make.member();

@@ -9,9 +9,15 @@ import {
 import { freePort, type RedisServer, startRedis } from './redis-server.ts';
 import { until } from './until.ts';
 
-/** Longer than in production: the machine of a test run is busy, and only the Redis that the test takes away shall be missed. */
+/**
+ * Longer than in production: the machine of a test run is busy, and only the Redis that the test
+ * takes away shall be missed.
+ */
 const TIMEOUT_MS = 500;
-/** What a call may take when Redis is away; far above the timeout, for a busy machine, and far below a hang. */
+/**
+ * What a call may take when Redis is away; far above the timeout, for a busy machine, and far below
+ * a hang.
+ */
 const SETTLED_WITHIN_MS = 3_000;
 
 let server: RedisServer;

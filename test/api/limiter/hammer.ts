@@ -1,6 +1,7 @@
 /**
- * One of several processes that hammer one key: `node hammer.ts <redisUrl> <keyPrefix> <limit> <windowSeconds> <durationMs>`.
- * Calls from eight loops until the duration is over, then prints `{"admitted", "refused", "byPod"}`: numbers of calls.
+ * One of several processes that hammer one key: `node hammer.ts <redisUrl> <keyPrefix> <limit>
+ * <windowSeconds> <durationMs>`. Calls from eight loops until the duration is over, then prints
+ * `{"admitted", "refused", "byPod"}`: numbers of calls.
  */
 import { createLimiter } from '../../../apps/api/limiter/limiter.ts';
 
@@ -21,7 +22,8 @@ async function loop(): Promise<void> {
     const verdict = await limiter.take('key');
     counts[verdict.admitted ? 'admitted' : 'refused']++;
     if (verdict.decidedBy === 'pod') counts.byPod++;
-    if (!verdict.admitted) await new Promise((resolve) => setTimeout(resolve, 1)); // refusals from memory never leave the process
+    // refusals from memory never leave the process
+    if (!verdict.admitted) await new Promise((resolve) => setTimeout(resolve, 1));
   }
 }
 await Promise.all(Array.from({ length: 8 }, loop));

@@ -21,7 +21,10 @@ afterEach(async () => {
   for (const limiter of open.splice(0)) await limiter.stop();
 });
 
-/** A started limiter with names of its own in Redis; the long timeout keeps a busy machine from looking like a lost Redis. */
+/**
+ * A started limiter with names of its own in Redis; the long timeout keeps a busy machine from
+ * looking like a lost Redis.
+ */
 async function limiterOf(
   options: Partial<LimiterOptions> & { limit: number; windowSeconds: number },
 ): Promise<Limiter> {
@@ -36,7 +39,10 @@ async function limiterOf(
   return limiter;
 }
 
-/** A call with the time before it was made and after it was answered (ms): Redis counted it somewhere between. */
+/**
+ * A call with the time before it was made and after it was answered (ms): Redis counted it
+ * somewhere between.
+ */
 interface Timed {
   verdict: LimitVerdict;
   fromMs: number;
@@ -57,8 +63,9 @@ async function untilRefused(limiter: Limiter, pauseMs: number): Promise<LimitVer
 }
 
 /**
- * What must hold whatever the times between `fromMs` and `toMs` were: no window surely holds more than `limit` admitted calls, and
- * no call was refused when fewer than `limit` calls can have been in its window.
+ * What must hold whatever the times between `fromMs` and `toMs` were: no window surely holds more
+ * than `limit` admitted calls, and no call was refused when fewer than `limit` calls can have been
+ * in its window.
  */
 function expectExact(calls: Timed[], limit: number, windowMs: number): void {
   const admitted = calls.filter((call) => call.verdict.admitted);

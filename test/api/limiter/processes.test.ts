@@ -40,8 +40,9 @@ async function storedTimes(key: string): Promise<number[]> {
 }
 
 /**
- * All times at which Redis admitted calls of a key while `work` ran, in order. A time stays stored for a window at least, so looking
- * several times per window misses none; calls of one run share their microsecond, so each time counts as often as one look showed it.
+ * All times at which Redis admitted calls of a key while `work` ran, in order. A time stays stored
+ * for a window at least, so looking several times per window misses none; calls of one run share
+ * their microsecond, so each time counts as often as one look showed it.
  */
 async function admittedTimes(key: string, lookEveryMs: number, work: Promise<unknown>): Promise<number[]> {
   const seen = new Map<number, number>();

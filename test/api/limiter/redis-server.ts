@@ -7,7 +7,10 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { until } from './until.ts';
 
-/** A real Redis of one test, empty at each start, that can be paused, killed and started again on the same port. */
+/**
+ * A real Redis of one test, empty at each start, that can be paused, killed and started again on
+ * the same port.
+ */
 export interface RedisServer {
   url: string;
   /** A connection for the test's own looks at the server. */

@@ -36,7 +36,10 @@ async function callAt(
   return keys.map((_, index) => ({ left: Number(reply[2 * index]), waitUs: Number(reply[2 * index + 1]) }));
 }
 
-/** The window as the contract words it, without a thought for memory: all admitted times, counted anew for each call. */
+/**
+ * The window as the contract words it, without a thought for memory: all admitted times, counted
+ * anew for each call.
+ */
 function plainModel(limit: number, windowUs: number) {
   const admitted: number[] = [];
   return (nowUs: number): Answer => {

@@ -8,8 +8,9 @@ import { findBreaks } from './compatibility.ts';
 const file = 'apps/api/openapi/openapi.json';
 
 /**
- * Commits that broke the document and reached the main branch all the same, with the reason: the step that each made is passed over. Empty,
- * and an entry is a promise broken: it belongs in CHANGELOG too.
+ * Commits that broke the document and reached the main branch all the same, with the reason: the
+ * step that each made is passed over. Empty, and an entry is a promise broken: it belongs in
+ * CHANGELOG too.
  */
 const forgiven: Record<string, string> = {};
 
@@ -234,7 +235,10 @@ function rename(target: Draft, from: string, to: string): void {
   delete target[from];
 }
 
-/** The commits that changed a file, oldest first, as the branch saw them: what came by a merge is one step, so parallel branches are not compared with each other. */
+/**
+ * The commits that changed a file, oldest first, as the branch saw them: what came by a merge is
+ * one step, so parallel branches are not compared with each other.
+ */
 function commitsOf(path: string): string[] {
   const log = git('log', '--first-parent', '--format=%H', '--diff-filter=AM', '--', path) ?? '';
   return log.split('\n').filter(Boolean).reverse();

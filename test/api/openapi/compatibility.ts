@@ -1,12 +1,14 @@
 /**
- * Whether a version of the OpenAPI document only adds to an earlier one. Source: API document, section 9: an answer or an event may gain fields, and never
- * loses or changes one.
+ * Whether a version of the OpenAPI document only adds to an earlier one. Source: API document,
+ * section 9: an answer or an event may gain fields, and never loses or changes one.
  *
- * What the earlier version says must be said again, but for texts made for people. What may come is named below, by place; so a keyword that nobody
- * thought of is refused when it comes, goes or changes.
+ * What the earlier version says must be said again, but for texts made for people. What may come is
+ * named below, by place; so a keyword that nobody thought of is refused when it comes, goes or
+ * changes.
  *
- * Decision (2026-11-20): our own comparison, stricter than the general ones, which ask what breaks a typical client: they let an enum of an answer gain a value,
- * and leave webhooks aside. Here a new value changes a field, since a client that handles every value has no place for it.
+ * Decision (2026-11-20): our own comparison, stricter than the general ones, which ask what breaks
+ * a typical client: they let an enum of an answer gain a value, and leave webhooks aside. Here a
+ * new value changes a field, since a client that handles every value has no place for it.
  */
 import { isDeepStrictEqual } from 'node:util';
 
@@ -14,7 +16,10 @@ type Json = { [name: string]: unknown };
 /** Compares one place of both versions; `undefined` is absent. */
 type Rule = (before: unknown, after: unknown, place: string, breaks: string[]) => void;
 
-/** Everything in `after` that is neither as in `before` nor an addition, each as `place: what`; empty when compatible. */
+/**
+ * Everything in `after` that is neither as in `before` nor an addition, each as `place: what`;
+ * empty when compatible.
+ */
 export function findBreaks(before: object, after: object): string[] {
   const breaks: string[] = [];
   documentRule(withoutReferences(before), withoutReferences(after), '', breaks);
@@ -79,7 +84,10 @@ function each(entry: Rule): Rule {
   };
 }
 
-/** Parameters, known by place and name. `mayBeRequired`: whether a new one may be; what we send may, what a partner sends may not. */
+/**
+ * Parameters, known by place and name. `mayBeRequired`: whether a new one may be; what we send may,
+ * what a partner sends may not.
+ */
 function parameters(entry: Rule, mayBeRequired: boolean): Rule {
   const byName = (value: unknown): Json =>
     Object.fromEntries(
@@ -126,11 +134,15 @@ const documentRule = keywords({
   tags: free,
   paths: map(map(readRule)),
   webhooks: map(map(eventRule)),
-  // Compared wherever they are used; here only their names, which become types in generated clients.
+  // Compared wherever they are used; here only their names, which become types in generated
+  // clients.
   components: map(map(free)),
 });
 
-/** The document with every `$ref` replaced by what it names, so that moving a part into a component and back is no change. */
+/**
+ * The document with every `$ref` replaced by what it names, so that moving a part into a component
+ * and back is no change.
+ */
 function withoutReferences(document: object): unknown {
   const expand = (value: unknown, open: string[]): unknown => {
     if (Array.isArray(value)) return value.map((entry) => expand(entry, open));

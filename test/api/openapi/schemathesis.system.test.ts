@@ -47,7 +47,10 @@ describe('the API', () => {
   }, 300_000);
 });
 
-/** Six organizations with data of every kind, and all the keys that each can have: 18,000 requests a minute. */
+/**
+ * Six organizations with data of every kind, and all the keys that each can have: 18,000 requests a
+ * minute.
+ */
 async function makeKeys({
   database,
   make,
@@ -73,7 +76,10 @@ async function makeKeys({
   return keys;
 }
 
-/** Runs schemathesis to its end without blocking the API, which answers from this process. `code` is 0 when it found nothing, 1 when it found something. */
+/**
+ * Runs schemathesis to its end without blocking the API, which answers from this process. `code` is
+ * 0 when it found nothing, 1 when it found something.
+ */
 async function runSchemathesis(run: {
   document: string;
   url: string;
@@ -101,7 +107,10 @@ async function runSchemathesis(run: {
   });
 }
 
-/** Most requests name an organization that exists, so that they reach an answer; the rest finds 404 and 400. */
+/**
+ * Most requests name an organization that exists, so that they reach an answer; the rest finds 404
+ * and 400.
+ */
 function settingsText(organizationIds: string[], maxExamples: number): string {
   return `
 hooks = ${JSON.stringify(hooks)}

@@ -1,4 +1,7 @@
-/** No line, no answer, and a metric that tells it. Source: design, section 5, step 5; issue 5, point 5. */
+/**
+ * No line, no answer, and a metric that tells it. Source: design, section 5, step 5; issue 5, point
+ * 5.
+ */
 import { expect, it } from 'vitest';
 import { setup } from '#test/setup.ts';
 

@@ -1,4 +1,7 @@
-/** PostgreSQL away, silent or wrong: every request ends, in a fault that says nothing of ours. Source: design, section 5, step 6. */
+/**
+ * PostgreSQL away, silent or wrong: every request ends, in a fault that says nothing of ours.
+ * Source: design, section 5, step 6.
+ */
 import { expect, it } from 'vitest';
 import { requestsPerWindow } from '#domain/contract/limits.ts';
 import { setupDatabase, startTestApi } from '#test/setup.ts';
@@ -36,7 +39,8 @@ it('refused connections: 503 at once to every read, health stays, and reads come
     await expectUnavailable(answer);
   await expectUnavailable(await api.get(path, { key, method: 'POST' }));
   expect((await api.get('/livez')).status).toBe(200);
-  // Once ready it stays so: all pods would leave the load balancer together, and clients would lose the 503.
+  // Once ready it stays so: all pods would leave the load balancer together, and clients would lose
+  // the 503.
   expect((await api.get('/readyz')).status).toBe(200);
   expect((await api.get(path)).status).toBe(401);
 
@@ -48,7 +52,8 @@ it('a silent database: no request hangs, each ends in 503, and reads come back w
   const { api, proxy, make, maker, path } = await setupBehindProxy();
   const keys = await Promise.all([1, 2, 3].map(() => make.apiKey({ maker })));
   proxy.pause();
-  // More requests than connections; each waits for one, then for its statement. The test's own deadline is what would fail.
+  // More requests than connections; each waits for one, then for its statement. The test's own
+  // deadline is what would fail.
   const reads = keys.flatMap(({ key }) => Array.from({ length: 10 }, () => api.get(path, { key })));
   for (const answer of await Promise.all(reads)) await expectUnavailable(answer);
   await proxy.resume();

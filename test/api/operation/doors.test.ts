@@ -1,4 +1,7 @@
-/** What comes to the door before any key is known: failed authentications, proxies, bytes that are no HTTP. Source: design, section 5. */
+/**
+ * What comes to the door before any key is known: failed authentications, proxies, bytes that are
+ * no HTTP. Source: design, section 5.
+ */
 import { expect, it } from 'vitest';
 import { failedAuthenticationsPerMinute } from '#domain/contract/limits.ts';
 import { makeKey } from '#domain/keys/format.ts';

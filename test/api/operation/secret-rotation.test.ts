@@ -1,4 +1,7 @@
-/** Secrets that change under a running API, as Kubernetes replaces mounted files. Source: issue 5, "secrets re-read from files"; apps/README.md. */
+/**
+ * Secrets that change under a running API, as Kubernetes replaces mounted files. Source: issue 5,
+ * "secrets re-read from files"; apps/README.md.
+ */
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
@@ -39,7 +42,8 @@ it('a new database login and a new pepper are taken while reads go on, and none 
     { ...testKeySecrets, peppers: [newPepper, ...testKeySecrets.peppers] },
   );
   expect((await api.get(`/v1/orgs/${member?.orgId}`, { key: made.key })).status).toBe(200);
-  // While reads wait for a lock they keep their connections, so that further ones need new connections.
+  // While reads wait for a lock they keep their connections, so that further ones need new
+  // connections.
   const lock = await owner.pool.connect();
   await lock.query('begin; lock table organization in access exclusive mode');
   const burst = Promise.all(keys.flatMap((key) => Array.from({ length: 3 }, () => read(api, key))));
@@ -117,7 +121,8 @@ it('a value that cannot be used is refused by name, in the log and a metric, and
   expect((await api.get(`/v1/orgs/${orgId}`, { key })).status).toBe(200);
 }, 60_000);
 
-// The gate of a rotation once read 0 for each pod's first one: a counter that appears as 1 has not increased.
+// The gate of a rotation once read 0 for each pod's first one: a counter that appears as 1 has not
+// increased.
 it('metrics tell when each value in use was read, and count from 0', async () => {
   const { newLogin, start } = await setup();
   const { api, secret, values } = await start((await newLogin()).url);
@@ -156,7 +161,8 @@ async function setup() {
       await ensureLogin(client, { role: 'api', url: url.href });
       await client.end();
       onTestFinished(async () => {
-        await owner.pool.query(`drop owned by ${user}; drop role ${user}`).catch(() => {}); // another test's database may still hold it
+        // another test's database may still hold it
+        await owner.pool.query(`drop owned by ${user}; drop role ${user}`).catch(() => {});
       });
       return { url: url.href, user, password };
     },
@@ -182,7 +188,10 @@ async function read(api: TestApi, { key, orgId }: { key: string; orgId: string }
   return (await api.get(`/v1/orgs/${orgId}/seats`, { key })).status;
 }
 
-/** Reads with each key in turn, several at once, slowly enough for their limits. `stop` gives every answer's status. */
+/**
+ * Reads with each key in turn, several at once, slowly enough for their limits. `stop` gives every
+ * answer's status.
+ */
 function keepReading(api: TestApi, keys: { key: string; orgId: string }[]) {
   const statuses: number[] = [];
   let going = true;

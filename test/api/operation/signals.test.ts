@@ -12,7 +12,8 @@ it('SIGTERM under constant load on kept-alive connections fails no request, and 
   const maker = await make.member();
   const keys = await Promise.all(Array.from({ length: 24 }, () => make.apiKey({ maker })));
   const leaving = await startChildApi(database, { DRAIN_DELAY_MS: '1500' });
-  // A load balancer asks readiness a few times a second and sends new requests to another pod once it is off.
+  // A load balancer asks readiness a few times a second and sends new requests to another pod once
+  // it is off.
   const staying = await startTestApi(database);
   let target = leaving.url;
   let loading = true;
@@ -47,7 +48,8 @@ it('SIGTERM under constant load on kept-alive connections fails no request, and 
   agent.destroy();
 
   expect(failures).toEqual([]);
-  for (const status of statuses.keys()) expect([200, 429]).toContain(status); // 429: the load is beyond the keys' limits
+  // 429: the load is beyond the keys' limits
+  for (const status of statuses.keys()) expect([200, 429]).toContain(status);
   expect(leaving.lines.join('\n')).toContain('SIGTERM');
 }, 60_000);
 
@@ -56,7 +58,8 @@ it('requests under way when the server closes are answered', async () => {
   const maker = await make.member();
   const keys = await Promise.all(Array.from({ length: 5 }, () => make.apiKey({ maker })));
   const api = await startChildApi(database, { DRAIN_DELAY_MS: '0' });
-  // The size of this answer is known from then on; statements whose answers may be large take turns.
+  // The size of this answer is known from then on; statements whose answers may be large take
+  // turns.
   await exchange(`${api.url}/v1/orgs/${maker.orgId}`, { headers: { authorization: `Bearer ${keys[0]?.key}` } });
   // Reads wait for this lock, so that they are under way for sure when the signal comes.
   const lock = await owner.pool.connect();

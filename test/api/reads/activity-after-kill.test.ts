@@ -9,7 +9,10 @@ const connections = 32;
 /** Answers received before the kill: within the limit of 20 keys. */
 const answersBeforeKill = [250, 600, 1_100];
 
-/** Reads over many connections until so many answers came, then calls `kill` in the middle of the rest. Says which answers came whole, and how many did not. */
+/**
+ * Reads over many connections until so many answers came, then calls `kill` in the middle of the
+ * rest. Says which answers came whole, and how many did not.
+ */
 async function readUntilKilled(
   urls: string[],
   keys: string[],

@@ -1,4 +1,7 @@
-/** The activity log: every use of a key has its line; no line, no answer. Source: API document, section 5; design, section 5, step 5. */
+/**
+ * The activity log: every use of a key has its line; no line, no answer. Source: API document,
+ * section 5; design, section 5, step 5.
+ */
 import { expect, it } from 'vitest';
 import { requestsPerWindow } from '#domain/contract/limits.ts';
 import { makeKey } from '#domain/keys/format.ts';

@@ -1,4 +1,7 @@
-/** "At once": what takes a key's right away has taken it from every read that begins after it has committed. Source: API document, section 5. */
+/**
+ * "At once": what takes a key's right away has taken it from every read that begins after it has
+ * committed. Source: API document, section 5.
+ */
 import { expect, it } from 'vitest';
 import type { ErrorCode } from '#domain/contract/errors.ts';
 import { rotateKey } from '#domain/keys/rotate.ts';
@@ -6,7 +9,10 @@ import type { MadeKey, MadeMember } from '#test/make.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setup, startTestApi, type TestApi, type TestInstallation } from '#test/setup.ts';
 
-/** Reads under way at a time for one key, and how many it makes before the change and after it: within the key's limit of 120. */
+/**
+ * Reads under way at a time for one key, and how many it makes before the change and after it:
+ * within the key's limit of 120.
+ */
 const readers = 4;
 const readsBefore = 16;
 const readsAfter = 24;
@@ -53,7 +59,10 @@ const changes: Record<string, [change: Change, code: ErrorCode]> = {
   'the removal of the maker’s row': [sql('delete from membership where person_id = $1', person), 'forbidden'],
 };
 
-/** Reads with one key from all APIs while the change happens; says when it had committed and what each read got. */
+/**
+ * Reads with one key from all APIs while the change happens; says when it had committed and what
+ * each read got.
+ */
 async function readBeside(c: Case, apis: TestApi[], change: Change) {
   const reads: { beganAt: number; status: number; error: string | undefined }[] = [];
   let committedAt = Number.POSITIVE_INFINITY;

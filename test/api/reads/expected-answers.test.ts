@@ -1,4 +1,7 @@
-/** Imports the fixtures, reads them over HTTP and compares with the answers that another program computed. */
+/**
+ * Imports the fixtures, reads them over HTTP and compares with the answers that another program
+ * computed.
+ */
 import { createReadStream, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import type { Region } from '#domain/contract/regions.ts';

@@ -1,4 +1,7 @@
-/** A key is bound to the period of membership in which it was created: once its maker has left, it answers 403, also after they return. */
+/**
+ * A key is bound to the period of membership in which it was created: once its maker has left, it
+ * answers 403, also after they return.
+ */
 import { expect, it } from 'vitest';
 import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
 import { acceptEnrolment } from '#domain/identity/enrol.ts';

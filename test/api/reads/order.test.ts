@@ -1,4 +1,7 @@
-/** Lists come in a total order, by code point, whatever the order they were written in. Source: design, section 9. */
+/**
+ * Lists come in a total order, by code point, whatever the order they were written in. Source:
+ * design, section 9.
+ */
 import { randomUUID } from 'node:crypto';
 import { expect, it, onTestFinished } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
@@ -34,7 +37,10 @@ function expectSorted<T>(list: T[], length: number, ...texts: ((item: T) => stri
   expect(list).toEqual(sorted);
 }
 
-/** A reader of an organization in a database whose own order of text is that of an English dictionary. */
+/**
+ * A reader of an organization in a database whose own order of text is that of an English
+ * dictionary.
+ */
 async function setupReader() {
   const database = await createTestDatabase({ empty: true, icuLocale: 'en-US' });
   onTestFinished(() => database.drop());

@@ -8,7 +8,10 @@ import { setup } from '#test/setup.ts';
 
 const dayMs = 86_400_000;
 
-/** Times are milliseconds from today’s midnight, UTC; days count from today, so that yesterday is -1. */
+/**
+ * Times are milliseconds from today’s midnight, UTC; days count from today, so that yesterday is
+ * -1.
+ */
 interface Grant {
   sinceMs: number;
   endMs: number | null;

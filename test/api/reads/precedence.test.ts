@@ -1,4 +1,7 @@
-/** When several refusals hold at once, the first of the design's order is the answer (section 5, steps 1 to 4). */
+/**
+ * When several refusals hold at once, the first of the design's order is the answer (section 5,
+ * steps 1 to 4).
+ */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { ErrorCode } from '#domain/contract/errors.ts';

@@ -1,4 +1,7 @@
-/** Every answer has the fields that are declared, of the declared types, and no other. Source: API document, section 2. */
+/**
+ * Every answer has the fields that are declared, of the declared types, and no other. Source: API
+ * document, section 2.
+ */
 import { describe, expect, it } from 'vitest';
 import type { MadeMember } from '#test/make.ts';
 import { setup, type TestInstallation } from '#test/setup.ts';
@@ -40,7 +43,10 @@ function* valuesOf(value: unknown, path = ''): Generator<[path: string, value: u
     for (const [name, item] of Object.entries(value)) yield* valuesOf(item, `${path}.${name}`);
 }
 
-/** Asserts that dates are in their one form, and, where there must be something of everything, that no list is empty. */
+/**
+ * Asserts that dates are in their one form, and, where there must be something of everything, that
+ * no list is empty.
+ */
 function expectValues(body: unknown, full: boolean): void {
   for (const [path, value] of valuesOf(body)) {
     if (/(At|since)$/.test(path) && value !== null)

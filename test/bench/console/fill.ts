@@ -9,7 +9,10 @@ import { createKey } from '#domain/keys/create.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import type { ConsoleConfig } from '../../../apps/console/config.ts';
 
-/** An organization that is measured: 25 keys, 40 members, a webhook, and so many lines and deliveries. */
+/**
+ * An organization that is measured: 25 keys, 40 members, a webhook, and so many lines and
+ * deliveries.
+ */
 export interface FilledOrganization {
   id: string;
   /** A key that has a 25th of the lines. */
@@ -27,11 +30,15 @@ const personId = 'usr_bench';
 const email = 'bench@example.org';
 const ownerRole = '0a1f0000-0000-7000-8000-000000000001';
 
-/** Months of the past that lines are spread over; the schema itself makes partitions from now on only. */
+/**
+ * Months of the past that lines are spread over; the schema itself makes partitions from now on
+ * only.
+ */
 const pastMonths = 12;
 
 /**
- * Makes the past months' partitions of the log, as an installation of that age has them, and the person whose session everything is asked with.
+ * Makes the past months' partitions of the log, as an installation of that age has them, and the
+ * person whose session everything is asked with.
  */
 export async function preparePast(owner: pg.Client): Promise<void> {
   for (let month = 1; month <= pastMonths; month += 1)
@@ -44,7 +51,10 @@ export async function preparePast(owner: pg.Client): Promise<void> {
   await owner.query('insert into person (id) values ($1)', [personId]);
 }
 
-/** Fills one organization. Of its lines three tenths are of the last 24 hours and the rest of the past year; 1 in 200 is a refusal, 1 in 500 a deed, 1 in 10,000 a rare read. */
+/**
+ * Fills one organization. Of its lines three tenths are of the last 24 hours and the rest of the
+ * past year; 1 in 200 is a refusal, 1 in 500 a deed, 1 in 10,000 a rare read.
+ */
 export async function fillOrganization(
   owner: pg.Client,
   database: Database,
@@ -130,7 +140,10 @@ async function fillLines(owner: pg.Client, organizationId: string, keys: string[
   );
 }
 
-/** Events of the last 25 days with a delivery each: 1 in 100 exhausted, all else delivered, with one attempt. Their ids are of their time, as the database makes them. */
+/**
+ * Events of the last 25 days with a delivery each: 1 in 100 exhausted, all else delivered, with one
+ * attempt. Their ids are of their time, as the database makes them.
+ */
 async function fillDeliveries(
   owner: pg.Client,
   organizationId: string,
@@ -155,7 +168,10 @@ async function fillDeliveries(
   );
 }
 
-/** Enrols the person who asks for everything, and opens every organization to them. Returns their session's token. */
+/**
+ * Enrols the person who asks for everything, and opens every organization to them. Returns their
+ * session's token.
+ */
 export async function signIn(
   database: Database,
   [organizationId, ...others]: [string, ...string[]],

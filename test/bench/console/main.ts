@@ -1,4 +1,7 @@
-/** `npm run bench:console`: pages of an organization with few lines and deliveries beside one with many. What it measures and how: README.md beside this file. */
+/**
+ * `npm run bench:console`: pages of an organization with few lines and deliveries beside one with
+ * many. What it measures and how: README.md beside this file.
+ */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { openDatabase } from '#domain/db/connect.ts';
@@ -26,7 +29,10 @@ interface Measured {
 
 type Size = keyof Measured;
 
-/** Each round asks every page once in each organization, in turn, so that whatever else the machine does falls on both. */
+/**
+ * Each round asks every page once in each organization, in turn, so that whatever else the machine
+ * does falls on both.
+ */
 async function measurePages(stack: BenchStack, cookie: string, organizations: Record<Size, FilledOrganization>) {
   const measured = new Map<MeasuredPage, Measured>(pages.map((page) => [page, { few: [], many: [] }]));
   for (let round = -warmUpRounds; round < rounds; round += 1) {
@@ -57,7 +63,10 @@ function print(measured: Map<MeasuredPage, Measured>): void {
   }
 }
 
-/** The whole log as a file, and that it takes no more memory the longer it is: the most after each fifth of it. */
+/**
+ * The whole log as a file, and that it takes no more memory the longer it is: the most after each
+ * fifth of it.
+ */
 async function measureFile(stack: BenchStack, cookie: string, large: FilledOrganization): Promise<void> {
   const memory = [process.memoryUsage.rss()];
   const fifth = (many.lines * bytesPerLine) / 5;

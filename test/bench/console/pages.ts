@@ -1,6 +1,9 @@
 import type { FilledOrganization } from './fill.ts';
 
-/** A page that is measured, in an organization with few and in one with many. `of`: what there are few or many of. */
+/**
+ * A page that is measured, in an organization with few and in one with many. `of`: what there are
+ * few or many of.
+ */
 export interface MeasuredPage {
   name: string;
   of: 'lines' | 'deliveries';

@@ -11,7 +11,10 @@ import { getFreePort } from '../../../apps/dev/servers/ports.ts';
 import { startPostgres } from '../../../apps/dev/servers/postgres.ts';
 import { discardCluster } from '../../../apps/dev/servers/postgres-cluster.ts';
 
-/** A PostgreSQL of the benchmark's own, flushing to disk, and a console on it. `stop` removes it all. */
+/**
+ * A PostgreSQL of the benchmark's own, flushing to disk, and a console on it. `stop` removes it
+ * all.
+ */
 export interface BenchStack {
   ownerUrl: string;
   origin: string;

@@ -16,8 +16,9 @@ const rounds = 2;
 const settleDeadlineMs = 600_000;
 
 /**
- * Deliveries per second of one webhook's backlog beside those of the same number of events of twenty webhooks, each
- * queued in one transaction, at a receiver that takes 20 ms; in turns, in one run.
+ * Deliveries per second of one webhook's backlog beside those of the same number of events of
+ * twenty webhooks, each queued in one transaction, at a receiver that takes 20 ms; in turns, in one
+ * run.
  */
 export async function compareBacklogs(
   stack: BenchStack,

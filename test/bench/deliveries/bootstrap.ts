@@ -11,7 +11,8 @@ const resamples = 2_000;
 /**
  * The 95 % bootstrap interval of a ratio of percentiles over all rounds: `[low, high]`.
  *
- * Resampled in two stages, rounds and then the values within each: what disturbs the machine disturbs a whole round, so single values are no independent draws and resampling them alone would
+ * Resampled in two stages, rounds and then the values within each: what disturbs the machine
+ * disturbs a whole round, so single values are no independent draws and resampling them alone would
  * promise too much. The draws are the same each time, so the same values give the same interval.
  */
 export function intervalOfRatio(rounds: readonly RoundPair[], share: number): [low: number, high: number] {
@@ -26,7 +27,10 @@ export function intervalOfRatio(rounds: readonly RoundPair[], share: number): [l
   return [shareOfSorted(ratios, 0.025), shareOfSorted(ratios, 0.975)];
 }
 
-/** Mulberry32: numbers from 0 to below 1 that repeat. The sample generator's dice hash each draw, and there are five million. */
+/**
+ * Mulberry32: numbers from 0 to below 1 that repeat. The sample generator's dice hash each draw,
+ * and there are five million.
+ */
 function createChance(seed: number): () => number {
   let state = seed;
   return () => {

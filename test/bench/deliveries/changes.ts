@@ -20,7 +20,10 @@ export interface GrantChange {
 
 let organizationsMade = 0;
 
-/** Makes an organization whose webhooks, one or more, point at `path` of the receiver; `webhookId` is the first's. */
+/**
+ * Makes an organization whose webhooks, one or more, point at `path` of the receiver; `webhookId`
+ * is the first's.
+ */
 export async function addOrganization(stack: BenchStack, path: string, webhooks = 1): Promise<BenchOrganization> {
   const { pool } = stack.owner;
   organizationsMade += 1;
@@ -44,7 +47,10 @@ export async function addOrganizations(stack: BenchStack, count: number, path = 
   return organizations;
 }
 
-/** Families for so many changes, the organizations in turn. They are no events, and made before anything is measured. */
+/**
+ * Families for so many changes, the organizations in turn. They are no events, and made before
+ * anything is measured.
+ */
 export async function prepareChanges(
   pool: Pool,
   organizations: readonly BenchOrganization[],
@@ -62,7 +68,10 @@ export async function prepareChanges(
   return changes;
 }
 
-/** Commits one change, which is one event and, with one webhook, one obligation. Returns when this process knew that it was committed ({@link machineMs}). */
+/**
+ * Commits one change, which is one event and, with one webhook, one obligation. Returns when this
+ * process knew that it was committed ({@link machineMs}).
+ */
 export async function commitChange(pool: Pool, { organization, familyId, grantId }: GrantChange): Promise<number> {
   await pool.query({
     name: 'startGrant',
@@ -82,7 +91,10 @@ export async function commitAll(pool: Pool, changes: readonly GrantChange[]): Pr
   await Promise.all(Array.from({ length: 8 }, line));
 }
 
-/** Commits so many changes a second, each when it is due. Returns when each was committed, by its grant. */
+/**
+ * Commits so many changes a second, each when it is due. Returns when each was committed, by its
+ * grant.
+ */
 export async function commitPaced(
   pool: Pool,
   changes: readonly GrantChange[],
@@ -120,7 +132,10 @@ export async function commitTogether(pool: Pool, changes: readonly GrantChange[]
   );
 }
 
-/** Waits until nothing waits in these organizations. @throws Error when that takes longer than the deadline. */
+/**
+ * Waits until nothing waits in these organizations. @throws Error when that takes longer than the
+ * deadline.
+ */
 export async function settles(
   pool: Pool,
   organizations: readonly BenchOrganization[],

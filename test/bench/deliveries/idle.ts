@@ -5,8 +5,9 @@ import type { BenchStack } from './stack.ts';
 const seconds = 20;
 
 /**
- * What an idle worker costs PostgreSQL: the processor time of all of PostgreSQL's processes while nothing is due. The
- * worker's other rounds (maintenance, ledger, metrics) are in it, and PostgreSQL's own.
+ * What an idle worker costs PostgreSQL: the processor time of all of PostgreSQL's processes while
+ * nothing is due. The worker's other rounds (maintenance, ledger, metrics) are in it, and
+ * PostgreSQL's own.
  */
 export async function measureIdle(stack: BenchStack, report: (line: string) => void): Promise<Result> {
   await new Promise((resolve) => setTimeout(resolve, 3_000)); // what came before is over

@@ -17,7 +17,10 @@ interface Disturbance {
   begin(): Promise<BenchOrganization[]>;
 }
 
-/** Others' events beside a receiver that takes connections and never answers, with thousands of its organization's events queued. */
+/**
+ * Others' events beside a receiver that takes connections and never answers, with thousands of its
+ * organization's events queued.
+ */
 export async function compareIsolation(
   stack: BenchStack,
   options: BenchOptions,
@@ -35,7 +38,10 @@ export async function compareIsolation(
   });
 }
 
-/** Others' events beside 40 webhooks of two organizations, whose receiver answers every post with 200 after nine seconds, with thousands of events queued for each. */
+/**
+ * Others' events beside 40 webhooks of two organizations, whose receiver answers every post with
+ * 200 after nine seconds, with thousands of events queued for each.
+ */
 export async function compareSlowReceivers(
   stack: BenchStack,
   options: BenchOptions,
@@ -54,8 +60,9 @@ export async function compareSlowReceivers(
 }
 
 /**
- * Time to the first attempt of other organizations' events beside a disturbance and without it; in turns, in one run.
- * Each disturbing organization is a new one, and its webhooks are deleted after its turn.
+ * Time to the first attempt of other organizations' events beside a disturbance and without it; in
+ * turns, in one run. Each disturbing organization is a new one, and its webhooks are deleted after
+ * its turn.
  */
 async function compareBeside(
   stack: BenchStack,
@@ -103,7 +110,10 @@ async function compareBeside(
   };
 }
 
-/** Deletes its webhooks, lets its posts go and waits until nothing of it is left. @returns how many attempts it had. @throws Error when there were none: then nothing was measured. */
+/**
+ * Deletes its webhooks, lets its posts go and waits until nothing of it is left. @returns how many
+ * attempts it had. @throws Error when there were none: then nothing was measured.
+ */
 async function endDisturbing(stack: BenchStack, { id }: BenchOrganization): Promise<number> {
   const { orm, pool } = stack.owner;
   const webhooks = await pool.query<{ id: string }>('select id from webhook where organization_id = $1', [id]);

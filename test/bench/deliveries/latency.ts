@@ -6,7 +6,10 @@ import type { BenchStack } from './stack.ts';
 
 const organizationCount = 10;
 
-/** Time from commit to the receiver's first byte at a steady pace, in three stretches of ours between which each bare side has two. */
+/**
+ * Time from commit to the receiver's first byte at a steady pace, in three stretches of ours
+ * between which each bare side has two.
+ */
 export async function measureLatencies(
   stack: BenchStack,
   store: Store,
@@ -14,7 +17,8 @@ export async function measureLatencies(
   report: (line: string) => void,
 ): Promise<Result> {
   const organizations = await addOrganizations(stack, organizationCount);
-  await measureLatency(stack, organizations, 2 * latencyPerSecond, latencyPerSecond); // not counted: connections, compiled code
+  // not counted: connections, compiled code
+  await measureLatency(stack, organizations, 2 * latencyPerSecond, latencyPerSecond);
   const ours: number[] = [];
   const bare = { bareDelivery: [] as number[], bareLocalDelivery: [] as number[] };
   for (let stretch = 0; stretch < 3; stretch += 1) {

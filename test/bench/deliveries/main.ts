@@ -1,4 +1,7 @@
-/** `npm run bench:deliveries`: our deliveries beside a bare Temporal workflow. What it measures and how: README.md beside this file. */
+/**
+ * `npm run bench:deliveries`: our deliveries beside a bare Temporal workflow. What it measures and
+ * how: README.md beside this file.
+ */
 import { cpus } from 'node:os';
 import { removeDeadRunFolders } from '#test/run-folder.ts';
 import { ServerUnavailableError } from '../../../apps/dev/servers/process.ts';
@@ -70,7 +73,10 @@ async function main(): Promise<void> {
   }
 }
 
-/** All but throughput and latency are a matter of slots, queues and PostgreSQL, not of how quickly Temporal writes: once is enough, where Temporal is quick and a ratio therefore strict. */
+/**
+ * All but throughput and latency are a matter of slots, queues and PostgreSQL, not of how quickly
+ * Temporal writes: once is enough, where Temporal is quick and a ratio therefore strict.
+ */
 function partsOf({ parts, stores }: BenchOptions, store: Store): Part[] {
   return parts.filter((part) => part === 'throughput' || part === 'latency' || store === stores[0]);
 }

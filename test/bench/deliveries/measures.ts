@@ -3,15 +3,22 @@ import { type BenchOrganization, commitAll, commitPaced, prepareChanges, settles
 import type { BareWorkflow } from './programs/bare.ts';
 import type { BenchStack } from './stack.ts';
 
-/** One turn of a side. Processor time is µs for each delivery; null where the system does not tell. */
+/**
+ * One turn of a side. Processor time is µs for each delivery; null where the system does not tell.
+ */
 export interface Turn {
   deliveriesPerSecond: number;
   workerMicros: number | null;
   postgresMicros: number | null;
   temporalMicros: number | null;
-  /** Of the starts, how many came back with their first task; null for ours, which does not tell. */
+  /**
+   * Of the starts, how many came back with their first task; null for ours, which does not tell.
+   */
   eagerShare: number | null;
-  /** Deliveries that took more than one attempt: Temporal loses a task now and then on a machine that is too busy, which costs either side its 20 s. */
+  /**
+   * Deliveries that took more than one attempt: Temporal loses a task now and then on a machine
+   * that is too busy, which costs either side its 20 s.
+   */
   retried: number;
 }
 
@@ -20,7 +27,8 @@ const settleDeadlineMs = 120_000;
 const restMs = 700;
 
 /**
- * Deliveries of ours: from the first change to the last settled delivery, by the database's own clock. Each is a grant that starts in a transaction of its own.
+ * Deliveries of ours: from the first change to the last settled delivery, by the database's own
+ * clock. Each is a grant that starts in a transaction of its own.
  *
  * @throws Error unless all were delivered.
  */
@@ -92,7 +100,10 @@ async function withProcessorTime(
   };
 }
 
-/** How long each of `count` events took from its commit to the receiver's first byte, in milliseconds, at a steady pace. @throws Error when one did not arrive. */
+/**
+ * How long each of `count` events took from its commit to the receiver's first byte, in
+ * milliseconds, at a steady pace. @throws Error when one did not arrive.
+ */
 export async function measureLatency(
   stack: BenchStack,
   organizations: readonly BenchOrganization[],

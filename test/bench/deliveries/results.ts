@@ -40,7 +40,10 @@ export function describeTurns(sides: Record<string, readonly Turn[]>): string[] 
   ];
 }
 
-/** Processor time of a delivery (µs), receiver and load left out; null where the system does not tell. */
+/**
+ * Processor time of a delivery (µs), receiver and load left out; null where the system does not
+ * tell.
+ */
 export function togetherMicros({ workerMicros, postgresMicros, temporalMicros }: Turn): number | null {
   if (workerMicros === null || postgresMicros === null || temporalMicros === null) return null;
   return workerMicros + postgresMicros + temporalMicros;

@@ -47,7 +47,10 @@ const namespace = 'org-api-bench';
 /** The default of DELIVERY_SLOTS, for all sides. */
 const slots = 200;
 
-/** Servers of the benchmark's own, in a folder of their own; nothing is turned off that production has on: what is committed is on disk. What it opens is in `closers` at once. */
+/**
+ * Servers of the benchmark's own, in a folder of their own; nothing is turned off that production
+ * has on: what is committed is on disk. What it opens is in `closers` at once.
+ */
 export async function startStack(options: {
   store: Store;
   settings: Record<string, string>;

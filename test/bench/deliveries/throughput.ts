@@ -9,12 +9,18 @@ const placesEach = 10;
 /** Enough that workflow code is compiled and connections are open on both sides. */
 const warmUpDeliveries = 200;
 
-/** The sides, as they are printed: ours, a workflow whose activity is a task of its own, and one whose activity is local. */
+/**
+ * The sides, as they are printed: ours, a workflow whose activity is a task of its own, and one
+ * whose activity is local.
+ */
 const sides = ['ours', 'bare', 'bare local'] as const;
 type Side = (typeof sides)[number];
 type Turns = Record<Side, Turn[]>;
 
-/** Deliveries per second of ours beside those of the bare sides, in turns A B C, B C A, C A B, so that drift falls on all alike. */
+/**
+ * Deliveries per second of ours beside those of the bare sides, in turns A B C, B C A, C A B, so
+ * that drift falls on all alike.
+ */
 export async function compareThroughput(
   stack: BenchStack,
   store: Store,

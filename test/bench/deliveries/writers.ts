@@ -5,16 +5,20 @@ import type { BenchStack } from './stack.ts';
 
 const rounds = 4;
 const organizationCount = 8;
-/** What a commit waits for the standby that is simulated, in microseconds: the leader of a group sleeps so long before its flush. */
+/**
+ * What a commit waits for the standby that is simulated, in microseconds: the leader of a group
+ * sleeps so long before its flush.
+ */
 const commitDelayMicros = 3_000;
 
 /**
- * Commits per second of eight writers, each grant a transaction, with our triggers beside the same rows of
- * `client_grant`, `event` and `delivery` written by plain inserts, in turns.
+ * Commits per second of eight writers, each grant a transaction, with our triggers beside the same
+ * rows of `client_grant`, `event` and `delivery` written by plain inserts, in turns.
  *
- * A commit takes 3 ms by `commit_delay` with `commit_siblings` 0: the one that flushes first sleeps, and all that
- * arrive meanwhile share its flush, as with a synchronous standby. The worker is stopped before, so that deliveries
- * take the processor from neither side: this is the last part of a run.
+ * A commit takes 3 ms by `commit_delay` with `commit_siblings` 0: the one that flushes first
+ * sleeps, and all that arrive meanwhile share its flush, as with a synchronous standby. The worker
+ * is stopped before, so that deliveries take the processor from neither side: this is the last part
+ * of a run.
  */
 export async function compareWriters(
   stack: BenchStack,
@@ -70,7 +74,10 @@ async function reconnect({ owner }: BenchStack): Promise<void> {
   await owner.pool.query(`select pg_terminate_backend(${rows[0]?.pid})`).catch(() => {});
 }
 
-/** The same rows without a trigger, each grant with its event and delivery in one statement, by eight connections. */
+/**
+ * The same rows without a trigger, each grant with its event and delivery in one statement, by
+ * eight connections.
+ */
 async function insertAll({ owner: { pool } }: BenchStack, changes: readonly GrantChange[]): Promise<void> {
   let next = 0;
   const line = async () => {

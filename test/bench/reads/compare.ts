@@ -7,7 +7,10 @@ export interface Contender {
   program: RunningProgram;
 }
 
-/** One run: what wrk saw, and processor time (µs) of each answer; null where the system does not tell. */
+/**
+ * One run: what wrk saw, and processor time (µs) of each answer; null where the system does not
+ * tell.
+ */
 export interface Measured extends WrkRun {
   programMicros: number | null;
   postgresMicros: number | null;
@@ -34,8 +37,8 @@ export interface Load {
 }
 
 /**
- * Runs contenders in turn, A B C, B C A, C A B: other work on the machine, checkpoints and a growing activity log then fall on all of them
- * alike, and a ratio is taken within its round.
+ * Runs contenders in turn, A B C, B C A, C A B: other work on the machine, checkpoints and a
+ * growing activity log then fall on all of them alike, and a ratio is taken within its round.
  */
 export async function compare(contenders: Contender[], load: Load): Promise<Comparison> {
   const runs = new Map<string, Measured[]>(contenders.map(({ name }) => [name, []]));

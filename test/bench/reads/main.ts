@@ -1,4 +1,7 @@
-/** `npm run bench:reads`: our reads beside a floor and a plain Fastify program. What it measures and how: README.md beside this file. */
+/**
+ * `npm run bench:reads`: our reads beside a floor and a plain Fastify program. What it measures and
+ * how: README.md beside this file.
+ */
 import { mkdtempSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import path from 'node:path';
@@ -113,7 +116,10 @@ async function printPaced(
   return run.requests;
 }
 
-/** What a read costs in a small and in a large region: the same organizations and keys, the same program. */
+/**
+ * What a read costs in a small and in a large region: the same organizations and keys, the same
+ * program.
+ */
 async function compareSizes(stack: BenchStack, options: BenchOptions): Promise<void> {
   const sizes = [smallGrants, options.largeGrants];
   const contenders: { name: string; program: RunningProgram }[] = [];
@@ -189,7 +195,10 @@ async function checkAnswers(stack: BenchStack, urls: string[], resource: string)
     );
 }
 
-/** Every answer that was counted has its line; lines of answers that wrk no longer waited for come on top. */
+/**
+ * Every answer that was counted has its line; lines of answers that wrk no longer waited for come
+ * on top.
+ */
 async function printLines(region: BenchRegion, answers: number): Promise<void> {
   const lines = await asOwner(region.ownerUrl, async (owner) =>
     Number((await owner.query('select count(*) from activity')).rows[0].count),

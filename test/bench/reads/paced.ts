@@ -1,10 +1,13 @@
 /**
- * An open-loop load of one rate, as a process of its own: node paced.ts '{"url", "keysFile", "resource", "perSecond", "seconds", "warmUpSeconds"}'.
- * Debian has wrk but not wrk2, whose manner of measuring this is.
+ * An open-loop load of one rate, as a process of its own: node paced.ts '{"url", "keysFile",
+ * "resource", "perSecond", "seconds", "warmUpSeconds"}'. Debian has wrk but not wrk2, whose manner
+ * of measuring this is.
  *
- * Request n is due at n / rate, whether or not the ones before were answered, and its latency counts from when it was due. So a server that
- * stops for a second shows as a second of late answers, and what this process itself is late by counts against the server: `lateP99Ms` says
- * how much that was. Sockets and hand-written requests instead of an HTTP client, which would take a third of a core at these rates.
+ * Request n is due at n / rate, whether or not the ones before were answered, and its latency
+ * counts from when it was due. So a server that stops for a second shows as a second of late
+ * answers, and what this process itself is late by counts against the server: `lateP99Ms` says how
+ * much that was. Sockets and hand-written requests instead of an HTTP client, which would take a
+ * third of a core at these rates.
  */
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -19,7 +22,10 @@ export interface PacedLoad {
   warmUpSeconds: number;
 }
 
-/** What one paced run saw. `late…` is how long after they were due requests were written; `cpuShare` this process's own share of one core. */
+/**
+ * What one paced run saw. `late…` is how long after they were due requests were written; `cpuShare`
+ * this process's own share of one core.
+ */
 export interface PacedRun {
   requests: number;
   errors: number;
@@ -38,7 +44,10 @@ interface Connection {
   counted: boolean;
 }
 
-/** Most connections; a request that is due while all of them wait is written when one comes free, and its latency counts on. */
+/**
+ * Most connections; a request that is due while all of them wait is written when one comes free,
+ * and its latency counts on.
+ */
 const mostConnections = 512;
 const drainMs = 5_000;
 

@@ -7,7 +7,9 @@ import { getFreePort } from '../../../apps/dev/servers/ports.ts';
 import { endWithUs } from './children.ts';
 import type { PacedLoad, PacedRun } from './paced.ts';
 
-/** The programs that are compared, each a file that takes the API's settings from its environment. */
+/**
+ * The programs that are compared, each a file that takes the API's settings from its environment.
+ */
 export const programFiles = {
   ours: new URL('../../../apps/api/main.ts', import.meta.url),
   floor: new URL('./programs/floor.ts', import.meta.url),
@@ -25,7 +27,10 @@ export interface RunningProgram {
 
 const readyMs = 15_000;
 
-/** Starts a program and waits until it accepts connections. Its log goes to /dev/null, its complaints to ours. */
+/**
+ * Starts a program and waits until it accepts connections. Its log goes to /dev/null, its
+ * complaints to ours.
+ */
 export async function startProgram(
   name: ProgramName,
   settings: { databaseUrl: string; redisUrl: string; secrets: KeySecrets; nodeOptions?: string[] },
@@ -77,7 +82,9 @@ async function answers(url: string): Promise<boolean> {
   );
 }
 
-/** Runs the paced load in a process of its own, so that it competes with nothing but the machine. */
+/**
+ * Runs the paced load in a process of its own, so that it competes with nothing but the machine.
+ */
 export async function runPacedLoad(load: PacedLoad): Promise<PacedRun> {
   const file = fileURLToPath(new URL('./paced.ts', import.meta.url));
   const running = promisify(execFile)(process.execPath, [file, JSON.stringify(load)], {
@@ -90,7 +97,10 @@ export async function runPacedLoad(load: PacedLoad): Promise<PacedRun> {
 
 const ticksPerSecond = 100; // USER_HZ of every Linux that Node runs on
 
-/** Processor time (µs) that a process and its children, running or ended, have used so far; null where there is no /proc, or no such process. */
+/**
+ * Processor time (µs) that a process and its children, running or ended, have used so far; null
+ * where there is no /proc, or no such process.
+ */
 export function cpuMicrosOf(pid: number | null): number | null {
   if (pid === null) return null;
   const own = readStat(pid);

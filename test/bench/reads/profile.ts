@@ -23,7 +23,10 @@ interface Category {
   functions: Map<string, number>;
 }
 
-/** Prints where a process spent its time itself, by origin of the code, in percent of the time that it was not idle. */
+/**
+ * Prints where a process spent its time itself, by origin of the code, in percent of the time that
+ * it was not idle.
+ */
 export function printProfile(file: string): void {
   const { categories, busyMicros } = sumUp(JSON.parse(readFileSync(file, 'utf8')));
   const percent = (micros: number) => `${((100 * micros) / busyMicros).toFixed(1)} %`.padStart(7);

@@ -9,7 +9,10 @@ import { makeKey } from '#domain/keys/format.ts';
 const organizations = 1_000;
 const keysEach = 20;
 const professionalsEach = 4;
-/** The highest rate that the keys of a region admit for ever, when requests are spread over them evenly. */
+/**
+ * The highest rate that the keys of a region admit for ever, when requests are spread over them
+ * evenly.
+ */
 export const highestRatePerSecond = (organizations * keysEach * requestsPerWindow) / requestWindowSeconds;
 
 /** Secrets of this run only. */
@@ -24,8 +27,8 @@ export interface BenchKey {
 }
 
 /**
- * Fills a migrated, empty database with organizations, people and keys, and no client yet. Ids are digests, so that they lie as far apart in
- * an index as random ones.
+ * Fills a migrated, empty database with organizations, people and keys, and no client yet. Ids are
+ * digests, so that they lie as far apart in an index as random ones.
  */
 export async function fillOrganizations(owner: pg.Client, secrets: KeySecrets): Promise<BenchKey[]> {
   await owner.query(
@@ -49,7 +52,10 @@ export async function fillOrganizations(owner: pg.Client, secrets: KeySecrets): 
   return fillKeys(owner, secrets);
 }
 
-/** Keys of the first person of each organization, in the order in which requests use them: neighbours are of different organizations. */
+/**
+ * Keys of the first person of each organization, in the order in which requests use them:
+ * neighbours are of different organizations.
+ */
 async function fillKeys(owner: pg.Client, secrets: KeySecrets): Promise<BenchKey[]> {
   const { rows } = await owner.query<{ id: string; maker: string }>(
     `select organization_id as id, min(person_id) as maker from membership group by 1 order by 1`,
@@ -76,8 +82,9 @@ async function fillKeys(owner: pg.Client, secrets: KeySecrets): Promise<BenchKey
 }
 
 /**
- * Gives each organization `grantsEach` clients, and one organization more `bigGrants` of its own (0: there is none).
- * Set by set, as an import of a million would take minutes. Ends with a vacuum, so that no autovacuum of ours falls into the measurement.
+ * Gives each organization `grantsEach` clients, and one organization more `bigGrants` of its own
+ * (0: there is none). Set by set, as an import of a million would take minutes. Ends with a vacuum,
+ * so that no autovacuum of ours falls into the measurement.
  */
 export async function fillGrants(owner: pg.Client, grantsEach: number, bigGrants: number): Promise<void> {
   await owner.query(
@@ -117,7 +124,10 @@ export async function fillGrants(owner: pg.Client, grantsEach: number, bigGrants
   await owner.query('vacuum analyze');
 }
 
-/** How a region of so many grants is made up: about a tenth in one organization, when that leaves each of the others at least one. */
+/**
+ * How a region of so many grants is made up: about a tenth in one organization, when that leaves
+ * each of the others at least one.
+ */
 export function shareGrants(total: number): { grantsEach: number; bigGrants: number } {
   const grantsEach = Math.max(1, Math.floor((total * 0.9) / organizations));
   return { grantsEach, bigGrants: total - grantsEach * organizations };

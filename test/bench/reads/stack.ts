@@ -9,7 +9,10 @@ import { startRedis } from '../../../apps/dev/servers/redis.ts';
 import { BenchRefused } from './options.ts';
 import { type BenchKey, fillGrants, fillOrganizations, makeSecrets, shareGrants } from './region.ts';
 
-/** Servers of the benchmark's own, with nothing turned off that production has on: what is committed is on disk. */
+/**
+ * Servers of the benchmark's own, with nothing turned off that production has on: what is committed
+ * is on disk.
+ */
 export interface BenchStack {
   redisUrl: string;
   /** For their processor time. */
@@ -33,7 +36,10 @@ export interface BenchRegion {
 
 type Report = (line: string) => void;
 
-/** Brings up PostgreSQL and Redis in a folder of its own, and migrates a template with organizations and keys. `stop` removes it all. */
+/**
+ * Brings up PostgreSQL and Redis in a folder of its own, and migrates a template with organizations
+ * and keys. `stop` removes it all.
+ */
 export async function startStack(report: Report): Promise<BenchStack> {
   const folder = mkdtempSync(path.join(tmpdir(), 'org-api-bench-'));
   chmodSync(folder, 0o711); // as root, PostgreSQL's account passes through
@@ -83,7 +89,10 @@ export async function startStack(report: Report): Promise<BenchStack> {
   }
 }
 
-/** A database, copied from `template` when there is one, with the current schema and a login for the API. */
+/**
+ * A database, copied from `template` when there is one, with the current schema and a login for the
+ * API.
+ */
 async function createRegion(adminUrl: string, database: string, template: string | null): Promise<BenchRegion> {
   await asOwner(adminUrl, (admin) => admin.query(`create database ${database} template ${template ?? 'template0'}`));
   const ownerUrl = new URL(adminUrl);

@@ -10,7 +10,10 @@ const run = promisify(execFile);
 /** Open connections of a run, each with one request under way. */
 export const wrkConnections = 64;
 
-/** One run of wrk: a closed loop, so its latencies are those of a full house. `errors` counts answers that were not 2xx, `broken` connections and timeouts. */
+/**
+ * One run of wrk: a closed loop, so its latencies are those of a full house. `errors` counts
+ * answers that were not 2xx, `broken` connections and timeouts.
+ */
 export interface WrkRun {
   requests: number;
   requestsPerSecond: number;

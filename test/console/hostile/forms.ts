@@ -22,7 +22,10 @@ const account = () => '/account';
 const needsPasskey = 'a browser makes the passkey: frame.browser.test.ts and enrolment.browser.test.ts';
 const needsLink = 'goes on with an enrolment link: enrolment.browser.test.ts and hostile-races.test.ts';
 
-/** Every form of the console (by the name of its route), filled in with what a scene holds. A route that is missing here fails `hostile.test.ts`. */
+/**
+ * Every form of the console (by the name of its route), filled in with what a scene holds. A route
+ * that is missing here fails `hostile.test.ts`.
+ */
 export const filledForms: Readonly<Record<string, FilledForm>> = {
   signIn: {
     fields: ({ owner }) => ({ email: owner.email, password: goodPassword, to: '' }),

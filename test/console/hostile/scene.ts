@@ -2,7 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { MadeKey, MadeMember, MadeWebhook } from '#test/make.ts';
 import type { ConsoleInstallation, Enrolled } from '../setup.ts';
 
-/** An organization with one of everything that a path or a form of the console can name. Its owner has just signed in. */
+/**
+ * An organization with one of everything that a path or a form of the console can name. Its owner
+ * has just signed in.
+ */
 export interface Scene {
   owner: Enrolled;
   orgId: string;
@@ -37,7 +40,10 @@ export interface Scene {
   redeliveryId: string;
 }
 
-/** Arranges a scene. `mark` stands in every name of it (its beginning where a name has few characters), so that a page that shows one of another organization is caught. */
+/**
+ * Arranges a scene. `mark` stands in every name of it (its beginning where a name has few
+ * characters), so that a page that shows one of another organization is caught.
+ */
 export async function arrange(t: ConsoleInstallation, mark: string): Promise<Scene> {
   const { make, owner: database } = t;
   const short = [...mark].slice(0, 60).join('');

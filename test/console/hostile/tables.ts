@@ -4,8 +4,10 @@ import type { Pool } from 'pg';
 const volatile: Record<string, string> = { console_session: `- 'last_seen_at'` };
 
 /**
- * All that the database holds, as one fingerprint per table: two of them are equal when nothing was made, changed or taken away in between. Left out are the attempts to
- * sign in, the questions that wait for a second factor and the notes of forms that were sent, which are there to be written by what is refused. With an organization: of its rows alone.
+ * All that the database holds, as one fingerprint per table: two of them are equal when nothing was
+ * made, changed or taken away in between. Left out are the attempts to sign in, the questions that
+ * wait for a second factor and the notes of forms that were sent, which are there to be written by
+ * what is refused. With an organization: of its rows alone.
  */
 export async function fingerprintTables(pool: Pool, organizationId?: string): Promise<Record<string, string>> {
   const { rows: tables } = await pool.query<{ name: string }>(

@@ -3,7 +3,10 @@ import { type HttpVisitor, hiddenFields } from '../http-visitor.ts';
 import { type FilledForm, filledForms } from './forms.ts';
 import type { Scene } from './scene.ts';
 
-/** A request for a form of a scene: what a path and a body are made of, so that single parts can be exchanged. */
+/**
+ * A request for a form of a scene: what a path and a body are made of, so that single parts can be
+ * exchanged.
+ */
 export interface FormRequest {
   params: Record<string, string>;
   fields: Record<string, string | string[]>;
@@ -53,7 +56,9 @@ export function pathWith(route: Route, params: Readonly<Record<string, string>>)
   });
 }
 
-/** Opens the page of a form and returns the hidden fields that it brings, as a browser sends them. */
+/**
+ * Opens the page of a form and returns the hidden fields that it brings, as a browser sends them.
+ */
 export async function openForm(visitor: HttpVisitor, route: Route, scene: Scene): Promise<Record<string, string>> {
   const action = pathWith(route, requestOf(route, scene).params);
   const page = await visitor.get(filledFormOf(route).page?.(scene) ?? action);

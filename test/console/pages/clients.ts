@@ -19,7 +19,10 @@ function clientsOf(t: ConsoleInstallation, ada: Enrolled): ReturnType<typeof mak
   return clients;
 }
 
-/** A roster with names of all kinds, a seat held and one that is over. Returns the access and the seat of the first family. */
+/**
+ * A roster with names of all kinds, a seat held and one that is over. Returns the access and the
+ * seat of the first family.
+ */
 async function makeClients(t: ConsoleInstallation, ada: Enrolled): Promise<{ grantId: string; seatId: string }> {
   const { orgId } = ada;
   const professional = await t.make.member({ orgId, name: 'Bo Lindqvist', roleKey: 'member' });

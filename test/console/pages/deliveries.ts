@@ -7,7 +7,10 @@ import type { JudgedPage } from './page.ts';
 type Story = { webhook: MadeWebhook } & Awaited<ReturnType<typeof makeDeliveries>>;
 const stories = new WeakMap<ConsoleInstallation, Promise<Story>>();
 
-/** A webhook with a delivery in each state, one for an installation. It takes the place of the newest when there are 20. */
+/**
+ * A webhook with a delivery in each state, one for an installation. It takes the place of the
+ * newest when there are 20.
+ */
 function story(t: ConsoleInstallation, ada: Enrolled): Promise<Story> {
   const known = stories.get(t) ?? tell(t, ada);
   stories.set(t, known);

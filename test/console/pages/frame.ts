@@ -14,7 +14,10 @@ const choosePassword: NonNullable<JudgedPage['steps']> = async (page) => {
   await page.getByRole('heading', { name: 'Choose your second factor' }).waitFor();
 };
 
-/** Signing in, enrolling, one's account, the start and the overview, and what is said when there is no page. */
+/**
+ * Signing in, enrolling, one's account, the start and the overview, and what is said when there is
+ * no page.
+ */
 export const pages: readonly JudgedPage[] = [
   { route: 'showSignIn', picture: 'sign-in', path: () => '/sign-in', signedOut: true },
   {

@@ -7,14 +7,16 @@ import type { JudgedPage } from './page.ts';
 const schemes = ['light', 'dark'] as const;
 
 /**
- * Opens every page on a screen and judges it in both colour schemes: what axe-core finds, whether it fits the screen, and what the browser complained of. Keeps a picture of each.
+ * Opens every page on a screen and judges it in both colour schemes: what axe-core finds, whether
+ * it fits the screen, and what the browser complained of. Keeps a picture of each.
  * @returns what is wrong, by picture's name; nothing is the guarantee.
  */
 export async function judgeEveryPage(screen: keyof typeof screens): Promise<Record<string, string[]>> {
   const t = await setupConsole();
   const ada = await t.enrol({ name: 'Ada Rivers' });
   const found: Record<string, string[]> = {};
-  // Without motion, else links and buttons fade into the other scheme's colours, and halfway through their contrast is nobody's.
+  // Without motion, else links and buttons fade into the other scheme's colours, and halfway
+  // through their contrast is nobody's.
   const still = { screen, reducedMotion: 'reduce' } as const;
   const hers = await openVisit(t.origin, { ...still, sessionToken: ada.sessionToken });
   for (const judged of pages) {
@@ -45,7 +47,8 @@ async function open({ page }: BrowserVisit, judged: JudgedPage, t: ConsoleInstal
 /** The schemes differ in colours alone, so all other rules are asked once. */
 async function judge({ page }: BrowserVisit, options: { colours: boolean }): Promise<string[]> {
   const wrong = await violations(page, options);
-  // What is wider than the screen makes a phone's page wobble; wide tables and codes scroll by themselves.
+  // What is wider than the screen makes a phone's page wobble; wide tables and codes scroll by
+  // themselves.
   const overflow = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
   return (overflow as number) > 0 ? [...wrong, `the page is ${overflow} px wider than the screen`] : wrong;
 }

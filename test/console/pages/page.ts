@@ -1,7 +1,9 @@
 import type { Page } from 'playwright-core';
 import type { ConsoleInstallation, Enrolled } from '../setup.ts';
 
-/** A page as `every-page.long.test.ts` looks at it: light and dark, on a wide screen and on a phone. */
+/**
+ * A page as `every-page.long.test.ts` looks at it: light and dark, on a wide screen and on a phone.
+ */
 export interface JudgedPage {
   /** The name of its route (GET); or of the form (POST) whose answer it is. */
   route: string;

@@ -91,7 +91,8 @@ it.each([
     });
     return Math.min(...runs);
   };
-  // Linear growth is 30, quadratic 900. The fastest of three is a run that a busy machine lengthened least.
+  // Linear growth is 30, quadratic 900. The fastest of three is a run that a busy machine
+  // lengthened least.
   expect(fastestMs(60_000) / fastestMs(2_000)).toBeLessThan(200);
 });
 

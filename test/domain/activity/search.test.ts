@@ -1,4 +1,7 @@
-/** The log is found by any filter, in its order, a page at a time in both directions. Source: issue of the console, point 5. */
+/**
+ * The log is found by any filter, in its order, a page at a time in both directions. Source: issue
+ * of the console, point 5.
+ */
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { eachActivityEntry } from '#domain/activity/download.ts';
@@ -124,7 +127,10 @@ it('another organization’s lines are in no page, no file, and not found by the
   expect(await findActivityEntry(em, theirs.orgId, id)).not.toBeNull();
 });
 
-/** Reads of one key, one a second, and as many of another name by another key; `met` is the age (s) of the one line that is both. */
+/**
+ * Reads of one key, one a second, and as many of another name by another key; `met` is the age (s)
+ * of the one line that is both.
+ */
 async function setupSeldom(met: number, others: number) {
   const { owner, make } = await setupDatabase();
   const { orgId, userId } = await make.member();

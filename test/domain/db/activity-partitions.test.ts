@@ -1,4 +1,7 @@
-/** The activity log by months: room ahead, nothing lost, old months gone. Source: design, sections 3 and 10. */
+/**
+ * The activity log by months: room ahead, nothing lost, old months gone. Source: design, sections 3
+ * and 10.
+ */
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
@@ -73,7 +76,8 @@ it('drops the months whose every line is older than the retention, and such line
   await owner.pool.query('update retention_floor set activity_days = 1');
   await recordAt(owner, `now() - interval '2 years'`);
   await recordAt(owner, `now() + interval '2 years'`);
-  // Just longer than since the end of the month before the last: of the last month some lines are younger.
+  // Just longer than since the end of the month before the last: of the last month some lines are
+  // younger.
   const { rows } = await owner.pool.query(
     `select drop_old_activity(now() - (${month(-1)}) - interval '1 second') as dropped`,
   );

@@ -1,4 +1,7 @@
-/** Wrong states are impossible, whoever writes: the owner of the database tries here. Source: design, section 3. */
+/**
+ * Wrong states are impossible, whoever writes: the owner of the database tries here. Source:
+ * design, section 3.
+ */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { Database } from '#domain/db/connect.ts';
@@ -20,7 +23,10 @@ interface Scene {
 const insertGrant = `insert into client_grant (organization_id, id, kind, professional_id, family_id, since, ends_at, status, end_reason) values`;
 const day = `interval '1 day'`;
 
-/** What is tried, by the constraint that must refuse it. `$org`, `$user`, `$grant`, `$family` stand for the scene's ids. */
+/**
+ * What is tried, by the constraint that must refuse it. `$org`, `$user`, `$grant`, `$family` stand
+ * for the scene's ids.
+ */
 const wrongStates: [state: string, constraint: string, statement: string][] = [
   ['an organization of an unknown kind', 'organization_kind_known', `update organization set kind = 'shop'`],
   ['an organization without a name', 'organization_name_not_empty', `update organization set name = ''`],
@@ -278,7 +284,8 @@ describe('a seat', () => {
     const grants = await Promise.all(Array.from({ length: 22 }, () => make.grant({ professional: maker })));
     for (const grant of grants.slice(0, 2)) await make.seat({ orgId, grant });
     const tries = await Promise.allSettled(grants.slice(2).map((grant) => make.seat({ orgId, grant })));
-    // The rule locked the plan "for update" once, and givers at once ended in deadlocks: each one's reference held a share of that row.
+    // The rule locked the plan "for update" once, and givers at once ended in deadlocks: each one's
+    // reference held a share of that row.
     expect(tries.filter(({ status }) => status === 'fulfilled').length).toBe(1);
     for (const attempt of tries)
       if (attempt.status === 'rejected') expect(attempt.reason).toMatchObject({ constraint: 'seat_needs_free_place' });

@@ -1,4 +1,7 @@
-/** Wrong states of what people sign in with, for constraints.test.ts: what is tried, and the constraint that must refuse it. */
+/**
+ * Wrong states of what people sign in with, for constraints.test.ts: what is tried, and the
+ * constraint that must refuse it.
+ */
 const hash = (digits: string) => `decode(repeat('${digits}', 32), 'hex')`;
 const phc = '$argon2id$v=19$m=19456,t=2,p=1$AAAA$AAAA';
 

@@ -12,7 +12,10 @@ async function connectAs(database: TestDatabase, login: TestLogin): Promise<pg.C
   return client;
 }
 
-/** Whether a statement changed anything: how many rows, or the SQLSTATE or the constraint that refused it. */
+/**
+ * Whether a statement changed anything: how many rows, or the SQLSTATE or the constraint that
+ * refused it.
+ */
 const outcomeOf = (client: pg.Client, statement: string) =>
   client.query(statement).then(
     ({ rowCount }) => rowCount,

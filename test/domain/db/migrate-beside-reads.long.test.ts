@@ -1,4 +1,7 @@
-/** A migration while partners read: each read's line is an insert, and whoever waits for a lock holds up all that come after it. Source: issue 5. */
+/**
+ * A migration while partners read: each read's line is an insert, and whoever waits for a lock
+ * holds up all that come after it. Source: issue 5.
+ */
 import { Migration } from '@mikro-orm/migrations';
 import pg from 'pg';
 import { expect, it, onTestFinished, vi } from 'vitest';
@@ -33,7 +36,10 @@ class IndexOfActivity extends Migration {
   }
 }
 
-/** Reads all the time, by several keys as one may read 120 times a minute. `stop` tells how each was answered and how long the longest took. */
+/**
+ * Reads all the time, by several keys as one may read 120 times a minute. `stop` tells how each was
+ * answered and how long the longest took.
+ */
 async function startReading({ api, make }: TestInstallation) {
   const maker = await make.member({ permissions: ['org.billing.manage'] });
   const made = await Promise.all(
@@ -155,7 +161,8 @@ async function partitionsOf(owner: pg.Client): Promise<string[]> {
 }
 
 it('no later migration builds an index of the activity log while its writers wait', () => {
-  const later = migrations.slice(1 + migrations.findIndex(({ name }) => name === '0018-retries-first')); // the last one of before the rule
+  // the last one of before the rule
+  const later = migrations.slice(1 + migrations.findIndex(({ name }) => name === '0018-retries-first'));
   const loose = later.filter(({ class: Made }, place) => {
     const builds = /create (unique )?index \w+ on activity\b/i.test(Made.prototype.up.toString());
     return builds && later[place - 1]?.class.prototype.isTransactional() !== false;

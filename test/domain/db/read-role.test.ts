@@ -1,4 +1,7 @@
-/** A hostile read: what the API's login can reach, were every statement of the API replaced by another's. Its rights are listed in rights.txt. */
+/**
+ * A hostile read: what the API's login can reach, were every statement of the API replaced by
+ * another's. Its rights are listed in rights.txt.
+ */
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';

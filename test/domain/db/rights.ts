@@ -1,10 +1,14 @@
-/** Reads rights from the catalog, and from the file that lists them, in the same form: one line for each right. */
+/**
+ * Reads rights from the catalog, and from the file that lists them, in the same form: one line for
+ * each right.
+ */
 import { readFileSync } from 'node:fs';
 import type pg from 'pg';
 
 /**
- * Every right that somebody other than the owner holds on an object of the database, as `grantee object right column`: the column is `*` for a right on
- * the whole object. Relations of schema `api` are listed column by column, because what a view shows is the right that matters.
+ * Every right that somebody other than the owner holds on an object of the database, as `grantee
+ * object right column`: the column is `*` for a right on the whole object. Relations of schema
+ * `api` are listed column by column, because what a view shows is the right that matters.
  */
 const rightsSql = /* sql */ `
   with held as (
@@ -44,7 +48,10 @@ const rightsSql = /* sql */ `
   where h.grantee is distinct from h.owner
   group by 1 order by 1`;
 
-/** The rights in the catalog of a database. `logins` maps the names of login roles to what the list calls them. */
+/**
+ * The rights in the catalog of a database. `logins` maps the names of login roles to what the list
+ * calls them.
+ */
 export async function listRights(client: pg.Client, logins: Readonly<Record<string, string>>): Promise<string[]> {
   const { rows } = await client.query<{ line: string }>(rightsSql, [Object.keys(logins)]);
   const named = rows.map(({ line }) => {
@@ -55,7 +62,10 @@ export async function listRights(client: pg.Client, logins: Readonly<Record<stri
   return named.sort();
 }
 
-/** The rights of rights.txt, which says what its lines mean. @throws when a line cannot be understood, or says nothing new. */
+/**
+ * The rights of rights.txt, which says what its lines mean. @throws when a line cannot be
+ * understood, or says nothing new.
+ */
 export function readRights(file = new URL('rights.txt', import.meta.url)): string[] {
   const lines: string[] = [];
   for (const line of readFileSync(file, 'utf8').split('\n')) {

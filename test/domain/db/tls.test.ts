@@ -28,7 +28,8 @@ async function firstBytes(parameters: string): Promise<Buffer> {
   return received;
 }
 
-// It once did not: MikroORM drops the parameters of a URL, and the password went over the network in plain text.
+// It once did not: MikroORM drops the parameters of a URL, and the password went over the network
+// in plain text.
 it('asks for TLS before it says anything else when the URL has sslmode', async () => {
   expect(await firstBytes('?sslmode=verify-full')).toEqual(sslRequest);
 });

@@ -1,4 +1,7 @@
-/** Wrong states of webhooks and deliveries, for constraints.test.ts: what is tried, and the constraint that must refuse it. */
+/**
+ * Wrong states of webhooks and deliveries, for constraints.test.ts: what is tried, and the
+ * constraint that must refuse it.
+ */
 const eventId = '00000000-0000-7000-8000-000000000001';
 
 const webhook = `insert into webhook (organization_id, url, event_types, slot) values ('$org', 'https://a.example/', '{client.ended}', 1)`;

@@ -1,8 +1,9 @@
 import { createHash, createSign, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 
 /**
- * A passkey in software: ES256, no attestation, as WebAuthn level 2 (sections 6.1, 6.5.1, 8.7) lays the bytes out. What a real authenticator refuses to do, this one does on request:
- * another origin, no user verification, a counter that goes back.
+ * A passkey in software: ES256, no attestation, as WebAuthn level 2 (sections 6.1, 6.5.1, 8.7) lays
+ * the bytes out. What a real authenticator refuses to do, this one does on request: another origin,
+ * no user verification, a counter that goes back.
  */
 export interface Signing {
   origin?: string;
@@ -53,7 +54,10 @@ function clientData(type: string, challenge: string, { origin = rp.origin }: Sig
   return Buffer.from(JSON.stringify({ type, challenge, origin, crossOrigin: false })).toString('base64url');
 }
 
-/** Hash of the relying party, flags (present 1, verified 4, with a credential 0x40), counter, the credential. */
+/**
+ * Hash of the relying party, flags (present 1, verified 4, with a credential 0x40), counter, the
+ * credential.
+ */
 function authenticatorData(
   { rpId = rp.rpId, userVerified = true, counter = 0 }: Signing,
   flags: number,

@@ -1,5 +1,6 @@
 /**
- * An active membership opens an organization's console only after its own link, or an operator, confirmed the sign-in.
+ * An active membership opens an organization's console only after its own link, or an operator,
+ * confirmed the sign-in.
  */
 import { describe, expect, it } from 'vitest';
 import { acceptEnrolment } from '#domain/identity/enrol.ts';
@@ -13,7 +14,8 @@ import { ids, importDocument, smallDocument } from '../../import/document.ts';
 import { goodPassword, setupPeople, visitor } from './people.ts';
 
 /**
- * A person enrolled by one organization whom an import has made an owner of another one, which has an owner already.
+ * A person enrolled by one organization whom an import has made an owner of another one, which has
+ * an owner already.
  */
 async function setupImported() {
   const t = await setupPeople();

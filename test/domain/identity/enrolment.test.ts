@@ -1,4 +1,7 @@
-/** One-time links: how people come to sign in. Source: issue of the console, point 1; design, section 7. */
+/**
+ * One-time links: how people come to sign in. Source: issue of the console, point 1; design,
+ * section 7.
+ */
 import { describe, expect, it } from 'vitest';
 import {
   acceptEnrolment,
@@ -257,7 +260,8 @@ describe('an invitation that nobody has accepted', () => {
     const untold = { hasEnrolled: false, lastSeenAt: null };
     await live();
     expect(await seen(victim.personId)).toEqual(untold);
-    // Neither does an organization learn it by suspending and reinstating them, nor do they become a member by that.
+    // Neither does an organization learn it by suspending and reinstating them, nor do they become
+    // a member by that.
     const whom = { organizationId: here, personId: victim.personId, by };
     await suspendMember(t.em, whom);
     await live();
@@ -287,7 +291,10 @@ describe('an invitation that nobody has accepted', () => {
 });
 
 describe('a link whose maker could not make it any more', () => {
-  /** An organization with an owner, an administrator, and a link that the administrator made for somebody new, as far as the second factor. */
+  /**
+   * An organization with an owner, an administrator, and a link that the administrator made for
+   * somebody new, as far as the second factor.
+   */
   async function setupLink() {
     const t = await setupPeople();
     const orgId = await t.make.organization();

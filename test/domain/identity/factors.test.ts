@@ -1,4 +1,7 @@
-/** Second factors of a person: passkeys, authenticator apps, recovery codes. Source: issue of the console, point 1. */
+/**
+ * Second factors of a person: passkeys, authenticator apps, recovery codes. Source: issue of the
+ * console, point 1.
+ */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentPasskey } from '#domain/identity/enrol.ts';
@@ -73,7 +76,8 @@ describe('a passkey', () => {
     await expect(answer(key.register(challenge, { origin: 'https://evil.example' }))).rejects.toMatchObject({
       reason: 'wrong_passkey',
     });
-    await expect(answer(key.register(challenge))).rejects.toMatchObject({ reason: 'setup_over' }); // a challenge counts once
+    // a challenge counts once
+    await expect(answer(key.register(challenge))).rejects.toMatchObject({ reason: 'setup_over' });
     const again = await startEnrolmentPasskey(t.em, token, party, t.now);
     const done = await answer(key.register(again.challenge));
     expect(await t.session(done.token)).toMatchObject({ state: 'full' });

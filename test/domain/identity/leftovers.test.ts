@@ -1,4 +1,7 @@
-/** What is over of signing in is erased by the maintenance loop, with the worker's own rights. Source: migration 0011. */
+/**
+ * What is over of signing in is erased by the maintenance loop, with the worker's own rights.
+ * Source: migration 0011.
+ */
 import { expect, it } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
 import { eraseSignInLeftoversSql } from '#domain/db/queries/maintenance.ts';

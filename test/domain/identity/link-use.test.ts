@@ -1,5 +1,6 @@
 /**
- * Everything that is checked when a link is created is checked again when it is used, in the transaction that uses it.
+ * Everything that is checked when a link is created is checked again when it is used, in the
+ * transaction that uses it.
  */
 import { describe, expect, it } from 'vitest';
 import {
@@ -15,8 +16,8 @@ import type { Authority } from '#domain/keys/authority.ts';
 import { codeAt, goodPassword, settings, setupPeople, visitor } from './people.ts';
 
 /**
- * An organization, an administrator of it, another organization, and links of the first with all but their last step
- * done.
+ * An organization, an administrator of it, another organization, and links of the first with all
+ * but their last step done.
  */
 async function setupLinks() {
   const t = await setupPeople();
@@ -37,7 +38,10 @@ async function setupLinks() {
     return { token, personId, use };
   }
 
-  /** A link for a person of the other organization who signs in already; `use` gives it with their session. */
+  /**
+   * A link for a person of the other organization who signs in already; `use` gives it with their
+   * session.
+   */
   async function joining() {
     const person = await t.enrol({ orgId: elsewhere });
     const input = { organizationId: orgId, email: person.email, by: { personId: admin.userId } };

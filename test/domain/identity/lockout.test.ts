@@ -1,4 +1,7 @@
-/** What an outsider who fails on purpose cannot block: known browsers and sessions. Source: OWASP, device cookies. */
+/**
+ * What an outsider who fails on purpose cannot block: known browsers and sessions. Source: OWASP,
+ * device cookies.
+ */
 import { describe, expect, it } from 'vitest';
 import { changePassword } from '#domain/identity/change-password.ts';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/enrol.ts';
@@ -15,7 +18,10 @@ const outcomeOf = (work: Promise<unknown>) =>
     (error: { reason?: string }) => error.reason ?? String(error),
   );
 
-/** 60 failures from the visitor's network, as they are counted: its strangers wait for a quarter of an hour. */
+/**
+ * 60 failures from the visitor's network, as they are counted: its strangers wait for a quarter of
+ * an hour.
+ */
 async function blockNetwork(t: People): Promise<void> {
   await t.owner.pool.query(
     `insert into sign_in_attempt (subject, network, at)

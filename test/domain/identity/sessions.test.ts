@@ -115,7 +115,8 @@ describe('a session', () => {
     expect(rows).toEqual([]);
 
     const other = await t.enrol();
-    await t.owner.pool.query(`update membership set status = 'suspended' where person_id = $1`, [other.personId]); // by an import
+    // by an import
+    await t.owner.pool.query(`update membership set status = 'suspended' where person_id = $1`, [other.personId]);
     expect(await findSession(t.em, other.token, t.now())).toBeNull();
   });
 });

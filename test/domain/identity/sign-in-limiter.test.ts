@@ -1,4 +1,7 @@
-/** What refused and crowded sign-ins cost a process: no I/O while PostgreSQL would refuse, and bounded queues. */
+/**
+ * What refused and crowded sign-ins cost a process: no I/O while PostgreSQL would refuse, and
+ * bounded queues.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { admitAttempt, forgetFailures, passwordSubject } from '#domain/identity/attempts.ts';
@@ -51,7 +54,8 @@ describe('a remembered refusal', () => {
       );
       if (refusal === null) continue;
       if (refusal.admissions === null) seen.remembered += 1;
-      // Asked all the same, PostgreSQL refuses until the same moment. Refused, an attempt counts nothing.
+      // Asked all the same, PostgreSQL refuses until the same moment. Refused, an attempt counts
+      // nothing.
       const truth = await refusalOf(admitAttempt(t.em, attempt, t.now()));
       expect(truth?.retryAt).toEqual(refusal.retryAt);
     }

@@ -1,4 +1,7 @@
-/** Signing in: two steps, limits, and nothing that tells who is known. Source: issue of the console, point 1; OWASP ASVS 5.0, V6. */
+/**
+ * Signing in: two steps, limits, and nothing that tells who is known. Source: issue of the console,
+ * point 1; OWASP ASVS 5.0, V6.
+ */
 import { argon2Sync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { factorSubject, passwordSubject } from '#domain/identity/attempts.ts';
@@ -148,7 +151,8 @@ describe('failed attempts', () => {
     }
     t.pass(900_000);
     expect(await outcomeOf(enter(t, person.email))).toBe('in');
-    expect(await outcomeOf(enter(t, person.email, 'wrong wrong wrong'))).toBe('wrong_credentials'); // and it counts from nothing again
+    // and it counts from nothing again
+    expect(await outcomeOf(enter(t, person.email, 'wrong wrong wrong'))).toBe('wrong_credentials');
   });
 
   it('from one network do not keep the person out elsewhere, nor touch the sessions they are in', async () => {
@@ -183,7 +187,8 @@ describe('failed attempts', () => {
     const person = await t.enrol();
     const email = `iii@${person.personId.replaceAll('_', '-')}.example`;
     await t.owner.pool.query('update sign_in set email = $1', [email]);
-    // What is one address is PostgreSQL's to say, by its locale: every spelling that it takes for this one.
+    // What is one address is PostgreSQL's to say, by its locale: every spelling that it takes for
+    // this one.
     const letters = ['i', 'I', 'İ', 'ı', 'Ｉ', 'ｉ', 'І'];
     const spellings = letters.flatMap((a) =>
       letters.flatMap((b) => letters.map((c) => email.replace('iii', a + b + c))),
@@ -216,7 +221,10 @@ describe('failed attempts', () => {
 });
 
 describe('a browser that its person has signed in with', () => {
-  /** 110 failures from as many networks, as they are counted: each further attempt waits 15 minutes for the one before it. */
+  /**
+   * 110 failures from as many networks, as they are counted: each further attempt waits 15 minutes
+   * for the one before it.
+   */
   const attack = (t: People, subject: Buffer) =>
     t.owner.pool.query(
       `insert into sign_in_attempt (subject, network, at) select $1, format('198.51.%s.1', n)::inet::cidr, $2 from generate_series(1, 110) as n`,
@@ -272,7 +280,8 @@ describe('a browser that its person has signed in with', () => {
     expect(await outcomeOf(enter(t, person.email, goodPassword, from))).toBe('too_many_attempts');
     expect(await outcomeOf(enter(t, person.email, goodPassword, elsewhere))).toBe('in'); // it has used up nobody else's
     for (let n = 0; n < 10; n += 1) await outcomeOf(enter(t, other.email, 'wrong wrong wrong', elsewhere));
-    expect(await outcomeOf(enter(t, other.email, goodPassword, from))).toBe('too_many_attempts'); // of the other it is unknown
+    // of the other it is unknown
+    expect(await outcomeOf(enter(t, other.email, goodPassword, from))).toBe('too_many_attempts');
     const known = async () =>
       (await t.owner.pool.query('select count(*)::int as n from known_browser where person_id = $1', [person.personId]))
         .rows[0].n;

@@ -1,4 +1,7 @@
-/** The first moment at which a limit of failures admits an attempt, against the rule applied to every moment. */
+/**
+ * The first moment at which a limit of failures admits an attempt, against the rule applied to
+ * every moment.
+ */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { networkOf } from '#domain/identity/network.ts';

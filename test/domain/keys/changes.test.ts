@@ -1,4 +1,7 @@
-/** Making, rotating and revoking keys: who may, what is refused, and that each change has its line. Source: design, section 4. */
+/**
+ * Making, rotating and revoking keys: who may, what is refused, and that each change has its line.
+ * Source: design, section 4.
+ */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
@@ -14,7 +17,9 @@ import { setupDatabase, startTestApi } from '#test/setup.ts';
 const day = 86_400;
 const permissions = ['org.keys.manage', 'org.read', 'org.clients.read'];
 
-/** A database with a member who may manage keys, and the three changes as that member asks for them. */
+/**
+ * A database with a member who may manage keys, and the three changes as that member asks for them.
+ */
 async function setupKeys() {
   const { database, owner, make } = await setupDatabase();
   const em = owner.orm.em;

@@ -1,4 +1,7 @@
-/** A key that got out is found by its value, under every pepper, and nothing else is told. Source: issue of the console, point 2. */
+/**
+ * A key that got out is found by its value, under every pepper, and nothing else is told. Source:
+ * issue of the console, point 2.
+ */
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { findCompromisedKey } from '#domain/keys/compromised.ts';

@@ -133,7 +133,8 @@ describe('an API key', () => {
     const seen = new Map<string, number>();
     for (const character of keys.map((key) => key.slice(7, 37)).join(''))
       seen.set(character, (seen.get(character) ?? 0) + 1);
-    // 60,000 draws, 968 of each expected, standard deviation 31: beyond seven of them the generator is at fault.
+    // 60,000 draws, 968 of each expected, standard deviation 31: beyond seven of them the generator
+    // is at fault.
     for (const character of alphabet) expect(Math.abs((seen.get(character) ?? 0) - 968)).toBeLessThan(7 * 31);
   });
 

@@ -1,4 +1,6 @@
-/** Only a fingerprint of a key is kept anywhere. Source: API document, section 5; design, section 4. */
+/**
+ * Only a fingerprint of a key is kept anywhere. Source: API document, section 5; design, section 4.
+ */
 import { Redis } from 'ioredis';
 import { expect, inject, it } from 'vitest';
 import { createKey } from '#domain/keys/create.ts';
@@ -22,7 +24,10 @@ async function dumpDatabase({ owner }: TestInstallation): Promise<string> {
   return parts.join('\n');
 }
 
-/** What would give a key away: 12 characters from the middle of its random part, plain, in hex, and in base64 at each of the three alignments. */
+/**
+ * What would give a key away: 12 characters from the middle of its random part, plain, in hex, and
+ * in base64 at each of the three alignments.
+ */
 function tracesOf(key: string): string[] {
   const middle = key.slice(15, 27);
   const hex = Buffer.from(middle).toString('hex');

@@ -1,4 +1,7 @@
-/** Members and roles: who may change whom, and that an owner remains. Source: issue of the console, point 4; design, section 7. */
+/**
+ * Members and roles: who may change whom, and that an owner remains. Source: issue of the console,
+ * point 4; design, section 7.
+ */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { getRoleListing, listRoles } from '#domain/organization/list-roles.ts';

@@ -1,4 +1,7 @@
-/** Seats and clients' access: given, ended, moved, with their events. Source: issue of the console, point 4; design, section 3. */
+/**
+ * Seats and clients' access: given, ended, moved, with their events. Source: issue of the console,
+ * point 4; design, section 3.
+ */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { endGrant, moveGrant } from '#domain/organization/grants.ts';

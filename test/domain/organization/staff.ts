@@ -10,7 +10,10 @@ export const systemRole = {
   member: '0a1f0000-0000-7000-8000-000000000005',
 } as const;
 
-/** An organization with an owner, an administrator and a member, and the console's own connections to the database. */
+/**
+ * An organization with an owner, an administrator and a member, and the console's own connections
+ * to the database.
+ */
 export async function setupStaff() {
   const { database, owner, make } = await setupDatabase();
   const console = await openDatabase({

@@ -1,4 +1,7 @@
-/** "Maker watch": what stops is told before it stops, and is what stops. Source: issue of the console, point 2. */
+/**
+ * "Maker watch": what stops is told before it stops, and is what stops. Source: issue of the
+ * console, point 2.
+ */
 import { expect, it } from 'vitest';
 import { operationsOfScope } from '#domain/contract/operations.ts';
 import { assignRole, unassignRole } from '#domain/organization/member-roles.ts';
@@ -28,7 +31,8 @@ it('tells which live keys and which reads stop with a member or a role, and thos
   const { orgId } = t;
   const maker = await t.make.member({ orgId, permissions: ['org.read', 'org.roles.read'] });
   const by = 'operator' as const;
-  await assignRole(t.em, { organizationId: orgId, personId: maker.userId, roleId: systemRole.billing, by }); // org.read too
+  // org.read too
+  await assignRole(t.em, { organizationId: orgId, personId: maker.userId, roleId: systemRole.billing, by });
   const key = await t.make.apiKey({
     maker,
     scopes: ['org.read', 'org.roles.read', 'org.billing.manage'],

@@ -1,4 +1,6 @@
-/** Moving everything that is sealed to a newer key. Source: charts/README.md, "Rotate each secret". */
+/**
+ * Moving everything that is sealed to a newer key. Source: charts/README.md, "Rotate each secret".
+ */
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it, vi } from 'vitest';
 import { countSealed } from '#domain/seal/count.ts';
@@ -79,7 +81,8 @@ describe('resealing', () => {
       MadeWebhook,
       MadeWebhook,
     ];
-    // What another operator's reseal writes; the row's lock keeps ours waiting, when all have been read.
+    // What another operator's reseal writes; the row's lock keeps ours waiting, when all have been
+    // read.
     const [was = Buffer.alloc(0)] = await t.sealed(first);
     const theirs = resealSecret(was, { organizationId: orgId, webhookId: first.id }, rotatedSealingKeys);
     const other = await t.pool.connect();

@@ -1,4 +1,7 @@
-/** What pages read of deliveries, and giving one up. Source: design, sections 6 and 7; issue of the console, point 3. */
+/**
+ * What pages read of deliveries, and giving one up. Source: design, sections 6 and 7; issue of the
+ * console, point 3.
+ */
 import { describe, expect, it } from 'vitest';
 import { type AdmittedRow, admitAttemptSql } from '#domain/db/queries/attempts.ts';
 import { cancelDelivery } from '#domain/webhooks/cancel-delivery.ts';

@@ -1,4 +1,7 @@
-/** What was settled long ago is forgotten, in bounded parts, and the ledger does not notice. Source: design, section 3. */
+/**
+ * What was settled long ago is forgotten, in bounded parts, and the ledger does not notice. Source:
+ * design, section 3.
+ */
 import { describe, expect, it } from 'vitest';
 import { forgetDeliveriesSql } from '#domain/db/queries/maintenance.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
@@ -9,7 +12,10 @@ import { insertSettled, openPool } from './webhook-rows.ts';
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000);
 const attempts = { delivered: [{ status: 204 }], exhausted: [{ status: 500 }, { status: 500, isLast: true }] };
 
-/** A webhook, and what forgets over the worker's own login. Everything that may be rolled up is, before it forgets. */
+/**
+ * A webhook, and what forgets over the worker's own login. Everything that may be rolled up is,
+ * before it forgets.
+ */
 async function setupRetention() {
   const { database, owner, make } = await setupDatabase();
   const { pool } = owner;

@@ -14,7 +14,10 @@ import { openPool, setupWebhooks } from './webhook-rows.ts';
 
 type Follows = 'delivered' | 'exhausted' | 'waiting';
 
-/** An organization with `events` events and its webhook, and the statements of an attempt over the worker's login. */
+/**
+ * An organization with `events` events and its webhook, and the statements of an attempt over the
+ * worker's login.
+ */
 async function setupAttempts(events: number, ramp: number | null = null) {
   const world = await setupWebhooks();
   const orgId = await world.make.organization();
@@ -352,7 +355,8 @@ describe('an attempt whose worker died', () => {
     ]);
   });
 
-  // Once, a last attempt that died before it was admitted exhausted its delivery with no attempt to prove it.
+  // Once, a last attempt that died before it was admitted exhausted its delivery with no attempt to
+  // prove it.
   it('exhausts nothing when it had not begun: the delivery waits for the reconciler', async () => {
     const { recordLost, delivery } = await setupAttempts(1);
     expect(await recordLost(1, 'exhausted')).toMatchObject({ closed: false, open: true, dueInMs: 0 });

@@ -3,7 +3,9 @@ import { beginRoundSql, claimDeliveriesSql, recordStartedSql } from '#domain/db/
 import type { ClaimedDelivery } from '../../../apps/worker/relay/relay.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 
-/** An organization with `events` events and its webhook, and what relays do over the worker's login. */
+/**
+ * An organization with `events` events and its webhook, and what relays do over the worker's login.
+ */
 async function setupClaims(events: number, ramp: number | null = null) {
   const world = await setupWebhooks();
   const orgId = await world.make.organization();

@@ -3,7 +3,10 @@ import { type EventType, eventEnvelope, eventTypes } from '#domain/contract/even
 import { endDueGrantsSql } from '#domain/db/queries/maintenance.ts';
 import { setupWebhooks } from './webhook-rows.ts';
 
-/** A database with one organization, its professional, a webhook for everything, and the platform's own connection. */
+/**
+ * A database with one organization, its professional, a webhook for everything, and the platform's
+ * own connection.
+ */
 async function setupEvents() {
   const world = await setupWebhooks();
   const professional = await world.make.member();

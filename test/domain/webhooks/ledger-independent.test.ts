@@ -1,11 +1,17 @@
-/** The ledger's counts that are kept apart from events and deliveries: what is deleted whole, or never made, shows. */
+/**
+ * The ledger's counts that are kept apart from events and deliveries: what is deleted whole, or
+ * never made, shows.
+ */
 import { describe, expect, it } from 'vitest';
 import { claimDeliveriesSql } from '#domain/db/queries/claim-deliveries.ts';
 import { forgetDeliveriesSql } from '#domain/db/queries/maintenance.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 
-/** An organization with two webhooks and six events, whose first three of each webhook are claimed and so numbered. */
+/**
+ * An organization with two webhooks and six events, whose first three of each webhook are claimed
+ * and so numbered.
+ */
 async function setupCounts() {
   const world = await setupWebhooks();
   const { pool, database, make, rows } = world;

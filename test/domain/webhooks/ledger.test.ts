@@ -8,8 +8,9 @@ import { recordOutcome } from '#test/record-outcome.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 
 /**
- * One organization with 10 events to 2 webhooks: 20 obligations. `settled` makes of the first webhook's ten: 3 delivered at once, 2 delivered after a failure,
- * 2 exhausted by a failure and 1 by a lost worker, 2 still waiting; the second webhook is deleted, so its ten are cancelled.
+ * One organization with 10 events to 2 webhooks: 20 obligations. `settled` makes of the first
+ * webhook's ten: 3 delivered at once, 2 delivered after a failure, 2 exhausted by a failure and 1
+ * by a lost worker, 2 still waiting; the second webhook is deleted, so its ten are cancelled.
  */
 async function setupLedger({ settled = true } = {}) {
   const world = await setupWebhooks();
@@ -206,7 +207,10 @@ describe('the ledger', () => {
 });
 
 describe('what is late', () => {
-  /** Ten attempts under way at a receiver that hangs, and thirty deliveries of the same webhook that wait, all late. */
+  /**
+   * Ten attempts under way at a receiver that hangs, and thirty deliveries of the same webhook that
+   * wait, all late.
+   */
   async function setupHanging() {
     const world = await setupWebhooks();
     const { pool, database } = world;

@@ -1,4 +1,7 @@
-/** The signatures of the published vector, verified by the libraries that receivers use. What a worker sent, and other languages: test/receivers. */
+/**
+ * The signatures of the published vector, verified by the libraries that receivers use. What a
+ * worker sent, and other languages: test/receivers.
+ */
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import Stripe from 'stripe';
 import { Webhook as SvixWebhook } from 'svix';

@@ -1,4 +1,7 @@
-/** Suspending and resuming cost one row, and what waits for a suspended webhook costs other webhooks nothing. */
+/**
+ * Suspending and resuming cost one row, and what waits for a suspended webhook costs other webhooks
+ * nothing.
+ */
 import { describe, expect, it } from 'vitest';
 import { claimDeliveriesSql, listOverdueSql, listUnclaimedSql } from '#domain/db/queries/claim-deliveries.ts';
 import {
@@ -13,7 +16,10 @@ import { setupWebhooks } from './subscriptions.ts';
 const deliveries = 50_000;
 const nil = '00000000-0000-0000-0000-000000000000';
 
-/** A webhook with many open deliveries, half of them started and all of them late, beside one with a single new one. */
+/**
+ * A webhook with many open deliveries, half of them started and all of them late, beside one with a
+ * single new one.
+ */
 async function setupMany() {
   const t = await setupWebhooks();
   const many = await t.make.webhook({ orgId: t.organizationId });

@@ -1,4 +1,7 @@
-/** Plans of statements as PostgreSQL carried them out, so that tests can judge what a statement reads and not how long it takes. */
+/**
+ * Plans of statements as PostgreSQL carried them out, so that tests can judge what a statement
+ * reads and not how long it takes.
+ */
 import type { Pool } from 'pg';
 
 export interface Plan {
@@ -12,8 +15,8 @@ export interface Plan {
 }
 
 /**
- * Carries a statement out and returns its plan. Without sequential scans, which the planner prefers for the tables of a
- * test and not for large ones.
+ * Carries a statement out and returns its plan. Without sequential scans, which the planner prefers
+ * for the tables of a test and not for large ones.
  */
 export async function planOf(pool: Pool, text: string, values: unknown[]): Promise<Plan> {
   const client = await pool.connect();

@@ -1,4 +1,7 @@
-/** Redeliveries of many as rows: asked for, shown, cancelled, and carried out page by page. Source: design, section 6. */
+/**
+ * Redeliveries of many as rows: asked for, shown, cancelled, and carried out page by page. Source:
+ * design, section 6.
+ */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
 import { claimRedeliveriesSql } from '#domain/db/queries/redelivery-progress.ts';
@@ -189,7 +192,8 @@ describe('a page', () => {
     });
     const { id } = await t.request(lately);
     await t.page(id, 0);
-    // The worker is gone here; whoever comes next finds what is left to tell, whatever page it asks for.
+    // The worker is gone here; whoever comes next finds what is left to tell, whatever page it asks
+    // for.
     for (const page of [0, 1]) {
       const left = await t.page(id, page);
       expect(left).toMatchObject({ untold: [open], isUnfinished: true, progress: { state: 'running', pages: 1 } });

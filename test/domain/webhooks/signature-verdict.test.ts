@@ -1,4 +1,6 @@
-/** What two posts prove of a receiver. Source: design, section 6; review of the console, point 7. */
+/**
+ * What two posts prove of a receiver. Source: design, section 6; review of the console, point 7.
+ */
 import { expect, it } from 'vitest';
 import { judgeSignatures } from '#domain/webhooks/signature-verdict.ts';
 

@@ -1,4 +1,7 @@
-/** Sending deliveries again: one, a range, all that failed since a moment; and showing them. Source: design, section 6. */
+/**
+ * Sending deliveries again: one, a range, all that failed since a moment; and showing them. Source:
+ * design, section 6.
+ */
 import { describe, expect, it } from 'vitest';
 import { claimDeliveriesSql } from '#domain/db/queries/claim-deliveries.ts';
 import { requestRedelivery, type Selection } from '#domain/webhooks/redeliveries.ts';
@@ -21,7 +24,10 @@ async function setupDeliveries() {
     });
   const request = (selection: Selection, by: Parameters<typeof t.of>[1] = undefined) =>
     requestRedelivery(t.owner.orm.em, { ...t.of(id, by), selection });
-  /** Every page, one after the other, as the workflow does; what each sent, by the deliveries that it changed. */
+  /**
+   * Every page, one after the other, as the workflow does; what each sent, by the deliveries that
+   * it changed.
+   */
   async function carryOut({ id: redeliveryId }: { id: string }, { perPage = 100, lookAtMost = 2_000 } = {}) {
     const of = { organizationId: t.organizationId, redeliveryId };
     const pages: { eventId: string; how: string }[][] = [];

@@ -1,4 +1,7 @@
-/** Pausing, resuming and deleting webhooks, and what becomes of their deliveries, also while others claim, attempt and write. Source: design, section 6. */
+/**
+ * Pausing, resuming and deleting webhooks, and what becomes of their deliveries, also while others
+ * claim, attempt and write. Source: design, section 6.
+ */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { admitAttemptSql } from '#domain/db/queries/attempts.ts';
 import { claimDeliveriesSql } from '#domain/db/queries/claim-deliveries.ts';

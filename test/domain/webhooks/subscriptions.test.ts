@@ -1,4 +1,7 @@
-/** Making, changing and showing webhooks and rotating their secrets: who may, what is refused, and that each change has its line. Source: design, section 6. */
+/**
+ * Making, changing and showing webhooks and rotating their secrets: who may, what is refused, and
+ * that each change has its line. Source: design, section 6.
+ */
 import { describe, expect, it } from 'vitest';
 import { openSecret } from '#domain/webhooks/seal.ts';
 import { isSecret } from '#domain/webhooks/secret.ts';
@@ -142,7 +145,8 @@ describe('making a webhook', () => {
 
   it('is refused for a URL that is judged unfit, with the judge’s sentence, and writes nothing', async () => {
     const t = await setupWebhooks();
-    // The first is allowed by the tests' own allow list; that leaves the text's other rules as they are.
+    // The first is allowed by the tests' own allow list; that leaves the text's other rules as they
+    // are.
     await t.create({ url: 'http://127.0.0.1:9000/in' });
     for (const url of [
       'https://10.0.0.1/',

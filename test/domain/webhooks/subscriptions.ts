@@ -11,7 +11,10 @@ import { setupDatabase } from '#test/setup.ts';
 
 export const daySeconds = 86_400;
 
-/** An organization with a member who may manage webhooks and nothing else, and every change of a webhook as that member asks for it. */
+/**
+ * An organization with a member who may manage webhooks and nothing else, and every change of a
+ * webhook as that member asks for it.
+ */
 export async function setupWebhooks() {
   const { database, owner, make } = await setupDatabase();
   const em = owner.orm.em;

@@ -1,4 +1,7 @@
-/** When a webhook is suspended: the real statements record attempts, and time passes by moving what they wrote back. */
+/**
+ * When a webhook is suspended: the real statements record attempts, and time passes by moving what
+ * they wrote back.
+ */
 import { describe, expect, it } from 'vitest';
 import { admitAttemptSql } from '#domain/db/queries/attempts.ts';
 import { suspendFailingWebhooksSql } from '#domain/db/queries/park-webhooks.ts';
@@ -66,7 +69,10 @@ async function setupSuspension() {
     isSuspended,
     passedHours: () => passedMs / hourMs,
     open: () => t.make.delivery({ webhook, started: true }),
-    /** An attempt every four hours at each event, for `hours`; after how many it was suspended, null: not at all. */
+    /**
+     * An attempt every four hours at each event, for `hours`; after how many it was suspended,
+     * null: not at all.
+     */
     async fail(events: string[], hours: number): Promise<number | null> {
       for (let hour = 0; hour <= hours; hour += 4) {
         for (const eventId of events) await attempt(eventId, 4 * hourMs);

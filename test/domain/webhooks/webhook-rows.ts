@@ -26,7 +26,10 @@ export interface EventRow {
   obligations: number;
 }
 
-/** A test's own database with the rows of webhooks: written directly, because what is tested here lies below the domain code. */
+/**
+ * A test's own database with the rows of webhooks: written directly, because what is tested here
+ * lies below the domain code.
+ */
 export async function setupWebhooks() {
   const { database, owner, make } = await setupDatabase();
   const { pool } = owner;
@@ -102,7 +105,10 @@ export function openPool(url: string, max: number): Pool {
   return pool;
 }
 
-/** Deliveries of a webhook that were delivered 91 days ago, each with its event, its attempt and its counted change. */
+/**
+ * Deliveries of a webhook that were delivered 91 days ago, each with its event, its attempt and its
+ * counted change.
+ */
 export async function insertSettled(pool: Pool, { orgId, id }: { orgId: string; id: string }, count: number) {
   await pool.query(
     `with made as (select new_id() as id, now() - interval '91 days' as at from generate_series(1, $3::integer)), e as (

@@ -1,4 +1,7 @@
-/** Checks captured deliveries with each library: node check.mjs < captured.jsonl. The format and the exit codes are in ../README.md. */
+/**
+ * Checks captured deliveries with each library: node check.mjs < captured.jsonl. The format and the
+ * exit codes are in ../README.md.
+ */
 import { text } from 'node:stream/consumers';
 import { verifyWithStandardWebhooks, verifyWithStripe, verifyWithSvix } from './verify.mjs';
 

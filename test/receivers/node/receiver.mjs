@@ -10,7 +10,8 @@ if (!secret) {
   process.exit(2);
 }
 
-// In memory for the example. Yours is a table with the event's id as its key, written in the transaction that does the work.
+// In memory for the example. Yours is a table with the event's id as its key, written in the
+// transaction that does the work.
 const seen = new Set();
 
 async function receive(request, response) {
@@ -32,12 +33,18 @@ async function receive(request, response) {
   answer(204); // a repeat is answered with success too, or it would be sent again
 }
 
-/** Your part, for each genuine event once. Whatever may take long belongs in a queue: the answer is due within 10 seconds. */
+/**
+ * Your part, for each genuine event once. Whatever may take long belongs in a queue: the answer is
+ * due within 10 seconds.
+ */
 function handle(event) {
   console.log(`${event.type} ${event.id}`);
 }
 
-/** The body's bytes, exactly as they came: the signature covers them and not the JSON. Null when there are too many. */
+/**
+ * The body's bytes, exactly as they came: the signature covers them and not the JSON. Null when
+ * there are too many.
+ */
 async function readBody(request) {
   const chunks = [];
   let size = 0;

@@ -1,4 +1,7 @@
-/** Three ways to verify a delivery: copy the one whose library you have. Each throws when the delivery is not to be believed. */
+/**
+ * Three ways to verify a delivery: copy the one whose library you have. Each throws when the
+ * delivery is not to be believed.
+ */
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import Stripe from 'stripe';
 import { Webhook as SvixWebhook } from 'svix';

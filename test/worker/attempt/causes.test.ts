@@ -67,7 +67,8 @@ describe('The cause of a connection’s error', () => {
   });
 });
 
-// Once, a receiver whose network a router far away reported as unreachable was tried for ever: each attempt was taken for an internal error.
+// Once, a receiver whose network a router far away reported as unreachable was tried for ever: each
+// attempt was taken for an internal error.
 describe('A network that cannot be reached', () => {
   it('is our fault only while this machine has no route to any other', async () => {
     expect(await confirmInternalError('network_unreachable', async () => false)).toBe('network_unreachable');

@@ -2,8 +2,9 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject,
 import { isIP } from 'node:net';
 
 /**
- * Certificates made at run time, so that no key is committed and neither openssl nor a package is needed. X.509 v3, ECDSA P-256 with SHA-256, written as DER
- * (RFC 5280) by hand: just what TLS tests need.
+ * Certificates made at run time, so that no key is committed and neither openssl nor a package is
+ * needed. X.509 v3, ECDSA P-256 with SHA-256, written as DER (RFC 5280) by hand: just what TLS
+ * tests need.
  */
 export interface TestCertificate {
   /** PEM. */

@@ -18,7 +18,10 @@ export type DnsAnswer = readonly DnsRecord[] | 'NXDOMAIN' | 'SERVFAIL' | 'REFUSE
 const typeCodes: Record<RecordType, number> = { A: 1, NS: 2, CNAME: 5, AAAA: 28 };
 const errorCodes = { SERVFAIL: 2, NXDOMAIN: 3, REFUSED: 5 } as const;
 
-/** A DNS server on loopback (UDP, one question per message) that says what the test tells it to. It closes when the test ends. */
+/**
+ * A DNS server on loopback (UDP, one question per message) that says what the test tells it to. It
+ * closes when the test ends.
+ */
 export async function startDnsServer(answer: (name: string, type: string) => DnsAnswer) {
   const socket = createSocket('udp4');
   const questions: string[] = [];

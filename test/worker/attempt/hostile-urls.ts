@@ -2,7 +2,10 @@ import type { RefusalCause } from '#domain/webhooks/address/refusals.ts';
 
 const long = (characters: number) => `https://hooks.example.com/${'a'.repeat(characters - 26)}`;
 
-/** URLs that must be refused by their text, without a look-up, by the cause they must be refused with. Nothing is allowed beside public addresses. */
+/**
+ * URLs that must be refused by their text, without a look-up, by the cause they must be refused
+ * with. Nothing is allowed beside public addresses.
+ */
 export const hostileUrls: Readonly<Record<Exclude<RefusalCause, 'name_not_public'>, readonly string[]>> = {
   address_not_public: [
     'https://127.0.0.1/',

@@ -1,4 +1,7 @@
-/** `post-child.ts plain|without-descriptors URL`: posts once and prints the outcome with the growth of memory, for internal-error.test.ts. */
+/**
+ * `post-child.ts plain|without-descriptors URL`: posts once and prints the outcome with the growth
+ * of memory, for internal-error.test.ts.
+ */
 import { openSync } from 'node:fs';
 import { addressBlocks } from '#runtime/settings/types.ts';
 import { postOnce } from '../../../apps/worker/attempt/post.ts';

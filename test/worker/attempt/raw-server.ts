@@ -6,7 +6,10 @@ import { addressBlocks } from '#runtime/settings/types.ts';
 import type { Outcome } from '../../../apps/worker/attempt/outcome.ts';
 import { type Post, postOnce } from '../../../apps/worker/attempt/post.ts';
 
-/** A receiver made of bytes: `onRequest` gets each connection once the head and body of a post have arrived. */
+/**
+ * A receiver made of bytes: `onRequest` gets each connection once the head and body of a post have
+ * arrived.
+ */
 export interface RawServer {
   port: number;
   /** What each connection sent. */
@@ -16,7 +19,10 @@ export interface RawServer {
 
 type OnConnection = (socket: Socket) => void;
 
-/** Starts a receiver on loopback that answers a whole request; with `tls` over TLS. It closes when the test ends. */
+/**
+ * Starts a receiver on loopback that answers a whole request; with `tls` over TLS. It closes when
+ * the test ends.
+ */
 export function startRawServer(onRequest: OnConnection, tls?: TlsOptions): Promise<RawServer> {
   return startSocketServer(() => {}, tls, onRequest);
 }
@@ -75,7 +81,9 @@ const noLookUp = async () => {
   throw new Error('nothing may be looked up in this test');
 };
 
-/** Posts to loopback, which is allowed; names are not looked up unless the test gives a resolver. */
+/**
+ * Posts to loopback, which is allowed; names are not looked up unless the test gives a resolver.
+ */
 export function post(url: string, options: Partial<Post> = {}): Promise<Outcome> {
   return postOnce({
     url,

@@ -10,7 +10,10 @@ const a = (value: string): DnsRecord => ({ type: 'A', value });
 const aaaa = (value: string): DnsRecord => ({ type: 'AAAA', value });
 const rootAnswer: DnsAnswer = [{ type: 'NS', value: 'a.root-servers.net' }];
 
-/** A DNS server with these answers for the name; the root's name servers are known unless `root` says otherwise. */
+/**
+ * A DNS server with these answers for the name; the root's name servers are known unless `root`
+ * says otherwise.
+ */
 async function resolver(answers: { A?: DnsAnswer; AAAA?: DnsAnswer; root?: DnsAnswer }) {
   const { A = [], AAAA = [], root = rootAnswer } = answers;
   const dns = await startDnsServer((asked, type) =>

@@ -3,7 +3,10 @@ import { addressBlocks } from '#runtime/settings/types.ts';
 import { postOnce } from '../../../apps/worker/attempt/post.ts';
 import { hasRoute } from '../../../apps/worker/attempt/route.ts';
 
-/** The kernel connects to no broadcast address: UDP is refused at once (EACCES), TCP with the ENETUNREACH of a network without a route. */
+/**
+ * The kernel connects to no broadcast address: UDP is refused at once (EACCES), TCP with the
+ * ENETUNREACH of a network without a route.
+ */
 const broadcast = '127.255.255.255';
 
 describe('The question for a route', () => {

@@ -1,7 +1,10 @@
 import type { WorkflowInterceptors } from '@temporalio/workflow';
 import { timesFaster } from './speed.ts';
 
-/** Lets every timer of a workflow fire this many times sooner; the workflow's own code is untouched and knows nothing of it. */
+/**
+ * Lets every timer of a workflow fire this many times sooner; the workflow's own code is untouched
+ * and knows nothing of it.
+ */
 export const interceptors = (): WorkflowInterceptors => ({
   outbound: [
     {

@@ -14,7 +14,10 @@ import { accountPage } from './page.ts';
 const name = line('The name', 100);
 const trail = [['Your account', '/account']] as const;
 
-/** Adding a second factor: begun by a form that asks for a fresh one, finished by one that proves the new. */
+/**
+ * Adding a second factor: begun by a form that asks for a fresh one, finished by one that proves
+ * the new.
+ */
 export const addFactorRoutes = [
   person.action({
     name: 'startTotp',
@@ -33,7 +36,8 @@ export const addFactorRoutes = [
     name: 'addTotp',
     path: '/account/factors/totp',
     stepUp: true,
-    // Secret and URI come back only to be drawn again after a mistyped code; what counts is what the domain keeps, sealed.
+    // Secret and URI come back only to be drawn again after a mistyped code; what counts is what
+    // the domain keeps, sealed.
     form: z.object({ name, code: line('The code', 20), secret: z.string().max(100), uri: z.string().max(500) }),
     async act({ console, session, visitor }, { code, name }) {
       await addTotp(console.em, session, { code, name, visitor }, console.factors, console.now);

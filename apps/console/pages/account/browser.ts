@@ -15,7 +15,10 @@ const systems = [
   [/Linux/, 'Linux'],
 ] as const;
 
-/** A browser in a few words (`Firefox on Windows`), from what it says of itself; enough for its person to know it again, and no proof of anything. */
+/**
+ * A browser in a few words (`Firefox on Windows`), from what it says of itself; enough for its
+ * person to know it again, and no proof of anything.
+ */
 export function describeBrowser(userAgent: string): string {
   const browser = browsers.find(([form]) => form.test(userAgent))?.[1];
   const system = systems.find(([form]) => form.test(userAgent))?.[1];

@@ -11,7 +11,10 @@ import { factorsSection } from './factors-section.ts';
 import { recoverySection } from './recovery-section.ts';
 import { sessionsSection } from './sessions-section.ts';
 
-/** Everything of one's own sign-in. `state` is that of the form that was refused; its sentence stands on top. */
+/**
+ * Everything of one's own sign-in. `state` is that of the form that was refused; its sentence
+ * stands on top.
+ */
 export async function accountPage(visit: PersonVisit, state: FormState = freshForm()): Promise<Page> {
   const { session, console } = visit;
   const { factors, recoveryCodesLeft } = await listFactors(console.em, session);
@@ -31,7 +34,9 @@ export async function accountPage(visit: PersonVisit, state: FormState = freshFo
   });
 }
 
-/** Here too because a role may not show its holder the page of members, where one leaves as well. */
+/**
+ * Here too because a role may not show its holder the page of members, where one leaves as well.
+ */
 const memberOf = ({ session }: PersonVisit): Html =>
   html`<ul class="plain-list">${session.memberships.map(
     ({ organizationId, organizationName }) =>

@@ -4,7 +4,10 @@ import { redirect } from '../../web/answer.ts';
 import { person } from '../../web/route.ts';
 import { accountPage } from './page.ts';
 
-/** A person's own sessions: ended, one or all others, with a fresh second factor (ASVS 7.5.2); for one's own there is signing out. */
+/**
+ * A person's own sessions: ended, one or all others, with a fresh second factor (ASVS 7.5.2); for
+ * one's own there is signing out.
+ */
 export const sessionRoutes = [
   person.action({
     name: 'endSession',

@@ -25,7 +25,8 @@ export const csvRoutes = [
         async open() {
           await recordDownload(em, { organizationId, ...visit.by, filter });
           const batches = eachActivityEntry(em, organizationId, filter);
-          // Before the answer begins, so that a database that is away is said by a page and not by half a file.
+          // Before the answer begins, so that a database that is away is said by a page and not by
+          // half a file.
           const first = await batches.next();
           return Readable.from(csvText(first, batches), { objectMode: false });
         },
@@ -54,7 +55,9 @@ const headings = [
   'line_id',
 ];
 
-/** The file, a batch of lines at a time; the next is asked for when the browser has taken this one. */
+/**
+ * The file, a batch of lines at a time; the next is asked for when the browser has taken this one.
+ */
 async function* csvText(
   first: IteratorResult<ActivityEntry[], void>,
   rest: AsyncGenerator<ActivityEntry[], void>,

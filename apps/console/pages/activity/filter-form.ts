@@ -17,7 +17,10 @@ interface Option {
   label: string;
 }
 
-/** The filter, folded away while nothing is asked for. A GET form: what is asked for stands in the address, to keep and to pass on. */
+/**
+ * The filter, folded away while nothing is asked for. A GET form: what is asked for stands in the
+ * address, to keep and to pass on.
+ */
 export async function filterForm(visit: MemberVisit, query: FilterQuery): Promise<Html> {
   const { pool } = visit.console;
   const { organizationId } = visit.organization;

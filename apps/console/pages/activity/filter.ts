@@ -5,7 +5,10 @@ import { isMoment, momentForm, readMoment, zoneForm } from '../../web/moment.ts'
 /** A text of the query, or nothing when it has another form. */
 const given = (form: RegExp) => z.string().regex(form).catch('');
 
-/** What the address of the log may ask for; empty: not asked for. `zone` is the time zone in which `from` and `until` are meant. */
+/**
+ * What the address of the log may ask for; empty: not asked for. `zone` is the time zone in which
+ * `from` and `until` are meant.
+ */
 export const filterFields = {
   key: z.uuid().catch(''),
   person: given(/^[\x21-\x7e]{1,128}$/),
@@ -18,7 +21,9 @@ export const filterFields = {
 
 export type FilterQuery = z.output<z.ZodObject<typeof filterFields>>;
 
-/** The query as the log is searched. Times that do not exist are left out, an unknown zone is UTC. */
+/**
+ * The query as the log is searched. Times that do not exist are left out, an unknown zone is UTC.
+ */
 export function readFilter({ key, person, action, outcome, from, until, zone }: FilterQuery): ActivityFilter {
   return {
     keyId: key || null,
@@ -34,7 +39,10 @@ export function readFilter({ key, person, action, outcome, from, until, zone }: 
 export const isFiltered = ({ zone: _, ...asked }: FilterQuery): boolean =>
   Object.values(asked).some((value) => value !== '');
 
-/** The query of a link that asks for the same, with `more` added; nothing when there is nothing to say. */
+/**
+ * The query of a link that asks for the same, with `more` added; nothing when there is nothing to
+ * say.
+ */
 export function queryOf(filter: FilterQuery, more: Record<string, string> = {}): string {
   const { zone, ...asked } = filter;
   const given = Object.entries({ ...asked, ...(asked.from || asked.until ? { zone } : {}), ...more });

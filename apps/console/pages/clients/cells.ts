@@ -20,7 +20,10 @@ export const seatEndWords = {
 export const clientState = ({ status }: Pick<ClientListing, 'status'>): Html =>
   status === 'active' ? badge('good', 'active') : badge('plain', 'ended');
 
-/** Seats are given and ended by people who need not see the roster (the role Billing): they may see the families whom it is about. @throws PermissionNeeded */
+/**
+ * Seats are given and ended by people who need not see the roster (the role Billing): they may see
+ * the families whom it is about. @throws PermissionNeeded
+ */
 export function assertMaySeeSeats(visit: MemberVisit): void {
   if (!visit.may('org.clients.read') && !visit.may('org.seats.manage')) throw new PermissionNeeded('org.clients.read');
 }

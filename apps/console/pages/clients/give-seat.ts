@@ -18,7 +18,10 @@ import { clientPage } from './client.ts';
 
 const eligiblePerPage = 50;
 
-/** Giving a seat: to a family of the list of those that could have one, or from the page of its access. */
+/**
+ * Giving a seat: to a family of the list of those that could have one, or from the page of its
+ * access.
+ */
 export const giveSeatRoutes = [
   member.view({
     name: 'showGiveSeat',

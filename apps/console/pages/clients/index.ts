@@ -7,7 +7,10 @@ import { moveRoutes } from './move.ts';
 import { rosterRoutes } from './roster.ts';
 import { seatsRoutes } from './seats.ts';
 
-/** The pages of clients and seats: the roster, one access, its end and its move; seats held, given and ended. */
+/**
+ * The pages of clients and seats: the roster, one access, its end and its move; seats held, given
+ * and ended.
+ */
 export const routes: readonly Route[] = [
   ...rosterRoutes,
   ...clientRoutes,

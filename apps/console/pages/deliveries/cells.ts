@@ -49,7 +49,10 @@ export function deliveriesTable(visit: MemberVisit, deliveries: readonly FoundDe
   });
 }
 
-/** What a delivery is at now: the server's clock counts, so a viewer's that is wrong does not matter. */
+/**
+ * What a delivery is at now: the server's clock counts, so a viewer's that is wrong does not
+ * matter.
+ */
 export function nowInWords(delivery: FoundDelivery): Html {
   const { state, settledAt, isAttempting, attempts, dueInMs, nextAttemptAt } = delivery;
   if (isAttempting) return html`attempt ${attempts} is under way`;

@@ -53,7 +53,10 @@ export const deliveryRoutes = [
   }),
 ];
 
-/** Tells the delivery's workflow. It is due on record by now, so when nobody can be told, the workers see to it by themselves. */
+/**
+ * Tells the delivery's workflow. It is due on record by now, so when nobody can be told, the
+ * workers see to it by themselves.
+ */
 async function hurry({ console, ...visit }: MemberVisit, eventId: string, round: number): Promise<string> {
   const { organizationId, webhookId } = webhookRequest({ console, ...visit });
   try {

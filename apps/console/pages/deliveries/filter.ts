@@ -12,7 +12,10 @@ import { stateLabels } from './cells.ts';
 
 const given = (form: RegExp) => z.string().regex(form).catch('');
 
-/** What the address of the list may ask for; empty: not asked for. `zone` is the time zone in which `from` and `until` are meant. */
+/**
+ * What the address of the list may ask for; empty: not asked for. `zone` is the time zone in which
+ * `from` and `until` are meant.
+ */
 export const filterFields = {
   state: z.enum(['', ...deliveryStates]).catch(''),
   type: z.enum(['', ...eventTypes]).catch(''),
@@ -24,7 +27,10 @@ export const filterFields = {
 
 export type FilterQuery = z.output<z.ZodObject<typeof filterFields>>;
 
-/** The query as deliveries are searched; null when the event's id is none, so that nothing can be found by it. */
+/**
+ * The query as deliveries are searched; null when the event's id is none, so that nothing can be
+ * found by it.
+ */
 export function readFilter({ state, type, event, from, until, zone }: FilterQuery): DeliveryFilter | null {
   const eventId = event.toLowerCase();
   if (event !== '' && !z.uuid().safeParse(eventId).success) return null;
@@ -41,7 +47,10 @@ export function readFilter({ state, type, event, from, until, zone }: FilterQuer
 export const isFiltered = ({ zone: _, ...asked }: FilterQuery): boolean =>
   Object.values(asked).some((value) => value !== '');
 
-/** The query of a link that asks for the same, with `more` added; nothing when there is nothing to say. */
+/**
+ * The query of a link that asks for the same, with `more` added; nothing when there is nothing to
+ * say.
+ */
 export function queryOf(filter: FilterQuery, more: Record<string, string> = {}): string {
   const { zone, ...asked } = filter;
   const all = { ...asked, ...(asked.from || asked.until ? { zone } : {}), ...more };

@@ -22,7 +22,10 @@ import { temporalNotice } from '../webhooks/temporal.ts';
 import { progressInWords, redeliveryState, selectionInWords } from './redelivery-cells.ts';
 
 const hourMs = 3_600_000;
-/** How far back failures are sent again, in hours; a minute is taken off the longest, which would be too old when it arrives. */
+/**
+ * How far back failures are sent again, in hours; a minute is taken off the longest, which would be
+ * too old when it arrives.
+ */
 const failedSince = [
   { value: '1', label: 'the last hour' },
   { value: '6', label: 'the last 6 hours' },

@@ -19,7 +19,10 @@ import { anyone } from '../../web/route.ts';
 import { parsed } from '../../web/second-factor.ts';
 import type { Visit } from '../../web/visit.ts';
 
-/** The second step of enrolling: a passkey or an authenticator app. With it the enrolment is complete, and its person signed in. */
+/**
+ * The second step of enrolling: a passkey or an authenticator app. With it the enrolment is
+ * complete, and its person signed in.
+ */
 export const factorRoutes = [
   anyone.action({
     name: 'startEnrolmentTotp',
@@ -36,7 +39,8 @@ export const factorRoutes = [
   anyone.action({
     name: 'enrolWithTotp',
     path: '/enrol/totp',
-    // Secret and URI come back only to be drawn again after a mistyped code; what counts is what the domain keeps, sealed.
+    // Secret and URI come back only to be drawn again after a mistyped code; what counts is what
+    // the domain keeps, sealed.
     form: z.object({ code: line('The code', 20), secret: z.string().max(100), uri: z.string().max(500) }),
     act: (visit, { code }) => complete(visit, { kind: 'totp', code, name: 'Authenticator app' }),
     again: totpPage,
@@ -74,7 +78,9 @@ export function factorChoicePage(visit: Visit, state: FormState): Page {
   });
 }
 
-/** Done: the recovery codes, this once, and the way in. Whoever was signed in here before is out. */
+/**
+ * Done: the recovery codes, this once, and the way in. Whoever was signed in here before is out.
+ */
 async function complete(visit: Visit, factor: FirstFactor): Promise<Page> {
   const { console, session, visitor, enrolmentToken } = visit;
   const { em, factors, now } = console;

@@ -14,9 +14,9 @@ import { findOpenEnrolment, linkOverPage } from './open.ts';
 import { passwordPage } from './password.ts';
 
 /**
- * Opening a one-time link. Its token is the fragment of the address, which no server sees; the console's script sends
- * it as a form, and without the script a person pastes it. Opening uses nothing up: programs that look at links in
- * mails open them too.
+ * Opening a one-time link. Its token is the fragment of the address, which no server sees; the
+ * console's script sends it as a form, and without the script a person pastes it. Opening uses
+ * nothing up: programs that look at links in mails open them too.
  */
 export const linkRoutes = [
   anyone.view({ name: 'showEnrolmentLink', path: '/enrol', show: (visit) => linkPage(visit, freshForm()) }),

@@ -11,7 +11,10 @@ export async function findOpenEnrolment({ console, enrolmentToken }: Visit): Pro
   return enrolmentToken === null ? null : findEnrolment(console.em.fork(), enrolmentToken, console.now());
 }
 
-/** What is said of a link that never was, was used, was replaced, is too old, or whose maker may not make it any more: the same for each. */
+/**
+ * What is said of a link that never was, was used, was replaced, is too old, or whose maker may not
+ * make it any more: the same for each.
+ */
 export function linkOverPage(): Page {
   return page({
     title: 'This link has expired',

@@ -18,7 +18,10 @@ export const keyName = ({ label, hint }: Pick<KeyUsage, 'label' | 'hint'>): Html
 
 export const keyHintCell = ({ hint }: Pick<KeyUsage, 'hint'>): Html => html`<code class="hint">${hint}</code>`;
 
-/** Whether a live key reads everything it carries, a part, or nothing, and what else its state asks for. */
+/**
+ * Whether a live key reads everything it carries, a part, or nothing, and what else its state asks
+ * for.
+ */
 export function stateBadge(key: KeyUsage, now: Date): Html {
   if (key.state === 'revoked') return badge('plain', 'revoked');
   if (key.state === 'expired') return badge('plain', 'expired');

@@ -11,8 +11,10 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
 /**
- * A key that was seen in a log, a chat or a repository: pasted, found, revoked. What is pasted is in the body of one POST and nowhere else: the field is never drawn with what was typed, the question for
- * the second factor (which carries its form along) comes only with the revocation, and that names the key by its id.
+ * A key that was seen in a log, a chat or a repository: pasted, found, revoked. What is pasted is
+ * in the body of one POST and nowhere else: the field is never drawn with what was typed, the
+ * question for the second factor (which carries its form along) comes only with the revocation, and
+ * that names the key by its id.
  */
 export const compromisedRoutes = [
   member.view({
@@ -64,7 +66,10 @@ function compromisedPage(visit: MemberVisit, { problem, problems }: FormState): 
   });
 }
 
-/** One answer for every key that is not this organization's, whoever's it is: it says what to do, and nothing about the key. */
+/**
+ * One answer for every key that is not this organization's, whoever's it is: it says what to do,
+ * and nothing about the key.
+ */
 function notOurs(visit: MemberVisit): Page {
   const elsewhere = regionCodes.filter((code) => code !== visit.console.region);
   return page({

@@ -8,7 +8,10 @@ import { type Html, html } from '../../web/html.ts';
 const offeredDays = 90;
 const dayMs = 86_400_000;
 
-/** The fields of a form that sets an expiry. `readExpiry` reads them once the form is checked by `expiryGiven`. */
+/**
+ * The fields of a form that sets an expiry. `readExpiry` reads them once the form is checked by
+ * `expiryGiven`.
+ */
 export const expiryFields = {
   expiry: z.enum(['offered', 'never', 'date'], { error: 'Choose when the key expires.' }),
   expiresOn: z.string().trim().default(''),
@@ -25,7 +28,10 @@ export function expiryGiven({ expiry, expiresOn }: Expiry, context: z.Refinement
     context.addIssue({ code: 'custom', path: ['expiresOn'], message: 'Choose the last day on which the key works.' });
 }
 
-/** When the key expires: the end of the day chosen, in UTC. Null: never. The domain refuses a day that has passed. */
+/**
+ * When the key expires: the end of the day chosen, in UTC. Null: never. The domain refuses a day
+ * that has passed.
+ */
 export function readExpiry({ expiry, expiresOn }: Expiry, now: Date): Date | null {
   if (expiry === 'never') return null;
   return expiry === 'offered' ? offeredUntil(now) : new Date(`${expiresOn}T23:59:59.999Z`);

@@ -3,7 +3,10 @@ import { copyable, shownOnce } from '../../components/secret.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
-/** A read that each scope opens, in the order in which one is shown: what follows `/v1/orgs/{orgId}`. */
+/**
+ * A read that each scope opens, in the order in which one is shown: what follows
+ * `/v1/orgs/{orgId}`.
+ */
 export const firstReads: readonly (readonly [scope: Scope, path: string])[] = [
   ['org.read', ''],
   ['org.clients.read', '/clients'],
@@ -14,7 +17,10 @@ export const firstReads: readonly (readonly [scope: Scope, path: string])[] = [
   ['org.referrals.manage', '/referral-codes'],
 ];
 
-/** A line for a terminal that reads something the key may read. In double quotes, which the shells of Windows know too. */
+/**
+ * A line for a terminal that reads something the key may read. In double quotes, which the shells
+ * of Windows know too.
+ */
 export function curlLine(parts: { apiUrl: string; organizationId: string; key: string; scopes: readonly string[] }) {
   const { apiUrl, organizationId, key, scopes } = parts;
   const path = firstReads.find(([scope]) => scopes.includes(scope))?.[1] ?? '';

@@ -9,7 +9,10 @@ import { html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { isUnused, keyColumns } from './cells.ts';
 
-/** Stands where a key would be made while 25 are live: says why there is an end to it, and which key to give up. */
+/**
+ * Stands where a key would be made while 25 are live: says why there is an end to it, and which key
+ * to give up.
+ */
 export function fullPage(visit: MemberVisit, live: readonly KeyUsage[]): Page {
   const now = visit.console.now();
   const longestUnused = [...live].sort((a, b) => lastSeen(a) - lastSeen(b));

@@ -30,7 +30,10 @@ export function roleList(roles: readonly HeldRole[]): Html {
   return html`<ul class="plain-list">${roles.map(({ name }) => html`<li>${called(name)}</li>`)}</ul>`;
 }
 
-/** What stands where no last sign-in is told: of who has not accepted an invitation, or has left, an organization is not told whether they sign in here. */
+/**
+ * What stands where no last sign-in is told: of who has not accepted an invitation, or has left, an
+ * organization is not told whether they sign in here.
+ */
 export const noSignIn = ({ status, hasEnrolled }: Pick<MemberListing, 'status' | 'hasEnrolled'>): string => {
   if (status === 'left') return 'not told';
   if (status === 'invited') return 'not here yet';

@@ -5,7 +5,10 @@ import { type Child, type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { roleMeaning } from '../roles/meaning.ts';
 
-/** An administrator holds all that an owner holds, and may yet not make or change owners. Own roles may not take the key. */
+/**
+ * An administrator holds all that an owner holds, and may yet not make or change owners. Own roles
+ * may not take the key.
+ */
 export const isOwner = (visit: MemberVisit): boolean => visit.organization.roleKeys.includes('owner');
 
 /** Why the visitor cannot give a role, as the domain will say; null when they can. */

@@ -32,7 +32,10 @@ export const linkRoutes = [
   }),
 ];
 
-/** The link, this once. Of both kinds the page says the same: whether an address signs in here is nobody's to find out by inviting it. */
+/**
+ * The link, this once. Of both kinds the page says the same: whether an address signs in here is
+ * nobody's to find out by inviting it.
+ */
 export async function linkPage(visit: MemberVisit, { token, expiresAt, personId }: CreatedEnrolment): Promise<Page> {
   const { em, now, origin } = visit.console;
   const { name } = await getMemberDetails(em, visit.organization.organizationId, personId, now());

@@ -104,7 +104,10 @@ function nobody(visit: MemberVisit, { status }: Query): Html {
   });
 }
 
-/** An organization with one member has one person who can lose a phone; only an operator lets in again who has enrolled (enrolment.ts). */
+/**
+ * An organization with one member has one person who can lose a phone; only an operator lets in
+ * again who has enrolled (enrolment.ts).
+ */
 const alone = (visit: MemberVisit): Html =>
   html`<p>You are the only member. ${
     visit.may('org.members.manage')

@@ -1,7 +1,10 @@
 import { NotFound } from '../../web/answer.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
-/** Ids that stand in an address as they are. The platform's look like this; an import may bring any text, which stands there as `~` and base64url. */
+/**
+ * Ids that stand in an address as they are. The platform's look like this; an import may bring any
+ * text, which stands there as `~` and base64url.
+ */
 const plainForm = /^\w[\w.-]{0,99}$/;
 
 /** The path of a member's page, or of one below it (`/remove`). */

@@ -6,7 +6,10 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { memberPath } from './path.ts';
 
-/** Whether a member may come in: their link, suspending and reinstating them, removing them or leaving. */
+/**
+ * Whether a member may come in: their link, suspending and reinstating them, removing them or
+ * leaving.
+ */
 export function standingSection(visit: MemberVisit, shown: MemberDetails, mayChange: boolean): Html {
   const isSelf = shown.personId === visit.by.personId;
   const parts = [

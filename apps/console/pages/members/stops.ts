@@ -16,7 +16,10 @@ function verdictOf(keys: readonly StoppingKey[]): string {
   return `${what} ${isOne ? 'stops' : 'stop'} at once.`;
 }
 
-/** "Maker watch" in words: which keys and which reads a change stops. Source: issue of the console, point 2. */
+/**
+ * "Maker watch" in words: which keys and which reads a change stops. Source: issue of the console,
+ * point 2.
+ */
 export function keysThatStop(keys: readonly StoppingKey[]): Html {
   if (keys.length === 0)
     return html`<p><strong>No API key stops.</strong> Nothing that reads from here depends on this.</p>`;
@@ -35,7 +38,10 @@ export function keysThatStop(keys: readonly StoppingKey[]): Html {
 const nameOf = ({ label, hint }: StoppingKey): Html =>
   label === '' ? html`<code>${hint}</code>` : html`“${called(label)}” (<code>${hint}</code>)`;
 
-/** Carries with a form what its page said would stop, so that nothing else stops than its person has read. */
+/**
+ * Carries with a form what its page said would stop, so that nothing else stops than its person has
+ * read.
+ */
 export const seenField = (keys: readonly StoppingKey[]): Html => hiddenField('seen', markOf(keys));
 
 /** Whether what stops is still what the form's page said. */
@@ -52,7 +58,10 @@ const markOf = (keys: readonly StoppingKey[]): string =>
     .update(JSON.stringify(keys.map(({ id, scopes }) => [id, scopes])))
     .digest('base64url');
 
-/** What becomes of the clients of a member who goes (`whom`: the visitor, or somebody else). `href` leads to them; null: not for the visitor to see. */
+/**
+ * What becomes of the clients of a member who goes (`whom`: the visitor, or somebody else). `href`
+ * leads to them; null: not for the visitor to see.
+ */
 export function clientsThatStay({ activeGrants }: WhatStops, href: string | null, whom: 'you' | 'them' = 'them'): Html {
   if (activeGrants === 0) return html`<p>No family’s access is with ${whom}.</p>`;
   const families =

@@ -31,7 +31,10 @@ interface Step {
   action: Html;
 }
 
-/** The way from nothing to a first delivery, as long as one of its steps is open that this member can take. What was done once stays done, whatever became of it. */
+/**
+ * The way from nothing to a first delivery, as long as one of its steps is open that this member
+ * can take. What was done once stays done, whatever became of it.
+ */
 function firstSteps(visit: MemberVisit, counts: Overview): Html {
   const steps: Step[] = [];
   if (visit.may('org.keys.manage'))

@@ -13,7 +13,10 @@ const managing: Record<Exclude<Permission, (typeof scopes)[number]>, string> = {
   'org.activity.read': 'See and download the activity log',
 };
 
-/** What a permission lets its holder do: a scope reads, here and with keys they make; the others change things here. */
+/**
+ * What a permission lets its holder do: a scope reads, here and with keys they make; the others
+ * change things here.
+ */
 export function meaningOf(permission: Permission): string {
   if (!isScope(permission)) return managing[permission];
   return `Read ${operationsOfScope[permission].map((operation) => reads[operation] ?? operation).join(' and ')}`;
@@ -28,8 +31,9 @@ export function permissionList(held: readonly Permission[]): Html {
 }
 
 /**
- * Every permission, to tick. What the visitor does not hold cannot be added to a role, and says so; what the role has already (`present`) can be taken from it by
- * anybody who manages roles, so it can be unticked, and says that there is no way back.
+ * Every permission, to tick. What the visitor does not hold cannot be added to a role, and says so;
+ * what the role has already (`present`) can be taken from it by anybody who manages roles, so it
+ * can be unticked, and says that there is no way back.
  */
 export function permissionChoices(visit: MemberVisit, present: readonly Permission[]) {
   return permissions.map((permission) => {

@@ -10,7 +10,10 @@ export const webhookRequest = ({ organization, params, by }: MemberVisit): Webho
   by,
 });
 
-/** The webhook that a page's address names. @throws WebhookRefused when the organization has none of this id, drawn as 404. */
+/**
+ * The webhook that a page's address names. @throws WebhookRefused when the organization has none of
+ * this id, drawn as 404.
+ */
 export const getWebhook = (visit: MemberVisit) =>
   getWebhookOutlook(visit.console.em, webhookRequest(visit), visit.console.now());
 

@@ -15,7 +15,10 @@ import { testOutcome } from './outcome.ts';
 import { temporalNotice } from './temporal.ts';
 import { sendTest } from './test-event.ts';
 
-/** Resuming: a signed probe first, and only when the receiver accepts it what has waited, slowly at first. */
+/**
+ * Resuming: a signed probe first, and only when the receiver accepts it what has waited, slowly at
+ * first.
+ */
 export const resumeRoutes = [
   member.view({
     name: 'showResumeWebhook',

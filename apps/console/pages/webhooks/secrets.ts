@@ -6,7 +6,10 @@ import { type Html, html } from '../../web/html.ts';
 
 type Secret = WebhookDetails['secrets'][number];
 
-/** The life of a webhook's secrets, never their values. One whose overlap is over signs nothing, and is erased soon. */
+/**
+ * The life of a webhook's secrets, never their values. One whose overlap is over signs nothing, and
+ * is erased soon.
+ */
 export function secretsTable(secrets: readonly Secret[], now: Date): Html {
   const signing = secrets.filter(({ validUntil }) => validUntil === null || new Date(validUntil) > now);
   if (signing.length === 0) return html`<p>There are none: they were erased with the webhook.</p>`;

@@ -13,7 +13,10 @@ export function temporalNotice({ console }: MemberVisit): Html {
   );
 }
 
-/** Before something that only workers do, so that no line says it was done. @throws WorkflowsAway when this console knows no Temporal. */
+/**
+ * Before something that only workers do, so that no line says it was done. @throws WorkflowsAway
+ * when this console knows no Temporal.
+ */
 export function requireTemporal({ console }: MemberVisit): void {
   if (!console.workflows.isConfigured) throw new WorkflowsAway(awaySentences.notConfigured);
 }

@@ -39,10 +39,12 @@ export const testRoutes = [
 ];
 
 /**
- * Sends a signed test event through a worker, waits for what comes of it, and keeps that in the activity log.
+ * Sends a signed test event through a worker, waits for what comes of it, and keeps that in the
+ * activity log.
  *
  * @param type null: the first that the webhook takes.
- * @throws WebhookRefused when the webhook is deleted or does not take the type; WorkflowsAway when nobody could send it.
+ * @throws WebhookRefused when the webhook is deleted or does not take the type; WorkflowsAway when
+ * nobody could send it.
  */
 export async function sendTest(visit: MemberVisit, type: EventType | null): Promise<TestResult> {
   requireTemporal(visit);

@@ -1,7 +1,10 @@
 import { copyable } from '../../components/secret.ts';
 import { type Html, html } from '../../web/html.ts';
 
-/** How a receiver verifies, in the languages of the sample receivers (test/receivers), whose tests send them real deliveries. */
+/**
+ * How a receiver verifies, in the languages of the sample receivers (test/receivers), whose tests
+ * send them real deliveries.
+ */
 export const verifySnippets = [
   {
     language: 'Node',

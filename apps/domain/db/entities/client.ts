@@ -1,13 +1,19 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
-/** Client families, the grants that make them clients, and their seats: one entity per table of migration 0003. */
+/**
+ * Client families, the grants that make them clients, and their seats: one entity per table of
+ * migration 0003.
+ */
 export const Family = defineEntity({
   name: 'Family',
   tableName: 'family',
   properties: { organizationId: p.uuid().primary(), id: p.uuid().primary(), name: p.text() },
 });
 
-/** Access that a family gave to one professional. `endsAt` may lie ahead of an active grant; `endReason` is null until it ended. */
+/**
+ * Access that a family gave to one professional. `endsAt` may lie ahead of an active grant;
+ * `endReason` is null until it ended.
+ */
 export const ClientGrant = defineEntity({
   name: 'ClientGrant',
   tableName: 'client_grant',
@@ -24,7 +30,10 @@ export const ClientGrant = defineEntity({
   },
 });
 
-/** Places that are invoiced, and the price of one in minor units (`priceCurrency` and `priceCents` both null: none shown). */
+/**
+ * Places that are invoiced, and the price of one in minor units (`priceCurrency` and `priceCents`
+ * both null: none shown).
+ */
 export const SeatPlan = defineEntity({
   name: 'SeatPlan',
   tableName: 'seat_plan',
@@ -36,7 +45,10 @@ export const SeatPlan = defineEntity({
   },
 });
 
-/** Places that are paid for; `status` is one of Stripe's words, `renewsAt` null when it does not renew. */
+/**
+ * Places that are paid for; `status` is one of Stripe's words, `renewsAt` null when it does not
+ * renew.
+ */
 export const Subscription = defineEntity({
   name: 'Subscription',
   tableName: 'subscription',

@@ -1,6 +1,9 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
-/** How a person signs in: the address, and the hash of the password (PHC string form, argon2id). Tables of migration 0011. */
+/**
+ * How a person signs in: the address, and the hash of the password (PHC string form, argon2id).
+ * Tables of migration 0011.
+ */
 export const SignIn = defineEntity({
   name: 'SignIn',
   tableName: 'sign_in',
@@ -13,7 +16,10 @@ export const SignIn = defineEntity({
   },
 });
 
-/** An authenticator app (`totp…`) or a passkey (the other fields); what belongs to the other kind is null. */
+/**
+ * An authenticator app (`totp…`) or a passkey (the other fields); what belongs to the other kind is
+ * null.
+ */
 export const SecondFactor = defineEntity({
   name: 'SecondFactor',
   tableName: 'second_factor',
@@ -120,7 +126,9 @@ export const Enrolment = defineEntity({
   },
 });
 
-/** An organization that has confirmed a person's sign-in, by its own link or through an operator. */
+/**
+ * An organization that has confirmed a person's sign-in, by its own link or through an operator.
+ */
 export const SignInConfirmation = defineEntity({
   name: 'SignInConfirmation',
   tableName: 'sign_in_confirmation',

@@ -1,8 +1,9 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
 /**
- * An API key: its fingerprint, never the key. `expiresAt` null: until revoked. `slot` is its slot among the organization's
- * 25 live keys, null once it has none. `hint` is what may be shown: the first and last four characters.
+ * An API key: its fingerprint, never the key. `expiresAt` null: until revoked. `slot` is its slot
+ * among the organization's 25 live keys, null once it has none. `hint` is what may be shown: the
+ * first and last four characters.
  */
 export const ApiKey = defineEntity({
   name: 'ApiKey',
@@ -26,7 +27,10 @@ export const ApiKey = defineEntity({
   },
 });
 
-/** One line of the activity log. `count` is above 1 only for refused calls, which share a line per key and minute. */
+/**
+ * One line of the activity log. `count` is above 1 only for refused calls, which share a line per
+ * key and minute.
+ */
 export const Activity = defineEntity({
   name: 'Activity',
   tableName: 'activity',
@@ -45,7 +49,10 @@ export const Activity = defineEntity({
   },
 });
 
-/** For how long the activity log is kept at least, in days, whatever the worker asks for; one row, which only the owner can change. */
+/**
+ * For how long the activity log is kept at least, in days, whatever the worker asks for; one row,
+ * which only the owner can change.
+ */
 export const RetentionFloor = defineEntity({
   name: 'RetentionFloor',
   tableName: 'retention_floor',

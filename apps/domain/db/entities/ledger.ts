@@ -1,6 +1,9 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
-/** Counts that are kept apart from events and deliveries: several rows of an organization or webhook. See migration 0008. */
+/**
+ * Counts that are kept apart from events and deliveries: several rows of an organization or
+ * webhook. See migration 0008.
+ */
 export const LedgerCount = defineEntity({
   name: 'LedgerCount',
   tableName: 'ledger_count',

@@ -1,8 +1,9 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
 /**
- * Organizations, their people and roles: one entity per table of migration 0002, columns named alike in snake case.
- * Entities hold scalar keys and no relations: each query of ours names the rows it touches, and nothing loads behind its back.
+ * Organizations, their people and roles: one entity per table of migration 0002, columns named
+ * alike in snake case. Entities hold scalar keys and no relations: each query of ours names the
+ * rows it touches, and nothing loads behind its back.
  */
 export const Organization = defineEntity({
   name: 'Organization',
@@ -24,7 +25,9 @@ export const Person = defineEntity({
   properties: { id: p.text().primary(), createdAt: p.datetime() },
 });
 
-/** A person in an organization: what it calls them, and whether they may act (`active` alone may). */
+/**
+ * A person in an organization: what it calls them, and whether they may act (`active` alone may).
+ */
 export const Membership = defineEntity({
   name: 'Membership',
   tableName: 'membership',
@@ -40,7 +43,10 @@ export const Membership = defineEntity({
   },
 });
 
-/** A set of permissions. System roles have no organization and a `position`; own roles have an organization and none. */
+/**
+ * A set of permissions. System roles have no organization and a `position`; own roles have an
+ * organization and none.
+ */
 export const Role = defineEntity({
   name: 'Role',
   tableName: 'role',

@@ -1,6 +1,9 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
-/** A redelivery of many: the request, its progress and its end. See migration 0009. `requestedBy` null: an operator. */
+/**
+ * A redelivery of many: the request, its progress and its end. See migration 0009. `requestedBy`
+ * null: an operator.
+ */
 export const Redelivery = defineEntity({
   name: 'Redelivery',
   tableName: 'redelivery',

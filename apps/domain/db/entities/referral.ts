@@ -26,7 +26,10 @@ export const Referral = defineEntity({
   },
 });
 
-/** One invoice's share for the organization, in minor currency units; `month` is `YYYY-MM`. Reads give sums only. */
+/**
+ * One invoice's share for the organization, in minor currency units; `month` is `YYYY-MM`. Reads
+ * give sums only.
+ */
 export const ReferralInvoice = defineEntity({
   name: 'ReferralInvoice',
   tableName: 'referral_invoice',

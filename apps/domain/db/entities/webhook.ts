@@ -2,7 +2,10 @@ import { defineEntity, p } from '@mikro-orm/core';
 import type { EventType } from '../../contract/events.ts';
 import type { SignatureVerdict } from '../../webhooks/signature-verdict.ts';
 
-/** Webhooks, events and deliveries: one entity per table of migration 0007, with the columns of later ones. */
+/**
+ * Webhooks, events and deliveries: one entity per table of migration 0007, with the columns of
+ * later ones.
+ */
 export const Webhook = defineEntity({
   name: 'Webhook',
   tableName: 'webhook',
@@ -46,7 +49,10 @@ export const WebhookSecret = defineEntity({
   },
 });
 
-/** What happened, as the body that is posted; `obligations` is how many deliveries were made with it. */
+/**
+ * What happened, as the body that is posted; `obligations` is how many deliveries were made with
+ * it.
+ */
 export const Event = defineEntity({
   name: 'Event',
   tableName: 'event',
@@ -84,7 +90,10 @@ export const Delivery = defineEntity({
   },
 });
 
-/** One attempt, from before anything is sent (`finishedAt` null: under way). `status` is the HTTP status or null. */
+/**
+ * One attempt, from before anything is sent (`finishedAt` null: under way). `status` is the HTTP
+ * status or null.
+ */
 export const DeliveryAttempt = defineEntity({
   name: 'DeliveryAttempt',
   tableName: 'delivery_attempt',

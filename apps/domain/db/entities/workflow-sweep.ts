@@ -1,6 +1,9 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
-/** When Temporal is next asked for every delivery that runs, and from where on; one row. See migration 0019. */
+/**
+ * When Temporal is next asked for every delivery that runs, and from where on; one row. See
+ * migration 0019.
+ */
 export const WorkflowSweep = defineEntity({
   name: 'WorkflowSweep',
   tableName: 'workflow_sweep',

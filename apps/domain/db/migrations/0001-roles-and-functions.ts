@@ -1,9 +1,9 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * The group roles (no login) that the apps' logins belong to, and two functions that everything else uses.
- * Roles belong to the whole server: another database of it may create the same ones at the same moment, so a duplicate is not an error.
- * Running pods: none can exist before this one.
+ * The group roles (no login) that the apps' logins belong to, and two functions that everything
+ * else uses. Roles belong to the whole server: another database of it may create the same ones at
+ * the same moment, so a duplicate is not an error. Running pods: none can exist before this one.
  */
 export class RolesAndFunctions extends Migration {
   override up(): void {
@@ -45,8 +45,9 @@ export class RolesAndFunctions extends Migration {
       grant usage on schema api to org_api_read;
     `);
 
-    // UUID version 7 in SQL, because PostgreSQL has its own only from 18 on: 48 bits of milliseconds, then random bits.
-    // gen_random_uuid() is version 4; bits 52 and 53 turn its 0100 into 0111.
+    // UUID version 7 in SQL, because PostgreSQL has its own only from 18 on: 48 bits of
+    // milliseconds, then random bits. gen_random_uuid() is version 4; bits 52 and 53 turn its 0100
+    // into 0111.
     this.addSql(/* sql */ `
       create function new_id() returns uuid language sql volatile parallel safe
       begin atomic

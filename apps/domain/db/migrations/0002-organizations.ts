@@ -1,8 +1,8 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * Organizations, their people and roles. Text that lists are ordered by is `collate "C"`, so order is by code point whatever
- * the database's locale. Running pods: none before it.
+ * Organizations, their people and roles. Text that lists are ordered by is `collate "C"`, so order
+ * is by code point whatever the database's locale. Running pods: none before it.
  */
 export class Organizations extends Migration {
   override up(): void {
@@ -74,7 +74,8 @@ export class Organizations extends Migration {
         for each row execute function membership_role_same_organization();
     `);
 
-    // owner and admin hold every permission; that an admin may not touch owners is a rule of the console, not a permission.
+    // owner and admin hold every permission; that an admin may not touch owners is a rule of the
+    // console, not a permission.
     this.addSql(/* sql */ `
       insert into role (id, organization_id, key, name, description, permissions, position)
       select s.id::uuid, null, s.key, s.name, s.description, s.permissions, s.position
@@ -94,8 +95,8 @@ export class Organizations extends Migration {
       ) as s (id, key, name, description, permissions, position);
     `);
 
-    // System roles are the migrations' to change: a login that could would change what every organization's members may do. The owner of the
-    // table is not subject to policies.
+    // System roles are the migrations' to change: a login that could would change what every
+    // organization's members may do. The owner of the table is not subject to policies.
     this.addSql(/* sql */ `
       alter table role enable row level security;
       create policy role_is_read on role for select using (true);

@@ -1,9 +1,9 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * Families as an organization sees them (a name), the consent grants that make them its clients, and the seats they hold.
- * Only the organization's own side is kept: no message, document, money or record of a family has a table.
- * Running pods: none before it.
+ * Families as an organization sees them (a name), the consent grants that make them its clients,
+ * and the seats they hold. Only the organization's own side is kept: no message, document, money or
+ * record of a family has a table. Running pods: none before it.
  */
 export class FamiliesAndSeats extends Migration {
   override up(): void {
@@ -76,10 +76,12 @@ export class FamiliesAndSeats extends Migration {
       create index seat_by_grant on seat (organization_id, grant_id);
     `);
 
-    // Places are counted once per statement, under the lock of the plan's row, so that two givers at once cannot both take the last one.
-    // (Counting per row would make an import of many seats quadratic.) Lock order for everybody: plan, then grant, then seat.
-    // The rule runs with the owner's rights: a login that assigns a seat needs no right on what the rule looks at.
-    // pg_temp comes last by name, or it would come first: a writer's temporary table named seat_plan would be looked at.
+    // Places are counted once per statement, under the lock of the plan's row, so that two givers
+    // at once cannot both take the last one. (Counting per row would make an import of many seats
+    // quadratic.) Lock order for everybody: plan, then grant, then seat. The rule runs with the
+    // owner's rights: a login that assigns a seat needs no right on what the rule looks at. pg_temp
+    // comes last by name, or it would come first: a writer's temporary table named seat_plan would
+    // be looked at.
     this.addSql(/* sql */ `
       create function seat_places(org uuid) returns bigint language sql stable
       begin atomic

@@ -1,6 +1,9 @@
 import { Migration } from '@mikro-orm/migrations';
 
-/** Referral codes with their referrals and invoices, and the daily counts that outcomes are made of. Running pods: none before it. */
+/**
+ * Referral codes with their referrals and invoices, and the daily counts that outcomes are made of.
+ * Running pods: none before it.
+ */
 export class ReferralsAndOutcomes extends Migration {
   override up(): void {
     this.addSql(/* sql */ `

@@ -1,6 +1,9 @@
 import { Migration } from '@mikro-orm/migrations';
 
-/** API keys (their fingerprints only) and the activity log, partitioned by month. Running pods: none before it. */
+/**
+ * API keys (their fingerprints only) and the activity log, partitioned by month. Running pods: none
+ * before it.
+ */
 export class KeysAndActivity extends Migration {
   override up(): void {
     this.addSql(/* sql */ `
@@ -34,8 +37,9 @@ export class KeysAndActivity extends Migration {
       create index api_key_by_organization on api_key (organization_id, created_at, id);
     `);
 
-    // Triggers, so that neither the import nor a later writer can forget it. A key and its maker's leaving meet at the membership's row:
-    // whichever comes second sees what the first has committed. The rules on updates hold for every login, the owner's included.
+    // Triggers, so that neither the import nor a later writer can forget it. A key and its maker's
+    // leaving meet at the membership's row: whichever comes second sees what the first has
+    // committed. The rules on updates hold for every login, the owner's included.
     this.addSql(/* sql */ `
       create function api_key_maker_is_active() returns trigger language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
@@ -71,7 +75,8 @@ export class KeysAndActivity extends Migration {
         execute function api_key_stays_ended();
     `);
 
-    // No foreign keys: a line outlives what it names, and a lock on the key's row for each read would cost the hot path.
+    // No foreign keys: a line outlives what it names, and a lock on the key's row for each read
+    // would cost the hot path.
     this.addSql(/* sql */ `
       create table activity (
         id uuid not null default new_id(),

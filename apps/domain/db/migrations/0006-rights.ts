@@ -1,8 +1,9 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * What each group role may do. org_api_read sees the views of schema `api` and nothing else: of a family, names and dates.
- * Views run with their owner's rights, so no right on a table is needed below them. Running pods: none before it.
+ * What each group role may do. org_api_read sees the views of schema `api` and nothing else: of a
+ * family, names and dates. Views run with their owner's rights, so no right on a table is needed
+ * below them. Running pods: none before it.
  */
 export class Rights extends Migration {
   override up(): void {
@@ -46,8 +47,9 @@ export class Rights extends Migration {
         select name from public.schema_migration;
     `);
 
-    // De-identified sums across families, as a function, because a view of the daily counts would let the read role see one family's.
-    // It takes no date: the difference of two windows a day apart could be one family's day.
+    // De-identified sums across families, as a function, because a view of the daily counts would
+    // let the read role see one family's. It takes no date: the difference of two windows a day
+    // apart could be one family's day.
     this.addSql(/* sql */ `
       create function api.outcomes(org uuid) returns table (
         families bigint,
@@ -100,10 +102,11 @@ export class Rights extends Migration {
       end;
     `);
 
-    // What the read role may add to the log, and nothing else: uses of keys that exist, as reads, now. The organization and the person are the
-    // key's, so a read process under attack cannot write what a person did, nor into another organization's log, nor into the past.
-    // The key is looked up row by row ("offset 0"): a plan that was made while the table was small would read all of it later.
-    // Refused calls (429) arrive as counts; one line per key and minute grows.
+    // What the read role may add to the log, and nothing else: uses of keys that exist, as reads,
+    // now. The organization and the person are the key's, so a read process under attack cannot
+    // write what a person did, nor into another organization's log, nor into the past. The key is
+    // looked up row by row ("offset 0"): a plan that was made while the table was small would read
+    // all of it later. Refused calls (429) arrive as counts; one line per key and minute grows.
     this.addSql(/* sql */ `
       create function api.record_key_uses(ids uuid[], keys uuid[], actions text[], statuses smallint[], codes text[], addresses inet[]) returns void
       language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$

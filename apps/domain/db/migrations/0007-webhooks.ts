@@ -1,8 +1,8 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * Webhooks, the events that the database itself makes, the obligation to deliver each to every subscriber, and every attempt.
- * Running pods: the reads survive it, they see none of these tables.
+ * Webhooks, the events that the database itself makes, the obligation to deliver each to every
+ * subscriber, and every attempt. Running pods: the reads survive it, they see none of these tables.
  */
 export class Webhooks extends Migration {
   override up(): void {
@@ -159,12 +159,15 @@ export class Webhooks extends Migration {
       ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
     `);
 
-    // The event and its obligations are rows of the writer's own transaction: no writer can forget them, and none exists without its change.
-    // Silence is for org_api_backfill alone: WHEN sees the writer's role, before the function's own rights apply. For the same reason the
-    // function that ends a seat with its grant (0003) runs as the writer: as the owner it would speak for a silent backfill.
-    // pg_temp comes last by name, or it would come first: a writer's temporary table named webhook would silence its changes. For the same
-    // reason nobody else may attach the trigger functions to a table of theirs, where they would tell of changes that never were.
-    // A delivery keeps the microsecond, so that two changes within a millisecond are claimed in their order.
+    // The event and its obligations are rows of the writer's own transaction: no writer can forget
+    // them, and none exists without its change. Silence is for org_api_backfill alone: WHEN sees
+    // the writer's role, before the function's own rights apply. For the same reason the function
+    // that ends a seat with its grant (0003) runs as the writer: as the owner it would speak for a
+    // silent backfill. pg_temp comes last by name, or it would come first: a writer's temporary
+    // table named webhook would silence its changes. For the same reason nobody else may attach the
+    // trigger functions to a table of theirs, where they would tell of changes that never were. A
+    // delivery keeps the microsecond, so that two changes within a millisecond are claimed in their
+    // order.
     this.addSql(/* sql */ `
       create function record_event(org uuid, event_type text, data text) returns void language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare

@@ -1,11 +1,13 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * What keeps the ledger's two counts short: rows that were counted and found right are rolled up into sums by day. Design, section 6.
+ * What keeps the ledger's two counts short: rows that were counted and found right are rolled up
+ * into sums by day. Design, section 6.
  *
- * A row that is rolled up is guarded, not forgotten: whatever changes or removes it takes it out of its day's sum again, in the same transaction, so a redelivery, a
- * late 2xx, retention and a hand all leave the ledger telling the truth. The sums are rows that are only added, so no two changes wait for each other; rolling up folds them.
- * Running pods: survive it.
+ * A row that is rolled up is guarded, not forgotten: whatever changes or removes it takes it out of
+ * its day's sum again, in the same transaction, so a redelivery, a late 2xx, retention and a hand
+ * all leave the ledger telling the truth. The sums are rows that are only added, so no two changes
+ * wait for each other; rolling up folds them. Running pods: survive it.
  */
 export class Ledger extends Migration {
   override up(): void {
@@ -34,9 +36,10 @@ export class Ledger extends Migration {
         select organization_id, detail ->> 'webhookId' as webhook_id, at from activity where action = 'webhook.delete';
     `);
 
-    // Counted apart from the events: by triggers of their own, a statement at a time. So an event that is gone with all of
-    // its deliveries shows, and so does a trigger that was switched off. They fire for replicated changes too ("always").
-    // As the owner's: the writer has no right on the table. WHEN sees the writer's role, as for the events.
+    // Counted apart from the events: by triggers of their own, a statement at a time. So an event
+    // that is gone with all of its deliveries shows, and so does a trigger that was switched off.
+    // They fire for replicated changes too ("always"). As the owner's: the writer has no right on
+    // the table. WHEN sees the writer's role, as for the events.
     this.addSql(/* sql */ `
       create table ledger_count (
         id bigint generated always as identity primary key,

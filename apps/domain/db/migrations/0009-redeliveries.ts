@@ -1,9 +1,11 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * Redeliveries of many: what was asked for, how far it has come, and how it ended. The row is the request and the progress; a workflow, `redelivery/<id>`, only carries it
- * out, so neither a lost Temporal store nor a Temporal that is away loses one. Design, section 6.
- * Running pods: survive it, they do not know the table. A worker of before leaves requests standing until one of after starts.
+ * Redeliveries of many: what was asked for, how far it has come, and how it ended. The row is the
+ * request and the progress; a workflow, `redelivery/<id>`, only carries it out, so neither a lost
+ * Temporal store nor a Temporal that is away loses one. Design, section 6. Running pods: survive
+ * it, they do not know the table. A worker of before leaves requests standing until one of after
+ * starts.
  */
 export class Redeliveries extends Migration {
   override up(): void {

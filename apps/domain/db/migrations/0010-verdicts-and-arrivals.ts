@@ -1,8 +1,10 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * What the last check of a webhook's receiver came to, an index that counts parked webhooks, and grants that arrive when their end has passed. Design, sections 3, 6 and 8.
- * Running pods: survive it. One of the older version that changes a URL or a secret meanwhile leaves the verdict standing; the next check replaces it.
+ * What the last check of a webhook's receiver came to, an index that counts parked webhooks, and
+ * grants that arrive when their end has passed. Design, sections 3, 6 and 8. Running pods: survive
+ * it. One of the older version that changes a URL or a secret meanwhile leaves the verdict
+ * standing; the next check replaces it.
  */
 export class VerdictsAndArrivals extends Migration {
   override up(): void {
@@ -17,8 +19,9 @@ export class VerdictsAndArrivals extends Migration {
       create index webhook_parked on webhook (parked_reason) where state = 'parked';
     `);
 
-    // A row that arrives already ended emits nothing. One that came in as active would have been ended by the clock a second later, with a client.ended that no
-    // client.started went before. Contradictions (active, with a reason for its end) are left to the constraints.
+    // A row that arrives already ended emits nothing. One that came in as active would have been
+    // ended by the clock a second later, with a client.ended that no client.started went before.
+    // Contradictions (active, with a reason for its end) are left to the constraints.
     this.addSql(/* sql */ `
       create function client_grant_arrives_ended() returns trigger language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       begin

@@ -1,9 +1,11 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * How people sign in to the console: password, second factors, recovery codes, sessions, one-time links, and the attempts that are counted.
- * What could be used to sign in is a hash, or sealed: tokens and codes as SHA-256 (they are random), passwords as argon2id.
- * Only org_api_console reaches these tables; the worker may erase what is over. Running pods: survive it, they see none of them.
+ * How people sign in to the console: password, second factors, recovery codes, sessions, one-time
+ * links, and the attempts that are counted. What could be used to sign in is a hash, or sealed:
+ * tokens and codes as SHA-256 (they are random), passwords as argon2id. Only org_api_console
+ * reaches these tables; the worker may erase what is over. Running pods: survive it, they see none
+ * of them.
  */
 export class Identity extends Migration {
   override up(): void {
@@ -126,7 +128,8 @@ export class Identity extends Migration {
       create index sign_in_attempt_by_time on sign_in_attempt (at);
     `);
 
-    // Two removals at once each see the other's factor still there; the lock makes the second wait, and look again.
+    // Two removals at once each see the other's factor still there; the lock makes the second wait,
+    // and look again.
     this.addSql(/* sql */ `
       create function second_factor_remains() returns trigger language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       begin

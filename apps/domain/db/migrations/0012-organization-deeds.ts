@@ -1,8 +1,8 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * What the console needs to change members, roles, seats and access: it may begin access, end it, and delete an organization's own role.
- * Running pods: survive it.
+ * What the console needs to change members, roles, seats and access: it may begin access, end it,
+ * and delete an organization's own role. Running pods: survive it.
  */
 export class OrganizationDeeds extends Migration {
   override up(): void {

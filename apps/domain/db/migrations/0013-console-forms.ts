@@ -1,8 +1,8 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * Forms of the console that may be sent once: what was sent twice by a double click makes one key. And API keys that are
- * sent to the console, counted. Running pods: survive it.
+ * Forms of the console that may be sent once: what was sent twice by a double click makes one key.
+ * And API keys that are sent to the console, counted. Running pods: survive it.
  */
 export class ConsoleForms extends Migration {
   override up(): void {
@@ -15,8 +15,9 @@ export class ConsoleForms extends Migration {
       grant select, insert on form_use to org_api_console;
     `);
 
-    // A key sent to the console is refused without asking the database, and counted: one line per key and minute grows,
-    // with the address of the last request. The console may add to it, not change any other line.
+    // A key sent to the console is refused without asking the database, and counted: one line per
+    // key and minute grows, with the address of the last request. The console may add to it, not
+    // change any other line.
     this.addSql(/* sql */ `
       create unique index activity_keys_at_console_of_minute on activity (key_id, at) where action = 'api.console';
       create function api.record_keys_at_console(fingerprints bytea[], counts integer[], addresses inet[])

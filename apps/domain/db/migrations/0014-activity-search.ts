@@ -1,8 +1,9 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * Indexes that the console's log and list of keys are read by, newest line first. The two at the end hold few lines and cost a read nothing: what people did, and what was refused.
- * Running pods: survive it; their lines wait while the indexes of a filled log are built.
+ * Indexes that the console's log and list of keys are read by, newest line first. The two at the
+ * end hold few lines and cost a read nothing: what people did, and what was refused. Running pods:
+ * survive it; their lines wait while the indexes of a filled log are built.
  */
 export class ActivitySearch extends Migration {
   override up(): void {

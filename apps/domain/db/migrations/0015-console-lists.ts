@@ -1,8 +1,9 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * Indexes in the order of the console's lists of members, clients and seats, so that a page of one takes as long with 10,000 rows as with 10.
- * Running pods: survive it; an import waits while they are built.
+ * Indexes in the order of the console's lists of members, clients and seats, so that a page of one
+ * takes as long with 10,000 rows as with 10. Running pods: survive it; an import waits while they
+ * are built.
  */
 export class ConsoleLists extends Migration {
   override up(): void {

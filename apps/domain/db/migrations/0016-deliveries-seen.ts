@@ -1,8 +1,10 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * What the console shows of deliveries: the headers of each attempt as they were sent, and what a person has given up, with its proof for the ledger. Design, sections 6 and 7.
- * Running pods: survive it. A worker of before records attempts without their headers; its ledger counts a delivery that a person cancelled as unproven until it is replaced.
+ * What the console shows of deliveries: the headers of each attempt as they were sent, and what a
+ * person has given up, with its proof for the ledger. Design, sections 6 and 7. Running pods:
+ * survive it. A worker of before records attempts without their headers; its ledger counts a
+ * delivery that a person cancelled as unproven until it is replaced.
  */
 export class DeliveriesSeen extends Migration {
   override up(): void {

@@ -1,9 +1,10 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * Indexes that answer a search of the log for two things without looking at its lines: what people did, and what was refused, with all that may be asked for besides. Like those
- * they replace (0014) they hold few lines and cost a read nothing.
- * Running pods: survive it; their lines wait while the indexes of a filled log are built.
+ * Indexes that answer a search of the log for two things without looking at its lines: what people
+ * did, and what was refused, with all that may be asked for besides. Like those they replace (0014)
+ * they hold few lines and cost a read nothing. Running pods: survive it; their lines wait while the
+ * indexes of a filled log are built.
  */
 export class ActivityTwoConditions extends Migration {
   override up(): void {

@@ -1,8 +1,9 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * Remembers when Temporal was last asked for every delivery that runs, and how far that came: one worker asks in an interval, whichever is first, and the next goes on from there.
- * Running pods: survive it; an older worker goes on asking by itself.
+ * Remembers when Temporal was last asked for every delivery that runs, and how far that came: one
+ * worker asks in an interval, whichever is first, and the next goes on from there. Running pods:
+ * survive it; an older worker goes on asking by itself.
  */
 export class WorkflowSweep extends Migration {
   override up(): void {

@@ -1,10 +1,12 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * Forgets deliveries that were settled long ago, and finds the attempts that a webhook had lately. Design, sections 3 and 6.
+ * Forgets deliveries that were settled long ago, and finds the attempts that a webhook had lately.
+ * Design, sections 3 and 6.
  *
- * What is forgotten stays in the ledger's sums: they tell what was owed since the installation began. Only what is rolled up is forgotten, as that alone was counted and
- * found right; a fault keeps its rows. A function does it because no login but the owner's may delete a delivery.
+ * What is forgotten stays in the ledger's sums: they tell what was owed since the installation
+ * began. Only what is rolled up is forgotten, as that alone was counted and found right; a fault
+ * keeps its rows. A function does it because no login but the owner's may delete a delivery.
  * Running pods: survive it; deliveries wait while the indexes are built.
  */
 export class DeliveryRetention extends Migration {
@@ -18,9 +20,10 @@ export class DeliveryRetention extends Migration {
       create index event_owes_nothing on event (created_at) where obligations = 0;
     `);
 
-    // One statement deletes attempts, deliveries and events, so that their foreign keys are checked when all are gone, and
-    // the triggers of the ledger see each table once. What the triggers take out of the sums is put back: it was counted.
-    // Joins along the primary keys only, whatever the statistics say of tables that large.
+    // One statement deletes attempts, deliveries and events, so that their foreign keys are checked
+    // when all are gone, and the triggers of the ledger see each table once. What the triggers take
+    // out of the sums is put back: it was counted. Joins along the primary keys only, whatever the
+    // statistics say of tables that large.
     this.addSql(/* sql */ `
       create function forget_deliveries(retention interval, at_most integer, out deliveries integer, out events integer)
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$

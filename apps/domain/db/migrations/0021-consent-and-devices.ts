@@ -1,9 +1,10 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * What the console's review found missing: whether a member has ever accepted their membership, several passkey questions of a session at once, and browsers that have
- * signed in before.
- * Running pods: survive it; they go on with factor_challenge, so that a passkey asked by a new pod and answered at an old one is asked again.
+ * What the console's review found missing: whether a member has ever accepted their membership,
+ * several passkey questions of a session at once, and browsers that have signed in before. Running
+ * pods: survive it; they go on with factor_challenge, so that a passkey asked by a new pod and
+ * answered at an old one is asked again.
  */
 export class ConsentAndDevices extends Migration {
   override up(): void {

@@ -21,13 +21,19 @@ import { DeliveryRetention } from './0020-delivery-retention.ts';
 import { ConsentAndDevices } from './0021-consent-and-devices.ts';
 
 /**
- * Every migration, in order. A merged one is never edited; a new one is appended here and says whether running pods survive it, which go on reading and writing beside it.
+ * Every migration, in order. A merged one is never edited; a new one is appended here and says
+ * whether running pods survive it, which go on reading and writing beside it.
  *
- * Filled tables (`activity` above all, as every read adds a line to it; `event`, `delivery`, `delivery_attempt`): nothing may hold their writers up for longer than a moment, and a read gives up after 5 s. A lock that is not to be
- * had at once is given up and tried for again by the migrator; how long one is held is for the migration to see to:
- * - An index is built concurrently, by a migration that runs by itself (`isTransactional` false) and can be interrupted and repeated: of a partitioned table by `buildOnPartitions` (concurrently.ts), and the next migration
- *   says `create index` of the table, which takes the parts as they are. One is taken away by `drop index` of the table, which is quick.
- * - A column has no default that is worked out row by row, and a constraint is added `not valid` and validated by the next migration.
+ * Filled tables (`activity` above all, as every read adds a line to it; `event`, `delivery`,
+ * `delivery_attempt`): nothing may hold their writers up for longer than a moment, and a read gives
+ * up after 5 s. A lock that is not to be had at once is given up and tried for again by the
+ * migrator; how long one is held is for the migration to see to:
+ * - An index is built concurrently, by a migration that runs by itself (`isTransactional` false)
+ *   and can be interrupted and repeated: of a partitioned table by `buildOnPartitions`
+ *   (concurrently.ts), and the next migration says `create index` of the table, which takes the
+ *   parts as they are. One is taken away by `drop index` of the table, which is quick.
+ * - A column has no default that is worked out row by row, and a constraint is added `not valid`
+ *   and validated by the next migration.
  * - Rows are changed in portions by the worker, not here.
  */
 export const migrations = [

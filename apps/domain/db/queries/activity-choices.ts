@@ -1,6 +1,9 @@
 import type { Pool } from 'pg';
 
-/** What the filter of the activity log offers to choose from; the newest or first few hundred, and always what is chosen already. */
+/**
+ * What the filter of the activity log offers to choose from; the newest or first few hundred, and
+ * always what is chosen already.
+ */
 
 export interface KeyChoice {
   id: string;
@@ -8,7 +11,10 @@ export interface KeyChoice {
   hint: string;
 }
 
-/** `$1` organization, `$2` the key chosen, or null. Keys that have ended are offered too: their lines remain. */
+/**
+ * `$1` organization, `$2` the key chosen, or null. Keys that have ended are offered too: their
+ * lines remain.
+ */
 const keyChoicesSql = /* sql */ `
   select c.id, c.label, c.hint from (
     (select k.id, k.label, k.hint from api_key k where k.organization_id = $1 order by k.created_at desc, k.id desc limit 200)

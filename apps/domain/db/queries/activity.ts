@@ -1,6 +1,6 @@
 /**
- * One use of a key, as a line of the activity log; time, organization and person are the database's to say. `status` and `code` are those of
- * the answer, `code` null when it was none of refusal.
+ * One use of a key, as a line of the activity log; time, organization and person are the database's
+ * to say. `status` and `code` are those of the answer, `code` null when it was none of refusal.
  */
 export interface KeyUse {
   /** UUID version 7; also the answer's `Request-Id`. */
@@ -15,17 +15,21 @@ export interface KeyUse {
 }
 
 /**
- * Records many uses at once, all or none. `$1`…`$6` are arrays of equal length, one per column: ids, keys, actions, statuses, codes,
- * addresses. One statement for all that gathered while the last one was under way costs about a tenth of a statement each.
+ * Records many uses at once, all or none. `$1`…`$6` are arrays of equal length, one per column:
+ * ids, keys, actions, statuses, codes, addresses. One statement for all that gathered while the
+ * last one was under way costs about a tenth of a statement each.
  */
 export const recordKeyUsesSql = /* sql */ `
   select api.record_key_uses($1::uuid[], $2::uuid[], $3::text[], $4::smallint[], $5::text[], $6::inet[])`;
 
 /**
- * Adds requests that brought a key to the console to the key's line of this minute. `$1` fingerprints, `$2` counts,
- * `$3` addresses of the last request of each, arrays of equal length.
+ * Adds requests that brought a key to the console to the key's line of this minute. `$1`
+ * fingerprints, `$2` counts, `$3` addresses of the last request of each, arrays of equal length.
  */
 export const recordKeysAtConsoleSql = /* sql */ `select api.record_keys_at_console($1::bytea[], $2::integer[], $3::inet[])`;
 
-/** Adds refused calls (429) to their key's line of this minute. `$1` fingerprints, `$2` counts, arrays of equal length. */
+/**
+ * Adds refused calls (429) to their key's line of this minute. `$1` fingerprints, `$2` counts,
+ * arrays of equal length.
+ */
 export const recordRefusalsSql = /* sql */ `select api.record_refusals($1::bytea[], $2::integer[])`;

@@ -4,13 +4,19 @@ import { concurrencySlotsSql, hostSlots, hostSql, isSlowSql, organizationSlotsSq
 export interface SlotQueue {
   /** How many the webhook has. */
   slots: number;
-  /** For how long the oldest of its attempts has been under way, in milliseconds; null when none is. */
+  /**
+   * For how long the oldest of its attempts has been under way, in milliseconds; null when none is.
+   */
   underWayMs: number | null;
   /** How many of its deliveries have been due for longer, and wait too; 100 at most. */
   ahead: number;
 }
 
-/** What an admitted attempt needs. `number` is null when every concurrency slot of the webhook is held, or the round was to begin and has; no row at all when the delivery is not open to this round. */
+/**
+ * What an admitted attempt needs. `number` is null when every concurrency slot of the webhook is
+ * held, or the round was to begin and has; no row at all when the delivery is not open to this
+ * round.
+ */
 export interface AdmittedRow {
   number: number | null;
   /** It was asked for as its round's first attempt, and the round has one already. */
@@ -25,22 +31,28 @@ export interface AdmittedRow {
   sequence: string | null;
   /** Newest first; null when the webhook has none that is valid. */
   secrets: { id: string; sealed: string }[] | null;
-  /** When the attempt was admitted, by PostgreSQL's clock to the microsecond, which identifies it; null like `number`. */
+  /**
+   * When the attempt was admitted, by PostgreSQL's clock to the microsecond, which identifies it;
+   * null like `number`.
+   */
   startedAt: string | null;
   /** The same as Unix time in ms; signatures carry it. */
   startedAtMs: number | null;
 }
 
 /**
- * Admits one attempt, in one statement: the row is there before anything is sent, and it is there only if the delivery is open, the round is
- * current, the webhook is active, and a concurrency slot is free, which the attempt holds until its end is recorded:
- * one of the webhook's, of its organization's and of the organization's at this host.
+ * Admits one attempt, in one statement: the row is there before anything is sent, and it is there
+ * only if the delivery is open, the round is current, the webhook is active, and a concurrency slot
+ * is free, which the attempt holds until its end is recorded: one of the webhook's, of its
+ * organization's and of the organization's at this host.
  *
- * `$1` organization, `$2` webhook, `$3` event, `$4` round, `$5` whether it is the schedule's last, `$6` whether it is admitted only as the first of its round. While it is under way the delivery counts as due in 60 s:
- * past that, the reconciler looks after it. Two workers may pick the same slot, or begin the same delivery: the unique indexes refuse the second (23505),
- * which then tries again.
- * Numbers follow the rows and not the count alone: an outcome whose row was gone is written again, after the delivery went
- * on or was settled, and a number that exists would be refused each time.
+ * `$1` organization, `$2` webhook, `$3` event, `$4` round, `$5` whether it is the schedule's last,
+ * `$6` whether it is admitted only as the first of its round. While it is under way the delivery
+ * counts as due in 60 s: past that, the reconciler looks after it. Two workers may pick the same
+ * slot, or begin the same delivery: the unique indexes refuse the second (23505), which then tries
+ * again. Numbers follow the rows and not the count alone: an outcome whose row was gone is written
+ * again, after the delivery went on or was settled, and a number that exists would be refused each
+ * time.
  */
 export const admitAttemptSql = /* sql */ `
   with target as (
@@ -105,16 +117,21 @@ export const admitAttemptSql = /* sql */ `
     (select json_agg(json_build_object('id', s.id, 'sealed', encode(s.sealed, 'base64')) order by s.valid_until desc nulls first, s.created_at desc) from secret s) as secrets
   from target t left join admitted a on true`;
 
-/** How late an attempt may be recorded and still count as part of a webhook's failing time: turns in the slow queue. */
+/**
+ * How late an attempt may be recorded and still count as part of a webhook's failing time: turns in
+ * the slow queue.
+ */
 const lateMargin = /* sql */ `interval '5 minutes'`;
 
 /**
- * The part of `recordOutcomeSql` that counts how long a webhook has failed, for suspension; `w` is its row.
+ * The part of `recordOutcomeSql` that counts how long a webhook has failed, for suspension; `w` is
+ * its row.
  *
- * The time between two recorded failures counts up to `next_failure_by`, which the first of them sets: the next due
- * time of all the webhook's open deliveries, and a margin. What passes beyond it is time in which the service made no
- * attempt (an outage, internal errors), and time in which nothing was open; neither counts. Rejected: the time since
- * `failing_since`, which counts outages; heartbeats of workers, which go on while Temporal or the network is away.
+ * The time between two recorded failures counts up to `next_failure_by`, which the first of them
+ * sets: the next due time of all the webhook's open deliveries, and a margin. What passes beyond it
+ * is time in which the service made no attempt (an outage, internal errors), and time in which
+ * nothing was open; neither counts. Rejected: the time since `failing_since`, which counts outages;
+ * heartbeats of workers, which go on while Temporal or the network is away.
  */
 const failureColumns = /* sql */ `
       last_failed_at = case when $12 = 'delivered' then w.last_failed_at else clock_timestamp() end,
@@ -134,22 +151,25 @@ const failureColumns = /* sql */ `
         else w.failing_since is not null and (w.has_failed_twice or w.first_failed_event <> $3) end`;
 
 /**
- * Records how an attempt ended and what follows for its delivery and its webhook. One statement, so that no reader sees
- * half of it.
+ * Records how an attempt ended and what follows for its delivery and its webhook. One statement, so
+ * that no reader sees half of it.
  *
- * `$1`…`$3` the delivery, `$4` the attempt's number, `$5` the HTTP status or null, `$6` cause, `$7` explanation, `$8`
- * timings (json), `$9` peer address, `$10` kept bytes, `$11` the answer's beginning, `$12` what follows: `delivered`,
- * `exhausted`, or `waiting` for `$13` milliseconds, `$14` whether the receiver failed (false: an internal error), `$15`
- * the headers as they were sent (json), null for none. `$16` when the attempt was admitted (`startedAt`), `$17` its round,
- * `$18` whether it was the schedule's last, `$19` the secrets that signed it (ids).
+ * `$1`…`$3` the delivery, `$4` the attempt's number, `$5` the HTTP status or null, `$6` cause, `$7`
+ * explanation, `$8` timings (json), `$9` peer address, `$10` kept bytes, `$11` the answer's
+ * beginning, `$12` what follows: `delivered`, `exhausted`, or `waiting` for `$13` milliseconds,
+ * `$14` whether the receiver failed (false: an internal error), `$15` the headers as they were sent
+ * (json), null for none. `$16` when the attempt was admitted (`startedAt`), `$17` its round, `$18`
+ * whether it was the schedule's last, `$19` the secrets that signed it (ids).
  *
- * A 2xx settles the delivery whatever round it was of, and also one that was parked or exhausted meanwhile; a failure
- * moves only the round it belongs to. A PostgreSQL that lost its last commits in a failover may have lost the attempt's
- * row: then the row is inserted again with its outcome, under the next number if its own was given to another attempt
- * meanwhile. Repeating the statement changes nothing.
+ * A 2xx settles the delivery whatever round it was of, and also one that was parked or exhausted
+ * meanwhile; a failure moves only the round it belongs to. A PostgreSQL that lost its last commits
+ * in a failover may have lost the attempt's row: then the row is inserted again with its outcome,
+ * under the next number if its own was given to another attempt meanwhile. Repeating the statement
+ * changes nothing.
  *
- * Returns `{recorded, hasDelivery}`. `recorded` is false when the attempt has an outcome already (it was closed as lost,
- * or this is a repetition), or when the delivery's row is gone too, which `hasDelivery` tells.
+ * Returns `{recorded, hasDelivery}`. `recorded` is false when the attempt has an outcome already
+ * (it was closed as lost, or this is a repetition), or when the delivery's row is gone too, which
+ * `hasDelivery` tells.
  */
 export const recordOutcomeSql = /* sql */ `
   with attempt as (
@@ -205,8 +225,10 @@ export interface RecordedRow {
 }
 
 /**
- * Closes a delivery's attempt under way as lost: its worker died, so the receiver may or may not have it. Same `$1`…`$3`, `$4` the round, `$5` what follows
- * (`exhausted` or `waiting`), `$6` milliseconds until the next, `$7` milliseconds for which it must have been under way. When none was (it was never admitted, or its outcome is recorded already) the delivery stays as it is.
+ * Closes a delivery's attempt under way as lost: its worker died, so the receiver may or may not
+ * have it. Same `$1`…`$3`, `$4` the round, `$5` what follows (`exhausted` or `waiting`), `$6`
+ * milliseconds until the next, `$7` milliseconds for which it must have been under way. When none
+ * was (it was never admitted, or its outcome is recorded already) the delivery stays as it is.
  */
 export const recordLostSql = /* sql */ `
   with attempt as (
@@ -233,10 +255,16 @@ export const recordLostSql = /* sql */ `
     a.number, (extract(epoch from a.started_at) * 1000)::double precision as "startedAtMs"
   from delivery d left join attempt a on true where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3`;
 
-/** What `recordLostSql` answers: whether it closed an attempt, and how the delivery stood before: open to this round, and due in so many milliseconds. */
+/**
+ * What `recordLostSql` answers: whether it closed an attempt, and how the delivery stood before:
+ * open to this round, and due in so many milliseconds.
+ */
 export interface LostRow {
   closed: boolean;
-  /** For how long the attempt has been under way that was too young to be closed; null when there is none. */
+  /**
+   * For how long the attempt has been under way that was too young to be closed; null when there is
+   * none.
+   */
   underWayMs: number | null;
   open: boolean;
   /** 0 when it is due; null when it is settled. */
@@ -246,7 +274,11 @@ export interface LostRow {
   startedAtMs: number | null;
 }
 
-/** Closes attempts that nobody looks after: under way for more than `$1` seconds. Returns a row per attempt: `{organizationId, webhookId, eventId, round, number, startedAtMs}`. Their deliveries are overdue by then, which the reconciler repairs. */
+/**
+ * Closes attempts that nobody looks after: under way for more than `$1` seconds. Returns a row per
+ * attempt: `{organizationId, webhookId, eventId, round, number, startedAtMs}`. Their deliveries are
+ * overdue by then, which the reconciler repairs.
+ */
 export const closeAbandonedAttemptsSql = /* sql */ `
   with closed as (
     update delivery_attempt a set finished_at = clock_timestamp(), cause = 'lost',

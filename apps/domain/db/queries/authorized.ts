@@ -1,8 +1,9 @@
 import type { Scope } from '../../contract/scopes.ts';
 
 /**
- * What the one statement of a read says about its key. `malformed` means that `$2` was null: the request named no organization
- * that could exist. The order is that of the design, section 5, step 4: the first that holds is the verdict.
+ * What the one statement of a read says about its key. `malformed` means that `$2` was null: the
+ * request named no organization that could exist. The order is that of the design, section 5, step
+ * 4: the first that holds is the verdict.
  */
 export type Verdict =
   | 'ok'
@@ -17,8 +18,8 @@ export type Verdict =
   | 'maker_not_permitted';
 
 /**
- * The row of a read's statement; there is none when no key has the fingerprint. `expiresAt` is ISO 8601 or null.
- * `bytes` is the length of the answer in UTF-8, null unless the verdict is `ok`;
+ * The row of a read's statement; there is none when no key has the fingerprint. `expiresAt` is ISO
+ * 8601 or null. `bytes` is the length of the answer in UTF-8, null unless the verdict is `ok`;
  * `body` is null then too, and when the answer is longer than the caller has room for.
  */
 export interface AuthorizedRow {
@@ -31,16 +32,16 @@ export interface AuthorizedRow {
 }
 
 /**
- * Wraps the SQL of one answer with everything that must hold for it, in one statement and so one snapshot: what a revocation,
- * a role change or a removal has committed is seen by every request that starts afterwards, and nothing is cached.
+ * Wraps the SQL of one answer with everything that must hold for it, in one statement and so one
+ * snapshot: what a revocation, a role change or a removal has committed is seen by every request
+ * that starts afterwards, and nothing is cached.
  *
- * `$1` is the key's fingerprints (bytea[], one per pepper in use), `$2` the organization of the path (uuid or null),
- * `$3` how
- * many bytes the answer may have: one that is longer stays in the database, so that a process never receives what it
- * has no memory for. `body` is a
- * select of one JSON value that may use `$2`; `case` keeps it from running for a refused key. `offset 0` keeps verdict
- * and answer from
- * being computed twice. Every step is a look-up by primary key or unique index, so the cost does not grow with the region.
+ * `$1` is the key's fingerprints (bytea[], one per pepper in use), `$2` the organization of the
+ * path (uuid or null), `$3` how many bytes the answer may have: one that is longer stays in the
+ * database, so that a process never receives what it has no memory for. `body` is a select of one
+ * JSON value that may use `$2`; `case` keeps it from running for a refused key. `offset 0` keeps
+ * verdict and answer from being computed twice. Every step is a look-up by primary key or unique
+ * index, so the cost does not grow with the region.
  */
 export function authorized(scope: Scope, body: string): string {
   return /* sql */ `
@@ -68,8 +69,9 @@ export function authorized(scope: Scope, body: string): string {
 }
 
 /**
- * Who a key is, for a request that reaches no read (another method, an unknown path): its use is recorded all the same.
- * Same columns as a read; `$1` as there; the verdict is `revoked`, `expired` or `ok`, and `body` always null.
+ * Who a key is, for a request that reaches no read (another method, an unknown path): its use is
+ * recorded all the same. Same columns as a read; `$1` as there; the verdict is `revoked`, `expired`
+ * or `ok`, and `body` always null.
  */
 export const identifiedKeySql = /* sql */ `
   select k.id as "keyId", k.organization_id as "organizationId", api.utc(k.expires_at) as "expiresAt",

@@ -1,11 +1,12 @@
 import { concurrencySlotsSql, hostSlots, hostSql, isSlowSql, organizationSlotsSql } from './concurrency-slots.ts';
 
 /**
- * Lists the active webhooks that have deliveries no relay has claimed: `{webhookIds}`. A relay asks this many times a second
- * to find work, so it reads one index entry per webhook and nothing else; 30 µs when there are none.
+ * Lists the active webhooks that have deliveries no relay has claimed: `{webhookIds}`. A relay asks
+ * this many times a second to find work, so it reads one index entry per webhook and nothing else;
+ * 30 µs when there are none.
  *
- * It steps from webhook to webhook along the index of unstarted deliveries, as PostgreSQL before 18 does not skip
- * within an index by itself.
+ * It steps from webhook to webhook along the index of unstarted deliveries, as PostgreSQL before 18
+ * does not skip within an index by itself.
  */
 export const listUnclaimedSql = /* sql */ `
   with recursive unclaimed as (
@@ -23,34 +24,38 @@ export const listUnclaimedSql = /* sql */ `
   from unclaimed u join webhook w on w.organization_id = u.organization_id and w.id = u.webhook_id and w.state = 'active'`;
 
 /**
- * Claims deliveries whose workflow is to be started, as many as there are concurrency slots for, and numbers those
- * that have no number yet.
+ * Claims deliveries whose workflow is to be started, as many as there are concurrency slots for,
+ * and numbers those that have no number yet.
  *
- * `$1` and `$2`: at most so many deliveries of prompt and of slow webhooks; `$3` the lease in seconds. Returns a row
- * per delivery: `{organizationId, webhookId, eventId, round, slow, type, begunAtMs, isFull}`: the event's type, when
- * the round became due (of a first round: the event's own time; Unix time in ms), and whether the webhook, its
- * organization or its host has no slot left after this claim.
+ * `$1` and `$2`: at most so many deliveries of prompt and of slow webhooks; `$3` the lease in
+ * seconds. Returns a row per delivery: `{organizationId, webhookId, eventId, round, slow, type,
+ * begunAtMs, isFull}`: the event's type, when the round became due (of a first round: the event's
+ * own time; Unix time in ms), and whether the webhook, its organization or its host has no slot
+ * left after this claim.
  *
- * A slot of a webhook is taken by an attempt under way, by a claim that has not come to its attempt yet, and by a
- * retry that is due, as what is older goes first. Without the retries a receiver that hangs got ten more deliveries
- * with each round of time limits, all of which then asked for slots again and again. What has no slot stays in the
- * table, unstarted, which keeps one slow receiver from filling the queue. The same is counted for the organization
- * and for the host, where retries keep half of the slots at most: a webhook must not stand still because others of
- * its organization hang. Two relays may claim for two webhooks of one organization at once and so exceed its bound by
- * some; admission does not, and what it refuses waits.
+ * A slot of a webhook is taken by an attempt under way, by a claim that has not come to its attempt
+ * yet, and by a retry that is due, as what is older goes first. Without the retries a receiver that
+ * hangs got ten more deliveries with each round of time limits, all of which then asked for slots
+ * again and again. What has no slot stays in the table, unstarted, which keeps one slow receiver
+ * from filling the queue. The same is counted for the organization and for the host, where retries
+ * keep half of the slots at most: a webhook must not stand still because others of its organization
+ * hang. Two relays may claim for two webhooks of one organization at once and so exceed its bound
+ * by some; admission does not, and what it refuses waits.
  *
- * Organizations take turns: the first delivery of each, then the second of each, so none waits behind another's
- * backlog. Within an organization the webhook that holds the fewest slots comes first, then the one whose delivery
- * is oldest: a backlog of some webhooks keeps no other from the organization's or the host's slots.
+ * Organizations take turns: the first delivery of each, then the second of each, so none waits
+ * behind another's backlog. Within an organization the webhook that holds the fewest slots comes
+ * first, then the one whose delivery is oldest: a backlog of some webhooks keeps no other from the
+ * organization's or the host's slots.
  *
- * What is chosen is locked, and passed over when another relay holds it, so relays neither wait for each other nor
- * give a number twice. A statement counts slots as they were when it began, but locks a webhook as it is now: one
- * that another relay claimed for in between is passed over too (`seen`; every claim makes a new version of its
- * webhook's row), or two relays together would take twenty slots. The lease is for a relay that dies before the start.
+ * What is chosen is locked, and passed over when another relay holds it, so relays neither wait for
+ * each other nor give a number twice. A statement counts slots as they were when it began, but
+ * locks a webhook as it is now: one that another relay claimed for in between is passed over too
+ * (`seen`; every claim makes a new version of its webhook's row), or two relays together would take
+ * twenty slots. The lease is for a relay that dies before the start.
  *
- * It steps from webhook to webhook along the index of unstarted deliveries. Asking each webhook whether it has any let
- * the planner read the whole table for each that had none: 600 ms with 2,000 webhooks and one hung receiver's 5,000
- * events, against 1 ms so.
+ * It steps from webhook to webhook along the index of unstarted deliveries. Asking each webhook
+ * whether it has any let the planner read the whole table for each that had none: 600 ms with 2,000
+ * webhooks and one hung receiver's 5,000 events, against 1 ms so.
  */
 export const claimDeliveriesSql = /* sql */ `
   with recursive unstarted as (
@@ -141,16 +146,20 @@ export const claimDeliveriesSql = /* sql */ `
     (select e.type from event e where e.organization_id = n.organization_id and e.id = n.event_id) as type,
     (extract(epoch from n.next_attempt_at) * 1000)::double precision as "begunAtMs"`;
 
-/** Notes that the workflows of claimed deliveries run. `$1`…`$4`: organizations, webhooks, events, rounds, arrays of equal length. */
+/**
+ * Notes that the workflows of claimed deliveries run. `$1`…`$4`: organizations, webhooks, events,
+ * rounds, arrays of equal length.
+ */
 export const recordStartedSql = /* sql */ `
   update delivery d set started = true, leased_until = null
   from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::integer[]) as s (organization_id, webhook_id, event_id, round)
   where d.organization_id = s.organization_id and d.webhook_id = s.webhook_id and d.event_id = s.event_id and d.round = s.round`;
 
 /**
- * Gives claims back that come to no start, so that any relay may claim them at once. `$1`…`$4`: organizations,
- * webhooks, events, rounds, arrays of equal length. Their numbers stay. One that another relay claimed meanwhile,
- * because it was held for longer than its lease, is given back too: at worst it is started twice, under one workflow id.
+ * Gives claims back that come to no start, so that any relay may claim them at once. `$1`…`$4`:
+ * organizations, webhooks, events, rounds, arrays of equal length. Their numbers stay. One that
+ * another relay claimed meanwhile, because it was held for longer than its lease, is given back
+ * too: at worst it is started twice, under one workflow id.
  */
 export const releaseClaimsSql = /* sql */ `
   update delivery d set claimed = false, leased_until = null
@@ -159,12 +168,14 @@ export const releaseClaimsSql = /* sql */ `
     and d.claimed and not d.started and d.leased_until is not null`;
 
 /**
- * Waiting deliveries that should have been attempted more than `$1` seconds ago, of active webhooks, at most `$2`,
- * after the one that `$3` (organization), `$4` (webhook), `$5` (its `dueAt`) and `$6` (event) name: webhook by webhook,
- * oldest first in each. The reconciler asks Temporal whether their workflows run; `dueAt` is text, as a Date would lose
- * its microseconds, `dueAtMs` the same as Unix time, and `nowMs` the time of the look.
+ * Waiting deliveries that should have been attempted more than `$1` seconds ago, of active
+ * webhooks, at most `$2`, after the one that `$3` (organization), `$4` (webhook), `$5` (its
+ * `dueAt`) and `$6` (event) name: webhook by webhook, oldest first in each. The reconciler asks
+ * Temporal whether their workflows run; `dueAt` is text, as a Date would lose its microseconds,
+ * `dueAtMs` the same as Unix time, and `nowMs` the time of the look.
  *
- * It steps from webhook to webhook, so that the deliveries of a parked webhook, all of which are late, cost one step.
+ * It steps from webhook to webhook, so that the deliveries of a parked webhook, all of which are
+ * late, cost one step.
  */
 export const listOverdueSql = /* sql */ `
   with recursive hook as (
@@ -197,14 +208,18 @@ export const listOverdueSql = /* sql */ `
 const nextRoundSql = /* sql */ `update delivery d set round = d.round + 1, started = false, claimed = false, leased_until = null, next_attempt_at = clock_timestamp()
   where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.round = $4 and d.state = 'waiting'`;
 
-/** Begins a new round of a waiting delivery, due now. `$1`…`$3` the delivery, `$4` the round it replaces; no row when that is not current any more. */
+/**
+ * Begins a new round of a waiting delivery, due now. `$1`…`$3` the delivery, `$4` the round it
+ * replaces; no row when that is not current any more.
+ */
 export const beginRoundSql = /* sql */ `
   ${nextRoundSql}
   returning d.round`;
 
 /**
- * Begins a new round of a delivery that was seen overdue (`$5`, its `dueAt`), unless an attempt of it is under way: one
- * that is admitted meanwhile makes the delivery due later, and so keeps this from finding it. `$1`…`$4` as above.
+ * Begins a new round of a delivery that was seen overdue (`$5`, its `dueAt`), unless an attempt of
+ * it is under way: one that is admitted meanwhile makes the delivery due later, and so keeps this
+ * from finding it. `$1`…`$4` as above.
  */
 export const replaceRoundSql = /* sql */ `
   ${nextRoundSql} and d.next_attempt_at = $5::timestamptz and not exists (

@@ -8,7 +8,10 @@ export interface AilingWebhooks {
   paused: number;
 }
 
-/** Counts them, `AilingWebhooks` in one row; each by a partial index, so that the many that are well cost nothing. */
+/**
+ * Counts them, `AilingWebhooks` in one row; each by a partial index, so that the many that are well
+ * cost nothing.
+ */
 export const countAilingWebhooksSql = /* sql */ `
   select (select count(*) from webhook w where w.state = 'active' and w.failing_since is not null)::integer as failing,
     (select count(*) from webhook w where w.state = 'parked' and w.parked_reason = 'failing')::integer as suspended,

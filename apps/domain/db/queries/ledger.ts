@@ -1,12 +1,15 @@
 import { concurrencySlotsSql, isSlowSql, organizationSlotsSql } from './concurrency-slots.ts';
 
 /**
- * The ledger: what was to be delivered, counted by the trigger that made the events, against what became of it, counted by proof. Design, section 6.
+ * The ledger: what was to be delivered, counted by the trigger that made the events, against what
+ * became of it, counted by proof. Design, section 6.
  *
  * A settled delivery is proven
  * - `delivered` by an attempt that was answered with a 2xx, of whatever round;
- * - `exhausted` by an attempt of its last round that the schedule had no other after, and that has ended without a 2xx, `lost` included;
- * - `cancelled` by the line in the activity log that says that its webhook was deleted, or that a person cancelled it.
+ * - `exhausted` by an attempt of its last round that the schedule had no other after, and that has
+ *   ended without a 2xx, `lost` included;
+ * - `cancelled` by the line in the activity log that says that its webhook was deleted, or that a
+ *   person cancelled it.
  */
 const isProven = /* sql */ `
   case d.state
@@ -28,11 +31,14 @@ const isProven = /* sql */ `
 const settledStates = /* sql */ `('delivered', 'exhausted', 'cancelled')`;
 
 /**
- * Whether late deliveries of the webhook `w` wait for their own receiver or for others of their organization: each concurrency slot of the webhook, or as many as its organization has, was used within
- * the last minute, or it is slow or fails and was tried within the last five.
+ * Whether late deliveries of the webhook `w` wait for their own receiver or for others of their
+ * organization: each concurrency slot of the webhook, or as many as its organization has, was used
+ * within the last minute, or it is slow or fails and was tried within the last five.
  *
- * Places that are taken at this very moment would say less: a receiver that hangs leaves them empty for seconds between two attempts, and a claim whose worker is dead
- * takes them too. The index for it asks for a number. Five minutes, because webhooks that fail share the slow queue and take turns there.
+ * Places that are taken at this very moment would say less: a receiver that hangs leaves them empty
+ * for seconds between two attempts, and a claim whose worker is dead takes them too. The index for
+ * it asks for a number. Five minutes, because webhooks that fail share the slow queue and take
+ * turns there.
  */
 const isHeldUp = /* sql */ `(
   (select count(*) from (
@@ -48,9 +54,10 @@ const isHeldUp = /* sql */ `(
     where a.organization_id = w.organization_id and a.webhook_id = w.id and a.number > 0 and a.started_at > clock_timestamp() - interval '5 minutes'))`;
 
 /**
- * What is counted of each organization and each webhook, in two ways: `changes` against `events` of an organization
- * (`webhook_id` null), and `given` sequence numbers against `numbered` deliveries of a webhook. The first of each is
- * counted apart from the rows of the second, which were deleted or never made where the two differ.
+ * What is counted of each organization and each webhook, in two ways: `changes` against `events` of
+ * an organization (`webhook_id` null), and `given` sequence numbers against `numbered` deliveries
+ * of a webhook. The first of each is counted apart from the rows of the second, which were deleted
+ * or never made where the two differ.
  */
 const independentCounts = /* sql */ `
   select c.organization_id, c.webhook_id, sum(c.counted)::bigint as counted, sum(c.found)::bigint as found
@@ -70,15 +77,18 @@ const independentCounts = /* sql */ `
   having sum(c.counted) <> sum(c.found)`;
 
 /**
- * Lists where the independent counts differ, at most `$1`: `{organizationId, webhookId, counted, found}`, `webhookId`
- * null for an organization's events.
+ * Lists where the independent counts differ, at most `$1`: `{organizationId, webhookId, counted,
+ * found}`, `webhookId` null for an organization's events.
  */
 export const listUnexplainedSql = /* sql */ `
   select c.organization_id as "organizationId", c.webhook_id as "webhookId", c.counted::float8 as counted, c.found::float8 as found
   from (${independentCounts}) c
   order by c.organization_id, c.webhook_id nulls first limit $1`;
 
-/** Folds rows of `ledger_count` that are of one organization or webhook into one, at most 50,000 rows. */
+/**
+ * Folds rows of `ledger_count` that are of one organization or webhook into one, at most 50,000
+ * rows.
+ */
 export const foldLedgerCountsSql = /* sql */ `
   with several as (
     select l.organization_id, l.webhook_id from ledger_count l group by l.organization_id, l.webhook_id having count(*) > 1 limit 5000
@@ -98,10 +108,13 @@ export const foldLedgerCountsSql = /* sql */ `
 /**
  * The whole ledger in one row, `{ledger}`, in one statement and so of one moment.
  *
- * What was rolled up is a sum; only open deliveries, and those settled or made since the last rolling up, are counted, each by a partial index.
+ * What was rolled up is a sum; only open deliveries, and those settled or made since the last
+ * rolling up, are counted, each by a partial index.
  *
- * `missing` and `surplus` are what `difference` nets. A delivery that was deleted makes its event one that is not rolled up, so what is missing is found among those and
- * among the settled without proof; what the sums lack besides is missing too, and the rest of the difference is surplus. Looking for made-up rows directly would take every open delivery.
+ * `missing` and `surplus` are what `difference` nets. A delivery that was deleted makes its event
+ * one that is not rolled up, so what is missing is found among those and among the settled without
+ * proof; what the sums lack besides is missing too, and the rest of the difference is surplus.
+ * Looking for made-up rows directly would take every open delivery.
  */
 export const readLedgerSql = /* sql */ `
   with rolled as (
@@ -149,8 +162,10 @@ export const readLedgerSql = /* sql */ `
   from rolled r, made m, settled s, waiting w, compared c`;
 
 /**
- * Rolls up what has been settled, or made, for more than `$1` seconds, at most `$2` rows of each: deliveries with their proof, and events that have as many deliveries as
- * they counted. One row, `{deliveries, events}`. Whatever is wrong is never rolled up, so it stays where faults are looked for. Safe to run at once in several processes.
+ * Rolls up what has been settled, or made, for more than `$1` seconds, at most `$2` rows of each:
+ * deliveries with their proof, and events that have as many deliveries as they counted. One row,
+ * `{deliveries, events}`. Whatever is wrong is never rolled up, so it stays where faults are looked
+ * for. Safe to run at once in several processes.
  */
 export const rollUpLedgerSql = /* sql */ `
   with due_delivery as (
@@ -198,8 +213,10 @@ export const rollUpLedgerSql = /* sql */ `
   select (select count(*) from delivery_now)::integer as deliveries, (select count(*) from event_now)::integer as events`;
 
 /**
- * What makes the difference, oldest event first, at most `$1`: a row per fault, `{kind, organizationId, webhookId, eventId, state, counted, found}`. It looks at what is not
- * rolled up; `everything` looks at every row instead (minutes with many millions), for one who suspects that the guards were switched off.
+ * What makes the difference, oldest event first, at most `$1`: a row per fault, `{kind,
+ * organizationId, webhookId, eventId, state, counted, found}`. It looks at what is not rolled up;
+ * `everything` looks at every row instead (minutes with many millions), for one who suspects that
+ * the guards were switched off.
  */
 export const listLedgerFaultsSql = (everything: boolean) => /* sql */ `
   with candidate as (

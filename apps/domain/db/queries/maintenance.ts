@@ -1,6 +1,7 @@
 /**
- * Ends access whose end has passed, at most 500 grants a statement so that a backlog never holds many rows at once; a row that someone
- * else is changing waits for the next second. Ending a grant ends its seat, by trigger. Returns a row per grant.
+ * Ends access whose end has passed, at most 500 grants a statement so that a backlog never holds
+ * many rows at once; a row that someone else is changing waits for the next second. Ending a grant
+ * ends its seat, by trigger. Returns a row per grant.
  */
 export const endDueGrantsSql = /* sql */ `
   update client_grant g set status = 'ended', end_reason = 'ended'
@@ -17,19 +18,26 @@ export const endDueGrantsSql = /* sql */ `
 /** Makes the log's partitions three months ahead; one row, `{made}`. */
 export const keepPartitionsSql = /* sql */ `select keep_activity_partitions() as made`;
 
-/** Drops what is older than `$1` days from the activity log; one row, `{dropped}`, an array of months. */
+/**
+ * Drops what is older than `$1` days from the activity log; one row, `{dropped}`, an array of
+ * months.
+ */
 export const dropOldActivitySql = /* sql */ `select drop_old_activity(make_interval(days => $1)) as dropped`;
 
 /**
- * Forgets deliveries that were settled more than `$1` days ago, with their attempts, and events as old that have no delivery left, at most `$2` of each; one row,
- * `{deliveries, events}`. What is open or parked stays, and so does what the ledger has not found right; its sums stay as they are. @throws with fewer than 31 days.
+ * Forgets deliveries that were settled more than `$1` days ago, with their attempts, and events as
+ * old that have no delivery left, at most `$2` of each; one row, `{deliveries, events}`. What is
+ * open or parked stays, and so does what the ledger has not found right; its sums stay as they are.
+ * @throws with fewer than 31 days.
  */
 export const forgetDeliveriesSql = /* sql */ `
   select f.deliveries, f.events from forget_deliveries(make_interval(days => $1), $2) f`;
 
 /**
- * Erases what is over of signing in: sessions past their end or idle for `$1` minutes (with what they waited for), links, challenges, known browsers, and attempts
- * that count no longer, older than `$2` hours. None of them could be used any more; it keeps what is kept about people to what is needed. Hourly is enough.
+ * Erases what is over of signing in: sessions past their end or idle for `$1` minutes (with what
+ * they waited for), links, challenges, known browsers, and attempts that count no longer, older
+ * than `$2` hours. None of them could be used any more; it keeps what is kept about people to what
+ * is needed. Hourly is enough.
  */
 export const eraseSignInLeftoversSql = /* sql */ `
   with sessions as (
@@ -45,5 +53,8 @@ export const eraseSignInLeftoversSql = /* sql */ `
   )
   delete from sign_in_attempt where at <= now() - make_interval(hours => $2)`;
 
-/** Bytes of the activity log's default partition, one row, `{bytes}`: 0 as long as every line found the partition of its month. Needs no right to read the log. */
+/**
+ * Bytes of the activity log's default partition, one row, `{bytes}`: 0 as long as every line found
+ * the partition of its month. Needs no right to read the log.
+ */
 export const defaultPartitionBytesSql = /* sql */ `select pg_relation_size('public.activity_default')::float8 as bytes`;

@@ -1,4 +1,7 @@
-/** The organization's own record. `$2` is the organization; one JSON object as `contract/resources.ts` describes it. */
+/**
+ * The organization's own record. `$2` is the organization; one JSON object as
+ * `contract/resources.ts` describes it.
+ */
 export const organizationSql = /* sql */ `
   select row_to_json(r) from (
     select o.id, o.name, o.slug, o.kind, o.status, api.utc(o.created_at) as "createdAt"

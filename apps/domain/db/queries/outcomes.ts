@@ -7,10 +7,12 @@ const metric = (count: string, of: string, families: string) => /* sql */ `
   ) end`;
 
 /**
- * De-identified outcomes of an organization over its window, one JSON object. `$2` is the organization.
+ * De-identified outcomes of an organization over its window, one JSON object. `$2` is the
+ * organization.
  *
- * `api.outcomes` sums below the read role and withholds every sum over fewer than five families, so that no statement of
- * that role could see one family's counts; the conditions here only decide between an object and null.
+ * `api.outcomes` sums below the read role and withholds every sum over fewer than five families, so
+ * that no statement of that role could see one family's counts; the conditions here only decide
+ * between an object and null.
  */
 export const outcomesSql = /* sql */ `
   select json_build_object(

@@ -4,12 +4,18 @@ import type { Pool } from 'pg';
 export interface Overview {
   /** Keys that are neither revoked nor expired. */
   liveKeys: number;
-  /** Whether a key was ever made. This and the other three questions about the past stay answered: what was done once is not asked for again. */
+  /**
+   * Whether a key was ever made. This and the other three questions about the past stay answered:
+   * what was done once is not asked for again.
+   */
   keyMade: boolean;
   /** Whether a key has ever read something, as far as the activity log goes back. */
   keyUsed: boolean;
   webhookMade: boolean;
-  /** Whether a receiver has ever accepted something: a delivery, a test event, a check of signatures. */
+  /**
+   * Whether a receiver has ever accepted something: a delivery, a test event, a check of
+   * signatures.
+   */
   delivered: boolean;
   /** Webhooks that are not deleted, and those of them that are parked. */
   webhooks: number;
@@ -28,13 +34,17 @@ export interface Overview {
 /** How far waiting deliveries are counted; that many means at least so many. */
 export const waitingCountedTo = 10_000;
 
-/** How many keys and webhooks are asked about their past, the newest; and of each how many lines or deliveries, the oldest and the newest: 20,000 entries of an index at most. */
+/**
+ * How many keys and webhooks are asked about their past, the newest; and of each how many lines or
+ * deliveries, the oldest and the newest: 20,000 entries of an index at most.
+ */
 const thingsAsked = 50;
 const linesAsked = 200;
 
 /**
- * `$1` organization. Each part starts at an index of the organization and is bounded; the questions about the past end at the first row that answers them. A key that is only refused, or
- * a webhook that nobody accepts, has as many such rows as it likes: its first and its last are looked at.
+ * `$1` organization. Each part starts at an index of the organization and is bounded; the questions
+ * about the past end at the first row that answers them. A key that is only refused, or a webhook
+ * that nobody accepts, has as many such rows as it likes: its first and its last are looked at.
  */
 const overviewSql = /* sql */ `
   select

@@ -1,10 +1,12 @@
 /**
- * Suspends active webhooks that have failed for `$1` seconds without accepting anything, of which at least two events
- * failed, and that were tried within the last `$2` seconds, each with its activity line. At most 100 a statement.
- * Returns a row per webhook: `{organizationId, webhookId}`. Their deliveries are parked with them.
+ * Suspends active webhooks that have failed for `$1` seconds without accepting anything, of which
+ * at least two events failed, and that were tried within the last `$2` seconds, each with its
+ * activity line. At most 100 a statement. Returns a row per webhook: `{organizationId, webhookId}`.
+ * Their deliveries are parked with them.
  *
- * `failing_seconds` counts what `recordOutcomeSql` explains, and it is never more than the time since `failing_since`,
- * which has the index. A webhook that was not tried lately has nothing open, or the service cannot try it.
+ * `failing_seconds` counts what `recordOutcomeSql` explains, and it is never more than the time
+ * since `failing_since`, which has the index. A webhook that was not tried lately has nothing open,
+ * or the service cannot try it.
  */
 export const suspendFailingWebhooksSql = /* sql */ `
   with failing as (
@@ -27,11 +29,13 @@ export const suspendFailingWebhooksSql = /* sql */ `
   select p.organization_id as "organizationId", p.id as "webhookId" from suspended p`;
 
 /**
- * Starts deliveries of resumed webhooks again, at most `$1` of each webhook: those that were started before it was
- * parked, in a new round that is due now. Returns a row per webhook: `{organizationId, webhookId, deliveries}`.
+ * Starts deliveries of resumed webhooks again, at most `$1` of each webhook: those that were
+ * started before it was parked, in a new round that is due now. Returns a row per webhook:
+ * `{organizationId, webhookId, deliveries}`.
  *
- * It keeps `$1` of them ahead of the relay and no more, so a million deliveries are each written when they are about to
- * be claimed. They go before what happened while the webhook was parked, which was never started.
+ * It keeps `$1` of them ahead of the relay and no more, so a million deliveries are each written
+ * when they are about to be claimed. They go before what happened while the webhook was parked,
+ * which was never started.
  */
 export const restartDeliveriesSql = /* sql */ `
   with hook as (
@@ -69,12 +73,13 @@ export const restartDeliveriesSql = /* sql */ `
   from restarted r group by r.organization_id, r.webhook_id order by r.webhook_id`;
 
 /**
- * Cancels open deliveries of deleted webhooks, at most `$1` of each, with an activity line per webhook
- * (`delivery.cancel`, by `$2`, null for no person). Returns a row per webhook: `{organizationId, webhookId, deliveries}`.
+ * Cancels open deliveries of deleted webhooks, at most `$1` of each, with an activity line per
+ * webhook (`delivery.cancel`, by `$2`, null for no person). Returns a row per webhook:
+ * `{organizationId, webhookId, deliveries}`.
  *
- * Rows that another process holds are passed over, so that it never waits for a delivery: its holder may be about to
- * take the webhook's row. An event is stored without a lock on its webhooks, so one may be stored for a webhook that is
- * being deleted; hence `follow_until`.
+ * Rows that another process holds are passed over, so that it never waits for a delivery: its
+ * holder may be about to take the webhook's row. An event is stored without a lock on its webhooks,
+ * so one may be stored for a webhook that is being deleted; hence `follow_until`.
  */
 const cancelSql = (which: string, address = 'null') => /* sql */ `
   with hook as (
@@ -112,10 +117,16 @@ const cancelSql = (which: string, address = 'null') => /* sql */ `
 /** The same for every webhook that was deleted and has deliveries left, or may get one. */
 export const cancelDeliveriesSql = cancelSql('w.follow_until is not null');
 
-/** The same for one webhook that was just deleted: `$3` its organization, `$4` its id, `$5` the caller's address. */
+/**
+ * The same for one webhook that was just deleted: `$3` its organization, `$4` its id, `$5` the
+ * caller's address.
+ */
 export const cancelWebhookDeliveriesSql = cancelSql('w.organization_id = $3 and w.id = $4', '$5');
 
-/** For how long deliveries follow a webhook that was resumed or deleted: longer than any writer's transaction lasts. */
+/**
+ * For how long deliveries follow a webhook that was resumed or deleted: longer than any writer's
+ * transaction lasts.
+ */
 const followFor = /* sql */ `interval '1 hour'`;
 
 /** How many open deliveries the webhook of a change has, up to 10,000. */
@@ -124,15 +135,19 @@ const openDeliveries = /* sql */ `(
     select from delivery d where d.organization_id = $1 and d.webhook_id = $2 and d.state = 'waiting' limit 10000) o) as deliveries`;
 
 /**
- * The three changes of a webhook's state, each of its row alone: `$1` organization, `$2` webhook. A delivery that waits
- * for a parked webhook is parked because of this row. Each returns `{deliveries}`, how many are open, up to 10,000.
+ * The three changes of a webhook's state, each of its row alone: `$1` organization, `$2` webhook. A
+ * delivery that waits for a parked webhook is parked because of this row. Each returns
+ * `{deliveries}`, how many are open, up to 10,000.
  */
 export const pauseWebhookSql = /* sql */ `
   update webhook w set state = 'parked', parked_reason = 'paused', ramp = null
   where w.organization_id = $1 and w.id = $2
   returning ${openDeliveries}`;
 
-/** See `pauseWebhookSql`. The new epoch makes every started delivery one that is to be started again. */
+/**
+ * See `pauseWebhookSql`. The new epoch makes every started delivery one that is to be started
+ * again.
+ */
 export const resumeWebhookSql = /* sql */ `
   update webhook w set state = 'active', parked_reason = null, failing_since = null, ramp = 1, epoch = w.epoch + 1,
     follow_until = clock_timestamp() + ${followFor}

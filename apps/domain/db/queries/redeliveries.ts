@@ -1,13 +1,15 @@
 /**
- * Whether a delivery keeps its round when it is sent again: it waits, and no workflow was started for it, or one of the
- * webhook's current epoch. `$1`, `$2` as everywhere in this file.
+ * Whether a delivery keeps its round when it is sent again: it waits, and no workflow was started
+ * for it, or one of the webhook's current epoch. `$1`, `$2` as everywhere in this file.
  */
 const keepsRound = /* sql */ `(d.state = 'waiting' and (not d.started
   or d.epoch = (select w.epoch from webhook w where w.organization_id = $1 and w.id = $2)))`;
 
 /**
- * What sending a delivery again means, by its state: a settled one waits in a new round, due now. One that waits is due now and keeps its round: when its workflow runs
- * (`started`), whoever asked tells that workflow; when it does not, the relay starts it. Columns on the right are those of the row as it is when it is changed.
+ * What sending a delivery again means, by its state: a settled one waits in a new round, due now.
+ * One that waits is due now and keeps its round: when its workflow runs (`started`), whoever asked
+ * tells that workflow; when it does not, the relay starts it. Columns on the right are those of the
+ * row as it is when it is changed.
  */
 const restarted = /* sql */ `
   state = 'waiting', settled_at = null, next_attempt_at = clock_timestamp(),
@@ -22,8 +24,9 @@ const isAttempting = /* sql */ `exists (
   where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = d.event_id and a.finished_at is null)`;
 
 /**
- * Sends one delivery again. `$1` organization, `$2` webhook, `$3` event. Returns `{round, started}`: started when a workflow of that round runs, which is to be told; no
- * row when it is neither settled nor waiting.
+ * Sends one delivery again. `$1` organization, `$2` webhook, `$3` event. Returns `{round,
+ * started}`: started when a workflow of that round runs, which is to be told; no row when it is
+ * neither settled nor waiting.
  */
 export const redeliverOneSql = /* sql */ `
   update delivery d set ${restarted}
@@ -41,7 +44,10 @@ export interface RedeliveredRow {
 /** The row of `redeliverPageSql`. */
 export interface RedeliveredPageRow {
   redelivered: RedeliveredRow[];
-  /** How many deliveries it looked at, as integer; with `next` null to the end, otherwise up to `next`. */
+  /**
+   * How many deliveries it looked at, as integer; with `next` null to the end, otherwise up to
+   * `next`.
+   */
   seen: number;
   /** The event to go on after; null when it has seen them all. */
   next: string | null;
@@ -50,12 +56,15 @@ export interface RedeliveredPageRow {
 /**
  * Sends a page of a webhook's deliveries again, in the order of their events.
  *
- * `$1` organization, `$2` webhook, `$3` the event after which it goes on and `$4` the one it stops before, `$5` how many deliveries it looks at, `$6` how many it sends at
- * most. Either a range: events from `$7` to before `$8`, whatever became of them; or, `$7` null, all failed since `$9`: exhausted since, or failed before and waiting for
- * another attempt. `$10` events before this moment are too old.
+ * `$1` organization, `$2` webhook, `$3` the event after which it goes on and `$4` the one it stops
+ * before, `$5` how many deliveries it looks at, `$6` how many it sends at most. Either a range:
+ * events from `$7` to before `$8`, whatever became of them; or, `$7` null, all failed since `$9`:
+ * exhausted since, or failed before and waiting for another attempt. `$10` events before this
+ * moment are too old.
  *
- * Returns one row. It looks at a bounded number of rows, so that a page of a webhook with a million deliveries, none of which match, is quick too. Rows are locked in the
- * order of their events, so that two that send the same again wait for each other instead of for ever.
+ * Returns one row. It looks at a bounded number of rows, so that a page of a webhook with a million
+ * deliveries, none of which match, is quick too. Rows are locked in the order of their events, so
+ * that two that send the same again wait for each other instead of for ever.
  */
 export const redeliverPageSql = /* sql */ `
   with seen as (

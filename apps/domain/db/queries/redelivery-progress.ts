@@ -25,8 +25,9 @@ const columns = /* sql */ `
   r.untold, r.seen, r.queued, r.hurried`;
 
 /**
- * Claims redeliveries that nobody looks after, at most `$1`, for `$2` seconds: those that were asked for, and those whose workflow has done no page for as long as the lease of
- * its last one. Returns a row each: `{organizationId, redeliveryId, page}`, `page` being how many are done.
+ * Claims redeliveries that nobody looks after, at most `$1`, for `$2` seconds: those that were
+ * asked for, and those whose workflow has done no page for as long as the lease of its last one.
+ * Returns a row each: `{organizationId, redeliveryId, page}`, `page` being how many are done.
  */
 export const claimRedeliveriesSql = /* sql */ `
   update redelivery r set leased_until = clock_timestamp() + make_interval(secs => $2)
@@ -46,8 +47,9 @@ export const lockRedeliverySql = /* sql */ `
   select ${columns} from redelivery r where r.organization_id = $1 and r.id = $2 for no key update`;
 
 /**
- * Notes that a page is done. `$1`, `$2` the redelivery, `$3` where the next one goes on (null: there is none), `$4` the events whose workflows are to be told, `$5` how many
- * deliveries it saw, `$6` how many it put into the queue, `$7` seconds after which somebody else looks after it.
+ * Notes that a page is done. `$1`, `$2` the redelivery, `$3` where the next one goes on (null:
+ * there is none), `$4` the events whose workflows are to be told, `$5` how many deliveries it saw,
+ * `$6` how many it put into the queue, `$7` seconds after which somebody else looks after it.
  */
 export const recordPageSql = /* sql */ `
   update redelivery r set state = 'running', pages = r.pages + 1, reached = coalesce($3, r.reached), seen_all = $3::uuid is null, untold = $4::uuid[],
@@ -55,7 +57,10 @@ export const recordPageSql = /* sql */ `
   where r.organization_id = $1 and r.id = $2
   returning ${columns}`;
 
-/** The deliveries of `$3` whose workflows run and wait for an attempt that is due now. `$1` organization, `$2` webhook. Returns `{eventId, round}`. */
+/**
+ * The deliveries of `$3` whose workflows run and wait for an attempt that is due now. `$1`
+ * organization, `$2` webhook. Returns `{eventId, round}`.
+ */
 export const listUntoldSql = /* sql */ `
   select d.event_id as "eventId", d.round from delivery d
   where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = any ($3::uuid[]) and d.state = 'waiting' and d.started
@@ -69,8 +74,9 @@ export const recordToldSql = /* sql */ `
   returning ${columns}`;
 
 /**
- * Ends an open redelivery, with its activity line. `$1`, `$2` the redelivery, `$3` `done`, `cancelled` or `ended`, `$4` why it ended early, or null. Returns its row; none when
- * it had ended before.
+ * Ends an open redelivery, with its activity line. `$1`, `$2` the redelivery, `$3` `done`,
+ * `cancelled` or `ended`, `$4` why it ended early, or null. Returns its row; none when it had ended
+ * before.
  */
 export const finishRedeliverySql = /* sql */ `
   with finished as (

@@ -1,6 +1,7 @@
 /**
- * Seats an organization has and uses, whole numbers, and its subscriptions by `renewsAt` (null last), then id. `$2` is the organization.
- * An organization without a plan has none invoiced and shows no price. Ended seats stay as history and are not counted.
+ * Seats an organization has and uses, whole numbers, and its subscriptions by `renewsAt` (null
+ * last), then id. `$2` is the organization. An organization without a plan has none invoiced and
+ * shows no price. Ended seats stay as history and are not counted.
  */
 export const seatCountsSql = /* sql */ `
   select json_build_object(
@@ -23,8 +24,8 @@ export const seatCountsSql = /* sql */ `
   left join api.seat_plan p on p.organization_id = $2`;
 
 /**
- * Which client families hold a seat (by `givenAt`, id), could hold one (by family, professional, grant) and held one (newest end
- * first, id); names only. `$2` is the organization.
+ * Which client families hold a seat (by `givenAt`, id), could hold one (by family, professional,
+ * grant) and held one (newest end first, id); names only. `$2` is the organization.
  */
 export const seatFamiliesSql = /* sql */ `
   with client as (

@@ -1,4 +1,7 @@
-/** Where a test event goes. `secrets` are sealed, base64, newest first, null for none; `newestSecretId` names the first. `nowMs` is Unix time by PostgreSQL's clock. */
+/**
+ * Where a test event goes. `secrets` are sealed, base64, newest first, null for none;
+ * `newestSecretId` names the first. `nowMs` is Unix time by PostgreSQL's clock.
+ */
 export interface TestTarget {
   url: string;
   secrets: string[] | null;
@@ -6,7 +9,10 @@ export interface TestTarget {
   nowMs: number;
 }
 
-/** A webhook that is not deleted, with the secrets that sign now. `$1` organization, `$2` webhook; no row when there is none. */
+/**
+ * A webhook that is not deleted, with the secrets that sign now. `$1` organization, `$2` webhook;
+ * no row when there is none.
+ */
 export const testTargetSql = /* sql */ `
   select w.url, s.secrets, s."newestSecretId",
     (extract(epoch from clock_timestamp()) * 1000)::double precision as "nowMs"

@@ -6,10 +6,12 @@ export interface RunningRound {
 }
 
 /**
- * Which workflows that run are of rounds that are owed no longer: their delivery is parked or settled, or another round of it is current.
+ * Which workflows that run are of rounds that are owed no longer: their delivery is parked or
+ * settled, or another round of it is current.
  *
- * `$1`…`$3`: webhooks, events, rounds, arrays of equal length. One whose attempt settled it within the last minute is left out: its workflow is about to end by
- * itself. A webhook that is not in this database is somebody else's, and so are its workflows.
+ * `$1`…`$3`: webhooks, events, rounds, arrays of equal length. One whose attempt settled it within
+ * the last minute is left out: its workflow is about to end by itself. A webhook that is not in
+ * this database is somebody else's, and so are its workflows.
  */
 export const listUnowedSql = /* sql */ `
   select r.webhook_id as "webhookId", r.event_id as "eventId", r.round,
@@ -22,8 +24,9 @@ export const listUnowedSql = /* sql */ `
   order by r.webhook_id, r.event_id, r.round`;
 
 /**
- * Takes the sweep over what runs, if it is due: one row, `{placeMs}` (Unix time, null: it begins with the newest), and nobody else gets one for `$1` seconds. No row while it is not due.
- * Who takes it need not give it back: one that dies leaves its part to whoever comes next.
+ * Takes the sweep over what runs, if it is due: one row, `{placeMs}` (Unix time, null: it begins
+ * with the newest), and nobody else gets one for `$1` seconds. No row while it is not due. Who
+ * takes it need not give it back: one that dies leaves its part to whoever comes next.
  */
 export const claimSweepSql = /* sql */ `
   update workflow_sweep s set due_at = clock_timestamp() + make_interval(secs => $1)

@@ -1,6 +1,9 @@
 import { hash } from 'node:crypto';
 
-/** Chance that repeats: the same path gives the same draws, in any order of asking, so nothing need be remembered between the lists of a document. */
+/**
+ * Chance that repeats: the same path gives the same draws, in any order of asking, so nothing need
+ * be remembered between the lists of a document.
+ */
 export interface Dice {
   /** A whole number from `min` to `max`, both possible. */
   whole(min: number, max: number): number;

@@ -7,9 +7,14 @@ export interface SampleOptions {
   region: Region;
   organizations: number;
   familiesPerOrganization: number;
-  /** Exactly so many for each family. By default one, and now and then an earlier one that has ended. */
+  /**
+   * Exactly so many for each family. By default one, and now and then an earlier one that has
+   * ended.
+   */
   grantsPerFamily?: number | undefined;
-  /** Days with counts for each family, newest 110 days. The first family of an organization has 100. */
+  /**
+   * Days with counts for each family, newest 110 days. The first family of an organization has 100.
+   */
   daysPerFamily?: number | undefined;
   seed: number | string;
   /** The day the sample describes, `2026-11-20`. */
@@ -18,7 +23,10 @@ export interface SampleOptions {
 
 const dayMs = 86_400_000;
 
-/** One organization of a sample. Everything is worked out from its place when asked for, and nothing is kept. */
+/**
+ * One organization of a sample. Everything is worked out from its place when asked for, and nothing
+ * is kept.
+ */
 export function sampleOrganization(options: SampleOptions, organization: number) {
   const place = [options.seed, options.region, organization] as const;
   const startOfAsOf = Date.parse(`${options.asOf}T00:00:00.000Z`);
@@ -109,7 +117,10 @@ export function sampleOrganization(options: SampleOptions, organization: number)
   const grantsOf = (family: number) =>
     options.grantsPerFamily ?? (dice(...place, 'grants', family).chance(0.15) ? 2 : 1);
 
-  /** The last grant of a family is mostly active, some with an end ahead; those before it have ended. */
+  /**
+   * The last grant of a family is mostly active, some with an end ahead; those before it have
+   * ended.
+   */
   function grant(family: number, nth: number) {
     const d = dice(...place, 'grant', family, nth);
     const outcome = nth < grantsOf(family) - 1 ? 0.9 : d.whole(0, 99) / 100;

@@ -1,6 +1,9 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
 
-/** Addresses and blocks that an installation's operator allows webhooks to reach although they are not public (`WEBHOOK_ALLOW`). */
+/**
+ * Addresses and blocks that an installation's operator allows webhooks to reach although they are
+ * not public (`WEBHOOK_ALLOW`).
+ */
 export type AllowList = BlockList;
 
 /** `allowed`: the operator named the address, so plain http to it is fine too. */
@@ -32,7 +35,8 @@ const notPublicIPv6 = blocks('ipv6', [
 ]);
 
 /**
- * Whether a webhook may reach an address, written as IPv4 or IPv6 text (design, section 6, "Refused addresses"). Pure.
+ * Whether a webhook may reach an address, written as IPv4 or IPv6 text (design, section 6, "Refused
+ * addresses"). Pure.
  *
  * Whatever is no address, or names a zone, is refused.
  */
@@ -56,8 +60,10 @@ function refusal(): AddressJudgement {
 const mappedPrefix = '00000000000000000000ffff';
 const nat64Prefix = '0064ff9b0000000000000000';
 /**
- * The first 96 bits of the local-use prefix 64:ff9b:1::/48. A translator there may put the IPv4 at four places (RFC 6052), so that one address could
- * mean a public host to us and a private one to it. With these bits the other three places read 0.0.0.x, which no translator forwards; the rest of the /48 is refused.
+ * The first 96 bits of the local-use prefix 64:ff9b:1::/48. A translator there may put the IPv4 at
+ * four places (RFC 6052), so that one address could mean a public host to us and a private one to
+ * it. With these bits the other three places read 0.0.0.x, which no translator forwards; the rest
+ * of the /48 is refused.
  */
 const localNat64Prefix = '0064ff9b0001000000000000';
 
@@ -68,7 +74,10 @@ function ipv4Inside(bytes: readonly number[]): string | null {
   return stands ? bytes.slice(12).join('.') : null;
 }
 
-/** ISATAP (RFC 5214) looks like any global address; its interface id `0[2]00:5efe:<IPv4>` is where the tunnel ends. */
+/**
+ * ISATAP (RFC 5214) looks like any global address; its interface id `0[2]00:5efe:<IPv4>` is where
+ * the tunnel ends.
+ */
 function isTunnelToPrivate(bytes: readonly number[]): boolean {
   const interfaceId = Buffer.from(bytes.slice(8, 12)).toString('hex');
   if (interfaceId !== '00005efe' && interfaceId !== '02005efe') return false;

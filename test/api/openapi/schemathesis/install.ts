@@ -1,11 +1,15 @@
-/** Schemathesis, which calls the API with whatever its OpenAPI document allows and forbids. A Python program, kept in a virtual environment of its own. */
+/**
+ * Schemathesis, which calls the API with whatever its OpenAPI document allows and forbids. A Python
+ * program, kept in a virtual environment of its own.
+ */
 import path from 'node:path';
 import { pythonEnvironment } from '#test/python-environment.ts';
 
 const version = '4.32.5';
 
 /**
- * The path of schemathesis. `SCHEMATHESIS_PATH` wins; else the copy in the user's cache folder, which the first run installs.
+ * The path of schemathesis. `SCHEMATHESIS_PATH` wins; else the copy in the user's cache folder,
+ * which the first run installs.
  *
  * @throws Error with the remedy when it cannot be installed.
  */

@@ -1,4 +1,7 @@
-/** The workflows of the bare sides: one activity, with the time of ours and Temporal's own retries, as a plain program would have it. */
+/**
+ * The workflows of the bare sides: one activity, with the time of ours and Temporal's own retries,
+ * as a plain program would have it.
+ */
 import { proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 
 export interface BareInput {

@@ -1,6 +1,8 @@
 /**
- * The bare sides, a process of their own: a Temporal worker, and a client on its connection that starts workflows eagerly; no database, nothing recorded, nothing signed.
- * What it posts has the length and the headers of ours, from memory; its connections to the receiver are kept. Its parent asks over IPC for deliveries.
+ * The bare sides, a process of their own: a Temporal worker, and a client on its connection that
+ * starts workflows eagerly; no database, nothing recorded, nothing signed. What it posts has the
+ * length and the headers of ours, from memory; its connections to the receiver are kept. Its parent
+ * asks over IPC for deliveries.
  */
 import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:http';
@@ -25,15 +27,19 @@ export interface BareSettings {
 /** The workflow of a bare side. */
 export type BareWorkflow = Extract<keyof typeof workflows, string>;
 
-/** `underWay` at once, each with its post answered before the next is started in its place; or one at a time, so many a second. */
+/**
+ * `underWay` at once, each with its post answered before the next is started in its place; or one
+ * at a time, so many a second.
+ */
 export type BareRequest = { workflow: BareWorkflow; deliveries: number } & (
   | { underWay: number }
   | { perSecond: number }
 );
 
 /**
- * When each was asked for ({@link machineMs}), how many of them were started eagerly, how many activities were made again (a local one also with its workflow's task), and the time
- * from the first start to the last answer.
+ * When each was asked for ({@link machineMs}), how many of them were started eagerly, how many
+ * activities were made again (a local one also with its workflow's task), and the time from the
+ * first start to the last answer.
  */
 export type BareMessage =
   | { ready: true }

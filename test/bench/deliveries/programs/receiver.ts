@@ -1,7 +1,8 @@
 /**
- * The receiver of all sides, a process of its own: it answers every post with 200 at once, after so many milliseconds
- * when its path is `/after/<ms>`, or takes it and never answers when its path begins with `/hang`.
- * Its parent asks over IPC: `posts` for what came since it last asked, `release` to drop what hangs.
+ * The receiver of all sides, a process of its own: it answers every post with 200 at once, after so
+ * many milliseconds when its path is `/after/<ms>`, or takes it and never answers when its path
+ * begins with `/hang`. Its parent asks over IPC: `posts` for what came since it last asked,
+ * `release` to drop what hangs.
  */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -20,7 +21,8 @@ let posts: ReceivedPost[] = [];
 const hanging = new Set<ServerResponse>();
 const tell = (message: ReceiverMessage) => process.send?.(message);
 
-// Headers come in one piece with the first byte, so a request is told of in the turn in which that was read.
+// Headers come in one piece with the first byte, so a request is told of in the turn in which that
+// was read.
 const server = createServer((request, response) => {
   const atMs = machineMs();
   request.on('error', () => {});

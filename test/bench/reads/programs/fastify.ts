@@ -1,8 +1,10 @@
 /**
- * The comparison: the read API as a competent engineer would write it with Fastify, `pg` and ioredis, a statement for each step. It keeps the
- * same promises: the key's form and tag, the exact limit (the same Lua), revocation and lost permissions at once, the use committed to the log before
- * the answer, the same headers, one log line for each request. It does what such a program does by itself to be fast: named prepared
- * statements, a pool as large as ours, auto-pipelined Redis, JSON built by PostgreSQL with the very SQL that ours has.
+ * The comparison: the read API as a competent engineer would write it with Fastify, `pg` and
+ * ioredis, a statement for each step. It keeps the same promises: the key's form and tag, the exact
+ * limit (the same Lua), revocation and lost permissions at once, the use committed to the log
+ * before the answer, the same headers, one log line for each request. It does what such a program
+ * does by itself to be fast: named prepared statements, a pool as large as ours, auto-pipelined
+ * Redis, JSON built by PostgreSQL with the very SQL that ours has.
  */
 import { hash, randomUUIDv7 } from 'node:crypto';
 import { readFileSync } from 'node:fs';

@@ -1,7 +1,8 @@
 /**
- * The floor: what a read costs before any of our own JavaScript. The same Koa, limiter, prepared statement and shared log insert as the API's,
- * by the API's own modules, and nothing else: no header, no check, no entity tag, no log line, no metric. One HMAC stays, since without
- * the key's fingerprint there is nothing to ask with.
+ * The floor: what a read costs before any of our own JavaScript. The same Koa, limiter, prepared
+ * statement and shared log insert as the API's, by the API's own modules, and nothing else: no
+ * header, no check, no entity tag, no log line, no metric. One HMAC stays, since without the key's
+ * fingerprint there is nothing to ask with.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import Koa from 'koa';
