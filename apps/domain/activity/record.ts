@@ -1,4 +1,3 @@
-import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 
@@ -16,12 +15,15 @@ export interface ActivityLine {
   detail?: Record<string, unknown>;
 }
 
-/** Records a line in the transaction of the change it tells of. */
+/**
+ * Records an action in the transaction of the change. The database makes the id, so that actions of
+ * one transaction, which share its time, keep their order.
+ */
 export async function recordActivity(tx: EntityManager, line: ActivityLine): Promise<void> {
   const { organizationId, personId, keyId = null, address = null, action, detail = null } = line;
   await sql`
-    insert into activity (id, organization_id, person_id, key_id, action, address, detail)
-    values (${randomUUIDv7()}, ${organizationId}, ${personId}, ${keyId}, ${action}, ${address}::inet, ${detail === null ? null : JSON.stringify(detail)}::jsonb)`.execute(
+    insert into activity (organization_id, person_id, key_id, action, address, detail)
+    values (${organizationId}, ${personId}, ${keyId}, ${action}, ${address}::inet, ${detail === null ? null : JSON.stringify(detail)}::jsonb)`.execute(
     tx.getKysely(),
   );
 }
