@@ -22,8 +22,9 @@ const shared: TestProjectInlineConfiguration['test'] = {
   pool: 'forks',
   isolate: false,
   env: compiledCode,
-  testTimeout: 30_000,
-  hookTimeout: 60_000,
+  // Bounds against a test that hangs, never a judgement of speed: machines differ by a factor of four.
+  testTimeout: 120_000,
+  hookTimeout: 180_000,
 };
 const journeys = 'test/console/{activity,enrolment,keys,members,webhooks}.browser.test.ts';
 
