@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { type KeyUse, recordKeyUsesSql } from '#domain/db/queries/activity.ts';
+import { type KeyUse, recordKeyUsesSql } from '#domain/db/statements/activity.ts';
 
 /** Lines that share one insert at most; 500 lines bind about 100 KB. */
 const maxLinesPerInsert = 500;

@@ -1,5 +1,5 @@
 import { ApiError } from '#domain/contract/errors.ts';
-import type { AuthorizedRow } from '#domain/db/queries/authorized.ts';
+import type { AuthorizedRow } from '#domain/db/statements/authorized.ts';
 import { ClientGone, createBudget, type Hold } from '#runtime/budget.ts';
 import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
 import { encodeInChunks, type SharedChunks, shareChunks, smallAnswerBytes, tagOfText } from './answer-body.ts';

@@ -2,7 +2,7 @@ import Koa from 'koa';
 import { failedAuthenticationsPerMinute, requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
 import { openDatabase } from '#domain/db/connect.ts';
 import { currentMigration } from '#domain/db/migrations/index.ts';
-import { recordRefusalsSql } from '#domain/db/queries/activity.ts';
+import { recordRefusalsSql } from '#domain/db/statements/activity.ts';
 import { health } from '#runtime/health.ts';
 import { type RunningServer, type ServerBounds, startServer } from '#runtime/http-server.ts';
 import { describeError, type Logger } from '#runtime/log.ts';

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Scope } from '#domain/contract/scopes.ts';
-import { authorized } from '#domain/db/queries/authorized.ts';
+import { authorized } from '#domain/db/statements/authorized.ts';
 
 /**
  * One read, as declared: the route, the OpenAPI operation and the one statement all come from it.

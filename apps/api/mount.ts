@@ -1,7 +1,7 @@
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { Pool } from 'pg';
 import { ApiError } from '#domain/contract/errors.ts';
-import { type AuthorizedRow, identifiedKeySql } from '#domain/db/queries/authorized.ts';
+import { type AuthorizedRow, identifiedKeySql } from '#domain/db/statements/authorized.ts';
 import { clientAddress } from '#runtime/address.ts';
 import { databaseFault } from '#runtime/database-fault.ts';
 import type { GuardedAnswer } from '#runtime/guarded-answer.ts';

@@ -1,7 +1,7 @@
 import { ApiError } from '#domain/contract/errors.ts';
 import { type Region, regions } from '#domain/contract/regions.ts';
 import type { Scope } from '#domain/contract/scopes.ts';
-import type { Verdict } from '#domain/db/queries/authorized.ts';
+import type { Verdict } from '#domain/db/statements/authorized.ts';
 import type { KeyCheck } from '#domain/keys/format.ts';
 
 /**

@@ -3,7 +3,7 @@ import {
   listOrganizationsSql,
   type OrganizationDetails,
   type OrganizationRow,
-} from '#domain/db/queries/organizations.ts';
+} from '#domain/db/statements/organizations.ts';
 import type { Context, Noun, Options } from './command.ts';
 import { Refused } from './refused.ts';
 import { fields, table } from './table.ts';

@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa';
 import type { Pool } from 'pg';
-import { schemaIsCurrentSql } from '#domain/db/queries/schema-version.ts';
+import { schemaIsCurrentSql } from '#domain/db/statements/schema-version.ts';
 
 export interface HealthDependencies {
   pool: Pool;

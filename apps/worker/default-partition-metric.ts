@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { Gauge, type Registry } from 'prom-client';
-import { defaultPartitionBytesSql } from '#domain/db/queries/maintenance.ts';
+import { defaultPartitionBytesSql } from '#domain/db/statements/maintenance.ts';
 import { createRounds } from './rounds.ts';
 
 /**

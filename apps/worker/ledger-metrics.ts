@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { Gauge, type Registry } from 'prom-client';
-import { type AilingWebhooks, countAilingWebhooksSql } from '#domain/db/queries/count-webhooks.ts';
+import { type AilingWebhooks, countAilingWebhooksSql } from '#domain/db/statements/count-webhooks.ts';
 import { type Ledger, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { createRounds } from './rounds.ts';
 

@@ -5,13 +5,13 @@ import {
   eraseSignInLeftoversSql,
   forgetDeliveriesSql,
   keepPartitionsSql,
-} from '#domain/db/queries/maintenance.ts';
+} from '#domain/db/statements/maintenance.ts';
 import {
   cancelDeliveriesSql,
   eraseExpiredSecretsSql,
   restartDeliveriesSql,
   suspendFailingWebhooksSql,
-} from '#domain/db/queries/park-webhooks.ts';
+} from '#domain/db/statements/park-webhooks.ts';
 import { personWindowHours, sessionIdleMinutes } from '#domain/identity/limits.ts';
 import { deliveriesPerForgetting, deliveriesPerMove, suspendTriedWithinSeconds } from '#domain/webhooks/limits.ts';
 import type { MaintenanceOptions } from './maintenance.ts';

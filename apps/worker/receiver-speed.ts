@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { recordSpeedSql } from '#domain/db/queries/concurrency-slots.ts';
+import { recordSpeedSql } from '#domain/db/statements/concurrency-slots.ts';
 
 /**
  * A webhook becomes slow above the one mean and quick again below the other: one in between stays

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { currentMigration } from '#domain/db/migrations/index.ts';
-import { schemaIsCurrentSql } from '#domain/db/queries/schema-version.ts';
+import { schemaIsCurrentSql } from '#domain/db/statements/schema-version.ts';
 
 /**
  * Resolves when the database has the schema that this code needs. In a rollout the new pods start

@@ -3,7 +3,7 @@
  * of the console, points 10, 15, 16, 17 and 27.
  */
 import { expect, it } from 'vitest';
-import { getOverview } from '#domain/db/queries/overview.ts';
+import { getOverview } from '#domain/db/statements/overview.ts';
 import { redeliverOne } from '#domain/webhooks/redeliver.ts';
 import { recordTestOutcome, requestSignatureCheck, requestTest } from '#domain/webhooks/test-event.ts';
 import { writeLines } from '../domain/activity/lines.ts';

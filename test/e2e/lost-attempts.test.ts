@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
-import { admitAttemptSql, recordOutcomeSql } from '#domain/db/queries/attempts.ts';
-import { readLedgerSql } from '#domain/db/queries/ledger.ts';
+import { admitAttemptSql, recordOutcomeSql } from '#domain/db/statements/attempts.ts';
+import { readLedgerSql } from '#domain/db/statements/ledger.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { reconcile } from '../../apps/worker/relay/reconciler.ts';

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { beginRoundSql } from '#domain/db/queries/claim-deliveries.ts';
+import { beginRoundSql } from '#domain/db/statements/claim-deliveries.ts';
 import { deleteWebhook, pauseWebhook } from '#domain/webhooks/park.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';

@@ -1,11 +1,11 @@
 import { Pool as PgPool, type Pool } from 'pg';
 import { type Database, openDatabase } from '#domain/db/connect.ts';
-import { claimDeliveriesSql, recordStartedSql } from '#domain/db/queries/claim-deliveries.ts';
+import { claimDeliveriesSql, recordStartedSql } from '#domain/db/statements/claim-deliveries.ts';
 import {
   cancelDeliveriesSql,
   restartDeliveriesSql,
   suspendFailingWebhooksSql,
-} from '#domain/db/queries/park-webhooks.ts';
+} from '#domain/db/statements/park-webhooks.ts';
 import { cancelDelivery } from '#domain/webhooks/cancel-delivery.ts';
 import { readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { deleteWebhook, pauseWebhook, resumeWebhook } from '#domain/webhooks/park.ts';

@@ -1,5 +1,5 @@
 import type { QueryResult } from 'pg';
-import { type RecordedRow, recordOutcomeSql } from '#domain/db/queries/attempts.ts';
+import { type RecordedRow, recordOutcomeSql } from '#domain/db/statements/attempts.ts';
 
 interface Queries {
   // biome-ignore lint/suspicious/noExplicitAny: rows of any statement

@@ -3,7 +3,7 @@
  * mended. Source: design, section 8.
  */
 import { describe, expect, it } from 'vitest';
-import { countAilingWebhooksSql } from '#domain/db/queries/count-webhooks.ts';
+import { countAilingWebhooksSql } from '#domain/db/statements/count-webhooks.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startTestWorker } from '#test/worker.ts';

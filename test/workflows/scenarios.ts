@@ -1,6 +1,6 @@
 import type { Client, WorkflowHandle } from '@temporalio/client';
 import type { Pool } from 'pg';
-import { beginRoundSql } from '#domain/db/queries/claim-deliveries.ts';
+import { beginRoundSql } from '#domain/db/statements/claim-deliveries.ts';
 import { type DeliverEventInput, deliverQueue } from '#workflows/deliver-event/types.ts';
 import type { SendTestInput } from '#workflows/send-test/types.ts';
 import type { Behaviour } from '../chaos/plan.ts';

@@ -8,7 +8,7 @@ import {
   type RecordedRow,
   recordLostSql,
   recordOutcomeSql,
-} from '#domain/db/queries/attempts.ts';
+} from '#domain/db/statements/attempts.ts';
 import { waitAfterInternalErrorMs, waitForPlaceMs } from './schedule.ts';
 import {
   type AttemptInput,

@@ -1,4 +1,4 @@
-import type { SlotQueue } from '#domain/db/queries/attempts.ts';
+import type { SlotQueue } from '#domain/db/statements/attempts.ts';
 import { postDeadlineMs } from './types.ts';
 
 const minuteMs = 60_000;

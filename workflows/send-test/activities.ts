@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { Pool } from 'pg';
-import { type TestTarget, testTargetSql } from '#domain/db/queries/test-target.ts';
+import { type TestTarget, testTargetSql } from '#domain/db/statements/test-target.ts';
 import { recordVerdict } from '#domain/webhooks/record-verdict.ts';
 import { makeSecret } from '#domain/webhooks/secret.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';

@@ -1,5 +1,5 @@
 import { Outcomes } from '#domain/contract/resources.ts';
-import { outcomesSql } from '#domain/db/queries/outcomes.ts';
+import { outcomesSql } from '#domain/db/statements/outcomes.ts';
 import { endpoint } from '../endpoint.ts';
 
 /** De-identified outcomes over 90 days. Source: API document, "Outcomes". */

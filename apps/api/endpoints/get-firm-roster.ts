@@ -1,5 +1,5 @@
 import { Roster } from '#domain/contract/resources.ts';
-import { rosterSql } from '#domain/db/queries/roster.ts';
+import { rosterSql } from '#domain/db/statements/roster.ts';
 import { endpoint } from '../endpoint.ts';
 
 /** The roster of client families. Source: API document, "Roster". */

@@ -1,5 +1,5 @@
 import { ReferralEarnings } from '#domain/contract/resources.ts';
-import { referralEarningsSql } from '#domain/db/queries/referrals.ts';
+import { referralEarningsSql } from '#domain/db/statements/referrals.ts';
 import { endpoint } from '../endpoint.ts';
 
 /** Referral earnings by month. Source: API document, "Referral earnings". */

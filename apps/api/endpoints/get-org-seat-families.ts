@@ -1,5 +1,5 @@
 import { SeatFamilies } from '#domain/contract/resources.ts';
-import { seatFamiliesSql } from '#domain/db/queries/seats.ts';
+import { seatFamiliesSql } from '#domain/db/statements/seats.ts';
 import { endpoint } from '../endpoint.ts';
 
 /** Client families and seats. Source: API document, "Seat families". */

@@ -1,5 +1,5 @@
 import { SeatCounts } from '#domain/contract/resources.ts';
-import { seatCountsSql } from '#domain/db/queries/seats.ts';
+import { seatCountsSql } from '#domain/db/statements/seats.ts';
 import { endpoint } from '../endpoint.ts';
 
 /** Seat counts and subscriptions. Source: API document, "Seat counts". */

@@ -1,5 +1,5 @@
 import { Organization } from '#domain/contract/resources.ts';
-import { organizationSql } from '#domain/db/queries/organization.ts';
+import { organizationSql } from '#domain/db/statements/organization.ts';
 import { endpoint } from '../endpoint.ts';
 
 /** The organization’s record. Source: API document, "Organization". */

@@ -1,5 +1,5 @@
 import { Members } from '#domain/contract/resources.ts';
-import { membersSql } from '#domain/db/queries/members.ts';
+import { membersSql } from '#domain/db/statements/members.ts';
 import { endpoint } from '../endpoint.ts';
 
 /** Members and their roles. Source: API document, "Member". */

@@ -1,5 +1,5 @@
 import { ReferralCodes } from '#domain/contract/resources.ts';
-import { referralCodesSql } from '#domain/db/queries/referrals.ts';
+import { referralCodesSql } from '#domain/db/statements/referrals.ts';
 import { endpoint } from '../endpoint.ts';
 
 /** Referral codes with counts. Source: API document, "Referral code". */

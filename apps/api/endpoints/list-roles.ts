@@ -1,5 +1,5 @@
 import { Roles } from '#domain/contract/resources.ts';
-import { rolesSql } from '#domain/db/queries/roles.ts';
+import { rolesSql } from '#domain/db/statements/roles.ts';
 import { endpoint } from '../endpoint.ts';
 
 /** System roles and own roles. Source: API document, "Role". */

@@ -2,7 +2,7 @@ import type { BlockList } from 'node:net';
 import type { Middleware } from 'koa';
 import type { Pool } from 'pg';
 import { errorStatus } from '#domain/contract/errors.ts';
-import { recordKeysAtConsoleSql } from '#domain/db/queries/activity.ts';
+import { recordKeysAtConsoleSql } from '#domain/db/statements/activity.ts';
 import { fingerprints, type KeySecrets } from '#domain/keys/fingerprint.ts';
 import { checkKey } from '#domain/keys/format.ts';
 import { clientAddress } from '#runtime/address.ts';

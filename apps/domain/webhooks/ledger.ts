@@ -5,7 +5,7 @@ import {
   listUnexplainedSql,
   readLedgerSql,
   rollUpLedgerSql,
-} from '../db/queries/ledger.ts';
+} from '../db/statements/ledger.ts';
 
 /** The ledger of one installation, in deliveries. Source: design, section 6. */
 export interface Ledger {

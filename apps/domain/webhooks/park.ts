@@ -6,7 +6,7 @@ import {
   deleteWebhookSql,
   pauseWebhookSql,
   resumeWebhookSql,
-} from '../db/queries/park-webhooks.ts';
+} from '../db/statements/park-webhooks.ts';
 import { askerOf } from '../keys/authority.ts';
 import { lockLivingWebhook, lockWebhook, type WebhookRequest } from './access.ts';
 import { deliveriesPerMove } from './limits.ts';

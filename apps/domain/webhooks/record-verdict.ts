@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { lockWebhookSql, recordVerdictSql } from '../db/queries/signature-verdict.ts';
+import { lockWebhookSql, recordVerdictSql } from '../db/statements/signature-verdict.ts';
 import type { SignatureVerdict } from './signature-verdict.ts';
 
 /** A webhook as it was when its receiver was checked. */

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { CompiledQuery, sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
-import { redeliverOneSql } from '../db/queries/redeliveries.ts';
+import { redeliverOneSql } from '../db/statements/redeliveries.ts';
 import { askerOf } from '../keys/authority.ts';
 import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest, webhookDeleted } from './access.ts';
 import { deliverySettled } from './cancel-delivery.ts';

@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { CompiledQuery, sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
-import { finishRedeliverySql } from '../db/queries/redelivery-progress.ts';
+import { finishRedeliverySql } from '../db/statements/redelivery-progress.ts';
 import { type Authority, askerOf } from '../keys/authority.ts';
 import { assertMayManageWebhooks, type WebhookRequest } from './access.ts';
 import { assertShown } from './deliveries.ts';

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { type RedeliveredPageRow, redeliverPageSql } from '../db/queries/redeliveries.ts';
+import { type RedeliveredPageRow, redeliverPageSql } from '../db/statements/redeliveries.ts';
 import {
   finishRedeliverySql,
   listUntoldSql,
@@ -7,7 +7,7 @@ import {
   type RedeliveryRow,
   recordPageSql,
   recordToldSql,
-} from '../db/queries/redelivery-progress.ts';
+} from '../db/statements/redelivery-progress.ts';
 import { firstEventIdAt } from './event-id.ts';
 import { oldestRedeliverable } from './redeliver.ts';
 import type { RedeliveryState } from './redeliveries.ts';

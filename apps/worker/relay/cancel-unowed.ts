@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { listUnowedSql, type RunningRound } from '#domain/db/queries/unowed-workflows.ts';
+import { listUnowedSql, type RunningRound } from '#domain/db/statements/unowed-workflows.ts';
 
 const pageSize = 500;
 /** Temporal is told of this many at once. */

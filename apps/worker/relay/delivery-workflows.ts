@@ -1,5 +1,5 @@
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
-import type { RunningRound } from '#domain/db/queries/unowed-workflows.ts';
+import type { RunningRound } from '#domain/db/statements/unowed-workflows.ts';
 import { priorityOfRound } from '#workflows/deliver-event/priority.ts';
 import {
   type DeliverEventInput,

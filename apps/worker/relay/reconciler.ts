@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import { closeAbandonedAttemptsSql } from '#domain/db/queries/attempts.ts';
-import { listOverdueSql, replaceRoundSql } from '#domain/db/queries/claim-deliveries.ts';
+import { closeAbandonedAttemptsSql } from '#domain/db/statements/attempts.ts';
+import { listOverdueSql, replaceRoundSql } from '#domain/db/statements/claim-deliveries.ts';
 import type { LostAttempt } from '#workflows/deliver-event/activities.ts';
 import type { DeliveryKey } from '#workflows/deliver-event/types.ts';
 import type { WorkflowStatus } from './progress.ts';

@@ -1,6 +1,6 @@
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import type { Pool } from 'pg';
-import { claimRedeliveriesSql } from '#domain/db/queries/redelivery-progress.ts';
+import { claimRedeliveriesSql } from '#domain/db/statements/redelivery-progress.ts';
 import { deliverQueue } from '#workflows/deliver-event/types.ts';
 import {
   type Pace,

@@ -4,7 +4,7 @@ import {
   listUnclaimedSql,
   recordStartedSql,
   releaseClaimsSql,
-} from '#domain/db/queries/claim-deliveries.ts';
+} from '#domain/db/statements/claim-deliveries.ts';
 import type { DeliveryKey } from '#workflows/deliver-event/types.ts';
 import { createPoll } from './poll.ts';
 import { createStartLanes, type HeldDelivery } from './start-lanes.ts';

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { claimSweepSql, type RunningRound, recordSweepSql } from '#domain/db/queries/unowed-workflows.ts';
+import { claimSweepSql, type RunningRound, recordSweepSql } from '#domain/db/statements/unowed-workflows.ts';
 import { cancelUnowed } from './cancel-unowed.ts';
 
 type Running = RunningRound & { startedAtMs: number };

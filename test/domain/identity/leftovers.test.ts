@@ -4,7 +4,7 @@
  */
 import { expect, it } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
-import { eraseSignInLeftoversSql } from '#domain/db/queries/maintenance.ts';
+import { eraseSignInLeftoversSql } from '#domain/db/statements/maintenance.ts';
 import { createEnrolment } from '#domain/identity/enrolment.ts';
 import { startPasskey, startTotp } from '#domain/identity/factors.ts';
 import { personWindowHours, sessionIdleMinutes } from '#domain/identity/limits.ts';

@@ -3,7 +3,7 @@
  * console, point 3.
  */
 import { describe, expect, it } from 'vitest';
-import { type AdmittedRow, admitAttemptSql } from '#domain/db/queries/attempts.ts';
+import { type AdmittedRow, admitAttemptSql } from '#domain/db/statements/attempts.ts';
 import { cancelDelivery } from '#domain/webhooks/cancel-delivery.ts';
 import { healthLooksAt, listHealth, totalOf } from '#domain/webhooks/health.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';

@@ -3,7 +3,7 @@
  * design, section 3.
  */
 import { describe, expect, it } from 'vitest';
-import { forgetDeliveriesSql } from '#domain/db/queries/maintenance.ts';
+import { forgetDeliveriesSql } from '#domain/db/statements/maintenance.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { deliveriesPerForgetting } from '#domain/webhooks/limits.ts';
 import { setupDatabase } from '#test/setup.ts';

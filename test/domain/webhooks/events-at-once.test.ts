@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { claimDeliveriesSql } from '#domain/db/queries/claim-deliveries.ts';
+import { claimDeliveriesSql } from '#domain/db/statements/claim-deliveries.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 
 describe('writers, relays and people at once', () => {

@@ -7,8 +7,8 @@ import {
   type LostRow,
   recordLostSql,
   recordOutcomeSql,
-} from '#domain/db/queries/attempts.ts';
-import { beginRoundSql } from '#domain/db/queries/claim-deliveries.ts';
+} from '#domain/db/statements/attempts.ts';
+import { beginRoundSql } from '#domain/db/statements/claim-deliveries.ts';
 import { recordOutcome as recordOutcomeOn } from '#test/record-outcome.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { beginRoundSql, claimDeliveriesSql, recordStartedSql } from '#domain/db/queries/claim-deliveries.ts';
+import { beginRoundSql, claimDeliveriesSql, recordStartedSql } from '#domain/db/statements/claim-deliveries.ts';
 import type { ClaimedDelivery } from '../../../apps/worker/relay/relay.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type EventType, eventEnvelope, eventTypes } from '#domain/contract/events.ts';
-import { endDueGrantsSql } from '#domain/db/queries/maintenance.ts';
+import { endDueGrantsSql } from '#domain/db/statements/maintenance.ts';
 import { setupWebhooks } from './webhook-rows.ts';
 
 /**

@@ -3,8 +3,8 @@
  * never made, shows.
  */
 import { describe, expect, it } from 'vitest';
-import { claimDeliveriesSql } from '#domain/db/queries/claim-deliveries.ts';
-import { forgetDeliveriesSql } from '#domain/db/queries/maintenance.ts';
+import { claimDeliveriesSql } from '#domain/db/statements/claim-deliveries.ts';
+import { forgetDeliveriesSql } from '#domain/db/statements/maintenance.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type AdmittedRow, admitAttemptSql, recordLostSql } from '#domain/db/queries/attempts.ts';
-import { readLedgerSql } from '#domain/db/queries/ledger.ts';
-import { redeliverOneSql } from '#domain/db/queries/redeliveries.ts';
+import { type AdmittedRow, admitAttemptSql, recordLostSql } from '#domain/db/statements/attempts.ts';
+import { readLedgerSql } from '#domain/db/statements/ledger.ts';
+import { redeliverOneSql } from '#domain/db/statements/redeliveries.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { deleteWebhook, pauseWebhook, resumeWebhook } from '#domain/webhooks/park.ts';
 import { recordOutcome } from '#test/record-outcome.ts';

@@ -3,13 +3,13 @@
  * nothing.
  */
 import { describe, expect, it } from 'vitest';
-import { claimDeliveriesSql, listOverdueSql, listUnclaimedSql } from '#domain/db/queries/claim-deliveries.ts';
+import { claimDeliveriesSql, listOverdueSql, listUnclaimedSql } from '#domain/db/statements/claim-deliveries.ts';
 import {
   pauseWebhookSql,
   restartDeliveriesSql,
   resumeWebhookSql,
   suspendFailingWebhooksSql,
-} from '#domain/db/queries/park-webhooks.ts';
+} from '#domain/db/statements/park-webhooks.ts';
 import { type Plan, planOf, rowsRead } from './plans.ts';
 import { setupWebhooks } from './subscriptions.ts';
 

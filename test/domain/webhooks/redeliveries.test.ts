@@ -4,7 +4,7 @@
  */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
-import { claimRedeliveriesSql } from '#domain/db/queries/redelivery-progress.ts';
+import { claimRedeliveriesSql } from '#domain/db/statements/redelivery-progress.ts';
 import type { Authority } from '#domain/keys/authority.ts';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import {

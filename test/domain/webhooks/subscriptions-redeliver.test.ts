@@ -3,7 +3,7 @@
  * design, section 6.
  */
 import { describe, expect, it } from 'vitest';
-import { claimDeliveriesSql } from '#domain/db/queries/claim-deliveries.ts';
+import { claimDeliveriesSql } from '#domain/db/statements/claim-deliveries.ts';
 import { requestRedelivery, type Selection } from '#domain/webhooks/redeliveries.ts';
 import { carryOutPage, recordTold } from '#domain/webhooks/redelivery-page.ts';
 import { nowhere, setupWebhooks } from './subscriptions.ts';

@@ -3,9 +3,13 @@
  * claim, attempt and write. Source: design, section 6.
  */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { admitAttemptSql } from '#domain/db/queries/attempts.ts';
-import { claimDeliveriesSql } from '#domain/db/queries/claim-deliveries.ts';
-import { cancelDeliveriesSql, eraseExpiredSecretsSql, restartDeliveriesSql } from '#domain/db/queries/park-webhooks.ts';
+import { admitAttemptSql } from '#domain/db/statements/attempts.ts';
+import { claimDeliveriesSql } from '#domain/db/statements/claim-deliveries.ts';
+import {
+  cancelDeliveriesSql,
+  eraseExpiredSecretsSql,
+  restartDeliveriesSql,
+} from '#domain/db/statements/park-webhooks.ts';
 import type { MadeWebhook } from '#test/make.ts';
 import { recordOutcome } from '#test/record-outcome.ts';
 import { createMaintenance } from '../../../apps/worker/maintenance.ts';

@@ -3,8 +3,8 @@
  * they wrote back.
  */
 import { describe, expect, it } from 'vitest';
-import { admitAttemptSql } from '#domain/db/queries/attempts.ts';
-import { suspendFailingWebhooksSql } from '#domain/db/queries/park-webhooks.ts';
+import { admitAttemptSql } from '#domain/db/statements/attempts.ts';
+import { suspendFailingWebhooksSql } from '#domain/db/statements/park-webhooks.ts';
 import { suspendTriedWithinSeconds } from '#domain/webhooks/limits.ts';
 import { recordOutcome } from '#test/record-outcome.ts';
 import { workerEnvironment } from '#test/worker.ts';

@@ -4,7 +4,7 @@ import {
   listKeyChoices,
   listPeopleChoices,
   type PersonChoice,
-} from '#domain/db/queries/activity-choices.ts';
+} from '#domain/db/statements/activity-choices.ts';
 import { cut } from '../../components/called.ts';
 import { selectField, textField } from '../../components/form.ts';
 import { freshForm } from '../../web/form.ts';

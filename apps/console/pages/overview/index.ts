@@ -1,4 +1,4 @@
-import { getOverview, type Overview, waitingCountedTo } from '#domain/db/queries/overview.ts';
+import { getOverview, type Overview, waitingCountedTo } from '#domain/db/statements/overview.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
 import { page } from '../../web/answer.ts';

@@ -12,8 +12,8 @@ import Fastify, { type FastifyReply, type FastifyRequest, LogController } from '
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
-import { organizationSql } from '#domain/db/queries/organization.ts';
-import { rosterSql } from '#domain/db/queries/roster.ts';
+import { organizationSql } from '#domain/db/statements/organization.ts';
+import { rosterSql } from '#domain/db/statements/roster.ts';
 import { fingerprint } from '#domain/keys/fingerprint.ts';
 import { checkKey } from '#domain/keys/format.ts';
 import { readConfig } from '../../../../apps/api/config.ts';

@@ -8,7 +8,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import Koa from 'koa';
 import { requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
 import { openDatabase } from '#domain/db/connect.ts';
-import type { AuthorizedRow } from '#domain/db/queries/authorized.ts';
+import type { AuthorizedRow } from '#domain/db/statements/authorized.ts';
 import { fingerprints } from '#domain/keys/fingerprint.ts';
 import { createActivityWriter } from '../../../../apps/api/activity-writer.ts';
 import { readConfig } from '../../../../apps/api/config.ts';
