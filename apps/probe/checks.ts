@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { regionCodes, regions } from '#domain/contract/regions.ts';
-import { makeKey } from '#domain/keys/format.ts';
+import { generateKey } from '#domain/keys/format.ts';
 import { verifyDelivery } from '#domain/webhooks/verify.ts';
 import type { TestResult } from '#workflows/send-test/types.ts';
 import type { ProbeConfig } from './config.ts';
@@ -42,7 +42,7 @@ export async function checkRead(config: ProbeConfig): Promise<Finding> {
  */
 export async function checkWrongRegion(config: ProbeConfig): Promise<Finding> {
   const other = regionCodes.find((code) => code !== config.region) ?? 'ca';
-  const answer = await read(config, makeKey(other, randomBytes(32)));
+  const answer = await read(config, generateKey(other, randomBytes(32)));
   const { error, message = '' } = (await answer.json()) as { error?: string; message?: string };
   const ok = answer.status === 401 && error === 'invalid_api_key' && message.includes(regions[other].name);
   return {

@@ -1,6 +1,6 @@
 /** API keys that are sent to the console: what they can write into their organization's log. */
 import { expect, it } from 'vitest';
-import { makeKey } from '#domain/keys/format.ts';
+import { generateKey } from '#domain/keys/format.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupConsole } from './setup.ts';
 
@@ -28,7 +28,7 @@ it('1,500 requests with a revoked key leave one line per key and minute, and a s
     await Promise.all(Array.from({ length: 50 }, (_, m) => send(revoked.key, `203.0.113.${m}`)));
   await expect.poll(() => countOf(revoked.id), { timeout: 10_000 }).toBe(1_500);
   await send(live.key, '198.51.100.7');
-  await send(makeKey('us', testKeySecrets.tagSecrets[0]), '198.51.100.7'); // genuine, and of no organization
+  await send(generateKey('us', testKeySecrets.tagSecrets[0]), '198.51.100.7'); // genuine, and of no organization
   await t.console.stop();
 
   expect(await countOf(live.id)).toBe(1);

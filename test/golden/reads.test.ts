@@ -6,7 +6,7 @@ import { requestsPerWindow } from '#domain/contract/limits.ts';
 import { scopes } from '#domain/contract/scopes.ts';
 import { importFile } from '#domain/import/import-file.ts';
 import { createKey } from '#domain/keys/create.ts';
-import { makeKey } from '#domain/keys/format.ts';
+import { generateKey } from '#domain/keys/format.ts';
 import { type Exchanged, exchange } from '#test/exchange.ts';
 import { fixturePath } from '#test/fixtures.ts';
 import { testKeySecrets } from '#test/secrets.ts';
@@ -76,9 +76,9 @@ it('every refusal answers as it always did', async () => {
   await ask('no key', path, null);
   await ask('another scheme', path, 'Basic YTpi');
   await ask('no key of the service', path, 'Bearer secret');
-  await ask('a forged tag', path, makeKey('us', Buffer.alloc(32)));
-  await ask('a key of the other region', path, makeKey('ca', testKeySecrets.tagSecrets[0]));
-  await ask('an unknown key', path, makeKey('us', testKeySecrets.tagSecrets[0]));
+  await ask('a forged tag', path, generateKey('us', Buffer.alloc(32)));
+  await ask('a key of the other region', path, generateKey('ca', testKeySecrets.tagSecrets[0]));
+  await ask('an unknown key', path, generateKey('us', testKeySecrets.tagSecrets[0]));
 
   const maker = await make.member({ permissions: ['org.read', 'org.billing.manage'] });
   const own = `/v1/orgs/${maker.orgId}`;

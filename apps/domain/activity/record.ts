@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+import { runStatement, sql } from '../db/statement.ts';
 
 /**
  * A line of the activity log about something other than a read: who did what. `personId` null: an
@@ -21,9 +21,10 @@ export interface ActivityLine {
  */
 export async function recordActivity(tx: EntityManager, line: ActivityLine): Promise<void> {
   const { organizationId, personId, keyId = null, address = null, action, detail = null } = line;
-  await sql`
+  await runStatement(
+    tx,
+    sql`
     insert into activity (organization_id, person_id, key_id, action, address, detail)
-    values (${organizationId}, ${personId}, ${keyId}, ${action}, ${address}::inet, ${detail === null ? null : JSON.stringify(detail)}::jsonb)`.execute(
-    tx.getKysely(),
+    values (${organizationId}, ${personId}, ${keyId}, ${action}, ${address}::inet, ${detail === null ? null : JSON.stringify(detail)}::jsonb)`,
   );
 }

@@ -1,6 +1,7 @@
 import { MikroORM, type Options } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
 import { parseIntoClientConfig } from 'pg-connection-string';
+import { Driver } from './driver.ts';
 import { entities } from './entities/index.ts';
 
 /**
@@ -101,6 +102,7 @@ function takeLoginFrom(pool: Pool, url: () => string): void {
  */
 export function ormOptions(url: string): Options {
   return {
+    driver: Driver,
     clientUrl: url,
     // MikroORM drops the URL's parameters, and with `sslmode` it would drop TLS without a word.
     driverOptions: { ssl: parseIntoClientConfig(url).ssl },

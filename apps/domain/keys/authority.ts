@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
 import type { Permission } from '../contract/scopes.ts';
+import { runStatement, sql } from '../db/statement.ts';
 
 /**
  * Who asks for a change: a person, who needs the permission for it, with the IP address that they
@@ -25,15 +25,15 @@ export async function findPermissions(
   organizationId: string,
   personId: string,
 ): Promise<Set<Permission> | null> {
-  const { rows } = await sql<{ permissions: Permission[] | null }>`
+  const [member] = await runStatement<{ permissions: Permission[] | null }>(
+    em,
+    sql`
     select (
       select array_agg(distinct p) from membership_role mr join role r on r.id = mr.role_id, unnest(r.permissions) as p
       where mr.organization_id = m.organization_id and mr.person_id = m.person_id
     ) as permissions
     from membership m
-    where m.organization_id = ${organizationId} and m.person_id = ${personId} and m.status = 'active'`.execute(
-    em.getKysely(),
+    where m.organization_id = ${organizationId} and m.person_id = ${personId} and m.status = 'active'`,
   );
-  const member = rows[0];
   return member === undefined ? null : new Set(member.permissions ?? []);
 }

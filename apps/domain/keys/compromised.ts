@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
+import { ApiKey } from '../db/entities/key.ts';
 import { admitAttempt, forgetFailures } from '../identity/attempts.ts';
 import { hashOf } from '../identity/token.ts';
 import { fingerprints, type KeySecrets } from './fingerprint.ts';
@@ -37,12 +37,11 @@ export async function findCompromisedKey(
   const attempt = { subject: hashOf(`compromised_key\0${personId}`), address: null };
   await admitAttempt(em, attempt, now());
   return em.fork().transactional(async (tx) => {
-    const prints = fingerprints(key, secrets.peppers);
-    const { rows } = await sql<{ id: string; hint: string }>`
-      select k.id, k.hint from api_key k
-      where k.organization_id = ${organizationId} and k.fingerprint in (${sql.join(prints)})`.execute(tx.getKysely());
-    const [found] = rows;
-    if (found === undefined) return null;
+    const found = await tx.findOne(ApiKey, {
+      organizationId,
+      fingerprint: { $in: fingerprints(key, secrets.peppers) },
+    });
+    if (found === null) return null;
     await forgetFailures(tx, attempt);
     await recordActivity(tx, {
       organizationId,

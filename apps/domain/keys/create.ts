@@ -6,9 +6,9 @@ import type { Scope } from '../contract/scopes.ts';
 import { ApiKey } from '../db/entities/key.ts';
 import { findPermissions } from './authority.ts';
 import { fingerprint, type KeySecrets } from './fingerprint.ts';
-import { keyHint, makeKey } from './format.ts';
-import { findFreeSlot, holdMembership, lockKeys } from './places.ts';
+import { generateKey, keyHint } from './format.ts';
 import { KeyRefused } from './refused.ts';
+import { findFreeSlot, lockKeys, lockMembership } from './slots.ts';
 
 export interface CreateKey {
   organizationId: string;
@@ -70,7 +70,7 @@ export async function assertMayMake(tx: EntityManager, input: CreateKey, now: Da
   if (input.scopes.length === 0) throw new KeyRefused('no_scopes', 'A key needs at least one scope.');
   if (input.expiresAt !== null && input.expiresAt <= now)
     throw new KeyRefused('expiry_in_the_past', 'The expiry lies in the past.');
-  await holdMembership(tx, input.organizationId, input.makerId);
+  await lockMembership(tx, input.organizationId, input.makerId);
   const held = await findPermissions(tx, input.organizationId, input.makerId);
   if (held === null)
     throw new KeyRefused('not_an_active_member', 'The maker is not an active member of the organization.');
@@ -92,7 +92,7 @@ export async function insertKey(
   secrets: KeySecrets,
   action: 'key.create' | 'key.rotate',
 ): Promise<CreatedKey> {
-  const key = makeKey(secrets.region, secrets.tagSecrets[0]);
+  const key = generateKey(secrets.region, secrets.tagSecrets[0]);
   const pepper = secrets.peppers[0];
   const id = randomUUIDv7();
   const hint = keyHint(key);

@@ -15,10 +15,10 @@ const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const keyForm = /^aln_(us|ca)_[0-9A-Za-z]{40}$/;
 
 /**
- * Makes a new key value. It is shown once and never stored. `tagSecret` is the installation's
+ * Returns a new key value. It is shown once and never stored. `tagSecret` is the installation's
  * newest.
  */
-export function makeKey(region: Region, tagSecret: Buffer): string {
+export function generateKey(region: Region, tagSecret: Buffer): string {
   const body = regions[region].keyPrefix + randomBase62(randomLength);
   const tagged = body + tag(body, tagSecret);
   return tagged + toBase62(crc32(tagged), crcLength);

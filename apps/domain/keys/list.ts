@@ -1,15 +1,8 @@
-import type { InferEntity } from '@mikro-orm/core';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { ApiKey } from '../db/entities/key.ts';
-
-/**
- * Whether a key works. `inactive`: its maker has left the organization since, and every read
- * answers 403.
- */
-export type KeyState = 'live' | 'expired' | 'revoked' | 'inactive';
+import { ApiKey, type KeyState } from '../db/entities/key.ts';
 
 /** What may be shown of a key. `state` is as of `now`. */
-export interface KeyListing {
+export interface KeyRow {
   id: string;
   label: string;
   hint: string;
@@ -20,29 +13,17 @@ export interface KeyListing {
   state: KeyState;
 }
 
-/** Every key an organization ever had, oldest first. */
-export async function listKeys(em: EntityManager, organizationId: string, now: Date): Promise<KeyListing[]> {
+/** Returns every key that an organization ever had, oldest first. */
+export async function listKeys(em: EntityManager, organizationId: string, now: Date): Promise<KeyRow[]> {
   const keys = await em.fork().find(ApiKey, { organizationId }, { orderBy: { createdAt: 'asc', id: 'asc' } });
-  return keys.map(({ id, label, hint, makerId, scopes, createdAt, expiresAt, ...ends }) => ({
-    id,
-    label,
-    hint,
-    makerId,
-    scopes,
-    createdAt,
-    expiresAt,
-    state: stateOf({ expiresAt, ...ends }, now),
+  return keys.map((key) => ({
+    id: key.id,
+    label: key.label,
+    hint: key.hint,
+    makerId: key.makerId,
+    scopes: key.scopes,
+    createdAt: key.createdAt,
+    expiresAt: key.expiresAt,
+    state: key.stateAt(now),
   }));
-}
-
-type Ends = Pick<InferEntity<typeof ApiKey>, 'expiresAt' | 'revokedAt' | 'makerLeftAt'>;
-
-/**
- * Returns the state of a key as of `now`. What is answered 401 comes before what is answered 403,
- * as in a read.
- */
-export function stateOf({ expiresAt, revokedAt, makerLeftAt }: Ends, now: Date): KeyState {
-  if (revokedAt !== null) return 'revoked';
-  if (expiresAt !== null && expiresAt <= now) return 'expired';
-  return makerLeftAt ? 'inactive' : 'live';
 }

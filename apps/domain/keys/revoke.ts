@@ -2,8 +2,8 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { recordActivity } from '../activity/record.ts';
 import { ApiKey } from '../db/entities/key.ts';
 import { type Authority, askerOf, findPermissions } from './authority.ts';
-import { lockKeys } from './places.ts';
 import { KeyRefused } from './refused.ts';
+import { lockKeys } from './slots.ts';
 
 /**
  * Revokes a key for good, at once: every request that starts after this has committed is refused.
@@ -23,9 +23,7 @@ export async function revokeKey(
     const key = await tx.findOne(ApiKey, { id: keyId, organizationId });
     if (key === null) throw new KeyRefused('no_such_key', 'The organization has no such key.');
     if (key.revokedAt !== null) return;
-    key.revokedAt = now();
-    key.slot = null;
-    await tx.flush();
+    key.revoke(now());
     const line = { organizationId, ...askerOf(by), keyId, action: 'key.revoke', detail: { hint: key.hint } };
     await recordActivity(tx, line);
   });

@@ -4,9 +4,8 @@ import type { Scope } from '../contract/scopes.ts';
 import { ApiKey } from '../db/entities/key.ts';
 import { assertMayMake, type CreatedKey, insertKey } from './create.ts';
 import type { KeySecrets } from './fingerprint.ts';
-import { stateOf } from './list.ts';
-import { findFreeSlot, lockKeys } from './places.ts';
 import { KeyRefused } from './refused.ts';
+import { findFreeSlot, lockKeys } from './slots.ts';
 
 export interface RotateKey {
   organizationId: string;
@@ -55,12 +54,11 @@ export async function rotateKey(
     await assertMayMake(tx, successor, at);
     const freeSlot = overlapSeconds > 0 ? await findFreeSlot(tx, organizationId, at) : null;
     if (freeSlot === null) {
-      old.revokedAt = at;
-      old.slot = null;
+      old.revoke(at);
     } else {
-      old.expiresAt = earlier(old.expiresAt, new Date(at.getTime() + overlapSeconds * 1000));
+      old.expireBy(new Date(at.getTime() + overlapSeconds * 1000));
     }
-    await tx.flush();
+    await tx.flush(); // frees the slot before the successor takes it
     const created = await insertKey(
       tx,
       { ...successor, slot: freeSlot ?? oldSlot, predecessorId: keyId, createdAt: at },
@@ -75,12 +73,8 @@ async function getLiveKey(tx: EntityManager, organizationId: string, keyId: stri
   const key = await tx.findOne(ApiKey, { id: keyId, organizationId });
   if (key === null) throw new KeyRefused('no_such_key', 'The organization has no such key.');
   const { slot } = key;
-  if (slot === null || stateOf(key, at) !== 'live') {
+  if (slot === null || key.stateAt(at) !== 'live') {
     throw new KeyRefused('key_not_live', 'The key is revoked, expired or inactive; create a new one instead.');
   }
   return { key, slot };
-}
-
-function earlier(a: Date | null, b: Date): Date {
-  return a !== null && a < b ? a : b;
 }

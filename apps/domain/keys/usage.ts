@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Scope } from '../contract/scopes.ts';
-import type { KeyState } from './list.ts';
+import type { KeyState } from '../db/entities/key.ts';
 
 /**
  * A key with what became of it. `working` are its scopes that its maker holds now; a live key

@@ -4,7 +4,7 @@
  */
 import { expect, it } from 'vitest';
 import { failedAuthenticationsPerMinute } from '#domain/contract/limits.ts';
-import { makeKey } from '#domain/keys/format.ts';
+import { generateKey } from '#domain/keys/format.ts';
 import { sendRaw } from '#test/exchange.ts';
 import { expectRefusal } from '#test/refusal.ts';
 import { testKeySecrets } from '#test/secrets.ts';
@@ -20,7 +20,7 @@ it('more than 600 failed authentications a minute from one address: its further 
   const failures = await failFrom(api, failedAuthenticationsPerMinute);
   expect(new Set(failures.map(({ status }) => status))).toEqual(new Set([401]));
 
-  const unknown = makeKey('us', testKeySecrets.tagSecrets[0]);
+  const unknown = generateKey('us', testKeySecrets.tagSecrets[0]);
   for (const sent of [{}, { key: 'nonsense' }, { key: unknown }]) {
     const refused = await api.get('/v1/orgs/x', sent);
     await expectRefusal(refused, 'rate_limited', /failed authentications/);

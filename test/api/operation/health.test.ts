@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, it } from 'vitest';
-import { makeKey } from '#domain/keys/format.ts';
+import { generateKey } from '#domain/keys/format.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setup, startTestApi } from '#test/setup.ts';
 
@@ -11,7 +11,7 @@ it('ignore any key, good or bad, and count it nowhere', async () => {
   const { key } = await make.apiKey();
   const tagSecret = testKeySecrets.tagSecrets[0];
   for (const path of ['/livez', '/readyz']) {
-    for (const sent of [undefined, key, 'nonsense', makeKey('ca', tagSecret), makeKey('us', tagSecret)]) {
+    for (const sent of [undefined, key, 'nonsense', generateKey('ca', tagSecret), generateKey('us', tagSecret)]) {
       const answer = await api.get(path, sent === undefined ? {} : { key: sent });
       expect(answer.status).toBe(200);
       expect(await answer.json()).toEqual({ status: 'ok' });

@@ -4,7 +4,7 @@
  */
 import { expect, it } from 'vitest';
 import { requestsPerWindow } from '#domain/contract/limits.ts';
-import { makeKey } from '#domain/keys/format.ts';
+import { generateKey } from '#domain/keys/format.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setup, startTestApi, type TestInstallation } from '#test/setup.ts';
 import { endpoints } from '../../../apps/api/endpoints/index.ts';
@@ -91,8 +91,8 @@ it('holds no line for what is no known key', async () => {
   const installation = await setup();
   const { api, make } = installation;
   const path = `/v1/orgs/${await make.organization()}`;
-  const unknown = makeKey('us', testKeySecrets.tagSecrets[0]);
-  for (const key of [undefined, 'x', unknown, makeKey('ca', testKeySecrets.tagSecrets[0])]) {
+  const unknown = generateKey('us', testKeySecrets.tagSecrets[0]);
+  for (const key of [undefined, 'x', unknown, generateKey('ca', testKeySecrets.tagSecrets[0])]) {
     await api.get(path, key === undefined ? {} : { key });
     await api.get(path, { method: 'DELETE', ...(key === undefined ? {} : { key }) });
   }
@@ -127,7 +127,7 @@ it('holds one line per key and minute for calls over the limit, to which every A
     Array.from({ length: 60 }, (_, n) => (n % 3 === 0 ? second : api).get(path, { key: loud.key })),
   );
   expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([429]));
-  const unknown = makeKey('us', testKeySecrets.tagSecrets[0]);
+  const unknown = generateKey('us', testKeySecrets.tagSecrets[0]);
   for (let call = 0; call < requestsPerWindow + 5; call += 1) await api.get(path, { key: unknown });
 
   const refusals = async () => (await listUses(installation)).filter(({ status }) => status === 429);

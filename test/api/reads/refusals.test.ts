@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { requestsPerWindow } from '#domain/contract/limits.ts';
 import { scopes } from '#domain/contract/scopes.ts';
-import { makeKey } from '#domain/keys/format.ts';
+import { generateKey } from '#domain/keys/format.ts';
 import { expectRefusal } from '#test/refusal.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setup } from '#test/setup.ts';
@@ -44,7 +44,7 @@ describe.each(endpoints)('$operationId', (endpoint) => {
       'one character less': key.slice(0, -1),
       'one character more': `${key}0`,
       'a wrong checksum': key.slice(0, -1) + changed,
-      'a tag made with another secret': makeKey('us', Buffer.from('someone else’s secret, 32 bytes!')),
+      'a tag made with another secret': generateKey('us', Buffer.from('someone else’s secret, 32 bytes!')),
       'a character outside base62': `${key.slice(0, 20)}-${key.slice(21)}`,
     };
     for (const noKey of Object.values(noKeys)) {
@@ -56,7 +56,7 @@ describe.each(endpoints)('$operationId', (endpoint) => {
 
   it('answers 401 invalid_api_key to a key of the other region, and names that region and its server', async () => {
     const { api, path } = await setupRead(endpoint, { BASE_URL_CA: 'https://reads.example.ca/' });
-    const answer = await api.get(path, { key: makeKey('ca', tagSecret) });
+    const answer = await api.get(path, { key: generateKey('ca', tagSecret) });
     await expectRefusal(answer, 'invalid_api_key', /Canada.*https:\/\/reads\.example\.ca\./);
     expect(answer.headers.get('www-authenticate')).toBe('Bearer');
   });
@@ -68,7 +68,7 @@ describe.each(endpoints)('$operationId', (endpoint) => {
     await make.keyExpired(expired);
 
     const cases: [string, RegExp][] = [
-      [makeKey('us', tagSecret), /not known/],
+      [generateKey('us', tagSecret), /not known/],
       [revoked.key, /revoked/],
       [expired.key, /expired/],
     ];
@@ -161,7 +161,7 @@ describe.each(endpoints)('$operationId', (endpoint) => {
 
   it('answers 403 api_key_not_accepted with Allow to every other method sent with a key', async () => {
     const { api, path, key } = await setupRead(endpoint);
-    const otherRegion = makeKey('ca', tagSecret);
+    const otherRegion = generateKey('ca', tagSecret);
     for (const method of otherMethods) {
       for (const sent of [key, otherRegion, 'aln_us_nonsense']) {
         const answer = await api.get(path, { method, key: sent });

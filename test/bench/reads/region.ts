@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
 import { scopes } from '#domain/contract/scopes.ts';
 import { fingerprint, type KeySecrets } from '#domain/keys/fingerprint.ts';
-import { makeKey } from '#domain/keys/format.ts';
+import { generateKey } from '#domain/keys/format.ts';
 
 /** Organizations of a region, and live keys of each (25 at most). */
 const organizations = 1_000;
@@ -62,7 +62,10 @@ async function fillKeys(owner: pg.Client, secrets: KeySecrets): Promise<BenchKey
   );
   const keys: BenchKey[] = [];
   for (let slot = 1; slot <= keysEach; slot += 1) {
-    const made = rows.map(({ id }) => ({ key: makeKey(secrets.region, secrets.tagSecrets[0]), organizationId: id }));
+    const made = rows.map(({ id }) => ({
+      key: generateKey(secrets.region, secrets.tagSecrets[0]),
+      organizationId: id,
+    }));
     await owner.query(
       `insert into api_key (organization_id, maker_id, fingerprint, pepper_version, hint, scopes, expires_at, slot)
        select k.organization_id, k.maker, k.fingerprint, $4, 'bench', $5, now() + interval '30 days', $6

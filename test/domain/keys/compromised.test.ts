@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { findCompromisedKey } from '#domain/keys/compromised.ts';
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
-import { makeKey } from '#domain/keys/format.ts';
+import { generateKey } from '#domain/keys/format.ts';
 import type { MadeMember } from '#test/make.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
@@ -62,8 +62,8 @@ it('another organization’s, another region’s and nobody’s are the same: no
   const theirs = await make.apiKey();
   const [tagSecret] = testKeySecrets.tagSecrets;
   expect(await find(theirs.key)).toBeNull();
-  expect(await find(makeKey('us', tagSecret))).toBeNull();
-  expect(await find(makeKey('ca', tagSecret))).toBeNull();
+  expect(await find(generateKey('us', tagSecret))).toBeNull();
+  expect(await find(generateKey('ca', tagSecret))).toBeNull();
   const { rows } = await owner.pool.query(`select from activity where action = 'key.report'`);
   expect(rows.length).toBe(0);
 });
@@ -91,7 +91,7 @@ it('ten misses make a person wait, nobody else, and time or a hit ends it', asyn
   const bo = await make.member({ orgId: ada.orgId });
   const key = await make.apiKey({ maker: ada });
   const [tagSecret] = testKeySecrets.tagSecrets;
-  const nobodys = makeKey('us', tagSecret);
+  const nobodys = generateKey('us', tagSecret);
   for (let n = 0; n < 9; n += 1) expect(await find(nobodys)).toBeNull();
   expect(await find(key.key)).toEqual({ keyId: key.id });
   for (let n = 0; n < 10; n += 1) expect(await find(nobodys)).toBeNull();

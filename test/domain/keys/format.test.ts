@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Region, regionCodes } from '#domain/contract/regions.ts';
 import { fingerprint, fingerprints } from '#domain/keys/fingerprint.ts';
-import { checkKey, keyHint, makeKey } from '#domain/keys/format.ts';
+import { checkKey, generateKey, keyHint } from '#domain/keys/format.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -64,7 +64,7 @@ describe('an API key', () => {
     fc.assert(
       fc.property(region, fc.uint8Array({ minLength: 16, maxLength: 64 }), (code, secretBytes) => {
         const secret = Buffer.from(secretBytes);
-        const key = makeKey(code, secret);
+        const key = generateKey(code, secret);
         expect(key).toMatch(new RegExp(`^aln_${code}_[0-9A-Za-z]{40}$`));
         expect(key).toBe(keyOf(code, key.slice(7, 37), secret));
         expect(checkKey(key, code, [secret])).toEqual({ ok: true });
@@ -73,7 +73,7 @@ describe('an API key', () => {
   });
 
   it('is refused by its checksum alone when any one character was changed to any other', () => {
-    const key = makeKey('us', tagSecret);
+    const key = generateKey('us', tagSecret);
     for (let at = 0; at < key.length; at += 1) {
       for (const other of `${alphabet}_-.`) {
         if (other === key[at]) continue;
@@ -88,7 +88,7 @@ describe('an API key', () => {
   it('is refused when two neighbouring characters changed places', () => {
     fc.assert(
       fc.property(fc.nat({ max: 45 }), (at) => {
-        const key = makeKey('us', tagSecret);
+        const key = generateKey('us', tagSecret);
         const swapped = key.slice(0, at) + (key[at + 1] ?? '') + (key[at] ?? '') + key.slice(at + 2);
         expect(checkKey(swapped, 'us', [tagSecret]).ok).toBe(swapped === key);
       }),
@@ -108,13 +108,13 @@ describe('an API key', () => {
 
   it('is genuine under every tag secret still listed, and under no other', () => {
     const [old, current] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
-    const key = makeKey('us', old);
+    const key = generateKey('us', old);
     expect(checkKey(key, 'us', [current, old]).ok).toBe(true);
     expect(checkKey(key, 'us', [current]).ok).toBe(false);
   });
 
   it('of the other region is told apart by its prefix, well-formed or not', () => {
-    for (const text of [makeKey('ca', tagSecret), 'aln_ca_', 'aln_ca_nonsense'])
+    for (const text of [generateKey('ca', tagSecret), 'aln_ca_', 'aln_ca_nonsense'])
       expect(checkKey(text, 'us', [tagSecret])).toEqual({ ok: false, reason: 'wrong_region', region: 'ca' });
     expect(checkKey('aln_us_', 'ca', [tagSecret])).toEqual({ ok: false, reason: 'wrong_region', region: 'us' });
   });
@@ -128,7 +128,7 @@ describe('an API key', () => {
   });
 
   it('is never made twice, and uses every character about equally often', () => {
-    const keys = Array.from({ length: 2_000 }, () => makeKey('us', tagSecret));
+    const keys = Array.from({ length: 2_000 }, () => generateKey('us', tagSecret));
     expect(new Set(keys).size).toBe(keys.length);
     const seen = new Map<string, number>();
     for (const character of keys.map((key) => key.slice(7, 37)).join(''))
@@ -144,7 +144,7 @@ describe('an API key', () => {
 
   it('has one fingerprint per pepper, newest first', () => {
     const peppers = [2, 1].map((version) => ({ version, secret: Buffer.alloc(32, version) }));
-    const key = makeKey('us', tagSecret);
+    const key = generateKey('us', tagSecret);
     const expected = peppers.map(({ secret }) => createHmac('sha256', secret).update(key, 'utf8').digest());
     expect(fingerprints(key, peppers)).toEqual(expected);
   });

@@ -1,11 +1,12 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
 /**
- * An API key: its fingerprint, never the key. `expiresAt` null: until revoked. `slot` is its slot
- * among the organization's 25 live keys, null once it has none. `hint` is what may be shown: the
- * first and last four characters.
+ * Whether a key works. `inactive`: its maker has left the organization since, and every read
+ * answers 403.
  */
-export const ApiKey = defineEntity({
+export type KeyState = 'live' | 'expired' | 'revoked' | 'inactive';
+
+const ApiKeySchema = defineEntity({
   name: 'ApiKey',
   tableName: 'api_key',
   properties: {
@@ -26,6 +27,40 @@ export const ApiKey = defineEntity({
     predecessorId: p.uuid().strictNullable(),
   },
 });
+
+/**
+ * An API key: its fingerprint, never the key. `expiresAt` null: until revoked. `slot` is its slot
+ * among the organization's 25 live keys, null once it has none. `hint` is what may be shown: the
+ * first and last four characters.
+ */
+export class ApiKey extends ApiKeySchema.class {
+  /**
+   * Returns the state as of `now`. What is answered 401 comes before what is answered 403, as in a
+   * read.
+   */
+  stateAt(now: Date): KeyState {
+    if (this.revokedAt !== null) return 'revoked';
+    if (this.expiresAt !== null && this.expiresAt <= now) return 'expired';
+    return this.makerLeftAt ? 'inactive' : 'live';
+  }
+
+  /** Revokes the key for good and frees its slot. The first revocation counts. */
+  revoke(at: Date): void {
+    this.revokedAt ??= at;
+    this.slot = null;
+  }
+
+  /** Makes the key expire at `at`, unless it expires earlier. */
+  expireBy(at: Date): void {
+    if (this.expiresAt === null || this.expiresAt > at) this.expiresAt = at;
+  }
+
+  /** Frees the slot of a key that has expired. */
+  releaseSlot(now: Date): void {
+    if (this.stateAt(now) === 'expired') this.slot = null;
+  }
+}
+ApiKeySchema.setClass(ApiKey);
 
 /**
  * One line of the activity log. `count` is above 1 only for refused calls, which share a line per

@@ -1,0 +1,107 @@
+import {
+  type AnyEntity,
+  type Dictionary,
+  type EntityData,
+  type ExceptionConverter,
+  isRaw,
+  LockMode,
+  type LoggingOptions,
+  type QueryResult,
+  type Raw,
+  raw,
+  type Transaction,
+} from '@mikro-orm/core';
+import {
+  NativeQueryBuilder,
+  PostgreSqlConnection,
+  PostgreSqlDriver,
+  PostgreSqlNativeQueryBuilder,
+  PostgreSqlPlatform,
+} from '@mikro-orm/postgresql';
+import { CompiledQuery } from 'kysely';
+import pg from 'pg';
+
+/**
+ * MikroORM's PostgreSQL driver with three changes (ADR 0201):
+ *
+ * - Values are bound. MikroORM 7 writes them into the SQL text, where the server's log and
+ *   `pg_stat_activity` would show them.
+ * - Errors carry no values: the server's detail quotes rows.
+ * - `LockMode.PESSIMISTIC_WRITE` is `for no key update`, which lets foreign keys that refer to the
+ *   row be checked. With `for update`, a change of a webhook would hold up every event for it.
+ */
+export class Driver extends PostgreSqlDriver {
+  protected override readonly platform = new Platform();
+  protected override readonly connection = new BindingConnection(this.config);
+}
+
+class Platform extends PostgreSqlPlatform {
+  override getExceptionConverter(): ExceptionConverter {
+    const converter = super.getExceptionConverter();
+    return { convertException: (error) => converter.convertException(withoutValues(error)) };
+  }
+
+  override createNativeQueryBuilder(): PostgreSqlNativeQueryBuilder {
+    return new QueryBuilder(this);
+  }
+}
+
+type Statement = string | NativeQueryBuilder | Raw;
+type Result = QueryResult | EntityData<AnyEntity> | EntityData<AnyEntity>[];
+
+class BindingConnection extends PostgreSqlConnection {
+  override async execute<T extends Result = EntityData<AnyEntity>[]>(
+    statement: Statement,
+    params: readonly unknown[] | Dictionary<unknown> = [],
+    method: 'all' | 'get' | 'run' = 'all',
+    transaction?: Transaction,
+    _log?: LoggingOptions,
+  ): Promise<T> {
+    await this.ensureConnection();
+    const { text, values } = bind(this.platform as Platform, statement, params);
+    const connection = (transaction ?? this.getClient()) as ReturnType<typeof this.getClient>;
+    return this.transformRawResult<T>(await connection.executeQuery(CompiledQuery.raw(text, values)), method);
+  }
+}
+
+/** Returns the statement with `$1`, `$2`… and the values for them; a list becomes as many. */
+function bind(platform: Platform, statement: Statement, params: readonly unknown[] | Dictionary<unknown>) {
+  const fragment = statement instanceof NativeQueryBuilder ? statement.toRaw() : statement;
+  const { sql, params: given } = isRaw(fragment) ? fragment : raw(fragment, params as unknown[]);
+  const values: unknown[] = [];
+  const place = (value: unknown): string => {
+    if (isRaw(value)) return binder.formatQuery(value.sql, value.params);
+    if (Array.isArray(value)) return value.map(place).join(', ');
+    return `$${values.push(toBound(value))}`;
+  };
+  // MikroORM's own scanner of placeholders, with the quoting of values replaced.
+  const binder: Platform = Object.create(platform, { quoteValue: { value: place } });
+  return { text: binder.formatQuery(sql, given), values };
+}
+
+function toBound(value: unknown): unknown {
+  if (value instanceof Date) return value.toISOString();
+  if (value === null || typeof value !== 'object' || ArrayBuffer.isView(value)) return value;
+  return JSON.stringify(value);
+}
+
+/**
+ * Returns the error without what may quote values: its detail, and the message of class 22, such as
+ * "invalid input syntax for type uuid".
+ */
+function withoutValues(error: Error): Error {
+  if (!(error instanceof pg.DatabaseError)) return error;
+  const { message, severity, code, schema, table, column, constraint, routine, stack } = error;
+  const isAboutValue = code?.startsWith('22') === true;
+  const plain = new Error(isAboutValue ? `the database refused a value (${code})` : message);
+  plain.stack = [String(plain), ...(stack ?? '').split('\n').filter((line) => /^\s+at /.test(line))].join('\n');
+  return Object.assign(plain, { severity, code, schema, table, column, constraint, routine });
+}
+
+class QueryBuilder extends PostgreSqlNativeQueryBuilder {
+  override addLockClause(): void {
+    super.addLockClause();
+    if (this.options.lockMode !== LockMode.PESSIMISTIC_WRITE) return;
+    this.parts = this.parts.map((part) => (part === 'for update' ? 'for no key update' : part));
+  }
+}

@@ -1,0 +1,40 @@
+import { LockMode } from '@mikro-orm/core';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { liveKeysPerOrganization } from '../contract/limits.ts';
+import { ApiKey } from '../db/entities/key.ts';
+import { Membership } from '../db/entities/organization.ts';
+import { runStatement, sql } from '../db/statement.ts';
+
+/**
+ * Makes the changes of one organization's keys wait for each other until the transaction ends. The
+ * unique index on slots would refuse a 26th key without it; with it, concurrent callers get
+ * different slots instead of an error.
+ */
+export async function lockKeys(tx: EntityManager, organizationId: string): Promise<void> {
+  await runStatement(
+    tx,
+    sql`select pg_advisory_xact_lock(hashtextextended('org_api.keys.' || ${organizationId}::text, 0))`,
+  );
+}
+
+/**
+ * Makes a change of the maker's membership wait until the transaction ends, and waits for one that
+ * is under way: a key created while its maker leaves would otherwise be missed by the trigger that
+ * ends their keys.
+ */
+export async function lockMembership(tx: EntityManager, organizationId: string, personId: string): Promise<void> {
+  await tx.findOne(Membership, { organizationId, personId }, { lockMode: LockMode.PESSIMISTIC_READ });
+}
+
+/**
+ * Frees the slots of expired keys and returns the lowest free one, or null when 25 keys are live.
+ * Call it under `lockKeys`.
+ */
+export async function findFreeSlot(tx: EntityManager, organizationId: string, now: Date): Promise<number | null> {
+  const keys = await tx.find(ApiKey, { organizationId, slot: { $ne: null } });
+  for (const key of keys) key.releaseSlot(now);
+  await tx.flush(); // before another key takes one of them
+  const taken = new Set(keys.map(({ slot }) => slot));
+  for (let slot = 1; slot <= liveKeysPerOrganization; slot += 1) if (!taken.has(slot)) return slot;
+  return null;
+}

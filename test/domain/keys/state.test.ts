@@ -1,0 +1,50 @@
+/** The rules of an API key's states, as its entity has them. */
+import { expect, it } from 'vitest';
+import { ApiKey } from '#domain/db/entities/key.ts';
+
+const now = new Date('2026-05-05T12:00:00.000Z');
+const earlier = new Date(now.getTime() - 1);
+const later = new Date(now.getTime() + 1);
+const keyWith = (fields: Partial<Pick<ApiKey, 'expiresAt' | 'revokedAt' | 'makerLeftAt' | 'slot'>>) =>
+  Object.assign(new ApiKey(), { expiresAt: null, revokedAt: null, makerLeftAt: null, slot: 3, ...fields });
+
+it('a key is live until its expiry, and not in the moment of it', () => {
+  expect(keyWith({}).stateAt(now)).toBe('live');
+  expect(keyWith({ expiresAt: later }).stateAt(now)).toBe('live');
+  expect(keyWith({ expiresAt: now }).stateAt(now)).toBe('expired');
+});
+
+it('what answers 401 comes before what answers 403', () => {
+  expect(keyWith({ makerLeftAt: earlier }).stateAt(now)).toBe('inactive');
+  expect(keyWith({ makerLeftAt: earlier, expiresAt: earlier }).stateAt(now)).toBe('expired');
+  expect(keyWith({ makerLeftAt: earlier, expiresAt: earlier, revokedAt: earlier }).stateAt(now)).toBe('revoked');
+});
+
+it('a revoked key has no slot, and keeps the moment of its first revocation', () => {
+  const key = keyWith({});
+  key.revoke(earlier);
+  key.revoke(now);
+  expect(key).toMatchObject({ revokedAt: earlier, slot: null });
+});
+
+it('an expiry is only ever brought forward', () => {
+  const key = keyWith({});
+  key.expireBy(later);
+  expect(key.expiresAt).toBe(later);
+  key.expireBy(now);
+  expect(key.expiresAt).toBe(now);
+  key.expireBy(later);
+  expect(key.expiresAt).toBe(now);
+});
+
+it('only an expired key gives its slot back', () => {
+  for (const [expiresAt, slot] of [
+    [null, 3],
+    [later, 3],
+    [now, null],
+  ] as const) {
+    const key = keyWith({ expiresAt });
+    key.releaseSlot(now);
+    expect(key.slot).toBe(slot);
+  }
+});
