@@ -12,7 +12,7 @@ import type { ConsoleConfig } from './config.ts';
 import { createMetrics } from './metrics.ts';
 import { routes } from './routes.ts';
 import { answers } from './web/answers.ts';
-import { isUnread } from './web/hung-up.ts';
+import { isSocketAbort } from './web/client-abort.ts';
 import { mountPages } from './web/mount.ts';
 import { recordKeysAtConsole, refuseKeys } from './web/refuse-keys.ts';
 import { headersOfEveryAnswer } from './web/security-headers.ts';
@@ -83,7 +83,7 @@ export async function startConsole(
   const app = new Koa();
   app.silent = true;
   app.on('error', (error) => {
-    if (!isUnread(error)) log.error({ error: describeError(error) }, 'an answer could not be sent');
+    if (!isSocketAbort(error)) log.error({ error: describeError(error) }, 'an answer could not be sent');
   });
   app.use(answers({ log, metrics, isDraining, now }));
   app.use(health({ pool, migration: currentMigration, isDraining }));

@@ -51,7 +51,7 @@ async function firstMinutes(place: Place, us: Region, link: string, screen: keyo
   await makeKey(page, screen);
   await watchDelivery(page, place, us, screen);
   await page.goto('/account');
-  const email = await page.locator('dl.facts dd').first().textContent();
+  const email = await page.locator('dl.details dd').first().textContent();
   expectQuiet(visit);
   return email ?? '';
 }

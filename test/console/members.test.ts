@@ -288,10 +288,10 @@ describe('an own role', () => {
     const change = t.at(`/members/roles/${t.maker.roleId}/change`);
     const form = await t.http(bo).get(change);
     const boxes = form.text.match(/<input type="checkbox"[^>]*>/g) ?? [];
-    const ticked = boxes.filter((box) => /\bchecked\b/.test(box));
-    expect(ticked.map((box) => /value="([^"]+)"/.exec(box)?.[1])).toEqual(['org.read', 'org.clients.read']);
+    const checkbox = boxes.filter((box) => /\bchecked\b/.test(box));
+    expect(checkbox.map((box) => /value="([^"]+)"/.exec(box)?.[1])).toEqual(['org.read', 'org.clients.read']);
     // A browser leaves a disabled box out, and the role would lose what nobody unticked.
-    expect(ticked.filter((box) => box.includes('disabled'))).toEqual([]);
+    expect(checkbox.filter((box) => box.includes('disabled'))).toEqual([]);
     expect(textOf(form.text)).toContain('you cannot put it back');
   });
 });

@@ -138,7 +138,7 @@ describe('a session', () => {
   });
 
   it('of a console that people open by https is in a cookie of the host alone', () => {
-    for (const kind of ['session', 'visit', 'enrolment', 'told'] as const) {
+    for (const kind of ['session', 'visit', 'enrolment', 'flash'] as const) {
       expect(cookieName(kind, 'https://console.example.org')).toBe(`__Host-org-api-${kind}`);
       expect(cookieName(kind, 'https://console.example.org:8443')).toBe(`__Host-org-api-${kind}`);
     }

@@ -42,7 +42,7 @@ it('it leads back to no page that is not there to be opened, and to no other sit
       {},
       { headers: { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' } },
     );
-  expect(foreign.cookies.join()).not.toContain('told');
+  expect(foreign.cookies.join()).not.toContain('flash');
   expect((await t.http(ada).get('/account')).status).toBe(200);
 });
 
@@ -57,7 +57,7 @@ it('a part that a page asks for is answered 401 without a cookie, and takes no s
     text: '',
   });
   const visitor = t.http(ada);
-  visitor.jar.set(cookieName('told', t.origin), 'Something%20was%20done.');
+  visitor.jar.set(cookieName('flash', t.origin), 'Something%20was%20done.');
   const part = await visitor.get('/account', { headers });
   expect([part.text.includes('Something was done.'), part.cookies]).toEqual([false, []]);
   expect((await visitor.get('/account')).text).toContain('Something was done.');

@@ -194,7 +194,7 @@ export function choiceField(
 }
 
 /** A box to tick; it is sent as `on`. */
-export function tickField(state: FormState, field: Field & { required?: boolean }): Html {
+export function checkboxField(state: FormState, field: Field & { required?: boolean }): Html {
   const { name, label, hint, required = false } = field;
   const input = { type: 'checkbox', id: idOf(name), name, required, checked: textOf(state, name) === 'on' };
   return html`<div class="field choice"><input${attributes({ ...input, ...described(state, field) })}><label for="${idOf(name)}">${label}</label>

@@ -62,8 +62,8 @@ export function layout(visit: Visit | null, page: Page): Html {
       ${visit && membership ? navigation(visit.path, membership) : nothing}
     </header>
     <main id="main" tabindex="-1" class="${session?.state === 'full' ? 'wide' : 'narrow'}">
-      ${page.trail.length === 0 ? nothing : trailOf(page.trail)}
-      ${visit?.told ? notice('good', visit.told) : nothing}
+      ${page.breadcrumbs.length === 0 ? nothing : breadcrumbsOf(page.breadcrumbs)}
+      ${visit?.flash ? notice('good', visit.flash) : nothing}
       <h1>${page.title}</h1>
       ${page.body}
     </main>
@@ -129,8 +129,8 @@ function account(visit: Visit, here: SessionMembership | null): Html {
   </details>`;
 }
 
-function trailOf(trail: Page['trail']): Html {
-  return html`<nav class="trail" aria-label="Above this page"><ul>${[...trail]
+function breadcrumbsOf(breadcrumbs: Page['breadcrumbs']): Html {
+  return html`<nav class="breadcrumbs" aria-label="Above this page"><ul>${[...breadcrumbs]
     .reverse()
     .map(([label, href]) => html`<li><a href="${href}">${label}</a></li>`)}</ul></nav>`;
 }

@@ -15,7 +15,7 @@ export const factorFields = { code: 'factorCode', passkey: 'factorPasskey', reco
  * What a person can give as second factor now. `passkey`: what their browser is asked with; null
  * when they have none.
  */
-export interface FactorsToGive {
+export interface AvailableFactors {
   hasTotp: boolean;
   passkey: Awaited<ReturnType<typeof startPasskeyUse>> | null;
 }
@@ -26,7 +26,7 @@ export interface FactorsToGive {
  */
 export function secondFactorForms(
   visit: Visit,
-  parts: { action: string; factors: FactorsToGive; state: FormState; carried?: Child },
+  parts: { action: string; factors: AvailableFactors; state: FormState; carried?: Child },
 ): Html {
   const { action, factors, state, carried } = parts;
   const each = { action, state: { ...state, problem: null } };

@@ -45,8 +45,8 @@ function tableRow<Row>(columns: readonly Column<Row>[], row: Row, actions?: (row
 }
 
 /** Facts of one thing: names and values, one under the other. */
-export function facts(entries: readonly (readonly [name: string, value: Child] | null | false)[]): Html {
-  return html`<dl class="facts">${entries.map((entry) =>
+export function detailList(entries: readonly (readonly [name: string, value: Child] | null | false)[]): Html {
+  return html`<dl class="details">${entries.map((entry) =>
     entry ? html`<div><dt>${entry[0]}</dt><dd>${entry[1]}</dd></div>` : nothing,
   )}</dl>`;
 }

@@ -12,7 +12,7 @@ export interface Page {
   /**
    * Pages above this one, from the nearest to the organization: `[['Webhooks', '/o/…/webhooks']]`.
    */
-  trail: readonly (readonly [label: string, href: string])[];
+  breadcrumbs: readonly (readonly [label: string, href: string])[];
   /** Whether the browser talks to a passkey here. */
   passkeys: boolean;
   session: SessionChange | null;
@@ -37,7 +37,7 @@ export interface KnownBrowser {
 export interface Redirect {
   kind: 'redirect';
   to: string;
-  told: string | null;
+  flash: string | null;
   session: SessionChange | null;
   /** An enrolment link's token to remember, null to forget it, undefined to leave it. */
   enrolment: string | null | undefined;
@@ -61,12 +61,12 @@ export type Answer = Page | Redirect | Download;
 
 export function page(
   parts: Pick<Page, 'title' | 'body'> &
-    Partial<Pick<Page, 'status' | 'trail' | 'passkeys' | 'session' | 'enrolment' | 'browser'>>,
+    Partial<Pick<Page, 'status' | 'breadcrumbs' | 'passkeys' | 'session' | 'enrolment' | 'browser'>>,
 ): Page {
   return {
     kind: 'page',
     status: 200,
-    trail: [],
+    breadcrumbs: [],
     passkeys: false,
     session: null,
     enrolment: undefined,
@@ -77,9 +77,9 @@ export function page(
 
 export function redirect(
   to: string,
-  parts: Partial<Pick<Redirect, 'told' | 'session' | 'enrolment' | 'browser'>> = {},
+  parts: Partial<Pick<Redirect, 'flash' | 'session' | 'enrolment' | 'browser'>> = {},
 ): Redirect {
-  return { kind: 'redirect', to, told: null, session: null, enrolment: undefined, browser: null, ...parts };
+  return { kind: 'redirect', to, flash: null, session: null, enrolment: undefined, browser: null, ...parts };
 }
 
 export function download(parts: Omit<Download, 'kind'>): Download {

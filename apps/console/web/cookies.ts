@@ -17,7 +17,7 @@ const kinds = {
   /** The token by which this is a browser that its person has signed in with; it opens nothing. */
   browser: '__Host-org-api-browser',
   /** A sentence for the next page (`The key was revoked.`). */
-  told: '__Host-org-api-told',
+  flash: '__Host-org-api-flash',
 } as const;
 
 export type CookieKind = keyof typeof kinds;

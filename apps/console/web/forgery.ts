@@ -12,7 +12,7 @@ import type { IncomingHttpHeaders } from 'node:http';
  * `Sec-Fetch-Site` is set by the browser alone; `Origin` comes with every POST. A request with
  * neither is no browser's of today and is refused too.
  */
-export function comesFromUs(headers: IncomingHttpHeaders, origin: string): boolean {
+export function isSameOrigin(headers: IncomingHttpHeaders, origin: string): boolean {
   const site = headers['sec-fetch-site'];
   if (site !== undefined && site !== 'same-origin') return false;
   return headers.origin === undefined ? site === 'same-origin' : headers.origin === origin;

@@ -3,13 +3,13 @@ import type { Middleware, ParameterizedContext } from 'koa';
 import { knownBrowserDays, sessionAbsoluteHours, sessionIdleMinutes } from '#domain/identity/limits.ts';
 import { findSession } from '#domain/identity/sessions.ts';
 import { clientAddress } from '#runtime/address.ts';
-import { cut } from '../components/called.ts';
+import { truncate } from '../components/display-name.ts';
 import { layout } from '../components/layout.ts';
 import { type Answer, NotFound, PermissionNeeded, redirect, SignInUnconfirmed } from './answer.ts';
 import { readForm } from './body.ts';
 import { readBrowserToken, sealBrowserToken } from './browser-cookie.ts';
 import { readCookie, setCookie } from './cookies.ts';
-import { comesFromUs, formToken, randomMark } from './forgery.ts';
+import { formToken, isSameOrigin, randomMark } from './forgery.ts';
 import { valuesOf } from './form.ts';
 import { returnPath } from './return-path.ts';
 import type { Route } from './route.ts';
@@ -22,12 +22,12 @@ import type { Caller, ConsoleParts, MemberVisit, PersonVisit, Visit } from './vi
 type Ctx = ParameterizedContext<ConsoleState>;
 
 /** How long (s) a sentence for the next page waits for it. */
-const toldSeconds = 60;
+const flashSeconds = 60;
 /**
  * How many characters of it are kept: each may take nine bytes, and browsers drop a cookie of more
  * than 4,096.
  */
-const toldMax = 400;
+const flashMaxLength = 400;
 /** How long (s) an opened enrolment link is remembered. */
 const enrolmentSeconds = 3600;
 const browserSeconds = knownBrowserDays * 86_400;
@@ -75,7 +75,7 @@ export function mountPages(deps: {
       mark = randomMark();
       if (!isPart) setCookie(ctx, parts.origin, 'visit', mark);
     }
-    const told = isPart ? null : readCookie(cookies, 'told', parts.origin);
+    const flash = isPart ? null : readCookie(cookies, 'flash', parts.origin);
     return {
       console: parts,
       route: route.name,
@@ -87,7 +87,7 @@ export function mountPages(deps: {
       session,
       sessionToken,
       formToken: formToken(sessionToken ?? mark ?? ''),
-      told: told === null ? null : decodeText(told),
+      flash: flash === null ? null : decodeText(flash),
       enrolmentToken: readCookie(cookies, 'enrolment', parts.origin),
     };
   }
@@ -140,9 +140,9 @@ export function mountPages(deps: {
     const wasOurs =
       route.method === 'GET'
         ? readCookie(ctx.headers.cookie, 'session', parts.origin) !== null
-        : comesFromUs(ctx.headers, parts.origin);
-    const told = wasOurs ? signedOut[route.method === 'GET' ? 'page' : 'form'] : null;
-    return send(ctx, visit, redirect(`/sign-in${query}`, { told }));
+        : isSameOrigin(ctx.headers, parts.origin);
+    const flash = wasOurs ? signedOut[route.method === 'GET' ? 'page' : 'form'] : null;
+    return send(ctx, visit, redirect(`/sign-in${query}`, { flash }));
   }
 
   /**
@@ -222,15 +222,15 @@ async function send(ctx: Ctx, visit: Visit, answer: Answer): Promise<void> {
     setCookie(ctx, origin, 'browser', cookie, browserSeconds);
   }
   if (answer.kind === 'redirect') {
-    if (answer.told !== null)
-      setCookie(ctx, origin, 'told', encodeURIComponent(cut(answer.told, toldMax)), toldSeconds);
+    if (answer.flash !== null)
+      setCookie(ctx, origin, 'flash', encodeURIComponent(truncate(answer.flash, flashMaxLength)), flashSeconds);
     ctx.status = 303;
     ctx.set('Location', answer.to);
     ctx.body = '';
     return;
   }
   // A HEAD shows it to nobody.
-  if (visit.told !== null && ctx.method !== 'HEAD') setCookie(ctx, origin, 'told', null);
+  if (visit.flash !== null && ctx.method !== 'HEAD') setCookie(ctx, origin, 'flash', null);
   // The frame's own form (signing out) would carry the token of a session that the browser no
   // longer has.
   const drawn = session === null ? visit : { ...visit, session: null };

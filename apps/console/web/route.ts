@@ -39,7 +39,7 @@ export interface Route {
   schema: z.ZodObject;
   run: (visit: Visit, input: Record<string, unknown>) => Promise<Answer>;
   /** Draws the form again with what was typed and what is wrong. Null for GET. */
-  again: ((visit: Visit, state: FormState) => Promise<Page>) | null;
+  redraw: ((visit: Visit, state: FormState) => Promise<Page>) | null;
 }
 
 type Awaitable<T> = T | Promise<T>;
@@ -66,7 +66,7 @@ interface Action<V extends Visit, F extends z.ZodObject> {
    * drawn again with its sentence.
    */
   act: (visit: V, form: z.output<F>) => Awaitable<Answer>;
-  again: (visit: V, state: FormState) => Awaitable<Page>;
+  redraw: (visit: V, state: FormState) => Awaitable<Page>;
 }
 
 /**
@@ -89,13 +89,13 @@ function routesOf<V extends Visit>(access: Access, prefix: string) {
         once: false,
         admit: null,
         run: async (visit, input) => show(visit as V, input as z.output<Q>),
-        again: null,
+        redraw: null,
       };
     },
 
     /** A form that was sent: POST. */
     action<F extends z.ZodObject>(declared: Action<V, F>): Route {
-      const { name, path, permission = null, stepUp = false, once = false, admit = null, form, act, again } = declared;
+      const { name, path, permission = null, stepUp = false, once = false, admit = null, form, act, redraw } = declared;
       return {
         name,
         method: 'POST',
@@ -107,7 +107,7 @@ function routesOf<V extends Visit>(access: Access, prefix: string) {
         admit,
         schema: form,
         run: async (visit, input) => act(visit as V, input as z.output<F>),
-        again: async (visit, state) => again(visit as V, state),
+        redraw: async (visit, state) => redraw(visit as V, state),
       };
     },
   };

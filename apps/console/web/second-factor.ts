@@ -7,11 +7,11 @@ import {
   type SecondFactorPassed,
   startPasskeyUse,
 } from '#domain/identity/second-factor.ts';
-import { type FactorsToGive, factorFields } from '../components/second-factor.ts';
+import { type AvailableFactors, factorFields } from '../components/second-factor.ts';
 import type { PersonVisit } from './visit.ts';
 
 /** What the person of a visit can give now; a passkey is asked anew each time. */
-export async function findFactorsToGive({ console, session }: PersonVisit): Promise<FactorsToGive> {
+export async function findAvailableFactors({ console, session }: PersonVisit): Promise<AvailableFactors> {
   const { em, factors, now } = console;
   const rows = await listTotpRows(em.fork(), session.personId);
   const passkey = await startPasskeyUse(em, session, factors.relyingParty, now).catch((error: unknown) => {
@@ -27,7 +27,7 @@ export async function findFactorsToGive({ console, session }: PersonVisit): Prom
  *
  * @throws IdentityRefused when it is not accepted.
  */
-export async function takeSecondFactor(
+export async function consumeSecondFactor(
   { console, session, visitor }: PersonVisit,
   sent: (field: string) => string,
 ): Promise<(SecondFactorPassed & { left?: number }) | null> {

@@ -3,7 +3,7 @@ import type { ParameterizedContext } from 'koa';
 import { createBudget } from '#runtime/budget.ts';
 import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
 import type { Download } from './answer.ts';
-import { hasHungUp } from './hung-up.ts';
+import { isClientAbort } from './client-abort.ts';
 import type { ConsoleState } from './state.ts';
 
 /**
@@ -42,6 +42,6 @@ export async function sendFile(
   ctx.flushHeaders();
   ctx.respond = false;
   await pipeline(body, answer).catch((error: unknown) => {
-    if (!hasHungUp(error)) throw error; // `answers` tells the log, and cuts the connection
+    if (!isClientAbort(error)) throw error; // `answers` tells the log, and cuts the connection
   });
 }

@@ -4,7 +4,7 @@ import { type Page, page } from './answer.ts';
 import { freshForm } from './form.ts';
 import { html } from './html.ts';
 import { refusalOf } from './refusals.ts';
-import { findFactorsToGive, takeSecondFactor } from './second-factor.ts';
+import { consumeSecondFactor, findAvailableFactors } from './second-factor.ts';
 import type { PersonVisit } from './visit.ts';
 
 /** A step-up, so far: given now (with the session's new token), or asked for. */
@@ -23,7 +23,7 @@ const own: ReadonlySet<string> = new Set([formTokenField, formIdField, ...Object
  */
 export async function takeStepUp(visit: PersonVisit, sent: URLSearchParams, carries: boolean): Promise<StepUpOutcome> {
   try {
-    const passed = await takeSecondFactor(visit, (field) => sent.get(field) ?? '');
+    const passed = await consumeSecondFactor(visit, (field) => sent.get(field) ?? '');
     if (passed !== null) return { kind: 'given', token: passed.token };
   } catch (error) {
     const refusal = refusalOf(error);
@@ -39,7 +39,7 @@ export async function takeStepUp(visit: PersonVisit, sent: URLSearchParams, carr
 export const askStepUp = (visit: PersonVisit): Promise<Page> => question(visit, null, null);
 
 async function question(visit: PersonVisit, sent: URLSearchParams | null, problem: string | null): Promise<Page> {
-  const factors = await findFactorsToGive(visit);
+  const factors = await findAvailableFactors(visit);
   const carried = [...(sent ?? [])].filter(([name]) => !own.has(name)).map(([name, value]) => hiddenField(name, value));
   return page({
     title: 'Confirm that it is you',

@@ -5,7 +5,7 @@ import { formIdField, formTokenField } from '../components/form.ts';
 import { type Answer, FormRefused, type Page, page, redirect } from './answer.ts';
 import { readForm } from './body.ts';
 import { setCookie } from './cookies.ts';
-import { comesFromUs, formToken, isFormToken } from './forgery.ts';
+import { formToken, isFormToken, isSameOrigin } from './forgery.ts';
 import { type FormState, freshForm, hasSecret, problemsOf, valuesOf } from './form.ts';
 import { recordFormUse } from './form-use.ts';
 import { html } from './html.ts';
@@ -56,7 +56,7 @@ export async function takeForm(ctx: Ctx, route: Route, visit: Visit): Promise<An
 
 /** @throws FormRefused when a form does not come from a page of `origin`. */
 export function assertSameOrigin(ctx: Ctx, origin: string): void {
-  if (comesFromUs(ctx.headers, origin)) return;
+  if (isSameOrigin(ctx.headers, origin)) return;
   ctx.state.code = 'form_of_another_site';
   throw new FormRefused(403, 'This form was not sent from a page of the console, so nothing was done.');
 }
@@ -111,8 +111,8 @@ async function carryOut(
 }
 
 async function draw(route: Route, visit: Visit, state: FormState): Promise<Page> {
-  if (route.again === null) throw new Error(`the route ${route.name} has no form to draw again`);
-  const drawn = await route.again(visit, state);
+  if (route.redraw === null) throw new Error(`the route ${route.name} has no form to draw again`);
+  const drawn = await route.redraw(visit, state);
   return drawn.status === 200 ? { ...drawn, status: 422 } : drawn;
 }
 

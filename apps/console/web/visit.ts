@@ -56,7 +56,7 @@ export interface Visit extends Caller {
   /** The token of the enrolment link that this browser opened. */
   enrolmentToken: string | null;
   /** A sentence that the page before left. */
-  told: string | null;
+  flash: string | null;
   /** The token that every form of this browser's session carries. */
   formToken: string;
 }

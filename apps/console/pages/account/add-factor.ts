@@ -12,7 +12,7 @@ import type { PersonVisit } from '../../web/visit.ts';
 import { accountPage } from './page.ts';
 
 const name = line('The name', 100);
-const trail = [['Your account', '/account']] as const;
+const breadcrumbs = [['Your account', '/account']] as const;
 
 /**
  * Adding a second factor: begun by a form that asks for a fresh one, finished by one that proves
@@ -29,7 +29,7 @@ export const addFactorRoutes = [
       const { secret, uri } = await startTotp(em, visit.session, factors, now);
       return totpPage(visit, freshForm({ name: 'Authenticator app', secret, uri }));
     },
-    again: accountPage,
+    redraw: accountPage,
   }),
 
   person.action({
@@ -41,9 +41,9 @@ export const addFactorRoutes = [
     form: z.object({ name, code: line('The code', 20), secret: z.string().max(100), uri: z.string().max(500) }),
     async act({ console, session, visitor }, { code, name }) {
       await addTotp(console.em, session, { code, name, visitor }, console.factors, console.now);
-      return redirect('/account', { told: `“${name}” is now one of your second factors.` });
+      return redirect('/account', { flash: `“${name}” is now one of your second factors.` });
     },
-    again: totpPage,
+    redraw: totpPage,
   }),
 
   person.action({
@@ -52,7 +52,7 @@ export const addFactorRoutes = [
     stepUp: true,
     form: z.object({}),
     act: (visit) => passkeyPage(visit, freshForm({ name: 'Passkey' })),
-    again: accountPage,
+    redraw: accountPage,
   }),
 
   person.action({
@@ -63,9 +63,9 @@ export const addFactorRoutes = [
     async act({ console, session, visitor }, { name, passkey }) {
       const { em, factors, now } = console;
       await addPasskey(em, session, { response: parsed(passkey), name, visitor }, factors.relyingParty, now);
-      return redirect('/account', { told: `“${name}” is now one of your second factors.` });
+      return redirect('/account', { flash: `“${name}” is now one of your second factors.` });
     },
-    again: passkeyPage,
+    redraw: passkeyPage,
   }),
 ];
 
@@ -75,7 +75,7 @@ async function totpPage(visit: PersonVisit, state: FormState): Promise<Page> {
   const { secret, uri } = setup;
   return page({
     title: 'Add an authenticator app',
-    trail,
+    breadcrumbs,
     body: html`${totpSetup({ secret, uri })}
       ${form(visit, {
         action: '/account/factors/totp',
@@ -93,7 +93,7 @@ async function passkeyPage(visit: PersonVisit, state: FormState): Promise<Page> 
   const options = await startPasskey(em, visit.session, factors.relyingParty, now);
   return page({
     title: 'Add a passkey',
-    trail,
+    breadcrumbs,
     passkeys: true,
     body: html`<p>Your browser asks for your finger, face or PIN, or for a security key.</p>
       ${passkeyForm(visit, {

@@ -1,7 +1,7 @@
 import { listFactors } from '#domain/identity/factors.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
-import { facts } from '../../components/table.ts';
+import { detailList } from '../../components/table.ts';
 import { unconfirmedNotice } from '../../components/unconfirmed.ts';
 import { type Page, page } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
@@ -21,7 +21,7 @@ export async function accountPage(visit: PersonVisit, state: FormState = freshFo
   return page({
     title: 'Your account',
     body: html`${state.problem === null ? nothing : notice('bad', state.problem)}
-      ${facts([
+      ${detailList([
         ['You sign in as', session.email],
         ['Member of', memberOf(visit)],
       ])}

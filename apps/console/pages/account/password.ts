@@ -29,17 +29,17 @@ export const passwordRoutes = [
       const { token } = await changePassword(console.em, session, { oldPassword, newPassword, visitor }, console.now);
       return redirect('/account', {
         session: { token },
-        told: 'Your password is changed, and your other sessions are over.',
+        flash: 'Your password is changed, and your other sessions are over.',
       });
     },
-    again: passwordPage,
+    redraw: passwordPage,
   }),
 ];
 
 function passwordPage(visit: PersonVisit, state: FormState): Page {
   return page({
     title: 'Change your password',
-    trail: [['Your account', '/account']],
+    breadcrumbs: [['Your account', '/account']],
     body: form(visit, {
       action: '/account/password',
       state,

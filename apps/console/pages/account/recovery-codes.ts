@@ -19,10 +19,10 @@ export const recoveryRoutes = [
       const codes = await renewRecoveryCodes(console.em, session, visitor, console.now);
       return page({
         title: 'Your new recovery codes',
-        trail: [['Your account', '/account']],
+        breadcrumbs: [['Your account', '/account']],
         body: html`${recoveryCodes(codes)}<p class="actions">${linkButton('/account', 'I have kept them')}</p>`,
       });
     },
-    again: accountPage,
+    redraw: accountPage,
   }),
 ];

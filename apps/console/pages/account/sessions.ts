@@ -18,10 +18,10 @@ export const sessionRoutes = [
       const sessionId = params.sessionId ?? '';
       await endSession(console.em, session, sessionId, visitor);
       return sessionId === session.id
-        ? redirect('/sign-in', { told: 'You are signed out.', session: 'ended' })
-        : redirect('/account', { told: 'That session is over.' });
+        ? redirect('/sign-in', { flash: 'You are signed out.', session: 'ended' })
+        : redirect('/account', { flash: 'That session is over.' });
     },
-    again: accountPage,
+    redraw: accountPage,
   }),
 
   person.action({
@@ -32,9 +32,9 @@ export const sessionRoutes = [
     async act({ console, session, visitor }) {
       const ended = await endOtherSessions(console.em, session, visitor);
       return redirect('/account', {
-        told: ended === 1 ? 'One other session is over.' : `${ended} other sessions are over.`,
+        flash: ended === 1 ? 'One other session is over.' : `${ended} other sessions are over.`,
       });
     },
-    again: accountPage,
+    redraw: accountPage,
   }),
 ];

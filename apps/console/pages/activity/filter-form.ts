@@ -5,7 +5,7 @@ import {
   listPeopleChoices,
   type PersonChoice,
 } from '#domain/db/statements/activity-choices.ts';
-import { cut } from '../../components/called.ts';
+import { truncate } from '../../components/display-name.ts';
 import { selectField, textField } from '../../components/form.ts';
 import { freshForm } from '../../web/form.ts';
 import { attributes, type Html, html, nothing } from '../../web/html.ts';
@@ -66,7 +66,7 @@ function actionOptions(asked: string): Option[] {
 
 const keyOption = ({ id, label, hint }: KeyChoice): Option => ({
   value: id,
-  label: label === '' ? hint : `${cut(label, 60)} (${hint})`,
+  label: label === '' ? hint : `${truncate(label, 60)} (${hint})`,
 });
 
-const personOption = ({ personId, name }: PersonChoice): Option => ({ value: personId, label: cut(name, 60) });
+const personOption = ({ personId, name }: PersonChoice): Option => ({ value: personId, label: truncate(name, 60) });

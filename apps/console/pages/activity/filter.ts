@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ActivityFilter, Place } from '#domain/activity/search.ts';
-import { isMoment, momentForm, readMoment, zoneForm } from '../../web/moment.ts';
+import { dateTimePattern, isTimestamp, parseDateTime, timeZonePattern } from '../../web/date-time.ts';
 
 /** A text of the query, or nothing when it has another form. */
 const given = (form: RegExp) => z.string().regex(form).catch('');
@@ -14,9 +14,9 @@ export const filterFields = {
   person: given(/^[\x21-\x7e]{1,128}$/),
   action: given(/^[\w.]{1,100}$/),
   outcome: z.enum(['answered', 'refused', 'deed', '']).catch(''),
-  from: given(momentForm),
-  until: given(momentForm),
-  zone: given(zoneForm),
+  from: given(dateTimePattern),
+  until: given(dateTimePattern),
+  zone: given(timeZonePattern),
 };
 
 export type FilterQuery = z.output<z.ZodObject<typeof filterFields>>;
@@ -30,8 +30,8 @@ export function readFilter({ key, person, action, outcome, from, until, zone }: 
     personId: person || null,
     action: action || null,
     outcome: outcome || null,
-    from: readMoment(from, zone),
-    to: readMoment(until, zone),
+    from: parseDateTime(from, zone),
+    to: parseDateTime(until, zone),
   };
 }
 
@@ -63,7 +63,7 @@ export type Cursor = { place: Place; direction: 'older' | 'newer' };
 function readCursor(text: string): Cursor | null {
   const [, direction, at = '', id = ''] = cursorForm.exec(text) ?? [];
   if ((direction !== 'older' && direction !== 'newer') || !z.uuid().safeParse(id).success) return null;
-  return isMoment(at) ? { place: { at, id }, direction } : null;
+  return isTimestamp(at) ? { place: { at, id }, direction } : null;
 }
 
 export const cursorText = (direction: Cursor['direction'], place: Place | null): string | null =>

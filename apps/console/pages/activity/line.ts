@@ -1,7 +1,7 @@
 import { type ActivityEntry, findActivityEntry } from '#domain/activity/search.ts';
 import { tellWhat, tellWho } from '#domain/activity/sentences.ts';
-import { called } from '../../components/called.ts';
-import { facts } from '../../components/table.ts';
+import { displayName } from '../../components/display-name.ts';
+import { detailList } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
 import { NotFound, page } from '../../web/answer.ts';
 import { type Child, type Html, html } from '../../web/html.ts';
@@ -21,9 +21,9 @@ export const lineRoutes = [
       if (entry === null) throw new NotFound();
       return page({
         title: 'One line of the log',
-        trail: [['Activity', visit.at('/activity')]],
+        breadcrumbs: [['Activity', visit.at('/activity')]],
         body: html`<p class="lead">${sentenceHtml(tellWho(entry))}: ${sentenceHtml(tellWhat(entry))}.</p>
-          ${facts([...stored(visit, entry), ...detailsOf(entry)])}`,
+          ${detailList([...stored(visit, entry), ...detailsOf(entry)])}`,
       });
     },
   }),
@@ -40,7 +40,7 @@ function stored(visit: MemberVisit, entry: ActivityEntry): Fact[] {
       : [
           [
             status === null ? 'Person' : 'Acting for',
-            filterLink(visit, 'person', personId, called(personName ?? personId)),
+            filterLink(visit, 'person', personId, displayName(personName ?? personId)),
           ] as const,
         ]),
     ...(keyId === null
@@ -48,7 +48,11 @@ function stored(visit: MemberVisit, entry: ActivityEntry): Fact[] {
       : [
           [
             'API key',
-            keyLink(visit, keyId, html`${called(entry.keyLabel ?? '')} <code class="hint">${keyHint ?? keyId}</code>`),
+            keyLink(
+              visit,
+              keyId,
+              html`${displayName(entry.keyLabel ?? '')} <code class="hint">${keyHint ?? keyId}</code>`,
+            ),
           ] as const,
         ]),
     ['What', html`${filterLink(visit, 'action', action, html`<code>${action}</code>`)}`],
@@ -90,7 +94,7 @@ function detailsOf({ detail, memberName }: ActivityEntry): Fact[] {
     .filter(([, value]) => value !== null)
     .map(([name, value]) => [
       detailNames[name] ?? name,
-      html`<bdi>${valueText(value)}</bdi>${name === 'memberId' && memberName !== null ? html` (${called(memberName)})` : null}`,
+      html`<bdi>${valueText(value)}</bdi>${name === 'memberId' && memberName !== null ? html` (${displayName(memberName)})` : null}`,
     ]);
 }
 

@@ -1,6 +1,6 @@
 import type { ActivityEntry } from '#domain/activity/search.ts';
 import { type Sentence, tellWhat, tellWho } from '#domain/activity/sentences.ts';
-import { called } from '../../components/called.ts';
+import { displayName } from '../../components/display-name.ts';
 import { badge } from '../../components/notice.ts';
 import { table } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
@@ -9,7 +9,7 @@ import type { MemberVisit } from '../../web/visit.ts';
 
 /** A sentence on a page: names stand apart, whatever direction their script has. */
 export const sentenceHtml = (sentence: Sentence): Html =>
-  html`${sentence.map((part) => (typeof part === 'string' ? part : called(part.name)))}`;
+  html`${sentence.map((part) => (typeof part === 'string' ? part : displayName(part.name)))}`;
 
 /** What came of it: the status of a read, or that it was done. */
 export function resultBadge({ status, code }: Pick<ActivityEntry, 'status' | 'code'>): Html {

@@ -1,6 +1,6 @@
 import type { ClientListing } from '#domain/organization/list-clients.ts';
 import type { SeatListing } from '#domain/organization/list-seats.ts';
-import { called } from '../../components/called.ts';
+import { displayName } from '../../components/display-name.ts';
 import { badge } from '../../components/notice.ts';
 import type { Column } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
@@ -29,7 +29,7 @@ export function assertMaySeeSeats(visit: MemberVisit): void {
 }
 
 /** The roster above a page, for whoever may see it. */
-export const clientsTrail = (visit: MemberVisit): Page['trail'] =>
+export const clientsBreadcrumbs = (visit: MemberVisit): Page['breadcrumbs'] =>
   visit.may('org.clients.read') ? [['Clients', visit.at('/clients')]] : [];
 
 /** The columns of the roster, and of the families that could have a seat. */
@@ -37,9 +37,9 @@ export const clientColumns = (visit: MemberVisit): Column<ClientListing>[] => [
   {
     heading: 'Family',
     main: true,
-    cell: ({ grantId, family }) => html`<a href="${visit.at(`/clients/${grantId}`)}">${called(family)}</a>`,
+    cell: ({ grantId, family }) => html`<a href="${visit.at(`/clients/${grantId}`)}">${displayName(family)}</a>`,
   },
-  { heading: 'Professional', cell: ({ professional }) => called(professional) },
+  { heading: 'Professional', cell: ({ professional }) => displayName(professional) },
   { heading: 'Kind', cell: ({ kind }) => kindWords[kind] },
   { heading: 'Since', cell: ({ since }) => time(since) },
 ];
@@ -49,9 +49,9 @@ export const seatColumns = (visit: MemberVisit): Column<SeatListing>[] => [
   {
     heading: 'Family',
     main: true,
-    cell: ({ grantId, family }) => html`<a href="${visit.at(`/clients/${grantId}`)}">${called(family)}</a>`,
+    cell: ({ grantId, family }) => html`<a href="${visit.at(`/clients/${grantId}`)}">${displayName(family)}</a>`,
   },
-  { heading: 'Professional', cell: ({ professional }) => called(professional) },
+  { heading: 'Professional', cell: ({ professional }) => displayName(professional) },
   { heading: 'Kind', cell: ({ kind }) => kindWords[kind] },
   { heading: 'Given', cell: ({ givenAt }) => time(givenAt) },
 ];

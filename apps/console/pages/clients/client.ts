@@ -1,10 +1,10 @@
 import { type ClientDetails, getClient } from '#domain/organization/list-clients.ts';
 import { getSeatPlaces, listSeatsOfGrant, type SeatListing } from '#domain/organization/list-seats.ts';
-import { cut } from '../../components/called.ts';
+import { truncate } from '../../components/display-name.ts';
 import { buttonForm } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
-import { facts, table } from '../../components/table.ts';
+import { detailList, table } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
 import { type Page, page } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
@@ -12,7 +12,7 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { memberPath } from '../members/path.ts';
-import { assertMaySeeSeats, clientState, clientsTrail, kindWords, seatEndWords } from './cells.ts';
+import { assertMaySeeSeats, clientState, clientsBreadcrumbs, kindWords, seatEndWords } from './cells.ts';
 
 /** One family's access to one professional, and its seats. */
 export const clientRoutes = [
@@ -31,11 +31,11 @@ export async function clientPage(visit: MemberVisit, state: FormState): Promise<
   const client = await getClient(em, organizationId, visit.params.grantId ?? '');
   const seats = await listSeatsOfGrant(em, organizationId, client.grantId);
   return page({
-    title: cut(client.family, 80),
-    trail: clientsTrail(visit),
+    title: truncate(client.family, 80),
+    breadcrumbs: clientsBreadcrumbs(visit),
     body: html`
       ${state.problem === null ? nothing : notice('bad', state.problem)}
-      ${facts([
+      ${detailList([
         client.family.length > 80 && ['Family', html`<bdi>${client.family}</bdi>`],
         ['Professional', professional(visit, client)],
         ['Kind', kindWords[client.kind]],
@@ -52,7 +52,7 @@ export async function clientPage(visit: MemberVisit, state: FormState): Promise<
 }
 
 function professional(visit: MemberVisit, { professionalId, professional: name }: ClientDetails): Html {
-  const shown = html`<bdi>${cut(name, 200)}</bdi>`;
+  const shown = html`<bdi>${truncate(name, 200)}</bdi>`;
   return visit.may('org.members.read') ? html`<a href="${memberPath(visit, professionalId)}">${shown}</a>` : shown;
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endGrant } from '#domain/organization/grants.ts';
 import { type ClientDetails, getClient } from '#domain/organization/list-clients.ts';
-import { called, cut } from '../../components/called.ts';
+import { displayName, truncate } from '../../components/display-name.ts';
 import { form } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
@@ -9,7 +9,7 @@ import { type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { clientsTrail } from './cells.ts';
+import { clientsBreadcrumbs } from './cells.ts';
 
 /** Ending a family's access to a professional. */
 export const endRoutes = [
@@ -29,9 +29,9 @@ export const endRoutes = [
     async act(visit) {
       const grantId = visit.params.grantId ?? '';
       await endGrant(visit.console.em, { organizationId: visit.organization.organizationId, grantId, by: visit.by });
-      return redirect(visit.at(`/clients/${grantId}`), { told: 'The access is ended.' });
+      return redirect(visit.at(`/clients/${grantId}`), { flash: 'The access is ended.' });
     },
-    again: endPage,
+    redraw: endPage,
   }),
 ];
 
@@ -40,14 +40,14 @@ async function endPage(visit: MemberVisit, state: FormState): Promise<Page> {
   const here = visit.at(`/clients/${client.grantId}`);
   return page({
     title: 'End a client’s access',
-    trail: clientTrail(visit, client),
+    breadcrumbs: clientBreadcrumbs(visit, client),
     body: form(visit, {
       action: `${here}/end`,
       state,
       button: 'End the access',
       kind: 'danger',
       fields: html`
-        <p>The work of ${called(client.professional)} for ${called(client.family)} ends from this moment on. It cannot be taken back: the family would have to give access anew.</p>
+        <p>The work of ${displayName(client.professional)} for ${displayName(client.family)} ends from this moment on. It cannot be taken back: the family would have to give access anew.</p>
         <ul>
           ${seatThatEnds(client)}
           <li>Your webhooks are sent <code>client.ended</code> with the reason <code>ended</code>${client.seatId === null ? '' : html`, and <code>seat.ended</code>`}.</li>
@@ -59,9 +59,9 @@ async function endPage(visit: MemberVisit, state: FormState): Promise<Page> {
 }
 
 /** Pages above those that change one access. */
-export const clientTrail = (visit: MemberVisit, { grantId, family }: ClientDetails): Page['trail'] => [
-  [cut(family, 80), visit.at(`/clients/${grantId}`)],
-  ...clientsTrail(visit),
+export const clientBreadcrumbs = (visit: MemberVisit, { grantId, family }: ClientDetails): Page['breadcrumbs'] => [
+  [truncate(family, 80), visit.at(`/clients/${grantId}`)],
+  ...clientsBreadcrumbs(visit),
 ];
 
 export const seatThatEnds = ({ seatId }: ClientDetails): Html =>

@@ -13,7 +13,7 @@ import { type FormState, freshForm, textOf } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { clientColumns, clientsTrail } from './cells.ts';
+import { clientColumns, clientsBreadcrumbs } from './cells.ts';
 import { clientPage } from './client.ts';
 
 const eligiblePerPage = 50;
@@ -40,10 +40,10 @@ export const giveSeatRoutes = [
       const grantId = visit.params.grantId ?? '';
       await giveSeat(visit.console.em, { organizationId: visit.organization.organizationId, grantId, by: visit.by });
       return redirect(visit.at(from === 'list' ? '/clients/seats/give' : `/clients/${grantId}`), {
-        told: 'The seat is given.',
+        flash: 'The seat is given.',
       });
     },
-    again: (visit, state) =>
+    redraw: (visit, state) =>
       textOf(state, 'from') === 'list' ? givePage(visit, state, '', null) : clientPage(visit, state),
   }),
 ];
@@ -57,7 +57,7 @@ async function givePage(visit: MemberVisit, state: FormState, q: string, after: 
   const href = (cursor: string | null) => hrefOf(here, q, cursor);
   return page({
     title: 'Give a seat',
-    trail: [['Seats', visit.at('/clients/seats')], ...clientsTrail(visit)],
+    breadcrumbs: [['Seats', visit.at('/clients/seats')], ...clientsBreadcrumbs(visit)],
     body: html`
       ${state.problem === null ? nothing : notice('bad', state.problem)}
       ${free === 0 ? notice('warning', html`All ${total.toLocaleString('en')} places are taken. <a href="${visit.at('/clients/seats')}">End a seat</a>, or get more.`) : html`<p>${free.toLocaleString('en')} of ${total.toLocaleString('en')} places ${free === 1 ? 'is' : 'are'} free. Each family has one seat at most, whoever works for it.</p>`}

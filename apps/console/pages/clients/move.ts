@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { moveGrant } from '#domain/organization/grants.ts';
 import { type ClientDetails, getClient } from '#domain/organization/list-clients.ts';
 import { listMembers, type MemberListing } from '#domain/organization/list-members.ts';
-import { called } from '../../components/called.ts';
+import { displayName } from '../../components/display-name.ts';
 import { choiceField, form, textField } from '../../components/form.ts';
 import { searchForm, searchText } from '../../components/search-form.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
@@ -10,7 +10,7 @@ import { type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { clientTrail, overNotice, seatThatEnds } from './end.ts';
+import { clientBreadcrumbs, overNotice, seatThatEnds } from './end.ts';
 
 /** Colleagues that are offered at a time; a search finds the others. */
 const colleaguesOffered = 20;
@@ -42,10 +42,10 @@ export const moveRoutes = [
       const { organizationId } = visit.organization;
       const { id } = await moveGrant(visit.console.em, { organizationId, grantId, by: visit.by, toPersonId });
       return redirect(visit.at(`/clients/${id}`), {
-        told: 'The access is moved. This is the colleague’s; it has no seat yet.',
+        flash: 'The access is moved. This is the colleague’s; it has no seat yet.',
       });
     },
-    again: (visit, state) => movePage(visit, state, ''),
+    redraw: (visit, state) => movePage(visit, state, ''),
   }),
 ];
 
@@ -58,9 +58,9 @@ async function movePage(visit: MemberVisit, state: FormState, q: string): Promis
   const colleagues = rows.filter(({ personId }) => personId !== client.professionalId);
   return page({
     title: 'Move a client to a colleague',
-    trail: clientTrail(visit, client),
+    breadcrumbs: clientBreadcrumbs(visit, client),
     body: html`
-      <p>The work of ${called(client.professional)} for ${called(client.family)} goes on with the colleague whom you choose, from this moment on, with the same planned end.</p>
+      <p>The work of ${displayName(client.professional)} for ${displayName(client.family)} goes on with the colleague whom you choose, from this moment on, with the same planned end.</p>
       <ul>
         ${seatThatEnds(client)}
         ${client.seatId === null ? nothing : html`<li>Give the moved access a seat afterwards, if it needs one.</li>`}
@@ -103,8 +103,8 @@ function moveForm(
       ...(hasMore ? { hint: `The first ${colleaguesOffered} by name. Search to find the others.` } : {}),
       choices: colleagues.map(({ personId, name, title, email }) => ({
         value: personId,
-        label: called(name),
-        hint: html`${title === null ? nothing : html`${called(title)}, `}${called(email)}`,
+        label: displayName(name),
+        hint: html`${title === null ? nothing : html`${displayName(title)}, `}${displayName(email)}`,
       })),
     }),
     secondary: html`<a href="${here}">Back</a>`,

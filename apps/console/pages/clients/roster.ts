@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type ClientFilter, listClients } from '#domain/organization/list-clients.ts';
 import { getMemberDetails } from '#domain/organization/list-members.ts';
-import { called } from '../../components/called.ts';
+import { displayName } from '../../components/display-name.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { selectField, textField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
@@ -60,7 +60,7 @@ async function rosterPage(visit: MemberVisit, asked: Query): Promise<Answer> {
     title: 'Clients',
     body: html`
       <p class="actions">${linkButton(visit.at('/clients/seats'), 'Seats', 'secondary')}</p>
-      ${whose === null ? nothing : html`<p>The clients of ${called(whose.name)}. <a href="${visit.at('/clients')}">Show everybody’s</a></p>`}
+      ${whose === null ? nothing : html`<p>The clients of ${displayName(whose.name)}. <a href="${visit.at('/clients')}">Show everybody’s</a></p>`}
       ${search(visit, asked)}
       ${rows.length === 0 ? nobody(visit, asked) : table({ caption: 'Clients', columns, rows })}
       ${pager({

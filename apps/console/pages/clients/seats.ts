@@ -10,7 +10,7 @@ import { type Page, page } from '../../web/answer.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { assertMaySeeSeats, clientsTrail, seatColumns, seatEndWords } from './cells.ts';
+import { assertMaySeeSeats, clientsBreadcrumbs, seatColumns, seatEndWords } from './cells.ts';
 
 const seatsPerPage = 50;
 
@@ -29,7 +29,10 @@ async function seatsPage(visit: MemberVisit, { state, after }: z.output<typeof q
   const mayGive = visit.may('org.seats.manage');
   return page({
     title: state === 'held' ? 'Seats' : 'Seats that are over',
-    trail: state === 'held' ? clientsTrail(visit) : [['Seats', visit.at('/clients/seats')], ...clientsTrail(visit)],
+    breadcrumbs:
+      state === 'held'
+        ? clientsBreadcrumbs(visit)
+        : [['Seats', visit.at('/clients/seats')], ...clientsBreadcrumbs(visit)],
     body: html`
       ${state === 'held' ? placesSection(places) : nothing}
       <p class="actions">${mayGive && state === 'held' && places.free > 0 ? linkButton(visit.at('/clients/seats/give'), 'Give a seat') : nothing}

@@ -2,13 +2,13 @@ import { type AttemptLook, findAttempt } from '#domain/webhooks/look-at-delivery
 import { notice } from '../../components/notice.ts';
 import { receivedText } from '../../components/received-text.ts';
 import { copyable } from '../../components/secret.ts';
-import { facts } from '../../components/table.ts';
+import { detailList } from '../../components/table.ts';
 import { exactTime } from '../../components/time.ts';
 import { scaleOf, timingPicture } from '../../components/timing-picture.ts';
 import { NotFound, page } from '../../web/answer.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
-import { getHead, of, trailOf, webhookRequest } from '../webhooks/find-webhook.ts';
+import { breadcrumbsOf, getHead, of, webhookRequest } from '../webhooks/find-webhook.ts';
 import { attemptBadge } from './attempts.ts';
 import { deliveryPath } from './cells.ts';
 
@@ -33,12 +33,12 @@ export const attemptRoutes = [
       if (attempt === null) throw new NotFound();
       return page({
         title: `Attempt ${attempt.number}`,
-        trail: [
+        breadcrumbs: [
           [attempt.type, deliveryPath(visit, eventId)],
           ['Deliveries', of(visit, '/deliveries')],
-          ...trailOf(visit, webhook),
+          ...breadcrumbsOf(visit, webhook),
         ],
-        body: html`${factsOf(attempt)}
+        body: html`${detailsOf(attempt)}
           <section aria-labelledby="answer"><h2 id="answer">Answer</h2>${answerOf(attempt)}</section>
           <section aria-labelledby="request"><h2 id="request">Request</h2>${requestOf(attempt)}</section>`,
       });
@@ -46,8 +46,8 @@ export const attemptRoutes = [
   }),
 ];
 
-const factsOf = (attempt: AttemptLook): Html => html`
-  ${facts([
+const detailsOf = (attempt: AttemptLook): Html => html`
+  ${detailList([
     ['Result', attemptBadge(attempt)],
     attempt.explanation !== null && ['Why', html`${attempt.explanation} <code>${attempt.cause}</code>`],
     ['Began', exactTime(attempt.startedAt)],

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { cancelDelivery } from '#domain/webhooks/cancel-delivery.ts';
 import { lookAtDelivery } from '#domain/webhooks/look-at-delivery.ts';
 import { form } from '../../components/form.ts';
-import { facts } from '../../components/table.ts';
+import { detailList } from '../../components/table.ts';
 import { exactTime } from '../../components/time.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
@@ -10,7 +10,7 @@ import { html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { WorkflowsAway } from '../../workflows.ts';
-import { getHead, of, trailOf, webhookRequest } from '../webhooks/find-webhook.ts';
+import { breadcrumbsOf, getHead, of, webhookRequest } from '../webhooks/find-webhook.ts';
 import { deliveryPath, deliveryState, nowInWords } from './cells.ts';
 
 /** Giving up one delivery, after a look at it. */
@@ -35,9 +35,9 @@ export const cancelRoutes = [
       const { round, started } = await cancelDelivery(em, { organizationId, webhookId, by, eventId });
       if (started && workflows.isConfigured)
         await workflows.cancelDelivery({ organizationId, webhookId, eventId }, round).catch(endsByItself);
-      return redirect(deliveryPath(visit, eventId), { told: 'The delivery is cancelled, and not tried again.' });
+      return redirect(deliveryPath(visit, eventId), { flash: 'The delivery is cancelled, and not tried again.' });
     },
-    again: cancelPage,
+    redraw: cancelPage,
   }),
 ];
 
@@ -57,13 +57,13 @@ async function cancelPage(visit: MemberVisit, state: FormState): Promise<Page> {
   const isOpen = delivery.state === 'waiting' || delivery.state === 'parked';
   return page({
     title: isOpen ? 'Cancel the delivery?' : 'It is settled already',
-    trail: [
+    breadcrumbs: [
       [delivery.type, deliveryPath(visit, eventId)],
       ['Deliveries', of(visit, '/deliveries')],
-      ...trailOf(visit, webhook),
+      ...breadcrumbsOf(visit, webhook),
     ],
     body: html`
-      ${facts([
+      ${detailList([
         ['Event', html`${delivery.type} <code>${eventId}</code>`],
         ['Happened', exactTime(delivery.createdAt)],
         ['State', deliveryState(delivery.state)],

@@ -7,7 +7,7 @@ import { live } from '../../components/live.ts';
 import { notice } from '../../components/notice.ts';
 import { pager } from '../../components/pager.ts';
 import { copyable } from '../../components/secret.ts';
-import { facts } from '../../components/table.ts';
+import { detailList } from '../../components/table.ts';
 import { exactTime } from '../../components/time.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
@@ -15,7 +15,7 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { WorkflowsAway } from '../../workflows.ts';
-import { getHead, of, trailOf, webhookRequest } from '../webhooks/find-webhook.ts';
+import { breadcrumbsOf, getHead, of, webhookRequest } from '../webhooks/find-webhook.ts';
 import { temporalNotice } from '../webhooks/temporal.ts';
 import { attemptList } from './attempts.ts';
 import { deliveryPath, deliveryState, nowInWords, refreshSeconds } from './cells.ts';
@@ -43,13 +43,13 @@ export const deliveryRoutes = [
       const delivery = { ...webhookRequest(visit), eventId: visit.params.eventId ?? '' };
       const options = { canRetryNow: workflows.isConfigured, onlyOpen: how === 'retry' };
       const sent = await redeliverOne(em, delivery, options);
-      const told =
+      const flash =
         sent.how === 'queued'
           ? 'It is sent again: see the next attempt below.'
           : await hurry(visit, sent.eventId, sent.round);
-      return redirect(deliveryPath(visit, sent.eventId), { told });
+      return redirect(deliveryPath(visit, sent.eventId), { flash });
     },
-    again: (visit, state) => deliveryPage(visit, state, null),
+    redraw: (visit, state) => deliveryPage(visit, state, null),
   }),
 ];
 
@@ -76,7 +76,7 @@ async function deliveryPage(visit: MemberVisit, state: FormState, before: number
   const here = deliveryPath(visit, delivery.eventId);
   return page({
     title: delivery.type,
-    trail: [['Deliveries', of(visit, '/deliveries')], ...trailOf(visit, webhook)],
+    breadcrumbs: [['Deliveries', of(visit, '/deliveries')], ...breadcrumbsOf(visit, webhook)],
     body: html`
       ${temporalNotice(visit)}
       ${state.problem === null ? nothing : notice('bad', state.problem)}
@@ -85,7 +85,7 @@ async function deliveryPage(visit: MemberVisit, state: FormState, before: number
         href: here,
         moves: everySeconds !== null,
         everySeconds: everySeconds ?? 0,
-        body: html`${factsOf(delivery)}
+        body: html`${detailsOf(delivery)}
           ${actions(visit, delivery, webhook.state)}
           <section aria-labelledby="attempts"><h2 id="attempts">Attempts</h2>${attemptList(visit, delivery)}</section>`,
       })}
@@ -102,8 +102,8 @@ async function deliveryPage(visit: MemberVisit, state: FormState, before: number
   });
 }
 
-const factsOf = (delivery: DeliveryLook): Html =>
-  facts([
+const detailsOf = (delivery: DeliveryLook): Html =>
+  detailList([
     ['State', deliveryState(delivery.state)],
     ['Now', nowInWords(delivery)],
     ['Happened', exactTime(delivery.createdAt)],

@@ -3,9 +3,9 @@ import { type EventType, eventTypes } from '#domain/contract/events.ts';
 import { type DeliveryState, deliveryStates } from '#domain/webhooks/deliveries.ts';
 import type { DeliveryFilter } from '#domain/webhooks/search-deliveries.ts';
 import { selectField, textField } from '../../components/form.ts';
+import { dateTimePattern, parseDateTime, timeZonePattern } from '../../web/date-time.ts';
 import { freshForm } from '../../web/form.ts';
 import { attributes, type Html, html, nothing } from '../../web/html.ts';
-import { momentForm, readMoment, zoneForm } from '../../web/moment.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { of } from '../webhooks/find-webhook.ts';
 import { stateLabels } from './cells.ts';
@@ -20,9 +20,9 @@ export const filterFields = {
   state: z.enum(['', ...deliveryStates]).catch(''),
   type: z.enum(['', ...eventTypes]).catch(''),
   event: z.string().trim().max(100).catch(''),
-  from: given(momentForm),
-  until: given(momentForm),
-  zone: given(zoneForm),
+  from: given(dateTimePattern),
+  until: given(dateTimePattern),
+  zone: given(timeZonePattern),
 };
 
 export type FilterQuery = z.output<z.ZodObject<typeof filterFields>>;
@@ -38,8 +38,8 @@ export function readFilter({ state, type, event, from, until, zone }: FilterQuer
     state: (state || null) as DeliveryState | null,
     type: (type || null) as EventType | null,
     eventId: eventId || null,
-    from: readMoment(from, zone),
-    to: readMoment(until, zone),
+    from: parseDateTime(from, zone),
+    to: parseDateTime(until, zone),
   };
 }
 

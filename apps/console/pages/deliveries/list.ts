@@ -9,7 +9,7 @@ import { page } from '../../web/answer.ts';
 import { type Html, html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { getHead, of, trailOf, webhookRequest } from '../webhooks/find-webhook.ts';
+import { breadcrumbsOf, getHead, of, webhookRequest } from '../webhooks/find-webhook.ts';
 import { temporalNotice } from '../webhooks/temporal.ts';
 import { deliveriesTable, refreshSeconds } from './cells.ts';
 import { type FilterQuery, filterFields, filterForm, isFiltered, queryOf, readFilter } from './filter.ts';
@@ -34,7 +34,7 @@ export const listRoutes = [
       const everySeconds = before === null ? refreshSeconds(found.deliveries) : null;
       return page({
         title: 'Deliveries',
-        trail: trailOf(visit, webhook),
+        breadcrumbs: breadcrumbsOf(visit, webhook),
         body: html`
           ${temporalNotice(visit)}
           ${filterForm(visit, query)}

@@ -12,12 +12,12 @@ import { pager } from '../../components/pager.ts';
 import { table } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
+import { parseDateTime } from '../../web/date-time.ts';
 import { type FormState, freshForm, textOf } from '../../web/form.ts';
 import { type Html, html } from '../../web/html.ts';
-import { readMoment } from '../../web/moment.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { getHead, of, trailOf, webhookRequest } from '../webhooks/find-webhook.ts';
+import { breadcrumbsOf, getHead, of, webhookRequest } from '../webhooks/find-webhook.ts';
 import { temporalNotice } from '../webhooks/temporal.ts';
 import { progressInWords, redeliveryState, selectionInWords } from './redelivery-cells.ts';
 
@@ -50,7 +50,7 @@ const redeliverForm = z
       ['from', from],
       ['until', until],
     ] as const)
-      if (readMoment(text, zone) === null)
+      if (parseDateTime(text, zone) === null)
         context.addIssue({ code: 'custom', path: [path], message: 'Say when: a day and a time.' });
   });
 
@@ -75,12 +75,12 @@ export const redeliverRoutes = [
       const { id } = await requestRedelivery(visit.console.em, { ...webhookRequest(visit), selection });
       return redirect(of(visit, `/redeliveries/${id}`));
     },
-    again: (visit, state) => redeliverPage(visit, state, null),
+    redraw: (visit, state) => redeliverPage(visit, state, null),
   }),
 ];
 
 function selectionOf({ what, hours, from, until, zone }: z.output<typeof redeliverForm>, now: Date): Selection {
-  const [begins, ends] = [readMoment(from, zone), readMoment(until, zone)];
+  const [begins, ends] = [parseDateTime(from, zone), parseDateTime(until, zone)];
   if (what === 'range' && begins !== null && ends !== null)
     return { from: begins.toISOString(), to: ends.toISOString() };
   const longest = redeliverableDays * 24 * hourMs - 60_000;
@@ -94,7 +94,7 @@ async function redeliverPage(visit: MemberVisit, state: FormState, before: strin
   const running = before === null ? redeliveries.find(({ finishedAt }) => finishedAt === null) : undefined;
   return page({
     title: 'Send many again',
-    trail: [['Deliveries', of(visit, '/deliveries')], ...trailOf(visit, webhook)],
+    breadcrumbs: [['Deliveries', of(visit, '/deliveries')], ...breadcrumbsOf(visit, webhook)],
     body: html`
       ${temporalNotice(visit)}
       ${unable(visit, webhook.state, running) ?? drawForms(visit, state)}

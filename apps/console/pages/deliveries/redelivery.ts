@@ -8,7 +8,7 @@ import {
 import { buttonForm } from '../../components/form.ts';
 import { live } from '../../components/live.ts';
 import { notice } from '../../components/notice.ts';
-import { facts } from '../../components/table.ts';
+import { detailList } from '../../components/table.ts';
 import { exactTime } from '../../components/time.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
@@ -16,7 +16,7 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { WorkflowsAway } from '../../workflows.ts';
-import { getHead, of, trailOf } from '../webhooks/find-webhook.ts';
+import { breadcrumbsOf, getHead, of } from '../webhooks/find-webhook.ts';
 import { redeliveryState, selectionInWords } from './redelivery-cells.ts';
 
 /** One redelivery of many, as it goes on, and stopping it. */
@@ -42,7 +42,7 @@ export const redeliveryRoutes = [
         await workflows.cancelRedelivery(id).catch(stopsByItself);
       return redirect(of(visit, `/redeliveries/${id}`));
     },
-    again: redeliveryPage,
+    redraw: redeliveryPage,
   }),
 ];
 
@@ -67,10 +67,10 @@ async function redeliveryPage(visit: MemberVisit, state: FormState): Promise<Pag
   const moves = redelivery.finishedAt === null;
   return page({
     title: 'Sending many again',
-    trail: [
+    breadcrumbs: [
       ['Send many again', of(visit, '/redeliver')],
       ['Deliveries', of(visit, '/deliveries')],
-      ...trailOf(visit, webhook),
+      ...breadcrumbsOf(visit, webhook),
     ],
     body: html`
       ${state.problem === null ? nothing : notice('bad', state.problem)}
@@ -80,15 +80,15 @@ async function redeliveryPage(visit: MemberVisit, state: FormState): Promise<Pag
         everySeconds: 2,
         moves,
         body: html`${sentenceOf(visit, redelivery)}
-          ${factsOf(redelivery)}
+          ${detailsOf(redelivery)}
           ${moves && redelivery.cancelRequestedAt === null ? html`<div class="actions">${buttonForm(visit, { action: here, button: 'Stop it', id: 'stop' })}</div>` : nothing}`,
       })}
       <p><a href="${of(visit, '/deliveries')}">See the deliveries</a></p>`,
   });
 }
 
-const factsOf = (redelivery: RedeliveryListing): Html =>
-  facts([
+const detailsOf = (redelivery: RedeliveryListing): Html =>
+  detailList([
     ['What', selectionInWords(redelivery)],
     ['State', redeliveryState(redelivery)],
     ['Looked at', redelivery.seen.toLocaleString('en')],

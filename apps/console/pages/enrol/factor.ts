@@ -33,7 +33,7 @@ export const factorRoutes = [
       const { secret, uri } = await startEnrolmentTotp(em, visit.enrolmentToken ?? '', factors, now);
       return totpPage(visit, freshForm({ secret, uri }));
     },
-    again: factorChoicePage,
+    redraw: factorChoicePage,
   }),
 
   anyone.action({
@@ -43,7 +43,7 @@ export const factorRoutes = [
     // the domain keeps, sealed.
     form: z.object({ code: line('The code', 20), secret: z.string().max(100), uri: z.string().max(500) }),
     act: (visit, { code }) => complete(visit, { kind: 'totp', code, name: 'Authenticator app' }),
-    again: totpPage,
+    redraw: totpPage,
   }),
 
   anyone.action({
@@ -51,7 +51,7 @@ export const factorRoutes = [
     path: '/enrol/passkey/start',
     form: z.object({}),
     act: (visit) => passkeyPage(visit, freshForm()),
-    again: factorChoicePage,
+    redraw: factorChoicePage,
   }),
 
   anyone.action({
@@ -59,7 +59,7 @@ export const factorRoutes = [
     path: '/enrol/passkey',
     form: z.object({ passkey: z.string().max(20_000).default('') }),
     act: (visit, { passkey }) => complete(visit, { kind: 'passkey', response: parsed(passkey), name: 'Passkey' }),
-    again: passkeyPage,
+    redraw: passkeyPage,
   }),
 ];
 

@@ -36,7 +36,7 @@ export const linkRoutes = [
       return enrolment === null ? linkOverPage() : redirect('/enrol/step', { enrolment: token });
     },
     // What was pasted may be a link: no page shows it again.
-    again: (visit, state) => linkPage(visit, { ...state, values: {} }),
+    redraw: (visit, state) => linkPage(visit, { ...state, values: {} }),
   }),
 
   anyone.view({
@@ -55,9 +55,9 @@ export const linkRoutes = [
     async act(visit) {
       const { console, session, visitor, enrolmentToken } = visit;
       const joined = await acceptEnrolment(console.em, session, { token: enrolmentToken ?? '', visitor }, console.now);
-      return redirect(`/o/${joined.organizationId}`, { told: 'Welcome.', enrolment: null });
+      return redirect(`/o/${joined.organizationId}`, { flash: 'Welcome.', enrolment: null });
     },
-    again: async (visit, state) => {
+    redraw: async (visit, state) => {
       const enrolment = await findOpenEnrolment(visit);
       return enrolment === null ? linkOverPage() : joinPage(visit, enrolment, state);
     },
@@ -68,7 +68,7 @@ function nextStep(visit: Visit, enrolment: EnrolmentDetails): Answer {
   if (enrolment.kind === 'join')
     return visit.session?.state === 'full'
       ? joinPage(visit as PersonVisit, enrolment, freshForm())
-      : redirect('/sign-in?to=%2Fenrol%2Fstep', { told: `Sign in to join ${enrolment.organizationName}.` });
+      : redirect('/sign-in?to=%2Fenrol%2Fstep', { flash: `Sign in to join ${enrolment.organizationName}.` });
   return enrolment.hasPassword ? factorChoicePage(visit, freshForm()) : passwordPage(visit, enrolment, freshForm());
 }
 

@@ -21,7 +21,7 @@ export const passwordRoutes = [
       await setEnrolmentPassword(console.em, { token: enrolmentToken ?? '', password }, console.now);
       return redirect('/enrol/step');
     },
-    async again(visit, state) {
+    async redraw(visit, state) {
       const enrolment = await findOpenEnrolment(visit);
       return enrolment === null ? linkOverPage() : passwordPage(visit, enrolment, state);
     },

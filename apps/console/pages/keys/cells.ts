@@ -1,5 +1,5 @@
 import { type KeyUsage, usesCounted } from '#domain/keys/usage.ts';
-import { called, cut } from '../../components/called.ts';
+import { displayName, truncate } from '../../components/display-name.ts';
 import { badge } from '../../components/notice.ts';
 import type { Column } from '../../components/table.ts';
 import { relativeTime, time } from '../../components/time.ts';
@@ -14,7 +14,7 @@ const dayMs = 86_400_000;
 
 /** What a person called a key; its hint when they called it nothing. */
 export const keyName = ({ label, hint }: Pick<KeyUsage, 'label' | 'hint'>): Html =>
-  label === '' ? html`<code class="hint">${hint}</code>` : called(label);
+  label === '' ? html`<code class="hint">${hint}</code>` : displayName(label);
 
 export const keyHintCell = ({ hint }: Pick<KeyUsage, 'hint'>): Html => html`<code class="hint">${hint}</code>`;
 
@@ -36,7 +36,7 @@ export const isExpiringSoon = ({ expiresAt, state }: KeyUsage, now: Date): boole
   state === 'live' && expiresAt !== null && expiresAt.getTime() - now.getTime() < soonDays * dayMs;
 
 /** A key's name in a title. */
-export const keyTitle = ({ label, hint }: Pick<KeyUsage, 'label' | 'hint'>): string => cut(label || hint, 60);
+export const keyTitle = ({ label, hint }: Pick<KeyUsage, 'label' | 'hint'>): string => truncate(label || hint, 60);
 
 /** A live key that nobody has used for long, or ever since it was made long ago. */
 export function isUnused({ lastUsedAt, createdAt, state }: KeyUsage, now: Date): boolean {
@@ -62,7 +62,7 @@ export function keyColumns(visit: MemberVisit, only?: readonly string[]): Column
         html`<a href="${visit.at(`/keys/${key.id}`)}">${keyName(key)}</a>${key.label === '' ? nothing : html`<br>${keyHintCell(key)}`}`,
     },
     { heading: 'State', cell: (key) => stateBadge(key, now) },
-    { heading: 'Made by', cell: ({ makerName }) => called(makerName) },
+    { heading: 'Made by', cell: ({ makerName }) => displayName(makerName) },
     { heading: 'Scopes', cell: ({ scopes }) => scopeList(scopes) },
     {
       heading: 'Last use',

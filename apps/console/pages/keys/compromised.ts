@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { regionCodes, regions } from '#domain/contract/regions.ts';
 import { findCompromisedKey } from '#domain/keys/compromised.ts';
-import { called } from '../../components/called.ts';
+import { displayName } from '../../components/display-name.ts';
 import { form, textField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
@@ -38,7 +38,7 @@ export const compromisedRoutes = [
       const found = await findCompromisedKey(em, asked, keys, now);
       return found === null ? notOurs(visit) : redirect(visit.at(`/keys/${found.keyId}/revoke?reported=yes`));
     },
-    again: compromisedPage,
+    redraw: compromisedPage,
   }),
 ];
 
@@ -47,7 +47,7 @@ function compromisedPage(visit: MemberVisit, { problem, problems }: FormState): 
   const state = { ...freshForm(), problem, problems };
   return page({
     title: 'A key got out?',
-    trail: [['API keys', visit.at('/keys')]],
+    breadcrumbs: [['API keys', visit.at('/keys')]],
     body: html`
       <p>If an API key stands where it should not (a log, a chat, a repository), paste it here. The console finds which one it is, and you can revoke it at once.</p>
       ${form(visit, {
@@ -74,9 +74,9 @@ function notOurs(visit: MemberVisit): Page {
   const elsewhere = regionCodes.filter((code) => code !== visit.console.region);
   return page({
     title: 'Not a key of this organization',
-    trail: [['API keys', visit.at('/keys')]],
+    breadcrumbs: [['API keys', visit.at('/keys')]],
     body: html`
-      <p>${called(visit.organization.organizationName)} has no key like that, live or ended, so there is nothing here to revoke. If you expected one:</p>
+      <p>${displayName(visit.organization.organizationName)} has no key like that, live or ended, so there is nothing here to revoke. If you expected one:</p>
       <ul>
         <li>Look whether it was copied whole. A character too few is another key.</li>
         <li>Keys that begin with ${prefixes(elsewhere)} belong to another region: paste it in that region’s console.</li>

@@ -55,12 +55,12 @@ export const createRoutes = [
       );
       return page({
         title: 'Your new key',
-        trail: [['API keys', visit.at('/keys')]],
+        breadcrumbs: [['API keys', visit.at('/keys')]],
         body: html`${newKey(visit, { key: created.key, scopes })}
           <p class="actions">${linkButton(visit.at(`/keys/${created.id}`), 'I have kept it')}</p>`,
       });
     },
-    again: newKeyPage,
+    redraw: newKeyPage,
   }),
 ];
 
@@ -72,7 +72,7 @@ async function newKeyPage(visit: MemberVisit, state: FormState): Promise<Page> {
   if (live.length >= liveKeysPerOrganization) return fullPage(visit, live);
   return page({
     title: 'Make an API key',
-    trail: [['API keys', visit.at('/keys')]],
+    breadcrumbs: [['API keys', visit.at('/keys')]],
     body: form(visit, {
       action: visit.at('/keys/new'),
       state,

@@ -1,6 +1,6 @@
 import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
 import type { KeyUsage } from '#domain/keys/usage.ts';
-import { cut } from '../../components/called.ts';
+import { truncate } from '../../components/display-name.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
 import { table } from '../../components/table.ts';
@@ -19,7 +19,7 @@ export function fullPage(visit: MemberVisit, live: readonly KeyUsage[]): Page {
   const unused = longestUnused.filter((key) => isUnused(key, now)).length;
   return page({
     title: 'Make an API key',
-    trail: [['API keys', visit.at('/keys')]],
+    breadcrumbs: [['API keys', visit.at('/keys')]],
     status: 200,
     body: html`
       ${notice('warning', `Your organization has ${live.length} live keys, and ${liveKeysPerOrganization} is the most there can be. Revoke one to make another.`)}
@@ -36,7 +36,7 @@ export function fullPage(visit: MemberVisit, live: readonly KeyUsage[]): Page {
         actions: ({ id, label, hint }) =>
           linkButton(
             visit.at(`/keys/${id}/revoke`),
-            html`Revoke<span class="visually-hidden"> ${cut(label || hint, 60)}</span>…`,
+            html`Revoke<span class="visually-hidden"> ${truncate(label || hint, 60)}</span>…`,
             'secondary',
           ),
       })}`,

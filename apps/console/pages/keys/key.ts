@@ -2,10 +2,10 @@ import { listActivity } from '#domain/activity/search.ts';
 import { reads } from '#domain/activity/sentences.ts';
 import { operationsOfScope } from '#domain/contract/operations.ts';
 import { findKeyUsage, type KeyUsage, listCallers } from '#domain/keys/usage.ts';
-import { called } from '../../components/called.ts';
+import { displayName } from '../../components/display-name.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
-import { facts } from '../../components/table.ts';
+import { detailList } from '../../components/table.ts';
 import { relativeTime, time } from '../../components/time.ts';
 import { page } from '../../web/answer.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
@@ -32,7 +32,7 @@ export const keyRoutes = [
       const callers = await listCallers(pool, visit.organization.organizationId, key.id);
       return page({
         title: keyTitle(key),
-        trail: [['API keys', visit.at('/keys')]],
+        breadcrumbs: [['API keys', visit.at('/keys')]],
         body: html`
           ${warnings(visit, key)}
           ${await keyFacts(visit, key)}
@@ -58,19 +58,19 @@ function warnings(visit: MemberVisit, key: KeyUsage): Html {
 
 const whyEnded = ({ state, makerName }: KeyUsage): Html =>
   state === 'inactive'
-    ? html`This key is inactive because ${called(makerName)}, for whom it acted, left the organization: every call with it is answered 403, also if they return.`
+    ? html`This key is inactive because ${displayName(makerName)}, for whom it acted, left the organization: every call with it is answered 403, also if they return.`
     : html`This key ${state === 'revoked' ? 'was revoked' : 'has expired'}: every call with it is answered 401.`;
 
 const whyNothing = ({ makerName, makerStatus }: KeyUsage): Html =>
   makerStatus === 'active'
-    ? html`${called(makerName)}, for whom it acts, no longer holds any of its scopes.`
-    : html`${called(makerName)}, for whom it acts, is no active member (${makerStatus}).`;
+    ? html`${displayName(makerName)}, for whom it acts, no longer holds any of its scopes.`
+    : html`${displayName(makerName)}, for whom it acts, is no active member (${makerStatus}).`;
 
 async function keyFacts(visit: MemberVisit, key: KeyUsage): Promise<Html> {
-  return facts([
+  return detailList([
     ['State', stateBadge(key, visit.console.now())],
     ['Shown as', keyHintCell(key)],
-    ['Made', html`${time(key.createdAt)} by ${called(key.makerName)}`],
+    ['Made', html`${time(key.createdAt)} by ${displayName(key.makerName)}`],
     key.revokedAt !== null && ['Revoked', time(key.revokedAt)],
     key.makerLeftAt !== null && ['Inactive since', time(key.makerLeftAt)],
     ['Expires', time(key.expiresAt, 'never')],

@@ -64,7 +64,7 @@ async function endedPage(visit: MemberVisit, before: string | null): Promise<Pag
   const href = (cursor: string) => visit.at(`/keys?state=ended&before=${cursor}`);
   return page({
     title: 'Revoked, expired and inactive keys',
-    trail: [['API keys', visit.at('/keys')]],
+    breadcrumbs: [['API keys', visit.at('/keys')]],
     body: html`
       ${
         keys.length === 0

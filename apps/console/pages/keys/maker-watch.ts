@@ -2,7 +2,7 @@ import { reads } from '#domain/activity/sentences.ts';
 import type { KeyUsage } from '#domain/keys/usage.ts';
 import { listMakerRoles } from '#domain/keys/usage.ts';
 import { type MemberChange, whatStops } from '#domain/organization/what-stops.ts';
-import { called } from '../../components/called.ts';
+import { displayName } from '../../components/display-name.ts';
 import { table } from '../../components/table.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
@@ -24,11 +24,11 @@ export async function makerWatch(visit: MemberVisit, key: KeyUsage): Promise<Htm
     const stopping = keys.find(({ id }) => id === key.id);
     return { words, stops: stopping?.operations ?? [], isDead: stopping?.isDead ?? false };
   };
-  const name = called(key.makerName);
+  const name = displayName(key.makerName);
   const changes = [await changeOf({ kind: 'remove' }, html`${name} leaves, is removed or suspended`)];
   for (const role of roles)
     changes.push(
-      await changeOf({ kind: 'unassign', roleId: role.id }, html`${name} loses the role ${called(role.name)}`),
+      await changeOf({ kind: 'unassign', roleId: role.id }, html`${name} loses the role ${displayName(role.name)}`),
     );
   return html`<section aria-labelledby="maker"><h2 id="maker">Whose rights it rests on</h2>
     <p>The key acts for ${name}${key.makerStatus === 'active' ? '' : `, who is no active member (${key.makerStatus})`}. It can never read more than they may read at that moment. To let it rest on somebody else, let them rotate it.</p>

@@ -4,7 +4,7 @@ import { type KeyUsage, listCallers } from '#domain/keys/usage.ts';
 import { form } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
-import { facts } from '../../components/table.ts';
+import { detailList } from '../../components/table.ts';
 import { relativeTime } from '../../components/time.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
@@ -36,16 +36,16 @@ export const revokeRoutes = [
       const key = await getKey(visit);
       const { organizationId } = visit.organization;
       await revokeKey(em, { organizationId, keyId: key.id, by: visit.by }, now);
-      return redirect(visit.at(`/keys/${key.id}`), { told: 'The key is revoked: from now on it opens nothing.' });
+      return redirect(visit.at(`/keys/${key.id}`), { flash: 'The key is revoked: from now on it opens nothing.' });
     },
-    again: (visit, state) => revokePage(visit, state, false),
+    redraw: (visit, state) => revokePage(visit, state, false),
   }),
 ];
 
 async function revokePage(visit: MemberVisit, state: FormState, isReported: boolean): Promise<Page> {
   const key = await getKey(visit);
   const parts = {
-    trail: [
+    breadcrumbs: [
       [keyTitle(key), visit.at(`/keys/${key.id}`)],
       ['API keys', visit.at('/keys')],
     ] as const,
@@ -76,7 +76,7 @@ async function revokePage(visit: MemberVisit, state: FormState, isReported: bool
 async function consequences(visit: MemberVisit, key: KeyUsage): Promise<Html> {
   const callers = await listCallers(visit.console.pool, visit.organization.organizationId, key.id);
   return html`<p>The next call with it is answered 401, from everywhere, and there is no way back. To replace it without a gap, <a href="${visit.at(`/keys/${key.id}/rotate`)}">rotate it</a> instead.</p>
-    ${facts([
+    ${detailList([
       ['Key', html`${keyName(key)} ${keyHintCell(key)} ${stateBadge(key, visit.console.now())}`],
       ['Reads', key.scopes.join(', ')],
       ['Last use', relativeTime(key.lastUsedAt, 'never')],

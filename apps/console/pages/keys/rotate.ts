@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { keyRotationOverlapMaxDays, liveKeysPerOrganization } from '#domain/contract/limits.ts';
 import { type RotatedKey, rotateKey } from '#domain/keys/rotate.ts';
 import { type KeyUsage, listLiveKeys } from '#domain/keys/usage.ts';
-import { called } from '../../components/called.ts';
+import { displayName } from '../../components/display-name.ts';
 import { form, selectField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
@@ -63,13 +63,13 @@ export const rotateRoutes = [
       );
       return page({
         title: 'Your new key',
-        trail: trailOf(visit, old),
+        breadcrumbs: breadcrumbsOf(visit, old),
         body: html`${whatBecame(rotated, hours, now())}
           ${newKey(visit, { key: rotated.key, scopes: old.scopes })}
           <p class="actions">${linkButton(visit.at(`/keys/${rotated.id}`), 'I have kept it')}</p>`,
       });
     },
-    again: rotatePage,
+    redraw: rotatePage,
   }),
 ];
 
@@ -85,7 +85,7 @@ function whatBecame({ predecessorEndsAt }: RotatedKey, hours: number, now: Date)
       );
 }
 
-const trailOf = (visit: MemberVisit, key: KeyUsage) =>
+const breadcrumbsOf = (visit: MemberVisit, key: KeyUsage) =>
   [
     [keyTitle(key), visit.at(`/keys/${key.id}`)],
     ['API keys', visit.at('/keys')],
@@ -98,10 +98,10 @@ async function rotatePage(visit: MemberVisit, state: FormState): Promise<Page> {
   const missing = key.scopes.filter((scope) => !visit.may(scope));
   return page({
     title: 'Rotate the key',
-    trail: trailOf(visit, key),
+    breadcrumbs: breadcrumbsOf(visit, key),
     body: html`
       <p>A new key takes the place of ${keyName(key)}: same name, same scopes. Put it where the old one is now.</p>
-      ${key.makerId === visit.by.personId ? nothing : notice('info', html`The old key acts for ${called(key.makerName)}; the new one will act for you, and rest on your rights.`)}
+      ${key.makerId === visit.by.personId ? nothing : notice('info', html`The old key acts for ${displayName(key.makerName)}; the new one will act for you, and rest on your rights.`)}
       ${problemOf(key, missing) ?? rotateForm(visit, state, key, isFull)}`,
   });
 }

@@ -1,5 +1,5 @@
 import type { HeldRole, MemberListing, MemberStatus } from '#domain/organization/list-members.ts';
-import { called } from '../../components/called.ts';
+import { displayName } from '../../components/display-name.ts';
 import { badge, type NoticeKind } from '../../components/notice.ts';
 import type { Column } from '../../components/table.ts';
 import { relativeTime } from '../../components/time.ts';
@@ -27,7 +27,7 @@ export const statusMeaning: Record<MemberStatus, string> = {
 /** Roles, one a line. */
 export function roleList(roles: readonly HeldRole[]): Html {
   if (roles.length === 0) return html`<span class="quiet">none</span>`;
-  return html`<ul class="plain-list">${roles.map(({ name }) => html`<li>${called(name)}</li>`)}</ul>`;
+  return html`<ul class="plain-list">${roles.map(({ name }) => html`<li>${displayName(name)}</li>`)}</ul>`;
 }
 
 /**
@@ -46,8 +46,8 @@ export const memberColumns = (visit: MemberVisit): Column<MemberListing>[] => [
     heading: 'Member',
     main: true,
     cell: ({ personId, name, title, email }) =>
-      html`<a href="${memberPath(visit, personId)}">${called(name)}</a>
-        <div class="quiet regular">${title === null ? nothing : html`${called(title)}<br>`}${called(email)}</div>`,
+      html`<a href="${memberPath(visit, personId)}">${displayName(name)}</a>
+        <div class="quiet regular">${title === null ? nothing : html`${displayName(title)}<br>`}${displayName(email)}</div>`,
   },
   { heading: 'Status', cell: ({ status }) => statusBadge(status) },
   { heading: 'Roles', cell: ({ roles }) => roleList(roles) },

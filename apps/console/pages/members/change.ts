@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { getMemberDetails } from '#domain/organization/list-members.ts';
 import { changeMember } from '#domain/organization/members.ts';
-import { cut } from '../../components/called.ts';
+import { truncate } from '../../components/display-name.ts';
 import { form, textField } from '../../components/form.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
 import { type FormState, freshForm, line, optionalLine } from '../../web/form.ts';
@@ -29,9 +29,9 @@ export const changeRoutes = [
       const personId = personIdOf(visit);
       const { organizationId } = visit.organization;
       await changeMember(visit.console.em, { organizationId, personId, by: visit.by, name, title: title || null });
-      return redirect(memberPath(visit, personId), { told: 'The member is changed.' });
+      return redirect(memberPath(visit, personId), { flash: 'The member is changed.' });
     },
-    again: changePage,
+    redraw: changePage,
   }),
 ];
 
@@ -43,8 +43,8 @@ async function changePage(visit: MemberVisit, typed: FormState | null): Promise<
   const state = typed ?? freshForm({ name: shown.name, title: shown.title ?? '' });
   return page({
     title: 'Change name or title',
-    trail: [
-      [cut(shown.name, 80), here],
+    breadcrumbs: [
+      [truncate(shown.name, 80), here],
       ['Members', visit.at('/members')],
     ],
     body: form(visit, {

@@ -1,6 +1,6 @@
 import type { Permission } from '#domain/contract/scopes.ts';
 import type { RoleListing } from '#domain/organization/list-roles.ts';
-import { called } from '../../components/called.ts';
+import { displayName } from '../../components/display-name.ts';
 import { type Child, type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { roleMeaning } from '../roles/meaning.ts';
@@ -29,7 +29,7 @@ export function roleChoices(
 ): { value: string; label: Child; hint: Child; disabled: boolean }[] {
   return roles.map((role) => {
     const why = whyNotGiven(visit, role);
-    return { value: valueFor(role), label: called(role.name), hint: hintOf(role, why), disabled: why !== null };
+    return { value: valueFor(role), label: displayName(role.name), hint: hintOf(role, why), disabled: why !== null };
   });
 }
 

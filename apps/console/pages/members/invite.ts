@@ -46,7 +46,7 @@ export const inviteRoutes = [
       );
       return linkPage(visit, created);
     },
-    again: invitePage,
+    redraw: invitePage,
   }),
 ];
 
@@ -54,7 +54,7 @@ async function invitePage(visit: MemberVisit, state: FormState): Promise<Page> {
   const roles = await listRoles(visit.console.em, visit.organization.organizationId);
   return page({
     title: 'Invite somebody',
-    trail: [['Members', visit.at('/members')]],
+    breadcrumbs: [['Members', visit.at('/members')]],
     body: form(visit, {
       action: visit.at('/members/invite'),
       state,

@@ -2,7 +2,7 @@ import { reads } from '#domain/activity/sentences.ts';
 import { operationsOfScope } from '#domain/contract/operations.ts';
 import type { MemberDetails } from '#domain/organization/list-members.ts';
 import { listKeysOfMaker, type MakersKey } from '#domain/organization/what-stops.ts';
-import { called } from '../../components/called.ts';
+import { displayName } from '../../components/display-name.ts';
 import { badge } from '../../components/notice.ts';
 import { table } from '../../components/table.ts';
 import { type Html, html } from '../../web/html.ts';
@@ -29,7 +29,7 @@ export async function keysSection(visit: MemberVisit, { personId, status }: Memb
 }
 
 function nameOf(visit: MemberVisit, { id, label, hint }: MakersKey): Html {
-  const name = label === '' ? html`<code>${hint}</code>` : called(label);
+  const name = label === '' ? html`<code>${hint}</code>` : displayName(label);
   const linked = visit.may('org.keys.manage') ? html`<a href="${visit.at(`/keys/${id}`)}">${name}</a>` : name;
   return label === '' ? linked : html`${linked}<br><code>${hint}</code>`;
 }

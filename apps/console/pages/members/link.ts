@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type CreatedEnrolment, createEnrolment } from '#domain/identity/enrolment.ts';
 import { enrolmentLink } from '#domain/identity/enrolment-link.ts';
 import { getMemberDetails } from '#domain/organization/list-members.ts';
-import { called } from '../../components/called.ts';
+import { displayName } from '../../components/display-name.ts';
 import { linkButton } from '../../components/link.ts';
 import { shownOnce } from '../../components/secret.ts';
 import { time } from '../../components/time.ts';
@@ -28,7 +28,7 @@ export const linkRoutes = [
       const { email } = await getMemberDetails(em, organizationId, personIdOf(visit), now());
       return linkPage(visit, await createEnrolment(em, { organizationId, email, by: visit.by }, now));
     },
-    again: memberPage,
+    redraw: memberPage,
   }),
 ];
 
@@ -41,9 +41,9 @@ export async function linkPage(visit: MemberVisit, { token, expiresAt, personId 
   const { name } = await getMemberDetails(em, visit.organization.organizationId, personId, now());
   return page({
     title: 'The invitation is ready',
-    trail: [['Members', visit.at('/members')]],
+    breadcrumbs: [['Members', visit.at('/members')]],
     body: html`
-      <p>Hand this link to ${called(name)} yourself, by a way that only they read: whoever opens it first becomes this member.</p>
+      <p>Hand this link to ${displayName(name)} yourself, by a way that only they read: whoever opens it first becomes this member.</p>
       ${shownOnce({ label: 'Enrolment link', value: enrolmentLink(origin, token), advice: 'A new one can be made at any time; it makes this one void.' })}
       <p>It works once, until ${time(expiresAt)}. With it they choose a password and a second factor; who has those here already signs in with them. Then they are in.</p>
       <p class="actions">${linkButton(memberPath(visit, personId), 'I have kept it')}</p>`,

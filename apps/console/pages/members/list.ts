@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listMembers, type MemberFilter } from '#domain/organization/list-members.ts';
 import { getRoleListing } from '#domain/organization/list-roles.ts';
-import { called } from '../../components/called.ts';
+import { displayName } from '../../components/display-name.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { selectField, textField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
@@ -58,7 +58,7 @@ async function membersPage(visit: MemberVisit, asked: Query): Promise<Page> {
     body: html`
       <p class="actions">${visit.may('org.members.manage') ? linkButton(visit.at('/members/invite'), 'Invite somebody') : nothing}
         ${visit.may('org.roles.read') ? linkButton(visit.at('/members/roles'), 'Roles', 'secondary') : nothing}</p>
-      ${role === null ? nothing : html`<p>Who holds the role ${called(role.name)}, whatever their status. <a href="${visit.at('/members')}">Show all members</a></p>`}
+      ${role === null ? nothing : html`<p>Who holds the role ${displayName(role.name)}, whatever their status. <a href="${visit.at('/members')}">Show all members</a></p>`}
       ${search(visit, asked, isAll)}
       ${rows.length === 0 ? nobody(visit, asked) : table({ caption: 'Members', columns: memberColumns(visit), rows })}
       ${rows.length === 1 && isAll && asked.after === null ? alone(visit) : nothing}

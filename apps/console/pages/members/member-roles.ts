@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { getMemberDetails } from '#domain/organization/list-members.ts';
 import { assignRole, unassignRole } from '#domain/organization/member-roles.ts';
 import { whatStops } from '#domain/organization/what-stops.ts';
-import { called, cut } from '../../components/called.ts';
+import { displayName, truncate } from '../../components/display-name.ts';
 import { form } from '../../components/form.ts';
 import { NotFound, type Page, page, redirect } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
@@ -25,9 +25,9 @@ export const memberRoleRoutes = [
       const personId = personIdOf(visit);
       const { organizationId } = visit.organization;
       await assignRole(visit.console.em, { organizationId, personId, roleId, by: visit.by });
-      return redirect(memberPath(visit, personId), { told: 'The member has the role, from this moment on.' });
+      return redirect(memberPath(visit, personId), { flash: 'The member has the role, from this moment on.' });
     },
-    again: memberPage,
+    redraw: memberPage,
   }),
 
   member.view({
@@ -52,10 +52,10 @@ export const memberRoleRoutes = [
       // Who takes a role from themselves may not see the page of members any more.
       const isSelf = personId === visit.by.personId;
       return redirect(isSelf ? visit.at('') : memberPath(visit, personId), {
-        told: 'The role is taken away, from this moment on.',
+        flash: 'The role is taken away, from this moment on.',
       });
     },
-    again: takePage,
+    redraw: takePage,
   }),
 ];
 
@@ -80,8 +80,8 @@ async function takePage(visit: MemberVisit, state: FormState): Promise<Page> {
   const here = memberPath(visit, personId);
   return page({
     title: 'Take a role away',
-    trail: [
-      [cut(name, 80), here],
+    breadcrumbs: [
+      [truncate(name, 80), here],
       ['Members', visit.at('/members')],
     ],
     body: form(visit, {
@@ -90,7 +90,7 @@ async function takePage(visit: MemberVisit, state: FormState): Promise<Page> {
       button: 'Take it away',
       kind: 'danger',
       fields: html`
-        <p>${called(name)} loses the role ${called(role.name)} from this moment on${roles.length === 1 ? ', and then holds none: they may do nothing' : ''}.</p>
+        <p>${displayName(name)} loses the role ${displayName(role.name)} from this moment on${roles.length === 1 ? ', and then holds none: they may do nothing' : ''}.</p>
         ${keysThatStop(stops)}
         ${seenField(stops)}`,
       secondary: html`<a href="${here}">Back</a>`,

@@ -1,8 +1,8 @@
 import { getMemberDetails, type MemberDetails } from '#domain/organization/list-members.ts';
-import { cut } from '../../components/called.ts';
+import { truncate } from '../../components/display-name.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
-import { facts } from '../../components/table.ts';
+import { detailList } from '../../components/table.ts';
 import { relativeTime } from '../../components/time.ts';
 import { type Page, page } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
@@ -32,8 +32,8 @@ export async function memberPage(visit: MemberVisit, state: FormState): Promise<
   const shown = await getMemberDetails(em, visit.organization.organizationId, personIdOf(visit), now());
   const mayChange = visit.may('org.members.manage') && (!shown.isOwner || isOwner(visit)) && shown.status !== 'left';
   return page({
-    title: cut(shown.name, 80),
-    trail: [['Members', visit.at('/members')]],
+    title: truncate(shown.name, 80),
+    breadcrumbs: [['Members', visit.at('/members')]],
     body: html`
       ${state.problem === null ? nothing : notice('bad', state.problem)}
       ${visit.may('org.members.manage') && shown.isOwner && !isOwner(visit) ? notice('info', 'This member is an owner. Only another owner can change them.') : nothing}
@@ -49,7 +49,7 @@ function whoSection(visit: MemberVisit, shown: MemberDetails): Html {
   const { name, email, title, status, lastSeenAt, activeGrants, personId } = shown;
   const clients = activeGrants === 0 ? 'none now' : `${activeGrants.toLocaleString('en')} now`;
   const roster = clientsPath(visit, personId);
-  return facts([
+  return detailList([
     name.length > 80 && ['Name', html`<bdi>${name}</bdi>`],
     ['E-mail', html`<bdi>${email}</bdi>`],
     title !== null && ['Title', html`<bdi>${title}</bdi>`],

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { getMemberDetails } from '#domain/organization/list-members.ts';
 import { removeMember } from '#domain/organization/members.ts';
 import { whatStops } from '#domain/organization/what-stops.ts';
-import { called, cut } from '../../components/called.ts';
+import { displayName, truncate } from '../../components/display-name.ts';
 import { form } from '../../components/form.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
@@ -36,9 +36,9 @@ export const removeRoutes = [
       const { organizationId } = visit.organization;
       await removeMember(visit.console.em, { organizationId, personId, by: visit.by });
       const isSelf = personId === visit.by.personId;
-      return redirect(isSelf ? '/' : visit.at('/members'), { told: 'They are a member no more.' });
+      return redirect(isSelf ? '/' : visit.at('/members'), { flash: 'They are a member no more.' });
     },
-    again: removePage,
+    redraw: removePage,
   }),
 
   member.view({ name: 'showLeave', path: '/leave', show: (visit) => leavePage(visit, freshForm()) }),
@@ -54,9 +54,9 @@ export const removeRoutes = [
         return readAgain((state) => leavePage(visit, state));
       const { organizationId } = visit.organization;
       await removeMember(visit.console.em, { organizationId, personId, by: visit.by });
-      return redirect('/', { told: 'You have left the organization.' });
+      return redirect('/', { flash: 'You have left the organization.' });
     },
-    again: leavePage,
+    redraw: leavePage,
   }),
 ];
 
@@ -70,8 +70,8 @@ async function removePage(visit: MemberVisit, state: FormState): Promise<Page> {
   const here = memberPath(visit, personId);
   return page({
     title: 'Remove a member',
-    trail: [
-      [cut(name, 80), here],
+    breadcrumbs: [
+      [truncate(name, 80), here],
       ['Members', visit.at('/members')],
     ],
     body: form(visit, {
@@ -80,7 +80,7 @@ async function removePage(visit: MemberVisit, state: FormState): Promise<Page> {
       button: 'Remove',
       kind: 'danger',
       fields: html`
-        <p>${called(name)} leaves the organization from this moment on, without their roles. Their row stays, since clients and the log name it; they can be invited again.</p>
+        <p>${displayName(name)} leaves the organization from this moment on, without their roles. Their row stays, since clients and the log name it; they can be invited again.</p>
         ${keysThatStop(stops.keys)}
         ${clientsThatStay(stops, clientsPath(visit, personId))}
         ${seenField(stops.keys)}`,
@@ -99,7 +99,7 @@ async function leavePage(visit: MemberVisit, state: FormState): Promise<Page> {
       button: 'Leave',
       kind: 'danger',
       fields: html`
-        <p>You leave ${called(visit.organization.organizationName)} from this moment on, without your roles, and see nothing of it here any more. Only an invitation brings you back.</p>
+        <p>You leave ${displayName(visit.organization.organizationName)} from this moment on, without your roles, and see nothing of it here any more. Only an invitation brings you back.</p>
         ${keysThatStop(stops.keys)}
         ${clientsThatStay(stops, null, 'you')}
         ${seenField(stops.keys)}`,

@@ -1,6 +1,6 @@
 import type { HeldRole, MemberDetails } from '#domain/organization/list-members.ts';
 import { listRoles } from '#domain/organization/list-roles.ts';
-import { called, cut } from '../../components/called.ts';
+import { displayName, truncate } from '../../components/display-name.ts';
 import { form, selectField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { table } from '../../components/table.ts';
@@ -49,8 +49,8 @@ export async function rolesSection(
 
 function roleName(visit: MemberVisit, { id, name }: HeldRole): Html {
   return visit.may('org.roles.read')
-    ? html`<a href="${visit.at(`/members/roles/${id}`)}">${called(name)}</a>`
-    : called(name);
+    ? html`<a href="${visit.at(`/members/roles/${id}`)}">${displayName(name)}</a>`
+    : displayName(name);
 }
 
 async function giveForm(visit: MemberVisit, { personId, roles }: MemberDetails, state: FormState): Promise<Html> {
@@ -73,7 +73,7 @@ async function giveForm(visit: MemberVisit, { personId, roles }: MemberDetails, 
       ...(isShort ? { hint: 'Roles that give more than you hold are not listed.' } : {}),
       options: [
         { value: '', label: 'Choose a role' },
-        ...givable.map(({ id, name }) => ({ value: id, label: cut(name, 80) })),
+        ...givable.map(({ id, name }) => ({ value: id, label: truncate(name, 80) })),
       ],
     }),
   });

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { reads } from '#domain/activity/sentences.ts';
 import type { StoppingKey, WhatStops } from '#domain/organization/what-stops.ts';
-import { called } from '../../components/called.ts';
+import { displayName } from '../../components/display-name.ts';
 import { hiddenField } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
 import type { Page } from '../../web/answer.ts';
@@ -36,7 +36,7 @@ export function keysThatStop(keys: readonly StoppingKey[]): Html {
 }
 
 const nameOf = ({ label, hint }: StoppingKey): Html =>
-  label === '' ? html`<code>${hint}</code>` : html`“${called(label)}” (<code>${hint}</code>)`;
+  label === '' ? html`<code>${hint}</code>` : html`“${displayName(label)}” (<code>${hint}</code>)`;
 
 /**
  * Carries with a form what its page said would stop, so that nothing else stops than its person has

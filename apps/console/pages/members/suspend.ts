@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { getMemberDetails } from '#domain/organization/list-members.ts';
 import { reinstateMember, suspendMember } from '#domain/organization/members.ts';
 import { whatStops } from '#domain/organization/what-stops.ts';
-import { called, cut } from '../../components/called.ts';
+import { displayName, truncate } from '../../components/display-name.ts';
 import { form } from '../../components/form.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
@@ -33,9 +33,9 @@ export const suspendRoutes = [
       const personId = personIdOf(visit);
       if (!hasSeen(seen, (await stopsOf(visit, personId)).keys)) return readAgain((state) => suspendPage(visit, state));
       await suspendMember(em, { organizationId: visit.organization.organizationId, personId, by: visit.by });
-      return redirect(memberPath(visit, personId), { told: 'The member is suspended, from this moment on.' });
+      return redirect(memberPath(visit, personId), { flash: 'The member is suspended, from this moment on.' });
     },
-    again: suspendPage,
+    redraw: suspendPage,
   }),
 
   member.action({
@@ -50,13 +50,13 @@ export const suspendRoutes = [
       const { em, now } = visit.console;
       await reinstateMember(em, { organizationId, personId, by: visit.by });
       const { status } = await getMemberDetails(em, organizationId, personId, now());
-      const told =
+      const flash =
         status === 'invited'
           ? 'They had not come in yet, so they are invited again: make a link for them.'
           : 'The member is reinstated; their keys read again.';
-      return redirect(memberPath(visit, personId), { told });
+      return redirect(memberPath(visit, personId), { flash });
     },
-    again: memberPage,
+    redraw: memberPage,
   }),
 ];
 
@@ -71,8 +71,8 @@ async function suspendPage(visit: MemberVisit, state: FormState): Promise<Page> 
   const here = memberPath(visit, personId);
   return page({
     title: 'Suspend a member',
-    trail: [
-      [cut(name, 80), here],
+    breadcrumbs: [
+      [truncate(name, 80), here],
       ['Members', visit.at('/members')],
     ],
     body: form(visit, {
@@ -81,7 +81,7 @@ async function suspendPage(visit: MemberVisit, state: FormState): Promise<Page> 
       button: 'Suspend',
       kind: 'danger',
       fields: html`
-        <p>${called(name)} may do nothing here until somebody reinstates them. They keep their roles; a link that is on its way to them is void.</p>
+        <p>${displayName(name)} may do nothing here until somebody reinstates them. They keep their roles; a link that is on its way to them is void.</p>
         ${keysThatStop(stops.keys)}
         ${clientsThatStay(stops, clientsPath(visit, personId))}
         ${seenField(stops.keys)}`,

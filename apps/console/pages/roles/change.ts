@@ -3,7 +3,7 @@ import { type Permission, permissions } from '#domain/contract/scopes.ts';
 import { getRoleListing, type RoleListing } from '#domain/organization/list-roles.ts';
 import { changeRole } from '#domain/organization/roles.ts';
 import { type StoppingKey, whatStopsWithRole } from '#domain/organization/what-stops.ts';
-import { called, cut } from '../../components/called.ts';
+import { displayName, truncate } from '../../components/display-name.ts';
 import { choiceField, form, hiddenField, textField } from '../../components/form.ts';
 import { NotFound, type Page, page, redirect } from '../../web/answer.ts';
 import { choices, type FormState, freshForm, line, optionalLine } from '../../web/form.ts';
@@ -41,10 +41,10 @@ export const changeRoutes = [
       if (stops.length > 0 && !hasSeen(seen, stops)) return confirmPage(visit, role, wanted, stops, seen !== '');
       await changeRole(em, { organizationId, roleId: role.id, by: visit.by, ...wanted });
       return redirect(visit.at(`/members/roles/${role.id}`), {
-        told: 'The role is changed for everybody who holds it, from this moment on.',
+        flash: 'The role is changed for everybody who holds it, from this moment on.',
       });
     },
-    again: changePage,
+    redraw: changePage,
   }),
 ];
 
@@ -63,7 +63,7 @@ async function changePage(visit: MemberVisit, typed: FormState | null): Promise<
   const here = visit.at(`/members/roles/${role.id}`);
   return page({
     title: 'Change a role',
-    trail: trailOf(visit, role),
+    breadcrumbs: breadcrumbsOf(visit, role),
     body: form(visit, {
       action: `${here}/change`,
       state,
@@ -99,14 +99,14 @@ function confirmPage(
   return page({
     title: stops.some(({ isDead }) => isDead) ? 'This stops API keys' : 'This takes reads from API keys',
     status: wasAsked ? 422 : 200,
-    trail: trailOf(visit, role),
+    breadcrumbs: breadcrumbsOf(visit, role),
     body: form(visit, {
       action: `${here}/change`,
       button: 'Change the role all the same',
       kind: 'danger',
       state: { ...freshForm(), problem },
       fields: html`
-        <p>Without ${lost.map((permission, index): Html => html`${index === 0 ? nothing : ', '}<code>${permission}</code>`)} in the role ${called(role.name)}, keys that its holders made read less. Nothing is changed yet.</p>
+        <p>Without ${lost.map((permission, index): Html => html`${index === 0 ? nothing : ', '}<code>${permission}</code>`)} in the role ${displayName(role.name)}, keys that its holders made read less. Nothing is changed yet.</p>
         ${keysThatStop(stops)}
         ${hiddenField('name', wanted.name)}${hiddenField('description', wanted.description)}
         ${wanted.permissions.map((permission) => hiddenField('permissions', permission))}${seenField(stops)}`,
@@ -115,8 +115,8 @@ function confirmPage(
   });
 }
 
-const trailOf = (visit: MemberVisit, { id, name }: RoleListing): Page['trail'] => [
-  [cut(name, 80), visit.at(`/members/roles/${id}`)],
+const breadcrumbsOf = (visit: MemberVisit, { id, name }: RoleListing): Page['breadcrumbs'] => [
+  [truncate(name, 80), visit.at(`/members/roles/${id}`)],
   ['Roles', visit.at('/members/roles')],
   ['Members', visit.at('/members')],
 ];

@@ -34,16 +34,16 @@ export const createRoutes = [
       const { organizationId } = visit.organization;
       const input = { organizationId, by: visit.by, ...role, ...(key === '' ? {} : { key }) };
       const { id } = await createRole(visit.console.em, input);
-      return redirect(visit.at(`/members/roles/${id}`), { told: 'The role is made. Nobody holds it yet.' });
+      return redirect(visit.at(`/members/roles/${id}`), { flash: 'The role is made. Nobody holds it yet.' });
     },
-    again: newRolePage,
+    redraw: newRolePage,
   }),
 ];
 
 function newRolePage(visit: MemberVisit, state: FormState): Page {
   return page({
     title: 'Make a role',
-    trail: [
+    breadcrumbs: [
       ['Roles', visit.at('/members/roles')],
       ['Members', visit.at('/members')],
     ],

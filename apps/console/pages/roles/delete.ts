@@ -15,8 +15,8 @@ export const deleteRoutes = [
     async act(visit) {
       const { organizationId } = visit.organization;
       await deleteRole(visit.console.em, { organizationId, roleId: visit.params.roleId ?? '', by: visit.by });
-      return redirect(visit.at('/members/roles'), { told: 'The role is deleted.' });
+      return redirect(visit.at('/members/roles'), { flash: 'The role is deleted.' });
     },
-    again: rolePage,
+    redraw: rolePage,
   }),
 ];

@@ -1,5 +1,5 @@
 import { listRoles, type RoleListing } from '#domain/organization/list-roles.ts';
-import { called } from '../../components/called.ts';
+import { displayName } from '../../components/display-name.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
 import { type Column, table } from '../../components/table.ts';
@@ -23,7 +23,7 @@ export const listRoutes = [
         : nothing;
       return page({
         title: 'Roles',
-        trail: [['Members', visit.at('/members')]],
+        breadcrumbs: [['Members', visit.at('/members')]],
         body: html`
           <p>A role is a set of permissions under a name. A member may do what all their roles together allow, and nobody can give what they do not hold.</p>
           <section aria-labelledby="system"><h2 id="system">In every organization</h2>
@@ -47,7 +47,7 @@ const columns = (visit: MemberVisit): Column<RoleListing>[] => [
   {
     heading: 'Role',
     main: true,
-    cell: (role) => html`<a href="${visit.at(`/members/roles/${role.id}`)}">${called(role.name)}</a>
+    cell: (role) => html`<a href="${visit.at(`/members/roles/${role.id}`)}">${displayName(role.name)}</a>
       <div class="quiet regular">${roleMeaning(role)}</div>`,
   },
   { heading: 'Permissions', numeric: true, cell: ({ permissions }) => permissions.length },

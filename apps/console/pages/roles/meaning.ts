@@ -1,5 +1,5 @@
 import type { RoleListing } from '#domain/organization/list-roles.ts';
-import { cut } from '../../components/called.ts';
+import { truncate } from '../../components/display-name.ts';
 import { type Html, html } from '../../web/html.ts';
 
 /** What the system roles are for; their rows' own descriptions are the API's. */
@@ -14,4 +14,4 @@ const systemMeaning: Record<string, string> = {
 
 /** What a role is for, in a sentence. */
 export const roleMeaning = ({ isSystem, key, description }: RoleListing): Html =>
-  html`<bdi>${isSystem ? (systemMeaning[key] ?? description) : cut(description, 300)}</bdi>`;
+  html`<bdi>${isSystem ? (systemMeaning[key] ?? description) : truncate(description, 300)}</bdi>`;

@@ -25,7 +25,7 @@ export function meaningOf(permission: Permission): string {
 /** A role's permissions with what each means. */
 export function permissionList(held: readonly Permission[]): Html {
   if (held.length === 0) return html`<p>None: who holds this role alone may do nothing.</p>`;
-  return html`<dl class="facts">${held.map(
+  return html`<dl class="details">${held.map(
     (permission) => html`<div><dt><code>${permission}</code></dt><dd>${meaningOf(permission)}.</dd></div>`,
   )}</dl>`;
 }

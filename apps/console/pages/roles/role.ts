@@ -1,9 +1,9 @@
 import { getRoleListing } from '#domain/organization/list-roles.ts';
-import { cut } from '../../components/called.ts';
 import { confirm } from '../../components/confirm.ts';
+import { truncate } from '../../components/display-name.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
-import { facts } from '../../components/table.ts';
+import { detailList } from '../../components/table.ts';
 import { type Page, page } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
 import { html, nothing } from '../../web/html.ts';
@@ -29,15 +29,15 @@ export async function rolePage(visit: MemberVisit, state: FormState): Promise<Pa
   const here = visit.at(`/members/roles/${role.id}`);
   const mayChange = visit.may('org.roles.manage') && !role.isSystem;
   return page({
-    title: cut(role.name, 80),
-    trail: [
+    title: truncate(role.name, 80),
+    breadcrumbs: [
       ['Roles', visit.at('/members/roles')],
       ['Members', visit.at('/members')],
     ],
     body: html`
       ${state.problem !== null && role.holders > 0 ? notice('bad', state.problem) : nothing}
       <p>${roleMeaning(role)}</p>
-      ${facts([
+      ${detailList([
         ['Kind', role.isSystem ? 'The same in every organization; it cannot be changed' : 'Your organization’s own'],
         ['Key in the API', html`<code>${role.key}</code>`],
         ['Held by', holdersCell(visit, role)],

@@ -6,7 +6,7 @@ import { type FormState, freshForm, textOf } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
 import { returnPath } from '../../web/return-path.ts';
 import { passed } from '../../web/route.ts';
-import { findFactorsToGive, takeSecondFactor } from '../../web/second-factor.ts';
+import { consumeSecondFactor, findAvailableFactors } from '../../web/second-factor.ts';
 import type { PersonVisit } from '../../web/visit.ts';
 
 const to = z.string().max(2_000).catch('').default('');
@@ -32,24 +32,24 @@ export const secondFactorRoutes = [
       to,
     }),
     async act(visit, sent) {
-      const taken = await takeSecondFactor(visit, (field) => sent[field as keyof typeof sent] ?? '');
+      const taken = await consumeSecondFactor(visit, (field) => sent[field as keyof typeof sent] ?? '');
       if (taken === null)
         return secondFactorPage(visit, { ...freshForm({ to: sent.to }), problem: 'Give one of these.' });
       const next = returnPath(sent.to, visit.console.origin);
       const browser = taken.browser === null ? null : { token: taken.browser, email: visit.session.email };
-      return redirect(next, { session: { token: taken.token }, browser, told: toldOf(taken.left) });
+      return redirect(next, { session: { token: taken.token }, browser, flash: flashOf(taken.left) });
     },
-    again: secondFactorPage,
+    redraw: secondFactorPage,
   }),
 ];
 
-function toldOf(left: number | undefined): string | null {
+function flashOf(left: number | undefined): string | null {
   if (left === undefined) return null;
   return `You used a recovery code; ${left === 1 ? 'one is' : `${left} are`} left. Make new ones under “Your account” if that is few, and add the factor that you can use now.`;
 }
 
 async function secondFactorPage(visit: PersonVisit, state: FormState): Promise<Page> {
-  const factors = await findFactorsToGive(visit);
+  const factors = await findAvailableFactors(visit);
   return page({
     title: 'Your second factor',
     passkeys: factors.passkey !== null,

@@ -40,7 +40,7 @@ export const signInRoutes = [
       const query = next === '/' ? '' : `?to=${encodeURIComponent(next)}`;
       return redirect(`/sign-in/second-factor${query}`, { session: { token } });
     },
-    again: signInPage,
+    redraw: signInPage,
   }),
 
   passed.action({
@@ -49,9 +49,9 @@ export const signInRoutes = [
     form: z.object({}),
     async act({ console, session, visitor }) {
       await endSession(console.em, session, session.id, visitor);
-      return redirect('/sign-in', { told: 'You are signed out.', session: 'ended' });
+      return redirect('/sign-in', { flash: 'You are signed out.', session: 'ended' });
     },
-    again: (visit, state) =>
+    redraw: (visit, state) =>
       page({
         title: 'Sign out',
         body: form(visit, { action: '/sign-out', state, button: 'Sign out' }),

@@ -16,7 +16,7 @@ import { dayInWords, webhookName, webhookState } from './cells.ts';
 import { drawWebhookFields, webhookForm } from './fields.ts';
 import { howToVerify } from './verify-snippets.ts';
 
-const trail = (visit: MemberVisit) => [['Webhooks', visit.at('/webhooks')]] as const;
+const breadcrumbs = (visit: MemberVisit) => [['Webhooks', visit.at('/webhooks')]] as const;
 
 /** Making a webhook: the only time that its first secret is shown. */
 export const createRoutes = [
@@ -41,7 +41,7 @@ export const createRoutes = [
       const created = await createWebhook(em, { organizationId, by: visit.by, ...fields }, { allow, sealingKeys });
       return page({
         title: 'Your new webhook',
-        trail: trail(visit),
+        breadcrumbs: breadcrumbs(visit),
         body: html`
           ${shownOnce({ label: 'Signing secret', value: created.secret, advice: 'Put it where your system keeps its secrets: with it, it knows that an event is ours.' })}
           ${howToVerify()}
@@ -49,7 +49,7 @@ export const createRoutes = [
             <a href="${visit.at(`/webhooks/${created.id}`)}">Go to the webhook</a></p>`,
       });
     },
-    again: newWebhookPage,
+    redraw: newWebhookPage,
   }),
 ];
 
@@ -60,7 +60,7 @@ async function newWebhookPage(visit: MemberVisit, state: FormState): Promise<Pag
   if (webhooks.length >= webhooksPerOrganization) return fullPage(visit, webhooks);
   return page({
     title: 'Make a webhook',
-    trail: trail(visit),
+    breadcrumbs: breadcrumbs(visit),
     body: form(visit, {
       action: visit.at('/webhooks/new'),
       state,
@@ -74,7 +74,7 @@ async function newWebhookPage(visit: MemberVisit, state: FormState): Promise<Pag
 function fullPage(visit: MemberVisit, webhooks: readonly WebhookOutlook[]): Page {
   return page({
     title: 'Make a webhook',
-    trail: trail(visit),
+    breadcrumbs: breadcrumbs(visit),
     body: html`
       ${notice('warning', `Your organization has ${webhooksPerOrganization} webhooks, the most there can be. Each sends every event once more, and somebody has to look after it. Delete one that nobody needs, or let one URL take more event types.`)}
       ${table({

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { deleteWebhook } from '#domain/webhooks/park.ts';
 import { form } from '../../components/form.ts';
-import { facts } from '../../components/table.ts';
+import { detailList } from '../../components/table.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { countOpen, dayInWords, typeList } from './cells.ts';
-import { getWebhook, of, trailOf, webhookRequest } from './find-webhook.ts';
+import { breadcrumbsOf, getWebhook, of, webhookRequest } from './find-webhook.ts';
 
 /** Deleting, after a look at what is given up with it. */
 export const deleteRoutes = [
@@ -27,9 +27,9 @@ export const deleteRoutes = [
     form: z.object({}),
     async act(visit) {
       await deleteWebhook(visit.console.em, webhookRequest(visit));
-      return redirect(visit.at('/webhooks'), { told: 'The webhook is deleted: nothing is sent to it any more.' });
+      return redirect(visit.at('/webhooks'), { flash: 'The webhook is deleted: nothing is sent to it any more.' });
     },
-    again: deletePage,
+    redraw: deletePage,
   }),
 ];
 
@@ -38,16 +38,16 @@ async function deletePage(visit: MemberVisit, state: FormState): Promise<Page> {
   if (webhook.state === 'deleted')
     return page({
       title: 'It is deleted already',
-      trail: trailOf(visit, webhook),
+      breadcrumbs: breadcrumbsOf(visit, webhook),
       body: html`<p>Nothing is sent to it any more. <a href="${visit.at('/webhooks')}">To the webhooks</a></p>`,
     });
   const open = webhook.waiting + webhook.parked;
   return page({
     title: 'Delete the webhook?',
-    trail: trailOf(visit, webhook),
+    breadcrumbs: breadcrumbsOf(visit, webhook),
     body: html`
       <p>There is no way back. To stop sending for a while, <a href="${of(visit, '/pause')}">pause it</a> instead: then nothing is lost.</p>
-      ${facts([
+      ${detailList([
         ['Posts to', html`<bdi class="url">${webhook.url}</bdi>`],
         ['Is told of', typeList(webhook.eventTypes)],
         ['Last 24 hours', dayInWords(webhook.day)],

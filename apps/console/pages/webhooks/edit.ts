@@ -8,7 +8,7 @@ import { html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { drawWebhookFields, webhookForm } from './fields.ts';
-import { getHead, of, trailOf, webhookRequest } from './find-webhook.ts';
+import { breadcrumbsOf, getHead, of, webhookRequest } from './find-webhook.ts';
 
 /** Changing where a webhook posts to, what of, and what it is called. */
 export const editRoutes = [
@@ -27,11 +27,11 @@ export const editRoutes = [
     form: webhookForm,
     async act(visit, fields) {
       const change = changeOf(await getHead(visit), fields);
-      if (Object.keys(change).length === 0) return redirect(of(visit), { told: 'Nothing was different.' });
+      if (Object.keys(change).length === 0) return redirect(of(visit), { flash: 'Nothing was different.' });
       await changeWebhook(visit.console.em, { ...webhookRequest(visit), ...change }, visit.console.webhookAllow);
-      return redirect(of(visit), { told: 'The webhook is changed.' });
+      return redirect(of(visit), { flash: 'The webhook is changed.' });
     },
-    again: editPage,
+    redraw: editPage,
   }),
 ];
 
@@ -54,7 +54,7 @@ async function editPage(visit: MemberVisit, state: FormState | null): Promise<Pa
   const drawn = state ?? freshForm({ url, eventTypes, description });
   return page({
     title: 'Edit the webhook',
-    trail: trailOf(visit, webhook),
+    breadcrumbs: breadcrumbsOf(visit, webhook),
     body: html`
       ${webhook.state === 'deleted' ? notice('bad', 'The webhook is deleted, and cannot be changed any more.') : nothing}
       <p>A new URL is used from the next attempt on, also for events that happened before. New event types hold for events from now on.</p>

@@ -31,7 +31,7 @@ export function nameOf({ description, url }: Pick<WebhookHead, 'description' | '
 }
 
 /** The pages above one of a webhook. */
-export const trailOf = (visit: MemberVisit, webhook: Pick<WebhookHead, 'description' | 'url'>) =>
+export const breadcrumbsOf = (visit: MemberVisit, webhook: Pick<WebhookHead, 'description' | 'url'>) =>
   [
     [nameOf(webhook), of(visit)],
     ['Webhooks', visit.at('/webhooks')],

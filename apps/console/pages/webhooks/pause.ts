@@ -7,7 +7,7 @@ import { html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { countOpen } from './cells.ts';
-import { getWebhook, of, trailOf, webhookRequest } from './find-webhook.ts';
+import { breadcrumbsOf, getWebhook, of, webhookRequest } from './find-webhook.ts';
 
 /** Pausing: events are kept, nothing is sent. */
 export const pauseRoutes = [
@@ -26,9 +26,9 @@ export const pauseRoutes = [
     form: z.object({}),
     async act(visit) {
       await pauseWebhook(visit.console.em, webhookRequest(visit));
-      return redirect(of(visit), { told: 'The webhook is paused: events are kept, and none is sent.' });
+      return redirect(of(visit), { flash: 'The webhook is paused: events are kept, and none is sent.' });
     },
-    again: pausePage,
+    redraw: pausePage,
   }),
 ];
 
@@ -37,7 +37,7 @@ async function pausePage(visit: MemberVisit, state: FormState): Promise<Page> {
   const isActive = webhook.state === 'active';
   return page({
     title: isActive ? 'Pause the webhook?' : 'It is not active',
-    trail: trailOf(visit, webhook),
+    breadcrumbs: breadcrumbsOf(visit, webhook),
     body: html`
       <p>Nothing is sent while it is paused, and nothing is lost: events that happen meanwhile are kept, and go out when it is resumed. An attempt that is under way ends by itself.</p>
       ${webhook.waiting > 0 ? html`<p>${countOpen(webhook.waiting)} ${webhook.waiting === 1 ? 'delivery waits' : 'deliveries wait'} now, and will be kept.</p>` : nothing}

@@ -1,16 +1,16 @@
 import { z } from 'zod';
 import { resumeWebhook } from '#domain/webhooks/park.ts';
 import type { TestResult } from '#workflows/send-test/types.ts';
-import { form, tickField } from '../../components/form.ts';
+import { checkboxField, form } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
-import { type FormState, freshForm, ticked } from '../../web/form.ts';
+import { checkbox, type FormState, freshForm } from '../../web/form.ts';
 import { html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { WorkflowsAway } from '../../workflows.ts';
 import { countOpen } from './cells.ts';
-import { getWebhook, of, trailOf, webhookRequest } from './find-webhook.ts';
+import { breadcrumbsOf, getWebhook, of, webhookRequest } from './find-webhook.ts';
 import { testOutcome } from './outcome.ts';
 import { temporalNotice } from './temporal.ts';
 import { sendTest } from './test-event.ts';
@@ -33,7 +33,7 @@ export const resumeRoutes = [
     permission: 'org.webhooks.manage',
     stepUp: true,
     once: true,
-    form: z.object({ withoutProbe: ticked }),
+    form: z.object({ withoutProbe: checkbox }),
     async act(visit, { withoutProbe }) {
       if (!withoutProbe) {
         const probe = await sendTest(visit, null).catch(withAdvice);
@@ -44,9 +44,9 @@ export const resumeRoutes = [
       const how = withoutProbe
         ? 'The webhook is active.'
         : 'The receiver accepted the probe, and the webhook is active.';
-      return redirect(of(visit), { told: `${how}${moved}` });
+      return redirect(of(visit), { flash: `${how}${moved}` });
     },
-    again: (visit, state) => resumePage(visit, state, null),
+    redraw: (visit, state) => resumePage(visit, state, null),
   }),
 ];
 
@@ -62,7 +62,7 @@ async function resumePage(visit: MemberVisit, state: FormState, probe: TestResul
   return page({
     title: isParked ? 'Resume the webhook?' : 'There is nothing to resume',
     status: probe === null ? 200 : 422,
-    trail: trailOf(visit, webhook),
+    breadcrumbs: breadcrumbsOf(visit, webhook),
     body: html`
       ${temporalNotice(visit)}
       ${probe === null ? nothing : html`<section class="result" aria-labelledby="probe">${notice('bad', 'The receiver did not accept the probe, so the webhook stays as it is.')}<h2 id="probe">What came of the probe</h2>${testOutcome(probe)}</section>`}
@@ -74,7 +74,7 @@ async function resumePage(visit: MemberVisit, state: FormState, probe: TestResul
               state,
               button: 'Resume it',
               secondary: html`<a href="${of(visit)}">Leave it as it is</a>`,
-              fields: tickField(state, {
+              fields: checkboxField(state, {
                 name: 'withoutProbe',
                 label: 'Without the test event',
                 hint: 'For a receiver that takes real events only. If it still fails, deliveries are retried as usual.',

@@ -12,7 +12,7 @@ import { type FormState, freshForm } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { getWebhook, of, trailOf, webhookRequest } from './find-webhook.ts';
+import { breadcrumbsOf, getWebhook, of, webhookRequest } from './find-webhook.ts';
 import { secretsTable } from './secrets.ts';
 import { howToVerify } from './verify-snippets.ts';
 
@@ -50,7 +50,7 @@ export const rotateRoutes = [
       const webhook = await getWebhook(visit);
       return page({
         title: 'The new secret',
-        trail: trailOf(visit, webhook),
+        breadcrumbs: breadcrumbsOf(visit, webhook),
         body: html`
           ${
             hours === 0
@@ -69,7 +69,7 @@ export const rotateRoutes = [
           <p class="actions">${linkButton(of(visit), 'I have kept it')}<a href="${of(visit, '/verify')}">Check that the receiver verifies with it</a></p>`,
       });
     },
-    again: rotatePage,
+    redraw: rotatePage,
   }),
 ];
 
@@ -77,7 +77,7 @@ async function rotatePage(visit: MemberVisit, state: FormState): Promise<Page> {
   const webhook = await getWebhook(visit);
   return page({
     title: 'Rotate the signing secret',
-    trail: trailOf(visit, webhook),
+    breadcrumbs: breadcrumbsOf(visit, webhook),
     body: html`
       <p>A new secret is made and shown once. While both sign, every event carries a signature of each, so your system can change from one to the other at any moment without refusing anything.</p>
       <section aria-labelledby="secrets"><h2 id="secrets">Secrets that sign now</h2>${secretsTable(webhook.secrets, visit.console.now())}</section>

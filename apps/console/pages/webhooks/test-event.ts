@@ -11,7 +11,7 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { exampleOf } from './fields.ts';
-import { getHead, of, trailOf, webhookRequest } from './find-webhook.ts';
+import { breadcrumbsOf, getHead, of, webhookRequest } from './find-webhook.ts';
 import { testOutcome } from './outcome.ts';
 import { requireTemporal, temporalNotice } from './temporal.ts';
 
@@ -34,7 +34,7 @@ export const testRoutes = [
       const result = await sendTest(visit, type);
       return testPage(visit, freshForm({ type }), result);
     },
-    again: (visit, state) => testPage(visit, state, null),
+    redraw: (visit, state) => testPage(visit, state, null),
   }),
 ];
 
@@ -65,7 +65,7 @@ async function testPage(visit: MemberVisit, state: FormState, result: TestResult
   const drawn = textOf(state, 'type') === '' ? { ...state, values: { type: types[0] ?? '' } } : state;
   return page({
     title: 'Send a test event',
-    trail: trailOf(visit, webhook),
+    breadcrumbs: breadcrumbsOf(visit, webhook),
     body: html`
       ${temporalNotice(visit)}
       ${result === null ? nothing : resultOf(visit, result, types.includes('seat.given'))}

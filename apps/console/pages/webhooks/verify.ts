@@ -11,7 +11,7 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { verdictNotice } from './cells.ts';
-import { getHead, of, trailOf, webhookRequest } from './find-webhook.ts';
+import { breadcrumbsOf, getHead, of, webhookRequest } from './find-webhook.ts';
 import { testOutcome } from './outcome.ts';
 import { requireTemporal, temporalNotice } from './temporal.ts';
 import { howToVerify } from './verify-snippets.ts';
@@ -41,7 +41,7 @@ export const verifyRoutes = [
       if (check === null) throw webhookDeleted();
       return verifyPage(visit, freshForm(), check);
     },
-    again: (visit, state) => verifyPage(visit, state, null),
+    redraw: (visit, state) => verifyPage(visit, state, null),
   }),
 ];
 
@@ -49,7 +49,7 @@ async function verifyPage(visit: MemberVisit, state: FormState, check: Signature
   const webhook = await getHead(visit);
   return page({
     title: 'Does the receiver verify signatures?',
-    trail: trailOf(visit, webhook),
+    breadcrumbs: breadcrumbsOf(visit, webhook),
     body: html`
       ${temporalNotice(visit)}
       ${check === null ? html`${verdictNotice(webhook)}` : resultOf(check)}

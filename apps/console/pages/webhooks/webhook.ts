@@ -3,13 +3,13 @@ import { type HealthSpan, healthSpans, listHealth, totalOf } from '#domain/webho
 import type { WebhookOutlook } from '#domain/webhooks/outlook.ts';
 import { searchDeliveries } from '#domain/webhooks/search-deliveries.ts';
 import { listTestOutcomes } from '#domain/webhooks/test-event.ts';
-import { called } from '../../components/called.ts';
+import { displayName } from '../../components/display-name.ts';
 import { healthPlot } from '../../components/health-plot.ts';
 import { linkButton } from '../../components/link.ts';
 import { live } from '../../components/live.ts';
 import { badge, notice } from '../../components/notice.ts';
 import { foreignText } from '../../components/received-text.ts';
-import { facts, table } from '../../components/table.ts';
+import { detailList, table } from '../../components/table.ts';
 import { relativeTime, time } from '../../components/time.ts';
 import { page } from '../../web/answer.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
@@ -35,12 +35,12 @@ export const webhookRoutes = [
       const webhook = await getWebhook(visit);
       return page({
         title: nameOf(webhook),
-        trail: [['Webhooks', visit.at('/webhooks')]],
+        breadcrumbs: [['Webhooks', visit.at('/webhooks')]],
         body: html`
           ${temporalNotice(visit)}
           ${warnings(visit, webhook)}
           ${webhook.state === 'deleted' ? nothing : actions(visit, webhook)}
-          ${factsOf(webhook)}
+          ${detailsOf(webhook)}
           ${await latestDeliveries(visit)}
           ${await latestTests(visit)}
           ${await health(visit, span)}
@@ -84,8 +84,8 @@ function actions(visit: MemberVisit, { state }: WebhookOutlook): Html {
     ${linkButton(of(visit, '/delete'), 'Delete…', 'secondary')}</p>`;
 }
 
-const factsOf = (webhook: WebhookOutlook): Html =>
-  facts([
+const detailsOf = (webhook: WebhookOutlook): Html =>
+  detailList([
     ['State', webhookState(webhook)],
     ['Posts to', html`<bdi class="url">${webhook.url}</bdi>`],
     ['Is told of', typeList(webhook.eventTypes)],
@@ -136,7 +136,7 @@ async function latestTests(visit: MemberVisit): Promise<Html> {
           heading: 'Answer',
           cell: ({ status, cause }) => (status === null ? html`<code>${cause}</code>` : String(status)),
         },
-        { heading: 'By', cell: ({ askedBy }) => (askedBy === null ? 'an operator' : called(askedBy)) },
+        { heading: 'By', cell: ({ askedBy }) => (askedBy === null ? 'an operator' : displayName(askedBy)) },
       ],
     })}</section>`;
 }

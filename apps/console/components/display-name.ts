@@ -10,10 +10,10 @@ const shownInList = 120;
  * A name that somebody typed or imported, at most its first 120 characters, set apart because it
  * may be in any script and direction.
  */
-export const called = (name: string): Html => html`<bdi>${cut(name, shownInList)}</bdi>`;
+export const displayName = (name: string): Html => html`<bdi>${truncate(name, shownInList)}</bdi>`;
 
 /** The beginning of a text, whole characters, with … when there is more. */
-export function cut(text: string, max: number): string {
+export function truncate(text: string, max: number): string {
   if (text.length <= max) return text;
   const characters = [...text];
   return characters.length <= max ? text : `${characters.slice(0, max).join('')}…`;

@@ -1,15 +1,15 @@
 /** A moment as a field of type `datetime-local` sends it: without a zone. */
-export const momentForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$/;
+export const dateTimePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$/;
 
 /** A time zone's name, as browsers know them. */
-export const zoneForm = /^[\w+/-]{1,64}$/;
+export const timeZonePattern = /^[\w+/-]{1,64}$/;
 
 /**
  * What a person typed as a moment of their zone; null when it is no moment that PostgreSQL knows. A
  * zone that nobody knows is UTC.
  */
-export function readMoment(text: string, zone: string): Date | null {
-  if (!momentForm.test(text)) return null;
+export function parseDateTime(text: string, zone: string): Date | null {
+  if (!dateTimePattern.test(text)) return null;
   try {
     return withinYears(
       Temporal.PlainDateTime.from(text)
@@ -17,7 +17,7 @@ export function readMoment(text: string, zone: string): Date | null {
         .toInstant(),
     );
   } catch {
-    return zone === '' || zone === 'UTC' ? null : readMoment(text, 'UTC');
+    return zone === '' || zone === 'UTC' ? null : parseDateTime(text, 'UTC');
   }
 }
 
@@ -25,7 +25,7 @@ export function readMoment(text: string, zone: string): Date | null {
  * Whether a text in ISO 8601, with its zone, is a moment that PostgreSQL knows: there is no 31
  * February and no year 0.
  */
-export function isMoment(text: string): boolean {
+export function isTimestamp(text: string): boolean {
   try {
     return withinYears(Temporal.Instant.from(text)) !== null;
   } catch {

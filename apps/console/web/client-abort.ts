@@ -14,10 +14,10 @@ const codeOf = (error: unknown): string => (error instanceof Error && 'code' in 
  * Whether a file's stream ended because its browser hung up, which is no fault. A socket's code
  * says nothing here: the database has sockets too.
  */
-export const hasHungUp = (error: unknown): boolean => ofStreams.has(codeOf(error));
+export const isClientAbort = (error: unknown): boolean => ofStreams.has(codeOf(error));
 
 /**
  * The same for what Koa could not send: every fault of ours has become a page by then, so the
  * socket is the browser's.
  */
-export const isUnread = (error: unknown): boolean => hasHungUp(error) || ofSockets.has(codeOf(error));
+export const isSocketAbort = (error: unknown): boolean => isClientAbort(error) || ofSockets.has(codeOf(error));
