@@ -157,7 +157,7 @@ describe('sending many again', () => {
     expect((await t.get('/redeliver')).text).toContain('One is under way');
     expect((await t.visitor.submit(page, path)).to).toBe(path);
     const stopped = await t.visitor.get(path);
-    expect(stopped.text).toContain('cancelled');
+    expect(stopped.text).toContain('Cancelled');
     expect(stopped.text).not.toContain('hx-get');
     expect(stopped.text).not.toContain('Stop it');
   });

@@ -52,7 +52,7 @@ describe('an invitation', () => {
       detail: { memberId: nina, roleKeys: ['billing', 'member'] },
     });
     const page = await owner.get(t.at(`/members/person/${nina}`));
-    expect(textOf(page.text)).toMatch(/invited .*Billing.*Member.*A link is on the way/);
+    expect(textOf(page.text)).toMatch(/Invited .*Billing.*Member.*A link is on the way/);
     expect(page.text).not.toContain('/enrol#');
 
     const renewed = await owner.submit(page, t.at(`/members/person/${nina}/link`));
@@ -138,7 +138,7 @@ describe('maker watch', () => {
     }
     expect(await owner.submit(`${t.person}/suspend`, `${t.person}/suspend`)).toMatchObject({ status: 303 });
     expect([await read(), await statusOf(t, t.orgId, t.maker.userId)]).toEqual([403, 'suspended']);
-    expect(textOf((await owner.get(t.person)).text)).toContain('reads nothing');
+    expect(textOf((await owner.get(t.person)).text)).toContain('Inactive');
     expect(await owner.submit(t.person, `${t.person}/reinstate`)).toMatchObject({ status: 303 });
     expect(await read()).toBe(200);
     expect(await owner.submit(`${t.person}/remove`, `${t.person}/remove`)).toMatchObject({ status: 303 });

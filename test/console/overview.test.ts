@@ -75,7 +75,7 @@ it('what came of a test event stands on its webhook’s page and in the log, and
   await recordTestOutcome(t.em, t.request(webhook.id), { ...refused, eventId: 'e2' });
   const { text } = await t.visitor.get(at(webhook.id));
   const section = text.slice(text.indexOf('Latest test events'), text.indexOf('id="health"'));
-  for (const words of ['client.started', '204', 'connection_refused', 'not accepted', 'Ada Rivers'])
+  for (const words of ['client.started', '204', 'connection_refused', 'Failed', 'Ada Rivers'])
     expect(section).toContain(words);
   expect((await t.visitor.get(at(other.id))).text).not.toContain('Latest test events');
   const log = (await t.visitor.get(`/o/${t.ada.orgId}/activity`)).text;

@@ -98,7 +98,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     receiver.answer = j.fail;
     await page.goto(`/o/${j.ada.orgId}/webhooks/${id}`);
     await page.getByText('The receiver verifies: it accepted').waitFor();
-    await page.getByRole('table', { name: 'Test events' }).getByText('accepted').waitFor();
+    await page.getByRole('table', { name: 'Test events' }).getByText('Delivered').waitFor();
     await j.cause();
     await expect.poll(() => j.deliveries().length, patient).toBe(1);
     await page.goto(`/o/${j.ada.orgId}/webhooks/${id}/deliveries`);

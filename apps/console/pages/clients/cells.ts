@@ -1,11 +1,10 @@
 import type { ClientListing } from '#domain/organization/list-clients.ts';
 import type { SeatListing } from '#domain/organization/list-seats.ts';
 import { displayName } from '../../components/display-name.ts';
-import { badge } from '../../components/notice.ts';
 import type { Column } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
 import { type Page, PermissionNeeded } from '../../web/answer.ts';
-import { type Html, html } from '../../web/html.ts';
+import { html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
 export const kindWords = { attorney: 'Attorney', neutral: 'Neutral' } as const;
@@ -16,9 +15,6 @@ export const seatEndWords = {
   access_ended: 'the access ended',
   subscription_ended: 'the subscription ended',
 } as const;
-
-export const clientState = ({ status }: Pick<ClientListing, 'status'>): Html =>
-  status === 'active' ? badge('good', 'active') : badge('plain', 'ended');
 
 /**
  * Seats are given and ended by people who need not see the roster (the role Billing): they may see

@@ -4,6 +4,7 @@ import { truncate } from '../../components/display-name.ts';
 import { buttonForm } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
+import { clientStatus } from '../../components/status.ts';
 import { detailList, table } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
 import { type Page, page } from '../../web/answer.ts';
@@ -12,7 +13,7 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { memberPath } from '../members/path.ts';
-import { assertMaySeeSeats, clientState, clientsBreadcrumbs, kindWords, seatEndWords } from './cells.ts';
+import { assertMaySeeSeats, clientsBreadcrumbs, kindWords, seatEndWords } from './cells.ts';
 
 /** One family's access to one professional, and its seats. */
 export const clientRoutes = [
@@ -43,7 +44,7 @@ export async function clientPage(visit: MemberVisit, state: FormState): Promise<
         ['Ends', time(client.endsAt, 'no end is planned')],
         [
           'State',
-          html`${clientState(client)} ${client.endReason === 'moved' ? html`<span class="quiet">It was moved to a colleague.</span>` : nothing}`,
+          html`${clientStatus(client)} ${client.endReason === 'moved' ? html`<span class="quiet">It was moved to a colleague.</span>` : nothing}`,
         ],
       ])}
       ${await seatSection(visit, client, seats)}

@@ -8,6 +8,7 @@ import { linkButton } from '../../components/link.ts';
 import { badge } from '../../components/notice.ts';
 import { pager } from '../../components/pager.ts';
 import { searchForm, searchText } from '../../components/search-form.ts';
+import { clientStatus } from '../../components/status.ts';
 import { table } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
 import { type Answer, page, redirect } from '../../web/answer.ts';
@@ -15,7 +16,7 @@ import { freshForm } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { assertMaySeeSeats, clientColumns, clientState } from './cells.ts';
+import { assertMaySeeSeats, clientColumns } from './cells.ts';
 
 const clientsPerPage = 50;
 
@@ -49,7 +50,7 @@ async function rosterPage(visit: MemberVisit, asked: Query): Promise<Answer> {
   const columns = [
     ...clientColumns(visit),
     { heading: 'Ends', cell: ({ endsAt }: (typeof rows)[number]) => time(endsAt, 'open') },
-    { heading: 'State', cell: clientState },
+    { heading: 'State', cell: clientStatus },
     {
       heading: 'Seat',
       cell: ({ seatId }: (typeof rows)[number]) =>

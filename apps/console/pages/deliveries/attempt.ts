@@ -2,6 +2,7 @@ import { type AttemptLook, findAttempt } from '#domain/webhooks/look-at-delivery
 import { notice } from '../../components/notice.ts';
 import { receivedText } from '../../components/received-text.ts';
 import { copyable } from '../../components/secret.ts';
+import { attemptStatus } from '../../components/status.ts';
 import { detailList } from '../../components/table.ts';
 import { exactTime } from '../../components/time.ts';
 import { scaleOf, timingPicture } from '../../components/timing-picture.ts';
@@ -9,7 +10,6 @@ import { NotFound, page } from '../../web/answer.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import { breadcrumbsOf, getHead, of, webhookRequest } from '../webhooks/find-webhook.ts';
-import { attemptBadge } from './attempts.ts';
 import { deliveryPath } from './cells.ts';
 
 /** Bytes of an answer that are kept at most. */
@@ -48,7 +48,7 @@ export const attemptRoutes = [
 
 const detailsOf = (attempt: AttemptLook): Html => html`
   ${detailList([
-    ['Result', attemptBadge(attempt)],
+    ['Result', attemptStatus(attempt)],
     attempt.explanation !== null && ['Why', html`${attempt.explanation} <code>${attempt.cause}</code>`],
     ['Began', exactTime(attempt.startedAt)],
     attempt.finishedAt !== null && ['Ended', exactTime(attempt.finishedAt)],

@@ -1,5 +1,5 @@
-import type { AttemptOutline, DeliveryLook } from '#domain/webhooks/look-at-delivery.ts';
-import { badge } from '../../components/notice.ts';
+import type { DeliveryLook } from '#domain/webhooks/look-at-delivery.ts';
+import { attemptStatus } from '../../components/status.ts';
 import { exactTime } from '../../components/time.ts';
 import { scaleOf, timingPicture } from '../../components/timing-picture.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
@@ -13,17 +13,9 @@ export function attemptList(visit: MemberVisit, { newestAttempts, eventId }: Del
   return html`<ol class="attempts">${newestAttempts.map((attempt) => {
     const href = `${deliveryPath(visit, eventId)}/attempts/${attempt.number}`;
     return html`<li>
-      <h3>Attempt ${attempt.number} ${attemptBadge(attempt)} <span class="quiet">${exactTime(attempt.startedAt)}</span></h3>
+      <h3>Attempt ${attempt.number} ${attemptStatus(attempt)} <span class="quiet">${exactTime(attempt.startedAt)}</span></h3>
       ${attempt.explanation === null ? nothing : html`<p>${attempt.explanation} <code>${attempt.cause}</code></p>`}
       ${attempt.timings === null ? nothing : timingPicture(attempt.timings, scale)}
       <p><a id="attempt-${attempt.number}" href="${href}">Request and answer<span class="visually-hidden"> of attempt ${attempt.number}</span></a></p></li>`;
   })}</ol>`;
-}
-
-/** How an attempt ended, in a word. */
-export function attemptBadge({ finishedAt, status, cause }: AttemptOutline): Html {
-  if (finishedAt === null) return badge('info', 'under way');
-  if (status !== null && status >= 200 && status < 300) return badge('good', String(status));
-  if (status !== null) return badge('bad', String(status));
-  return cause === 'lost' ? badge('warning', 'lost') : badge('bad', 'no answer');
 }

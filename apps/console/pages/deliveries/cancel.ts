@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { cancelDelivery } from '#domain/webhooks/cancel-delivery.ts';
 import { lookAtDelivery } from '#domain/webhooks/look-at-delivery.ts';
 import { form } from '../../components/form.ts';
+import { deliveryStatus } from '../../components/status.ts';
 import { detailList } from '../../components/table.ts';
 import { exactTime } from '../../components/time.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
@@ -11,7 +12,7 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { WorkflowsAway } from '../../workflows.ts';
 import { breadcrumbsOf, getHead, of, webhookRequest } from '../webhooks/find-webhook.ts';
-import { deliveryPath, deliveryState, nowInWords } from './cells.ts';
+import { deliveryPath, nowInWords } from './cells.ts';
 
 /** Giving up one delivery, after a look at it. */
 export const cancelRoutes = [
@@ -66,7 +67,7 @@ async function cancelPage(visit: MemberVisit, state: FormState): Promise<Page> {
       ${detailList([
         ['Event', html`${delivery.type} <code>${eventId}</code>`],
         ['Happened', exactTime(delivery.createdAt)],
-        ['State', deliveryState(delivery.state)],
+        ['State', deliveryStatus(delivery)],
         ['Now', nowInWords(delivery)],
       ])}
       ${

@@ -1,30 +1,10 @@
-import type { DeliveryState } from '#domain/webhooks/deliveries.ts';
 import type { FoundDelivery } from '#domain/webhooks/search-deliveries.ts';
-import { badge } from '../../components/notice.ts';
+import { deliveryStateLabel, deliveryStatus } from '../../components/status.ts';
 import { table } from '../../components/table.ts';
 import { exactTime, time } from '../../components/time.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { of } from '../webhooks/find-webhook.ts';
-
-const kinds = {
-  waiting: 'info',
-  delivered: 'good',
-  exhausted: 'bad',
-  cancelled: 'plain',
-  parked: 'warning',
-} as const;
-
-/** The states of deliveries, as people are told of them. */
-export const stateLabels: Record<DeliveryState, string> = {
-  waiting: 'waiting',
-  delivered: 'delivered',
-  exhausted: 'given up',
-  cancelled: 'cancelled',
-  parked: 'kept',
-};
-
-export const deliveryState = (state: DeliveryState): Html => badge(kinds[state], stateLabels[state]);
 
 /** Where a delivery's page is. */
 export const deliveryPath = (visit: MemberVisit, eventId: string): string => of(visit, `/deliveries/${eventId}`);
@@ -42,7 +22,7 @@ export function deliveriesTable(visit: MemberVisit, deliveries: readonly FoundDe
           html`<a id="d-${eventId}" href="${deliveryPath(visit, eventId)}">${type}</a><br><code>${eventId}</code>`,
       },
       { heading: 'Happened', cell: ({ createdAt }) => time(createdAt) },
-      { heading: 'State', cell: ({ state }) => deliveryState(state) },
+      { heading: 'State', cell: deliveryStatus },
       { heading: 'Attempts', numeric: true, cell: ({ attempts }) => String(attempts) },
       { heading: 'Now', cell: nowInWords },
     ],
@@ -68,7 +48,7 @@ export function nowInWords(delivery: FoundDelivery): Html {
     case 'delivered':
       return html`arrived ${exactTime(settledAt)}`;
     default:
-      return html`${stateLabels[state]} ${exactTime(settledAt)}${delivery.lastCause === null ? '' : html`; last: ${lastInWords(delivery)}`}`;
+      return html`${deliveryStateLabel(state)} ${exactTime(settledAt)}${delivery.lastCause === null ? '' : html`; last: ${lastInWords(delivery)}`}`;
   }
 }
 

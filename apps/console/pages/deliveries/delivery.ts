@@ -7,6 +7,7 @@ import { live } from '../../components/live.ts';
 import { notice } from '../../components/notice.ts';
 import { pager } from '../../components/pager.ts';
 import { copyable } from '../../components/secret.ts';
+import { deliveryStatus } from '../../components/status.ts';
 import { detailList } from '../../components/table.ts';
 import { exactTime } from '../../components/time.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
@@ -18,7 +19,7 @@ import { WorkflowsAway } from '../../workflows.ts';
 import { breadcrumbsOf, getHead, of, webhookRequest } from '../webhooks/find-webhook.ts';
 import { temporalNotice } from '../webhooks/temporal.ts';
 import { attemptList } from './attempts.ts';
-import { deliveryPath, deliveryState, nowInWords, refreshSeconds } from './cells.ts';
+import { deliveryPath, nowInWords, refreshSeconds } from './cells.ts';
 
 const attemptsPerPage = 20;
 
@@ -104,7 +105,7 @@ async function deliveryPage(visit: MemberVisit, state: FormState, before: number
 
 const detailsOf = (delivery: DeliveryLook): Html =>
   detailList([
-    ['State', deliveryState(delivery.state)],
+    ['State', deliveryStatus(delivery)],
     ['Now', nowInWords(delivery)],
     ['Happened', exactTime(delivery.createdAt)],
     ['Event id', html`<code>${delivery.eventId}</code>`],

@@ -3,12 +3,12 @@ import { type EventType, eventTypes } from '#domain/contract/events.ts';
 import { type DeliveryState, deliveryStates } from '#domain/webhooks/deliveries.ts';
 import type { DeliveryFilter } from '#domain/webhooks/search-deliveries.ts';
 import { selectField, textField } from '../../components/form.ts';
+import { deliveryStateLabel } from '../../components/status.ts';
 import { dateTimePattern, parseDateTime, timeZonePattern } from '../../web/date-time.ts';
 import { freshForm } from '../../web/form.ts';
 import { attributes, type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { of } from '../webhooks/find-webhook.ts';
-import { stateLabels } from './cells.ts';
 
 const given = (form: RegExp) => z.string().regex(form).catch('');
 
@@ -67,7 +67,7 @@ export function filterForm(visit: MemberVisit, query: FilterQuery): Html {
     <summary role="button" class="secondary outline">Filter</summary>
     <form method="get" action="${of(visit, '/deliveries')}">
       <div class="filter-fields">
-        ${selectField(state, { ...optional, name: 'state', label: 'State', options: [any, ...deliveryStates.map((value) => ({ value, label: stateLabels[value] }))] })}
+        ${selectField(state, { ...optional, name: 'state', label: 'State', options: [any, ...deliveryStates.map((value) => ({ value, label: deliveryStateLabel(value) }))] })}
         ${selectField(state, { ...optional, name: 'type', label: 'Type', options: [any, ...eventTypes.map((value) => ({ value, label: value }))] })}
         ${textField(state, { ...optional, name: 'event', label: 'Event id', maxLength: 100, exact: true })}
         ${textField(state, { ...optional, name: 'from', label: 'Happened from', type: 'datetime-local' })}

@@ -9,6 +9,7 @@ import {
 import { form, hiddenField, selectField, textField } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
 import { pager } from '../../components/pager.ts';
+import { redeliveryStatus } from '../../components/status.ts';
 import { table } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
@@ -19,7 +20,7 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { breadcrumbsOf, getHead, of, webhookRequest } from '../webhooks/find-webhook.ts';
 import { temporalNotice } from '../webhooks/temporal.ts';
-import { progressInWords, redeliveryState, selectionInWords } from './redelivery-cells.ts';
+import { progressInWords, selectionInWords } from './redelivery-cells.ts';
 
 const hourMs = 3_600_000;
 /**
@@ -172,7 +173,7 @@ function redeliveriesTable(visit: MemberVisit, redeliveries: readonly Redelivery
         cell: (one) => html`<a href="${of(visit, `/redeliveries/${one.id}`)}">${selectionInWords(one)}</a>`,
       },
       { heading: 'Asked for', cell: ({ requestedAt }) => time(requestedAt) },
-      { heading: 'State', cell: redeliveryState },
+      { heading: 'State', cell: redeliveryStatus },
       { heading: 'Sent again', cell: progressInWords },
       { heading: 'Ended', cell: ({ finishedAt }) => time(finishedAt) },
     ],

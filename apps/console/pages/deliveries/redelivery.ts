@@ -8,6 +8,7 @@ import {
 import { buttonForm } from '../../components/form.ts';
 import { live } from '../../components/live.ts';
 import { notice } from '../../components/notice.ts';
+import { redeliveryStatus } from '../../components/status.ts';
 import { detailList } from '../../components/table.ts';
 import { exactTime } from '../../components/time.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
@@ -17,7 +18,7 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { WorkflowsAway } from '../../workflows.ts';
 import { breadcrumbsOf, getHead, of } from '../webhooks/find-webhook.ts';
-import { redeliveryState, selectionInWords } from './redelivery-cells.ts';
+import { selectionInWords } from './redelivery-cells.ts';
 
 /** One redelivery of many, as it goes on, and stopping it. */
 export const redeliveryRoutes = [
@@ -90,7 +91,7 @@ async function redeliveryPage(visit: MemberVisit, state: FormState): Promise<Pag
 const detailsOf = (redelivery: RedeliveryListing): Html =>
   detailList([
     ['What', selectionInWords(redelivery)],
-    ['State', redeliveryState(redelivery)],
+    ['State', redeliveryStatus(redelivery)],
     ['Looked at', redelivery.seen.toLocaleString('en')],
     ['Sent again', redelivery.queued.toLocaleString('en')],
     ['Were being tried, and are tried now', redelivery.hurried.toLocaleString('en')],

@@ -1,6 +1,7 @@
 import { type KeyUsage, usesCounted } from '#domain/keys/usage.ts';
 import { displayName, truncate } from '../../components/display-name.ts';
 import { badge } from '../../components/notice.ts';
+import { keyStatus } from '../../components/status.ts';
 import type { Column } from '../../components/table.ts';
 import { relativeTime, time } from '../../components/time.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
@@ -18,19 +19,8 @@ export const keyName = ({ label, hint }: Pick<KeyUsage, 'label' | 'hint'>): Html
 
 export const keyHintCell = ({ hint }: Pick<KeyUsage, 'hint'>): Html => html`<code class="hint">${hint}</code>`;
 
-/**
- * Whether a live key reads everything it carries, a part, or nothing, and what else its state asks
- * for.
- */
-export function stateBadge(key: KeyUsage, now: Date): Html {
-  if (key.state === 'revoked') return badge('plain', 'revoked');
-  if (key.state === 'expired') return badge('plain', 'expired');
-  if (key.state === 'inactive') return badge('plain', 'inactive');
-  if (key.working.length === 0) return badge('bad', 'reads nothing');
-  if (key.working.length < key.scopes.length) return badge('warning', 'reads a part');
-  if (key.successorId !== null) return badge('info', 'being replaced');
-  return isExpiringSoon(key, now) ? badge('warning', 'expires soon') : badge('good', 'live');
-}
+/** The status of a key at `now`. */
+export const statusOf = (key: KeyUsage, now: Date): Html => keyStatus(key, isExpiringSoon(key, now));
 
 export const isExpiringSoon = ({ expiresAt, state }: KeyUsage, now: Date): boolean =>
   state === 'live' && expiresAt !== null && expiresAt.getTime() - now.getTime() < soonDays * dayMs;
@@ -61,7 +51,7 @@ export function keyColumns(visit: MemberVisit, only?: readonly string[]): Column
       cell: (key) =>
         html`<a href="${visit.at(`/keys/${key.id}`)}">${keyName(key)}</a>${key.label === '' ? nothing : html`<br>${keyHintCell(key)}`}`,
     },
-    { heading: 'State', cell: (key) => stateBadge(key, now) },
+    { heading: 'State', cell: (key) => statusOf(key, now) },
     { heading: 'Made by', cell: ({ makerName }) => displayName(makerName) },
     { heading: 'Scopes', cell: ({ scopes }) => scopeList(scopes) },
     {

@@ -13,7 +13,7 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { activityTable } from '../activity/lines.ts';
 import { callersTable } from './callers.ts';
-import { isExpiringSoon, isUnused, keyHintCell, keyName, keyTitle, stateBadge } from './cells.ts';
+import { isExpiringSoon, isUnused, keyHintCell, keyName, keyTitle, statusOf } from './cells.ts';
 import { getKey } from './find-key.ts';
 import { makerWatch } from './maker-watch.ts';
 
@@ -68,7 +68,7 @@ const whyNothing = ({ makerName, makerStatus }: KeyUsage): Html =>
 
 async function keyFacts(visit: MemberVisit, key: KeyUsage): Promise<Html> {
   return detailList([
-    ['State', stateBadge(key, visit.console.now())],
+    ['State', statusOf(key, visit.console.now())],
     ['Shown as', keyHintCell(key)],
     ['Made', html`${time(key.createdAt)} by ${displayName(key.makerName)}`],
     key.revokedAt !== null && ['Revoked', time(key.revokedAt)],
@@ -86,7 +86,7 @@ async function neighbour(visit: MemberVisit, keyId: string): Promise<Html> {
   const { pool, now } = visit.console;
   const key = await findKeyUsage(pool, visit.organization.organizationId, keyId, now());
   if (key === null) return nothing;
-  return html`<a href="${visit.at(`/keys/${keyId}`)}">${keyName(key)} ${keyHintCell(key)}</a> ${stateBadge(key, now())}`;
+  return html`<a href="${visit.at(`/keys/${keyId}`)}">${keyName(key)} ${keyHintCell(key)}</a> ${statusOf(key, now())}`;
 }
 
 const actions = (visit: MemberVisit, { id }: KeyUsage): Html =>

@@ -12,7 +12,7 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { callersTable } from './callers.ts';
-import { keyHintCell, keyName, keyTitle, stateBadge } from './cells.ts';
+import { keyHintCell, keyName, keyTitle, statusOf } from './cells.ts';
 import { getKey } from './find-key.ts';
 
 /** Revoking a key, after a look at who would notice. */
@@ -77,7 +77,7 @@ async function consequences(visit: MemberVisit, key: KeyUsage): Promise<Html> {
   const callers = await listCallers(visit.console.pool, visit.organization.organizationId, key.id);
   return html`<p>The next call with it is answered 401, from everywhere, and there is no way back. To replace it without a gap, <a href="${visit.at(`/keys/${key.id}/rotate`)}">rotate it</a> instead.</p>
     ${detailList([
-      ['Key', html`${keyName(key)} ${keyHintCell(key)} ${stateBadge(key, visit.console.now())}`],
+      ['Key', html`${keyName(key)} ${keyHintCell(key)} ${statusOf(key, visit.console.now())}`],
       ['Reads', key.scopes.join(', ')],
       ['Last use', relativeTime(key.lastUsedAt, 'never')],
       ['Uses in 24 hours', key.uses24h.toLocaleString('en')],

@@ -1,20 +1,11 @@
 import type { HeldRole, MemberListing, MemberStatus } from '#domain/organization/list-members.ts';
 import { displayName } from '../../components/display-name.ts';
-import { badge, type NoticeKind } from '../../components/notice.ts';
+import { memberStatus } from '../../components/status.ts';
 import type { Column } from '../../components/table.ts';
 import { relativeTime } from '../../components/time.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { memberPath } from './path.ts';
-
-const kinds: Record<MemberStatus, NoticeKind | 'plain'> = {
-  active: 'good',
-  invited: 'info',
-  suspended: 'warning',
-  left: 'plain',
-};
-
-export const statusBadge = (status: MemberStatus): Html => badge(kinds[status], status);
 
 /** What each status means for the member, as their page says it. */
 export const statusMeaning: Record<MemberStatus, string> = {
@@ -49,7 +40,7 @@ export const memberColumns = (visit: MemberVisit): Column<MemberListing>[] => [
       html`<a href="${memberPath(visit, personId)}">${displayName(name)}</a>
         <div class="quiet regular">${title === null ? nothing : html`${displayName(title)}<br>`}${displayName(email)}</div>`,
   },
-  { heading: 'Status', cell: ({ status }) => statusBadge(status) },
+  { heading: 'Status', cell: ({ status }) => memberStatus(status) },
   { heading: 'Roles', cell: ({ roles }) => roleList(roles) },
   { heading: 'Live keys made', numeric: true, cell: ({ liveKeys }) => liveKeys },
   {

@@ -35,7 +35,7 @@ function nameOf(visit: MemberVisit, { id, label, hint }: MakersKey): Html {
 }
 
 function readsNow({ scopes, working }: MakersKey): Html {
-  if (working.length === 0) return badge('bad', 'reads nothing');
+  if (working.length === 0) return badge('bad', 'Inactive');
   const what = working.flatMap((scope) => operationsOfScope[scope]).map((operation) => reads[operation] ?? operation);
   const lost = scopes.length - working.length;
   return html`${what.join(', ')}${lost === 0 ? '' : html` ${badge('warning', lost === 1 ? 'one scope stands still' : `${lost} scopes stand still`)}`}`;

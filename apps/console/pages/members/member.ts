@@ -2,6 +2,7 @@ import { getMemberDetails, type MemberDetails } from '#domain/organization/list-
 import { truncate } from '../../components/display-name.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
+import { memberStatus } from '../../components/status.ts';
 import { detailList } from '../../components/table.ts';
 import { relativeTime } from '../../components/time.ts';
 import { type Page, page } from '../../web/answer.ts';
@@ -9,7 +10,7 @@ import { type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { noSignIn, statusBadge, statusMeaning } from './cells.ts';
+import { noSignIn, statusMeaning } from './cells.ts';
 import { isOwner } from './grantable.ts';
 import { keysSection } from './keys-section.ts';
 import { clientsPath, memberPath, personIdOf } from './path.ts';
@@ -53,7 +54,7 @@ function whoSection(visit: MemberVisit, shown: MemberDetails): Html {
     name.length > 80 && ['Name', html`<bdi>${name}</bdi>`],
     ['E-mail', html`<bdi>${email}</bdi>`],
     title !== null && ['Title', html`<bdi>${title}</bdi>`],
-    ['Status', html`${statusBadge(status)} <span class="quiet">${statusMeaning[status]}</span>`],
+    ['Status', html`${memberStatus(status)} <span class="quiet">${statusMeaning[status]}</span>`],
     ['Last sign-in', relativeTime(lastSeenAt, noSignIn(shown))],
     ['Client families', roster === null ? clients : html`<a href="${roster}">${clients}</a>`],
   ]);

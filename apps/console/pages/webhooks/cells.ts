@@ -1,21 +1,11 @@
 import { type HealthCounts, totalOf } from '#domain/webhooks/health.ts';
 import { openCountedTo, type WebhookOutlook } from '#domain/webhooks/outlook.ts';
 import { type SignatureVerdict, signatureVerdictSentences } from '#domain/webhooks/signature-verdict.ts';
-import { badge, notice } from '../../components/notice.ts';
+import { notice } from '../../components/notice.ts';
 import { foreignText } from '../../components/received-text.ts';
 import { relativeTime } from '../../components/time.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { nameOf } from './find-webhook.ts';
-
-type Shown = Pick<WebhookOutlook, 'state' | 'parkedReason' | 'failingSince' | 'ramp'>;
-
-/** The state of a webhook in a word. */
-export function webhookState({ state, parkedReason, failingSince, ramp }: Shown): Html {
-  if (state === 'deleted') return badge('plain', 'deleted');
-  if (state === 'parked') return badge('warning', parkedReason === 'paused' ? 'paused' : 'suspended');
-  if (failingSince !== null) return badge('bad', 'failing');
-  return ramp === null ? badge('good', 'active') : badge('info', 'coming back');
-}
 
 /** What a webhook is called, and where it posts to. */
 export const webhookName = (webhook: Pick<WebhookOutlook, 'description' | 'url'>): Html =>

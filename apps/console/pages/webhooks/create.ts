@@ -5,6 +5,7 @@ import { form } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
 import { shownOnce } from '../../components/secret.ts';
+import { webhookStatus } from '../../components/status.ts';
 import { table } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
 import { type Page, page } from '../../web/answer.ts';
@@ -12,7 +13,7 @@ import { type FormState, freshForm } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { dayInWords, webhookName, webhookState } from './cells.ts';
+import { dayInWords, webhookName } from './cells.ts';
 import { drawWebhookFields, webhookForm } from './fields.ts';
 import { howToVerify } from './verify-snippets.ts';
 
@@ -86,7 +87,7 @@ function fullPage(visit: MemberVisit, webhooks: readonly WebhookOutlook[]): Page
             main: true,
             cell: (one) => html`<a href="${visit.at(`/webhooks/${one.id}`)}">${webhookName(one)}</a>`,
           },
-          { heading: 'State', cell: webhookState },
+          { heading: 'State', cell: webhookStatus },
           { heading: 'Last 24 hours', cell: ({ day }) => dayInWords(day) },
           { heading: 'Made', cell: ({ createdAt }) => time(createdAt) },
         ],

@@ -2,13 +2,14 @@ import { webhooksPerOrganization } from '#domain/webhooks/limits.ts';
 import { listWebhookOutlooks, type WebhookOutlook } from '#domain/webhooks/outlook.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
+import { webhookStatus } from '../../components/status.ts';
 import { type Column, table } from '../../components/table.ts';
 import { relativeTime } from '../../components/time.ts';
 import { page } from '../../web/answer.ts';
 import { html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { dayInWords, typeList, webhookName, webhookState } from './cells.ts';
+import { dayInWords, typeList, webhookName } from './cells.ts';
 import { temporalNotice } from './temporal.ts';
 
 /** An organization's webhooks. */
@@ -48,7 +49,7 @@ const columns = (visit: MemberVisit): Column<WebhookOutlook>[] => [
     cell: (webhook) =>
       html`<a href="${visit.at(`/webhooks/${webhook.id}`)}">${webhookName(webhook)}</a><br><span class="quiet url">${webhook.url}</span>`,
   },
-  { heading: 'State', cell: webhookState },
+  { heading: 'State', cell: webhookStatus },
   { heading: 'Failing since', cell: ({ failingSince }) => relativeTime(failingSince) },
   { heading: 'Last 24 hours', cell: ({ day }) => dayInWords(day) },
   { heading: 'Events', cell: ({ eventTypes }) => typeList(eventTypes) },

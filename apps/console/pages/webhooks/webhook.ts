@@ -7,8 +7,9 @@ import { displayName } from '../../components/display-name.ts';
 import { healthPlot } from '../../components/health-plot.ts';
 import { linkButton } from '../../components/link.ts';
 import { live } from '../../components/live.ts';
-import { badge, notice } from '../../components/notice.ts';
+import { notice } from '../../components/notice.ts';
 import { foreignText } from '../../components/received-text.ts';
+import { testEventStatus, webhookStatus } from '../../components/status.ts';
 import { detailList, table } from '../../components/table.ts';
 import { relativeTime, time } from '../../components/time.ts';
 import { page } from '../../web/answer.ts';
@@ -16,7 +17,7 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { deliveriesTable, refreshSeconds } from '../deliveries/cells.ts';
-import { countOpen, dayInWords, typeList, verdictNotice, webhookState } from './cells.ts';
+import { countOpen, dayInWords, typeList, verdictNotice } from './cells.ts';
 import { getWebhook, nameOf, of, webhookRequest } from './find-webhook.ts';
 import { secretsTable } from './secrets.ts';
 import { temporalNotice } from './temporal.ts';
@@ -86,7 +87,7 @@ function actions(visit: MemberVisit, { state }: WebhookOutlook): Html {
 
 const detailsOf = (webhook: WebhookOutlook): Html =>
   detailList([
-    ['State', webhookState(webhook)],
+    ['State', webhookStatus(webhook)],
     ['Posts to', html`<bdi class="url">${webhook.url}</bdi>`],
     ['Is told of', typeList(webhook.eventTypes)],
     webhook.description.trim() !== '' && ['Description', foreignText(webhook.description)],
@@ -130,7 +131,7 @@ async function latestTests(visit: MemberVisit): Promise<Html> {
         { heading: 'Sent', cell: ({ at }) => time(at) },
         {
           heading: 'Result',
-          cell: ({ delivered }) => (delivered ? badge('good', 'accepted') : badge('bad', 'not accepted')),
+          cell: ({ delivered }) => testEventStatus(delivered),
         },
         {
           heading: 'Answer',
