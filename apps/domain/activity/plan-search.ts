@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from 'kysely';
+import { allOf, type SqlPart, sql } from '../db/statement.ts';
 
 /** Which lines: every field that is not null must fit. Times are from `from` on and before `to`. */
 export interface ActivityFilter {
@@ -49,7 +49,7 @@ export interface From {
  */
 export const linesSearched = { inIndex: 20_000, inLines: 2_000 };
 
-export type Condition = RawBuilder<unknown>;
+export type Condition = SqlPart;
 
 export interface Search {
   /** What the index finds, the range of time and place included. */
@@ -92,7 +92,7 @@ export function planSearches(organizationId: string, filter: ActivityFilter, fro
   const plan = ({ answers, holds, condition }: Lead): Search => {
     const open = [...asked].filter(([name]) => !answers.includes(name));
     return {
-      leading: sql.join([...range, condition], sql` and `),
+      leading: allOf([...range, condition]),
       rest: open.map(([, each]) => each),
       atMost: open.every(([name]) => holds.includes(name)) ? linesSearched.inIndex : linesSearched.inLines,
       direction: from?.direction ?? 'older',

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+import { allOf, literal, runStatement, sql } from '../db/statement.ts';
 import {
   type ActivityFilter,
   type Direction,
@@ -83,9 +83,12 @@ export async function findActivityEntry(
   organizationId: string,
   id: string,
 ): Promise<ActivityEntry | null> {
-  const { rows } = await sql<ActivityEntry>`
+  const rows = await runStatement<ActivityEntry>(
+    em,
+    sql`
     select ${entryColumns} from activity a ${entryJoins}
-    where a.id = ${id}::uuid and a.organization_id = ${organizationId}::uuid`.execute(em.getKysely());
+    where a.id = ${id}::uuid and a.organization_id = ${organizationId}::uuid`,
+  );
   return rows[0] ?? null;
 }
 
@@ -107,10 +110,12 @@ const entryJoins = sql`
 
 /** Limits are literals: the planner takes a parameter for a tenth of the log, and then sorts it. */
 async function listLines(em: EntityManager, { leading, direction }: Search, wanted: number): Promise<ActivityEntry[]> {
-  const { rows } = await sql<ActivityEntry>`
-    select ${entryColumns} from (select a.* from activity a where ${leading} ${order(direction)} limit ${sql.lit(wanted)}) a ${entryJoins}
-    ${order(direction)}`.execute(em.getKysely());
-  return rows;
+  return runStatement<ActivityEntry>(
+    em,
+    sql`
+    select ${entryColumns} from (select a.* from activity a where ${leading} ${order(direction)} limit ${literal(wanted)}) a ${entryJoins}
+    ${order(direction)}`,
+  );
 }
 
 /**
@@ -143,13 +148,16 @@ interface Looked {
  */
 async function look(em: EntityManager, search: Search, wanted: number): Promise<Looked> {
   const { leading, rest, atMost, direction } = search;
-  const { rows: places } = await sql<Place>`
+  const places = await runStatement<Place>(
+    em,
+    sql`
     select ${isoMicroseconds} as at, a.id
     from (
       select a.at, a.id, a.key_id, a.person_id, a.action, a.status from activity a
-      where ${leading} ${order(direction)} limit ${sql.lit(atMost)}
+      where ${leading} ${order(direction)} limit ${literal(atMost)}
     ) a
-    where ${sql.join(rest, sql` and `)} ${order(direction)} limit ${sql.lit(wanted)}`.execute(em.getKysely());
+    where ${allOf(rest)} ${order(direction)} limit ${literal(wanted)}`,
+  );
   return { places, seenTo: places.length === wanted ? null : await findLastSeen(em, search) };
 }
 
@@ -158,10 +166,13 @@ async function look(em: EntityManager, search: Search, wanted: number): Promise<
  * Times become texts outside: within, those passed over would too, which takes longest.
  */
 async function findLastSeen(em: EntityManager, { leading, atMost, direction }: Search): Promise<Place | null> {
-  const { rows } = await sql<Place>`
+  const rows = await runStatement<Place>(
+    em,
+    sql`
     select ${isoMicroseconds} as at, a.id
-    from (select a.at, a.id from activity a where ${leading} ${order(direction)} offset ${sql.lit(atMost - 1)} limit 2) a
-    ${order(direction)}`.execute(em.getKysely());
+    from (select a.at, a.id from activity a where ${leading} ${order(direction)} offset ${literal(atMost - 1)} limit 2) a
+    ${order(direction)}`,
+  );
   const [last, next] = rows;
   return last === undefined || next === undefined ? null : placeOf(last);
 }
@@ -182,17 +193,19 @@ async function fetchLines(
 ): Promise<ActivityEntry[]> {
   if (places.length === 0) return [];
   const [ids, moments] = [places.map(({ id }) => id), places.map(({ at }) => at)];
-  const [earliest, latest] = [moments[0], moments.at(-1)].sort();
-  const { rows } = await sql<ActivityEntry>`
+  const [earliest = '', latest = ''] = [moments[0], moments.at(-1)].sort();
+  return runStatement<ActivityEntry>(
+    em,
+    sql`
     select ${entryColumns}
     from (
       select a.* from unnest(${listed(ids)}::uuid[], ${listed(moments)}::timestamptz[]) as place (id, at)
       join activity a on a.organization_id = ${organizationId}::uuid and a.id = place.id and a.at = place.at
-        and a.at between ${sql.lit(earliest)}::timestamptz and ${sql.lit(latest)}::timestamptz
+        and a.at between ${literal(earliest)}::timestamptz and ${literal(latest)}::timestamptz
     ) a ${entryJoins}
-    ${order(direction)}`.execute(em.getKysely());
-  return rows;
+    ${order(direction)}`,
+  );
 }
 
 /** An array literal of ids or times, which have no sign that needs escaping in one. */
-const listed = (texts: string[]) => sql.lit(`{${texts.join(',')}}`);
+const listed = (texts: string[]) => literal(`{${texts.join(',')}}`);

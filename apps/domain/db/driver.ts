@@ -64,10 +64,20 @@ class BindingConnection extends PostgreSqlConnection {
   }
 }
 
-/** Returns the statement with `$1`, `$2`… and the values for them; a list becomes as many. */
+/** Values that are bound as one PostgreSQL array; any other array becomes as many parameters. */
+export class BoundArray {
+  readonly values: readonly unknown[];
+
+  constructor(values: readonly unknown[]) {
+    this.values = values;
+  }
+}
+
+/** Returns the statement with `$1`, `$2`… and the values for them. One that has them keeps them. */
 function bind(platform: Platform, statement: Statement, params: readonly unknown[] | Dictionary<unknown>) {
   const fragment = statement instanceof NativeQueryBuilder ? statement.toRaw() : statement;
   const { sql, params: given } = isRaw(fragment) ? fragment : raw(fragment, params as unknown[]);
+  if (!sql.includes('?')) return { text: sql, values: given };
   const values: unknown[] = [];
   const place = (value: unknown): string => {
     if (isRaw(value)) return binder.formatQuery(value.sql, value.params);
@@ -81,6 +91,7 @@ function bind(platform: Platform, statement: Statement, params: readonly unknown
 
 function toBound(value: unknown): unknown {
   if (value instanceof Date) return value.toISOString();
+  if (value instanceof BoundArray) return value.values;
   if (value === null || typeof value !== 'object' || ArrayBuffer.isView(value)) return value;
   return JSON.stringify(value);
 }

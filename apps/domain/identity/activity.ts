@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+import { runStatement, sql } from '../db/statement.ts';
 import { isConfirmed } from './console-access.ts';
 import type { Visitor } from './types.ts';
 
@@ -23,9 +23,12 @@ export async function recordPersonActivity(
 ): Promise<void> {
   const { personId, action, visitor, by = 'person' } = line;
   const detail = by === 'operator' ? { memberId: personId, ...line.detail } : (line.detail ?? null);
-  await sql`
+  await runStatement(
+    tx,
+    sql`
     insert into activity (organization_id, person_id, action, address, detail)
     select m.organization_id, ${by === 'operator' ? sql`null` : sql`m.person_id`}, ${action}, ${visitor?.address ?? null}::inet, ${detail === null ? null : JSON.stringify(detail)}::jsonb
     from membership m where m.person_id = ${personId} and ${isConfirmed()}
-    order by m.organization_id`.execute(tx.getKysely());
+    order by m.organization_id`,
+  );
 }

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+import { runStatement, sql } from '../db/statement.ts';
 import {
   failuresPerNetwork,
   failuresPerPerson,
@@ -69,10 +69,11 @@ export async function admitAttempt(em: EntityManager, attempt: Attempt, now: Dat
     // moments on.
     const retryAt = new Date(Math.max(...Object.values(admissions).map((at) => at.getTime())));
     if (retryAt > now) return new TooManyAttempts(retryAt, now, admissions);
-    await sql`
+    await runStatement(
+      tx,
+      sql`
       insert into sign_in_attempt (id, subject, network, at)
-      values (${randomUUIDv7()}, ${attempt.subject}, ${networkSql(attempt)}, ${now.toISOString()}::timestamptz)`.execute(
-      tx.getKysely(),
+      values (${randomUUIDv7()}, ${attempt.subject}, ${networkSql(attempt)}, ${now.toISOString()}::timestamptz)`,
     );
     return null;
   });
@@ -84,10 +85,11 @@ export async function admitAttempt(em: EntityManager, attempt: Attempt, now: Dat
  * Elsewhere an attacker's failures go on counting.
  */
 export async function forgetFailures(tx: EntityManager, attempt: Attempt): Promise<void> {
-  await sql`
+  await runStatement(
+    tx,
+    sql`
     delete from sign_in_attempt a
-    where a.subject = ${attempt.subject} and a.network is not distinct from ${networkSql(attempt)}`.execute(
-    tx.getKysely(),
+    where a.subject = ${attempt.subject} and a.network is not distinct from ${networkSql(attempt)}`,
   );
 }
 
@@ -96,9 +98,7 @@ const networkSql = ({ address }: Attempt) =>
   sql`(select case family(a) when 6 then network(set_masklen(a, 64)) else network(a) end from (select ${address}::inet) as given (a))`;
 
 async function lock(tx: EntityManager, name: string): Promise<void> {
-  await sql`select pg_advisory_xact_lock(hashtextextended('org_api.sign_in.' || ${name}::text, 0))`.execute(
-    tx.getKysely(),
-  );
+  await runStatement(tx, sql`select pg_advisory_xact_lock(hashtextextended('org_api.sign_in.' || ${name}::text, 0))`);
 }
 
 /** Moments (ms) of the failures that count for an attempt, oldest first, by limit. */
@@ -111,7 +111,9 @@ interface Failures {
 async function listFailures(tx: EntityManager, attempt: Attempt, now: Date): Promise<Failures> {
   const at = sql`${now.toISOString()}::timestamptz`;
   // Bounded: above its limit, a count grows by one attempt in 15 minutes.
-  const { rows } = await sql<Failures>`
+  const [failures] = await runStatement<Failures>(
+    tx,
+    sql`
     with given as (select ${networkSql(attempt)} as network),
     of_subject as (
       select a.at, a.network is not distinct from g.network as "isPair"
@@ -124,10 +126,8 @@ async function listFailures(tx: EntityManager, attempt: Attempt, now: Date): Pro
     select
       array(select (extract(epoch from at) * 1000)::float8 from of_subject order by at) as "ofSubject",
       array(select (extract(epoch from at) * 1000)::float8 from of_subject where "isPair" order by at) as "ofPair",
-      array(select (extract(epoch from at) * 1000)::float8 from of_network order by at) as "ofNetwork"`.execute(
-    tx.getKysely(),
+      array(select (extract(epoch from at) * 1000)::float8 from of_network order by at) as "ofNetwork"`,
   );
-  const [failures] = rows;
   if (failures === undefined) throw new Error('a select without a table gave no row');
   return failures;
 }

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+import { runStatement, sql } from '../db/statement.ts';
 import { challengeMinutes, challengesPerSession } from './limits.ts';
 import { IdentityRefused } from './refused.ts';
 
@@ -20,7 +20,9 @@ export async function storeChallenge(
   challenge: string,
   now: Date,
 ): Promise<void> {
-  await sql`
+  await runStatement(
+    tx,
+    sql`
     with older as (
       select challenge from passkey_challenge where session_id = ${sessionId} and purpose = ${purpose}
       order by place desc offset ${challengesPerSession - 1}
@@ -29,7 +31,8 @@ export async function storeChallenge(
       where p.session_id = ${sessionId} and p.purpose = ${purpose} and p.challenge = o.challenge
     )
     insert into passkey_challenge (session_id, purpose, challenge, expires_at)
-    values (${sessionId}, ${purpose}, ${challenge}, ${endOf(now)}::timestamptz)`.execute(tx.getKysely());
+    values (${sessionId}, ${purpose}, ${challenge}, ${endOf(now)}::timestamptz)`,
+  );
 }
 
 /**
@@ -43,10 +46,12 @@ export async function takeChallenge(
   now: Date,
 ): Promise<string | null> {
   if (answered === null) return null;
-  const { rows } = await sql<{ isLate: boolean }>`
+  const [found] = await runStatement<{ isLate: boolean }>(
+    tx,
+    sql`
     delete from passkey_challenge where session_id = ${sessionId} and purpose = ${purpose} and challenge = ${answered}
-    returning expires_at <= ${now.toISOString()}::timestamptz as "isLate"`.execute(tx.getKysely());
-  const [found] = rows;
+    returning expires_at <= ${now.toISOString()}::timestamptz as "isLate"`,
+  );
   return found === undefined || found.isLate ? null : answered;
 }
 
@@ -59,11 +64,12 @@ export async function storeTotpSetup(
   totpSealed: Buffer,
   now: Date,
 ): Promise<void> {
-  await sql`
+  await runStatement(
+    em,
+    sql`
     insert into factor_challenge (session_id, purpose, expires_at, totp_sealed)
     values (${sessionId}, 'totp_setup', ${endOf(now)}::timestamptz, ${totpSealed})
-    on conflict (session_id, purpose) do update set expires_at = excluded.expires_at, totp_sealed = excluded.totp_sealed`.execute(
-    em.getKysely(),
+    on conflict (session_id, purpose) do update set expires_at = excluded.expires_at, totp_sealed = excluded.totp_sealed`,
   );
 }
 
@@ -72,10 +78,11 @@ export async function storeTotpSetup(
  * was mistyped. Null when there is none.
  */
 export async function findTotpSetup(em: EntityManager, sessionId: string, now: Date): Promise<Buffer | null> {
-  const { rows } = await sql<{ totpSealed: Buffer }>`
+  const rows = await runStatement<{ totpSealed: Buffer }>(
+    em,
+    sql`
     select totp_sealed as "totpSealed" from factor_challenge
-    where session_id = ${sessionId} and purpose = 'totp_setup' and expires_at > ${now.toISOString()}::timestamptz`.execute(
-    em.getKysely(),
+    where session_id = ${sessionId} and purpose = 'totp_setup' and expires_at > ${now.toISOString()}::timestamptz`,
   );
   return rows[0]?.totpSealed ?? null;
 }
@@ -85,9 +92,10 @@ export async function findTotpSetup(em: EntityManager, sessionId: string, now: D
  * with meanwhile.
  */
 export async function takeTotpSetup(tx: EntityManager, sessionId: string, totpSealed: Buffer): Promise<boolean> {
-  const { rows } = await sql`
-    delete from factor_challenge where session_id = ${sessionId} and purpose = 'totp_setup' and totp_sealed = ${totpSealed} returning session_id`.execute(
-    tx.getKysely(),
+  const rows = await runStatement(
+    tx,
+    sql`
+    delete from factor_challenge where session_id = ${sessionId} and purpose = 'totp_setup' and totp_sealed = ${totpSealed} returning session_id`,
   );
   return rows.length > 0;
 }

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+import { runStatement, sql } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import { admitAttempt, forgetFailures } from './attempts.ts';
 import { forgetBrowsers } from './known-browsers.ts';
@@ -48,13 +48,16 @@ export async function changePassword(
     const at = now().toISOString();
     const token = makeToken();
     // Of two changes at once one is first, and the other's old password is then wrong.
-    const { rows } = await sql`
+    const rows = await runStatement(
+      tx,
+      sql`
       with changed as (
         update sign_in set password_hash = ${newHash}, password_changed_at = ${at}::timestamptz
         where person_id = ${personId} and password_hash = ${oldHash} returning person_id
       )
       update console_session s set token_hash = ${hashOf(token)} from changed
-      where s.id = ${session.id} and s.person_id = changed.person_id returning s.id`.execute(tx.getKysely());
+      where s.id = ${session.id} and s.person_id = changed.person_id returning s.id`,
+    );
     if (rows.length === 0) throw sessionOver();
     await endSessions(tx, personId, session.id);
     await forgetBrowsers(tx, personId, visitor.browser ?? null);
@@ -73,7 +76,10 @@ function contextOf(session: Session): string[] {
 }
 
 async function findHash(em: EntityManager, personId: string): Promise<string | null> {
-  const { rows } = await sql<{ hash: string }>`
-    select password_hash as hash from sign_in where person_id = ${personId}`.execute(em.getKysely());
+  const rows = await runStatement<{ hash: string }>(
+    em,
+    sql`
+    select password_hash as hash from sign_in where person_id = ${personId}`,
+  );
   return rows[0]?.hash ?? null;
 }

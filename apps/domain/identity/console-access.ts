@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { type RawBuilder, sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
+import { runStatement, type SqlPart, sql } from '../db/statement.ts';
 import { type Authority, askerOf } from '../keys/authority.ts';
 
 /**
@@ -15,7 +15,7 @@ export type ConsoleAccess = 'open' | 'waiting';
  * person signs in. A sign-in is of the whole region: without this, the holder of one organization's
  * link would enter every other organization that an import makes their person a member of.
  */
-export const isConfirmed = (membership = 'm'): RawBuilder<boolean> => sql<boolean>`exists (
+export const isConfirmed = (membership = 'm'): SqlPart => sql`exists (
   select from sign_in_confirmation c
   where c.person_id = ${sql.ref(`${membership}.person_id`)}
     and c.organization_id = ${sql.ref(`${membership}.organization_id`)})`;
@@ -27,7 +27,7 @@ export const isConfirmed = (membership = 'm'): RawBuilder<boolean> => sql<boolea
  * (`signIn`), each request and each change of organization reads it again (`findSession`), and what
  * a change leaves behind is judged by it too.
  */
-export const consoleAccess = (membership = 'm'): RawBuilder<ConsoleAccess | null> => sql<ConsoleAccess | null>`(
+export const consoleAccess = (membership = 'm'): SqlPart => sql`(
   case
     when ${sql.ref(`${membership}.status`)} = 'active' and ${isConfirmed(membership)} then 'open'
     when ${sql.ref(`${membership}.status`)} in ('active', 'invited') then 'waiting'
@@ -45,12 +45,15 @@ export async function confirmSignIn(
   now: Date,
 ): Promise<boolean> {
   const source = by === 'operator' ? 'operator' : 'link';
-  const { rows } = await sql`
+  const rows = await runStatement(
+    tx,
+    sql`
     insert into sign_in_confirmation (person_id, organization_id, confirmed_at, confirmed_by)
     select m.person_id, m.organization_id, ${now.toISOString()}::timestamptz, ${source}
     from membership m join sign_in i on i.person_id = m.person_id
     where m.organization_id = ${organizationId} and m.person_id = ${personId} and m.status = 'active'
-    on conflict do nothing returning person_id`.execute(tx.getKysely());
+    on conflict do nothing returning person_id`,
+  );
   if (rows.length === 0) return false;
   await recordActivity(tx, {
     organizationId,

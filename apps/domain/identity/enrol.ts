@@ -1,8 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
 import { brokenConstraint } from '../db/constraint.ts';
+import { runStatement, sql } from '../db/statement.ts';
 import { lockOrganization } from '../organization/access.ts';
 import { recordPersonActivity } from './activity.ts';
 import { admitAttempt, enrolmentSubject, forgetFailures } from './attempts.ts';
@@ -232,16 +232,18 @@ async function takeEnrolmentChallenge(
   em: EntityManager,
   { tokenHash, challenge }: EnrolmentRow,
 ): Promise<string | null> {
-  const { rows } = await sql`
-    update enrolment set challenge = null where token_hash = ${tokenHash} and challenge = ${challenge} returning person_id`.execute(
-    em.fork().getKysely(),
+  const rows = await runStatement(
+    em.fork(),
+    sql`
+    update enrolment set challenge = null where token_hash = ${tokenHash} and challenge = ${challenge} returning person_id`,
   );
   return rows.length === 0 ? null : challenge;
 }
 
 async function choose(em: EntityManager, { tokenHash }: EnrolmentRow, set: ReturnType<typeof sql>): Promise<void> {
-  const { rows } = await sql`update enrolment set ${set} where token_hash = ${tokenHash} returning person_id`.execute(
-    em.fork().getKysely(),
+  const rows = await runStatement(
+    em.fork(),
+    sql`update enrolment set ${set} where token_hash = ${tokenHash} returning person_id`,
   );
   if (rows.length === 0) throw linkOver();
 }
@@ -259,14 +261,20 @@ async function useUp(
   await lockOrganization(tx, organizationId);
   // In the order of an operator who releases the address, and of an import that ends the membership
   // and its link.
-  await sql`select from sign_in where person_id = ${personId} for no key update`.execute(tx.getKysely());
-  await sql`
+  await runStatement(tx, sql`select from sign_in where person_id = ${personId} for no key update`);
+  await runStatement(
+    tx,
+    sql`
     select from membership where organization_id = ${organizationId} and person_id = ${personId}
-    for no key update`.execute(tx.getKysely());
-  const { rows } = await sql`
+    for no key update`,
+  );
+  const rows = await runStatement(
+    tx,
+    sql`
     delete from enrolment e
     where e.token_hash = ${tokenHash} and e.password_hash is not distinct from ${passwordHash} and ${linkStands(now)}
-    returning e.person_id`.execute(tx.getKysely());
+    returning e.person_id`,
+  );
   if (rows.length === 0) throw linkOver();
 }
 
@@ -275,10 +283,11 @@ async function useUp(
  * by an old link.
  */
 async function enter(tx: EntityManager, { organizationId, personId }: EnrolmentRow): Promise<void> {
-  const { rows } = await sql`
+  const rows = await runStatement(
+    tx,
+    sql`
     update membership set status = 'active'
-    where organization_id = ${organizationId} and person_id = ${personId} and status in ('invited', 'active') returning person_id`.execute(
-    tx.getKysely(),
+    where organization_id = ${organizationId} and person_id = ${personId} and status in ('invited', 'active') returning person_id`,
   );
   if (rows.length === 0) throw linkOver();
 }
@@ -287,21 +296,23 @@ async function enter(tx: EntityManager, { organizationId, personId }: EnrolmentR
 async function forgetSignIn(tx: EntityManager, personId: string): Promise<void> {
   await endSessions(tx, personId);
   await forgetBrowsers(tx, personId, null);
-  await sql`delete from second_factor where person_id = ${personId}`.execute(tx.getKysely());
+  await runStatement(tx, sql`delete from second_factor where person_id = ${personId}`);
 }
 
 async function writeSignIn(tx: EntityManager, enrolment: EnrolmentRow, passwordHash: string, now: Date): Promise<void> {
   const { personId, email, kind } = enrolment;
   const at = sql`${now.toISOString()}::timestamptz`;
   if (kind === 'recover')
-    await sql`
-      update sign_in set email = ${email}, password_hash = ${passwordHash}, password_changed_at = ${at} where person_id = ${personId}`.execute(
-      tx.getKysely(),
+    await runStatement(
+      tx,
+      sql`
+      update sign_in set email = ${email}, password_hash = ${passwordHash}, password_changed_at = ${at} where person_id = ${personId}`,
     );
   else
-    await sql`
-      insert into sign_in (person_id, email, password_hash, password_changed_at, created_at) values (${personId}, ${email}, ${passwordHash}, ${at}, ${at})`.execute(
-      tx.getKysely(),
+    await runStatement(
+      tx,
+      sql`
+      insert into sign_in (person_id, email, password_hash, password_changed_at, created_at) values (${personId}, ${email}, ${passwordHash}, ${at}, ${at})`,
     );
 }
 

@@ -1,8 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
 import type { Permission } from '../contract/scopes.ts';
+import { arrayOf, runStatement, sql } from '../db/statement.ts';
 import { type Authority, askerOf } from '../keys/authority.ts';
 import {
   type Actor,
@@ -104,12 +104,15 @@ export async function createEnrolment(
     await writeMember(tx, { ...input, email }, invitee, roles);
     const token = makeToken();
     const expiresAt = new Date(now().getTime() + (kind === 'recover' ? recoveryHours : enrolmentHours) * 3_600_000);
-    await sql`
+    await runStatement(
+      tx,
+      sql`
       insert into enrolment (organization_id, person_id, token_hash, kind, email, created_at, expires_at, invited_by)
       values (${organizationId}, ${invitee.personId}, ${hashOf(token)}, ${kind}, ${email}, ${now().toISOString()}::timestamptz, ${expiresAt.toISOString()}::timestamptz, ${actor.personId})
       on conflict (organization_id, person_id) do update set token_hash = excluded.token_hash, kind = excluded.kind, email = excluded.email,
         created_at = excluded.created_at, expires_at = excluded.expires_at, invited_by = excluded.invited_by,
-        password_hash = null, totp_sealed = null, challenge = null`.execute(tx.getKysely());
+        password_hash = null, totp_sealed = null, challenge = null`,
+    );
     await recordActivity(tx, {
       organizationId,
       ...askerOf(by),
@@ -160,20 +163,22 @@ export interface EnrolmentRow {
 export async function findEnrolmentRow(em: EntityManager, token: string, now: Date): Promise<EnrolmentRow | null> {
   const hash = findTokenHash(token);
   if (hash === null) return null;
-  const { rows } = await sql<EnrolmentRow>`
+  const [row] = await runStatement<EnrolmentRow>(
+    em,
+    sql`
     select e.token_hash as "tokenHash", e.organization_id as "organizationId", o.name as "organizationName", e.person_id as "personId", m.name, e.email,
       case when e.kind = 'enrol' and exists (select from sign_in i where i.person_id = e.person_id) then 'join' else e.kind end as kind,
       e.password_hash as "passwordHash", e.totp_sealed as "totpSealed", e.challenge, e.expires_at as "expiresAt"
     from enrolment e
     join organization o on o.id = e.organization_id
     join membership m on m.organization_id = e.organization_id and m.person_id = e.person_id
-    where e.token_hash = ${hash} and ${linkStands(now)}`.execute(em.getKysely());
-  const [row] = rows;
+    where e.token_hash = ${hash} and ${linkStands(now)}`,
+  );
   return row === undefined ? null : { ...row, expiresAt: new Date(row.expiresAt) };
 }
 
 async function assertOrganization(tx: EntityManager, organizationId: string): Promise<void> {
-  const { rows } = await sql`select id from organization where id = ${organizationId}`.execute(tx.getKysely());
+  const rows = await runStatement(tx, sql`select id from organization where id = ${organizationId}`);
   if (rows.length === 0) throw new IdentityRefused('no_such_organization', 'There is no such organization.');
 }
 
@@ -182,7 +187,9 @@ async function assertOrganization(tx: EntityManager, organizationId: string): Pr
  * count only when nobody else has the address.
  */
 async function findInvitee(tx: EntityManager, organizationId: string, email: string): Promise<Invitee> {
-  const { rows } = await sql<MemberRow & Omit<Invitee, 'member'> & { signsInWith: boolean }>`
+  const rows = await runStatement<MemberRow & Omit<Invitee, 'member'> & { signsInWith: boolean }>(
+    tx,
+    sql`
     select p.id as "personId", m.name, m.email, m.title, m.status, m.accepted,
       array(select distinct permission from membership_role mr join role r on r.id = mr.role_id, unnest(r.permissions) as permission
         where mr.organization_id = m.organization_id and mr.person_id = m.person_id) as permissions,
@@ -197,7 +204,8 @@ async function findInvitee(tx: EntityManager, organizationId: string, email: str
     where p.id in (
       select person_id from membership where organization_id = ${organizationId} and lower(email) = lower(${email})
       union all select person_id from sign_in where lower(email) = lower(${email}))
-    order by p.id`.execute(tx.getKysely());
+    order by p.id`,
+  );
   const members = rows.filter(({ status }) => status !== null);
   const present = members.filter(({ status }) => status !== 'left');
   const candidates = present.length > 0 ? present : members.length > 0 ? members : rows;
@@ -224,10 +232,11 @@ const rolesOf = ({ member }: Invitee): Pick<Role, 'isOwner' | 'permissions'>[] =
 
 /** All roles, or why not. */
 async function getRoles(tx: EntityManager, organizationId: string, keys: readonly string[]): Promise<Role[]> {
-  const { rows } = await sql<Role>`
+  const rows = await runStatement<Role>(
+    tx,
+    sql`
     select id, key, organization_id is null and key = 'owner' as "isOwner", permissions from role
-    where (organization_id is null or organization_id = ${organizationId}) and key = any (${sql.val([...keys])}::text[]) order by key`.execute(
-    tx.getKysely(),
+    where (organization_id is null or organization_id = ${organizationId}) and key = any (${arrayOf([...keys])}::text[]) order by key`,
   );
   const missing = keys.filter((key) => !rows.some((role) => role.key === key));
   if (missing.length > 0)
@@ -274,23 +283,29 @@ async function writeMember(
   roles: Role[],
 ): Promise<void> {
   if (member === null) {
-    await sql`insert into person (id) values (${personId}) on conflict do nothing`.execute(tx.getKysely());
-    await sql`
+    await runStatement(tx, sql`insert into person (id) values (${personId}) on conflict do nothing`);
+    await runStatement(
+      tx,
+      sql`
       insert into membership (organization_id, person_id, name, email, title, status)
-      values (${organizationId}, ${personId}, ${(name?.trim() || email.split('@')[0]) ?? email}, ${email}, ${title?.trim() || null}, 'invited')`.execute(
-      tx.getKysely(),
+      values (${organizationId}, ${personId}, ${(name?.trim() || email.split('@')[0]) ?? email}, ${email}, ${title?.trim() || null}, 'invited')`,
     );
   } else if (member.status === 'left') {
-    await sql`delete from membership_role where organization_id = ${organizationId} and person_id = ${personId}`.execute(
-      tx.getKysely(),
+    await runStatement(
+      tx,
+      sql`delete from membership_role where organization_id = ${organizationId} and person_id = ${personId}`,
     );
-    await sql`
+    await runStatement(
+      tx,
+      sql`
       update membership set status = 'invited', name = coalesce(${name?.trim() || null}, name), title = coalesce(${title?.trim() || null}, title)
-      where organization_id = ${organizationId} and person_id = ${personId}`.execute(tx.getKysely());
+      where organization_id = ${organizationId} and person_id = ${personId}`,
+    );
   }
   for (const role of roles)
-    await sql`
-      insert into membership_role (organization_id, person_id, role_id) values (${organizationId}, ${personId}, ${role.id}) on conflict do nothing`.execute(
-      tx.getKysely(),
+    await runStatement(
+      tx,
+      sql`
+      insert into membership_role (organization_id, person_id, role_id) values (${organizationId}, ${personId}, ${role.id}) on conflict do nothing`,
     );
 }

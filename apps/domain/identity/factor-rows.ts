@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+import { arrayOf, runStatement, sql } from '../db/statement.ts';
 import { factorsPerPerson } from './limits.ts';
 import type { StoredPasskey } from './passkey.ts';
 import { IdentityRefused } from './refused.ts';
@@ -16,16 +16,21 @@ export interface PasskeyRow extends StoredPasskey {
 }
 
 export async function listTotpRows(em: EntityManager, personId: string): Promise<TotpRow[]> {
-  const { rows } = await sql<TotpRow>`
+  return runStatement<TotpRow>(
+    em,
+    sql`
     select id, totp_sealed as sealed from second_factor
-    where person_id = ${personId} and kind = 'totp' order by created_at, id`.execute(em.getKysely());
-  return rows;
+    where person_id = ${personId} and kind = 'totp' order by created_at, id`,
+  );
 }
 
 export async function listPasskeyRows(em: EntityManager, personId: string): Promise<PasskeyRow[]> {
-  const { rows } = await sql<PasskeyRow>`
+  const rows = await runStatement<PasskeyRow>(
+    em,
+    sql`
     select id, credential_id as "credentialId", public_key as "publicKey", counter, transports from second_factor
-    where person_id = ${personId} and kind = 'passkey' order by created_at, id`.execute(em.getKysely());
+    where person_id = ${personId} and kind = 'passkey' order by created_at, id`,
+  );
   return rows.map((row) => ({ ...row, counter: Number(row.counter) }));
 }
 
@@ -39,10 +44,11 @@ export async function insertTotp(
   now: Date,
 ): Promise<void> {
   await assertRoom(tx, factor.personId);
-  await sql`
+  await runStatement(
+    tx,
+    sql`
     insert into second_factor (id, person_id, kind, name, created_at, totp_sealed, totp_last_step)
-    values (${factor.id}, ${factor.personId}, 'totp', ${nameOf(factor.name, 'Authenticator app')}, ${now.toISOString()}::timestamptz, ${factor.sealed}, ${factor.step})`.execute(
-    tx.getKysely(),
+    values (${factor.id}, ${factor.personId}, 'totp', ${nameOf(factor.name, 'Authenticator app')}, ${now.toISOString()}::timestamptz, ${factor.sealed}, ${factor.step})`,
   );
 }
 
@@ -57,19 +63,25 @@ export async function insertPasskey(
 ): Promise<void> {
   await assertRoom(tx, factor.personId);
   const { credentialId, publicKey, counter, transports } = factor.passkey;
-  const { rows } = await sql`
+  const rows = await runStatement(
+    tx,
+    sql`
     insert into second_factor (id, person_id, kind, name, created_at, credential_id, public_key, counter, transports)
     values (${factor.id}, ${factor.personId}, 'passkey', ${nameOf(factor.name, 'Passkey')}, ${now.toISOString()}::timestamptz,
-      ${credentialId}, ${publicKey}, ${counter}, ${sql.val(transports)}::text[])
-    on conflict (credential_id) do nothing returning id`.execute(tx.getKysely());
+      ${credentialId}, ${publicKey}, ${counter}, ${arrayOf(transports)}::text[])
+    on conflict (credential_id) do nothing returning id`,
+  );
   if (rows.length === 0) throw new IdentityRefused('factor_known', 'This passkey is registered already.');
 }
 
 /** Under the lock of the person's row, so that two at once do not both take the last place. */
 async function assertRoom(tx: EntityManager, personId: string): Promise<void> {
-  await sql`select from sign_in where person_id = ${personId} for no key update`.execute(tx.getKysely());
-  const { rows } = await sql<{ count: number }>`
-    select count(*)::int as count from second_factor where person_id = ${personId}`.execute(tx.getKysely());
+  await runStatement(tx, sql`select from sign_in where person_id = ${personId} for no key update`);
+  const rows = await runStatement<{ count: number }>(
+    tx,
+    sql`
+    select count(*)::int as count from second_factor where person_id = ${personId}`,
+  );
   if ((rows[0]?.count ?? 0) < factorsPerPerson) return;
   throw new IdentityRefused(
     'too_many_factors',

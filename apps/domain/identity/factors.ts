@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+import { runStatement, sql } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import { admitAttempt, forgetFailures } from './attempts.ts';
 import {
@@ -32,9 +32,12 @@ export async function listFactors(
   session: Session,
 ): Promise<{ factors: FactorListing[]; recoveryCodesLeft: number }> {
   assertFull(session);
-  const { rows } = await sql<FactorListing>`
+  const rows = await runStatement<FactorListing>(
+    em,
+    sql`
     select id, kind, name, created_at as "createdAt", last_used_at as "lastUsedAt" from second_factor
-    where person_id = ${session.personId} order by created_at, id`.execute(em.getKysely());
+    where person_id = ${session.personId} order by created_at, id`,
+  );
   const factors = rows.map((row) => ({
     ...row,
     createdAt: new Date(row.createdAt),
@@ -163,14 +166,17 @@ export async function removeFactor(
     const { personId } = session;
     // The database refuses the last one's removal by itself; the lock makes two at once get a
     // sentence instead.
-    await sql`select from sign_in where person_id = ${personId} for no key update`.execute(tx.getKysely());
-    const { rows } = await sql<{ id: string; kind: string }>`
-      select id::text as id, kind from second_factor where person_id = ${personId}`.execute(tx.getKysely());
+    await runStatement(tx, sql`select from sign_in where person_id = ${personId} for no key update`);
+    const rows = await runStatement<{ id: string; kind: string }>(
+      tx,
+      sql`
+      select id::text as id, kind from second_factor where person_id = ${personId}`,
+    );
     const found = rows.find(({ id }) => id === factorId.toLowerCase());
     if (found === undefined) throw new IdentityRefused('no_such_factor', 'You have no such second factor.');
     if (rows.length === 1)
       throw new IdentityRefused('last_factor', 'This is your only second factor. Add another one first.');
-    await sql`delete from second_factor where id = ${found.id} and person_id = ${personId}`.execute(tx.getKysely());
+    await runStatement(tx, sql`delete from second_factor where id = ${found.id} and person_id = ${personId}`);
     await endSessions(tx, personId, session.id);
     await forgetBrowsers(tx, personId, visitor.browser ?? null);
     await recordPersonActivity(tx, {

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+import { runStatement, sql } from '../db/statement.ts';
 import { browsersPerPerson, knownBrowserDays } from './limits.ts';
 import { findTokenHash, hashOf, makeToken } from './token.ts';
 
@@ -23,15 +23,17 @@ export async function rememberBrowser(
   const at = sql`${now.toISOString()}::timestamptz`;
   const knownHash = known === null ? null : findTokenHash(known);
   // The oldest go, so that a person's browsers stay a short list.
-  await sql`
+  await runStatement(
+    tx,
+    sql`
     delete from known_browser where person_id = ${personId} and (token_hash = ${knownHash} or token_hash in (
-      select token_hash from known_browser where person_id = ${personId} order by created_at desc, token_hash offset ${browsersPerPerson - 1}))`.execute(
-    tx.getKysely(),
+      select token_hash from known_browser where person_id = ${personId} order by created_at desc, token_hash offset ${browsersPerPerson - 1}))`,
   );
-  await sql`
+  await runStatement(
+    tx,
+    sql`
     insert into known_browser (token_hash, person_id, created_at, expires_at)
-    values (${hashOf(token)}, ${personId}, ${at}, ${at} + make_interval(days => ${knownBrowserDays}))`.execute(
-    tx.getKysely(),
+    values (${hashOf(token)}, ${personId}, ${at}, ${at} + make_interval(days => ${knownBrowserDays}))`,
   );
   return token;
 }
@@ -48,10 +50,11 @@ export async function findKnownBrowser(
 ): Promise<Buffer | null> {
   const hash = token === null ? null : findTokenHash(token);
   if (hash === null) return null;
-  const { rows } = await sql`
+  const rows = await runStatement(
+    em,
+    sql`
     select person_id from known_browser
-    where token_hash = ${hash} and person_id = ${personId} and expires_at > ${now.toISOString()}::timestamptz`.execute(
-    em.getKysely(),
+    where token_hash = ${hash} and person_id = ${personId} and expires_at > ${now.toISOString()}::timestamptz`,
   );
   return rows.length === 0 ? null : hash;
 }
@@ -62,8 +65,9 @@ export async function findKnownBrowser(
  */
 export async function forgetBrowsers(tx: EntityManager, personId: string, except: string | null): Promise<void> {
   const hash = except === null ? null : findTokenHash(except);
-  await sql`
-    delete from known_browser where person_id = ${personId} and token_hash is distinct from ${hash}`.execute(
-    tx.getKysely(),
+  await runStatement(
+    tx,
+    sql`
+    delete from known_browser where person_id = ${personId} and token_hash is distinct from ${hash}`,
   );
 }

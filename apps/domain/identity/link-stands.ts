@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from 'kysely';
+import { type SqlPart, sql } from '../db/statement.ts';
 import { isConfirmed } from './console-access.ts';
 
 /**
@@ -12,11 +12,11 @@ import { isConfirmed } from './console-access.ts';
  * has become, and one organization's link could set the password of a person who has become another
  * organization's owner. Ask under `lockOrganization` where the answer must hold.
  */
-export const linkStands = (now: Date): RawBuilder<boolean> => sql<boolean>`(
+export const linkStands = (now: Date): SqlPart => sql`(
   e.expires_at > ${now.toISOString()}::timestamptz and ${leadsToPerson} and ${suitsPerson} and ${inviterStands})`;
 
 /** The address leads to this member of the organization, and to no other one. */
-const leadsToPerson = sql<boolean>`exists (
+const leadsToPerson = sql`exists (
   select from membership m left join sign_in i on i.person_id = m.person_id
   where m.organization_id = e.organization_id and m.person_id = e.person_id and m.status in ('invited', 'active')
     and lower(e.email) in (lower(m.email), lower(i.email)))
@@ -30,7 +30,7 @@ const leadsToPerson = sql<boolean>`exists (
  * them. A person who signs in joins, unless the organization is open to them already; then an
  * operator's link recovers.
  */
-const suitsPerson = sql<boolean>`exists (
+const suitsPerson = sql`exists (
   select from membership m left join sign_in i on i.person_id = m.person_id
   where m.organization_id = e.organization_id and m.person_id = e.person_id
     and case
@@ -48,7 +48,7 @@ const suitsPerson = sql<boolean>`exists (
  * member's roles, and an owner where the member is one. A link of an operator has no such
  * condition.
  */
-const inviterStands = sql<boolean>`(e.invited_by is null or exists (
+const inviterStands = sql`(e.invited_by is null or exists (
   select from membership i
   cross join lateral (
     select array_agg(p) as permissions

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
 import { brokenConstraint } from '../db/constraint.ts';
+import { runStatement, sql } from '../db/statement.ts';
 import { findMember, lockOrganization } from '../organization/access.ts';
 import { recordPersonActivity } from './activity.ts';
 import { confirmSignIn, isConfirmed } from './console-access.ts';
@@ -46,15 +46,17 @@ export async function getSignIn(
   email: string,
   now: () => Date = () => new Date(),
 ): Promise<SignInDetails> {
-  const { rows } = await sql<SignInDetails>`
+  const [found] = await runStatement<SignInDetails>(
+    em,
+    sql`
     select i.person_id as "personId", i.email, i.created_at as "createdAt",
       (select count(*)::int from console_session s where s.person_id = i.person_id and s.expires_at > ${now().toISOString()}::timestamptz) as sessions,
       (select coalesce(json_agg(json_build_object('organizationId', o.id, 'organizationName', o.name, 'name', m.name,
             'status', m.status, 'accepted', m.accepted, 'confirmed', ${isConfirmed()})
           order by o.name collate "C", o.id), '[]')
         from membership m join organization o on o.id = m.organization_id where m.person_id = i.person_id and m.status <> 'left') as memberships
-    from sign_in i where lower(i.email) = lower(${email.trim()})`.execute(em.getKysely());
-  const [found] = rows;
+    from sign_in i where lower(i.email) = lower(${email.trim()})`,
+  );
   if (found === undefined) throw noSuchSignIn();
   return { ...found, createdAt: new Date(found.createdAt) };
 }
@@ -119,7 +121,7 @@ export async function changeAddress(
   try {
     return await em.fork().transactional(async (tx) => {
       const personId = await lockSignIn(tx, email);
-      await sql`update sign_in set email = ${address} where person_id = ${personId}`.execute(tx.getKysely());
+      await runStatement(tx, sql`update sign_in set email = ${address} where person_id = ${personId}`);
       await recordPersonActivity(tx, { personId, action: 'sign_in.change_address', visitor: null, by: 'operator' });
       return { personId };
     });
@@ -146,17 +148,17 @@ export async function releaseAddress(em: EntityManager, email: string): Promise<
     // told.
     await recordPersonActivity(tx, { personId, action: 'sign_in.release', visitor: null, by: 'operator' });
     for (const table of ['enrolment', 'recovery_code', 'second_factor', 'known_browser', 'sign_in'])
-      await sql`delete from ${sql.table(table)} where person_id = ${personId}`.execute(tx.getKysely());
+      await runStatement(tx, sql`delete from ${sql.ref(table)} where person_id = ${personId}`);
     return { personId, ended };
   });
 }
 
 async function lockSignIn(tx: EntityManager, email: string): Promise<string> {
-  const { rows } = await sql<{ personId: string }>`
-    select person_id as "personId" from sign_in where lower(email) = lower(${email.trim()}) for update`.execute(
-    tx.getKysely(),
+  const [found] = await runStatement<{ personId: string }>(
+    tx,
+    sql`
+    select person_id as "personId" from sign_in where lower(email) = lower(${email.trim()}) for update`,
   );
-  const [found] = rows;
   if (found === undefined) throw noSuchSignIn();
   return found.personId;
 }

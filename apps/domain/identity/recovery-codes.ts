@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+import { arrayOf, runStatement, sql } from '../db/statement.ts';
 import { recoveryCodes } from './limits.ts';
 import { hashOf } from './token.ts';
 
@@ -18,11 +18,12 @@ const codeLength = 24;
 export async function replaceRecoveryCodes(tx: EntityManager, personId: string, now: Date): Promise<string[]> {
   const codes = Array.from({ length: recoveryCodes }, makeCode);
   const hashes = codes.map((code) => hashOf(plain(code)));
-  await sql`delete from recovery_code where person_id = ${personId}`.execute(tx.getKysely());
-  await sql`
+  await runStatement(tx, sql`delete from recovery_code where person_id = ${personId}`);
+  await runStatement(
+    tx,
+    sql`
     insert into recovery_code (person_id, code_hash, created_at)
-    select ${personId}, h, ${now.toISOString()}::timestamptz from unnest(${sql.val(hashes)}::bytea[]) as h`.execute(
-    tx.getKysely(),
+    select ${personId}, h, ${now.toISOString()}::timestamptz from unnest(${arrayOf(hashes)}::bytea[]) as h`,
   );
   return codes;
 }
@@ -32,18 +33,22 @@ export async function replaceRecoveryCodes(tx: EntityManager, personId: string, 
  * one does.
  */
 export async function takeRecoveryCode(tx: EntityManager, personId: string, code: string, now: Date): Promise<boolean> {
-  const { rows } = await sql`
+  const rows = await runStatement(
+    tx,
+    sql`
     update recovery_code set used_at = ${now.toISOString()}::timestamptz
     where person_id = ${personId} and code_hash = ${hashOf(plain(code))} and used_at is null
-    returning person_id`.execute(tx.getKysely());
+    returning person_id`,
+  );
   return rows.length > 0;
 }
 
 /** How many codes a person has left. */
 export async function countRecoveryCodes(em: EntityManager, personId: string): Promise<number> {
-  const { rows } = await sql<{ left: number }>`
-    select count(*)::int as left from recovery_code where person_id = ${personId} and used_at is null`.execute(
-    em.getKysely(),
+  const rows = await runStatement<{ left: number }>(
+    em,
+    sql`
+    select count(*)::int as left from recovery_code where person_id = ${personId} and used_at is null`,
   );
   return rows[0]?.left ?? 0;
 }

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+import { runStatement, sql } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import {
   type Attempt,
@@ -70,10 +70,13 @@ async function takeTotp(
 ): Promise<boolean> {
   const step = findTotpStep(openTotp(sealed, id, sealingKeys), code, at);
   if (step === null) return false;
-  const { rows } = await sql`
+  const rows = await runStatement(
+    tx,
+    sql`
     update second_factor set totp_last_step = ${step}, last_used_at = ${at.toISOString()}::timestamptz,
       totp_sealed = coalesce(${resealTotp(sealed, id, sealingKeys)}::bytea, totp_sealed)
-    where id = ${id} and totp_last_step < ${step} returning id`.execute(tx.getKysely());
+    where id = ${id} and totp_last_step < ${step} returning id`,
+  );
   return rows.length > 0;
 }
 
@@ -118,10 +121,11 @@ export async function passPasskey(
     const counter = await getNewCounter(response, passkey, asked, party).catch(refusedToNull);
     if (counter === null) return false;
     // A passkey that does not count says 0 each time; one that counts never says the same twice.
-    const { rows } = await sql`
+    const rows = await runStatement(
+      tx,
+      sql`
       update second_factor set counter = ${counter}, last_used_at = ${now().toISOString()}::timestamptz
-      where id = ${passkey.id} and (counter < ${counter} or (counter = 0 and ${counter}::bigint = 0)) returning id`.execute(
-      tx.getKysely(),
+      where id = ${passkey.id} and (counter < ${counter} or (counter = 0 and ${counter}::bigint = 0)) returning id`,
     );
     return rows.length > 0;
   };

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+import { runStatement, sql } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import { consoleAccess } from './console-access.ts';
 import { forgetBrowsers } from './known-browsers.ts';
@@ -33,7 +33,9 @@ export async function findSession(em: EntityManager, token: string, now: Date, i
   const hash = findTokenHash(token);
   if (hash === null) return null;
   const at = sql`${now.toISOString()}::timestamptz`;
-  const { rows } = await sql<Session>`
+  const [found] = await runStatement<Session>(
+    em,
+    sql`
     with found as (
       select s.id, s.person_id, s.state, s.created_at, s.last_seen_at, s.expires_at, s.second_factor_at
       from console_session s
@@ -62,8 +64,8 @@ export async function findSession(em: EntityManager, token: string, now: Date, i
         where m.person_id = f.person_id and ${consoleAccess()} is not null) m
       join organization o on o.id = m.organization_id
     ) m
-    where m.count > 0`.execute(em.getKysely());
-  const [found] = rows;
+    where m.count > 0`,
+  );
   return found === undefined ? null : { ...found, ...datesOf(found), secondFactorAt: dateOrNull(found.secondFactorAt) };
 }
 
@@ -79,11 +81,12 @@ export async function startSession(
   const token = makeToken();
   const sessionId = randomUUIDv7();
   const at = now.toISOString();
-  await sql`
+  await runStatement(
+    tx,
+    sql`
     insert into console_session (id, token_hash, person_id, state, created_at, last_seen_at, expires_at, second_factor_at, address, user_agent)
     values (${sessionId}, ${hashOf(token)}, ${personId}, 'password_passed', ${at}::timestamptz, ${at}::timestamptz,
-      ${at}::timestamptz + make_interval(mins => ${passwordPassedMinutes}), null, ${visitor.address}::inet, ${visitor.userAgent.slice(0, 300)})`.execute(
-    tx.getKysely(),
+      ${at}::timestamptz + make_interval(mins => ${passwordPassedMinutes}), null, ${visitor.address}::inet, ${visitor.userAgent.slice(0, 300)})`,
   );
   return { token, sessionId };
 }
@@ -97,11 +100,14 @@ export async function startSession(
 export async function recordSecondFactor(tx: EntityManager, sessionId: string, now: Date): Promise<{ token: string }> {
   const token = makeToken();
   const at = sql`${now.toISOString()}::timestamptz`;
-  const { rows } = await sql`
+  const rows = await runStatement(
+    tx,
+    sql`
     update console_session set token_hash = ${hashOf(token)}, state = 'full', second_factor_at = ${at}, last_seen_at = ${at},
       expires_at = case state when 'full' then expires_at else ${at} + make_interval(hours => ${sessionAbsoluteHours}) end
     where id = ${sessionId} and expires_at > ${at}
-    returning id`.execute(tx.getKysely());
+    returning id`,
+  );
   if (rows.length === 0) throw sessionOver();
   return { token };
 }
@@ -135,11 +141,14 @@ export function assertSteppedUp(session: Pick<Session, 'state' | 'secondFactorAt
 export async function listSessions(em: EntityManager, session: Session, now: Date): Promise<SessionListing[]> {
   assertFull(session);
   const at = sql`${now.toISOString()}::timestamptz`;
-  const { rows } = await sql<Omit<SessionListing, 'isThis'>>`
+  const rows = await runStatement<Omit<SessionListing, 'isThis'>>(
+    em,
+    sql`
     select id, state, created_at as "createdAt", last_seen_at as "lastSeenAt", expires_at as "expiresAt", host(address) as address, user_agent as "userAgent"
     from console_session
     where person_id = ${session.personId} and expires_at > ${at} and last_seen_at > ${at} - make_interval(mins => ${sessionIdleMinutes})
-    order by last_seen_at desc, id desc`.execute(em.getKysely());
+    order by last_seen_at desc, id desc`,
+  );
   return rows.map((row) => ({
     ...row,
     ...datesOf(row),
@@ -162,9 +171,10 @@ export async function endSession(
 ): Promise<void> {
   if (sessionId !== session.id) assertFull(session);
   await em.fork().transactional(async (tx) => {
-    const { rows } = await sql`
-      delete from console_session where id::text = ${sessionId.toLowerCase()} and person_id = ${session.personId} returning id`.execute(
-      tx.getKysely(),
+    const rows = await runStatement(
+      tx,
+      sql`
+      delete from console_session where id::text = ${sessionId.toLowerCase()} and person_id = ${session.personId} returning id`,
     );
     if (rows.length === 0)
       throw new IdentityRefused('no_such_session', 'You have no such session; it has ended already.');
@@ -203,9 +213,10 @@ export async function endSessions(
   personId: string,
   exceptId: string | null = null,
 ): Promise<number> {
-  const { rows } = await sql`
-    delete from console_session where person_id = ${personId} and id is distinct from ${exceptId}::uuid returning id`.execute(
-    tx.getKysely(),
+  const rows = await runStatement(
+    tx,
+    sql`
+    delete from console_session where person_id = ${personId} and id is distinct from ${exceptId}::uuid returning id`,
   );
   return rows.length;
 }
@@ -215,11 +226,12 @@ export async function endSessions(
  * anyway; this erases them.
  */
 export async function endSessionsOfStranger(tx: EntityManager, personId: string): Promise<void> {
-  await sql`
+  await runStatement(
+    tx,
+    sql`
     delete from console_session s where s.person_id = ${personId}
       and not exists (
-        select from membership m where m.person_id = s.person_id and ${consoleAccess()} is not null)`.execute(
-    tx.getKysely(),
+        select from membership m where m.person_id = s.person_id and ${consoleAccess()} is not null)`,
   );
 }
 

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+import { runStatement, sql } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import { admitAttempt, browserSubject, forgetFailures, passwordSubject } from './attempts.ts';
 import { consoleAccess } from './console-access.ts';
@@ -64,9 +64,12 @@ export async function signIn(
     const { personId, factors, passwordHash } = known;
     // The password may have been changed while this one was verified; then it is no longer the
     // right one.
-    const { rows } = await sql`
+    const rows = await runStatement(
+      tx,
+      sql`
       update sign_in set password_hash = coalesce(${rehashed}, password_hash)
-      where person_id = ${personId} and password_hash = ${passwordHash} returning person_id`.execute(tx.getKysely());
+      where person_id = ${personId} and password_hash = ${passwordHash} returning person_id`,
+    );
     if (rows.length === 0)
       throw new IdentityRefused('wrong_credentials', 'The e-mail address or the password is not right.');
     await forgetFailures(tx, attempt);
@@ -93,17 +96,17 @@ interface LookedUp {
  */
 async function lookUp(em: EntityManager, email: string, browser: string | null, at: Date): Promise<LookedUp> {
   const tokenHash = browser === null ? null : findTokenHash(browser);
-  const { rows } = await sql<Known & { folded: string; browserHash: Buffer | null; personId: string | null }>`
+  const [row] = await runStatement<Known & { folded: string; browserHash: Buffer | null; personId: string | null }>(
+    em,
+    sql`
     select f.folded, b.token_hash as "browserHash", i.person_id as "personId", i.email, i.password_hash as "passwordHash",
       exists (
         select from membership m where m.person_id = i.person_id and ${consoleAccess()} is not null) as "mayEnter",
       array(select distinct f.kind from second_factor f where f.person_id = i.person_id order by f.kind) as factors
     from (select lower(${email.trim()}::text) as folded) f
     left join sign_in i on lower(i.email) = f.folded
-    left join known_browser b on b.person_id = i.person_id and b.token_hash = ${tokenHash} and b.expires_at > ${at.toISOString()}::timestamptz`.execute(
-    em.getKysely(),
+    left join known_browser b on b.person_id = i.person_id and b.token_hash = ${tokenHash} and b.expires_at > ${at.toISOString()}::timestamptz`,
   );
-  const [row] = rows;
   if (row === undefined) throw new Error('a join from one row gave none');
   const { folded, browserHash, ...known } = row;
   return { folded, browserHash, known: known.personId === null ? null : known };

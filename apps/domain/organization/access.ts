@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
 import { permissions as allPermissions, type Permission } from '../contract/scopes.ts';
+import { runStatement, sql } from '../db/statement.ts';
 import { consoleAccess, isConfirmed } from '../identity/console-access.ts';
 import type { Authority } from '../keys/authority.ts';
 import { OrganizationRefused } from './refused.ts';
@@ -44,8 +44,9 @@ export interface MemberRow {
  * migration 0003.)
  */
 export async function lockOrganization(tx: EntityManager, organizationId: string): Promise<void> {
-  await sql`select pg_advisory_xact_lock(hashtextextended('org_api.members.' || ${organizationId}::text, 0))`.execute(
-    tx.getKysely(),
+  await runStatement(
+    tx,
+    sql`select pg_advisory_xact_lock(hashtextextended('org_api.members.' || ${organizationId}::text, 0))`,
   );
 }
 
@@ -79,14 +80,15 @@ export async function findMember(
   organizationId: string,
   personId: string,
 ): Promise<MemberRow | null> {
-  const { rows } = await sql<MemberRow>`
+  const rows = await runStatement<MemberRow>(
+    em,
+    sql`
     select m.person_id as "personId", m.name, m.email, m.title, m.status, m.accepted,
       array(select distinct p from membership_role mr join role r on r.id = mr.role_id, unnest(r.permissions) as p
         where mr.organization_id = m.organization_id and mr.person_id = m.person_id) as permissions,
       exists (select from membership_role mr join role r on r.id = mr.role_id
         where mr.organization_id = m.organization_id and mr.person_id = m.person_id and r.organization_id is null and r.key = 'owner') as "isOwner"
-    from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`.execute(
-    em.getKysely(),
+    from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`,
   );
   return rows[0] ?? null;
 }
@@ -123,14 +125,17 @@ export function assertHolds(actor: Actor, granted: readonly Permission[]): void 
  * @throws OrganizationRefused `last_owner`
  */
 export async function assertOwnerRemains(tx: EntityManager, organizationId: string, gone: string): Promise<void> {
-  const { rows } = await sql`
+  const rows = await runStatement(
+    tx,
+    sql`
     select m.person_id from membership m
     join membership_role mr on mr.organization_id = m.organization_id and mr.person_id = m.person_id
     join role r on r.id = mr.role_id and r.organization_id is null and r.key = 'owner'
     join membership g on g.organization_id = m.organization_id and g.person_id = ${gone}
     where m.organization_id = ${organizationId} and m.person_id <> ${gone} and m.status = 'active'
       and (${consoleAccess()} = 'open' or not ${isConfirmed('g')})
-    limit 1`.execute(tx.getKysely());
+    limit 1`,
+  );
   if (rows.length > 0) return;
   throw new OrganizationRefused(
     'last_owner',

@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
+import { runStatement, sql } from '../db/statement.ts';
 import { type Authority, askerOf } from '../keys/authority.ts';
 import { findMember, getActor } from './access.ts';
 import { OrganizationRefused } from './refused.ts';
@@ -63,10 +63,11 @@ export async function moveGrant(
     if (ended.professionalId === toPersonId)
       throw new OrganizationRefused('same_professional', 'This access is with that member already.');
     const id = randomUUIDv7();
-    await sql`
+    await runStatement(
+      tx,
+      sql`
       insert into client_grant (organization_id, id, kind, professional_id, family_id, since, ends_at)
-      values (${organizationId}, ${id}, ${ended.kind}, ${toPersonId}, ${ended.familyId}, clock_timestamp(), ${ended.endsAt}::timestamptz)`.execute(
-      tx.getKysely(),
+      values (${organizationId}, ${id}, ${ended.kind}, ${toPersonId}, ${ended.familyId}, clock_timestamp(), ${ended.endsAt}::timestamptz)`,
     );
     const detail = { grantId, newGrantId: id, from: ended.professionalId, to: toPersonId };
     await recordActivity(tx, { organizationId, ...askerOf(by), action: 'grant.move', detail });
@@ -83,18 +84,21 @@ async function end(
   { organizationId, grantId }: GrantRequest,
   reason: 'ended' | 'moved',
 ): Promise<Ended> {
-  const { rows } = await sql<Ended & { isActive: boolean }>`
+  const [grant] = await runStatement<Ended & { isActive: boolean }>(
+    tx,
+    sql`
     select kind, professional_id as "professionalId", family_id as "familyId", ends_at as "endsAt",
       status = 'active' and (ends_at is null or ends_at > clock_timestamp()) as "isActive"
-    from client_grant where organization_id = ${organizationId} and id = ${grantId} for no key update`.execute(
-    tx.getKysely(),
+    from client_grant where organization_id = ${organizationId} and id = ${grantId} for no key update`,
   );
-  const [grant] = rows;
   if (grant === undefined) throw noSuchGrant();
   if (!grant.isActive) throw new OrganizationRefused('grant_not_active', 'This access has ended already.');
-  await sql`
+  await runStatement(
+    tx,
+    sql`
     update client_grant set status = 'ended', end_reason = ${reason}, ends_at = greatest(since, clock_timestamp())
-    where organization_id = ${organizationId} and id = ${grantId}`.execute(tx.getKysely());
+    where organization_id = ${organizationId} and id = ${grantId}`,
+  );
   return grant;
 }
 
@@ -102,9 +106,10 @@ async function end(
  * The member's row stays locked as it is, so that nobody suspends them before the access has begun.
  */
 async function assertActiveMember(tx: EntityManager, organizationId: string, personId: string): Promise<void> {
-  await sql`
-    select from membership where organization_id = ${organizationId} and person_id = ${personId} for share`.execute(
-    tx.getKysely(),
+  await runStatement(
+    tx,
+    sql`
+    select from membership where organization_id = ${organizationId} and person_id = ${personId} for share`,
   );
   const member = await findMember(tx, organizationId, personId);
   if (member?.status === 'active') return;

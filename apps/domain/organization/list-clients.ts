@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+import { allOf, literal, runStatement, sql } from '../db/statement.ts';
 import { bareWord, contains, type ListPage, pageOf } from './list-page.ts';
 import { noSuchGrant } from './seats.ts';
 
@@ -50,10 +50,13 @@ export async function listClients(
     ...(bareWord(text) === '' ? [] : [sql`(${contains('f.name', text)} or ${contains('m.name', text)})`]),
     ...(after === null ? [] : [beyond(organizationId, after)]),
   ];
-  const { rows } = await sql<ClientListing>`
+  const rows = await runStatement<ClientListing>(
+    em,
+    sql`
     select ${columns} ${source}
-    where ${sql.join(conditions, sql` and `)}
-    order by g.since desc, g.id desc limit ${sql.lit(pageSize + 1)}`.execute(em.getKysely());
+    where ${allOf(conditions)}
+    order by g.since desc, g.id desc limit ${literal(pageSize + 1)}`,
+  );
   return pageOf(rows.map(withDates), pageSize, ({ grantId }) => grantId);
 }
 
@@ -74,10 +77,13 @@ export async function listEligibleClients(
     ...(bareWord(text) === '' ? [] : [sql`(${contains('f.name', text)} or ${contains('m.name', text)})`]),
     ...(after === null ? [] : [beyond(organizationId, after)]),
   ];
-  const { rows } = await sql<ClientListing>`
+  const rows = await runStatement<ClientListing>(
+    em,
+    sql`
     select ${columns} ${source}
-    where ${sql.join(conditions, sql` and `)}
-    order by g.since desc, g.id desc limit ${sql.lit(pageSize + 1)}`.execute(em.getKysely());
+    where ${allOf(conditions)}
+    order by g.since desc, g.id desc limit ${literal(pageSize + 1)}`,
+  );
   return pageOf(rows.map(withDates), pageSize, ({ grantId }) => grantId);
 }
 
@@ -91,12 +97,14 @@ export interface ClientDetails extends ClientListing {
 
 /** @throws OrganizationRefused `no_such_grant` */
 export async function getClient(em: EntityManager, organizationId: string, grantId: string): Promise<ClientDetails> {
-  const { rows } = await sql<ClientDetails>`
+  const [client] = await runStatement<ClientDetails>(
+    em,
+    sql`
     select ${columns}, g.end_reason as "endReason",
       exists (select from seat h where h.organization_id = g.organization_id and h.family_id = g.family_id and h.grant_id <> g.id and h.ended_at is null) as "hasSeatElsewhere"
     ${source}
-    where g.organization_id = ${organizationId} and g.id = ${grantId}`.execute(em.getKysely());
-  const [client] = rows;
+    where g.organization_id = ${organizationId} and g.id = ${grantId}`,
+  );
   if (client === undefined) throw noSuchGrant();
   return withDates(client);
 }

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { type RawBuilder, sql } from 'kysely';
+import { allOf, literal, runStatement, type SqlPart, sql } from '../db/statement.ts';
 import { isConfirmed } from '../identity/console-access.ts';
 import { linkStands } from '../identity/link-stands.ts';
 import type { MemberRow } from './access.ts';
@@ -86,12 +86,15 @@ export async function listMembers(
           sql`${place('m')} > (select lower(left(c.name, 100)), c.person_id from membership c where c.organization_id = ${organizationId} and c.person_id = ${after})`,
         ]),
   ];
-  const { rows } = await sql<MemberListing>`
+  const rows = await runStatement<MemberListing>(
+    em,
+    sql`
     with m as (
       select m.organization_id, m.person_id, m.name, m.email, m.title, m.status, m.accepted from membership m
-      where ${sql.join(conditions, sql` and `)} ${order('m')} limit ${sql.lit(pageSize + 1)}
+      where ${allOf(conditions)} ${order('m')} limit ${literal(pageSize + 1)}
     )
-    select ${columns(now)} from m ${order('m')}`.execute(em.getKysely());
+    select ${columns(now)} from m ${order('m')}`,
+  );
   return pageOf(rows.map(withDates), pageSize, ({ personId }) => personId);
 }
 
@@ -113,16 +116,16 @@ export async function getMemberDetails(
   personId: string,
   now: Date,
 ): Promise<MemberDetails> {
-  const { rows } = await sql<MemberListing & { activeGrants: number; linkExpiresAt: string | null }>`
+  const [row] = await runStatement<MemberListing & { activeGrants: number; linkExpiresAt: string | null }>(
+    em,
+    sql`
     select ${columns(now)},
       (select count(*)::int from client_grant g where g.organization_id = m.organization_id and g.professional_id = m.person_id
         and g.status = 'active' and (g.ends_at is null or g.ends_at > now())) as "activeGrants",
       (select e.expires_at from enrolment e where e.organization_id = m.organization_id and e.person_id = m.person_id
         and ${linkStands(now)}) as "linkExpiresAt"
-    from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`.execute(
-    em.getKysely(),
+    from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`,
   );
-  const [row] = rows;
   if (row === undefined) throw new OrganizationRefused('no_such_member', 'The organization has no such member.');
   const { linkExpiresAt, ...member } = row;
   return {
@@ -139,7 +142,7 @@ export async function getMemberDetails(
  * confirmed it is told of it. Anybody can invite any address, and would else learn whether somebody
  * uses it here.
  */
-const columns = (now: Date): RawBuilder<unknown> => sql`
+const columns = (now: Date): SqlPart => sql`
   m.person_id as "personId", m.name, m.email, m.title, m.status,
   (select coalesce(json_agg(json_build_object('id', r.id, 'key', r.key, 'name', r.name, 'isSystem', r.organization_id is null)
       order by r.position nulls last, r.name, r.id), '[]')

@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from 'kysely';
+import { type SqlPart, sql } from '../db/statement.ts';
 
 /**
  * One page of a list that is paged by key. `next` is the key that the following page begins after;
@@ -23,5 +23,5 @@ export const bareWord = (text: string): string => text.trim();
  * Whether a column contains a text, without regard to case; `%` and `_` are letters like others.
  * "C" knows the case of ASCII alone, so the database's own collation compares.
  */
-export const contains = (column: string, text: string): RawBuilder<unknown> =>
+export const contains = (column: string, text: string): SqlPart =>
   sql`strpos(lower(${sql.ref(column)} collate "default"), lower(${bareWord(text)}::text collate "default")) > 0`;

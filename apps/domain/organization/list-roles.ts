@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
 import type { Permission } from '../contract/scopes.ts';
+import { literal, runStatement, sql } from '../db/statement.ts';
 import { OrganizationRefused } from './refused.ts';
 
 /**
@@ -25,24 +25,26 @@ const rolesListed = 500;
 
 /** The system roles in their fixed order, then the organization's own by name. */
 export async function listRoles(em: EntityManager, organizationId: string): Promise<RoleListing[]> {
-  const { rows } = await sql<RoleListing>`
+  return runStatement<RoleListing>(
+    em,
+    sql`
     select ${columns}, coalesce(h.holders, 0) as holders
     from role r
     left join (select mr.role_id, count(*)::int as holders ${held(organizationId)} group by mr.role_id) h on h.role_id = r.id
     where r.organization_id = ${organizationId} or r.organization_id is null
-    order by r.position nulls last, r.name, r.id limit ${sql.lit(rolesListed)}`.execute(em.getKysely());
-  return rows;
+    order by r.position nulls last, r.name, r.id limit ${literal(rolesListed)}`,
+  );
 }
 
 /** One role that the organization has. @throws OrganizationRefused `no_such_role` */
 export async function getRoleListing(em: EntityManager, organizationId: string, roleId: string): Promise<RoleListing> {
-  const { rows } = await sql<RoleListing>`
+  const [role] = await runStatement<RoleListing>(
+    em,
+    sql`
     select ${columns}, (select count(*)::int ${held(organizationId)} and mr.role_id = r.id) as holders
     from role r
-    where r.id = ${roleId} and (r.organization_id = ${organizationId} or r.organization_id is null)`.execute(
-    em.getKysely(),
+    where r.id = ${roleId} and (r.organization_id = ${organizationId} or r.organization_id is null)`,
   );
-  const [role] = rows;
   if (role === undefined) throw new OrganizationRefused('no_such_role', 'The organization has no such role.');
   return role;
 }

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+import { literal, runStatement, sql } from '../db/statement.ts';
 import { type ListPage, pageOf } from './list-page.ts';
 import { OrganizationRefused } from './refused.ts';
 
@@ -18,12 +18,13 @@ export interface SeatPlaces {
 }
 
 export async function getSeatPlaces(em: EntityManager, organizationId: string): Promise<SeatPlaces> {
-  const { rows } = await sql<{ paid: number; invoiced: number; used: number }>`
+  const rows = await runStatement<{ paid: number; invoiced: number; used: number }>(
+    em,
+    sql`
     select
       (select coalesce(sum(s.quantity), 0)::int from subscription s where s.organization_id = ${organizationId} and s.status in ('active', 'trialing', 'past_due')) as paid,
       coalesce((select p.invoiced from seat_plan p where p.organization_id = ${organizationId}), 0) as invoiced,
-      (select count(*)::int from seat s where s.organization_id = ${organizationId} and s.ended_at is null) as used`.execute(
-    em.getKysely(),
+      (select count(*)::int from seat s where s.organization_id = ${organizationId} and s.ended_at is null) as used`,
   );
   const { paid = 0, invoiced = 0, used = 0 } = rows[0] ?? {};
   return { paid, invoiced, used, total: paid + invoiced, free: Math.max(0, paid + invoiced - used) };
@@ -60,10 +61,13 @@ export async function listSeats(
     after === null
       ? sql``
       : sql`and (${moment}, s.id) < (select ${cursorMoment}, c.id from seat c where c.organization_id = ${organizationId} and c.id = ${after})`;
-  const { rows } = await sql<SeatListing>`
+  const rows = await runStatement<SeatListing>(
+    em,
+    sql`
     select ${columns} ${source}
     where s.organization_id = ${organizationId} and ${state === 'held' ? sql`s.ended_at is null` : sql`s.ended_at is not null`} ${beyond}
-    order by ${moment} desc, s.id desc limit ${sql.lit(pageSize + 1)}`.execute(em.getKysely());
+    order by ${moment} desc, s.id desc limit ${literal(pageSize + 1)}`,
+  );
   return pageOf(rows.map(withDates), pageSize, ({ seatId }) => seatId);
 }
 
@@ -76,20 +80,23 @@ export async function listSeatsOfGrant(
   organizationId: string,
   grantId: string,
 ): Promise<SeatListing[]> {
-  const { rows } = await sql<SeatListing>`
+  const rows = await runStatement<SeatListing>(
+    em,
+    sql`
     select ${columns} ${source}
     where s.organization_id = ${organizationId} and s.grant_id = ${grantId}
-    order by s.given_at desc, s.id desc limit ${sql.lit(seatsOfGrantListed)}`.execute(em.getKysely());
+    order by s.given_at desc, s.id desc limit ${literal(seatsOfGrantListed)}`,
+  );
   return rows.map(withDates);
 }
 
 /** @throws OrganizationRefused `no_such_seat` */
 export async function getSeat(em: EntityManager, organizationId: string, seatId: string): Promise<SeatListing> {
-  const { rows } = await sql<SeatListing>`
-    select ${columns} ${source} where s.organization_id = ${organizationId} and s.id = ${seatId}`.execute(
-    em.getKysely(),
+  const [seat] = await runStatement<SeatListing>(
+    em,
+    sql`
+    select ${columns} ${source} where s.organization_id = ${organizationId} and s.id = ${seatId}`,
   );
-  const [seat] = rows;
   if (seat === undefined) throw new OrganizationRefused('no_such_seat', 'The organization has no such seat.');
   return withDates(seat);
 }

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
+import { runStatement, sql } from '../db/statement.ts';
 import { askerOf } from '../keys/authority.ts';
 import {
   type Actor,
@@ -32,9 +32,12 @@ export async function assignRole(em: EntityManager, input: MemberRoleRequest): P
   await em.fork().transactional(async (tx) => {
     const { actor, role } = await begin(tx, input);
     assertHolds(actor, role.permissions);
-    const { rows } = await sql`
+    const rows = await runStatement(
+      tx,
+      sql`
       insert into membership_role (organization_id, person_id, role_id) values (${input.organizationId}, ${input.personId}, ${input.roleId})
-      on conflict do nothing returning role_id`.execute(tx.getKysely());
+      on conflict do nothing returning role_id`,
+    );
     if (rows.length > 0) await record(tx, input, role, 'member.role_assign');
   });
 }
@@ -46,10 +49,11 @@ export async function assignRole(em: EntityManager, input: MemberRoleRequest): P
 export async function unassignRole(em: EntityManager, input: MemberRoleRequest): Promise<void> {
   await em.fork().transactional(async (tx) => {
     const { member, role } = await begin(tx, input);
-    const { rows } = await sql`
+    const rows = await runStatement(
+      tx,
+      sql`
       delete from membership_role
-      where organization_id = ${input.organizationId} and person_id = ${input.personId} and role_id = ${input.roleId} returning role_id`.execute(
-      tx.getKysely(),
+      where organization_id = ${input.organizationId} and person_id = ${input.personId} and role_id = ${input.roleId} returning role_id`,
     );
     if (rows.length === 0) return;
     if (isOwnerRole(role) && member.status === 'active')

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
+import { runStatement, sql } from '../db/statement.ts';
 import { endSessionsOfStranger } from '../identity/sessions.ts';
 import { type Authority, askerOf } from '../keys/authority.ts';
 import {
@@ -48,9 +48,12 @@ export async function changeMember(
         'field_refused',
         `A name has 1 to ${longestText} characters, a title at most as many.`,
       );
-    await sql`
+    await runStatement(
+      tx,
+      sql`
       update membership set name = coalesce(${name}, name), title = case when ${input.title !== undefined} then ${title} else title end
-      where organization_id = ${input.organizationId} and person_id = ${input.personId}`.execute(tx.getKysely());
+      where organization_id = ${input.organizationId} and person_id = ${input.personId}`,
+    );
     return { changed };
   });
 }
@@ -90,9 +93,10 @@ export async function reinstateMember(em: EntityManager, input: MemberRequest): 
 export async function removeMember(em: EntityManager, input: MemberRequest): Promise<void> {
   await changing(em, input, 'member.remove', async (tx, member) => {
     await takeAway(tx, input, member, 'left');
-    await sql`
-      delete from membership_role where organization_id = ${input.organizationId} and person_id = ${input.personId}`.execute(
-      tx.getKysely(),
+    await runStatement(
+      tx,
+      sql`
+      delete from membership_role where organization_id = ${input.organizationId} and person_id = ${input.personId}`,
     );
     return { status: member.status };
   });
@@ -127,9 +131,10 @@ async function changing(
 const leaver = (personId: string): Actor => ({ personId, permissions: new Set(), isOwner: false });
 
 async function setStatus(tx: EntityManager, { organizationId, personId }: MemberRequest, status: MemberRow['status']) {
-  await sql`
-    update membership set status = ${status} where organization_id = ${organizationId} and person_id = ${personId}`.execute(
-    tx.getKysely(),
+  await runStatement(
+    tx,
+    sql`
+    update membership set status = ${status} where organization_id = ${organizationId} and person_id = ${personId}`,
   );
 }
 

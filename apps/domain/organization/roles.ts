@@ -1,8 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
 import { permissions as allPermissions, type Permission, systemRoleKeys } from '../contract/scopes.ts';
+import { arrayOf, runStatement, sql } from '../db/statement.ts';
 import { type Authority, askerOf } from '../keys/authority.ts';
 import { assertHolds, getActor, lockOrganization } from './access.ts';
 import { OrganizationRefused } from './refused.ts';
@@ -51,10 +51,11 @@ export async function createRole(
     const key = readKey(input.key ?? keyOf(fields.name));
     await assertFree(tx, organizationId, key);
     const id = randomUUIDv7();
-    await sql`
+    await runStatement(
+      tx,
+      sql`
       insert into role (id, organization_id, key, name, description, permissions)
-      values (${id}, ${organizationId}, ${key}, ${fields.name}, ${fields.description}, ${sql.val(permissions)}::text[])`.execute(
-      tx.getKysely(),
+      values (${id}, ${organizationId}, ${key}, ${fields.name}, ${fields.description}, ${arrayOf(permissions)}::text[])`,
     );
     const detail = { roleId: id, key, permissions };
     await recordActivity(tx, { organizationId, ...askerOf(by), action: 'role.create', detail });
@@ -92,9 +93,12 @@ export async function changeRole(
     assertHolds(actor, added);
     const name = input.name === undefined ? null : readText(input.name, 1);
     const description = input.description === undefined ? null : readText(input.description, 0);
-    await sql`
-      update role set name = coalesce(${name}, name), description = coalesce(${description}, description), permissions = ${sql.val(permissions)}::text[]
-      where organization_id = ${organizationId} and id = ${roleId}`.execute(tx.getKysely());
+    await runStatement(
+      tx,
+      sql`
+      update role set name = coalesce(${name}, name), description = coalesce(${description}, description), permissions = ${arrayOf(permissions)}::text[]
+      where organization_id = ${organizationId} and id = ${roleId}`,
+    );
     const detail = { roleId, key: role.key, changed, added, removed };
     await recordActivity(tx, { organizationId, ...askerOf(by), action: 'role.change', detail });
   });
@@ -113,15 +117,17 @@ export async function deleteRole(
     await lockOrganization(tx, organizationId);
     await getActor(tx, organizationId, by, 'org.roles.manage');
     const role = await getOwnRole(tx, organizationId, roleId);
-    await sql`
+    await runStatement(
+      tx,
+      sql`
       delete from membership_role mr using membership m
       where mr.organization_id = ${organizationId} and mr.role_id = ${roleId}
-        and m.organization_id = mr.organization_id and m.person_id = mr.person_id and m.status = 'left'`.execute(
-      tx.getKysely(),
+        and m.organization_id = mr.organization_id and m.person_id = mr.person_id and m.status = 'left'`,
     );
-    const { rows } = await sql<{ holders: number }>`
-      select count(*)::int as holders from membership_role where organization_id = ${organizationId} and role_id = ${roleId}`.execute(
-      tx.getKysely(),
+    const rows = await runStatement<{ holders: number }>(
+      tx,
+      sql`
+      select count(*)::int as holders from membership_role where organization_id = ${organizationId} and role_id = ${roleId}`,
     );
     const holders = rows[0]?.holders ?? 0;
     if (holders > 0)
@@ -129,7 +135,7 @@ export async function deleteRole(
         'role_in_use',
         `${holders === 1 ? 'One member holds' : `${holders} members hold`} this role. Take it from them first.`,
       );
-    await sql`delete from role where organization_id = ${organizationId} and id = ${roleId}`.execute(tx.getKysely());
+    await runStatement(tx, sql`delete from role where organization_id = ${organizationId} and id = ${roleId}`);
     const detail = { roleId, key: role.key };
     await recordActivity(tx, { organizationId, ...askerOf(by), action: 'role.delete', detail });
   });
@@ -140,10 +146,12 @@ export async function deleteRole(
  * `no_such_role`
  */
 export async function getRole(tx: EntityManager, organizationId: string, roleId: string): Promise<RoleRow> {
-  const { rows } = await sql<RoleRow>`
+  const [role] = await runStatement<RoleRow>(
+    tx,
+    sql`
     select id, organization_id as "organizationId", key, name, permissions from role
-    where id = ${roleId} and coalesce(organization_id, ${organizationId}) = ${organizationId}`.execute(tx.getKysely());
-  const [role] = rows;
+    where id = ${roleId} and coalesce(organization_id, ${organizationId}) = ${organizationId}`,
+  );
   if (role === undefined) throw new OrganizationRefused('no_such_role', 'The organization has no such role.');
   return role;
 }
@@ -159,9 +167,10 @@ async function getOwnRole(tx: EntityManager, organizationId: string, roleId: str
 }
 
 async function assertFree(tx: EntityManager, organizationId: string, key: string): Promise<void> {
-  const { rows } = await sql<{ own: number; isTaken: boolean }>`
-    select count(*)::int as own, coalesce(bool_or(key = ${key}), false) as "isTaken" from role where organization_id = ${organizationId}`.execute(
-    tx.getKysely(),
+  const rows = await runStatement<{ own: number; isTaken: boolean }>(
+    tx,
+    sql`
+    select count(*)::int as own, coalesce(bool_or(key = ${key}), false) as "isTaken" from role where organization_id = ${organizationId}`,
   );
   const { own = 0, isTaken = false } = rows[0] ?? {};
   if (isTaken || (systemRoleKeys as readonly string[]).includes(key))

@@ -1,8 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
 import { brokenConstraint } from '../db/constraint.ts';
+import { runStatement, sql } from '../db/statement.ts';
 import { type Authority, askerOf } from '../keys/authority.ts';
 import { getActor } from './access.ts';
 import { OrganizationRefused } from './refused.ts';
@@ -26,10 +26,13 @@ export async function giveSeat(
   try {
     await em.fork().transactional(async (tx) => {
       await getActor(tx, organizationId, by, 'org.seats.manage');
-      const { rows } = await sql`
+      const rows = await runStatement(
+        tx,
+        sql`
         insert into seat (organization_id, id, grant_id, family_id, given_at)
         select g.organization_id, ${id}, g.id, g.family_id, clock_timestamp() from client_grant g
-        where g.organization_id = ${organizationId} and g.id = ${grantId} returning id`.execute(tx.getKysely());
+        where g.organization_id = ${organizationId} and g.id = ${grantId} returning id`,
+      );
       if (rows.length === 0) throw noSuchGrant();
       const detail = { seatId: id, grantId };
       await recordActivity(tx, { organizationId, ...askerOf(by), action: 'seat.give', detail });
@@ -50,12 +53,12 @@ export async function endSeat(
 ): Promise<void> {
   await em.fork().transactional(async (tx) => {
     await getActor(tx, organizationId, by, 'org.seats.manage');
-    const { rows } = await sql<{ grantId: string }>`
+    const [ended] = await runStatement<{ grantId: string }>(
+      tx,
+      sql`
       update seat set ended_at = greatest(given_at, clock_timestamp()), end_reason = 'ended_by_organization'
-      where organization_id = ${organizationId} and id = ${seatId} and ended_at is null returning grant_id as "grantId"`.execute(
-      tx.getKysely(),
+      where organization_id = ${organizationId} and id = ${seatId} and ended_at is null returning grant_id as "grantId"`,
     );
-    const [ended] = rows;
     if (ended === undefined) throw await whyNot(tx, organizationId, seatId);
     const detail = { seatId, grantId: ended.grantId };
     await recordActivity(tx, { organizationId, ...askerOf(by), action: 'seat.end', detail });
@@ -66,8 +69,9 @@ export const noSuchGrant = () =>
   new OrganizationRefused('no_such_grant', 'The organization has no such client access.');
 
 async function whyNot(tx: EntityManager, organizationId: string, seatId: string): Promise<OrganizationRefused> {
-  const { rows } = await sql`select id from seat where organization_id = ${organizationId} and id = ${seatId}`.execute(
-    tx.getKysely(),
+  const rows = await runStatement(
+    tx,
+    sql`select id from seat where organization_id = ${organizationId} and id = ${seatId}`,
   );
   return rows.length === 0
     ? new OrganizationRefused('no_such_seat', 'The organization has no such seat.')

@@ -1,9 +1,9 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
 import { eventTypes } from '../contract/events.ts';
 import type { Scope } from '../contract/scopes.ts';
+import { arrayOf, runStatement, sql } from '../db/statement.ts';
 import { createKey } from '../keys/create.ts';
 import type { KeySecrets } from '../keys/fingerprint.ts';
 import { listKeys } from '../keys/list.ts';
@@ -69,12 +69,11 @@ export async function createProbe(
 /** The probe's organization with its one person, made when there is none, in one transaction. */
 async function takeOrganization(em: EntityManager, renew: boolean): Promise<string> {
   return em.fork().transactional(async (tx) => {
-    const db = tx.getKysely();
-    await sql`select pg_advisory_xact_lock(hashtextextended('org_api.probe', 0))`.execute(db);
-    const { rows } = await sql<{ id: string }>`select o.id from organization o where o.slug = ${probe.slug}`.execute(
-      db,
+    await runStatement(tx, sql`select pg_advisory_xact_lock(hashtextextended('org_api.probe', 0))`);
+    const [known] = await runStatement<{ id: string }>(
+      tx,
+      sql`select o.id from organization o where o.slug = ${probe.slug}`,
     );
-    const [known] = rows;
     if (known !== undefined && !renew)
       throw new ProbeRefused(
         'There is a probe already, and its key cannot be shown again: use the Secret it was kept in, or add --renew yes to revoke that key and make everything anew.',
@@ -82,19 +81,23 @@ async function takeOrganization(em: EntityManager, renew: boolean): Promise<stri
     if (known !== undefined) return known.id;
     const id = randomUUIDv7();
     const roleId = randomUUIDv7();
-    await sql`insert into organization (id, name, slug, kind, status) values (${id}, ${probe.name}, ${probe.slug}, 'other', 'active')`.execute(
-      db,
+    await runStatement(
+      tx,
+      sql`insert into organization (id, name, slug, kind, status) values (${id}, ${probe.name}, ${probe.slug}, 'other', 'active')`,
     );
-    await sql`insert into seat_plan (organization_id, invoiced) values (${id}, 0)`.execute(db);
-    await sql`insert into person (id) values (${probe.personId}) on conflict do nothing`.execute(db);
-    await sql`insert into membership (organization_id, person_id, name, email, status) values (${id}, ${probe.personId}, 'Probe', 'probe@invalid', 'active')`.execute(
-      db,
+    await runStatement(tx, sql`insert into seat_plan (organization_id, invoiced) values (${id}, 0)`);
+    await runStatement(tx, sql`insert into person (id) values (${probe.personId}) on conflict do nothing`);
+    await runStatement(
+      tx,
+      sql`insert into membership (organization_id, person_id, name, email, status) values (${id}, ${probe.personId}, 'Probe', 'probe@invalid', 'active')`,
     );
-    await sql`insert into role (id, organization_id, key, name, description, permissions) values (${roleId}, ${id}, ${probe.roleKey}, 'Probe', 'What the probe may read.', ${probeScopes}::text[])`.execute(
-      db,
+    await runStatement(
+      tx,
+      sql`insert into role (id, organization_id, key, name, description, permissions) values (${roleId}, ${id}, ${probe.roleKey}, 'Probe', 'What the probe may read.', ${arrayOf(probeScopes)}::text[])`,
     );
-    await sql`insert into membership_role (organization_id, person_id, role_id) values (${id}, ${probe.personId}, ${roleId})`.execute(
-      db,
+    await runStatement(
+      tx,
+      sql`insert into membership_role (organization_id, person_id, role_id) values (${id}, ${probe.personId}, ${roleId})`,
     );
     await recordActivity(tx, { organizationId: id, personId: null, action: 'probe.create' });
     return id;

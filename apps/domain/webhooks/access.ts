@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+import { runStatement, sql } from '../db/statement.ts';
 import { type Authority, findPermissions } from '../keys/authority.ts';
 import { WebhookRefused } from './refused.ts';
 
@@ -43,10 +43,13 @@ export async function assertMayManageWebhooks(em: EntityManager, organizationId:
 export async function lockWebhook(tx: EntityManager, request: WebhookRequest): Promise<LockedWebhook> {
   const { organizationId, webhookId, by } = request;
   await assertMayManageWebhooks(tx, organizationId, by);
-  const { rows } = await sql<LockedWebhook>`
+  const rows = await runStatement<LockedWebhook>(
+    tx,
+    sql`
     select w.url, w.event_types as "eventTypes", w.state from webhook w
     where w.organization_id = ${organizationId} and w.id = ${webhookId}
-    for no key update`.execute(tx.getKysely());
+    for no key update`,
+  );
   const webhook = rows[0];
   if (webhook === undefined) throw noSuchWebhook();
   return webhook;
@@ -67,8 +70,11 @@ export async function lockLivingWebhook(tx: EntityManager, request: WebhookReque
  * is none.
  */
 export async function findWebhookOrganization(em: EntityManager, webhookId: string): Promise<string | null> {
-  const { rows } = await sql<{ organizationId: string }>`
-    select w.organization_id as "organizationId" from webhook w where w.id = ${webhookId}`.execute(em.getKysely());
+  const rows = await runStatement<{ organizationId: string }>(
+    em,
+    sql`
+    select w.organization_id as "organizationId" from webhook w where w.id = ${webhookId}`,
+  );
   return rows[0]?.organizationId ?? null;
 }
 

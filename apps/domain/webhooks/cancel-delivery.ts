@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
+import { runStatement, sql } from '../db/statement.ts';
 import { askerOf } from '../keys/authority.ts';
 import { assertMayManageWebhooks, type WebhookRequest } from './access.ts';
 import { type DeliveryState, noSuchDelivery } from './deliveries.ts';
@@ -31,19 +31,22 @@ export async function cancelDelivery(
   const { organizationId, webhookId, eventId, by } = input;
   return em.fork().transactional(async (tx) => {
     await assertMayManageWebhooks(tx, organizationId, by);
-    const { rows } = await sql<CancelledDelivery & { state: DeliveryState }>`
+    const [found] = await runStatement<CancelledDelivery & { state: DeliveryState }>(
+      tx,
+      sql`
       select d.state, d.round, d.started from delivery d
       where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = ${eventId}
-      for no key update`.execute(tx.getKysely());
-    const [found] = rows;
+      for no key update`,
+    );
     if (found === undefined) throw noSuchDelivery();
     const { state, round, started } = found;
     if (state !== 'waiting') throw deliverySettled(state);
-    await sql`
+    await runStatement(
+      tx,
+      sql`
       update delivery set state = 'cancelled', round = round + 1, started = false, claimed = false, leased_until = null,
         next_attempt_at = null, settled_at = clock_timestamp()
-      where organization_id = ${organizationId} and webhook_id = ${webhookId} and event_id = ${eventId}`.execute(
-      tx.getKysely(),
+      where organization_id = ${organizationId} and webhook_id = ${webhookId} and event_id = ${eventId}`,
     );
     const detail = { webhookId, eventId };
     await recordActivity(tx, { organizationId, ...askerOf(by), action: 'delivery.cancel', detail });

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
+import { arrayOf, runStatement, sql } from '../db/statement.ts';
 import { askerOf } from '../keys/authority.ts';
 import { lockLivingWebhook, type WebhookRequest } from './access.ts';
 import type { AllowList } from './address/addresses.ts';
@@ -28,15 +28,18 @@ export async function changeWebhook(em: EntityManager, input: ChangeWebhook, all
     const before = await lockLivingWebhook(tx, input);
     const { url, description, eventTypes, changed } = readChange(input, allow);
     const isMoved = url !== null && url !== before.url;
-    await sql`
+    await runStatement(
+      tx,
+      sql`
       update webhook set
         url = coalesce(${url}, url),
-        event_types = coalesce(${sql.val(eventTypes)}::text[], event_types),
+        event_types = coalesce(${eventTypes === null ? null : arrayOf(eventTypes)}::text[], event_types),
         description = coalesce(${description}, description),
         failing_since = case when not ${isMoved} then failing_since end,
         signature_verdict = case when not ${isMoved} then signature_verdict end,
         signature_checked_at = case when not ${isMoved} then signature_checked_at end
-      where organization_id = ${organizationId} and id = ${webhookId}`.execute(tx.getKysely());
+      where organization_id = ${organizationId} and id = ${webhookId}`,
+    );
     await recordActivity(tx, {
       organizationId,
       ...askerOf(by),

@@ -1,8 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
 import { Webhook, WebhookSecret } from '../db/entities/webhook.ts';
+import { runStatement, sql } from '../db/statement.ts';
 import { type Authority, askerOf } from '../keys/authority.ts';
 import { assertMayManageWebhooks } from './access.ts';
 import type { AllowList } from './address/addresses.ts';
@@ -99,17 +99,20 @@ export async function createWebhook(
  * error.
  */
 async function takeSlot(tx: EntityManager, organizationId: string): Promise<number> {
-  await sql`select pg_advisory_xact_lock(hashtextextended('org_api.webhooks.' || ${organizationId}::text, 0))`.execute(
-    tx.getKysely(),
+  await runStatement(
+    tx,
+    sql`select pg_advisory_xact_lock(hashtextextended('org_api.webhooks.' || ${organizationId}::text, 0))`,
   );
-  const { rows } = await sql<{ slot: number | null }>`
+  const [found] = await runStatement<{ slot: number | null }>(
+    tx,
+    sql`
     select (
       select slot from generate_series(1, ${webhooksPerOrganization}::int) as slot
       where not exists (select from webhook w where w.organization_id = o.id and w.slot = slot.slot)
       order by slot limit 1
     ) as slot
-    from organization o where o.id = ${organizationId}`.execute(tx.getKysely());
-  const [found] = rows;
+    from organization o where o.id = ${organizationId}`,
+  );
   if (found === undefined) throw new WebhookRefused('no_such_organization', 'There is no such organization.');
   if (found.slot === null) {
     throw new WebhookRefused(

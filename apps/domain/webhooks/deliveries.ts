@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { type RawBuilder, sql } from 'kysely';
 import type { EventType } from '../contract/events.ts';
+import { literal, runStatement, type SqlPart, sql } from '../db/statement.ts';
 import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest } from './access.ts';
 import { WebhookRefused } from './refused.ts';
 
@@ -77,10 +77,10 @@ export const deliveryColumns = sql`
  * The condition that a delivery `d` is in a state, true for null. The table's own state is a
  * literal, so that the partial indexes serve the states that they hold.
  */
-export function isInState(state: DeliveryState | null): RawBuilder<unknown> {
+export function isInState(state: DeliveryState | null): SqlPart {
   if (state === null) return sql`true`;
   if (state === 'parked') return isParked;
-  return state === 'waiting' ? sql`d.state = 'waiting' and not ${isParked}` : sql`d.state = ${sql.lit(state)}`;
+  return state === 'waiting' ? sql`d.state = 'waiting' and not ${isParked}` : sql`d.state = ${literal(state)}`;
 }
 
 /**
@@ -91,14 +91,16 @@ export async function listDeliveries(em: EntityManager, input: ListDeliveries): 
   const { organizationId, webhookId, state, atMost, before } = input;
   const fork = em.fork();
   await assertShown(fork, input);
-  const { rows } = await sql<DeliveryListing>`
+  return runStatement<DeliveryListing>(
+    fork,
+    sql`
     select ${deliveryColumns}
     from delivery d join event e on e.organization_id = d.organization_id and e.id = d.event_id
     where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and ${isInState(state)}
       and (${before}::uuid is null or d.event_id < ${before}::uuid)
     order by d.event_id desc
-    limit ${atMost}`.execute(fork.getKysely());
-  return rows;
+    limit ${atMost}`,
+  );
 }
 
 /**
@@ -112,20 +114,23 @@ export async function getDelivery(
   const { organizationId, webhookId, eventId } = input;
   const fork = em.fork();
   await assertShown(fork, input);
-  const { rows } = await sql<DeliveryListing>`
+  const [delivery] = await runStatement<DeliveryListing>(
+    fork,
+    sql`
     select ${deliveryColumns}
     from delivery d join event e on e.organization_id = d.organization_id and e.id = d.event_id
-    where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = ${eventId}`.execute(
-    fork.getKysely(),
+    where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = ${eventId}`,
   );
-  const [delivery] = rows;
   if (delivery === undefined) throw noSuchDelivery();
-  const { rows: attempts } = await sql<Omit<AttemptListing, 'answer'> & { answer: Buffer | null }>`
+  const attempts = await runStatement<Omit<AttemptListing, 'answer'> & { answer: Buffer | null }>(
+    fork,
+    sql`
     select a.number, a.round, api.utc(a.started_at) as "startedAt", api.utc(a.finished_at) as "finishedAt", a.status, a.cause, a.explanation,
       a.timings, host(a.peer_address) as "peerAddress", a.kept_bytes as "keptBytes", a.signed_with as "signedWith", a.answer
     from delivery_attempt a
     where a.organization_id = ${organizationId} and a.webhook_id = ${webhookId} and a.event_id = ${eventId}
-    order by a.number`.execute(fork.getKysely());
+    order by a.number`,
+  );
   return {
     ...delivery,
     attempts: attempts.map((attempt) => ({ ...attempt, answer: attempt.answer?.toString('utf8') ?? null })),
@@ -141,7 +146,10 @@ export const noSuchDelivery = () =>
  */
 export async function assertShown(em: EntityManager, { organizationId, webhookId, by }: WebhookRequest): Promise<void> {
   await assertMayManageWebhooks(em, organizationId, by);
-  const { rows } = await sql`
-    select from webhook w where w.organization_id = ${organizationId} and w.id = ${webhookId}`.execute(em.getKysely());
+  const rows = await runStatement(
+    em,
+    sql`
+    select from webhook w where w.organization_id = ${organizationId} and w.id = ${webhookId}`,
+  );
   if (rows.length === 0) throw noSuchWebhook();
 }

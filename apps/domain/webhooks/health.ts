@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+import { arrayOf, literal, runStatement, sql } from '../db/statement.ts';
 import type { WebhookRequest } from './access.ts';
 import { assertShown } from './deliveries.ts';
 import { firstEventIdAt } from './event-id.ts';
@@ -58,8 +58,10 @@ export async function listHealth(
   const last = Math.floor(now.getTime() / lengthMs) * lengthMs;
   const begins = Array.from({ length: count + 1 }, (_, index) => new Date(last - (count - 1 - index) * lengthMs));
   const ids = begins.map(firstEventIdAt);
-  const { rows } = await sql<HealthCounts>`
-    select c.* from unnest(${sql.val(ids.slice(0, -1))}::uuid[], ${sql.val(ids.slice(1))}::uuid[]) with ordinality as b (from_id, until_id, place)
+  const rows = await runStatement<HealthCounts>(
+    fork,
+    sql`
+    select c.* from unnest(${arrayOf(ids.slice(0, -1))}::uuid[], ${arrayOf(ids.slice(1))}::uuid[]) with ordinality as b (from_id, until_id, place)
     cross join lateral (
       select ${healthCounts} from (
         select d.state, d.attempts from delivery d
@@ -68,7 +70,8 @@ export async function listHealth(
         limit ${healthLooksAt}
       ) d
     ) c
-    order by b.place`.execute(fork.getKysely());
+    order by b.place`,
+  );
   return rows.map((counts, index) => ({ from: (begins[index] ?? now).toISOString(), ...counts }));
 }
 
@@ -78,7 +81,7 @@ export const healthCounts = sql`
   count(*) filter (where d.state = 'delivered' and d.attempts > 1)::integer as "afterRetries",
   count(*) filter (where d.state = 'waiting')::integer as open,
   count(*) filter (where d.state in ('exhausted', 'cancelled'))::integer as failed,
-  count(*) = ${sql.lit(healthLooksAt)} as "isCapped"`;
+  count(*) = ${literal(healthLooksAt)} as "isCapped"`;
 
 /** How many events the counts are of. */
 export const totalOf = ({ atOnce, afterRetries, open, failed }: HealthCounts): number =>

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+import { runStatement, sql } from '../db/statement.ts';
 import type { Authority } from '../keys/authority.ts';
 import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest } from './access.ts';
 import { firstEventIdAt } from './event-id.ts';
@@ -77,11 +77,13 @@ export async function listSecrets(
   em: EntityManager,
   { organizationId, webhookId }: Omit<WebhookRequest, 'by'>,
 ): Promise<WebhookDetails['secrets']> {
-  const { rows } = await sql<WebhookDetails['secrets'][number]>`
+  return runStatement<WebhookDetails['secrets'][number]>(
+    em,
+    sql`
     select s.id, api.utc(s.created_at) as "createdAt", api.utc(s.valid_until) as "validUntil" from webhook_secret s
     where s.organization_id = ${organizationId} and s.webhook_id = ${webhookId}
-    order by s.valid_until desc nulls first, s.created_at desc, s.id`.execute(em.getKysely());
-  return rows;
+    order by s.valid_until desc nulls first, s.created_at desc, s.id`,
+  );
 }
 
 /** What is listed of a webhook `w` itself. */
@@ -97,7 +99,9 @@ async function selectWebhooks(
   webhookId: string | null,
 ): Promise<WebhookListing[]> {
   const recent = firstEventIdAt(new Date(Date.now() - redeliverableDays * 86_400_000));
-  const { rows } = await sql<WebhookListing>`
+  return runStatement<WebhookListing>(
+    em,
+    sql`
     select ${webhookColumns},
       json_build_object('waiting', case when w.state = 'parked' then 0 else o.count end,
         'parked', case when w.state = 'parked' then o.count else 0 end, 'delivered', s.delivered, 'exhausted', s.exhausted,
@@ -116,6 +120,6 @@ async function selectWebhooks(
     ) s
     where w.organization_id = ${organizationId}
       and case when ${webhookId}::uuid is null then w.state <> 'deleted' else w.id = ${webhookId}::uuid end
-    order by w.created_at, w.id`.execute(em.getKysely());
-  return rows;
+    order by w.created_at, w.id`,
+  );
 }

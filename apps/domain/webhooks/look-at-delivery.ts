@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+import { runStatement, sql } from '../db/statement.ts';
 import type { WebhookRequest } from './access.ts';
 import { type AttemptListing, assertShown, deliveryColumns, noSuchDelivery } from './deliveries.ts';
 import { type FoundDelivery, nowColumns } from './search-deliveries.ts';
@@ -50,23 +50,26 @@ export async function lookAtDelivery(
   const { organizationId, webhookId, eventId } = request;
   const fork = em.fork();
   await assertShown(fork, request);
-  const { rows } = await sql<FoundDelivery & { body: string }>`
+  const [delivery] = await runStatement<FoundDelivery & { body: string }>(
+    fork,
+    sql`
     select ${deliveryColumns}, ${nowColumns}, e.body
     from delivery d
     join event e on e.organization_id = d.organization_id and e.id = d.event_id
     left join delivery_attempt a on a.organization_id = d.organization_id and a.webhook_id = d.webhook_id and a.event_id = d.event_id and a.number = d.attempts
-    where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = ${eventId}`.execute(
-    fork.getKysely(),
+    where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = ${eventId}`,
   );
-  const [delivery] = rows;
   if (delivery === undefined) throw noSuchDelivery();
   const { before, atMost } = page;
-  const { rows: attempts } = await sql<AttemptOutline>`
+  const attempts = await runStatement<AttemptOutline>(
+    fork,
+    sql`
     select ${attemptColumns} from delivery_attempt a
     where a.organization_id = ${organizationId} and a.webhook_id = ${webhookId} and a.event_id = ${eventId}
       and (${before}::integer is null or a.number < ${before}::integer)
     order by a.number desc
-    limit ${atMost + 1}`.execute(fork.getKysely());
+    limit ${atMost + 1}`,
+  );
   const newestAttempts = attempts.slice(0, atMost);
   const olderAttempts = attempts.length > atMost ? (newestAttempts.at(-1)?.number ?? null) : null;
   return { ...delivery, newestAttempts, olderAttempts };
@@ -83,11 +86,12 @@ export async function findAttempt(
   const { organizationId, webhookId, eventId, number } = request;
   const fork = em.fork();
   await assertShown(fork, request);
-  const { rows } = await sql<AttemptLook>`
+  const rows = await runStatement<AttemptLook>(
+    fork,
+    sql`
     select ${attemptColumns}, e.type, e.body, a.headers, a.answer from delivery_attempt a
     join event e on e.organization_id = a.organization_id and e.id = a.event_id
-    where a.organization_id = ${organizationId} and a.webhook_id = ${webhookId} and a.event_id = ${eventId} and a.number = ${number}`.execute(
-    fork.getKysely(),
+    where a.organization_id = ${organizationId} and a.webhook_id = ${webhookId} and a.event_id = ${eventId} and a.number = ${number}`,
   );
   return rows[0] ?? null;
 }

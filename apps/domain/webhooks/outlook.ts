@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { type RawBuilder, sql } from 'kysely';
+import { runStatement, type SqlPart, sql } from '../db/statement.ts';
 import type { Authority } from '../keys/authority.ts';
 import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest } from './access.ts';
 import { firstEventIdAt } from './event-id.ts';
@@ -64,11 +64,11 @@ export async function getWebhookHead(
 ): Promise<WebhookHead> {
   const fork = em.fork();
   await assertMayManageWebhooks(fork, organizationId, by);
-  const { rows } = await sql<WebhookHead>`
-    select ${webhookColumns} from webhook w where w.organization_id = ${organizationId} and w.id = ${webhookId}`.execute(
-    fork.getKysely(),
+  const [webhook] = await runStatement<WebhookHead>(
+    fork,
+    sql`
+    select ${webhookColumns} from webhook w where w.organization_id = ${organizationId} and w.id = ${webhookId}`,
   );
-  const [webhook] = rows;
   if (webhook === undefined) throw noSuchWebhook();
   return webhook;
 }
@@ -76,11 +76,13 @@ export async function getWebhookHead(
 async function selectOutlooks(
   em: EntityManager,
   organizationId: string,
-  which: RawBuilder<unknown>,
+  which: SqlPart,
   now: Date,
 ): Promise<WebhookOutlook[]> {
   const yesterday = firstEventIdAt(new Date(now.getTime() - 24 * 3_600_000));
-  const { rows } = await sql<WebhookOutlook>`
+  return runStatement<WebhookOutlook>(
+    em,
+    sql`
     select ${webhookColumns}, row_to_json(h) as day, ${openOf('waiting')}, ${openOf('parked')}
     from webhook w
     cross join lateral (
@@ -92,8 +94,8 @@ async function selectOutlooks(
       ) d
     ) h
     where w.organization_id = ${organizationId} and ${which}
-    order by w.created_at, w.id`.execute(em.getKysely());
-  return rows;
+    order by w.created_at, w.id`,
+  );
 }
 
 const openOf = (state: 'waiting' | 'parked') => sql`(

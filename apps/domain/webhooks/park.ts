@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { CompiledQuery, sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
+import { numbered, runStatement, sql } from '../db/statement.ts';
 import {
   cancelWebhookDeliveriesSql,
   deleteWebhookSql,
@@ -68,13 +68,14 @@ export async function deleteWebhook(em: EntityManager, request: WebhookRequest):
     if (webhook.state === 'deleted') return { deliveries: 0 };
     const { organizationId, webhookId, by } = request;
     const moved = await changeState(tx, request, { statement: deleteWebhookSql, action: 'webhook.delete' });
-    await sql`
-      delete from webhook_secret where organization_id = ${organizationId} and webhook_id = ${webhookId}`.execute(
-      tx.getKysely(),
+    await runStatement(
+      tx,
+      sql`
+      delete from webhook_secret where organization_id = ${organizationId} and webhook_id = ${webhookId}`,
     );
     const { personId, address } = askerOf(by);
     const values = [deliveriesPerMove, personId, organizationId, webhookId, address];
-    await tx.getKysely().executeQuery(CompiledQuery.raw(cancelWebhookDeliveriesSql, values));
+    await runStatement(tx, numbered(cancelWebhookDeliveriesSql, values));
     return moved;
   });
 }
@@ -84,9 +85,7 @@ async function changeState(
   { organizationId, webhookId, by }: WebhookRequest,
   { statement, action }: { statement: string; action: string },
 ): Promise<MovedDeliveries> {
-  const { rows } = await tx
-    .getKysely()
-    .executeQuery<MovedDeliveries>(CompiledQuery.raw(statement, [organizationId, webhookId]));
+  const rows = await runStatement<MovedDeliveries>(tx, numbered(statement, [organizationId, webhookId]));
   const { deliveries = 0 } = rows[0] ?? {};
   await recordActivity(tx, { organizationId, ...askerOf(by), action, detail: { webhookId, deliveries } });
   return { deliveries };

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { CompiledQuery, sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
+import { numbered, runStatement, sql } from '../db/statement.ts';
 import { redeliverOneSql } from '../db/statements/redeliveries.ts';
 import { askerOf } from '../keys/authority.ts';
 import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest, webhookDeleted } from './access.ts';
@@ -42,10 +42,7 @@ export async function redeliverOne(
     const found = await findForRedelivery(tx, input);
     assertRedeliverable(found, { canRetryNow, onlyOpen });
     const values = [organizationId, webhookId, eventId];
-    const { rows } = await tx
-      .getKysely()
-      .executeQuery<{ round: number; started: boolean }>(CompiledQuery.raw(redeliverOneSql, values));
-    const [row] = rows;
+    const [row] = await runStatement<{ round: number; started: boolean }>(tx, numbered(redeliverOneSql, values));
     if (row === undefined) throw noSuchDelivery();
     const { round, started } = row;
     const detail = { webhookId, eventId, round };
@@ -86,9 +83,10 @@ export async function assertSendable(
   { organizationId, webhookId, by }: WebhookRequest,
 ): Promise<void> {
   await assertMayManageWebhooks(tx, organizationId, by);
-  const { rows } = await sql<{ state: string }>`
-    select w.state from webhook w where w.organization_id = ${organizationId} and w.id = ${webhookId}`.execute(
-    tx.getKysely(),
+  const rows = await runStatement<{ state: string }>(
+    tx,
+    sql`
+    select w.state from webhook w where w.organization_id = ${organizationId} and w.id = ${webhookId}`,
   );
   assertActive(rows[0]?.state);
 }
@@ -101,12 +99,15 @@ function assertActive(state: string | undefined): void {
 
 async function findForRedelivery(tx: EntityManager, delivery: WebhookRequest & { eventId: string }) {
   const { organizationId, webhookId, eventId } = delivery;
-  const { rows } = await sql<FoundForRedelivery>`
+  const rows = await runStatement<FoundForRedelivery>(
+    tx,
+    sql`
     select d.state, d.created_at < ${oldestRedeliverable(new Date()).toISOString()}::timestamptz as "isTooOld",
       d.started and d.epoch = w.epoch as started
     from delivery d join webhook w on w.organization_id = d.organization_id and w.id = d.webhook_id
     where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = ${eventId}
-    for no key update of d`.execute(tx.getKysely());
+    for no key update of d`,
+  );
   return rows[0] ?? null;
 }
 

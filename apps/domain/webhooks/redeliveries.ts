@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { CompiledQuery, sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
+import { numbered, runStatement, sql } from '../db/statement.ts';
 import { finishRedeliverySql } from '../db/statements/redelivery-progress.ts';
 import { type Authority, askerOf } from '../keys/authority.ts';
 import { assertMayManageWebhooks, type WebhookRequest } from './access.ts';
@@ -85,12 +85,14 @@ export async function requestRedelivery(
     assertSelectable(selection);
     const [from, to] = 'from' in selection ? [selection.from, selection.to] : [null, null];
     const failedSince = 'from' in selection ? null : selection.failedSince;
-    const { rows } = await sql<RedeliveryListing>`
+    const [redelivery] = await runStatement<RedeliveryListing>(
+      tx,
+      sql`
       insert into redelivery as r (organization_id, id, webhook_id, range_from, range_to, failed_since, requested_by)
       values (${organizationId}, ${randomUUIDv7()}, ${webhookId}, ${from}::timestamptz, ${to}::timestamptz, ${failedSince}::timestamptz, ${askerOf(by).personId})
       on conflict (organization_id, webhook_id) where state in ('requested', 'running') do nothing
-      returning ${columns}`.execute(tx.getKysely());
-    const [redelivery] = rows;
+      returning ${columns}`,
+    );
     if (redelivery === undefined) throw await underWay(tx, input);
     const detail = { webhookId, redeliveryId: redelivery.id, ...selection };
     await recordActivity(tx, { organizationId, ...askerOf(by), action: 'webhook.redeliver', detail });
@@ -109,17 +111,18 @@ export async function cancelRedelivery(em: EntityManager, request: RedeliveryReq
   const { organizationId, redeliveryId, by } = request;
   return em.fork().transactional(async (tx) => {
     await assertMayManageWebhooks(tx, organizationId, by);
-    const { rows } = await sql<{ webhookId: string; state: RedeliveryState }>`
+    const [asked] = await runStatement<{ webhookId: string; state: RedeliveryState }>(
+      tx,
+      sql`
       update redelivery r set cancel_requested_at = clock_timestamp()
       where r.organization_id = ${organizationId} and r.id = ${redeliveryId} and r.state in ('requested', 'running') and r.cancel_requested_at is null
-      returning r.webhook_id as "webhookId", r.state`.execute(tx.getKysely());
-    const [asked] = rows;
+      returning r.webhook_id as "webhookId", r.state`,
+    );
     if (asked !== undefined) {
       const detail = { webhookId: asked.webhookId, redeliveryId };
       await recordActivity(tx, { organizationId, ...askerOf(by), action: 'webhook.cancel_redelivery', detail });
       const values = [organizationId, redeliveryId, 'cancelled', null];
-      if (asked.state === 'requested')
-        await tx.getKysely().executeQuery(CompiledQuery.raw(finishRedeliverySql, values));
+      if (asked.state === 'requested') await runStatement(tx, numbered(finishRedeliverySql, values));
     }
     const redelivery = await selectRedelivery(tx, organizationId, redeliveryId);
     if (redelivery === null) throw noSuchRedelivery();
@@ -151,12 +154,14 @@ export async function listRedeliveries(
   const { organizationId, webhookId, atMost, before } = input;
   const fork = em.fork();
   await assertShown(fork, input);
-  const { rows } = await sql<RedeliveryListing>`
+  return runStatement<RedeliveryListing>(
+    fork,
+    sql`
     select ${columns} from redelivery r
     where r.organization_id = ${organizationId} and r.webhook_id = ${webhookId} and (${before}::uuid is null or r.id < ${before}::uuid)
     order by r.id desc
-    limit ${atMost}`.execute(fork.getKysely());
-  return rows;
+    limit ${atMost}`,
+  );
 }
 
 /**
@@ -164,17 +169,19 @@ export async function listRedeliveries(
  * none.
  */
 export async function findRedeliveryOrganization(em: EntityManager, redeliveryId: string): Promise<string | null> {
-  const { rows } = await sql<{ organizationId: string }>`
-    select r.organization_id as "organizationId" from redelivery r where r.id = ${redeliveryId}`.execute(
-    em.getKysely(),
+  const rows = await runStatement<{ organizationId: string }>(
+    em,
+    sql`
+    select r.organization_id as "organizationId" from redelivery r where r.id = ${redeliveryId}`,
   );
   return rows[0]?.organizationId ?? null;
 }
 
 async function selectRedelivery(em: EntityManager, organizationId: string, id: string) {
-  const { rows } = await sql<RedeliveryListing>`
-    select ${columns} from redelivery r where r.organization_id = ${organizationId} and r.id = ${id}`.execute(
-    em.getKysely(),
+  const rows = await runStatement<RedeliveryListing>(
+    em,
+    sql`
+    select ${columns} from redelivery r where r.organization_id = ${organizationId} and r.id = ${id}`,
   );
   return rows[0] ?? null;
 }
@@ -187,10 +194,11 @@ function assertSelectable(selection: Selection): void {
 }
 
 async function underWay(tx: EntityManager, { organizationId, webhookId }: WebhookRequest): Promise<WebhookRefused> {
-  const { rows } = await sql<{ id: string }>`
+  const rows = await runStatement<{ id: string }>(
+    tx,
+    sql`
     select r.id from redelivery r
-    where r.organization_id = ${organizationId} and r.webhook_id = ${webhookId} and r.state in ('requested', 'running')`.execute(
-    tx.getKysely(),
+    where r.organization_id = ${organizationId} and r.webhook_id = ${webhookId} and r.state in ('requested', 'running')`,
   );
   const which = rows[0] === undefined ? '' : ` (${rows[0].id})`;
   return new WebhookRefused(

@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
+import { runStatement, sql } from '../db/statement.ts';
 import { askerOf } from '../keys/authority.ts';
 import { lockLivingWebhook, type WebhookRequest } from './access.ts';
 import { secretOverlapDefaultSeconds, secretOverlapMaxDays, signingSecretsAtMost } from './limits.ts';
@@ -50,14 +50,18 @@ export async function rotateSecret(
     const id = randomUUIDv7();
     const secret = makeSecret();
     const sealed = sealSecret(secret, { organizationId, webhookId }, sealingKeys);
-    await sql`
+    await runStatement(
+      tx,
+      sql`
       insert into webhook_secret (organization_id, webhook_id, id, sealed, created_at)
-      values (${organizationId}, ${webhookId}, ${id}, ${sealed}, clock_timestamp())`.execute(tx.getKysely());
+      values (${organizationId}, ${webhookId}, ${id}, ${sealed}, clock_timestamp())`,
+    );
     // Whether the receiver verifies with the new one is not known.
-    await sql`
+    await runStatement(
+      tx,
+      sql`
       update webhook set signature_verdict = null, signature_checked_at = null
-      where organization_id = ${organizationId} and id = ${webhookId} and signature_verdict is not null`.execute(
-      tx.getKysely(),
+      where organization_id = ${organizationId} and id = ${webhookId} and signature_verdict is not null`,
     );
     await recordActivity(tx, {
       organizationId,
@@ -76,11 +80,14 @@ function assertOverlap(overlapSeconds: number): void {
 
 async function endOlderSecrets(tx: EntityManager, request: WebhookRequest, overlapSeconds: number): Promise<string> {
   const { organizationId, webhookId } = request;
-  const { rows } = await sql<{ endsAt: string; isKept: boolean }>`
+  const rows = await runStatement<{ endsAt: string; isKept: boolean }>(
+    tx,
+    sql`
     update webhook_secret
     set valid_until = least(valid_until, clock_timestamp() + make_interval(secs => ${overlapSeconds}::double precision))
     where organization_id = ${organizationId} and webhook_id = ${webhookId}
-    returning api.utc(valid_until) as "endsAt", valid_until > clock_timestamp() as "isKept"`.execute(tx.getKysely());
+    returning api.utc(valid_until) as "endsAt", valid_until > clock_timestamp() as "isKept"`,
+  );
   const kept = rows.filter(({ isKept }) => isKept);
   if (kept.length >= signingSecretsAtMost) {
     throw new WebhookRefused(
@@ -88,10 +95,11 @@ async function endOlderSecrets(tx: EntityManager, request: WebhookRequest, overl
       `${kept.length} secrets of this webhook sign already; rotate without an overlap, or wait until one has ended.`,
     );
   }
-  await sql`
+  await runStatement(
+    tx,
+    sql`
     delete from webhook_secret
-    where organization_id = ${organizationId} and webhook_id = ${webhookId} and valid_until <= clock_timestamp()`.execute(
-    tx.getKysely(),
+    where organization_id = ${organizationId} and webhook_id = ${webhookId} and valid_until <= clock_timestamp()`,
   );
   return rows.map(({ endsAt }) => endsAt).reduce((latest, at) => (at > latest ? at : latest), '');
 }

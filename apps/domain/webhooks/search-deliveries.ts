@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
 import type { EventType } from '../contract/events.ts';
+import { runStatement, sql } from '../db/statement.ts';
 import type { WebhookRequest } from './access.ts';
 import {
   assertShown,
@@ -76,7 +76,9 @@ export async function searchDeliveries(
   // Where the index alone finds what is wanted, a page and one more is all there is to look at.
   const isSifted = type !== null || from !== null || to !== null || state === 'delivered';
   const lookAtMost = isSifted ? (page.lookAtMost ?? searchLooksAt) : atMost + 1;
-  const { rows } = await sql<FoundDelivery & { seen: number; lastSeen: string }>`
+  const rows = await runStatement<FoundDelivery & { seen: number; lastSeen: string }>(
+    fork,
+    sql`
     with seen as materialized (
       select d.organization_id, d.webhook_id, d.event_id, d.state, d.created_at from delivery d
       where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and ${isIndexed ? inState : sql`true`}
@@ -105,7 +107,8 @@ export async function searchDeliveries(
       join event e on e.organization_id = d.organization_id and e.id = d.event_id
       left join delivery_attempt a on a.organization_id = d.organization_id and a.webhook_id = d.webhook_id and a.event_id = d.event_id and a.number = d.attempts
     ) p on true
-    order by p."eventId" desc`.execute(fork.getKysely());
+    order by p."eventId" desc`,
+  );
   const found = rows.filter((row) => row.eventId !== null);
   const deliveries = found.slice(0, atMost).map(({ seen: _seen, lastSeen: _lastSeen, ...delivery }) => delivery);
   if (found.length > atMost) return { deliveries, older: deliveries.at(-1)?.eventId ?? null, hasStopped: false };

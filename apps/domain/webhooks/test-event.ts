@@ -1,8 +1,8 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
 import { recordActivity } from '../activity/record.ts';
 import type { EventType } from '../contract/events.ts';
+import { literal, runStatement, sql } from '../db/statement.ts';
 import { askerOf } from '../keys/authority.ts';
 import { assertMayManageWebhooks, lockLivingWebhook, type WebhookRequest } from './access.ts';
 import { testsPerMinute } from './limits.ts';
@@ -85,10 +85,13 @@ function requestPost(
  * WebhookRefused when it was sent as many within a minute as it may be.
  */
 async function assertFewTests(tx: EntityManager, { organizationId, webhookId }: WebhookRequest): Promise<void> {
-  const { rows } = await sql<{ count: number }>`
+  const rows = await runStatement<{ count: number }>(
+    tx,
+    sql`
     select count(*)::integer as count from activity a
     where a.organization_id = ${organizationId} and a.action in ('webhook.test', 'webhook.verify') and a.status is null
-      and a.at > now() - interval '1 minute' and a.detail ->> 'webhookId' = ${webhookId}`.execute(tx.getKysely());
+      and a.at > now() - interval '1 minute' and a.detail ->> 'webhookId' = ${webhookId}`,
+  );
   if ((rows[0]?.count ?? 0) < testsPerMinute) return;
   throw new WebhookRefused(
     'too_many_tests',
@@ -132,18 +135,20 @@ export async function listTestOutcomes(
 ): Promise<(TestOutcome & { at: string; askedBy: string | null })[]> {
   const fork = em.fork();
   await assertMayManageWebhooks(fork, organizationId, by);
-  const { rows } = await sql<TestOutcome & { at: string; askedBy: string | null }>`
+  return runStatement<TestOutcome & { at: string; askedBy: string | null }>(
+    fork,
+    sql`
     select to_json(a.at) #>> '{}' as at, coalesce(m.name, a.person_id) as "askedBy", a.detail ->> 'eventType' as "eventType", a.detail ->> 'eventId' as "eventId",
       (a.detail ->> 'delivered')::boolean as delivered, (a.detail ->> 'status')::integer as status, a.detail ->> 'cause' as cause
     from (
       select a.at, a.id, a.person_id, a.detail from activity a
       where a.organization_id = ${organizationId} and a.action = 'webhook.tested' and a.status is null
       order by a.at desc, a.id desc
-      limit ${sql.lit(testsLookedAt)}
+      limit ${literal(testsLookedAt)}
     ) a
     left join membership m on m.organization_id = ${organizationId} and m.person_id = a.person_id
     where a.detail ->> 'webhookId' = ${webhookId}
     order by a.at desc, a.id desc
-    limit ${atMost}`.execute(fork.getKysely());
-  return rows;
+    limit ${atMost}`,
+  );
 }

@@ -7,7 +7,7 @@ import { LockMode } from '@mikro-orm/core';
 import { expect, it } from 'vitest';
 import { ApiKey } from '#domain/db/entities/key.ts';
 import { Webhook, WebhookSecret } from '#domain/db/entities/webhook.ts';
-import { allOf, runStatement, sql } from '#domain/db/statement.ts';
+import { allOf, arrayOf, literal, numbered, runStatement, sql } from '#domain/db/statement.ts';
 import { describeError } from '#runtime/log.ts';
 import { setupDatabase } from '#test/setup.ts';
 
@@ -31,6 +31,19 @@ it('binds each value, a list as many, and a part where it stands', async () => {
   );
   expect(rows).toMatchObject([
     { text: hostile, number: 2, nothing: null, same: true, json: hostile, bytes: Buffer.from('00ff', 'hex') },
+  ]);
+});
+
+it('binds an array, numbered values and literals with any sign in them', async () => {
+  const { owner } = await setupDatabase();
+  const em = owner.orm.em.fork();
+  const texts = ['a', `'); -- ? ?? $1 \\ "{,}`, ''];
+  expect(
+    await runStatement(em, sql`select ${arrayOf(texts)}::text[] as texts, ${literal(texts[1] ?? '')} as text`),
+  ).toEqual([{ texts, text: texts[1] }]);
+  expect(await runStatement(em, sql`select 1 as n limit ${literal(1)} offset ${literal(0)}`)).toEqual([{ n: 1 }]);
+  expect(await runStatement(em, numbered('select $2::text as b, $1::text[] as a, $2 as c', [texts, 'x']))).toEqual([
+    { a: texts, b: 'x', c: 'x' },
   ]);
 });
 
