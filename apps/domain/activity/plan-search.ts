@@ -44,7 +44,7 @@ export interface From {
 
 /**
  * Lines that one search may look through: what bounds one for two things that seldom meet.
- * `inIndex` where one index holds both (0017), `inLines` where the lines themselves are looked at,
+ * `inIndex` where one index holds both, `inLines` where the lines themselves are looked at,
  * which takes ten times as long for each.
  */
 export const linesSearched = { inIndex: 20_000, inLines: 2_000 };
@@ -112,7 +112,7 @@ function askedOf({ keyId, personId, action, outcome }: ActivityFilter): Map<Aske
 }
 
 /**
- * Deeds and refusals are few, and their indexes hold what else may be asked for (0017). Of a key, a
+ * Deeds and refusals are few, and their indexes hold what else may be asked for. Of a key, a
  * read and a person any may be the rare one, so each leads in turn.
  */
 function leadsOf({ action, outcome }: ActivityFilter, asked: Map<Asked, Condition>): [Lead, ...Lead[]] {

@@ -161,8 +161,8 @@ async function partitionsOf(owner: pg.Client): Promise<string[]> {
 }
 
 it('no later migration builds an index of the activity log while its writers wait', () => {
-  // the last one of before the rule
-  const later = migrations.slice(1 + migrations.findIndex(({ name }) => name === '0018-retries-first'));
+  // The last migration of the first release: before it, no table has a row.
+  const later = migrations.slice(1 + migrations.findIndex(({ name }) => name === '0011-rights'));
   const loose = later.filter(({ class: Made }, place) => {
     const builds = /create (unique )?index \w+ on activity\b/i.test(Made.prototype.up.toString());
     return builds && later[place - 1]?.class.prototype.isTransactional() !== false;

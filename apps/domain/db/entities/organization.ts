@@ -38,7 +38,7 @@ export const Membership = defineEntity({
     email: p.text(),
     title: p.text().strictNullable(),
     status: p.text().$type<'invited' | 'active' | 'suspended' | 'left'>(),
-    /** Whether the person has ever accepted it; a trigger keeps it (0021). */
+    /** Whether the person has ever accepted it; a trigger keeps it. */
     accepted: p.boolean(),
   },
 });

@@ -3,7 +3,7 @@ import { Migration } from '@mikro-orm/migrations';
 /**
  * The group roles (no login) that the apps' logins belong to, and two functions that everything
  * else uses. Roles belong to the whole server: another database of it may create the same ones at
- * the same moment, so a duplicate is not an error. Running pods: none can exist before this one.
+ * the same moment, so a duplicate is not an error.
  */
 export class RolesAndFunctions extends Migration {
   override up(): void {
@@ -12,7 +12,8 @@ export class RolesAndFunctions extends Migration {
       declare
         role_name text;
       begin
-        foreach role_name in array array['org_api_read', 'org_api_worker', 'org_api_console', 'org_api_platform', 'org_api_backfill'] loop
+        foreach role_name in array array['org_api_read', 'org_api_worker', 'org_api_console', 'org_api_platform',
+          'org_api_backfill'] loop
           begin
             execute format('create role %I nologin', role_name);
           exception when duplicate_object or unique_violation then
@@ -33,14 +34,15 @@ export class RolesAndFunctions extends Migration {
     `);
 
     this.addSql(/* sql */ `
-      -- PostgreSQL lets everybody execute a new function; here a login executes what a migration names for it, and no more.
+      -- PostgreSQL lets everybody execute a new function; here a login executes what a migration names for it, and no
+      -- more.
       alter default privileges revoke execute on functions from public;
 
       revoke create on schema public from public;
       revoke usage on schema public from public;
       grant usage on schema public to org_api_worker, org_api_console, org_api_platform, org_api_backfill;
 
-      -- What a key may reach: views, and nothing else (0006). org_api_read has no right in schema public.
+      -- What a key may reach: views, and nothing else. org_api_read has no right in schema public.
       create schema api;
       grant usage on schema api to org_api_read;
     `);
@@ -53,7 +55,8 @@ export class RolesAndFunctions extends Migration {
       create function new_id() returns uuid language sql volatile parallel safe
       begin atomic
         select (
-          overlay(lpad(to_hex(floor(extract(epoch from clock_timestamp()) * 4096000)::bigint), 15, '0') placing '7' from 13 for 0)
+          overlay(lpad(to_hex(floor(extract(epoch from clock_timestamp()) * 4096000)::bigint), 15, '0') placing '7'
+            from 13 for 0)
           || substr(gen_random_uuid()::text, 20))::uuid;
       end;
       -- The default of many ids.

@@ -2,7 +2,7 @@ import { Migration } from '@mikro-orm/migrations';
 
 /**
  * Organizations, their people and roles. Text that lists are ordered by is `collate "C"`, so order
- * is by code point whatever the database's locale. Running pods: none before it.
+ * is by code point whatever the database's locale.
  */
 export class Organizations extends Migration {
   override up(): void {
@@ -10,14 +10,16 @@ export class Organizations extends Migration {
       create table organization (
         id uuid primary key default new_id(),
         name text not null constraint organization_name_not_empty check (name <> ''),
-        slug text not null constraint organization_slug_unique unique constraint organization_slug_not_empty check (slug <> ''),
+        slug text not null
+          constraint organization_slug_unique unique constraint organization_slug_not_empty check (slug <> ''),
         kind text not null constraint organization_kind_known
           check (kind in ('direct', 'law_firm', 'mediation', 'legal_aid', 'court', 'nonprofit', 'other')),
         status text not null constraint organization_status_not_empty check (status <> ''),
         created_at timestamptz not null default now()
       );
 
-      -- Who signs in. One person may be a member of several organizations; what an organization calls them is the membership's.
+      -- Who signs in. One person may be a member of several organizations; what an organization calls them is the
+      -- membership's.
       create table person (
         id text collate "C" primary key constraint person_id_not_empty check (id <> ''),
         created_at timestamptz not null default now()
@@ -29,9 +31,16 @@ export class Organizations extends Migration {
         name text collate "C" not null constraint membership_name_not_empty check (name <> ''),
         email text not null constraint membership_email_not_empty check (email <> ''),
         title text,
-        status text not null constraint membership_status_known check (status in ('invited', 'active', 'suspended', 'left')),
+        status text not null
+          constraint membership_status_known check (status in ('invited', 'active', 'suspended', 'left')),
+        -- False from an invitation until its member has used the link, also while they are suspended: until then the
+        -- organization learns nothing of what they do elsewhere, and suspending and reinstating them makes no member of
+        -- them. A trigger keeps it, so that neither the import nor the platform can skip it.
+        accepted boolean not null default true,
         primary key (organization_id, person_id)
       );
+      -- The first 100 characters: an index row ends at 2,704 bytes, and an imported name may have 10,000 characters.
+      create index membership_by_name on membership (organization_id, lower(left(name, 100)), person_id);
 
       -- System roles have no organization; every organization has them. Own roles may not take a system role's key.
       create table role (
@@ -41,13 +50,15 @@ export class Organizations extends Migration {
         name text collate "C" not null,
         description text not null,
         permissions text[] not null constraint role_permissions_known check (permissions <@ array[
-          'org.read', 'org.clients.read', 'org.members.read', 'org.analytics.read', 'org.referrals.manage', 'org.roles.read',
+          'org.read', 'org.clients.read', 'org.members.read', 'org.analytics.read', 'org.referrals.manage',
+            'org.roles.read',
           'org.billing.manage', 'org.keys.manage', 'org.webhooks.manage', 'org.members.manage', 'org.roles.manage',
           'org.seats.manage', 'org.activity.read']),
         position smallint,
         constraint role_key_unique unique nulls not distinct (organization_id, key),
         constraint role_system_has_position check ((organization_id is null) = (position is not null)),
-        constraint role_system_key_reserved check ((organization_id is null) = (key in ('owner', 'admin', 'billing', 'analyst', 'member')))
+        constraint role_system_key_reserved
+          check ((organization_id is null) = (key in ('owner', 'admin', 'billing', 'analyst', 'member')))
       );
 
       create table membership_role (
@@ -55,16 +66,35 @@ export class Organizations extends Migration {
         person_id text collate "C" not null,
         role_id uuid not null constraint membership_role_role references role,
         primary key (organization_id, person_id, role_id),
-        constraint membership_role_membership foreign key (organization_id, person_id) references membership on delete cascade
+        constraint membership_role_membership
+          foreign key (organization_id, person_id) references membership on delete cascade
       );
       create index membership_role_by_role on membership_role (role_id);
     `);
 
+    // Runs on every write of the status, the import's and the platform's too.
+    this.addSql(/* sql */ `
+      create function membership_accepted() returns trigger
+      language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        new.accepted := case new.status
+          when 'active' then true
+          when 'invited' then false
+          else tg_op = 'INSERT' or old.accepted
+        end;
+        return new;
+      end $$;
+      create trigger membership_accepted before insert or update of status, accepted on membership
+        for each row execute function membership_accepted();
+    `);
+
     // A foreign key cannot say "of this organization or of none", so a trigger does.
     this.addSql(/* sql */ `
-      create function membership_role_same_organization() returns trigger language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+      create function membership_role_same_organization() returns trigger
+      language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       begin
-        if not exists (select from role r where r.id = new.role_id and coalesce(r.organization_id, new.organization_id) = new.organization_id) then
+        if not exists (select from role r where r.id = new.role_id
+          and coalesce(r.organization_id, new.organization_id) = new.organization_id) then
           raise exception 'the role is neither a system role nor one of this organization'
             using errcode = 'check_violation', constraint = 'membership_role_same_organization';
         end if;
@@ -81,16 +111,21 @@ export class Organizations extends Migration {
       select s.id::uuid, null, s.key, s.name, s.description, s.permissions, s.position
       from (values
         ('0a1f0000-0000-7000-8000-000000000001', 'owner', 'Owner', 'Everything, owners included.', array[
-          'org.read', 'org.clients.read', 'org.members.read', 'org.analytics.read', 'org.referrals.manage', 'org.roles.read', 'org.billing.manage',
-          'org.keys.manage', 'org.webhooks.manage', 'org.members.manage', 'org.roles.manage', 'org.seats.manage', 'org.activity.read'], 1),
+          'org.read', 'org.clients.read', 'org.members.read', 'org.analytics.read', 'org.referrals.manage',
+            'org.roles.read', 'org.billing.manage',
+          'org.keys.manage', 'org.webhooks.manage', 'org.members.manage', 'org.roles.manage', 'org.seats.manage',
+            'org.activity.read'], 1),
         ('0a1f0000-0000-7000-8000-000000000002', 'admin', 'Administrator', 'Everything but owners.', array[
-          'org.read', 'org.clients.read', 'org.members.read', 'org.analytics.read', 'org.referrals.manage', 'org.roles.read', 'org.billing.manage',
-          'org.keys.manage', 'org.webhooks.manage', 'org.members.manage', 'org.roles.manage', 'org.seats.manage', 'org.activity.read'], 2),
+          'org.read', 'org.clients.read', 'org.members.read', 'org.analytics.read', 'org.referrals.manage',
+            'org.roles.read', 'org.billing.manage',
+          'org.keys.manage', 'org.webhooks.manage', 'org.members.manage', 'org.roles.manage', 'org.seats.manage',
+            'org.activity.read'], 2),
         ('0a1f0000-0000-7000-8000-000000000003', 'billing', 'Billing', 'Seats, subscriptions and invoices.', array[
           'org.read', 'org.billing.manage', 'org.seats.manage'], 3),
         ('0a1f0000-0000-7000-8000-000000000004', 'analyst', 'Analyst', 'De-identified outcomes.', array[
           'org.read', 'org.analytics.read'], 4),
-        ('0a1f0000-0000-7000-8000-000000000005', 'member', 'Member', 'The organization, its people and its roster.', array[
+        ('0a1f0000-0000-7000-8000-000000000005', 'member', 'Member', 'The organization, its people and its roster.',
+          array[
           'org.read', 'org.clients.read', 'org.members.read', 'org.roles.read'], 5)
       ) as s (id, key, name, description, permissions, position);
     `);
@@ -100,7 +135,8 @@ export class Organizations extends Migration {
     this.addSql(/* sql */ `
       alter table role enable row level security;
       create policy role_is_read on role for select using (true);
-      create policy role_of_organization on role using (organization_id is not null) with check (organization_id is not null);
+      create policy role_of_organization on role using (organization_id is not null)
+        with check (organization_id is not null);
     `);
   }
 }

@@ -2,7 +2,6 @@ import { Migration } from '@mikro-orm/migrations';
 
 /**
  * Referral codes with their referrals and invoices, and the daily counts that outcomes are made of.
- * Running pods: none before it.
  */
 export class ReferralsAndOutcomes extends Migration {
   override up(): void {
@@ -31,14 +30,16 @@ export class ReferralsAndOutcomes extends Migration {
       create table referral_invoice (
         organization_id uuid not null constraint referral_invoice_organization references organization,
         id uuid not null default new_id() constraint referral_invoice_id_unique unique,
-        month text collate "C" not null constraint referral_invoice_month_form check (month ~ '^\\d{4}-(0[1-9]|1[0-2])$'),
+        month text collate "C" not null
+          constraint referral_invoice_month_form check (month ~ '^\\d{4}-(0[1-9]|1[0-2])$'),
         currency text collate "C" not null constraint referral_invoice_currency_not_empty check (currency <> ''),
         share_cents bigint not null,
         primary key (organization_id, id)
       );
       create index referral_invoice_by_month on referral_invoice (organization_id, month, currency);
 
-      -- Counts of one family on one UTC day, made by the platform. No read reaches a row of it: 0006 gives out sums over five families or more.
+      -- Counts of one family on one UTC day, made by the platform. No read reaches a row of it: api.outcomes returns sums
+      -- over five families or more.
       create table family_day (
         organization_id uuid not null,
         family_id uuid not null,

@@ -2,10 +2,9 @@ import { Migration } from '@mikro-orm/migrations';
 
 /**
  * How people sign in to the console: password, second factors, recovery codes, sessions, one-time
- * links, and the attempts that are counted. What could be used to sign in is a hash, or sealed:
- * tokens and codes as SHA-256 (they are random), passwords as argon2id. Only org_api_console
- * reaches these tables; the worker may erase what is over. Running pods: survive it, they see none
- * of them.
+ * links, and the attempts that are counted. Credentials are hashed or sealed: tokens and codes as
+ * SHA-256 (they are random), passwords as argon2id. Only org_api_console reads these tables; the
+ * worker erases what has expired.
  */
 export class Identity extends Migration {
   override up(): void {
@@ -35,8 +34,10 @@ export class Identity extends Migration {
         public_key bytea,
         counter bigint,
         transports text[],
-        constraint second_factor_totp_whole check ((kind = 'totp') = (totp_sealed is not null) and (kind = 'totp') = (totp_last_step is not null)),
-        constraint second_factor_passkey_whole check ((kind = 'passkey') = (credential_id is not null) and (kind = 'passkey') = (public_key is not null)
+        constraint second_factor_totp_whole
+          check ((kind = 'totp') = (totp_sealed is not null) and (kind = 'totp') = (totp_last_step is not null)),
+        constraint second_factor_passkey_whole
+          check ((kind = 'passkey') = (credential_id is not null) and (kind = 'passkey') = (public_key is not null)
           and (kind = 'passkey') = (counter is not null) and (kind = 'passkey') = (transports is not null))
       );
       create index second_factor_by_person on second_factor (person_id, created_at, id);
@@ -67,15 +68,18 @@ export class Identity extends Migration {
       create index console_session_by_person on console_session (person_id, created_at, id);
       create index console_session_by_end on console_session (expires_at);
 
-      -- What a session waits for an answer to; each is taken away by its first answer. A newer one of a kind replaces the older.
+      -- What a session waits for an answer to; each is taken away by its first answer. A newer one of a kind replaces
+      -- the older.
       create table factor_challenge (
         session_id uuid not null constraint factor_challenge_session references console_session on delete cascade,
-        purpose text not null constraint factor_challenge_purpose_known check (purpose in ('totp_setup', 'passkey_setup', 'passkey_use')),
+        purpose text not null
+          constraint factor_challenge_purpose_known check (purpose in ('totp_setup', 'passkey_setup', 'passkey_use')),
         expires_at timestamptz not null,
         challenge text,
         totp_sealed bytea,
         primary key (session_id, purpose),
-        constraint factor_challenge_whole check ((purpose = 'totp_setup') = (totp_sealed is not null) and (purpose = 'totp_setup') = (challenge is null))
+        constraint factor_challenge_whole check ((purpose = 'totp_setup') = (totp_sealed is not null)
+          and (purpose = 'totp_setup') = (challenge is null))
       );
       create index factor_challenge_by_end on factor_challenge (expires_at);
 
@@ -83,7 +87,8 @@ export class Identity extends Migration {
       create table enrolment (
         organization_id uuid not null,
         person_id text collate "C" not null,
-        token_hash bytea not null constraint enrolment_token_unique unique constraint enrolment_token_length check (length(token_hash) = 32),
+        token_hash bytea not null
+          constraint enrolment_token_unique unique constraint enrolment_token_length check (length(token_hash) = 32),
         kind text not null constraint enrolment_kind_known check (kind in ('enrol', 'join', 'recover')),
         email text not null constraint enrolment_email_form check (email like '%_@_%' and length(email) <= 254),
         created_at timestamptz not null,
@@ -94,13 +99,16 @@ export class Identity extends Migration {
         totp_sealed bytea,
         challenge text,
         primary key (organization_id, person_id),
-        constraint enrolment_membership foreign key (organization_id, person_id) references membership on delete cascade,
-        constraint enrolment_join_sets_nothing check (kind <> 'join' or (password_hash is null and totp_sealed is null and challenge is null)),
+        constraint enrolment_membership
+          foreign key (organization_id, person_id) references membership on delete cascade,
+        constraint enrolment_join_sets_nothing
+          check (kind <> 'join' or (password_hash is null and totp_sealed is null and challenge is null)),
         constraint enrolment_recovery_by_operator check (kind <> 'recover' or invited_by is null)
       );
       create index enrolment_by_end on enrolment (expires_at);
 
-      -- Which organizations have confirmed a person's sign-in: by a link of theirs that was used, or an operator did it.
+      -- Which organizations have confirmed a person's sign-in: by a link of theirs that was used, or an operator did
+      -- it.
       -- An active membership opens an organization's console only with it. No import and no platform login writes here.
       create table sign_in_confirmation (
         person_id text collate "C" not null
@@ -114,7 +122,8 @@ export class Identity extends Migration {
           references membership on delete cascade
       );
 
-      -- An attempt counts as a failure from the moment it is admitted; success takes its person's failures away. "subject" is a SHA-256 of who it was
+      -- An attempt counts as a failure from the moment it is admitted; success takes its person's failures away.
+      -- "subject" is a SHA-256 of who it was
       -- for, an address nobody has included, so that the log of attempts does not become a list of addresses.
       create table sign_in_attempt (
         id uuid primary key default new_id(),
@@ -126,12 +135,45 @@ export class Identity extends Migration {
       create index sign_in_attempt_by_subject on sign_in_attempt (subject, at);
       create index sign_in_attempt_by_network on sign_in_attempt (network, at) where network is not null;
       create index sign_in_attempt_by_time on sign_in_attempt (at);
+
+      -- What a session's passkeys were asked; each is answered once. Several at a time, since each tab asks for itself.
+      create table passkey_challenge (
+        session_id uuid not null constraint passkey_challenge_session references console_session on delete cascade,
+        purpose text not null
+          constraint passkey_challenge_purpose_known check (purpose in ('passkey_setup', 'passkey_use')),
+        challenge text not null,
+        expires_at timestamptz not null,
+        -- In the order they were asked.
+        place bigint not null generated always as identity,
+        primary key (session_id, purpose, challenge)
+      );
+      create index passkey_challenge_by_end on passkey_challenge (expires_at);
+
+      -- A browser that its person has signed in with, both factors: its failures are counted on their own. Only the
+      -- hash of
+      -- its token is kept.
+      create table known_browser (
+        token_hash bytea primary key constraint known_browser_token_length check (length(token_hash) = 32),
+        person_id text collate "C" not null constraint known_browser_sign_in references sign_in on delete cascade,
+        created_at timestamptz not null,
+        expires_at timestamptz not null constraint known_browser_ends check (expires_at > created_at)
+      );
+      create index known_browser_by_person on known_browser (person_id, created_at);
+      create index known_browser_by_end on known_browser (expires_at);
+
+      -- Forms that were sent: a double click does what it asks once.
+      create table form_use (
+        session_id uuid not null constraint form_use_session references console_session on delete cascade,
+        form_id uuid not null,
+        primary key (session_id, form_id)
+      );
     `);
 
     // Two removals at once each see the other's factor still there; the lock makes the second wait,
     // and look again.
     this.addSql(/* sql */ `
-      create function second_factor_remains() returns trigger language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      create function second_factor_remains() returns trigger
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
         perform from sign_in s where s.person_id = old.person_id for no key update;
         if found and not exists (select from second_factor f where f.person_id = old.person_id) then
@@ -161,20 +203,6 @@ export class Identity extends Migration {
       create trigger end_membership_access after update of status on membership for each row
         when (new.status <> 'active' and old.status is distinct from new.status)
         execute function end_membership_access();
-
-      grant select, insert on sign_in_confirmation to org_api_console;
-      grant select, insert, update (email, password_hash, password_changed_at) on sign_in to org_api_console;
-      grant select, insert, delete on second_factor, recovery_code, console_session, factor_challenge, enrolment to org_api_console;
-      grant update (totp_sealed, totp_last_step, counter, last_used_at) on second_factor to org_api_console;
-      grant update (used_at) on recovery_code to org_api_console;
-      grant update (token_hash, state, last_seen_at, expires_at, second_factor_at) on console_session to org_api_console;
-      grant update (expires_at, totp_sealed) on factor_challenge to org_api_console;
-      grant update (token_hash, kind, email, created_at, expires_at, invited_by, password_hash, totp_sealed, challenge)
-        on enrolment to org_api_console;
-      grant select, insert, delete on sign_in_attempt to org_api_console;
-      grant select (expires_at, last_seen_at), delete on console_session to org_api_worker;
-      grant select (expires_at), delete on factor_challenge, enrolment to org_api_worker;
-      grant select (at), delete on sign_in_attempt to org_api_worker;
     `);
   }
 }

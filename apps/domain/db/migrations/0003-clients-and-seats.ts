@@ -3,9 +3,9 @@ import { Migration } from '@mikro-orm/migrations';
 /**
  * Families as an organization sees them (a name), the consent grants that make them its clients,
  * and the seats they hold. Only the organization's own side is kept: no message, document, money or
- * record of a family has a table. Running pods: none before it.
+ * record of a family has a table.
  */
-export class FamiliesAndSeats extends Migration {
+export class ClientsAndSeats extends Migration {
   override up(): void {
     this.addSql(/* sql */ `
       create table family (
@@ -23,7 +23,8 @@ export class FamiliesAndSeats extends Migration {
         family_id uuid not null,
         since timestamptz not null,
         ends_at timestamptz,
-        status text not null default 'active' constraint client_grant_status_known check (status in ('active', 'ended')),
+        status text not null default 'active'
+          constraint client_grant_status_known check (status in ('active', 'ended')),
         end_reason text constraint client_grant_end_reason_known check (end_reason in ('ended', 'moved')),
         primary key (organization_id, id),
         constraint client_grant_professional foreign key (organization_id, professional_id) references membership,
@@ -36,6 +37,7 @@ export class FamiliesAndSeats extends Migration {
       );
       create index client_grant_roster on client_grant (organization_id, since, id);
       create index client_grant_by_family on client_grant (organization_id, family_id);
+      create index client_grant_of_professional on client_grant (organization_id, professional_id, since, id);
       create index client_grant_by_professional on client_grant (organization_id, professional_id);
       -- what the maintenance loop looks for each second: access that is still open and has an end
       create index client_grant_due on client_grant (ends_at) where status = 'active' and ends_at is not null;
@@ -66,14 +68,18 @@ export class FamiliesAndSeats extends Migration {
         family_id uuid not null,
         given_at timestamptz not null default now(),
         ended_at timestamptz,
-        end_reason text constraint seat_end_reason_known check (end_reason in ('ended_by_organization', 'access_ended', 'subscription_ended')),
+        end_reason text constraint seat_end_reason_known check (end_reason in ('ended_by_organization',
+          'access_ended', 'subscription_ended')),
         primary key (organization_id, id),
-        constraint seat_grant_of_family foreign key (organization_id, grant_id, family_id) references client_grant (organization_id, id, family_id),
+        constraint seat_grant_of_family foreign key (organization_id, grant_id, family_id)
+          references client_grant (organization_id, id, family_id),
         constraint seat_ended_has_reason check ((ended_at is null) = (end_reason is null)),
         constraint seat_ends_after_it_was_given check (ended_at >= given_at)
       );
       create unique index seat_one_per_family on seat (organization_id, family_id) where ended_at is null;
       create index seat_by_grant on seat (organization_id, grant_id);
+      create index seat_held on seat (organization_id, given_at, id) where ended_at is null;
+      create index seat_ended on seat (organization_id, ended_at, id) where ended_at is not null;
     `);
 
     // Places are counted once per statement, under the lock of the plan's row, so that two givers
@@ -90,14 +96,17 @@ export class FamiliesAndSeats extends Migration {
                          where s.organization_id = org and s.status in ('active', 'trialing', 'past_due')), 0);
       end;
 
-      create function seat_held_rules() returns trigger language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      create function seat_held_rules() returns trigger
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
         org uuid;
-        -- An array, not a join: a planner with stale statistics made the join a quadratic loop over 10,000 new seats (43 s).
+        -- An array, not a join: a planner with stale statistics made the join a quadratic loop over 10,000 new seats
+        -- (43 s).
         grants uuid[];
       begin
         for org in select distinct n.organization_id from new_seat n where n.ended_at is null order by 1 loop
-          -- Not "for update": the seat's reference already holds a key share on the row, and two givers would wait for each other's.
+          -- Not "for update": the seat's reference already holds a key share on the row, and two givers would wait for
+          -- each other's.
           perform from seat_plan p where p.organization_id = org for no key update;
           grants := array(select n.grant_id from new_seat n where n.organization_id = org and n.ended_at is null);
           perform from client_grant g where g.organization_id = org and g.id = any (grants) order by g.id for share;
@@ -118,7 +127,8 @@ export class FamiliesAndSeats extends Migration {
       create trigger seat_given after insert on seat
         referencing new table as new_seat for each statement execute function seat_held_rules();
 
-      create function seat_stays_ended() returns trigger language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+      create function seat_stays_ended() returns trigger
+      language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       begin
         raise exception 'an ended seat cannot be held again; give a new one'
           using errcode = 'check_violation', constraint = 'seat_stays_ended';
@@ -128,7 +138,8 @@ export class FamiliesAndSeats extends Migration {
     `);
 
     this.addSql(/* sql */ `
-      create function client_grant_stays_ended() returns trigger language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+      create function client_grant_stays_ended() returns trigger
+      language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       begin
         raise exception 'ended access cannot become active again; it needs a new grant'
           using errcode = 'check_violation', constraint = 'client_grant_stays_ended';
@@ -136,15 +147,33 @@ export class FamiliesAndSeats extends Migration {
       create trigger client_grant_stays_ended before update on client_grant
         for each row when (old.status = 'ended' and new.status = 'active') execute function client_grant_stays_ended();
 
-      -- Runs as the writer, because the triggers of seat ask who writes (0007).
-      create function client_grant_end_ends_seat() returns trigger language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+      -- Runs as the writer, because the triggers of seat ask who writes.
+      create function client_grant_end_ends_seat() returns trigger
+      language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       begin
         update seat s set ended_at = greatest(s.given_at, least(new.ends_at, now())), end_reason = 'access_ended'
           where s.organization_id = new.organization_id and s.grant_id = new.id and s.ended_at is null;
         return null;
       end $$;
       create trigger client_grant_ended after update on client_grant
-        for each row when (old.status = 'active' and new.status = 'ended') execute function client_grant_end_ends_seat();
+        for each row when (old.status = 'active' and new.status = 'ended')
+          execute function client_grant_end_ends_seat();
+    `);
+
+    // A row that arrives already ended emits nothing. One that came in as active would have been
+    // ended by the clock a second later, with a client.ended that no client.started went before.
+    // Contradictions (active, with a reason for its end) are left to the constraints.
+    this.addSql(/* sql */ `
+      create function client_grant_arrives_ended() returns trigger
+      language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        new.status := 'ended';
+        new.end_reason := 'ended';
+        return new;
+      end $$;
+      create trigger client_grant_arrives_ended before insert on client_grant
+        for each row when (new.status = 'active' and new.end_reason is null and new.ends_at <= now())
+          execute function client_grant_arrives_ended();
     `);
   }
 }

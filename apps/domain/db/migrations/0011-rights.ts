@@ -3,13 +3,14 @@ import { Migration } from '@mikro-orm/migrations';
 /**
  * What each group role may do. org_api_read sees the views of schema `api` and nothing else: of a
  * family, names and dates. Views run with their owner's rights, so no right on a table is needed
- * below them. Running pods: none before it.
+ * below them.
  */
 export class Rights extends Migration {
   override up(): void {
     this.addSql(/* sql */ `
       create view api.key as
-        select id, organization_id, maker_id, fingerprint, scopes, expires_at, revoked_at, maker_left_at from public.api_key;
+        select id, organization_id, maker_id, fingerprint, scopes, expires_at, revoked_at, maker_left_at
+          from public.api_key;
       create view api.organization as
         select id, name, slug, kind, status, created_at from public.organization;
       create view api.member as
@@ -36,9 +37,12 @@ export class Rights extends Migration {
         select organization_id, id, status, quantity, renews_at, cancel_at_period_end from public.subscription;
       create view api.referral_code as
         select c.organization_id, c.id, c.code, c.link, c.label, c.active,
-          (select count(*) from public.referral r where r.organization_id = c.organization_id and r.code_id = c.id) as signed_up,
-          (select count(*) from public.referral r where r.organization_id = c.organization_id and r.code_id = c.id and r.state = 'qualified') as qualified,
-          (select count(*) from public.referral r where r.organization_id = c.organization_id and r.code_id = c.id and r.state = 'not_counted') as not_counted
+          (select count(*) from public.referral r where r.organization_id = c.organization_id
+            and r.code_id = c.id) as signed_up,
+          (select count(*) from public.referral r where r.organization_id = c.organization_id and r.code_id = c.id
+            and r.state = 'qualified') as qualified,
+          (select count(*) from public.referral r where r.organization_id = c.organization_id and r.code_id = c.id
+            and r.state = 'not_counted') as not_counted
         from public.referral_code c;
       create view api.referral_earning as
         select organization_id, month, currency, count(*) as invoices, sum(share_cents) as share_cents
@@ -80,9 +84,12 @@ export class Rights extends Migration {
           group by d.family_id
         ), sums as (
           select
-            count(*) filter (where messages > 0) as messages_families, sum(calm_messages) as calm_messages, sum(messages) as messages,
-            count(*) filter (where exchanges > 0) as exchanges_families, sum(exchanges_on_time) as exchanges_on_time, sum(exchanges) as exchanges,
-            count(*) filter (where expenses_due > 0) as expenses_families, sum(expenses_answered) as expenses_answered, sum(expenses_due) as expenses_due
+            count(*) filter (where messages > 0) as messages_families, sum(calm_messages) as calm_messages,
+              sum(messages) as messages,
+            count(*) filter (where exchanges > 0) as exchanges_families, sum(exchanges_on_time) as exchanges_on_time,
+              sum(exchanges) as exchanges,
+            count(*) filter (where expenses_due > 0) as expenses_families,
+              sum(expenses_answered) as expenses_answered, sum(expenses_due) as expenses_due
           from per_family
         ), total as (
           select count(*) as families from counted
@@ -108,7 +115,8 @@ export class Rights extends Migration {
     // looked up row by row ("offset 0"): a plan that was made while the table was small would read
     // all of it later. Refused calls (429) arrive as counts; one line per key and minute grows.
     this.addSql(/* sql */ `
-      create function api.record_key_uses(ids uuid[], keys uuid[], actions text[], statuses smallint[], codes text[], addresses inet[]) returns void
+      create function api.record_key_uses(ids uuid[], keys uuid[], actions text[], statuses smallint[], codes text[],
+        addresses inet[]) returns void
       language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
         recorded bigint;
@@ -120,7 +128,8 @@ export class Rights extends Migration {
         where u.action ~ '^api\\.[A-Za-z]+$' and u.action <> 'api.console' and u.status >= 100;
         get diagnostics recorded = row_count;
         if recorded <> cardinality(ids) then
-          raise exception 'a use names a key that does not exist, or is no read' using errcode = 'check_violation', constraint = 'activity_use_of_key';
+          raise exception 'a use names a key that does not exist, or is no read' using errcode = 'check_violation',
+            constraint = 'activity_use_of_key';
         end if;
       end $$;
 
@@ -128,26 +137,52 @@ export class Rights extends Migration {
       language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
         insert into public.activity (at, organization_id, person_id, key_id, action, status, code, count)
-        select date_trunc('minute', now()), k.organization_id, k.maker_id, k.id, 'api.rate_limited', 429, 'rate_limited', sum(r.refused)::integer
+        select date_trunc('minute', now()), k.organization_id, k.maker_id, k.id, 'api.rate_limited', 429,
+          'rate_limited', sum(r.refused)::integer
         from unnest(fingerprints, counts) as r (fingerprint, refused)
         join public.api_key k on k.fingerprint = r.fingerprint
         group by k.id
         order by k.id
-        on conflict (key_id, at) where action = 'api.rate_limited' do update set count = activity.count + excluded.count;
+        on conflict (key_id, at) where action = 'api.rate_limited' do update
+          set count = activity.count + excluded.count;
       end $$;
 
-      grant select on api.key, api.organization, api.member, api.member_role, api.role, api.family, api.client_grant, api.seat, api.seat_plan,
+      grant select on api.key, api.organization, api.member, api.member_role, api.role, api.family, api.client_grant,
+        api.seat, api.seat_plan,
         api.subscription, api.referral_code, api.referral_earning, api.schema_version to org_api_read;
       grant execute on function api.outcomes, api.record_key_uses, api.record_refusals to org_api_read;
+    `);
+
+    // A key sent to the console is refused without asking the database, and counted: one line per
+    // key and minute grows, with the address of the last request. The console may add to it, not
+    // change any other line.
+    this.addSql(/* sql */ `
+      create function api.record_keys_at_console(fingerprints bytea[], counts integer[], addresses inet[])
+      returns void language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        insert into public.activity (at, organization_id, person_id, key_id, action, status, code, count, address)
+        select date_trunc('minute', now()), k.organization_id, k.maker_id, k.id, 'api.console', 403,
+          'api_key_not_accepted',
+          sum(r.refused)::integer, max(r.address)
+        from unnest(fingerprints, counts, addresses) as r (fingerprint, refused, address)
+        join public.api_key k on k.fingerprint = r.fingerprint
+        group by k.id
+        order by k.id
+        on conflict (key_id, at) where action = 'api.console'
+          do update set count = activity.count + excluded.count, address = excluded.address;
+      end $$;
     `);
 
     this.addSql(/* sql */ `
       grant usage on schema api to org_api_worker, org_api_console, org_api_platform, org_api_backfill;
       grant select on api.schema_version to org_api_worker, org_api_console, org_api_platform;
 
-      -- A right on some columns is a right on those that a statement of the app names. What identifies a row, or says whose it is, is given once.
-      -- The platform's own application writes what the organization has; it neither makes keys nor reads or changes the log.
-      grant select, insert on organization, person, membership, role, family, client_grant, seat_plan, subscription, seat,
+      -- A right on some columns is a right on those that a statement of the app names. What identifies a row, or says
+      -- whose it is, is given once.
+      -- The platform's own application writes what the organization has; it neither makes keys nor reads or changes the
+      -- log.
+      grant select, insert on organization, person, membership, role, family, client_grant, seat_plan, subscription,
+        seat,
         referral_code, referral, referral_invoice, membership_role, family_day to org_api_platform;
       grant update (name, slug, kind, status, created_at) on organization to org_api_platform;
       grant update (name, email, title, status) on membership to org_api_platform;
@@ -166,23 +201,87 @@ export class Rights extends Migration {
       grant insert (organization_id, action, detail) on activity to org_api_platform;
 
       -- The console makes keys, changes members and roles, gives and ends seats, and shows the log.
-      grant select on organization, person, membership, membership_role, role, family, client_grant, seat_plan, subscription, seat, api_key, activity
-        to org_api_console;
-      grant insert on person, membership, role, seat to org_api_console;
-      grant insert (id, organization_id, maker_id, label, fingerprint, pepper_version, hint, scopes, created_at, expires_at, revoked_at, slot,
+      grant select on organization, person, membership, membership_role, role, family, client_grant, seat_plan,
+        subscription, seat, api_key,
+        activity, webhook_deletion, delivery_cancellation to org_api_console;
+      grant insert on person, membership, role, client_grant, seat to org_api_console;
+      grant delete on role to org_api_console;
+      grant update (status, ends_at, end_reason) on client_grant to org_api_console;
+      grant insert (id, organization_id, maker_id, label, fingerprint, pepper_version, hint, scopes, created_at,
+        expires_at, revoked_at, slot,
         predecessor_id) on api_key to org_api_console;
       grant update (expires_at, revoked_at, slot) on api_key to org_api_console;
       grant update (name, title, status) on membership to org_api_console;
       grant update (name, description, permissions) on role to org_api_console;
       grant update (ended_at, end_reason) on seat to org_api_console;
       grant insert, delete on membership_role to org_api_console;
-      grant insert (id, organization_id, person_id, key_id, action, status, code, address, detail) on activity to org_api_console;
+      grant insert (id, organization_id, person_id, key_id, action, status, code, address, detail) on activity
+        to org_api_console;
+      grant execute on function api.record_keys_at_console to org_api_console;
 
       -- The worker ends grants that are due, keeps the log's partitions and applies its retention.
       grant select on client_grant, organization to org_api_worker;
       grant update (status, end_reason) on client_grant to org_api_worker;
       grant insert (organization_id, person_id, action, address, detail) on activity to org_api_worker;
+      grant select, update (ended_at, end_reason) on seat to org_api_worker;
       grant execute on function keep_activity_partitions, drop_old_activity to org_api_worker;
+
+      -- The console changes webhooks and their secrets, and shows, repeats and cancels their deliveries.
+      grant select, insert, update (url, description, event_types, state, parked_reason, failing_since, ramp, slot,
+        epoch, follow_until,
+        signature_verdict, signature_checked_at) on webhook to org_api_console;
+      grant select, insert, update (valid_until), delete on webhook_secret to org_api_console;
+      grant select on event, delivery, delivery_attempt, ledger_day, ledger_count to org_api_console;
+      grant update (state, round, next_attempt_at, leased_until, started, claimed, settled_at) on delivery
+        to org_api_console;
+      grant select, insert, update (state, end_reason, cancel_requested_at, finished_at, leased_until) on redelivery
+        to org_api_console;
+
+      -- The worker delivers, keeps the ledger, and applies the retention of deliveries.
+      grant select on event, webhook_secret, webhook_deletion, delivery_cancellation to org_api_worker;
+      grant delete on webhook_secret to org_api_worker;
+      grant select, update (state, parked_reason, failing_since, last_failed_at, failing_seconds, next_failure_by,
+        first_failed_event,
+        has_failed_twice, ramp, next_sequence, slow_since, follow_until, signature_verdict,
+          signature_checked_at) on webhook to org_api_worker;
+      grant update (rolled_up) on event to org_api_worker;
+      grant select, update (state, round, epoch, attempts, sequence, next_attempt_at, leased_until, started, claimed,
+        settled_at, rolled_up)
+        on delivery to org_api_worker;
+      grant select, insert, update (finished_at, status, cause, explanation, timings, peer_address, kept_bytes,
+        answer, headers)
+        on delivery_attempt to org_api_worker;
+      grant select, insert, delete on concurrency_slot to org_api_worker;
+      grant select, update (state, end_reason, finished_at, pages, reached, seen_all, untold, seen, queued, hurried,
+        leased_until)
+        on redelivery to org_api_worker;
+      grant select, update (due_at, place) on workflow_sweep to org_api_worker;
+      -- The update is for the lock that folding takes.
+      grant select, insert, update (day), delete on ledger_day to org_api_worker;
+      grant select, insert, update, delete on ledger_count to org_api_worker;
+      grant execute on function forget_deliveries to org_api_worker;
+
+      -- The console signs people in.
+      grant select, insert on sign_in_confirmation to org_api_console;
+      grant select, insert, update (email, password_hash, password_changed_at) on sign_in to org_api_console;
+      grant select, insert, delete on second_factor, recovery_code, console_session, factor_challenge,
+        passkey_challenge, known_browser, enrolment
+        to org_api_console;
+      grant update (totp_sealed, totp_last_step, counter, last_used_at) on second_factor to org_api_console;
+      grant update (used_at) on recovery_code to org_api_console;
+      grant update (token_hash, state, last_seen_at, expires_at, second_factor_at) on console_session
+        to org_api_console;
+      grant update (expires_at, totp_sealed) on factor_challenge to org_api_console;
+      grant update (token_hash, kind, email, created_at, expires_at, invited_by, password_hash, totp_sealed, challenge)
+        on enrolment to org_api_console;
+      grant select, insert, delete on sign_in_attempt to org_api_console;
+      grant select, insert on form_use to org_api_console;
+
+      -- The worker erases what has expired.
+      grant select (expires_at, last_seen_at), delete on console_session to org_api_worker;
+      grant select (expires_at), delete on factor_challenge, passkey_challenge, known_browser, enrolment
+        to org_api_worker;
+      grant select (at), delete on sign_in_attempt to org_api_worker;
     `);
   }
 }

@@ -1,0 +1,86 @@
+import { Migration } from '@mikro-orm/migrations';
+
+/**
+ * API keys (their fingerprints only).
+ */
+export class Keys extends Migration {
+  override up(): void {
+    this.addSql(/* sql */ `
+      create table api_key (
+        id uuid primary key default new_id(),
+        organization_id uuid not null constraint api_key_organization references organization,
+        maker_id text collate "C" not null constraint api_key_maker references person,
+        label text not null default '',
+        fingerprint bytea not null constraint api_key_fingerprint_unique unique
+          constraint api_key_fingerprint_length check (length(fingerprint) = 32),
+        pepper_version smallint not null,
+        hint text not null,
+        scopes text[] not null
+          constraint api_key_scopes_not_empty check (cardinality(scopes) > 0)
+          constraint api_key_scopes_known
+            check (scopes <@ array['org.read', 'org.clients.read', 'org.members.read', 'org.analytics.read',
+            'org.referrals.manage', 'org.roles.read', 'org.billing.manage']),
+        created_at timestamptz not null default now(),
+        expires_at timestamptz constraint api_key_expires_after_it_was_made check (expires_at > created_at),
+        revoked_at timestamptz,
+        -- When its maker's membership, in which it was created, ended: it then answers 403 for good. Written by a
+        -- trigger alone.
+        maker_left_at timestamptz,
+        -- One of the organization's 25 slots. A live key always has one; an expired key keeps its until the next key is
+        -- made.
+        slot smallint constraint api_key_slot_of_25 check (slot between 1 and 25),
+        predecessor_id uuid constraint api_key_predecessor references api_key,
+        constraint api_key_live_has_slot
+          check (slot is not null or revoked_at is not null or maker_left_at is not null or expires_at is not null),
+        constraint api_key_ended_has_no_slot check ((revoked_at is null and maker_left_at is null) or slot is null)
+      );
+      -- At most 25 live keys, whoever writes: the index is the proof, not the code that picks a free slot.
+      create unique index api_key_slot_unique on api_key (organization_id, slot) where slot is not null;
+      create index api_key_by_organization on api_key (organization_id, created_at, id);
+    `);
+
+    // Triggers, so that neither the import nor a later writer can forget it. A key and its maker's
+    // leaving meet at the membership's row: whichever comes second sees what the first has
+    // committed. The rules on updates hold for every login, the owner's included.
+    this.addSql(/* sql */ `
+      create function api_key_maker_is_active() returns trigger
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        perform from membership m
+          where m.organization_id = new.organization_id and m.person_id = new.maker_id
+            and m.status = 'active' for share;
+        if not found then
+          raise exception 'only an active member can create a key'
+            using errcode = 'check_violation', constraint = 'api_key_maker_is_active';
+        end if;
+        return new;
+      end $$;
+      create trigger api_key_maker_is_active before insert on api_key for each row
+        execute function api_key_maker_is_active();
+
+      create function membership_end_ends_keys() returns trigger
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        update api_key k set maker_left_at = clock_timestamp(), slot = null
+          where k.organization_id = old.organization_id and k.maker_id = old.person_id and k.maker_left_at is null;
+        return null;
+      end $$;
+      create trigger membership_left_ends_keys after update on membership for each row
+        when (old.status <> 'left' and new.status = 'left') execute function membership_end_ends_keys();
+      create trigger membership_deleted_ends_keys after delete on membership for each row
+        execute function membership_end_ends_keys();
+
+      create function api_key_stays_ended() returns trigger
+      language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        raise exception 'a key that has ended cannot come back, and an expiry cannot be put off; create a new key'
+          using errcode = 'check_violation', constraint = 'api_key_stays_ended';
+      end $$;
+      create trigger api_key_stays_ended before update on api_key for each row
+        when (old.revoked_at is distinct from new.revoked_at and old.revoked_at is not null
+          or old.maker_left_at is distinct from new.maker_left_at and old.maker_left_at is not null
+          or old.expires_at is not null and (new.expires_at is null or new.expires_at > old.expires_at))
+        execute function api_key_stays_ended();
+    `);
+  }
+}

@@ -1,0 +1,263 @@
+import { Migration } from '@mikro-orm/migrations';
+
+/**
+ * The ledger: two counts of every delivery, made apart, that must agree, and the retention of
+ * deliveries.
+ *
+ * Rows that were counted and found right are rolled up into sums by day. Whatever changes or removes
+ * such a row takes it out of its day's sum again, in the same transaction, so a redelivery, a late
+ * 2xx, retention and a manual change all leave the ledger correct. The sums are rows that are only
+ * added, so no two changes wait for each other; rolling up folds them.
+ */
+export class Ledger extends Migration {
+  override up(): void {
+    this.addSql(/* sql */ `
+      -- Several rows may be of one day; their sum counts.
+      create table ledger_day (
+        id bigint generated always as identity primary key,
+        -- UTC, of the event.
+        day date not null,
+        obligations bigint not null default 0,
+        delivered bigint not null default 0,
+        exhausted bigint not null default 0,
+        cancelled bigint not null default 0
+      );
+      create index ledger_day_by_day on ledger_day (day);
+    `);
+
+    // Counted apart from the events: by triggers of their own, a statement at a time. So an event
+    // that is gone with all of its deliveries shows, and so does a trigger that was switched off.
+    // They fire for replicated changes too ("always"). As the owner's: the writer has no right on
+    // the table. WHEN sees the writer's role, as for the events.
+    this.addSql(/* sql */ `
+      create table ledger_count (
+        id bigint generated always as identity primary key,
+        organization_id uuid not null,
+        -- Null: of the organization.
+        webhook_id uuid,
+        -- Changes of access and seats that were to make an event.
+        changes bigint not null default 0,
+        -- Events that are rolled up.
+        events bigint not null default 0,
+        -- Rolled up deliveries of the webhook that have a sequence number; \`webhook.next_sequence\` counts them all.
+        numbered bigint not null default 0
+      );
+
+      create function count_client_grant_changes() returns trigger
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        if tg_op = 'INSERT' then
+          insert into ledger_count (organization_id, changes)
+          select n.organization_id, count(*) from after_change n
+          where n.status = 'active' and (n.ends_at is null or n.ends_at > now()) group by n.organization_id;
+        else
+          insert into ledger_count (organization_id, changes)
+          select n.organization_id, count(*) from after_change n
+          join before_change o on o.organization_id = n.organization_id and o.id = n.id
+          where o.status = 'active' and n.status = 'ended' group by n.organization_id;
+        end if;
+        return null;
+      end $$;
+      create function count_seat_changes() returns trigger
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        if tg_op = 'INSERT' then
+          insert into ledger_count (organization_id, changes)
+          select n.organization_id, count(*) from after_change n where n.ended_at is null group by n.organization_id;
+        else
+          insert into ledger_count (organization_id, changes)
+          select n.organization_id, count(*) from after_change n
+          join before_change o on o.organization_id = n.organization_id and o.id = n.id
+          where o.ended_at is null and n.ended_at is not null group by n.organization_id;
+        end if;
+        return null;
+      end $$;
+      create trigger client_grant_inserts_counted after insert on client_grant referencing new table as after_change
+        for each statement when (current_user <> 'org_api_backfill') execute function count_client_grant_changes();
+      create trigger client_grant_updates_counted after update on client_grant
+        referencing old table as before_change new table as after_change
+        for each statement when (current_user <> 'org_api_backfill') execute function count_client_grant_changes();
+      create trigger seat_inserts_counted after insert on seat referencing new table as after_change
+        for each statement when (current_user <> 'org_api_backfill') execute function count_seat_changes();
+      create trigger seat_updates_counted after update on seat
+        referencing old table as before_change new table as after_change
+        for each statement when (current_user <> 'org_api_backfill') execute function count_seat_changes();
+      alter table client_grant enable always trigger client_grant_inserts_counted;
+      alter table client_grant enable always trigger client_grant_updates_counted;
+      alter table seat enable always trigger seat_inserts_counted;
+      alter table seat enable always trigger seat_updates_counted;
+    `);
+
+    this.addSql(/* sql */ `
+      create function delivery_leaves_ledger() returns trigger
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        if old.rolled_up then
+          insert into ledger_day (day, delivered, exhausted, cancelled)
+            values ((old.created_at at time zone 'UTC')::date,
+            -(old.state = 'delivered')::integer, -(old.state = 'exhausted')::integer,
+              -(old.state = 'cancelled')::integer);
+          if old.sequence is not null then
+            insert into ledger_count (organization_id, webhook_id, numbered)
+              values (old.organization_id, old.webhook_id, -1);
+          end if;
+        end if;
+        new.rolled_up := false;
+        return new;
+      end $$;
+      create trigger delivery_leaves_ledger before update on delivery for each row
+        when (old.rolled_up and (new.state <> old.state or not new.rolled_up))
+          execute function delivery_leaves_ledger();
+      -- Deletions leave a statement at a time: retention deletes thousands of rows in one.
+      create function deleted_deliveries_leave_ledger() returns trigger
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        insert into ledger_day (day, delivered, exhausted, cancelled)
+        select (o.created_at at time zone 'UTC')::date, -count(*) filter (where o.state = 'delivered'),
+          -count(*) filter (where o.state = 'exhausted'), -count(*) filter (where o.state = 'cancelled')
+        from gone o where o.rolled_up group by 1;
+        insert into ledger_count (organization_id, webhook_id, numbered)
+        select o.organization_id, o.webhook_id, -count(*) from gone o
+        where o.rolled_up and o.sequence is not null group by o.organization_id, o.webhook_id;
+        -- Their events counted them, and are to be looked at again, whether they were rolled up or not.
+        update event e set rolled_up = false
+        where e.rolled_up and (e.organization_id, e.id) in (select o.organization_id, o.event_id from gone o);
+        return null;
+      end $$;
+      create trigger delivery_deleted_leaves_ledger after delete on delivery referencing old table as gone
+        for each statement execute function deleted_deliveries_leave_ledger();
+
+      create function event_leaves_ledger() returns trigger
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        insert into ledger_day (day, obligations) values ((old.created_at at time zone 'UTC')::date, -old.obligations);
+        insert into ledger_count (organization_id, events) values (old.organization_id, -1);
+        new.rolled_up := false;
+        return new;
+      end $$;
+      create trigger event_leaves_ledger before update on event for each row
+        when (old.rolled_up and (new.obligations <> old.obligations or not new.rolled_up))
+          execute function event_leaves_ledger();
+      create function deleted_events_leave_ledger() returns trigger
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        insert into ledger_day (day, obligations)
+        select (o.created_at at time zone 'UTC')::date, -sum(o.obligations) from gone o where o.rolled_up group by 1;
+        insert into ledger_count (organization_id, events)
+        select o.organization_id, -count(*) from gone o where o.rolled_up group by o.organization_id;
+        return null;
+      end $$;
+      create trigger event_deleted_leaves_ledger after delete on event referencing old table as gone
+        for each statement execute function deleted_events_leave_ledger();
+
+      -- An attempt that has ended is a proof: without it, or with another outcome, its delivery is to be proven again.
+      create function delivery_attempt_leaves_ledger() returns trigger
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        update delivery d set rolled_up = false
+        where d.organization_id = old.organization_id and d.webhook_id = old.webhook_id and d.event_id = old.event_id
+          and d.rolled_up;
+        return null;
+      end $$;
+      create trigger delivery_attempt_leaves_ledger after update on delivery_attempt for each row
+        when (old.finished_at is not null) execute function delivery_attempt_leaves_ledger();
+      create function deleted_attempts_leave_ledger() returns trigger
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        update delivery d set rolled_up = false from (
+          select distinct o.organization_id, o.webhook_id, o.event_id from gone o where o.finished_at is not null
+        ) o
+        where d.organization_id = o.organization_id and d.webhook_id = o.webhook_id and d.event_id = o.event_id
+          and d.rolled_up;
+        return null;
+      end $$;
+      create trigger delivery_attempt_deleted_leaves_ledger after delete on delivery_attempt
+        referencing old table as gone
+        for each statement execute function deleted_attempts_leave_ledger();
+    `);
+
+    // One statement deletes attempts, deliveries and events, so that their foreign keys are checked
+    // when all are gone, and the triggers of the ledger see each table once. What the triggers take
+    // out of the sums is put back: it was counted. Joins along the primary keys only, whatever the
+    // statistics say of tables that large.
+    this.addSql(/* sql */ `
+      create function forget_deliveries(retention interval, at_most integer, out deliveries integer, out events integer)
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      declare
+        settled_before timestamptz := clock_timestamp() - retention;
+      begin
+        if retention < interval '31 days' then
+          raise exception 'deliveries are kept for 31 days at least' using errcode = 'invalid_parameter_value';
+        end if;
+        perform set_config(name, 'off', true) from unnest(array['enable_seqscan', 'enable_hashjoin',
+          'enable_mergejoin']) name;
+        with old as materialized (
+          select d.organization_id, d.webhook_id, d.event_id from delivery d
+          join event e on e.organization_id = d.organization_id and e.id = d.event_id and e.rolled_up
+          where d.rolled_up and d.settled_at < settled_before
+          order by d.settled_at, d.event_id, d.webhook_id
+          limit at_most
+          for update of d skip locked
+        ), old_event as materialized (
+          select o.organization_id, o.event_id, count(*)::integer as gone
+            from old o group by o.organization_id, o.event_id
+        ), attempts_gone as (
+          delete from delivery_attempt a using old o
+          where a.organization_id = o.organization_id and a.webhook_id = o.webhook_id and a.event_id = o.event_id
+        ), deliveries_gone as (
+          delete from delivery d using old o
+          where d.organization_id = o.organization_id and d.webhook_id = o.webhook_id and d.event_id = o.event_id
+          returning d.organization_id, d.webhook_id, d.state, d.sequence, (d.created_at at time zone 'UTC')::date as day
+        ), events_left as (
+          update event e set obligations = e.obligations - o.gone from old_event o
+          where e.organization_id = o.organization_id and e.id = o.event_id and e.obligations > o.gone
+        ), events_gone as (
+          delete from event e using old_event o
+          where e.organization_id = o.organization_id and e.id = o.event_id and e.obligations = o.gone
+          returning e.organization_id
+        ), days as (
+          insert into ledger_day (day, obligations, delivered, exhausted, cancelled)
+          select d.day, count(*), count(*) filter (where d.state = 'delivered'),
+            count(*) filter (where d.state = 'exhausted'),
+            count(*) filter (where d.state = 'cancelled')
+          from deliveries_gone d group by d.day
+        ), counts as (
+          insert into ledger_count (organization_id, webhook_id, events, numbered)
+          select e.organization_id, null, count(*), 0 from events_gone e group by e.organization_id
+          union all
+          select d.organization_id, d.webhook_id, 0, count(*) from deliveries_gone d
+          where d.sequence is not null group by d.organization_id, d.webhook_id
+        )
+        select (select count(*) from deliveries_gone), (select count(*) from events_gone) into deliveries, events;
+
+        -- Those that nobody had subscribed to, and those whose last delivery went before.
+        with old as materialized (
+          select e.organization_id, e.id from event e
+          where e.obligations = 0 and e.created_at < settled_before
+            and not exists (select from delivery d where d.organization_id = e.organization_id and d.event_id = e.id)
+          order by e.created_at, e.id
+          limit at_most
+          for update of e skip locked
+        ), events_gone as (
+          delete from event e using old o where e.organization_id = o.organization_id and e.id = o.id
+          returning e.organization_id
+        ), counts as (
+          insert into ledger_count (organization_id, events)
+          select e.organization_id, count(*) from events_gone e group by e.organization_id
+        )
+        select events + count(*) into events from events_gone;
+
+        -- What this left in the sums becomes one row a day again. It waits for a rolling up that holds some of them,
+        -- which
+        -- never waits for it.
+        with folded as (
+          delete from ledger_day l where l.day in (select o.day from ledger_day o group by o.day having count(*) > 1)
+          returning l.day, l.obligations, l.delivered, l.exhausted, l.cancelled
+        )
+        insert into ledger_day (day, obligations, delivered, exhausted, cancelled)
+        select f.day, sum(f.obligations), sum(f.delivered), sum(f.exhausted), sum(f.cancelled)
+          from folded f group by f.day;
+      end $$;
+    `);
+  }
+}
