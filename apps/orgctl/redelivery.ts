@@ -5,8 +5,8 @@ import {
   findRedeliveryOrganization,
   listRedeliveries,
   noSuchRedelivery,
-  type RedeliveryListing,
   type RedeliveryRequest,
+  type RedeliveryRow,
 } from '#domain/webhooks/redeliveries.ts';
 import type { Command, Context, Noun, Options } from './command.ts';
 import { LeftRunning, Refused } from './refused.ts';
@@ -31,13 +31,13 @@ const endReasons = {
   webhook_deleted: 'its webhook was deleted',
 };
 
-const sentSoFar = ({ queued, hurried }: RedeliveryListing) =>
+const sentSoFar = ({ queued, hurried }: RedeliveryRow) =>
   `${queued} deliveries are sent again, and ${hurried} that were being tried are tried now`;
-const howToLook = ({ id }: RedeliveryListing) =>
+const howToLook = ({ id }: RedeliveryRow) =>
   `look with orgctl redelivery show --id ${id}, stop it with orgctl redelivery cancel --id ${id}`;
 
 /** A redelivery in a sentence. */
-export function redeliveryText(redelivery: RedeliveryListing): string {
+export function redeliveryText(redelivery: RedeliveryRow): string {
   switch (redelivery.state) {
     case 'done':
       return `${sentSoFar(redelivery)}.`;
@@ -57,7 +57,7 @@ export function redeliveryText(redelivery: RedeliveryListing): string {
  * @throws Refused when it was cancelled, ended early, or no worker began it within 15 s (then it
  * stays asked for); LeftRunning on Ctrl-C.
  */
-export async function waitForRedelivery(asked: RedeliveryListing, context: Context): Promise<RedeliveryListing> {
+export async function waitForRedelivery(asked: RedeliveryRow, context: Context): Promise<RedeliveryRow> {
   const { organizationId, id: redeliveryId } = asked;
   const { em } = context.database.orm;
   const stopped = new AbortController();
@@ -82,7 +82,7 @@ export async function waitForRedelivery(asked: RedeliveryListing, context: Conte
 }
 
 /** Tells what changed, at most every two seconds. */
-function progressTeller({ report }: Context): (redelivery: RedeliveryListing) => void {
+function progressTeller({ report }: Context): (redelivery: RedeliveryRow) => void {
   let [seenLast, tellFrom] = [0, performance.now() + tellEveryMs];
   return ({ seen, queued, hurried }) => {
     if (seen === seenLast || performance.now() < tellFrom) return;
@@ -91,7 +91,7 @@ function progressTeller({ report }: Context): (redelivery: RedeliveryListing) =>
   };
 }
 
-const notBegun = (redelivery: RedeliveryListing) =>
+const notBegun = (redelivery: RedeliveryRow) =>
   `No worker has begun redelivery ${redelivery.id} within ${beginWithinMs / 1_000} s: see that one runs and that Temporal answers it. The request stands and is carried out then: ${howToLook(redelivery)}.`;
 
 const list: Command = {

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { uuidOf } from '#domain/import/generate/dice.ts';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
 import { sealSecret } from '#domain/webhooks/seal.ts';
-import { makeSecret } from '#domain/webhooks/secret.ts';
+import { generateSecret } from '#domain/webhooks/secret.ts';
 
 /**
  * Stands in every family's name of a run, so that one search finds any of them; nothing else holds
@@ -42,7 +42,7 @@ export async function insertWebhook(
      values ($1, $2, $3, array['client.started', 'client.ended', 'seat.given', 'seat.ended'], $4)`,
     [organizationId, webhookId, url, slot],
   );
-  const secret = makeSecret();
+  const secret = generateSecret();
   const sealed = sealSecret(secret, { organizationId, webhookId }, keys);
   const values = [organizationId, webhookId, sealed];
   await pool.query('insert into webhook_secret (organization_id, webhook_id, sealed) values ($1, $2, $3)', values);

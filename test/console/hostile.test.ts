@@ -113,7 +113,7 @@ async function countUnaddressed(t: Awaited<ReturnType<typeof setupConsole>>, { o
  */
 const withoutStepUp: Readonly<Record<string, string>> = {
   findCompromisedKey: 'changes nothing; revoking what it finds wants one',
-  giveSeat: 'daily work, taken back by the next',
+  assignSeat: 'daily work, taken back by the next',
   endSeat: 'daily work, taken back by the one before',
   testWebhook: 'sends a made-up event to the receiver that is subscribed already',
   verifyWebhook: 'the same, twice',

@@ -3,7 +3,7 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { eventTypes } from '#domain/contract/events.ts';
-import { makeSecret } from '#domain/webhooks/secret.ts';
+import { generateSecret } from '#domain/webhooks/secret.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { readOptions } from '../../apps/receiver/listen/options.ts';
 import { verificationText, verifyFile } from '../../apps/receiver/listen/verify-file.ts';
@@ -26,7 +26,7 @@ async function deliver(url: string, secret: string, type = 'client.started') {
 
 describe('npm run listen -- --forward-to URL --secret S', () => {
   it('passes events on as they came, gives the answer back, and prints both', async () => {
-    const secret = makeSecret();
+    const secret = generateSecret();
     const target = await startTarget({ status: 503, headers: { 'Retry-After': '7' }, body: 'not now' });
     const captured = temporaryFolder();
     const listen = runListen(['--forward-to', target.url, '--secret', secret, '--capture', captured]);
@@ -54,10 +54,10 @@ describe('npm run listen -- --forward-to URL --secret S', () => {
 
   it('says which check of an event fails, and passes it on all the same', async () => {
     const target = await startTarget({ status: 200 });
-    const listen = runListen(['--forward-to', target.url, '--secret', makeSecret()]);
+    const listen = runListen(['--forward-to', target.url, '--secret', generateSecret()]);
     const [, url = ''] = await listen.says(/Listening at (\S+)/);
 
-    const { answer } = await deliver(url, makeSecret());
+    const { answer } = await deliver(url, generateSecret());
 
     expect(answer.status).toBe(200);
     await listen.says(/NOT VERIFIED {2}-> 200[\s\S]*service_signature: [\s\S]*standard_signature: /);
@@ -65,7 +65,7 @@ describe('npm run listen -- --forward-to URL --secret S', () => {
   });
 
   it('answers 502 when nothing listens behind it, and says so', async () => {
-    const secret = makeSecret();
+    const secret = generateSecret();
     const listen = runListen(['--forward-to', 'http://127.0.0.1:1/', '--secret', secret]);
     const [, url = ''] = await listen.says(/Listening at (\S+)/);
 
@@ -150,7 +150,7 @@ describe('npm run listen on a development stack', () => {
 });
 
 describe('npm run listen -- --verify FILE', () => {
-  const secret = makeSecret();
+  const secret = generateSecret();
   const body = '{"id":"3b1f8a52-9c0e-4d57-8a41-6f0f2f1c7e10","type":"client.started","name":"é"}';
   const id = '3b1f8a52-9c0e-4d57-8a41-6f0f2f1c7e10';
   const headersAt = (ageSeconds: number) =>

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import path from 'node:path';
 import type { DestinationStream } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { makeSecret } from '#domain/webhooks/secret.ts';
+import { generateSecret } from '#domain/webhooks/secret.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { createLog } from '#runtime/log.ts';
 import { startReceiver } from '../../apps/receiver/app.ts';
@@ -15,7 +15,7 @@ import { temporaryFolder } from './folder.ts';
 
 /** A running receiver with one endpoint, `harbor`, and deliveries to it as ours are made. */
 async function setupReceiver() {
-  const secret = makeSecret();
+  const secret = generateSecret();
   const lines: string[] = [];
   const destination = { write: (line: string) => void lines.push(line) } as DestinationStream;
   const config = readConfig({ RECEIVER_PORT: '0', RECEIVER_SECRETS: JSON.stringify({ harbor: [secret] }) });
@@ -76,7 +76,7 @@ describe('the sample receiver', () => {
   });
 
   it.each([
-    ['made with another secret', { secrets: [makeSecret()] }],
+    ['made with another secret', { secrets: [generateSecret()] }],
     ['signed ten minutes ago', { ageSeconds: 600 }],
     ['whose body was changed', { body: '{"id":"another"}' }],
   ])('refuses a delivery %s, and shows why', async (_what, options) => {
@@ -87,7 +87,7 @@ describe('the sample receiver', () => {
 
   it('takes more endpoints and rotated secrets from this machine, as JSON, and verifies with each', async () => {
     const { post, deliver, secret } = await setupReceiver();
-    const newer = makeSecret();
+    const newer = generateSecret();
     expect((await deliver({ endpoint: 'other' })).status).toBe(404);
 
     expect((await post('/secrets', { harbor: [newer, secret], other: [secret] })).status).toBe(204);
@@ -156,7 +156,7 @@ describe('the sample receiver', () => {
 });
 
 it('reads its secrets from a file, and refuses settings that are wrong without repeating them', () => {
-  const secret = makeSecret();
+  const secret = generateSecret();
   const file = path.join(temporaryFolder(), 'secrets.json');
   writeFileSync(file, JSON.stringify({ harbor: [secret] }));
   expect(readConfig({ RECEIVER_SECRETS_FILE: file }).secrets).toEqual({ harbor: [secret] });

@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { text as readText } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeSecret } from '#domain/webhooks/secret.ts';
+import { generateSecret } from '#domain/webhooks/secret.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { testAllowList } from '#test/secrets.ts';
 import { tryBothSignatures } from '#workflows/send-test/activities.ts';
@@ -63,12 +63,12 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
     });
 
     it('ends with status 0 when all is accepted', async () => {
-      const { status } = await check(program, [capture({ secret: makeSecret() })]);
+      const { status } = await check(program, [capture({ secret: generateSecret() })]);
       expect(status).toBe(0);
     });
 
     describe('while it listens', () => {
-      const secret = makeSecret();
+      const secret = generateSecret();
       let server: Awaited<ReturnType<typeof serve>>;
       beforeAll(async () => {
         server = await serve(program, secret);
@@ -78,7 +78,7 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
       it('handles an event once, answers its repeat with success, and refuses a forged one', async () => {
         const [first, next] = [randomUUID(), randomUUID()];
         const genuine = capture({ secret, id: first });
-        expect(await server.post(capture({ secret: makeSecret() }))).toBe(400);
+        expect(await server.post(capture({ secret: generateSecret() }))).toBe(400);
         expect([await server.post(genuine), await server.post(genuine)]).toEqual([204, 204]);
         expect(await server.post(capture({ secret, id: next }))).toBe(204);
         await expect.poll(() => server.handled().at(-1)).toBe(`client.started ${next}`);

@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { enrolmentRow, makeTotpSecret, openTotp, sealTotp } from '#domain/identity/totp.ts';
 import type { SealingKeys } from '#domain/seal/envelope.ts';
 import { sealSecret } from '#domain/webhooks/seal.ts';
-import { makeSecret } from '#domain/webhooks/secret.ts';
+import { generateSecret } from '#domain/webhooks/secret.ts';
 import type { Factories, MadeWebhook } from './make.ts';
 import { testSealingKeys, testWebhookSecretKeys } from './secrets.ts';
 
@@ -83,7 +83,7 @@ export async function openApps(pool: Pool, made: MadeApps, keys: SealingKeys): P
  * has: the pages of reading them. Returns their values.
  */
 export async function insertOldSecrets(pool: Pool, webhook: MadeWebhook, count: number): Promise<string[]> {
-  const secrets = Array.from({ length: count }, makeSecret);
+  const secrets = Array.from({ length: count }, generateSecret);
   const owner = { organizationId: webhook.orgId, webhookId: webhook.id };
   await pool.query(
     `insert into webhook_secret (organization_id, webhook_id, sealed, valid_until)

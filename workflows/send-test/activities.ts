@@ -2,10 +2,10 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { Pool } from 'pg';
 import { type TestTarget, testTargetSql } from '#domain/db/statements/test-target.ts';
 import { recordVerdict } from '#domain/webhooks/record-verdict.ts';
-import { makeSecret } from '#domain/webhooks/secret.ts';
+import { generateSecret } from '#domain/webhooks/secret.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { judgeSignatures } from '#domain/webhooks/signature-verdict.ts';
-import { makeTestEvent } from '#domain/webhooks/test-event.ts';
+import { buildTestEvent } from '#domain/webhooks/test-event.ts';
 import { type ActivityDependencies, internalError, type PostOutcome } from '../deliver-event/activities.ts';
 import type { SendTestInput, SignatureCheck, TestActivities, TestResult } from './types.ts';
 
@@ -70,7 +70,7 @@ export async function tryBothSignatures({
   }
   const badPost = makePost(input, target, signing);
   const { request, eventId: id, timestampSeconds } = badPost;
-  const secrets = (target.secrets ?? []).map(() => makeSecret());
+  const secrets = (target.secrets ?? []).map(() => generateSecret());
   if (request !== null) {
     Object.assign(request.headers, signatureHeaders({ id, timestampSeconds, body: request.body, secrets }));
   }
@@ -89,7 +89,7 @@ function makePost(
   { url, secrets, nowMs }: Pick<TestTarget, 'url' | 'secrets' | 'nowMs'>,
   { sign, onInternalError = () => {} }: Signing,
 ): TestPost {
-  const { id: eventId, body: text } = makeTestEvent(eventType, organizationId, new Date(nowMs));
+  const { id: eventId, body: text } = buildTestEvent(eventType, organizationId, new Date(nowMs));
   const key = { organizationId, webhookId, eventId };
   const timestampSeconds = Math.floor(nowMs / 1000);
   try {

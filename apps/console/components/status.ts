@@ -1,11 +1,11 @@
 import type { KeyUsage } from '#domain/keys/usage.ts';
-import type { ClientListing } from '#domain/organization/list-clients.ts';
+import type { ClientRow } from '#domain/organization/list-clients.ts';
 import type { MemberStatus } from '#domain/organization/list-members.ts';
 import type { DeliveryState } from '#domain/webhooks/deliveries.ts';
-import type { AttemptOutline } from '#domain/webhooks/look-at-delivery.ts';
-import type { WebhookOutlook } from '#domain/webhooks/outlook.ts';
-import type { RedeliveryListing, RedeliveryState } from '#domain/webhooks/redeliveries.ts';
+import type { AttemptSummary } from '#domain/webhooks/delivery-detail.ts';
+import type { RedeliveryRow, RedeliveryState } from '#domain/webhooks/redeliveries.ts';
 import type { FoundDelivery } from '#domain/webhooks/search-deliveries.ts';
+import type { WebhookSummary } from '#domain/webhooks/summary.ts';
 import type { Html } from '../web/html.ts';
 import { badge, type NoticeKind } from './notice.ts';
 
@@ -17,7 +17,7 @@ import { badge, type NoticeKind } from './notice.ts';
 type Status = readonly [kind: NoticeKind | 'plain', label: string];
 
 /** Returns the status of a webhook: Active, Resuming, Failing, Paused, Suspended or Deleted. */
-export function webhookStatus(webhook: Pick<WebhookOutlook, 'state' | 'parkedReason' | 'failingSince' | 'ramp'>): Html {
+export function webhookStatus(webhook: Pick<WebhookSummary, 'state' | 'parkedReason' | 'failingSince' | 'ramp'>): Html {
   const { state, parkedReason, failingSince, ramp } = webhook;
   if (state === 'deleted') return badge('plain', 'Deleted');
   if (state === 'parked') return badge('warning', parkedReason === 'paused' ? 'Paused' : 'Suspended');
@@ -55,7 +55,7 @@ export function attemptStatus({
   finishedAt,
   status,
   cause,
-}: Pick<AttemptOutline, 'finishedAt' | 'status' | 'cause'>): Html {
+}: Pick<AttemptSummary, 'finishedAt' | 'status' | 'cause'>): Html {
   if (finishedAt === null) return badge('info', 'In progress');
   if (status !== null) return badge(status >= 200 && status < 300 ? 'good' : 'bad', String(status));
   return cause === 'lost' ? badge('warning', 'Lost') : badge('bad', 'No response');
@@ -74,7 +74,7 @@ export function redeliveryStatus({
   state,
   cancelRequestedAt,
   finishedAt,
-}: Pick<RedeliveryListing, 'state' | 'cancelRequestedAt' | 'finishedAt'>): Html {
+}: Pick<RedeliveryRow, 'state' | 'cancelRequestedAt' | 'finishedAt'>): Html {
   if (cancelRequestedAt !== null && finishedAt === null) return badge('warning', 'Cancelling');
   return badge(...redeliveryStatuses[state]);
 }
@@ -111,5 +111,5 @@ const memberStatuses: Record<MemberStatus, Status> = {
 export const memberStatus = (status: MemberStatus): Html => badge(...memberStatuses[status]);
 
 /** Returns the status of a client's access. */
-export const clientStatus = ({ status }: Pick<ClientListing, 'status'>): Html =>
+export const clientStatus = ({ status }: Pick<ClientRow, 'status'>): Html =>
   status === 'active' ? badge('good', 'Active') : badge('plain', 'Ended');

@@ -10,7 +10,7 @@ import {
   assertMayTouch,
   getActor,
   lockOrganization,
-  type MemberRow,
+  type MemberAccess,
 } from '../organization/access.ts';
 import { consoleAccess } from './console-access.ts';
 import { assertEmail } from './email.ts';
@@ -57,7 +57,7 @@ export interface CreatedEnrolment {
 interface Invitee {
   personId: string;
   /** Null: not a member yet. */
-  member: MemberRow | null;
+  member: MemberAccess | null;
   signsIn: boolean;
   /**
    * Whether the organization is open to them in the console: they have enrolled or joined by a link
@@ -187,7 +187,7 @@ async function assertOrganization(tx: EntityManager, organizationId: string): Pr
  * count only when nobody else has the address.
  */
 async function findInvitee(tx: EntityManager, organizationId: string, email: string): Promise<Invitee> {
-  const rows = await runStatement<MemberRow & Omit<Invitee, 'member'> & { signsInWith: boolean }>(
+  const rows = await runStatement<MemberAccess & Omit<Invitee, 'member'> & { signsInWith: boolean }>(
     tx,
     sql`
     select p.id as "personId", m.name, m.email, m.title, m.status, m.accepted,

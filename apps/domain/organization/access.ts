@@ -22,7 +22,7 @@ export interface Actor {
  * A member as a change of them sees it: `permissions` are what their roles say, whatever their
  * status.
  */
-export interface MemberRow {
+export interface MemberAccess {
   personId: string;
   name: string;
   email: string;
@@ -79,8 +79,8 @@ export async function findMember(
   em: EntityManager,
   organizationId: string,
   personId: string,
-): Promise<MemberRow | null> {
-  const rows = await runStatement<MemberRow>(
+): Promise<MemberAccess | null> {
+  const rows = await runStatement<MemberAccess>(
     em,
     sql`
     select m.person_id as "personId", m.name, m.email, m.title, m.status, m.accepted,
@@ -94,7 +94,7 @@ export async function findMember(
 }
 
 /** @throws OrganizationRefused `no_such_member`, also for one who has left. */
-export async function getMember(tx: EntityManager, organizationId: string, personId: string): Promise<MemberRow> {
+export async function getMember(tx: EntityManager, organizationId: string, personId: string): Promise<MemberAccess> {
   const member = await findMember(tx, organizationId, personId);
   if (member === null || member.status === 'left')
     throw new OrganizationRefused('no_such_member', 'The organization has no such member.');
@@ -105,7 +105,7 @@ export async function getMember(tx: EntityManager, organizationId: string, perso
  * An administrator holds all that an owner holds, and may yet not touch owners. @throws
  * OrganizationRefused `only_owners`
  */
-export function assertMayTouch(actor: Actor, member: Pick<MemberRow, 'isOwner'>): void {
+export function assertMayTouch(actor: Actor, member: Pick<MemberAccess, 'isOwner'>): void {
   if (!member.isOwner || actor.isOwner) return;
   throw new OrganizationRefused('only_owners', 'Only an owner can change an owner, or make one.');
 }

@@ -46,7 +46,7 @@ export async function endGrant(em: EntityManager, input: GrantRequest): Promise<
 /**
  * Moves active access to another active member: it ends with reason `moved`, and a new one of the
  * same kind, family and planned end begins, in one transaction. A seat ends with the old access;
- * `giveSeat` gives the new one another. Returns the new access's id.
+ * `assignSeat` gives the new one another. Returns the new access's id.
  *
  * @throws OrganizationRefused `no_such_grant`, `grant_not_active`, `no_such_member`,
  * `same_professional` and others.

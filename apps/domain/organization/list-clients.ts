@@ -7,7 +7,7 @@ import { noSuchGrant } from './seats.ts';
  * A family's access to a professional, as the roster shows it: names and dates, nothing else of the
  * family.
  */
-export interface ClientListing {
+export interface ClientRow {
   grantId: string;
   kind: 'attorney' | 'neutral';
   family: string;
@@ -41,7 +41,7 @@ export async function listClients(
   filter: ClientFilter,
   after: string | null,
   pageSize: number,
-): Promise<ListPage<ClientListing>> {
+): Promise<ListPage<ClientRow>> {
   const { state, text, professionalId } = filter;
   const conditions = [
     sql`g.organization_id = ${organizationId}`,
@@ -50,7 +50,7 @@ export async function listClients(
     ...(bareWord(text) === '' ? [] : [sql`(${contains('f.name', text)} or ${contains('m.name', text)})`]),
     ...(after === null ? [] : [beyond(organizationId, after)]),
   ];
-  const rows = await runStatement<ClientListing>(
+  const rows = await runStatement<ClientRow>(
     em,
     sql`
     select ${columns} ${source}
@@ -61,7 +61,7 @@ export async function listClients(
 }
 
 /**
- * One page of the active access whose family holds no seat: what `giveSeat` takes. Newest first, as
+ * One page of the active access whose family holds no seat: what `assignSeat` takes. Newest first, as
  * `listClients`.
  */
 export async function listEligibleClients(
@@ -70,14 +70,14 @@ export async function listEligibleClients(
   text: string,
   after: string | null,
   pageSize: number,
-): Promise<ListPage<ClientListing>> {
+): Promise<ListPage<ClientRow>> {
   const conditions = [
     sql`g.organization_id = ${organizationId} and ${isActive}`,
     sql`not exists (select from seat h where h.organization_id = g.organization_id and h.family_id = g.family_id and h.ended_at is null)`,
     ...(bareWord(text) === '' ? [] : [sql`(${contains('f.name', text)} or ${contains('m.name', text)})`]),
     ...(after === null ? [] : [beyond(organizationId, after)]),
   ];
-  const rows = await runStatement<ClientListing>(
+  const rows = await runStatement<ClientRow>(
     em,
     sql`
     select ${columns} ${source}
@@ -88,7 +88,7 @@ export async function listEligibleClients(
 }
 
 /** One access with what its page shows beside it. */
-export interface ClientDetails extends ClientListing {
+export interface ClientDetails extends ClientRow {
   /** Whether the access ended by itself or by somebody, or was moved; null while it is active. */
   endReason: 'ended' | 'moved' | null;
   /** Whether the family holds a seat through other access. */
@@ -125,7 +125,7 @@ const source = sql`
   join family f on f.organization_id = g.organization_id and f.id = g.family_id
   join membership m on m.organization_id = g.organization_id and m.person_id = g.professional_id`;
 
-const withDates = <C extends ClientListing>(client: C): C => ({
+const withDates = <C extends ClientRow>(client: C): C => ({
   ...client,
   since: new Date(client.since),
   endsAt: client.endsAt === null ? null : new Date(client.endsAt),

@@ -2,11 +2,11 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { allOf, literal, runStatement, type SqlPart, sql } from '../db/statement.ts';
 import { isConfirmed } from '../identity/console-access.ts';
 import { linkStands } from '../identity/link-stands.ts';
-import type { MemberRow } from './access.ts';
+import type { MemberAccess } from './access.ts';
 import { bareWord, contains, type ListPage, pageOf } from './list-page.ts';
 import { OrganizationRefused } from './refused.ts';
 
-export type MemberStatus = MemberRow['status'];
+export type MemberStatus = MemberAccess['status'];
 
 /** A role as a member's row names it. */
 export interface HeldRole {
@@ -17,7 +17,7 @@ export interface HeldRole {
 }
 
 /** A member as lists show them. */
-export interface MemberListing {
+export interface MemberRow {
   personId: string;
   name: string;
   email: string;
@@ -67,7 +67,7 @@ export async function listMembers(
   after: string | null,
   pageSize: number,
   now: Date,
-): Promise<ListPage<MemberListing>> {
+): Promise<ListPage<MemberRow>> {
   const { status, text, roleId } = filter;
   const conditions = [
     sql`m.organization_id = ${organizationId}`,
@@ -86,7 +86,7 @@ export async function listMembers(
           sql`${place('m')} > (select lower(left(c.name, 100)), c.person_id from membership c where c.organization_id = ${organizationId} and c.person_id = ${after})`,
         ]),
   ];
-  const rows = await runStatement<MemberListing>(
+  const rows = await runStatement<MemberRow>(
     em,
     sql`
     with m as (
@@ -99,7 +99,7 @@ export async function listMembers(
 }
 
 /** A member with what their own page shows beside it. */
-export interface MemberDetails extends MemberListing {
+export interface MemberDetails extends MemberRow {
   isOwner: boolean;
   /** Families whose access is with them now. */
   activeGrants: number;
@@ -116,7 +116,7 @@ export async function getMemberDetails(
   personId: string,
   now: Date,
 ): Promise<MemberDetails> {
-  const [row] = await runStatement<MemberListing & { activeGrants: number; linkExpiresAt: string | null }>(
+  const [row] = await runStatement<MemberRow & { activeGrants: number; linkExpiresAt: string | null }>(
     em,
     sql`
     select ${columns(now)},
@@ -155,7 +155,7 @@ const columns = (now: Date): SqlPart => sql`
     (select max(coalesce(f.last_used_at, f.created_at)) from second_factor f where f.person_id = m.person_id),
     (select max(c.used_at) from recovery_code c where c.person_id = m.person_id)) end as "lastSeenAt"`;
 
-const withDates = <M extends MemberListing>(member: M): M => ({
+const withDates = <M extends MemberRow>(member: M): M => ({
   ...member,
   lastSeenAt: member.lastSeenAt === null ? null : new Date(member.lastSeenAt),
 });

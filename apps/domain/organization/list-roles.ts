@@ -7,7 +7,7 @@ import { OrganizationRefused } from './refused.ts';
  * A role as lists and its page show it. `holders` are members of any status but `left`: as long as
  * there is one, the role cannot be deleted.
  */
-export interface RoleListing {
+export interface RoleRow {
   id: string;
   key: string;
   name: string;
@@ -24,8 +24,8 @@ export interface RoleListing {
 const rolesListed = 500;
 
 /** The system roles in their fixed order, then the organization's own by name. */
-export async function listRoles(em: EntityManager, organizationId: string): Promise<RoleListing[]> {
-  return runStatement<RoleListing>(
+export async function listRoles(em: EntityManager, organizationId: string): Promise<RoleRow[]> {
+  return runStatement<RoleRow>(
     em,
     sql`
     select ${columns}, coalesce(h.holders, 0) as holders
@@ -37,8 +37,8 @@ export async function listRoles(em: EntityManager, organizationId: string): Prom
 }
 
 /** One role that the organization has. @throws OrganizationRefused `no_such_role` */
-export async function getRoleListing(em: EntityManager, organizationId: string, roleId: string): Promise<RoleListing> {
-  const [role] = await runStatement<RoleListing>(
+export async function getRoleDetails(em: EntityManager, organizationId: string, roleId: string): Promise<RoleRow> {
+  const [role] = await runStatement<RoleRow>(
     em,
     sql`
     select ${columns}, (select count(*)::int ${held(organizationId)} and mr.role_id = r.id) as holders

@@ -31,7 +31,7 @@ export async function getSeatPlaces(em: EntityManager, organizationId: string): 
 }
 
 /** A seat with the access that carries it, or carried it. */
-export interface SeatListing {
+export interface SeatRow {
   seatId: string;
   grantId: string;
   kind: 'attorney' | 'neutral';
@@ -54,14 +54,14 @@ export async function listSeats(
   state: 'held' | 'over',
   after: string | null,
   pageSize: number,
-): Promise<ListPage<SeatListing>> {
+): Promise<ListPage<SeatRow>> {
   const moment = sql.ref(state === 'held' ? 's.given_at' : 's.ended_at');
   const cursorMoment = sql.ref(state === 'held' ? 'c.given_at' : 'c.ended_at');
   const beyond =
     after === null
       ? sql``
       : sql`and (${moment}, s.id) < (select ${cursorMoment}, c.id from seat c where c.organization_id = ${organizationId} and c.id = ${after})`;
-  const rows = await runStatement<SeatListing>(
+  const rows = await runStatement<SeatRow>(
     em,
     sql`
     select ${columns} ${source}
@@ -75,12 +75,8 @@ export async function listSeats(
 const seatsOfGrantListed = 50;
 
 /** The seats that one access carries and carried, the last given first. */
-export async function listSeatsOfGrant(
-  em: EntityManager,
-  organizationId: string,
-  grantId: string,
-): Promise<SeatListing[]> {
-  const rows = await runStatement<SeatListing>(
+export async function listSeatsOfGrant(em: EntityManager, organizationId: string, grantId: string): Promise<SeatRow[]> {
+  const rows = await runStatement<SeatRow>(
     em,
     sql`
     select ${columns} ${source}
@@ -91,8 +87,8 @@ export async function listSeatsOfGrant(
 }
 
 /** @throws OrganizationRefused `no_such_seat` */
-export async function getSeat(em: EntityManager, organizationId: string, seatId: string): Promise<SeatListing> {
-  const [seat] = await runStatement<SeatListing>(
+export async function getSeat(em: EntityManager, organizationId: string, seatId: string): Promise<SeatRow> {
+  const [seat] = await runStatement<SeatRow>(
     em,
     sql`
     select ${columns} ${source} where s.organization_id = ${organizationId} and s.id = ${seatId}`,
@@ -111,7 +107,7 @@ const source = sql`
   join family f on f.organization_id = s.organization_id and f.id = s.family_id
   join membership m on m.organization_id = s.organization_id and m.person_id = g.professional_id`;
 
-const withDates = (seat: SeatListing): SeatListing => ({
+const withDates = (seat: SeatRow): SeatRow => ({
   ...seat,
   givenAt: new Date(seat.givenAt),
   endedAt: seat.endedAt === null ? null : new Date(seat.endedAt),

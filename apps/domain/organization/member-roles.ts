@@ -10,10 +10,10 @@ import {
   getActor,
   getMember,
   lockOrganization,
-  type MemberRow,
+  type MemberAccess,
 } from './access.ts';
 import type { MemberRequest } from './members.ts';
-import { getRole, type RoleRow } from './roles.ts';
+import { type AssignableRole, getRole } from './roles.ts';
 
 /**
  * Which member holds which role. It asks for `org.members.manage`, as all about members does
@@ -63,12 +63,12 @@ export async function unassignRole(em: EntityManager, input: MemberRoleRequest):
 }
 
 /** Whether it is the system's role of owners. */
-export const isOwnerRole = ({ organizationId, key }: RoleRow) => organizationId === null && key === 'owner';
+export const isOwnerRole = ({ organizationId, key }: AssignableRole) => organizationId === null && key === 'owner';
 
 async function begin(
   tx: EntityManager,
   { organizationId, personId, roleId, by }: MemberRoleRequest,
-): Promise<{ actor: Actor; member: MemberRow; role: RoleRow }> {
+): Promise<{ actor: Actor; member: MemberAccess; role: AssignableRole }> {
   await lockOrganization(tx, organizationId);
   const actor = await getActor(tx, organizationId, by, 'org.members.manage');
   const member = await getMember(tx, organizationId, personId);
@@ -81,7 +81,7 @@ async function begin(
 async function record(
   tx: EntityManager,
   { organizationId, personId, roleId, by }: MemberRoleRequest,
-  { key }: RoleRow,
+  { key }: AssignableRole,
   action: string,
 ): Promise<void> {
   const detail = { memberId: personId, roleId, key };

@@ -11,7 +11,7 @@ import {
   getActor,
   getMember,
   lockOrganization,
-  type MemberRow,
+  type MemberAccess,
 } from './access.ts';
 import { OrganizationRefused } from './refused.ts';
 
@@ -19,7 +19,7 @@ import { OrganizationRefused } from './refused.ts';
  * Members of an organization: who they are, and whether they may act. All of it asks for
  * `org.members.manage`, and for an owner where an owner is changed. Inviting is `createEnrolment`
  * (identity/enrolment.ts). Keys a member made stop with them at once, since each read asks for its
- * maker; `whatStops` tells beforehand.
+ * maker; `previewImpact` tells beforehand.
  */
 
 /** Which member, and who asks. */
@@ -110,7 +110,7 @@ async function changing(
   em: EntityManager,
   { organizationId, personId, by }: MemberRequest,
   action: string,
-  work: (tx: EntityManager, member: MemberRow, actor: Actor) => Promise<Record<string, unknown>>,
+  work: (tx: EntityManager, member: MemberAccess, actor: Actor) => Promise<Record<string, unknown>>,
 ): Promise<void> {
   await em.fork().transactional(async (tx) => {
     await lockOrganization(tx, organizationId);
@@ -130,7 +130,11 @@ async function changing(
 
 const leaver = (personId: string): Actor => ({ personId, permissions: new Set(), isOwner: false });
 
-async function setStatus(tx: EntityManager, { organizationId, personId }: MemberRequest, status: MemberRow['status']) {
+async function setStatus(
+  tx: EntityManager,
+  { organizationId, personId }: MemberRequest,
+  status: MemberAccess['status'],
+) {
   await runStatement(
     tx,
     sql`
@@ -144,7 +148,7 @@ async function setStatus(tx: EntityManager, { organizationId, personId }: Member
  *
  * @throws OrganizationRefused `last_owner`
  */
-async function takeAway(tx: EntityManager, input: MemberRequest, member: MemberRow, status: 'suspended' | 'left') {
+async function takeAway(tx: EntityManager, input: MemberRequest, member: MemberAccess, status: 'suspended' | 'left') {
   const { organizationId, personId } = input;
   if (member.isOwner && member.status === 'active') await assertOwnerRemains(tx, organizationId, personId);
   await setStatus(tx, input, status);

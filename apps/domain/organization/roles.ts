@@ -18,7 +18,7 @@ export const rolesPerOrganization = 100;
 const longestText = 200;
 
 /** A role as a change of it sees it. `organizationId` null: a system role. */
-export interface RoleRow {
+export interface AssignableRole {
   id: string;
   organizationId: string | null;
   key: string;
@@ -145,8 +145,8 @@ export async function deleteRole(
  * A role that the organization has: its own, or a system role. @throws OrganizationRefused
  * `no_such_role`
  */
-export async function getRole(tx: EntityManager, organizationId: string, roleId: string): Promise<RoleRow> {
-  const [role] = await runStatement<RoleRow>(
+export async function getRole(tx: EntityManager, organizationId: string, roleId: string): Promise<AssignableRole> {
+  const [role] = await runStatement<AssignableRole>(
     tx,
     sql`
     select id, organization_id as "organizationId", key, name, permissions from role
@@ -156,7 +156,7 @@ export async function getRole(tx: EntityManager, organizationId: string, roleId:
   return role;
 }
 
-async function getOwnRole(tx: EntityManager, organizationId: string, roleId: string): Promise<RoleRow> {
+async function getOwnRole(tx: EntityManager, organizationId: string, roleId: string): Promise<AssignableRole> {
   const role = await getRole(tx, organizationId, roleId);
   if (role.organizationId === null)
     throw new OrganizationRefused(

@@ -18,7 +18,7 @@ import { OrganizationRefused } from './refused.ts';
  * Gives a seat to the family of an active grant. Returns the seat's id. @throws OrganizationRefused
  * `no_free_place`, `family_holds_seat`, `grant_not_active`, `no_such_grant` and others
  */
-export async function giveSeat(
+export async function assignSeat(
   em: EntityManager,
   { organizationId, grantId, by }: { organizationId: string; grantId: string; by: Authority },
 ): Promise<{ id: string }> {

@@ -10,7 +10,7 @@ import { assertDescription, assertUrl, hostOf, readEventTypes } from './fields.t
 import { webhooksPerOrganization } from './limits.ts';
 import { WebhookRefused } from './refused.ts';
 import { type SealingKeys, sealSecret } from './seal.ts';
-import { makeSecret } from './secret.ts';
+import { generateSecret } from './secret.ts';
 
 export interface CreateWebhook {
   organizationId: string;
@@ -55,7 +55,7 @@ export async function createWebhook(
     const eventTypes = readEventTypes(input.eventTypes);
     const slot = await takeSlot(tx, organizationId);
     const id = randomUUIDv7();
-    const secret = makeSecret();
+    const secret = generateSecret();
     const createdAt = new Date();
     tx.create(Webhook, {
       organizationId,

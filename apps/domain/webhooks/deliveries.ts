@@ -12,7 +12,7 @@ export const deliveryStates = ['waiting', 'delivered', 'exhausted', 'cancelled',
 export type DeliveryState = (typeof deliveryStates)[number];
 
 /** One event on its way to one webhook. Times are UTC, as every answer shows them. */
-export interface DeliveryListing {
+export interface DeliveryRow {
   eventId: string;
   type: EventType;
   state: DeliveryState;
@@ -30,7 +30,7 @@ export interface DeliveryListing {
 }
 
 /** One attempt; `finishedAt` and `cause` null: under way. `status` is the HTTP status or null. */
-export interface AttemptListing {
+export interface AttemptRow {
   number: number;
   round: number;
   startedAt: string;
@@ -48,7 +48,7 @@ export interface AttemptListing {
   answer: string | null;
 }
 
-export type DeliveryDetails = Omit<DeliveryListing, 'attempts'> & { attempts: AttemptListing[] };
+export type DeliveryWithAttempts = Omit<DeliveryRow, 'attempts'> & { attempts: AttemptRow[] };
 
 export interface ListDeliveries extends WebhookRequest {
   /** Null: every state. */
@@ -87,11 +87,11 @@ export function isInState(state: DeliveryState | null): SqlPart {
  * A webhook's deliveries, newest event first. @throws WebhookRefused when the caller may not, or
  * the organization has no such webhook.
  */
-export async function listDeliveries(em: EntityManager, input: ListDeliveries): Promise<DeliveryListing[]> {
+export async function listDeliveries(em: EntityManager, input: ListDeliveries): Promise<DeliveryRow[]> {
   const { organizationId, webhookId, state, atMost, before } = input;
   const fork = em.fork();
   await assertShown(fork, input);
-  return runStatement<DeliveryListing>(
+  return runStatement<DeliveryRow>(
     fork,
     sql`
     select ${deliveryColumns}
@@ -110,11 +110,11 @@ export async function listDeliveries(em: EntityManager, input: ListDeliveries): 
 export async function getDelivery(
   em: EntityManager,
   input: WebhookRequest & { eventId: string },
-): Promise<DeliveryDetails> {
+): Promise<DeliveryWithAttempts> {
   const { organizationId, webhookId, eventId } = input;
   const fork = em.fork();
   await assertShown(fork, input);
-  const [delivery] = await runStatement<DeliveryListing>(
+  const [delivery] = await runStatement<DeliveryRow>(
     fork,
     sql`
     select ${deliveryColumns}
@@ -122,7 +122,7 @@ export async function getDelivery(
     where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = ${eventId}`,
   );
   if (delivery === undefined) throw noSuchDelivery();
-  const attempts = await runStatement<Omit<AttemptListing, 'answer'> & { answer: Buffer | null }>(
+  const attempts = await runStatement<Omit<AttemptRow, 'answer'> & { answer: Buffer | null }>(
     fork,
     sql`
     select a.number, a.round, api.utc(a.started_at) as "startedAt", api.utc(a.finished_at) as "finishedAt", a.status, a.cause, a.explanation,

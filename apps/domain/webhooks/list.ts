@@ -13,7 +13,7 @@ import type { SignatureVerdict } from './signature-verdict.ts';
 export type DeliveryCounts = Record<'waiting' | 'parked' | 'delivered' | 'exhausted' | 'cancelled', number>;
 
 /** What may be shown of a webhook. Times are UTC, as every answer shows them. */
-export interface WebhookListing {
+export interface WebhookRow {
   id: string;
   organizationId: string;
   url: string;
@@ -40,7 +40,7 @@ export interface WebhookListing {
 }
 
 /** A webhook with its secrets' life, never their values. `validUntil` null: the newest. */
-export interface WebhookDetails extends WebhookListing {
+export interface WebhookDetails extends WebhookRow {
   secrets: { id: string; createdAt: string; validUntil: string | null }[];
 }
 
@@ -51,7 +51,7 @@ export interface WebhookDetails extends WebhookListing {
 export async function listWebhooks(
   em: EntityManager,
   { organizationId, by }: { organizationId: string; by: Authority },
-): Promise<WebhookListing[]> {
+): Promise<WebhookRow[]> {
   const fork = em.fork();
   await assertMayManageWebhooks(fork, organizationId, by);
   return selectWebhooks(fork, organizationId, null);
@@ -97,9 +97,9 @@ async function selectWebhooks(
   em: EntityManager,
   organizationId: string,
   webhookId: string | null,
-): Promise<WebhookListing[]> {
+): Promise<WebhookRow[]> {
   const recent = firstEventIdAt(new Date(Date.now() - redeliverableDays * 86_400_000));
-  return runStatement<WebhookListing>(
+  return runStatement<WebhookRow>(
     em,
     sql`
     select ${webhookColumns},

@@ -29,7 +29,7 @@ export type Selection = { from: string; to: string } | { failedSince: string };
 export type RedeliveryState = 'requested' | 'running' | 'done' | 'cancelled' | 'ended';
 
 /** A redelivery of many. Times are UTC; `from` and `to`, or `failedSince`, are null. */
-export interface RedeliveryListing {
+export interface RedeliveryRow {
   /** UUID v7. */
   id: string;
   organizationId: string;
@@ -78,14 +78,14 @@ const columns = sql`
 export async function requestRedelivery(
   em: EntityManager,
   input: WebhookRequest & { selection: Selection },
-): Promise<RedeliveryListing> {
+): Promise<RedeliveryRow> {
   const { organizationId, webhookId, by, selection } = input;
   return em.fork().transactional(async (tx) => {
     await assertSendable(tx, input);
     assertSelectable(selection);
     const [from, to] = 'from' in selection ? [selection.from, selection.to] : [null, null];
     const failedSince = 'from' in selection ? null : selection.failedSince;
-    const [redelivery] = await runStatement<RedeliveryListing>(
+    const [redelivery] = await runStatement<RedeliveryRow>(
       tx,
       sql`
       insert into redelivery as r (organization_id, id, webhook_id, range_from, range_to, failed_since, requested_by)
@@ -107,7 +107,7 @@ export async function requestRedelivery(
  *
  * @throws WebhookRefused when the caller may not, or the organization has no such redelivery.
  */
-export async function cancelRedelivery(em: EntityManager, request: RedeliveryRequest): Promise<RedeliveryListing> {
+export async function cancelRedelivery(em: EntityManager, request: RedeliveryRequest): Promise<RedeliveryRow> {
   const { organizationId, redeliveryId, by } = request;
   return em.fork().transactional(async (tx) => {
     await assertMayManageWebhooks(tx, organizationId, by);
@@ -134,7 +134,7 @@ export async function cancelRedelivery(em: EntityManager, request: RedeliveryReq
  * One redelivery with its progress; null when the organization has none of this id. @throws
  * WebhookRefused when the caller may not.
  */
-export async function findRedelivery(em: EntityManager, request: RedeliveryRequest): Promise<RedeliveryListing | null> {
+export async function findRedelivery(em: EntityManager, request: RedeliveryRequest): Promise<RedeliveryRow | null> {
   const { organizationId, redeliveryId, by } = request;
   const fork = em.fork();
   await assertMayManageWebhooks(fork, organizationId, by);
@@ -150,11 +150,11 @@ export async function findRedelivery(em: EntityManager, request: RedeliveryReque
 export async function listRedeliveries(
   em: EntityManager,
   input: WebhookRequest & { atMost: number; before: string | null },
-): Promise<RedeliveryListing[]> {
+): Promise<RedeliveryRow[]> {
   const { organizationId, webhookId, atMost, before } = input;
   const fork = em.fork();
   await assertShown(fork, input);
-  return runStatement<RedeliveryListing>(
+  return runStatement<RedeliveryRow>(
     fork,
     sql`
     select ${columns} from redelivery r
@@ -178,7 +178,7 @@ export async function findRedeliveryOrganization(em: EntityManager, redeliveryId
 }
 
 async function selectRedelivery(em: EntityManager, organizationId: string, id: string) {
-  const rows = await runStatement<RedeliveryListing>(
+  const rows = await runStatement<RedeliveryRow>(
     em,
     sql`
     select ${columns} from redelivery r where r.organization_id = ${organizationId} and r.id = ${id}`,

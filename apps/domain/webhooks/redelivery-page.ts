@@ -4,7 +4,7 @@ import {
   finishRedeliverySql,
   listUntoldSql,
   lockRedeliverySql,
-  type RedeliveryRow,
+  type RedeliveryPageRow,
   recordPageSql,
   recordToldSql,
 } from '../db/statements/redelivery-progress.ts';
@@ -82,7 +82,7 @@ async function carryOut(
 ): Promise<PageLeft> {
   const { organizationId, redeliveryId, page, perPage } = request;
   const of = [organizationId, redeliveryId];
-  const { rows } = await client.query<RedeliveryRow>(lockRedeliverySql, of);
+  const { rows } = await client.query<RedeliveryPageRow>(lockRedeliverySql, of);
   const row = rows[0];
   if (row === undefined) throw new Error(`there is no redelivery ${redeliveryId}`);
   const isOpen = row.state === 'requested' || row.state === 'running';
@@ -112,7 +112,7 @@ async function carryOut(
   const untold = redelivered.filter(({ started }) => started).map(({ eventId }) => eventId);
   const queued = redelivered.length - untold.length;
   const values = [...of, next, untold, seen, queued, leaseMs / 1_000];
-  const recorded = await client.query<RedeliveryRow>(recordPageSql, values);
+  const recorded = await client.query<RedeliveryPageRow>(recordPageSql, values);
   return leftOf(recorded.rows[0] ?? row);
 }
 
@@ -121,7 +121,7 @@ async function carryOut(
  * have happened long before, and a range is bounded by its own beginning and end; neither goes on
  * to what happened after it was asked for, which would let a busy webhook's never end.
  */
-function boundsOf(row: RedeliveryRow, now: Date): [after: string, before: string] {
+function boundsOf(row: RedeliveryPageRow, now: Date): [after: string, before: string] {
   const begins = row.from === null ? oldestRedeliverable(now) : latest(oldestRedeliverable(now), new Date(row.from));
   const ends = row.to === null ? Date.parse(row.requestedAt) : Date.parse(row.to);
   // An id may be a second off its event's time either way.
@@ -154,7 +154,7 @@ export async function recordTold(
   { organizationId, redeliveryId, pages }: { organizationId: string; redeliveryId: string; pages: number },
 ): Promise<RedeliveryProgress | null> {
   const of = [organizationId, redeliveryId];
-  const { rows } = await pool.query<RedeliveryRow>(recordToldSql, [...of, pages]);
+  const { rows } = await pool.query<RedeliveryPageRow>(recordToldSql, [...of, pages]);
   const row = rows[0];
   if (row === undefined) return null;
   if (!row.seenAll || row.state !== 'running') return leftOf(row).progress;
@@ -167,13 +167,13 @@ async function finish(
   state: 'done' | 'cancelled' | 'ended',
   reason: 'webhook_parked' | 'webhook_deleted' | null,
 ): Promise<PageLeft> {
-  const { rows } = await connection.query<RedeliveryRow>(finishRedeliverySql, [...of, state, reason]);
+  const { rows } = await connection.query<RedeliveryPageRow>(finishRedeliverySql, [...of, state, reason]);
   const row = rows[0];
   if (row === undefined) throw new Error(`redelivery ${of[1]} ended at the same moment`);
   return leftOf(row);
 }
 
-function leftOf({ webhookId, state, pages, seen, queued, hurried, untold, seenAll }: RedeliveryRow): PageLeft {
+function leftOf({ webhookId, state, pages, seen, queued, hurried, untold, seenAll }: RedeliveryPageRow): PageLeft {
   const isUnfinished = state === 'running' && (untold.length > 0 || seenAll);
   return { webhookId, untold, isUnfinished, progress: { state, pages, seen, queued, hurried } };
 }

@@ -7,7 +7,7 @@ import { lockLivingWebhook, type WebhookRequest } from './access.ts';
 import { secretOverlapDefaultSeconds, secretOverlapMaxDays, signingSecretsAtMost } from './limits.ts';
 import { WebhookRefused } from './refused.ts';
 import { type SealingKeys, sealSecret } from './seal.ts';
-import { makeSecret } from './secret.ts';
+import { generateSecret } from './secret.ts';
 
 export interface RotateSecret extends WebhookRequest {
   /**
@@ -48,7 +48,7 @@ export async function rotateSecret(
     assertOverlap(overlapSeconds);
     const previousValidUntil = await endOlderSecrets(tx, input, overlapSeconds);
     const id = randomUUIDv7();
-    const secret = makeSecret();
+    const secret = generateSecret();
     const sealed = sealSecret(secret, { organizationId, webhookId }, sealingKeys);
     await runStatement(
       tx,

@@ -4,7 +4,7 @@ import { runStatement, sql } from '../db/statement.ts';
 import type { WebhookRequest } from './access.ts';
 import {
   assertShown,
-  type DeliveryListing,
+  type DeliveryRow,
   type DeliveryState,
   deliveryColumns,
   isInState,
@@ -25,7 +25,7 @@ export interface DeliveryFilter {
 }
 
 /** A delivery in a list: what it is at now, by PostgreSQL's clock. */
-export interface FoundDelivery extends DeliveryListing {
+export interface FoundDelivery extends DeliveryRow {
   /** Milliseconds until its next attempt is due, 0 when it is; null unless it is waiting. */
   dueInMs: number | null;
   /** Whether an attempt is under way. */

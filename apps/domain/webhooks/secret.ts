@@ -12,7 +12,7 @@ const keyBytes = 24;
 const form = /^whsec_[A-Za-z0-9+/]{32}$/;
 
 /** A new secret. `random` replaces the source of its bytes in tests. */
-export function makeSecret(random: (size: number) => Buffer = randomBytes): string {
+export function generateSecret(random: (size: number) => Buffer = randomBytes): string {
   return prefix + random(keyBytes).toString('base64');
 }
 

@@ -20,7 +20,7 @@ const exampleData: Record<EventType, () => object> = {
  * A test event's id and body: the envelope of a real one with `"test": true`, and ids that name
  * nothing. Source: design, section 6.
  */
-export function makeTestEvent(type: EventType, organizationId: string, at: Date): { id: string; body: string } {
+export function buildTestEvent(type: EventType, organizationId: string, at: Date): { id: string; body: string } {
   const id = randomUUIDv7();
   const envelope = {
     id,

@@ -52,7 +52,7 @@ const causes: Record<EventType, (client: PoolClient, organizationId: string) => 
   async 'seat.given'(client, organizationId) {
     const found = await findGrant(client, organizationId);
     const grantId = found?.id ?? (await startClient(client, organizationId));
-    await giveSeat(client, organizationId, grantId);
+    await assignSeat(client, organizationId, grantId);
     return found === null ? ['client.started', 'seat.given'] : ['seat.given'];
   },
 
@@ -112,7 +112,7 @@ async function findSeat(client: PoolClient, organizationId: string): Promise<str
  * Gives a seat; an organization whose seats are all used gets one more first, as this must work on
  * any stack.
  */
-async function giveSeat(client: PoolClient, organizationId: string, grantId: string): Promise<void> {
+async function assignSeat(client: PoolClient, organizationId: string, grantId: string): Promise<void> {
   await client.query(
     `update seat_plan p set invoiced = p.invoiced + 1
      where p.organization_id = $1 and (select count(*) from seat s where s.organization_id = $1 and s.ended_at is null) >= p.invoiced

@@ -50,7 +50,7 @@ export const organizationForms: Readonly<Record<string, FilledForm>> = {
 
   endGrant: {},
   moveGrant: { fields: ({ member }) => ({ to: member.userId }) },
-  giveSeat: {
+  assignSeat: {
     page: ({ orgId, seatlessGrant }) => `/o/${orgId}/clients/${seatlessGrant.id}`,
     params: ({ seatlessGrant }) => ({ grantId: seatlessGrant.id }),
     fields: () => ({ from: 'client' }),

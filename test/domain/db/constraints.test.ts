@@ -106,46 +106,46 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     `update client_grant set status = 'ended', ends_at = now(), end_reason = 'moved';
      update client_grant set status = 'active', ends_at = null, end_reason = null`,
   ],
-  ['two seats of one family', 'seat_one_per_family', `${giveSeat()}; ${giveSeat()}`],
-  ['a seat of another family than its grant’s', 'seat_grant_of_family', giveSeat('gen_random_uuid()')],
-  ['a seat without a grant', 'seat_grant_of_family', giveSeat(`'$family'`, 'gen_random_uuid()')],
+  ['two seats of one family', 'seat_one_per_family', `${assignSeat()}; ${assignSeat()}`],
+  ['a seat of another family than its grant’s', 'seat_grant_of_family', assignSeat('gen_random_uuid()')],
+  ['a seat without a grant', 'seat_grant_of_family', assignSeat(`'$family'`, 'gen_random_uuid()')],
   [
     'a seat under ended access',
     'seat_needs_active_grant',
-    `update client_grant set status = 'ended', ends_at = now(), end_reason = 'ended'; ${giveSeat()}`,
+    `update client_grant set status = 'ended', ends_at = now(), end_reason = 'ended'; ${assignSeat()}`,
   ],
   [
     'a seat under access whose end has passed, though nobody has written so yet',
     'seat_needs_active_grant',
-    `update client_grant set ends_at = now(); ${giveSeat()}`,
+    `update client_grant set ends_at = now(); ${assignSeat()}`,
   ],
-  ['a seat without a free place', 'seat_needs_free_place', `update seat_plan set invoiced = 0; ${giveSeat()}`],
+  ['a seat without a free place', 'seat_needs_free_place', `update seat_plan set invoiced = 0; ${assignSeat()}`],
   [
     'a seat on places that are no longer paid for',
     'seat_needs_free_place',
     `update seat_plan set invoiced = 0;
-     insert into subscription (organization_id, status, quantity) values ('$org', 'canceled', 5), ('$org', 'unpaid', 5); ${giveSeat()}`,
+     insert into subscription (organization_id, status, quantity) values ('$org', 'canceled', 5), ('$org', 'unpaid', 5); ${assignSeat()}`,
   ],
-  ['an ended seat without a reason', 'seat_ended_has_reason', `${giveSeat()}; update seat set ended_at = now()`],
+  ['an ended seat without a reason', 'seat_ended_has_reason', `${assignSeat()}; update seat set ended_at = now()`],
   [
     'a held seat with a reason for its end',
     'seat_ended_has_reason',
-    `${giveSeat()}; update seat set end_reason = 'access_ended'`,
+    `${assignSeat()}; update seat set end_reason = 'access_ended'`,
   ],
   [
     'a seat that ended for an unknown reason',
     'seat_end_reason_known',
-    `${giveSeat()}; update seat set ended_at = now(), end_reason = 'tired'`,
+    `${assignSeat()}; update seat set ended_at = now(), end_reason = 'tired'`,
   ],
   [
     'a seat that ends before it was given',
     'seat_ends_after_it_was_given',
-    `${giveSeat()}; update seat set ended_at = given_at - ${day}, end_reason = 'access_ended'`,
+    `${assignSeat()}; update seat set ended_at = given_at - ${day}, end_reason = 'access_ended'`,
   ],
   [
     'an ended seat that is held again',
     'seat_stays_ended',
-    `${giveSeat()}; update seat set ended_at = now(), end_reason = 'subscription_ended'; update seat set ended_at = null, end_reason = null`,
+    `${assignSeat()}; update seat set ended_at = now(), end_reason = 'subscription_ended'; update seat set ended_at = null, end_reason = null`,
   ],
   ['fewer places than none', 'seat_plan_invoiced_not_negative', 'update seat_plan set invoiced = -1'],
   ['a price without a currency', 'seat_plan_price_whole', 'update seat_plan set price_cents = 100'],
@@ -235,7 +235,7 @@ function insertRole(org: string, key: string, position = 'null'): string {
   return `insert into role (organization_id, key, name, description, permissions, position) values (${organization}, '${key}', 'R', '', '{}', ${position})`;
 }
 
-function giveSeat(family = `'$family'`, grant = `'$grant'`): string {
+function assignSeat(family = `'$family'`, grant = `'$grant'`): string {
   return `insert into seat (organization_id, grant_id, family_id) values ('$org', ${grant}, ${family})`;
 }
 

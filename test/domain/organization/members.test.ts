@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { getRoleListing, listRoles } from '#domain/organization/list-roles.ts';
+import { getRoleDetails, listRoles } from '#domain/organization/list-roles.ts';
 import { assignRole, unassignRole } from '#domain/organization/member-roles.ts';
 import { changeMember, reinstateMember, removeMember, suspendMember } from '#domain/organization/members.ts';
 import { changeRole, createRole, deleteRole } from '#domain/organization/roles.ts';
@@ -299,7 +299,7 @@ describe('an own role', () => {
         [t.orgId, who.userId, roleId],
       );
     await t.owner.pool.query(`update membership set status = 'left' where person_id = $1`, [gone.userId]);
-    expect(await getRoleListing(t.em, t.orgId, roleId)).toMatchObject({ holders: 1 });
+    expect(await getRoleDetails(t.em, t.orgId, roleId)).toMatchObject({ holders: 1 });
     await expect(deleteRole(t.em, { organizationId: t.orgId, roleId, by })).rejects.toMatchObject({
       reason: 'role_in_use',
       message: expect.stringContaining('One member holds'),
@@ -308,11 +308,11 @@ describe('an own role', () => {
     const held = () => t.owner.pool.query('select person_id from membership_role where role_id = $1', [roleId]);
     expect((await held()).rows).toHaveLength(2);
     await t.owner.pool.query(`update membership set status = 'left' where person_id = $1`, [t.member.userId]);
-    expect(await getRoleListing(t.em, t.orgId, roleId)).toMatchObject({ holders: 0 });
+    expect(await getRoleDetails(t.em, t.orgId, roleId)).toMatchObject({ holders: 0 });
     expect((await listRoles(t.em, t.orgId)).find(({ id }) => id === roleId)).toMatchObject({ holders: 0 });
     await deleteRole(t.em, { organizationId: t.orgId, roleId, by });
     expect((await held()).rows).toEqual([]);
-    await expect(getRoleListing(t.em, t.orgId, roleId)).rejects.toMatchObject({ reason: 'no_such_role' });
+    await expect(getRoleDetails(t.em, t.orgId, roleId)).rejects.toMatchObject({ reason: 'no_such_role' });
   });
 
   it('lost at the same moment is not passed on', async () => {

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { endGrant, moveGrant } from '#domain/organization/grants.ts';
 import { suspendMember } from '#domain/organization/members.ts';
-import { endSeat, giveSeat } from '#domain/organization/seats.ts';
+import { assignSeat, endSeat } from '#domain/organization/seats.ts';
 import { outcomes, setupStaff } from './staff.ts';
 
 describe('a seat', () => {
@@ -15,21 +15,27 @@ describe('a seat', () => {
     const by = { personId: t.admin.userId };
     const base = { organizationId: t.orgId, by };
     const grant = await t.make.grant({ professional: t.member });
-    const { id } = await giveSeat(t.em, { ...base, grantId: grant.id });
-    await expect(giveSeat(t.em, { ...base, grantId: grant.id })).rejects.toMatchObject({ reason: 'family_holds_seat' });
+    const { id } = await assignSeat(t.em, { ...base, grantId: grant.id });
+    await expect(assignSeat(t.em, { ...base, grantId: grant.id })).rejects.toMatchObject({
+      reason: 'family_holds_seat',
+    });
     const again = await t.make.grant({ professional: t.admin, familyId: grant.familyId });
-    await expect(giveSeat(t.em, { ...base, grantId: again.id })).rejects.toMatchObject({ reason: 'family_holds_seat' });
+    await expect(assignSeat(t.em, { ...base, grantId: again.id })).rejects.toMatchObject({
+      reason: 'family_holds_seat',
+    });
     const ended = await t.make.grant({ professional: t.member, endsAt: new Date(), endReason: 'ended' });
-    await expect(giveSeat(t.em, { ...base, grantId: ended.id })).rejects.toMatchObject({ reason: 'grant_not_active' });
+    await expect(assignSeat(t.em, { ...base, grantId: ended.id })).rejects.toMatchObject({
+      reason: 'grant_not_active',
+    });
     const foreign = await t.make.grant({ professional: await t.make.member() });
     for (const grantId of [foreign.id, randomUUID()])
-      await expect(giveSeat(t.em, { ...base, grantId })).rejects.toMatchObject({ reason: 'no_such_grant' });
+      await expect(assignSeat(t.em, { ...base, grantId })).rejects.toMatchObject({ reason: 'no_such_grant' });
     await endSeat(t.em, { ...base, seatId: id });
     await expect(endSeat(t.em, { ...base, seatId: id })).rejects.toMatchObject({ reason: 'seat_ended' });
     await expect(endSeat(t.em, { ...base, seatId: randomUUID() })).rejects.toMatchObject({ reason: 'no_such_seat' });
     for (const who of [t.member, await t.make.member()]) {
       const notAllowed = { organizationId: t.orgId, by: { personId: who.userId } };
-      await expect(giveSeat(t.em, { ...notAllowed, grantId: grant.id })).rejects.toMatchObject({
+      await expect(assignSeat(t.em, { ...notAllowed, grantId: grant.id })).rejects.toMatchObject({
         reason: 'may_not_manage_seats',
       });
       await expect(endSeat(t.em, { ...notAllowed, seatId: id })).rejects.toMatchObject({
@@ -51,13 +57,13 @@ describe('a seat', () => {
     const base = { organizationId: t.orgId, by: { personId: t.boss.userId } };
     const grants = [];
     for (let n = 0; n < 6; n += 1) grants.push(await t.make.grant({ professional: t.member }));
-    const result = await outcomes(grants.map(({ id }) => giveSeat(t.em, { ...base, grantId: id })));
+    const result = await outcomes(grants.map(({ id }) => assignSeat(t.em, { ...base, grantId: id })));
     expect(result).toEqual(['done', 'done', 'done', 'no_free_place', 'no_free_place', 'no_free_place']);
 
     const other = await setupStaff();
     const grant = await other.make.grant({ professional: other.member });
     const give = { organizationId: other.orgId, by: { personId: other.boss.userId }, grantId: grant.id };
-    expect(await outcomes([1, 2, 3].map(() => giveSeat(other.em, give)))).toEqual([
+    expect(await outcomes([1, 2, 3].map(() => assignSeat(other.em, give)))).toEqual([
       'done',
       'family_holds_seat',
       'family_holds_seat',

@@ -5,12 +5,12 @@
 import { describe, expect, it } from 'vitest';
 import { type AdmittedRow, admitAttemptSql } from '#domain/db/statements/attempts.ts';
 import { cancelDelivery } from '#domain/webhooks/cancel-delivery.ts';
+import { findAttempt, getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
 import { healthLooksAt, listHealth, totalOf } from '#domain/webhooks/health.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
-import { findAttempt, lookAtDelivery } from '#domain/webhooks/look-at-delivery.ts';
-import { getWebhookOutlook } from '#domain/webhooks/outlook.ts';
 import { redeliverOne } from '#domain/webhooks/redeliver.ts';
 import { type DeliveryFilter, searchDeliveries } from '#domain/webhooks/search-deliveries.ts';
+import { getWebhookOutlook } from '#domain/webhooks/summary.ts';
 import { recordOutcome } from '#test/record-outcome.ts';
 import { setupDatabase } from '#test/setup.ts';
 
@@ -183,7 +183,7 @@ describe('an attempt', () => {
     const numbers: number[] = [];
     let before: number | null = null;
     do {
-      const look = await lookAtDelivery(t.em, { ...t.request, eventId }, { before, atMost: 3 });
+      const look = await getDeliveryDetail(t.em, { ...t.request, eventId }, { before, atMost: 3 });
       numbers.push(...look.newestAttempts.map(({ number }) => number));
       before = look.olderAttempts;
     } while (before !== null);

@@ -6,7 +6,7 @@ import { Webhook as StandardWebhook } from 'standardwebhooks';
 import Stripe from 'stripe';
 import { Webhook as SvixWebhook } from 'svix';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { makeSecret } from '#domain/webhooks/secret.ts';
+import { generateSecret } from '#domain/webhooks/secret.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { vector } from './vector.ts';
 
@@ -23,7 +23,7 @@ const libraries: [string, Verify][] = [
 
 const { id, timestampSeconds } = vector;
 const body = Buffer.from(vector.body);
-const [older, newer] = [makeSecret(), makeSecret()];
+const [older, newer] = [generateSecret(), generateSecret()];
 
 beforeEach(() => vi.useFakeTimers({ now: timestampSeconds * 1000, toFake: ['Date'] }));
 afterEach(() => vi.useRealTimers());

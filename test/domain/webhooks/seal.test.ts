@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { openSecret, resealSecret, type SealingKey, SecretNotOpened, sealSecret } from '#domain/webhooks/seal.ts';
-import { makeSecret } from '#domain/webhooks/secret.ts';
+import { generateSecret } from '#domain/webhooks/secret.ts';
 import { webhookSecretKeys } from '#runtime/settings/types.ts';
 
 const key = (version: number): SealingKey => ({ version, secret: randomBytes(32) });
@@ -21,7 +21,7 @@ const refusal = (work: () => unknown) => {
 describe('a sealed secret', () => {
   it('opens for its own webhook, however the ids are spelled', () => {
     const keys = [key(1)] as const;
-    const secret = makeSecret();
+    const secret = generateSecret();
     const sealed = sealSecret(secret, owner, keys);
     expect(openSecret(sealed, owner, keys)).toBe(secret);
     const shouted = { organizationId: owner.organizationId.toUpperCase(), webhookId: owner.webhookId.toUpperCase() };
@@ -29,14 +29,14 @@ describe('a sealed secret', () => {
   });
 
   it('keeps its documented form: format, key version, nonce, secret, tag', () => {
-    const sealed = sealSecret(makeSecret(), owner, [key(513)], (size) => Buffer.alloc(size, 7));
+    const sealed = sealSecret(generateSecret(), owner, [key(513)], (size) => Buffer.alloc(size, 7));
     expect(sealed.subarray(0, 15).toString('hex')).toBe(`010201${'07'.repeat(12)}`);
     expect(sealed.length).toBe(3 + 12 + 38 + 16);
   });
 
   it('does not hold the secret in readable form, and never twice the same bytes', () => {
     const keys = [key(1)] as const;
-    const secret = makeSecret();
+    const secret = generateSecret();
     const [first, second] = [sealSecret(secret, owner, keys), sealSecret(secret, owner, keys)];
     expect(first.includes(secret.slice(6, 14))).toBe(false);
     expect(first.equals(second)).toBe(false);
@@ -44,7 +44,7 @@ describe('a sealed secret', () => {
 
   it('does not open once any bit of it has changed, or when it is cut anywhere', () => {
     const keys = [key(0)] as const;
-    const sealed = sealSecret(makeSecret(), owner, keys);
+    const sealed = sealSecret(generateSecret(), owner, keys);
     fc.assert(
       fc.property(fc.nat(sealed.length - 1), fc.nat(7), (at, bit) => {
         const changed = Buffer.from(sealed);
@@ -57,7 +57,7 @@ describe('a sealed secret', () => {
 
   it('does not open for another webhook or organization, nor with another key of the same version', () => {
     const keys = [key(1)] as const;
-    const sealed = sealSecret(makeSecret(), owner, keys);
+    const sealed = sealSecret(generateSecret(), owner, keys);
     const reasons = [
       refusal(() => openSecret(sealed, { ...owner, webhookId: randomUUID() }, keys)),
       refusal(() => openSecret(sealed, { ...owner, organizationId: randomUUID() }, keys)),
@@ -67,7 +67,7 @@ describe('a sealed secret', () => {
   });
 
   it('says which key version is missing, and where to add it', () => {
-    const error = refusal(() => openSecret(sealSecret(makeSecret(), owner, [key(7)]), owner, [key(8)]));
+    const error = refusal(() => openSecret(sealSecret(generateSecret(), owner, [key(7)]), owner, [key(8)]));
     expect(error.reason).toBe('key_missing');
     expect(error.message).toContain('version 7');
     expect(error.message).toContain('WEBHOOK_SECRET_KEYS');
@@ -77,7 +77,7 @@ describe('a sealed secret', () => {
 describe('the rotation of the sealing key', () => {
   it('opens old rows meanwhile, reseals each once, and needs the old key no more afterwards', () => {
     const [oldKey, newKey] = [key(1), key(2)];
-    const secret = makeSecret();
+    const secret = generateSecret();
     const sealed = sealSecret(secret, owner, [oldKey]);
 
     expect(openSecret(sealed, owner, [newKey, oldKey])).toBe(secret);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isSecret, makeSecret } from '#domain/webhooks/secret.ts';
+import { generateSecret, isSecret } from '#domain/webhooks/secret.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { otherSecret, vector } from './vector.ts';
 
@@ -8,8 +8,8 @@ const { secret, id, timestampSeconds, body } = vector;
 
 describe('a new signing secret', () => {
   it('is whsec_ and the base64 of 24 random bytes, in one spelling', () => {
-    expect(makeSecret((size) => Buffer.alloc(size, 0xff))).toBe(`whsec_${'/'.repeat(32)}`);
-    const secrets = Array.from({ length: 100 }, () => makeSecret());
+    expect(generateSecret((size) => Buffer.alloc(size, 0xff))).toBe(`whsec_${'/'.repeat(32)}`);
+    const secrets = Array.from({ length: 100 }, () => generateSecret());
     expect(secrets.every(isSecret)).toBe(true);
     expect(new Set(secrets).size).toBe(100);
   });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { makeSecret } from '#domain/webhooks/secret.ts';
+import { generateSecret } from '#domain/webhooks/secret.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { type CapturedDelivery, type CheckName, verifyDelivery } from '#domain/webhooks/verify.ts';
 import { otherSecret, vector } from './vector.ts';
@@ -56,7 +56,7 @@ describe('a captured delivery', () => {
   });
 
   it('verifies at both ends of a rotation for a receiver that holds either secret, and between them for both', () => {
-    const [older, newer] = [makeSecret(), makeSecret()];
+    const [older, newer] = [generateSecret(), generateSecret()];
     const isAccepted = (signing: string[], held: string[]) =>
       verifyDelivery(
         captured({ headers: signatureHeaders({ id, timestampSeconds, body, secrets: signing }), secrets: held }),

@@ -1,5 +1,5 @@
-import type { ClientListing } from '#domain/organization/list-clients.ts';
-import type { SeatListing } from '#domain/organization/list-seats.ts';
+import type { ClientRow } from '#domain/organization/list-clients.ts';
+import type { SeatRow } from '#domain/organization/list-seats.ts';
 import { displayName } from '../../components/display-name.ts';
 import type { Column } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
@@ -29,7 +29,7 @@ export const clientsBreadcrumbs = (visit: MemberVisit): Page['breadcrumbs'] =>
   visit.may('org.clients.read') ? [['Clients', visit.at('/clients')]] : [];
 
 /** The columns of the roster, and of the families that could have a seat. */
-export const clientColumns = (visit: MemberVisit): Column<ClientListing>[] => [
+export const clientColumns = (visit: MemberVisit): Column<ClientRow>[] => [
   {
     heading: 'Family',
     main: true,
@@ -41,7 +41,7 @@ export const clientColumns = (visit: MemberVisit): Column<ClientListing>[] => [
 ];
 
 /** The columns that every list of seats has. */
-export const seatColumns = (visit: MemberVisit): Column<SeatListing>[] => [
+export const seatColumns = (visit: MemberVisit): Column<SeatRow>[] => [
   {
     heading: 'Family',
     main: true,

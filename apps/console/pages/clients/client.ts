@@ -1,5 +1,5 @@
 import { type ClientDetails, getClient } from '#domain/organization/list-clients.ts';
-import { getSeatPlaces, listSeatsOfGrant, type SeatListing } from '#domain/organization/list-seats.ts';
+import { getSeatPlaces, listSeatsOfGrant, type SeatRow } from '#domain/organization/list-seats.ts';
 import { truncate } from '../../components/display-name.ts';
 import { buttonForm } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
@@ -57,7 +57,7 @@ function professional(visit: MemberVisit, { professionalId, professional: name }
   return visit.may('org.members.read') ? html`<a href="${memberPath(visit, professionalId)}">${shown}</a>` : shown;
 }
 
-async function seatSection(visit: MemberVisit, client: ClientDetails, seats: readonly SeatListing[]): Promise<Html> {
+async function seatSection(visit: MemberVisit, client: ClientDetails, seats: readonly SeatRow[]): Promise<Html> {
   const held = seats.find(({ endedAt }) => endedAt === null);
   const over = seats.filter(({ endedAt }) => endedAt !== null);
   return html`<section aria-labelledby="seat"><h2 id="seat">Seat</h2>
@@ -65,7 +65,7 @@ async function seatSection(visit: MemberVisit, client: ClientDetails, seats: rea
     ${
       over.length === 0
         ? nothing
-        : table<SeatListing>({
+        : table<SeatRow>({
             caption: 'Seats of this access that are over',
             rows: over,
             columns: [
@@ -77,7 +77,7 @@ async function seatSection(visit: MemberVisit, client: ClientDetails, seats: rea
     }</section>`;
 }
 
-function withSeat(visit: MemberVisit, { seatId, givenAt }: SeatListing): Html {
+function withSeat(visit: MemberVisit, { seatId, givenAt }: SeatRow): Html {
   return html`<p>The family holds a seat through this access, since ${time(givenAt)}.</p>
     ${visit.may('org.seats.manage') ? html`<p class="actions">${linkButton(visit.at(`/clients/seats/${seatId}/end`), 'End the seat…', 'secondary')}</p>` : nothing}`;
 }

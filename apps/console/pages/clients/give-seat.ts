@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { type ClientListing, listEligibleClients } from '#domain/organization/list-clients.ts';
+import { type ClientRow, listEligibleClients } from '#domain/organization/list-clients.ts';
 import { getSeatPlaces } from '#domain/organization/list-seats.ts';
-import { giveSeat } from '#domain/organization/seats.ts';
+import { assignSeat } from '#domain/organization/seats.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { buttonForm, textField } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
@@ -32,13 +32,13 @@ export const giveSeatRoutes = [
   }),
 
   member.action({
-    name: 'giveSeat',
+    name: 'assignSeat',
     path: '/clients/:grantId/seat',
     permission: 'org.seats.manage',
     form: z.object({ from: z.enum(['list', 'client']).catch('client') }),
     async act(visit, { from }) {
       const grantId = visit.params.grantId ?? '';
-      await giveSeat(visit.console.em, { organizationId: visit.organization.organizationId, grantId, by: visit.by });
+      await assignSeat(visit.console.em, { organizationId: visit.organization.organizationId, grantId, by: visit.by });
       return redirect(visit.at(from === 'list' ? '/clients/seats/give' : `/clients/${grantId}`), {
         flash: 'The seat is given.',
       });
@@ -76,18 +76,18 @@ async function givePage(visit: MemberVisit, state: FormState, q: string, after: 
       ${
         rows.length === 0
           ? noFamily(q)
-          : table<ClientListing>({
+          : table<ClientRow>({
               caption: 'Families that could have a seat',
               columns: clientColumns(visit),
               rows,
-              ...(free > 0 ? { actions: (client: ClientListing) => giveButton(visit, client) } : {}),
+              ...(free > 0 ? { actions: (client: ClientRow) => giveButton(visit, client) } : {}),
             })
       }
       ${pager({ newer: null, older: next, href, ...(after === null ? {} : { firstHref: href(null) }) })}`,
   });
 }
 
-const giveButton = (visit: MemberVisit, { grantId, family, professional }: ClientListing): Html =>
+const giveButton = (visit: MemberVisit, { grantId, family, professional }: ClientRow): Html =>
   buttonForm(visit, {
     action: visit.at(`/clients/${grantId}/seat`),
     button: 'Give a seat',

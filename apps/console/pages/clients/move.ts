@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { moveGrant } from '#domain/organization/grants.ts';
 import { type ClientDetails, getClient } from '#domain/organization/list-clients.ts';
-import { listMembers, type MemberListing } from '#domain/organization/list-members.ts';
+import { listMembers, type MemberRow } from '#domain/organization/list-members.ts';
 import { displayName } from '../../components/display-name.ts';
 import { choiceField, form, textField } from '../../components/form.ts';
 import { searchForm, searchText } from '../../components/search-form.ts';
@@ -86,7 +86,7 @@ async function movePage(visit: MemberVisit, state: FormState, q: string): Promis
 function moveForm(
   visit: MemberVisit,
   { grantId }: ClientDetails,
-  colleagues: readonly MemberListing[],
+  colleagues: readonly MemberRow[],
   hasMore: boolean,
   state: FormState,
 ): Html {

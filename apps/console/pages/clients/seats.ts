@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { getSeatPlaces, listSeats, type SeatListing, type SeatPlaces } from '#domain/organization/list-seats.ts';
+import { getSeatPlaces, listSeats, type SeatPlaces, type SeatRow } from '#domain/organization/list-seats.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
@@ -40,11 +40,11 @@ async function seatsPage(visit: MemberVisit, { state, after }: z.output<typeof q
       ${
         rows.length === 0
           ? none(state, after !== null)
-          : table<SeatListing>({
+          : table<SeatRow>({
               caption: state === 'held' ? 'Seats that are held' : 'Seats that are over',
               rows,
               columns: [...seatColumns(visit), ...(state === 'held' ? [] : endColumns)],
-              ...(mayGive && state === 'held' ? { actions: (seat: SeatListing) => endLink(visit, seat) } : {}),
+              ...(mayGive && state === 'held' ? { actions: (seat: SeatRow) => endLink(visit, seat) } : {}),
             })
       }
       ${pager({ newer: null, older: next, href, ...(after === null ? {} : { firstHref: href(null) }) })}`,
@@ -77,12 +77,12 @@ function none(state: 'held' | 'over', isBeyond: boolean): Html {
     : emptyState({ title: 'None is over yet', body: 'Seats that have ended are kept here with the reason.' });
 }
 
-const endColumns: Column<SeatListing>[] = [
+const endColumns: Column<SeatRow>[] = [
   { heading: 'Ended', cell: ({ endedAt }) => time(endedAt) },
   { heading: 'Why', cell: ({ endReason }) => (endReason === null ? '' : seatEndWords[endReason]) },
 ];
 
-const endLink = (visit: MemberVisit, { seatId, family }: SeatListing): Html =>
+const endLink = (visit: MemberVisit, { seatId, family }: SeatRow): Html =>
   linkButton(
     visit.at(`/clients/seats/${seatId}/end`),
     html`End<span class="visually-hidden"> the seat of ${family}</span>…`,

@@ -1,4 +1,4 @@
-import { type AttemptLook, findAttempt } from '#domain/webhooks/look-at-delivery.ts';
+import { type AttemptDetail, findAttempt } from '#domain/webhooks/delivery-detail.ts';
 import { notice } from '../../components/notice.ts';
 import { receivedText } from '../../components/received-text.ts';
 import { copyable } from '../../components/secret.ts';
@@ -46,7 +46,7 @@ export const attemptRoutes = [
   }),
 ];
 
-const detailsOf = (attempt: AttemptLook): Html => html`
+const detailsOf = (attempt: AttemptDetail): Html => html`
   ${detailList([
     ['Result', attemptStatus(attempt)],
     attempt.explanation !== null && ['Why', html`${attempt.explanation} <code>${attempt.cause}</code>`],
@@ -61,7 +61,7 @@ const detailsOf = (attempt: AttemptLook): Html => html`
   ])}
   ${attempt.timings === null ? nothing : timingPicture(attempt.timings, scaleOf([attempt.timings]))}`;
 
-function answerOf({ finishedAt, status, answer, keptBytes, cause }: AttemptLook): Html {
+function answerOf({ finishedAt, status, answer, keptBytes, cause }: AttemptDetail): Html {
   if (finishedAt === null) return html`<p>It is under way.</p>`;
   if (cause === 'lost') return html`<p>What came back was not recorded.</p>`;
   if (status === null) return html`<p>None came.</p>`;
@@ -72,7 +72,7 @@ function answerOf({ finishedAt, status, answer, keptBytes, cause }: AttemptLook)
     ${receivedText('The receiver’s answer', answer)}`;
 }
 
-function requestOf({ headers, body, finishedAt, peerAddress }: AttemptLook): Html {
+function requestOf({ headers, body, finishedAt, peerAddress }: AttemptDetail): Html {
   return html`
     ${finishedAt !== null && peerAddress === null ? notice('info', 'Nothing of this reached the receiver: no connection came about.') : nothing}
     <h3>Headers</h3>

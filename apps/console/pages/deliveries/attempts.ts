@@ -1,4 +1,4 @@
-import type { DeliveryLook } from '#domain/webhooks/look-at-delivery.ts';
+import type { DeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
 import { attemptStatus } from '../../components/status.ts';
 import { exactTime } from '../../components/time.ts';
 import { scaleOf, timingPicture } from '../../components/timing-picture.ts';
@@ -7,7 +7,7 @@ import type { MemberVisit } from '../../web/visit.ts';
 import { deliveryPath } from './cells.ts';
 
 /** Every attempt on the page, newest first: how it ended, why, what to do, where its time went. */
-export function attemptList(visit: MemberVisit, { newestAttempts, eventId }: DeliveryLook): Html {
+export function attemptList(visit: MemberVisit, { newestAttempts, eventId }: DeliveryDetail): Html {
   if (newestAttempts.length === 0) return html`<p>None was made yet.</p>`;
   const scale = scaleOf(newestAttempts.map(({ timings }) => timings));
   return html`<ol class="attempts">${newestAttempts.map((attempt) => {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { cancelDelivery } from '#domain/webhooks/cancel-delivery.ts';
-import { lookAtDelivery } from '#domain/webhooks/look-at-delivery.ts';
+import { getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
 import { form } from '../../components/form.ts';
 import { deliveryStatus } from '../../components/status.ts';
 import { detailList } from '../../components/table.ts';
@@ -50,7 +50,7 @@ function endsByItself(error: unknown): void {
 async function cancelPage(visit: MemberVisit, state: FormState): Promise<Page> {
   const webhook = await getHead(visit);
   const eventId = visit.params.eventId ?? '';
-  const delivery = await lookAtDelivery(
+  const delivery = await getDeliveryDetail(
     visit.console.em,
     { ...webhookRequest(visit), eventId },
     { before: null, atMost: 1 },

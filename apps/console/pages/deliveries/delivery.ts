@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type DeliveryLook, lookAtDelivery } from '#domain/webhooks/look-at-delivery.ts';
+import { type DeliveryDetail, getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
 import { redeliverOne } from '#domain/webhooks/redeliver.ts';
 import { buttonForm } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
@@ -72,7 +72,7 @@ async function hurry({ console, ...visit }: MemberVisit, eventId: string, round:
 async function deliveryPage(visit: MemberVisit, state: FormState, before: number | null): Promise<Page> {
   const webhook = await getHead(visit);
   const request = { ...webhookRequest(visit), eventId: visit.params.eventId ?? '' };
-  const delivery = await lookAtDelivery(visit.console.em, request, { before, atMost: attemptsPerPage });
+  const delivery = await getDeliveryDetail(visit.console.em, request, { before, atMost: attemptsPerPage });
   const everySeconds = before === null ? refreshSeconds([delivery]) : null;
   const here = deliveryPath(visit, delivery.eventId);
   return page({
@@ -103,7 +103,7 @@ async function deliveryPage(visit: MemberVisit, state: FormState, before: number
   });
 }
 
-const detailsOf = (delivery: DeliveryLook): Html =>
+const detailsOf = (delivery: DeliveryDetail): Html =>
   detailList([
     ['State', deliveryStatus(delivery)],
     ['Now', nowInWords(delivery)],
@@ -115,7 +115,7 @@ const detailsOf = (delivery: DeliveryLook): Html =>
   ]);
 
 /** What can be done with a delivery, by its state and its webhook's. */
-function actions(visit: MemberVisit, { state, eventId, isAttempting }: DeliveryLook, webhookState: string): Html {
+function actions(visit: MemberVisit, { state, eventId, isAttempting }: DeliveryDetail, webhookState: string): Html {
   const here = deliveryPath(visit, eventId);
   const isActive = webhookState === 'active';
   const send = (how: 'retry' | 'redeliver', button: string) =>

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { redeliverableDays } from '#domain/webhooks/limits.ts';
 import {
   listRedeliveries,
-  type RedeliveryListing,
+  type RedeliveryRow,
   requestRedelivery,
   type Selection,
 } from '#domain/webhooks/redeliveries.ts';
@@ -111,7 +111,7 @@ async function redeliverPage(visit: MemberVisit, state: FormState, before: strin
 }
 
 /** Why nothing can be sent again now; null: it can. */
-function unable(visit: MemberVisit, state: string, running: RedeliveryListing | undefined): Html | null {
+function unable(visit: MemberVisit, state: string, running: RedeliveryRow | undefined): Html | null {
   if (state === 'deleted') return notice('info', 'The webhook is deleted: nothing is sent to it any more.');
   if (state === 'parked')
     return notice(
@@ -162,8 +162,8 @@ function drawForms(visit: MemberVisit, state: FormState): Html {
     </div>`;
 }
 
-function redeliveriesTable(visit: MemberVisit, redeliveries: readonly RedeliveryListing[]): Html {
-  return table<RedeliveryListing>({
+function redeliveriesTable(visit: MemberVisit, redeliveries: readonly RedeliveryRow[]): Html {
+  return table<RedeliveryRow>({
     caption: 'Earlier redeliveries',
     rows: redeliveries,
     columns: [

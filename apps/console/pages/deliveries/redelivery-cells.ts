@@ -1,15 +1,15 @@
-import type { RedeliveryListing } from '#domain/webhooks/redeliveries.ts';
+import type { RedeliveryRow } from '#domain/webhooks/redeliveries.ts';
 import { time } from '../../components/time.ts';
 import { type Html, html } from '../../web/html.ts';
 
 /** What is sent again, in words. */
-export const selectionInWords = ({ failedSince, from, to }: RedeliveryListing): Html =>
+export const selectionInWords = ({ failedSince, from, to }: RedeliveryRow): Html =>
   failedSince === null
     ? html`events from ${time(from)} to ${time(to)}`
     : html`all that failed since ${time(failedSince)}`;
 
 /** How far it is. */
-export function progressInWords({ seen, queued, hurried }: RedeliveryListing): Html {
+export function progressInWords({ seen, queued, hurried }: RedeliveryRow): Html {
   const sent = (queued + hurried).toLocaleString('en');
   return html`${sent} of ${seen.toLocaleString('en')} looked at`;
 }

@@ -3,7 +3,7 @@ import {
   cancelRedelivery,
   findRedelivery,
   noSuchRedelivery,
-  type RedeliveryListing,
+  type RedeliveryRow,
 } from '#domain/webhooks/redeliveries.ts';
 import { buttonForm } from '../../components/form.ts';
 import { live } from '../../components/live.ts';
@@ -53,7 +53,7 @@ function stopsByItself(error: unknown): void {
 }
 
 /** The redelivery that the address names, of the webhook that it names. */
-async function getRedelivery(visit: MemberVisit): Promise<RedeliveryListing> {
+async function getRedelivery(visit: MemberVisit): Promise<RedeliveryRow> {
   const { redeliveryId = '', webhookId } = visit.params;
   const { organizationId } = visit.organization;
   const found = await findRedelivery(visit.console.em, { organizationId, redeliveryId, by: visit.by });
@@ -88,7 +88,7 @@ async function redeliveryPage(visit: MemberVisit, state: FormState): Promise<Pag
   });
 }
 
-const detailsOf = (redelivery: RedeliveryListing): Html =>
+const detailsOf = (redelivery: RedeliveryRow): Html =>
   detailList([
     ['What', selectionInWords(redelivery)],
     ['State', redeliveryStatus(redelivery)],
@@ -100,7 +100,7 @@ const detailsOf = (redelivery: RedeliveryListing): Html =>
   ]);
 
 /** How it stands, in a sentence. */
-function sentenceOf(visit: MemberVisit, { state, endReason, cancelRequestedAt }: RedeliveryListing): Html {
+function sentenceOf(visit: MemberVisit, { state, endReason, cancelRequestedAt }: RedeliveryRow): Html {
   switch (state) {
     case 'requested':
       return notice('info', 'It is about to begin. It is on record, so it goes on by itself, also when nobody looks.');

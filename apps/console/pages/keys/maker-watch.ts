@@ -1,7 +1,7 @@
 import { reads } from '#domain/activity/sentences.ts';
 import type { KeyUsage } from '#domain/keys/usage.ts';
 import { listMakerRoles } from '#domain/keys/usage.ts';
-import { type MemberChange, whatStops } from '#domain/organization/what-stops.ts';
+import { type MemberChange, previewImpact } from '#domain/organization/impact.ts';
 import { displayName } from '../../components/display-name.ts';
 import { table } from '../../components/table.ts';
 import { type Html, html } from '../../web/html.ts';
@@ -20,7 +20,7 @@ export async function makerWatch(visit: MemberVisit, key: KeyUsage): Promise<Htm
   const { organizationId } = visit.organization;
   const roles = key.makerStatus === 'active' ? await listMakerRoles(pool, organizationId, key.makerId) : [];
   const changeOf = async (change: MemberChange, words: Html): Promise<Change> => {
-    const { keys } = await whatStops(em.fork(), organizationId, key.makerId, change, now());
+    const { keys } = await previewImpact(em.fork(), organizationId, key.makerId, change, now());
     const stopping = keys.find(({ id }) => id === key.id);
     return { words, stops: stopping?.operations ?? [], isDead: stopping?.isDead ?? false };
   };

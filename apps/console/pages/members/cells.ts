@@ -1,4 +1,4 @@
-import type { HeldRole, MemberListing, MemberStatus } from '#domain/organization/list-members.ts';
+import type { HeldRole, MemberRow, MemberStatus } from '#domain/organization/list-members.ts';
 import { displayName } from '../../components/display-name.ts';
 import { memberStatus } from '../../components/status.ts';
 import type { Column } from '../../components/table.ts';
@@ -25,14 +25,14 @@ export function roleList(roles: readonly HeldRole[]): Html {
  * What stands where no last sign-in is told: of who has not accepted an invitation, or has left, an
  * organization is not told whether they sign in here.
  */
-export const noSignIn = ({ status, hasEnrolled }: Pick<MemberListing, 'status' | 'hasEnrolled'>): string => {
+export const noSignIn = ({ status, hasEnrolled }: Pick<MemberRow, 'status' | 'hasEnrolled'>): string => {
   if (status === 'left') return 'not told';
   if (status === 'invited') return 'not here yet';
   return hasEnrolled ? 'never' : 'Not set up';
 };
 
 /** The columns of the list of members. */
-export const memberColumns = (visit: MemberVisit): Column<MemberListing>[] => [
+export const memberColumns = (visit: MemberVisit): Column<MemberRow>[] => [
   {
     heading: 'Member',
     main: true,

@@ -1,5 +1,5 @@
 import type { Permission } from '#domain/contract/scopes.ts';
-import type { RoleListing } from '#domain/organization/list-roles.ts';
+import type { RoleRow } from '#domain/organization/list-roles.ts';
 import { displayName } from '../../components/display-name.ts';
 import { type Child, type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
@@ -14,7 +14,7 @@ export const isOwner = (visit: MemberVisit): boolean => visit.organization.roleK
 /** Why the visitor cannot give a role, as the domain will say; null when they can. */
 export function whyNotGiven(
   visit: MemberVisit,
-  role: Pick<RoleListing, 'key' | 'isSystem' | 'permissions'>,
+  role: Pick<RoleRow, 'key' | 'isSystem' | 'permissions'>,
 ): string | null {
   if (role.isSystem && role.key === 'owner' && !isOwner(visit)) return 'Only an owner can make an owner.';
   const missing = role.permissions.filter((permission: Permission) => !visit.may(permission));
@@ -24,8 +24,8 @@ export function whyNotGiven(
 /** Roles to choose from; those that are not the visitor's to give cannot be chosen, and say why. */
 export function roleChoices(
   visit: MemberVisit,
-  roles: readonly RoleListing[],
-  valueFor: (role: RoleListing) => string,
+  roles: readonly RoleRow[],
+  valueFor: (role: RoleRow) => string,
 ): { value: string; label: Child; hint: Child; disabled: boolean }[] {
   return roles.map((role) => {
     const why = whyNotGiven(visit, role);
@@ -33,7 +33,7 @@ export function roleChoices(
   });
 }
 
-function hintOf(role: RoleListing, why: string | null): Html {
+function hintOf(role: RoleRow, why: string | null): Html {
   const isTold = role.isSystem || role.description !== '';
   return html`${isTold ? roleMeaning(role) : role.permissions.join(', ') || 'No permission at all.'}${why === null ? '' : ` ${why}`}`;
 }

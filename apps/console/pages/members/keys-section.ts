@@ -1,7 +1,7 @@
 import { reads } from '#domain/activity/sentences.ts';
 import { operationsOfScope } from '#domain/contract/operations.ts';
+import { listKeysOfMaker, type MemberKey } from '#domain/organization/impact.ts';
 import type { MemberDetails } from '#domain/organization/list-members.ts';
-import { listKeysOfMaker, type MakersKey } from '#domain/organization/what-stops.ts';
 import { displayName } from '../../components/display-name.ts';
 import { badge } from '../../components/notice.ts';
 import { table } from '../../components/table.ts';
@@ -17,7 +17,7 @@ export async function keysSection(visit: MemberVisit, { personId, status }: Memb
       keys.length === 0
         ? html`<p>None that is live. Nothing that reads from here depends on this member.</p>`
         : html`<p>A key can do only what its maker may do now${status === 'active' ? '' : ', so these stand still'}. Before they lose a role or leave, you are told which stop.</p>
-          ${table<MakersKey>({
+          ${table<MemberKey>({
             caption: 'Live API keys that this member made',
             rows: keys,
             columns: [
@@ -28,13 +28,13 @@ export async function keysSection(visit: MemberVisit, { personId, status }: Memb
     }</section>`;
 }
 
-function nameOf(visit: MemberVisit, { id, label, hint }: MakersKey): Html {
+function nameOf(visit: MemberVisit, { id, label, hint }: MemberKey): Html {
   const name = label === '' ? html`<code>${hint}</code>` : displayName(label);
   const linked = visit.may('org.keys.manage') ? html`<a href="${visit.at(`/keys/${id}`)}">${name}</a>` : name;
   return label === '' ? linked : html`${linked}<br><code>${hint}</code>`;
 }
 
-function readsNow({ scopes, working }: MakersKey): Html {
+function readsNow({ scopes, working }: MemberKey): Html {
   if (working.length === 0) return badge('bad', 'Inactive');
   const what = working.flatMap((scope) => operationsOfScope[scope]).map((operation) => reads[operation] ?? operation);
   const lost = scopes.length - working.length;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { listMembers, type MemberFilter } from '#domain/organization/list-members.ts';
-import { getRoleListing } from '#domain/organization/list-roles.ts';
+import { getRoleDetails } from '#domain/organization/list-roles.ts';
 import { displayName } from '../../components/display-name.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { selectField, textField } from '../../components/form.ts';
@@ -50,7 +50,7 @@ async function membersPage(visit: MemberVisit, asked: Query): Promise<Page> {
   const { em, now } = visit.console;
   const { organizationId } = visit.organization;
   const filter: MemberFilter = { status: asked.status, text: asked.q, roleId: asked.role };
-  const role = asked.role === null ? null : await getRoleListing(em, organizationId, asked.role);
+  const role = asked.role === null ? null : await getRoleDetails(em, organizationId, asked.role);
   const { rows, next } = await listMembers(em, organizationId, filter, asked.after, membersPerPage, now());
   const isAll = asked.q === '' && asked.status === 'present' && asked.role === null;
   return page({

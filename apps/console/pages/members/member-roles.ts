@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { previewImpact } from '#domain/organization/impact.ts';
 import { getMemberDetails } from '#domain/organization/list-members.ts';
 import { assignRole, unassignRole } from '#domain/organization/member-roles.ts';
-import { whatStops } from '#domain/organization/what-stops.ts';
 import { displayName, truncate } from '../../components/display-name.ts';
 import { form } from '../../components/form.ts';
 import { NotFound, type Page, page, redirect } from '../../web/answer.ts';
@@ -11,7 +11,7 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { memberPage } from './member.ts';
 import { memberPath, personIdOf } from './path.ts';
-import { hasSeen, keysThatStop, readAgain, seenField } from './stops.ts';
+import { affectedKeys, hasSeen, readAgain, seenField } from './stops.ts';
 
 /** Giving a member a role, and taking one. */
 export const memberRoleRoutes = [
@@ -62,7 +62,7 @@ export const memberRoleRoutes = [
 async function stopsOf(visit: MemberVisit, personId: string) {
   const { em, now } = visit.console;
   const change = { kind: 'unassign', roleId: visit.params.roleId ?? '' } as const;
-  return (await whatStops(em, visit.organization.organizationId, personId, change, now())).keys;
+  return (await previewImpact(em, visit.organization.organizationId, personId, change, now())).keys;
 }
 
 /** @throws NotFound when they do not hold the role, whosever it is. */
@@ -91,7 +91,7 @@ async function takePage(visit: MemberVisit, state: FormState): Promise<Page> {
       kind: 'danger',
       fields: html`
         <p>${displayName(name)} loses the role ${displayName(role.name)} from this moment on${roles.length === 1 ? ', and then holds none: they may do nothing' : ''}.</p>
-        ${keysThatStop(stops)}
+        ${affectedKeys(stops)}
         ${seenField(stops)}`,
       secondary: html`<a href="${here}">Back</a>`,
     }),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { previewImpact } from '#domain/organization/impact.ts';
 import { getMemberDetails } from '#domain/organization/list-members.ts';
 import { removeMember } from '#domain/organization/members.ts';
-import { whatStops } from '#domain/organization/what-stops.ts';
 import { displayName, truncate } from '../../components/display-name.ts';
 import { form } from '../../components/form.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
@@ -10,7 +10,7 @@ import { html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { clientsPath, memberPath, personIdOf } from './path.ts';
-import { clientsThatStay, hasSeen, keysThatStop, readAgain, seenField } from './stops.ts';
+import { affectedKeys, clientsThatStay, hasSeen, readAgain, seenField } from './stops.ts';
 
 const seen = z.string().max(100).default('');
 
@@ -61,7 +61,7 @@ export const removeRoutes = [
 ];
 
 const stopsOf = (visit: MemberVisit, personId: string) =>
-  whatStops(visit.console.em, visit.organization.organizationId, personId, { kind: 'remove' }, visit.console.now());
+  previewImpact(visit.console.em, visit.organization.organizationId, personId, { kind: 'remove' }, visit.console.now());
 
 async function removePage(visit: MemberVisit, state: FormState): Promise<Page> {
   const { em, now } = visit.console;
@@ -81,7 +81,7 @@ async function removePage(visit: MemberVisit, state: FormState): Promise<Page> {
       kind: 'danger',
       fields: html`
         <p>${displayName(name)} leaves the organization from this moment on, without their roles. Their row stays, since clients and the log name it; they can be invited again.</p>
-        ${keysThatStop(stops.keys)}
+        ${affectedKeys(stops.keys)}
         ${clientsThatStay(stops, clientsPath(visit, personId))}
         ${seenField(stops.keys)}`,
       secondary: html`<a href="${here}">Back</a>`,
@@ -100,7 +100,7 @@ async function leavePage(visit: MemberVisit, state: FormState): Promise<Page> {
       kind: 'danger',
       fields: html`
         <p>You leave ${displayName(visit.organization.organizationName)} from this moment on, without your roles, and see nothing of it here any more. Only an invitation brings you back.</p>
-        ${keysThatStop(stops.keys)}
+        ${affectedKeys(stops.keys)}
         ${clientsThatStay(stops, null, 'you')}
         ${seenField(stops.keys)}`,
       secondary: html`<a href="${visit.at('')}">Stay</a>`,

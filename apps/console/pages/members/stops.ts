@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { reads } from '#domain/activity/sentences.ts';
-import type { StoppingKey, WhatStops } from '#domain/organization/what-stops.ts';
+import type { AffectedKey, Impact } from '#domain/organization/impact.ts';
 import { displayName } from '../../components/display-name.ts';
 import { hiddenField } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
@@ -9,7 +9,7 @@ import { type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html } from '../../web/html.ts';
 
 /** What becomes of the keys together: whether one stops altogether, or each only reads less. */
-function verdictOf(keys: readonly StoppingKey[]): string {
+function verdictOf(keys: readonly AffectedKey[]): string {
   const isOne = keys.length === 1;
   const what = isOne ? 'One API key' : `${keys.length} API keys`;
   if (!keys.some(({ isDead }) => isDead)) return `${what} ${isOne ? 'reads' : 'read'} less at once.`;
@@ -20,7 +20,7 @@ function verdictOf(keys: readonly StoppingKey[]): string {
  * "Maker watch" in words: which keys and which reads a change stops. Source: issue of the console,
  * point 2.
  */
-export function keysThatStop(keys: readonly StoppingKey[]): Html {
+export function affectedKeys(keys: readonly AffectedKey[]): Html {
   if (keys.length === 0)
     return html`<p><strong>No API key stops.</strong> Nothing that reads from here depends on this.</p>`;
   return html`${notice('warning', html`<strong>${verdictOf(keys)}</strong> What is listed is refused from the next call on, with 403 forbidden:`)}
@@ -35,17 +35,17 @@ export function keysThatStop(keys: readonly StoppingKey[]): Html {
     <p class="quiet">For reads that must go on, let somebody who stays make a key with the same scopes first, and change it in the system that uses it.</p>`;
 }
 
-const nameOf = ({ label, hint }: StoppingKey): Html =>
+const nameOf = ({ label, hint }: AffectedKey): Html =>
   label === '' ? html`<code>${hint}</code>` : html`“${displayName(label)}” (<code>${hint}</code>)`;
 
 /**
  * Carries with a form what its page said would stop, so that nothing else stops than its person has
  * read.
  */
-export const seenField = (keys: readonly StoppingKey[]): Html => hiddenField('seen', markOf(keys));
+export const seenField = (keys: readonly AffectedKey[]): Html => hiddenField('seen', markOf(keys));
 
 /** Whether what stops is still what the form's page said. */
-export const hasSeen = (seen: string, keys: readonly StoppingKey[]): boolean => seen === markOf(keys);
+export const hasSeen = (seen: string, keys: readonly AffectedKey[]): boolean => seen === markOf(keys);
 
 /** The page drawn anew, since what would stop has changed meanwhile; nothing was done. */
 export async function readAgain(draw: (state: FormState) => Promise<Page>): Promise<Page> {
@@ -53,7 +53,7 @@ export async function readAgain(draw: (state: FormState) => Promise<Page>): Prom
   return { ...(await draw({ ...freshForm(), problem })), status: 422 };
 }
 
-const markOf = (keys: readonly StoppingKey[]): string =>
+const markOf = (keys: readonly AffectedKey[]): string =>
   createHash('sha256')
     .update(JSON.stringify(keys.map(({ id, scopes }) => [id, scopes])))
     .digest('base64url');
@@ -62,7 +62,7 @@ const markOf = (keys: readonly StoppingKey[]): string =>
  * What becomes of the clients of a member who goes (`whom`: the visitor, or somebody else). `href`
  * leads to them; null: not for the visitor to see.
  */
-export function clientsThatStay({ activeGrants }: WhatStops, href: string | null, whom: 'you' | 'them' = 'them'): Html {
+export function clientsThatStay({ activeGrants }: Impact, href: string | null, whom: 'you' | 'them' = 'them'): Html {
   if (activeGrants === 0) return html`<p>No family’s access is with ${whom}.</p>`;
   const families =
     activeGrants === 1 ? 'One family’s access stays' : `${activeGrants.toLocaleString('en')} families’ access stays`;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { previewImpact } from '#domain/organization/impact.ts';
 import { getMemberDetails } from '#domain/organization/list-members.ts';
 import { reinstateMember, suspendMember } from '#domain/organization/members.ts';
-import { whatStops } from '#domain/organization/what-stops.ts';
 import { displayName, truncate } from '../../components/display-name.ts';
 import { form } from '../../components/form.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
@@ -11,7 +11,7 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { memberPage } from './member.ts';
 import { clientsPath, memberPath, personIdOf } from './path.ts';
-import { clientsThatStay, hasSeen, keysThatStop, readAgain, seenField } from './stops.ts';
+import { affectedKeys, clientsThatStay, hasSeen, readAgain, seenField } from './stops.ts';
 
 /** Taking a member's access away for a while, and giving it back. */
 export const suspendRoutes = [
@@ -61,7 +61,13 @@ export const suspendRoutes = [
 ];
 
 const stopsOf = (visit: MemberVisit, personId: string) =>
-  whatStops(visit.console.em, visit.organization.organizationId, personId, { kind: 'suspend' }, visit.console.now());
+  previewImpact(
+    visit.console.em,
+    visit.organization.organizationId,
+    personId,
+    { kind: 'suspend' },
+    visit.console.now(),
+  );
 
 async function suspendPage(visit: MemberVisit, state: FormState): Promise<Page> {
   const { em, now } = visit.console;
@@ -82,7 +88,7 @@ async function suspendPage(visit: MemberVisit, state: FormState): Promise<Page> 
       kind: 'danger',
       fields: html`
         <p>${displayName(name)} may do nothing here until somebody reinstates them. They keep their roles; a link that is on its way to them is void.</p>
-        ${keysThatStop(stops.keys)}
+        ${affectedKeys(stops.keys)}
         ${clientsThatStay(stops, clientsPath(visit, personId))}
         ${seenField(stops.keys)}`,
       secondary: html`<a href="${here}">Back</a>`,

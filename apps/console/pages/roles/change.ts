@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { type Permission, permissions } from '#domain/contract/scopes.ts';
-import { getRoleListing, type RoleListing } from '#domain/organization/list-roles.ts';
+import { type AffectedKey, previewRoleImpact } from '#domain/organization/impact.ts';
+import { getRoleDetails, type RoleRow } from '#domain/organization/list-roles.ts';
 import { changeRole } from '#domain/organization/roles.ts';
-import { type StoppingKey, whatStopsWithRole } from '#domain/organization/what-stops.ts';
 import { displayName, truncate } from '../../components/display-name.ts';
 import { choiceField, form, hiddenField, textField } from '../../components/form.ts';
 import { NotFound, type Page, page, redirect } from '../../web/answer.ts';
@@ -10,7 +10,7 @@ import { choices, type FormState, freshForm, line, optionalLine } from '../../we
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { hasSeen, keysThatStop, seenField } from '../members/stops.ts';
+import { affectedKeys, hasSeen, seenField } from '../members/stops.ts';
 import { permissionChoices } from './permissions.ts';
 
 /** Changing an own role. Where keys would stop, a page says which before anything is done. */
@@ -37,7 +37,7 @@ export const changeRoutes = [
       const { em, now } = visit.console;
       const { organizationId } = visit.organization;
       const role = await getOwnRole(visit);
-      const stops = await whatStopsWithRole(em, organizationId, role.id, wanted.permissions, now());
+      const stops = await previewRoleImpact(em, organizationId, role.id, wanted.permissions, now());
       if (stops.length > 0 && !hasSeen(seen, stops)) return confirmPage(visit, role, wanted, stops, seen !== '');
       await changeRole(em, { organizationId, roleId: role.id, by: visit.by, ...wanted });
       return redirect(visit.at(`/members/roles/${role.id}`), {
@@ -49,8 +49,8 @@ export const changeRoutes = [
 ];
 
 /** @throws NotFound for a system role, which has no page to change it. */
-async function getOwnRole(visit: MemberVisit): Promise<RoleListing> {
-  const role = await getRoleListing(visit.console.em, visit.organization.organizationId, visit.params.roleId ?? '');
+async function getOwnRole(visit: MemberVisit): Promise<RoleRow> {
+  const role = await getRoleDetails(visit.console.em, visit.organization.organizationId, visit.params.roleId ?? '');
   if (role.isSystem) throw new NotFound();
   return role;
 }
@@ -86,9 +86,9 @@ async function changePage(visit: MemberVisit, typed: FormState | null): Promise<
 /** The question before keys stop. What was typed is carried along. */
 function confirmPage(
   visit: MemberVisit,
-  role: RoleListing,
+  role: RoleRow,
   wanted: { name: string; description: string; permissions: Permission[] },
-  stops: readonly StoppingKey[],
+  stops: readonly AffectedKey[],
   wasAsked: boolean,
 ): Page {
   const here = visit.at(`/members/roles/${role.id}`);
@@ -107,7 +107,7 @@ function confirmPage(
       state: { ...freshForm(), problem },
       fields: html`
         <p>Without ${lost.map((permission, index): Html => html`${index === 0 ? nothing : ', '}<code>${permission}</code>`)} in the role ${displayName(role.name)}, keys that its holders made read less. Nothing is changed yet.</p>
-        ${keysThatStop(stops)}
+        ${affectedKeys(stops)}
         ${hiddenField('name', wanted.name)}${hiddenField('description', wanted.description)}
         ${wanted.permissions.map((permission) => hiddenField('permissions', permission))}${seenField(stops)}`,
       secondary: html`<a href="${here}/change">Back</a>`,
@@ -115,7 +115,7 @@ function confirmPage(
   });
 }
 
-const breadcrumbsOf = (visit: MemberVisit, { id, name }: RoleListing): Page['breadcrumbs'] => [
+const breadcrumbsOf = (visit: MemberVisit, { id, name }: RoleRow): Page['breadcrumbs'] => [
   [truncate(name, 80), visit.at(`/members/roles/${id}`)],
   ['Roles', visit.at('/members/roles')],
   ['Members', visit.at('/members')],

@@ -1,4 +1,4 @@
-import { listRoles, type RoleListing } from '#domain/organization/list-roles.ts';
+import { listRoles, type RoleRow } from '#domain/organization/list-roles.ts';
 import { displayName } from '../../components/display-name.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
@@ -43,7 +43,7 @@ export const listRoutes = [
   }),
 ];
 
-const columns = (visit: MemberVisit): Column<RoleListing>[] => [
+const columns = (visit: MemberVisit): Column<RoleRow>[] => [
   {
     heading: 'Role',
     main: true,
@@ -55,7 +55,7 @@ const columns = (visit: MemberVisit): Column<RoleListing>[] => [
 ];
 
 /** How many hold it, leading to who they are. */
-export function holdersCell(visit: MemberVisit, { id, holders }: RoleListing): Html {
+export function holdersCell(visit: MemberVisit, { id, holders }: RoleRow): Html {
   const text = holders === 0 ? 'nobody' : holders.toLocaleString('en');
   return holders > 0 && visit.may('org.members.read')
     ? html`<a href="${visit.at(`/members?status=all&role=${id}`)}">${text}</a>`

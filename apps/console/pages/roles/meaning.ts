@@ -1,4 +1,4 @@
-import type { RoleListing } from '#domain/organization/list-roles.ts';
+import type { RoleRow } from '#domain/organization/list-roles.ts';
 import { truncate } from '../../components/display-name.ts';
 import { type Html, html } from '../../web/html.ts';
 
@@ -13,5 +13,5 @@ const systemMeaning: Record<string, string> = {
 };
 
 /** What a role is for, in a sentence. */
-export const roleMeaning = ({ isSystem, key, description }: RoleListing): Html =>
+export const roleMeaning = ({ isSystem, key, description }: RoleRow): Html =>
   html`<bdi>${isSystem ? (systemMeaning[key] ?? description) : truncate(description, 300)}</bdi>`;

@@ -1,4 +1,4 @@
-import { getRoleListing } from '#domain/organization/list-roles.ts';
+import { getRoleDetails } from '#domain/organization/list-roles.ts';
 import { confirm } from '../../components/confirm.ts';
 import { truncate } from '../../components/display-name.ts';
 import { linkButton } from '../../components/link.ts';
@@ -25,7 +25,7 @@ export const roleRoutes = [
 
 /** `state` is that of the form that deletes it, when it was refused. */
 export async function rolePage(visit: MemberVisit, state: FormState): Promise<Page> {
-  const role = await getRoleListing(visit.console.em, visit.organization.organizationId, visit.params.roleId ?? '');
+  const role = await getRoleDetails(visit.console.em, visit.organization.organizationId, visit.params.roleId ?? '');
   const here = visit.at(`/members/roles/${role.id}`);
   const mayChange = visit.may('org.roles.manage') && !role.isSystem;
   return page({

@@ -1,6 +1,6 @@
 import { type HealthCounts, totalOf } from '#domain/webhooks/health.ts';
-import { openCountedTo, type WebhookOutlook } from '#domain/webhooks/outlook.ts';
 import { type SignatureVerdict, signatureVerdictSentences } from '#domain/webhooks/signature-verdict.ts';
+import { openCountedTo, type WebhookSummary } from '#domain/webhooks/summary.ts';
 import { notice } from '../../components/notice.ts';
 import { foreignText } from '../../components/received-text.ts';
 import { relativeTime } from '../../components/time.ts';
@@ -8,7 +8,7 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import { nameOf } from './find-webhook.ts';
 
 /** What a webhook is called, and where it posts to. */
-export const webhookName = (webhook: Pick<WebhookOutlook, 'description' | 'url'>): Html =>
+export const webhookName = (webhook: Pick<WebhookSummary, 'description' | 'url'>): Html =>
   webhook.description.trim() === '' ? html`${nameOf(webhook)}` : foreignText(nameOf(webhook));
 
 /** Its event types, each as it stands in an event. */

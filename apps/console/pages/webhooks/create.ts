@@ -1,6 +1,6 @@
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { webhooksPerOrganization } from '#domain/webhooks/limits.ts';
-import { listWebhookOutlooks, type WebhookOutlook } from '#domain/webhooks/outlook.ts';
+import { listWebhookOutlooks, type WebhookSummary } from '#domain/webhooks/summary.ts';
 import { form } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
@@ -72,7 +72,7 @@ async function newWebhookPage(visit: MemberVisit, state: FormState): Promise<Pag
   });
 }
 
-function fullPage(visit: MemberVisit, webhooks: readonly WebhookOutlook[]): Page {
+function fullPage(visit: MemberVisit, webhooks: readonly WebhookSummary[]): Page {
   return page({
     title: 'Make a webhook',
     breadcrumbs: breadcrumbs(visit),

@@ -1,5 +1,5 @@
 import { changeWebhook } from '#domain/webhooks/change.ts';
-import type { WebhookOutlook } from '#domain/webhooks/outlook.ts';
+import type { WebhookSummary } from '#domain/webhooks/summary.ts';
 import { form } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
@@ -35,7 +35,7 @@ export const editRoutes = [
   }),
 ];
 
-type Fields = Pick<WebhookOutlook, 'url' | 'eventTypes' | 'description'>;
+type Fields = Pick<WebhookSummary, 'url' | 'eventTypes' | 'description'>;
 
 /** What the form has different: only that is a change, and only that is in the log. */
 function changeOf(before: Fields, { url, eventTypes, description }: Fields): Partial<Fields> {

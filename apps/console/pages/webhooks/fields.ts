@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type EventType, eventMeaning, eventTypes } from '#domain/contract/events.ts';
 import { descriptionMaxCharacters } from '#domain/webhooks/limits.ts';
-import { makeTestEvent } from '#domain/webhooks/test-event.ts';
+import { buildTestEvent } from '#domain/webhooks/test-event.ts';
 import { choiceField, textField } from '../../components/form.ts';
 import { choices, type FormState, line, optionalLine } from '../../web/form.ts';
 import { type Html, html } from '../../web/html.ts';
@@ -55,7 +55,7 @@ export function drawWebhookFields(visit: MemberVisit, state: FormState): Html {
 
 /** A body as it is posted, laid out for reading. */
 export function exampleOf({ organization, console }: MemberVisit, type: EventType): Html {
-  const { body } = makeTestEvent(type, organization.organizationId, console.now());
+  const { body } = buildTestEvent(type, organization.organizationId, console.now());
   return html`<pre class="example" tabindex="0" role="region" aria-label="An example of ${type}"><code>${JSON.stringify(JSON.parse(body), null, 2)}</code></pre>`;
 }
 

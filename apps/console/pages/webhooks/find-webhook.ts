@@ -1,5 +1,5 @@
 import type { WebhookRequest } from '#domain/webhooks/access.ts';
-import { getWebhookHead, getWebhookOutlook, type WebhookHead } from '#domain/webhooks/outlook.ts';
+import { getWebhookHead, getWebhookOutlook, type WebhookHead } from '#domain/webhooks/summary.ts';
 import { plainText } from '../../components/received-text.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 

@@ -1,5 +1,5 @@
 import { webhooksPerOrganization } from '#domain/webhooks/limits.ts';
-import { listWebhookOutlooks, type WebhookOutlook } from '#domain/webhooks/outlook.ts';
+import { listWebhookOutlooks, type WebhookSummary } from '#domain/webhooks/summary.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
 import { webhookStatus } from '../../components/status.ts';
@@ -42,7 +42,7 @@ export const listRoutes = [
   }),
 ];
 
-const columns = (visit: MemberVisit): Column<WebhookOutlook>[] => [
+const columns = (visit: MemberVisit): Column<WebhookSummary>[] => [
   {
     heading: 'Webhook',
     main: true,

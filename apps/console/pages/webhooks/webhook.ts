@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type HealthSpan, healthSpans, listHealth, totalOf } from '#domain/webhooks/health.ts';
-import type { WebhookOutlook } from '#domain/webhooks/outlook.ts';
 import { searchDeliveries } from '#domain/webhooks/search-deliveries.ts';
+import type { WebhookSummary } from '#domain/webhooks/summary.ts';
 import { listTestOutcomes } from '#domain/webhooks/test-event.ts';
 import { displayName } from '../../components/display-name.ts';
 import { healthPlot } from '../../components/health-plot.ts';
@@ -51,7 +51,7 @@ export const webhookRoutes = [
   }),
 ];
 
-function warnings(visit: MemberVisit, webhook: WebhookOutlook): Html {
+function warnings(visit: MemberVisit, webhook: WebhookSummary): Html {
   const { state, parkedReason, failingSince, ramp } = webhook;
   const resume = html`<a href="${of(visit, '/resume')}">Resume it</a>`;
   if (state === 'deleted')
@@ -76,7 +76,7 @@ function warnings(visit: MemberVisit, webhook: WebhookOutlook): Html {
       );
 }
 
-function actions(visit: MemberVisit, { state }: WebhookOutlook): Html {
+function actions(visit: MemberVisit, { state }: WebhookSummary): Html {
   return html`<p class="actions">
     ${linkButton(of(visit, '/test'), 'Send a test event')}
     ${linkButton(of(visit, '/edit'), 'Edit', 'secondary')}
@@ -85,7 +85,7 @@ function actions(visit: MemberVisit, { state }: WebhookOutlook): Html {
     ${linkButton(of(visit, '/delete'), 'Delete…', 'secondary')}</p>`;
 }
 
-const detailsOf = (webhook: WebhookOutlook): Html =>
+const detailsOf = (webhook: WebhookSummary): Html =>
   detailList([
     ['State', webhookStatus(webhook)],
     ['Posts to', html`<bdi class="url">${webhook.url}</bdi>`],

@@ -1,5 +1,5 @@
 /** How a redelivery stands, as the one who carries it out sees it. */
-export interface RedeliveryRow {
+export interface RedeliveryPageRow {
   webhookId: string;
   state: 'requested' | 'running' | 'done' | 'cancelled' | 'ended';
   /** ISO 8601 text, or null. */

@@ -4,16 +4,16 @@ import type { Authority } from '../keys/authority.ts';
 import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest } from './access.ts';
 import { firstEventIdAt } from './event-id.ts';
 import { type HealthCounts, healthCounts, healthLooksAt } from './health.ts';
-import { listSecrets, type WebhookDetails, type WebhookListing, webhookColumns } from './list.ts';
+import { listSecrets, type WebhookDetails, type WebhookRow, webhookColumns } from './list.ts';
 
 /** What a webhook is, without what it has sent. */
-export type WebhookHead = Omit<WebhookListing, 'deliveries'>;
+export type WebhookHead = Omit<WebhookRow, 'deliveries'>;
 
 /**
  * A webhook as a page shows it: every number is bounded, so it takes as long with a million
  * deliveries as with ten.
  */
-export interface WebhookOutlook extends WebhookHead {
+export interface WebhookSummary extends WebhookHead {
   /** Of the events of the last 24 hours, the newest 500 at most. */
   day: HealthCounts;
   /** Deliveries that are open, up to `openCountedTo`; that many means at least so many. */
@@ -32,7 +32,7 @@ export async function listWebhookOutlooks(
   em: EntityManager,
   { organizationId, by }: { organizationId: string; by: Authority },
   now: Date,
-): Promise<WebhookOutlook[]> {
+): Promise<WebhookSummary[]> {
   const fork = em.fork();
   await assertMayManageWebhooks(fork, organizationId, by);
   return selectOutlooks(fork, organizationId, sql`w.state <> 'deleted'`, now);
@@ -46,7 +46,7 @@ export async function getWebhookOutlook(
   em: EntityManager,
   { organizationId, webhookId, by }: WebhookRequest,
   now: Date,
-): Promise<WebhookOutlook & Pick<WebhookDetails, 'secrets'>> {
+): Promise<WebhookSummary & Pick<WebhookDetails, 'secrets'>> {
   const fork = em.fork();
   await assertMayManageWebhooks(fork, organizationId, by);
   const [webhook] = await selectOutlooks(fork, organizationId, sql`w.id = ${webhookId}`, now);
@@ -78,9 +78,9 @@ async function selectOutlooks(
   organizationId: string,
   which: SqlPart,
   now: Date,
-): Promise<WebhookOutlook[]> {
+): Promise<WebhookSummary[]> {
   const yesterday = firstEventIdAt(new Date(now.getTime() - 24 * 3_600_000));
-  return runStatement<WebhookOutlook>(
+  return runStatement<WebhookSummary>(
     em,
     sql`
     select ${webhookColumns}, row_to_json(h) as day, ${openOf('waiting')}, ${openOf('parked')}

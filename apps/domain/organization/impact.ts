@@ -13,7 +13,7 @@ import { runStatement, sql } from '../db/statement.ts';
  * A live key of a member. `working` are its scopes that its maker holds now: what it can read with
  * today.
  */
-export interface MakersKey {
+export interface MemberKey {
   id: string;
   label: string;
   hint: string;
@@ -26,7 +26,7 @@ export interface MakersKey {
  * A key that would read less: `scopes` it would lose, and the `operations` that would then be
  * refused. `isDead` when nothing would be left.
  */
-export interface StoppingKey {
+export interface AffectedKey {
   id: string;
   label: string;
   hint: string;
@@ -40,8 +40,8 @@ export interface StoppingKey {
  * What a change would stop. `activeGrants` are families whose access is with the member; it goes
  * on, and may be ended or moved.
  */
-export interface WhatStops {
-  keys: StoppingKey[];
+export interface Impact {
+  keys: AffectedKey[];
   activeGrants: number;
 }
 
@@ -61,7 +61,7 @@ export async function listKeysOfMaker(
   organizationId: string,
   personId: string,
   now: Date,
-): Promise<MakersKey[]> {
+): Promise<MemberKey[]> {
   const makers = await listMakers(em, organizationId, { personId, roleId: null }, now);
   return makers.flatMap((maker) => {
     const held = heldBy(maker);
@@ -74,13 +74,13 @@ export async function listKeysOfMaker(
 }
 
 /** Which keys and reads stop when a member is suspended or removed, or loses a role. */
-export async function whatStops(
+export async function previewImpact(
   em: EntityManager,
   organizationId: string,
   personId: string,
   change: MemberChange,
   now: Date,
-): Promise<WhatStops> {
+): Promise<Impact> {
   const makers = await listMakers(em, organizationId, { personId, roleId: null }, now);
   const after = (maker: Maker): Maker =>
     change.kind === 'unassign'
@@ -97,13 +97,13 @@ export async function whatStops(
  * Which keys and reads stop, whoever made them, when a role has these permissions alone (none: it
  * is deleted).
  */
-export async function whatStopsWithRole(
+export async function previewRoleImpact(
   em: EntityManager,
   organizationId: string,
   roleId: string,
   permissionsAfter: readonly string[],
   now: Date,
-): Promise<StoppingKey[]> {
+): Promise<AffectedKey[]> {
   const makers = await listMakers(em, organizationId, { personId: null, roleId }, now);
   const changed = (role: Maker['roles'][number]) => ({
     ...role,
@@ -115,7 +115,7 @@ export async function whatStopsWithRole(
   }));
 }
 
-function stopping(makers: Maker[], after: (maker: Maker) => Maker): StoppingKey[] {
+function stopping(makers: Maker[], after: (maker: Maker) => Maker): AffectedKey[] {
   return makers.flatMap((maker) => {
     const before = heldBy(maker);
     const left = heldBy(after(maker));

@@ -1,23 +1,23 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { runStatement, sql } from '../db/statement.ts';
 import type { WebhookRequest } from './access.ts';
-import { type AttemptListing, assertShown, deliveryColumns, noSuchDelivery } from './deliveries.ts';
+import { type AttemptRow, assertShown, deliveryColumns, noSuchDelivery } from './deliveries.ts';
 import { type FoundDelivery, nowColumns } from './search-deliveries.ts';
 
 /** One attempt in the list of its delivery, without what the receiver answered. */
-export type AttemptOutline = Omit<AttemptListing, 'answer'>;
+export type AttemptSummary = Omit<AttemptRow, 'answer'>;
 
 /** A delivery with the bytes that are sent, and its newest attempts, newest first. */
-export interface DeliveryLook extends FoundDelivery {
+export interface DeliveryDetail extends FoundDelivery {
   /** As it is posted, UTF-8. */
   body: string;
-  newestAttempts: AttemptOutline[];
+  newestAttempts: AttemptSummary[];
   /** Go on below this number; null when those were all. */
   olderAttempts: number | null;
 }
 
 /** One attempt with all that is on record of it. */
-export interface AttemptLook extends AttemptOutline {
+export interface AttemptDetail extends AttemptSummary {
   /** Of its delivery. */
   type: string;
   /** The bytes that were posted, UTF-8. */
@@ -42,11 +42,11 @@ const attemptColumns = sql`
  * @param page `before`: attempts below this number; null begins with the newest.
  * @throws WebhookRefused when the caller may not, or there is none.
  */
-export async function lookAtDelivery(
+export async function getDeliveryDetail(
   em: EntityManager,
   request: WebhookRequest & { eventId: string },
   page: { before: number | null; atMost: number },
-): Promise<DeliveryLook> {
+): Promise<DeliveryDetail> {
   const { organizationId, webhookId, eventId } = request;
   const fork = em.fork();
   await assertShown(fork, request);
@@ -61,7 +61,7 @@ export async function lookAtDelivery(
   );
   if (delivery === undefined) throw noSuchDelivery();
   const { before, atMost } = page;
-  const attempts = await runStatement<AttemptOutline>(
+  const attempts = await runStatement<AttemptSummary>(
     fork,
     sql`
     select ${attemptColumns} from delivery_attempt a
@@ -82,11 +82,11 @@ export async function lookAtDelivery(
 export async function findAttempt(
   em: EntityManager,
   request: WebhookRequest & { eventId: string; number: number },
-): Promise<AttemptLook | null> {
+): Promise<AttemptDetail | null> {
   const { organizationId, webhookId, eventId, number } = request;
   const fork = em.fork();
   await assertShown(fork, request);
-  const rows = await runStatement<AttemptLook>(
+  const rows = await runStatement<AttemptDetail>(
     fork,
     sql`
     select ${attemptColumns}, e.type, e.body, a.headers, a.answer from delivery_attempt a

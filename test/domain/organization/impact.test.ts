@@ -4,10 +4,10 @@
  */
 import { expect, it } from 'vitest';
 import { operationsOfScope } from '#domain/contract/operations.ts';
+import { listKeysOfMaker, previewImpact, previewRoleImpact } from '#domain/organization/impact.ts';
 import { assignRole, unassignRole } from '#domain/organization/member-roles.ts';
 import { removeMember } from '#domain/organization/members.ts';
 import { changeRole } from '#domain/organization/roles.ts';
-import { listKeysOfMaker, whatStops, whatStopsWithRole } from '#domain/organization/what-stops.ts';
 import { startTestApi } from '#test/setup.ts';
 import { endpoints } from '../../../apps/api/endpoints/index.ts';
 import { setupStaff, systemRole } from './staff.ts';
@@ -49,7 +49,13 @@ it('tells which live keys and which reads stop with a member or a role, and thos
     { id: key.id, label: 'case tracking', working: ['org.read', 'org.roles.read', 'org.billing.manage'] },
   ]);
 
-  const onRoleLost = await whatStops(t.em, orgId, maker.userId, { kind: 'unassign', roleId: maker.roleId ?? '' }, now);
+  const onRoleLost = await previewImpact(
+    t.em,
+    orgId,
+    maker.userId,
+    { kind: 'unassign', roleId: maker.roleId ?? '' },
+    now,
+  );
   expect(onRoleLost).toEqual({
     activeGrants: 0,
     keys: [
@@ -64,14 +70,14 @@ it('tells which live keys and which reads stop with a member or a role, and thos
       },
     ],
   });
-  const onRoleChanged = await whatStopsWithRole(t.em, orgId, maker.roleId ?? '', ['org.read'], now);
+  const onRoleChanged = await previewRoleImpact(t.em, orgId, maker.roleId ?? '', ['org.read'], now);
   expect(onRoleChanged).toEqual(onRoleLost.keys);
-  const onRemoval = await whatStops(t.em, orgId, maker.userId, { kind: 'remove' }, now);
+  const onRemoval = await previewImpact(t.em, orgId, maker.userId, { kind: 'remove' }, now);
   expect(onRemoval).toMatchObject({
     activeGrants: 1,
     keys: [{ id: key.id, operations: ['getOrg', 'listRoles', 'getOrgSeats'], isDead: true }],
   });
-  expect((await whatStops(t.em, orgId, t.member.userId, { kind: 'suspend' }, now)).keys).toEqual([]);
+  expect((await previewImpact(t.em, orgId, t.member.userId, { kind: 'suspend' }, now)).keys).toEqual([]);
 
   const api = await startTestApi(t.database);
   const paths = { getOrg: '', listRoles: '/roles', getOrgSeats: '/seats' };
