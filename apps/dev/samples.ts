@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import path from 'node:path';
 import type { Region } from '#domain/contract/regions.ts';
-import { findRegion } from '#domain/import/find-region.ts';
-import { generateSample, sampleDefaults } from '#domain/import/generate/sample.ts';
-import { importFile } from '#domain/import/import-file.ts';
-import { ImportRefused } from '#domain/import/problems.ts';
+import { findRegion } from '../import/document/find-region.ts';
+import { importFile } from '../import/document/import-file.ts';
+import { ImportRefused } from '../import/document/problems.ts';
+import { generateSample, sampleDefaults } from '../import/generate/sample.ts';
 import type { DevConfig } from './config.ts';
 import type { RegionMemory, StackOrganization } from './state.ts';
 

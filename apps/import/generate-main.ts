@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { isRegion, regionCodes } from '#domain/contract/regions.ts';
-import { day } from '#domain/import/field-types.ts';
-import { generateSample, type SampleOptions, sampleDefaults } from '#domain/import/generate/sample.ts';
+import { day } from './document/field-types.ts';
+import { generateSample, type SampleOptions, sampleDefaults } from './generate/sample.ts';
 
 /**
  * `npm run -s generate -- --region us --organizations 10 --families 40 > FILE`: a sample document

@@ -1,11 +1,11 @@
 import { createReadStream, existsSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { findRegion } from '#domain/import/find-region.ts';
-import { type ImportResult, importFile } from '#domain/import/import-file.ts';
-import { ImportRefused } from '#domain/import/problems.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import { type Installation, readConfig } from './config.ts';
+import { findRegion } from './document/find-region.ts';
+import { type ImportResult, importFile } from './document/import-file.ts';
+import { ImportRefused } from './document/problems.ts';
 import { failureSentence } from './failure.ts';
 import { resultText } from './result-text.ts';
 

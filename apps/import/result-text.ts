@@ -1,4 +1,4 @@
-import type { ImportResult } from '#domain/import/import-file.ts';
+import type { ImportResult } from './document/import-file.ts';
 
 /**
  * What an import did, for people: one line for the file, one for each kind that the file mentions.

@@ -1,6 +1,6 @@
-import { type CreatedProbe, createProbe } from '#domain/probe/create.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import type { Command, Context, Noun } from './command.ts';
+import { type CreatedProbe, createProbe } from './create-probe.ts';
 import { WrongUse } from './refused.ts';
 import { fields } from './table.ts';
 

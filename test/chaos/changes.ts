@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
-import { uuidOf } from '#domain/import/generate/dice.ts';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
 import { sealSecret } from '#domain/webhooks/seal.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';
+import { uuidOf } from '../../apps/import/generate/dice.ts';
 
 /**
  * Stands in every family's name of a run, so that one search finds any of them; nothing else holds

@@ -1,5 +1,5 @@
-import { dice } from '#domain/import/generate/dice.ts';
 import { secondsSince } from '../../apps/dev/servers/process.ts';
+import { dice } from '../../apps/import/generate/dice.ts';
 
 /** Something that can be killed; `restart` is null when it comes up by itself. */
 export interface Victim {

@@ -1,4 +1,4 @@
-import { type Dice, dice } from '#domain/import/generate/dice.ts';
+import { type Dice, dice } from '../../apps/import/generate/dice.ts';
 
 /** What a receiver does with one post. */
 export type Behaviour =

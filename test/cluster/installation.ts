@@ -4,11 +4,11 @@ import type pg from 'pg';
 import type { Region } from '#domain/contract/regions.ts';
 import { scopes } from '#domain/contract/scopes.ts';
 import { openDatabase } from '#domain/db/connect.ts';
-import { importFile } from '#domain/import/import-file.ts';
 import { createKey } from '#domain/keys/create.ts';
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
 import { createWebhook, type WebhookSettings } from '#domain/webhooks/create.ts';
 import { addressBlocks, keyPeppers, keyTagSecrets, webhookSecretKeys } from '#runtime/settings/types.ts';
+import { importFile } from '../../apps/import/document/import-file.ts';
 import type { ReadOrganization } from './reads.ts';
 import type { RegionServers } from './servers.ts';
 

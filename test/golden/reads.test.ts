@@ -4,7 +4,6 @@ import { createReadStream } from 'node:fs';
 import { expect, it } from 'vitest';
 import { requestsPerWindow } from '#domain/contract/limits.ts';
 import { scopes } from '#domain/contract/scopes.ts';
-import { importFile } from '#domain/import/import-file.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { generateKey } from '#domain/keys/format.ts';
 import { type Exchanged, exchange } from '#test/exchange.ts';
@@ -12,6 +11,7 @@ import { fixturePath } from '#test/fixtures.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setup } from '#test/setup.ts';
 import { endpoints } from '../../apps/api/endpoints/index.ts';
+import { importFile } from '../../apps/import/document/import-file.ts';
 import { createStable, goldenText } from './stable.ts';
 
 /** Values of these differ from call to call; their form is what a caller relies on. */

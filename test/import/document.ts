@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import pg from 'pg';
-import { type ImportOptions, type ImportResult, importFile } from '#domain/import/import-file.ts';
-import { ImportRefused, type Problem } from '#domain/import/problems.ts';
+import { type ImportOptions, type ImportResult, importFile } from '../../apps/import/document/import-file.ts';
+import { ImportRefused, type Problem } from '../../apps/import/document/problems.ts';
 
 /** Anything of a document may be made wrong by a test. */
 // biome-ignore lint/suspicious/noExplicitAny: a document is what a stranger's file may hold

@@ -2,8 +2,9 @@
  * Imports one large organization in a process of its own, in the most awkward order, and tells how
  * much memory that took.
  */
-import { sampleOrganization } from '#domain/import/generate/organization.ts';
-import { importFile } from '#domain/import/import-file.ts';
+
+import { importFile } from '../../apps/import/document/import-file.ts';
+import { sampleOrganization } from '../../apps/import/generate/organization.ts';
 
 const [databaseUrl = '', families = '0'] = process.argv.slice(2);
 const sample = sampleOrganization(

@@ -2,8 +2,8 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { generateSample, type SampleOptions, sampleDefaults } from '#domain/import/generate/sample.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
+import { generateSample, type SampleOptions, sampleDefaults } from '../../apps/import/generate/sample.ts';
 import { importText, type Loose, query } from './document.ts';
 
 const written = (options: SampleOptions) => text(Readable.from(generateSample(options)));

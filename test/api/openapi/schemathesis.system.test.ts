@@ -5,10 +5,10 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
-import { generateSample } from '#domain/import/generate/sample.ts';
-import { importFile } from '#domain/import/import-file.ts';
 import { setup, type TestInstallation } from '#test/setup.ts';
 import { endpoints } from '../../../apps/api/endpoints/index.ts';
+import { importFile } from '../../../apps/import/document/import-file.ts';
+import { generateSample } from '../../../apps/import/generate/sample.ts';
 import { getSchemathesis } from './schemathesis/install.ts';
 
 const document = fileURLToPath(new URL('../../../apps/api/openapi/openapi.json', import.meta.url));

@@ -6,7 +6,6 @@ import { createReadStream, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import type { Region } from '#domain/contract/regions.ts';
 import { scopes } from '#domain/contract/scopes.ts';
-import { importFile } from '#domain/import/import-file.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { type Answers, comparable, shifted } from '#test/expected-answers.ts';
 import { fixturePath } from '#test/fixtures.ts';
@@ -14,6 +13,7 @@ import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase, startTestApi, type TestApi } from '#test/setup.ts';
 import type { Endpoint } from '../../../apps/api/endpoint.ts';
 import { endpoints } from '../../../apps/api/endpoints/index.ts';
+import { importFile } from '../../../apps/import/document/import-file.ts';
 
 /** A read's body: as declared, with no field beside that. */
 async function read(api: TestApi, endpoint: Endpoint, orgId: string, key: string): Promise<unknown> {

@@ -1,18 +1,18 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { recordActivity } from '../activity/record.ts';
-import { eventTypes } from '../contract/events.ts';
-import type { Scope } from '../contract/scopes.ts';
-import { arrayOf, runStatement, sql } from '../db/statement.ts';
-import { createKey } from '../keys/create.ts';
-import type { KeySecrets } from '../keys/fingerprint.ts';
-import { listKeys } from '../keys/list.ts';
-import { revokeKey } from '../keys/revoke.ts';
-import { createWebhook, type WebhookSettings } from '../webhooks/create.ts';
-import { assertUrl } from '../webhooks/fields.ts';
-import { listWebhooks } from '../webhooks/list.ts';
-import { deleteWebhook } from '../webhooks/park.ts';
-import { ProbeRefused } from './refused.ts';
+import { recordActivity } from '#domain/activity/record.ts';
+import { eventTypes } from '#domain/contract/events.ts';
+import type { Scope } from '#domain/contract/scopes.ts';
+import { arrayOf, runStatement, sql } from '#domain/db/statement.ts';
+import { createKey } from '#domain/keys/create.ts';
+import type { KeySecrets } from '#domain/keys/fingerprint.ts';
+import { listKeys } from '#domain/keys/list.ts';
+import { revokeKey } from '#domain/keys/revoke.ts';
+import { createWebhook, type WebhookSettings } from '#domain/webhooks/create.ts';
+import { assertUrl } from '#domain/webhooks/fields.ts';
+import { listWebhooks } from '#domain/webhooks/list.ts';
+import { deleteWebhook } from '#domain/webhooks/park.ts';
+import { ProbeRefused } from './probe-refused.ts';
 
 /**
  * What the operator's probe needs to read and to receive. `key` and `webhookSecret` are shown this

@@ -1,4 +1,4 @@
-import type { Region } from '../contract/regions.ts';
+import type { Region } from '#domain/contract/regions.ts';
 import { documentReader } from './document-reader.ts';
 import { documentLayout } from './format.ts';
 import { checks } from './item-check.ts';

@@ -1,6 +1,6 @@
-import { enrolmentRow, openTotp, resealTotp } from '../identity/totp.ts';
-import { openSecret, resealSecret } from '../webhooks/seal.ts';
-import type { SealingKeys } from './envelope.ts';
+import { enrolmentRow, openTotp, resealTotp } from '#domain/identity/totp.ts';
+import type { SealingKeys } from '#domain/seal/envelope.ts';
+import { openSecret, resealSecret } from '#domain/webhooks/seal.ts';
 
 /** The tables with a column that the keys of WEBHOOK_SECRET_KEYS seal. */
 export type SealedTable = 'webhook_secret' | 'second_factor' | 'factor_challenge' | 'enrolment';

@@ -3,16 +3,16 @@
  */
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it, vi } from 'vitest';
-import { countSealed } from '#domain/seal/count.ts';
 import type { SealingKeys } from '#domain/seal/envelope.ts';
-import { sealedKinds } from '#domain/seal/kinds.ts';
-import { resealAll } from '#domain/seal/reseal.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import { openSecret, resealSecret } from '#domain/webhooks/seal.ts';
 import type { MadeWebhook } from '#test/make.ts';
 import { insertApps, insertOldSecrets, newerSealingKeys, openApps, rotatedSealingKeys } from '#test/sealed-rows.ts';
 import { testSealingKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { countSealed } from '../../apps/orgctl/sealed/count.ts';
+import { sealedKinds } from '../../apps/orgctl/sealed/kinds.ts';
+import { resealAll } from '../../apps/orgctl/sealed/reseal.ts';
 
 const timeout = 60_000;
 const none = { resealed: 0, current: 0, unopened: [] };

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { type Region, regions } from '../contract/regions.ts';
+import { type Region, regions } from '#domain/contract/regions.ts';
 import { checkStaged } from './check-staged.ts';
 import { type Kind, kindPlurals } from './format.ts';
 import type { Bytes } from './json-tokens.ts';

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import { SecretNotOpened } from '../webhooks/seal.ts';
-import { SealBroken, type SealingKeys } from './envelope.ts';
+import { SealBroken, type SealingKeys } from '#domain/seal/envelope.ts';
+import { SecretNotOpened } from '#domain/webhooks/seal.ts';
 import { isSealedSql, type SealedIds, type SealedKind, type SealedTable, sealedKinds } from './kinds.ts';
 
 /**

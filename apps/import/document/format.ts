@@ -1,8 +1,8 @@
 import type { z } from 'zod';
-import { seatEndReasons } from '../contract/events.ts';
-import { regionCodes } from '../contract/regions.ts';
-import { Organization } from '../contract/resources.ts';
-import { permissions } from '../contract/scopes.ts';
+import { seatEndReasons } from '#domain/contract/events.ts';
+import { regionCodes } from '#domain/contract/regions.ts';
+import { Organization } from '#domain/contract/resources.ts';
+import { permissions } from '#domain/contract/scopes.ts';
 import type { Layout } from './document-reader.ts';
 import {
   anyText,

@@ -1,4 +1,4 @@
-import type { Region } from '../../contract/regions.ts';
+import type { Region } from '#domain/contract/regions.ts';
 import { dice, uuidOf } from './dice.ts';
 import { familyName, organizationName, personName } from './names.ts';
 
