@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
+import { OrganizationRefused } from '#domain/access/organization-refused.ts';
 import { openDatabase } from '#domain/db/connect.ts';
 import { IdentityRefused } from '#domain/identity/refused.ts';
 import { KeyRefused } from '#domain/keys/refused.ts';
-import { OrganizationRefused } from '#domain/organization/refused.ts';
 import { WebhookRefused } from '#domain/webhooks/refused.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import type { WorkflowClient } from '#workflows/client.ts';

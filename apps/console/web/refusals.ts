@@ -1,6 +1,6 @@
+import { OrganizationRefused } from '#domain/access/organization-refused.ts';
 import { IdentityRefused } from '#domain/identity/refused.ts';
 import { KeyRefused } from '#domain/keys/refused.ts';
-import { OrganizationRefused } from '#domain/organization/refused.ts';
 import { WebhookRefused } from '#domain/webhooks/refused.ts';
 import { WorkflowsAway } from '../workflows.ts';
 

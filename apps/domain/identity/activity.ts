@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { isConfirmed } from '../access/console-access.ts';
 import { runStatement, sql } from '../db/statement.ts';
-import { isConfirmed } from './console-access.ts';
 import type { Visitor } from './types.ts';
 
 /**

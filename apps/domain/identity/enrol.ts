@@ -1,12 +1,12 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { lockOrganization } from '../access/actor.ts';
+import { confirmSignIn } from '../access/console-access.ts';
 import { recordActivity } from '../activity/record.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import { runStatement, sql } from '../db/statement.ts';
-import { lockOrganization } from '../organization/access.ts';
 import { recordPersonActivity } from './activity.ts';
 import { admitAttempt, enrolmentSubject, forgetFailures } from './attempts.ts';
-import { confirmSignIn } from './console-access.ts';
 import { type EnrolmentRow, findEnrolmentRow } from './enrolment.ts';
 import { insertPasskey, insertTotp } from './factor-rows.ts';
 import { forgetBrowsers, rememberBrowser } from './known-browsers.ts';

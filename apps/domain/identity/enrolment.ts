@@ -1,9 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { recordActivity } from '../activity/record.ts';
-import type { Permission } from '../contract/scopes.ts';
-import { arrayOf, runStatement, sql } from '../db/statement.ts';
-import { type Authority, askerOf } from '../keys/authority.ts';
 import {
   type Actor,
   assertHolds,
@@ -11,8 +7,12 @@ import {
   getActor,
   lockOrganization,
   type MemberAccess,
-} from '../organization/access.ts';
-import { consoleAccess } from './console-access.ts';
+} from '../access/actor.ts';
+import { type Authority, askerOf } from '../access/authority.ts';
+import { consoleAccess } from '../access/console-access.ts';
+import { recordActivity } from '../activity/record.ts';
+import type { Permission } from '../contract/scopes.ts';
+import { arrayOf, runStatement, sql } from '../db/statement.ts';
 import { assertEmail } from './email.ts';
 import { enrolmentHours, recoveryHours } from './limits.ts';
 import { linkStands } from './link-stands.ts';

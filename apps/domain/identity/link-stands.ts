@@ -1,5 +1,5 @@
+import { isConfirmed } from '../access/console-access.ts';
 import { type SqlPart, sql } from '../db/statement.ts';
-import { isConfirmed } from './console-access.ts';
 
 /**
  * Returns an SQL condition on a link's row `e`: whether the link could be created now as it was. It

@@ -1,9 +1,9 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { findMember, lockOrganization } from '../access/actor.ts';
+import { confirmSignIn, isConfirmed } from '../access/console-access.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import { runStatement, sql } from '../db/statement.ts';
-import { findMember, lockOrganization } from '../organization/access.ts';
 import { recordPersonActivity } from './activity.ts';
-import { confirmSignIn, isConfirmed } from './console-access.ts';
 import { assertEmail } from './email.ts';
 import { forgetBrowsers } from './known-browsers.ts';
 import { IdentityRefused } from './refused.ts';

@@ -1,8 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { consoleAccess } from '../access/console-access.ts';
 import { runStatement, sql } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
-import { consoleAccess } from './console-access.ts';
 import { forgetBrowsers } from './known-browsers.ts';
 import {
   passwordPassedMinutes,

@@ -1,8 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { consoleAccess } from '../access/console-access.ts';
 import { runStatement, sql } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import { admitAttempt, browserSubject, forgetFailures, passwordSubject } from './attempts.ts';
-import { consoleAccess } from './console-access.ts';
 import { hashPassword, isOutdated, isPassword } from './password.ts';
 import { IdentityRefused } from './refused.ts';
 import { startSession } from './sessions.ts';

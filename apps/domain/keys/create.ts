@@ -1,10 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { findPermissions } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
 import { liveKeysPerOrganization } from '../contract/limits.ts';
 import type { Scope } from '../contract/scopes.ts';
 import { ApiKey } from '../db/entities/key.ts';
-import { findPermissions } from './authority.ts';
 import { fingerprint, type KeySecrets } from './fingerprint.ts';
 import { generateKey, keyHint } from './format.ts';
 import { KeyRefused } from './refused.ts';

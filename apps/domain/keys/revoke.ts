@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { type Authority, askerOf, findPermissions } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
 import { ApiKey } from '../db/entities/key.ts';
-import { type Authority, askerOf, findPermissions } from './authority.ts';
 import { KeyRefused } from './refused.ts';
 import { lockKeys } from './slots.ts';
 

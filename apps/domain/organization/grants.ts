@@ -1,10 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { findMember, getActor } from '../access/actor.ts';
+import { type Authority, askerOf } from '../access/authority.ts';
+import { OrganizationRefused } from '../access/organization-refused.ts';
 import { recordActivity } from '../activity/record.ts';
 import { runStatement, sql } from '../db/statement.ts';
-import { type Authority, askerOf } from '../keys/authority.ts';
-import { findMember, getActor } from './access.ts';
-import { OrganizationRefused } from './refused.ts';
 import { noSuchGrant } from './seats.ts';
 
 /**

@@ -1,10 +1,10 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import type { MemberAccess } from '../access/actor.ts';
+import { isConfirmed } from '../access/console-access.ts';
+import { OrganizationRefused } from '../access/organization-refused.ts';
 import { allOf, literal, runStatement, type SqlPart, sql } from '../db/statement.ts';
-import { isConfirmed } from '../identity/console-access.ts';
 import { linkStands } from '../identity/link-stands.ts';
-import type { MemberAccess } from './access.ts';
 import { bareWord, contains, type ListPage, pageOf } from './list-page.ts';
-import { OrganizationRefused } from './refused.ts';
 
 export type MemberStatus = MemberAccess['status'];
 

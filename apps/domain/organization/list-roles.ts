@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { OrganizationRefused } from '../access/organization-refused.ts';
 import type { Permission } from '../contract/scopes.ts';
 import { literal, runStatement, sql } from '../db/statement.ts';
-import { OrganizationRefused } from './refused.ts';
 
 /**
  * A role as lists and its page show it. `holders` are members of any status but `left`: as long as

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { OrganizationRefused } from '../access/organization-refused.ts';
 import { literal, runStatement, sql } from '../db/statement.ts';
 import { type ListPage, pageOf } from './list-page.ts';
-import { OrganizationRefused } from './refused.ts';
 
 /**
  * How many seats an organization has. `free` is never below 0, also when a subscription ended under

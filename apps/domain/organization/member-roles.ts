@@ -1,7 +1,4 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { recordActivity } from '../activity/record.ts';
-import { runStatement, sql } from '../db/statement.ts';
-import { askerOf } from '../keys/authority.ts';
 import {
   type Actor,
   assertHolds,
@@ -11,7 +8,10 @@ import {
   getMember,
   lockOrganization,
   type MemberAccess,
-} from './access.ts';
+} from '../access/actor.ts';
+import { askerOf } from '../access/authority.ts';
+import { recordActivity } from '../activity/record.ts';
+import { runStatement, sql } from '../db/statement.ts';
 import type { MemberRequest } from './members.ts';
 import { type AssignableRole, getRole } from './roles.ts';
 

@@ -1,8 +1,4 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { recordActivity } from '../activity/record.ts';
-import { runStatement, sql } from '../db/statement.ts';
-import { endSessionsOfStranger } from '../identity/sessions.ts';
-import { type Authority, askerOf } from '../keys/authority.ts';
 import {
   type Actor,
   assertHolds,
@@ -12,8 +8,12 @@ import {
   getMember,
   lockOrganization,
   type MemberAccess,
-} from './access.ts';
-import { OrganizationRefused } from './refused.ts';
+} from '../access/actor.ts';
+import { type Authority, askerOf } from '../access/authority.ts';
+import { OrganizationRefused } from '../access/organization-refused.ts';
+import { recordActivity } from '../activity/record.ts';
+import { runStatement, sql } from '../db/statement.ts';
+import { endSessionsOfStranger } from '../identity/sessions.ts';
 
 /**
  * Members of an organization: who they are, and whether they may act. All of it asks for

@@ -1,11 +1,11 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { assertHolds, getActor, lockOrganization } from '../access/actor.ts';
+import { type Authority, askerOf } from '../access/authority.ts';
+import { OrganizationRefused } from '../access/organization-refused.ts';
 import { recordActivity } from '../activity/record.ts';
 import { permissions as allPermissions, type Permission, systemRoleKeys } from '../contract/scopes.ts';
 import { arrayOf, runStatement, sql } from '../db/statement.ts';
-import { type Authority, askerOf } from '../keys/authority.ts';
-import { assertHolds, getActor, lockOrganization } from './access.ts';
-import { OrganizationRefused } from './refused.ts';
 
 /**
  * An organization's own roles: sets of permissions under a name. All of it asks for

@@ -1,11 +1,11 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { getActor } from '../access/actor.ts';
+import { type Authority, askerOf } from '../access/authority.ts';
+import { OrganizationRefused } from '../access/organization-refused.ts';
 import { recordActivity } from '../activity/record.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import { runStatement, sql } from '../db/statement.ts';
-import { type Authority, askerOf } from '../keys/authority.ts';
-import { getActor } from './access.ts';
-import { OrganizationRefused } from './refused.ts';
 
 /**
  * Giving seats and ending them; both ask for `org.seats.manage`. What makes a seat possible (a free

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { type Authority, findPermissions } from '../access/authority.ts';
 import { runStatement, sql } from '../db/statement.ts';
-import { type Authority, findPermissions } from '../keys/authority.ts';
 import { WebhookRefused } from './refused.ts';
 
 /** Whose webhook, and who asks. */

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
 import { runStatement, sql } from '../db/statement.ts';
-import { askerOf } from '../keys/authority.ts';
 import { assertMayManageWebhooks, type WebhookRequest } from './access.ts';
 import { type DeliveryState, noSuchDelivery } from './deliveries.ts';
 import { WebhookRefused } from './refused.ts';

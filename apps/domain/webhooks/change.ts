@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
 import { arrayOf, runStatement, sql } from '../db/statement.ts';
-import { askerOf } from '../keys/authority.ts';
 import { lockLivingWebhook, type WebhookRequest } from './access.ts';
 import type { AllowList } from './address/addresses.ts';
 import { assertDescription, assertUrl, hostOf, readEventTypes } from './fields.ts';

@@ -1,9 +1,9 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { type Authority, askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
 import { Webhook, WebhookSecret } from '../db/entities/webhook.ts';
 import { runStatement, sql } from '../db/statement.ts';
-import { type Authority, askerOf } from '../keys/authority.ts';
 import { assertMayManageWebhooks } from './access.ts';
 import type { AllowList } from './address/addresses.ts';
 import { assertDescription, assertUrl, hostOf, readEventTypes } from './fields.ts';

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import type { Authority } from '../access/authority.ts';
 import { runStatement, sql } from '../db/statement.ts';
-import type { Authority } from '../keys/authority.ts';
 import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest } from './access.ts';
 import { firstEventIdAt } from './event-id.ts';
 import { redeliverableDays } from './limits.ts';

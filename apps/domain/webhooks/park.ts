@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
 import { numbered, runStatement, sql } from '../db/statement.ts';
 import {
@@ -7,7 +8,6 @@ import {
   pauseWebhookSql,
   resumeWebhookSql,
 } from '../db/statements/park-webhooks.ts';
-import { askerOf } from '../keys/authority.ts';
 import { lockLivingWebhook, lockWebhook, type WebhookRequest } from './access.ts';
 import { deliveriesPerMove } from './limits.ts';
 

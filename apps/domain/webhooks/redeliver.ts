@@ -1,8 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
 import { numbered, runStatement, sql } from '../db/statement.ts';
 import { redeliverOneSql } from '../db/statements/redeliveries.ts';
-import { askerOf } from '../keys/authority.ts';
 import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest, webhookDeleted } from './access.ts';
 import { deliverySettled } from './cancel-delivery.ts';
 import { type DeliveryState, noSuchDelivery } from './deliveries.ts';

@@ -1,9 +1,9 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { type Authority, askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
 import { numbered, runStatement, sql } from '../db/statement.ts';
 import { finishRedeliverySql } from '../db/statements/redelivery-progress.ts';
-import { type Authority, askerOf } from '../keys/authority.ts';
 import { assertMayManageWebhooks, type WebhookRequest } from './access.ts';
 import { assertShown } from './deliveries.ts';
 import { assertSendable, eventTooOld, oldestRedeliverable } from './redeliver.ts';

@@ -1,8 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
 import { runStatement, sql } from '../db/statement.ts';
-import { askerOf } from '../keys/authority.ts';
 import { lockLivingWebhook, type WebhookRequest } from './access.ts';
 import { secretOverlapDefaultSeconds, secretOverlapMaxDays, signingSecretsAtMost } from './limits.ts';
 import { WebhookRefused } from './refused.ts';

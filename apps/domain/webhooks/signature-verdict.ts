@@ -1,9 +1,6 @@
-/**
- * Whether a receiver verifies what it gets. `verified` takes both: a 2xx for what is signed
- * correctly, and a refusal of what is not. `no_answer`: nothing is proven, because no status came
- * or one that says nothing of the signature. Source: design, section 6.
- */
-export type SignatureVerdict = 'verified' | 'accepts_bad_signatures' | 'refuses_good_signatures' | 'no_answer';
+import type { SignatureVerdict } from '../db/entities/webhook.ts';
+
+export type { SignatureVerdict };
 
 /** Each verdict in a sentence, with what its owner does about it. */
 export const signatureVerdictSentences: Record<SignatureVerdict, string> = {

@@ -1,9 +1,9 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
 import type { EventType } from '../contract/events.ts';
 import { literal, runStatement, sql } from '../db/statement.ts';
-import { askerOf } from '../keys/authority.ts';
 import { assertMayManageWebhooks, lockLivingWebhook, type WebhookRequest } from './access.ts';
 import { testsPerMinute } from './limits.ts';
 import { WebhookRefused } from './refused.ts';

@@ -3,6 +3,7 @@
  * transaction that uses it.
  */
 import { describe, expect, it } from 'vitest';
+import type { Authority } from '#domain/access/authority.ts';
 import {
   acceptEnrolment,
   completeEnrolment,
@@ -12,7 +13,6 @@ import {
 import { createEnrolment, findEnrolment } from '#domain/identity/enrolment.ts';
 import { confirmSignInOf, releaseAddress } from '#domain/identity/operator-deeds.ts';
 import { findSession } from '#domain/identity/sessions.ts';
-import type { Authority } from '#domain/keys/authority.ts';
 import { codeAt, goodPassword, settings, setupPeople, visitor } from './people.ts';
 
 /**

@@ -3,9 +3,9 @@
  * design, section 6.
  */
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Authority } from '#domain/access/authority.ts';
 import { openDatabase } from '#domain/db/connect.ts';
 import { claimRedeliveriesSql } from '#domain/db/statements/redelivery-progress.ts';
-import type { Authority } from '#domain/keys/authority.ts';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import {
   cancelRedelivery,

@@ -1,4 +1,4 @@
-import type { Authority } from '#domain/keys/authority.ts';
+import type { Authority } from '#domain/access/authority.ts';
 import { type ChangeWebhook, changeWebhook } from '#domain/webhooks/change.ts';
 import { type CreateWebhook, createWebhook } from '#domain/webhooks/create.ts';
 import { type DeliveryState, getDelivery, listDeliveries } from '#domain/webhooks/deliveries.ts';

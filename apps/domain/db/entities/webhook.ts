@@ -1,6 +1,12 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import type { EventType } from '../../contract/events.ts';
-import type { SignatureVerdict } from '../../webhooks/signature-verdict.ts';
+
+/**
+ * Whether a receiver verifies what it gets. `verified` takes both: a 2xx for what is signed
+ * correctly, and a refusal of what is not. `no_answer`: nothing is proven, because no status came
+ * or one that says nothing of the signature.
+ */
+export type SignatureVerdict = 'verified' | 'accepts_bad_signatures' | 'refuses_good_signatures' | 'no_answer';
 
 /**
  * Webhooks, events and deliveries: one entity per table of migration 0007, with the columns of

@@ -1,9 +1,9 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { permissions as allPermissions, type Permission } from '../contract/scopes.ts';
 import { runStatement, sql } from '../db/statement.ts';
-import { consoleAccess, isConfirmed } from '../identity/console-access.ts';
-import type { Authority } from '../keys/authority.ts';
-import { OrganizationRefused } from './refused.ts';
+import type { Authority } from './authority.ts';
+import { consoleAccess, isConfirmed } from './console-access.ts';
+import { OrganizationRefused } from './organization-refused.ts';
 
 /** What members may be managed with; each deed says which it asks for. */
 export type ManagingPermission = 'org.members.manage' | 'org.roles.manage' | 'org.seats.manage';

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { recordActivity } from '../activity/record.ts';
 import { runStatement, type SqlPart, sql } from '../db/statement.ts';
-import { type Authority, askerOf } from '../keys/authority.ts';
+import { type Authority, askerOf } from './authority.ts';
 
 /**
  * What a membership gives its person in the console. `open`: the organization, with what their
