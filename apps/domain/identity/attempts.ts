@@ -17,8 +17,9 @@ import { findAdmission } from './wait.ts';
  * Attempts to sign in, counted in PostgreSQL so that every pod counts the same ones (ASVS 6.3.1).
  *
  * An attempt counts as a failure from the moment it is admitted, before anything is verified: a
- * hundred at once are a hundred, and one whose process died counts too. Success removes the
- * failures of its person from its network. Above a limit each attempt waits for the one before it,
+ * hundred at once are a hundred, and one whose process died counts too. A complete sign-in removes
+ * the failures of its person from its network; a right password alone removes nothing, so a
+ * password that got out cannot be tried without bound. Above a limit each attempt waits for the one before it,
  * 30 s, then twice as long each time, 15 minutes at most; attempts refused while waiting do not
  * count, so waiting always ends.
  *
@@ -91,6 +92,26 @@ export async function forgetFailures(tx: EntityManager, attempt: Attempt): Promi
     delete from sign_in_attempt a
     where a.subject = ${attempt.subject} and a.network is not distinct from ${networkSql(attempt)}`,
   );
+}
+
+/**
+ * Deletes what the first step of a session counted, once its second step completes it: the attempts
+ * of its password, from the network where it was entered or from the known browser.
+ */
+export async function deletePasswordFailures(
+  tx: EntityManager,
+  sessionId: string,
+  browserHash: Buffer | null,
+): Promise<void> {
+  const [first] = await runStatement<{ folded: string; address: string | null }>(
+    tx,
+    sql`
+    select lower(i.email) as folded, host(s.address) as address
+    from console_session s join sign_in i on i.person_id = s.person_id where s.id = ${sessionId}`,
+  );
+  if (first !== undefined) await forgetFailures(tx, { subject: passwordSubject(first.folded), address: first.address });
+  if (browserHash !== null)
+    await forgetFailures(tx, { subject: browserSubject('password', browserHash), address: null });
 }
 
 /** The IPv4 address, or the /64 of an IPv6 one. */

@@ -5,6 +5,7 @@ import {
   type Attempt,
   admitAttempt,
   browserSubject,
+  deletePasswordFailures,
   factorSubject,
   forgetFailures,
   stepUpSubject,
@@ -161,7 +162,11 @@ async function pass(
   }: { session: Session; visitor: Visitor; step: Step; take: (tx: EntityManager) => Promise<boolean> },
   now: () => Date,
 ): Promise<SecondFactorPassed> {
-  const attempt = session.state === 'full' ? attemptOf(session) : await attemptAtDoor(em, session, visitor, now());
+  const browserHash =
+    session.state === 'full'
+      ? null
+      : await findKnownBrowser(em.fork(), session.personId, visitor.browser ?? null, now());
+  const attempt = session.state === 'full' ? attemptOf(session) : signInAttempt(session, visitor, browserHash);
   await admitAttempt(em, attempt, now());
   const { personId } = session;
   const passed = await em.fork().transactional(async (tx) => {
@@ -172,6 +177,7 @@ async function pass(
     }
     const renewed = await recordSecondFactor(tx, session.id, now());
     await forgetFailures(tx, attempt);
+    if (session.state !== 'full') await deletePasswordFailures(tx, session.id, browserHash);
     const action = session.state === 'full' ? 'sign_in.step_up' : 'sign_in.complete';
     await recordPersonActivity(tx, { personId, action, visitor, detail: { step, sessionId: session.id } });
     const known = { personId, known: visitor.browser ?? null };
@@ -190,12 +196,10 @@ export const attemptOf = (session: Session): Attempt => ({ subject: stepUpSubjec
  * Before the session is complete a person's attempts count together, but for those of each known
  * browser.
  */
-async function attemptAtDoor(em: EntityManager, { personId }: Session, visitor: Visitor, at: Date): Promise<Attempt> {
-  const browserHash = await findKnownBrowser(em.fork(), personId, visitor.browser ?? null, at);
-  return browserHash === null
+const signInAttempt = ({ personId }: Session, visitor: Visitor, browserHash: Buffer | null): Attempt =>
+  browserHash === null
     ? { subject: factorSubject(personId), address: visitor.address }
     : { subject: browserSubject('factor', browserHash), address: null };
-}
 
 function refusedToNull(error: unknown): null {
   if (error instanceof IdentityRefused) return null;

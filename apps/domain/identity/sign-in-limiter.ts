@@ -9,8 +9,7 @@ import { type Admissions, TooManyAttempts } from './refused.ts';
  * here until exactly that moment, without I/O, and sign-ins run a few at a time.
  *
  * The memory holds nothing but answers of `admitAttempt`, so losing an entry costs one look-up and
- * never admits more. A success deletes the entries of its person and network, as it deletes
- * failures in the database. A known browser has entries and a queue of its own, which strangers
+ * never admits more. A known browser has entries and a queue of its own, which strangers
  * cannot fill.
  */
 
@@ -66,9 +65,7 @@ export function createSignInLimiter({ now = () => new Date() }: { now?: () => Da
     // Once more: while it waited, another of its kind may have been refused.
     assertAdmitted(request);
     try {
-      const signedIn = await signIn();
-      for (const { key } of keysOf(request)) refusals.delete(key);
-      return signedIn;
+      return await signIn();
     } catch (error) {
       if (error instanceof TooManyAttempts) remember(request, error);
       throw error;

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { consoleAccess } from '../access/console-access.ts';
 import { runStatement, sql } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
-import { admitAttempt, browserSubject, forgetFailures, passwordSubject } from './attempts.ts';
+import { admitAttempt, browserSubject, passwordSubject } from './attempts.ts';
 import { hashPassword, isOutdated, isPassword } from './password.ts';
 import { IdentityRefused } from './refused.ts';
 import { startSession } from './sessions.ts';
@@ -30,7 +30,8 @@ interface Known {
 /**
  * Signs in with address and password, the first of two steps. Whoever the address belongs to, or
  * nobody: a wrong attempt takes the same work, leaves the same counts and gets the same sentence
- * (ASVS 6.3.8). Each of a known person leaves its line in the log of their organizations.
+ * (ASVS 6.3.8). Each of a known person leaves its line in the log of their organizations. A right
+ * password counts as an attempt too, until the second factor completes the sign-in.
  *
  * @throws IdentityRefused `wrong_credentials`, also for a person whom every organization has
  * suspended; `too_many_attempts`.
@@ -72,7 +73,6 @@ export async function signIn(
     );
     if (rows.length === 0)
       throw new IdentityRefused('wrong_credentials', 'The e-mail address or the password is not right.');
-    await forgetFailures(tx, attempt);
     const { token } = await startSession(tx, { personId, visitor }, now());
     await recordPersonActivity(tx, { personId, action: 'sign_in.password', visitor });
     return { token, personId, factors };
