@@ -10,10 +10,10 @@ import { createRefusalCounter } from '#runtime/refusal-counter.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import type { ConsoleConfig } from './config.ts';
 import { createMetrics } from './metrics.ts';
-import { routes } from './routes.ts';
+import { places } from './routes.ts';
 import { answers } from './web/answers.ts';
 import { isSocketAbort } from './web/client-abort.ts';
-import { mountPages } from './web/mount.ts';
+import { createRouters } from './web/pipeline.ts';
 import { recordKeysAtConsole, refuseKeys } from './web/refuse-keys.ts';
 import { headersOfEveryAnswer } from './web/security-headers.ts';
 import { createDownloads } from './web/send-file.ts';
@@ -61,6 +61,7 @@ export async function startConsole(
     pool,
     keys,
     factors,
+    trustedProxies,
     webhookAllow: config.webhookAllow,
     signInLimiter: createSignInLimiter({ now }),
     workflows,
@@ -89,7 +90,7 @@ export async function startConsole(
   app.use(health({ pool, migration: currentMigration, isDraining }));
   app.use(refuseKeys({ refusals, keys, trustedProxies }));
   app.use(serveAssets);
-  app.use(mountPages({ routes, parts, trustedProxies }));
+  for (const router of createRouters(places, parts)) app.use(router);
 
   const metricsServer = await startServer({
     handler: serveMetrics(metrics.registry),

@@ -117,7 +117,7 @@ describe('a client’s access', () => {
       /Bo Lindqvist for Rossi family ends .*Its seat ends with it .*client\.ended .*seat\.ended/,
     );
     expect(await owner.submit(page, `${t.client}/end`)).toMatchObject({ status: 303, to: t.client });
-    expect(textOf((await owner.get(t.client)).text)).toMatch(/ended .*A seat needs access that is active/);
+    expect(textOf((await owner.get(t.client)).text)).toMatch(/Ended .*A seat needs access that is active/);
     const owed = (await obligations(t, t.orgId)).slice(before);
     expect(owed).toHaveLength(2);
     expect(owed).toContainEqual({
@@ -153,7 +153,7 @@ describe('a client’s access', () => {
     expect(moved.status).toBe(303);
     const newGrantId = moved.to?.split('/').at(-1);
     expect(textOf((await owner.get(moved.to ?? '')).text)).toMatch(
-      /Rossi family .*Ada Rivers .*active .*2 of 2 places are free/,
+      /Rossi family .*Ada Rivers .*Active .*2 of 2 places are free/,
     );
     expect(
       (await obligations(t, t.orgId))

@@ -35,7 +35,7 @@ export function createHttpVisitor(origin: string, sessionToken?: string, address
     const cookies = response.headers.getSetCookie();
     for (const line of cookies) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
-      if (value === '' || /Max-Age=0/.test(line)) jar.delete(name);
+      if (value === '') jar.delete(name);
       else jar.set(name, value);
     }
     const location = response.headers.get('location');
@@ -83,6 +83,10 @@ export function createHttpVisitor(origin: string, sessionToken?: string, address
 }
 
 export type HttpVisitor = ReturnType<typeof createHttpVisitor>;
+
+/** How long a browser keeps a cookie that a `Set-Cookie` header sets; NaN for as long as it runs. */
+export const secondsLeft = (cookie: string): number =>
+  (Date.parse(/; expires=([^;]*)/.exec(cookie)?.[1] ?? '') - Date.now()) / 1_000;
 
 /** The hidden fields of a page's POST form for `action`. @throws when the page has no such form. */
 export function hiddenFields(page: string, action: string): Record<string, string> {

@@ -10,3 +10,8 @@ it('every page is among those that `npm run test:long` looks at', () => {
   const missed = routes.filter(({ method, name }) => method === 'GET' && !seen.has(name) && !files.has(name));
   expect(missed.map(({ name }) => name)).toEqual([]);
 });
+
+it('no two routes answer the same method and path', () => {
+  const shapes = routes.map(({ method, path }) => `${method} ${path.replace(/:\w+/g, ':')}`);
+  expect(shapes.filter((shape, index) => shapes.indexOf(shape) !== index)).toEqual([]);
+});

@@ -19,11 +19,11 @@ describe('signing in', () => {
 
     expect(first).toMatchObject({ status: 303, to: atSecondFactor });
     const cookie = first.cookies.find((line) => line.startsWith(cookieName('session', t.origin)));
-    expect(cookie).toMatch(/^__Host-org-api-session-\d+=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Lax$/);
+    expect(cookie).toMatch(/^__Host-org-api-session-\d+=[\w-]{43}; path=\/; samesite=lax; secure; httponly$/);
     const second = await visitor.submit(atSecondFactor, atSecondFactor, { factorCode: t.nextCode(ada) });
     expect(second).toMatchObject({ status: 303, to: '/' });
     const after = second.cookies.find((line) => line.startsWith(cookieName('session', t.origin)));
-    expect(after).toMatch(/^__Host-org-api-session-\d+=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Lax$/);
+    expect(after).toMatch(/^__Host-org-api-session-\d+=[\w-]{43}; path=\/; samesite=lax; secure; httponly$/);
     expect(after).not.toBe(cookie);
     expect(await visitor.get('/')).toMatchObject({ status: 303, to: `/o/${ada.orgId}` });
     expect((await visitor.get(`/o/${ada.orgId}`)).text).toContain('Harbor Family Law');

@@ -1,11 +1,11 @@
-import type { ParameterizedContext } from 'koa';
+import type { RouteContext } from './state.ts';
 
 /**
  * The console's cookies. `__Host-` binds each to this host, to https (browsers count
  * http://localhost as that) and to the whole of it, so that no neighbour can plant one. HttpOnly:
- * no script of ours needs them. SameSite=Lax, not Strict: who follows a link in a mail of ours
- * should find themselves signed in; what changes anything is a POST, which Lax, the origin check
- * and the form's token each stop alone.
+ * no script needs them. SameSite=Lax, not Strict: a person who follows a link in a mail should find
+ * themselves signed in; what changes anything is a POST, which Lax, the origin check and the form's
+ * token each stop alone.
  */
 const kinds = {
   /** The session's token. */
@@ -32,27 +32,23 @@ export function cookieName(kind: CookieKind, origin: string): string {
 }
 
 /**
- * Reads a cookie; null when there is none or it is empty. Of two with the same name, which cannot
- * both be ours, neither is taken.
+ * Returns the value of a cookie; null when there is none or it is empty. Of two with the same name,
+ * one of which another host must have planted, neither is taken.
  */
-export function readCookie(header: string | undefined, kind: CookieKind, origin: string): string | null {
-  const prefix = `${cookieName(kind, origin)}=`;
-  const found = (header ?? '').split(/; ?/).filter((part) => part.startsWith(prefix));
-  const value = found.length === 1 ? (found[0] ?? '').slice(prefix.length) : '';
-  return value === '' ? null : value;
+export function readCookie(ctx: RouteContext, kind: CookieKind): string | null {
+  const name = cookieName(kind, ctx.state.console.origin);
+  const isOnly = ctx.get('Cookie').split(`${name}=`).length === 2;
+  return (isOnly && ctx.cookies.get(name)) || null;
 }
 
-/**
- * Sets a cookie of an origin for as long as the browser runs, or `maxAgeSeconds`; null takes it
- * away.
- */
-export function setCookie(
-  ctx: ParameterizedContext,
-  origin: string,
-  kind: CookieKind,
-  value: string | null,
-  maxAgeSeconds?: number,
-): void {
-  const age = value === null ? '; Max-Age=0' : maxAgeSeconds === undefined ? '' : `; Max-Age=${maxAgeSeconds}`;
-  ctx.append('Set-Cookie', `${cookieName(kind, origin)}=${value ?? ''}; Path=/; Secure; HttpOnly; SameSite=Lax${age}`);
+/** Sets a cookie for `maxAgeSeconds`, or for as long as the browser runs; null removes it. */
+export function setCookie(ctx: RouteContext, kind: CookieKind, value: string | null, maxAgeSeconds?: number): void {
+  // TLS ends before this process, so the library cannot see it.
+  ctx.cookies.secure = true;
+  ctx.cookies.set(cookieName(kind, ctx.state.console.origin), value, {
+    secure: true,
+    sameSite: 'lax',
+    overwrite: true,
+    ...(value === null || maxAgeSeconds === undefined ? {} : { maxAge: maxAgeSeconds * 1_000 }),
+  });
 }

@@ -70,7 +70,7 @@ interface Action<V extends Visit, F extends z.ZodObject> {
 }
 
 /**
- * Declares the routes of one kind of visitor. The casts are safe because `mount.ts` makes the visit
+ * Declares the routes of one kind of visitor. The casts are safe because `session.ts` makes the visit
  * that the access names.
  */
 function routesOf<V extends Visit>(access: Access, prefix: string) {

@@ -1,10 +1,9 @@
 import { pipeline } from 'node:stream/promises';
-import type { ParameterizedContext } from 'koa';
 import { createBudget } from '#runtime/budget.ts';
 import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
 import type { Download } from './answer.ts';
 import { isClientAbort } from './client-abort.ts';
-import type { ConsoleState } from './state.ts';
+import type { RouteContext } from './state.ts';
 
 /**
  * The downloads that may be under way at a time: of one person, of one organization, and of this
@@ -25,7 +24,7 @@ export const createDownloads = () =>
  * @throws BudgetExhausted when as many are under way as may be.
  */
 export async function sendFile(
-  ctx: ParameterizedContext<ConsoleState>,
+  ctx: RouteContext,
   file: Download,
   downloads: ReturnType<typeof createDownloads>,
 ): Promise<void> {
@@ -42,6 +41,6 @@ export async function sendFile(
   ctx.flushHeaders();
   ctx.respond = false;
   await pipeline(body, answer).catch((error: unknown) => {
-    if (!isClientAbort(error)) throw error; // `answers` tells the log, and cuts the connection
+    if (!isClientAbort(error)) throw error; // `drawProblems` logs it and cuts the connection
   });
 }

@@ -1,7 +1,10 @@
+import type { RouterContext, RouterMiddleware } from '@koa/router';
 import type { ErrorCode } from '#domain/contract/errors.ts';
-import type { Visit } from './visit.ts';
+import type { FormValues } from './form.ts';
+import type { Route } from './route.ts';
+import type { ConsoleParts, Visit } from './visit.ts';
 
-/** What the console's middlewares tell each other of one request. */
+/** What the console's middleware know of any request. */
 export interface ConsoleState {
   requestId: string;
   /** The route's name, or `none`. */
@@ -9,13 +12,31 @@ export interface ConsoleState {
   code?: ErrorCode | FormCode;
   organizationId?: string;
   personId?: string;
-  /** The form that was sent, once it was read. */
-  form?: URLSearchParams;
   /** Never logged: for the frame of a page that says why there is no page. */
   visit?: Visit;
 }
 
-/** Why a form was not carried out, for logs; the person is told in sentences. */
+/** What the middleware of a route add, in the order of `pipeline.ts`. */
+export interface RouteState extends ConsoleState {
+  console: ConsoleParts;
+  route: Route;
+  visit: Visit;
+  form: SentForm;
+}
+
+/** A form as it was sent. */
+export interface SentForm {
+  fields: URLSearchParams;
+  /** The fields that the route's schema names. */
+  values: FormValues;
+  /** The same as the schema reads them; set by `validateForm`. */
+  input: Record<string, unknown>;
+}
+
+export type RouteContext = RouterContext<RouteState>;
+export type RouteMiddleware = RouterMiddleware<RouteState>;
+
+/** Why a form was not carried out, for logs; the person reads a sentence. */
 export type FormCode =
   | 'form_refused'
   | 'permission_needed'

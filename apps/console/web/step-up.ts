@@ -1,46 +1,76 @@
+import { findSession, needsStepUp } from '#domain/identity/sessions.ts';
 import { formIdField, formTokenField, hiddenField } from '../components/form.ts';
 import { factorFields, secondFactorForms } from '../components/second-factor.ts';
-import { type Page, page } from './answer.ts';
-import { freshForm } from './form.ts';
+import { type Page, page, redirect } from './answer.ts';
+import { setCookie } from './cookies.ts';
+import { formToken } from './forgery.ts';
+import { freshForm, hasSecret } from './form.ts';
 import { html } from './html.ts';
 import { refusalOf } from './refusals.ts';
+import { respond } from './respond.ts';
 import { consumeSecondFactor, findAvailableFactors } from './second-factor.ts';
+import type { RouteContext, RouteMiddleware } from './state.ts';
 import type { PersonVisit } from './visit.ts';
 
-/** A step-up, so far: given now (with the session's new token), or asked for. */
-export type StepUpOutcome = { kind: 'given'; token: string } | { kind: 'asked'; page: Page };
-
-const own: ReadonlySet<string> = new Set([formTokenField, formIdField, ...Object.values(factorFields)]);
+/** The fields of a step-up itself, which are not carried. */
+const ownFields: ReadonlySet<string> = new Set([formTokenField, formIdField, ...Object.values(factorFields)]);
 
 /**
- * Asks for the second factor before a form is carried out, or takes it when the form brought it
- * along (design, section 7).
+ * Asks for the second factor before a form is carried out when it was last given too long ago, or
+ * takes it when the form brought it along.
  *
  * The form that was sent travels in the question as hidden fields and comes back with the answer to
  * the same address: nothing typed is lost, nothing of it is stored here, and what is carried out in
- * the end is what its person sent, checked like any form. Of a form with a password (`carries`
- * false) nothing travels: it is filled in afterwards.
+ * the end is what its person sent, checked like any form. Of a form with a password nothing travels,
+ * so that no page ever holds one: it is filled in afterwards.
  */
-export async function takeStepUp(visit: PersonVisit, sent: URLSearchParams, carries: boolean): Promise<StepUpOutcome> {
+export const stepUp: RouteMiddleware = async (ctx, next) => {
+  const { route, form, console } = ctx.state;
+  const visit = ctx.state.visit as PersonVisit;
+  if (!needsStepUp(visit.session, console.now())) return next();
+  const isCarried = !hasSecret(route.schema);
+  const { token, problem } = await takeFactor(visit, form.fields);
+  if (token === null) {
+    ctx.state.code = 'step_up_needed';
+    return respond(ctx, await stepUpPage(visit, isCarried ? form.fields : null, problem));
+  }
+  await renewSession(ctx, token);
+  // A form is sent to the address of its page.
+  return isCarried ? next() : respond(ctx, redirect(visit.path));
+};
+
+/** The page of the same question, before a form that is not carried is drawn: it leads back to it. */
+export const askStepUp = (visit: PersonVisit): Promise<Page> => stepUpPage(visit, null, null);
+
+/** Returns the new token of the session when the form brought a second factor that is accepted. */
+async function takeFactor(
+  visit: PersonVisit,
+  fields: URLSearchParams,
+): Promise<{ token: string | null; problem: string | null }> {
   try {
-    const passed = await consumeSecondFactor(visit, (field) => sent.get(field) ?? '');
-    if (passed !== null) return { kind: 'given', token: passed.token };
+    const passed = await consumeSecondFactor(visit, (field) => fields.get(field) ?? '');
+    return { token: passed?.token ?? null, problem: null };
   } catch (error) {
     const refusal = refusalOf(error);
     if (refusal === null) throw error;
-    return { kind: 'asked', page: await question(visit, carries ? sent : null, refusal.message) };
+    return { token: null, problem: refusal.message };
   }
-  return { kind: 'asked', page: await question(visit, carries ? sent : null, null) };
 }
 
 /**
- * The same question before a form that may not be carried is drawn: its answer leads back to it.
+ * Goes on with the session as it is after its second factor was given. The browser gets its token
+ * whatever comes now: the one that it has is dead.
  */
-export const askStepUp = (visit: PersonVisit): Promise<Page> => question(visit, null, null);
+async function renewSession(ctx: RouteContext, token: string): Promise<void> {
+  const { visit, console } = ctx.state;
+  setCookie(ctx, 'session', token);
+  const session = await findSession(console.em.fork(), token, console.now());
+  ctx.state.visit = { ...visit, session, sessionToken: token, formToken: formToken(token) };
+}
 
-async function question(visit: PersonVisit, sent: URLSearchParams | null, problem: string | null): Promise<Page> {
+async function stepUpPage(visit: PersonVisit, sent: URLSearchParams | null, problem: string | null): Promise<Page> {
   const factors = await findAvailableFactors(visit);
-  const carried = [...(sent ?? [])].filter(([name]) => !own.has(name)).map(([name, value]) => hiddenField(name, value));
+  const carried = [...(sent ?? [])].flatMap(([name, value]) => (ownFields.has(name) ? [] : hiddenField(name, value)));
   return page({
     title: 'Confirm that it is you',
     status: problem === null ? 200 : 422,

@@ -16,6 +16,8 @@ export interface ConsoleParts {
   pool: Pool;
   /** Peppers and tag secrets of API keys. */
   keys: KeySecrets;
+  /** Proxies whose `X-Forwarded-For` is believed. */
+  trustedProxies: BlockList;
   /** Addresses that webhooks may reach although they are not public. */
   webhookAllow: BlockList;
   /** What second factors need; its sealing keys seal signing secrets too. */
@@ -40,7 +42,7 @@ export interface Caller {
   browserCookie: string | null;
 }
 
-/** One request, as a page sees it. Koa's context stays in `mount.ts`. */
+/** One request, as a page sees it. Koa's context stays in `web/`. */
 export interface Visit extends Caller {
   console: ConsoleParts;
   /** The name of the route. */

@@ -1,0 +1,136 @@
+import { bodyParser } from '@koa/bodyparser';
+import { formIdField, formTokenField } from '../components/form.ts';
+import { FormRefused, page } from './answer.ts';
+import { isFormToken, isSameOrigin } from './forgery.ts';
+import { type FormState, freshForm, problemsOf, valuesOf } from './form.ts';
+import { html } from './html.ts';
+import { refusalOf } from './refusals.ts';
+import { respond } from './respond.ts';
+import { callerOf } from './session.ts';
+import type { FormCode, RouteContext, RouteMiddleware } from './state.ts';
+import type { PersonVisit } from './visit.ts';
+
+/**
+ * What a form passes before it is carried out, in the order of `pipeline.ts`. What was typed is
+ * never lost: every refusal after the origin and the body draws the form again with it.
+ */
+
+/** @throws FormRefused when a form does not come from a page of the console. */
+export const requireSameOrigin: RouteMiddleware = (ctx, next) => {
+  if (isSameOrigin(ctx.headers, ctx.state.console.origin)) return next();
+  ctx.state.code = 'form_of_another_site';
+  throw new FormRefused(403, 'This form was not sent from a page of the console, so nothing was done.');
+};
+
+/** The largest form holds a description and a passkey's answer. */
+const readBody = bodyParser({
+  enableTypes: ['form'],
+  formLimit: '64kb',
+  onError: (error) => {
+    throw (error as { status?: number }).status === 413
+      ? new FormRefused(413, 'This form holds more than the console takes.')
+      : error;
+  },
+});
+
+/**
+ * Reads a form as browsers send it: at most 64 KiB, not compressed. Its fields are read from the raw
+ * text by the standard that browsers write them by; the parser's `qs` would make objects of names
+ * with brackets.
+ *
+ * @throws FormRefused when it is larger, or something else, or a field holds NUL, which PostgreSQL
+ * has no text with.
+ */
+export const parseForm: RouteMiddleware = async (ctx, next) => {
+  const isForm = ctx.is('application/x-www-form-urlencoded') && ctx.get('Content-Encoding') === '';
+  if (!isForm) throw new FormRefused(415, 'The console takes forms only.');
+  await readBody(ctx, async () => {});
+  const fields = new URLSearchParams(ctx.request.rawBody);
+  if ([...fields.values()].some((value) => value.includes('\0')))
+    throw new FormRefused(422, 'A field of this form holds characters that are not text, so nothing was done.');
+  ctx.state.form = { fields, values: valuesOf(ctx.state.route.schema, fields), input: {} };
+  await next();
+};
+
+/** Refuses a form before anything is looked up for it, where its route can: without I/O. */
+export const refuseEarly: RouteMiddleware = (ctx, next) => {
+  const { route, console, form } = ctx.state;
+  route.admit?.(console, callerOf(ctx), form.fields);
+  return next();
+};
+
+/** Draws a form again that does not carry the token of its session. */
+export const requireFormToken: RouteMiddleware = (ctx, next) => {
+  const { form, visit } = ctx.state;
+  if (isFormToken(form.fields.get(formTokenField), visit.formToken)) return next();
+  return redraw(ctx, 'form_out_of_date', {
+    problem: 'This page was out of date, so nothing was done. Look at it once more and send it again.',
+  });
+};
+
+/** Draws a form again whose fields are not what the route's schema asks for. */
+export const validateForm: RouteMiddleware = (ctx, next) => {
+  const { route, form } = ctx.state;
+  const read = route.schema.safeParse(form.values);
+  if (!read.success) return redraw(ctx, 'form_refused', problemsOf(read.error));
+  form.input = read.data;
+  return next();
+};
+
+const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/**
+ * Notes that a drawing of a form was sent, in a session. `$1` session, `$2` form. One row when it
+ * is the first time: for one of two at once, on whatever pods.
+ */
+const recordFormUseSql = /* sql */ `
+  insert into form_use (session_id, form_id) values ($1, $2) on conflict do nothing returning form_id`;
+
+/** Refuses a form of which the same drawing was sent before, and says nothing more. */
+export const requireFirstUse: RouteMiddleware = async (ctx, next) => {
+  const { console, form } = ctx.state;
+  const visit = ctx.state.visit as PersonVisit;
+  const formId = form.fields.get(formIdField) ?? '';
+  if (uuidForm.test(formId)) {
+    const values = [visit.session.id, formId];
+    const { rows } = await console.pool.query({ name: 'recordFormUse', text: recordFormUseSql, values });
+    if (rows.length === 1) return next();
+  }
+  ctx.state.code = 'form_sent_twice';
+  const up = visit.path.slice(0, visit.path.lastIndexOf('/')) || '/';
+  return respond(
+    ctx,
+    page({
+      title: 'This was sent already',
+      status: 409,
+      body: html`<p>The form came twice, and was carried out once at most. <a href="${up}">See what there is now</a>; if what you wanted is not there, fill in a new form.</p>`,
+    }),
+  );
+};
+
+/** Carries a form out. A refusal of the domain draws the form again with its sentence. */
+export const submitForm: RouteMiddleware = async (ctx) => {
+  const { route, visit, form, console } = ctx.state;
+  const outcome = await route.run(visit, form.input).catch((error: unknown) => {
+    const refusal = refusalOf(error);
+    if (refusal === null) throw error;
+    return refusal;
+  });
+  if (!('isNotThere' in outcome)) return respond(ctx, outcome);
+  // Where what the address names is not there, drawing the form throws the same again, and it
+  // becomes a 404.
+  const { retry, message } = outcome;
+  await redraw(ctx, retry?.code ?? 'form_refused', { problem: message });
+  if (retry === null) return;
+  ctx.status = retry.status;
+  ctx.set('Retry-After', String(retry.afterSeconds(console.now())));
+};
+
+/** Draws the form again with what was typed and what is wrong. */
+async function redraw(ctx: RouteContext, code: FormCode, state: Partial<FormState>): Promise<void> {
+  const { route, visit, form } = ctx.state;
+  ctx.state.code = code;
+  if (route.redraw === null) throw new Error(`the route ${route.name} has no form to draw again`);
+  const drawn = await route.redraw(visit, { ...freshForm(form.values), ...state });
+  await respond(ctx, drawn.status === 200 ? { ...drawn, status: 422 } : drawn);
+}
