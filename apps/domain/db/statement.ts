@@ -1,9 +1,9 @@
-import { type Raw, raw } from '@mikro-orm/core';
+import { type Raw, raw, sql } from '@mikro-orm/core';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import pg from 'pg';
 import { BoundArray } from './driver.ts';
 
-export { sql } from '@mikro-orm/core';
+export { sql };
 
 /**
  * A part of a statement, written with the tag `sql`: its values are bound, a list becomes as many
@@ -18,6 +18,12 @@ export type SqlPart = Raw;
  */
 export function runStatement<Row = unknown>(em: EntityManager, statement: SqlPart): Promise<Row[]> {
   return em.execute(statement) as Promise<unknown[]> as Promise<Row[]>;
+}
+
+/** Returns the time of the database's clock, to the millisecond. */
+export async function findDatabaseTime(em: EntityManager): Promise<Date> {
+  const [row] = await runStatement<{ at: string }>(em, sql`select clock_timestamp() as at`);
+  return new Date(row?.at ?? Number.NaN);
 }
 
 /** Joins conditions with `and`; there is at least one. */

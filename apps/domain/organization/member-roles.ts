@@ -11,77 +11,68 @@ import {
 } from '../access/actor.ts';
 import { askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
-import { runStatement, sql } from '../db/statement.ts';
+import { MembershipRole, type Role } from '../db/entities/organization.ts';
 import type { MemberRequest } from './members.ts';
-import { type AssignableRole, getRole } from './roles.ts';
+import { getRole } from './roles.ts';
 
 /**
- * Which member holds which role. It asks for `org.members.manage`, as all about members does
- * (`org.roles.manage` is for what a role is): who assigns must hold all that the role gives, and
- * only an owner makes or unmakes an owner.
+ * Which member holds which role. Both changes require `org.members.manage`, as all about members
+ * does (`org.roles.manage` is for what a role is). The caller must hold all that an assigned role
+ * gives, and only an owner assigns or removes the role of owners.
  */
 export interface MemberRoleRequest extends MemberRequest {
   roleId: string;
 }
 
 /**
- * Gives a member a role. One they hold already changes nothing and has no line. @throws
- * OrganizationRefused `not_held`, `only_owners` and others
+ * Assigns a role to a member. A role that they hold changes nothing and is not recorded.
+ *
+ * @throws OrganizationRefused `not_held`, `only_owners` and others.
  */
 export async function assignRole(em: EntityManager, input: MemberRoleRequest): Promise<void> {
   await em.fork().transactional(async (tx) => {
-    const { actor, role } = await begin(tx, input);
+    const { actor, role, held } = await begin(tx, input);
     assertHolds(actor, role.permissions);
-    const rows = await runStatement(
-      tx,
-      sql`
-      insert into membership_role (organization_id, person_id, role_id) values (${input.organizationId}, ${input.personId}, ${input.roleId})
-      on conflict do nothing returning role_id`,
-    );
-    if (rows.length > 0) await record(tx, input, role, 'member.role_assign');
+    if (held !== null) return;
+    const { organizationId, personId } = input;
+    await tx.upsert(MembershipRole, { organizationId, personId, roleId: role.id }, { onConflictAction: 'ignore' });
+    await record(tx, input, role, 'member.role_assign');
   });
 }
 
 /**
- * Takes a role from a member. One they do not hold changes nothing and has no line. @throws
- * OrganizationRefused `last_owner`, `only_owners` and others
+ * Removes a role from a member. A role that they do not hold changes nothing and is not recorded.
+ *
+ * @throws OrganizationRefused `last_owner`, `only_owners` and others.
  */
 export async function unassignRole(em: EntityManager, input: MemberRoleRequest): Promise<void> {
   await em.fork().transactional(async (tx) => {
-    const { member, role } = await begin(tx, input);
-    const rows = await runStatement(
-      tx,
-      sql`
-      delete from membership_role
-      where organization_id = ${input.organizationId} and person_id = ${input.personId} and role_id = ${input.roleId} returning role_id`,
-    );
-    if (rows.length === 0) return;
-    if (isOwnerRole(role) && member.status === 'active')
-      await assertOwnerRemains(tx, input.organizationId, input.personId);
+    const { member, role, held } = await begin(tx, input);
+    if (held === null) return;
+    if (role.isOwner && member.status === 'active') await assertOwnerRemains(tx, input.organizationId, input.personId);
+    tx.remove(held);
     await record(tx, input, role, 'member.role_unassign');
   });
 }
 
-/** Whether it is the system's role of owners. */
-export const isOwnerRole = ({ organizationId, key }: AssignableRole) => organizationId === null && key === 'owner';
-
 async function begin(
   tx: EntityManager,
   { organizationId, personId, roleId, by }: MemberRoleRequest,
-): Promise<{ actor: Actor; member: MemberAccess; role: AssignableRole }> {
+): Promise<{ actor: Actor; member: MemberAccess; role: Role; held: MembershipRole | null }> {
   await lockOrganization(tx, organizationId);
   const actor = await getActor(tx, organizationId, by, 'org.members.manage');
   const member = await getMember(tx, organizationId, personId);
   const role = await getRole(tx, organizationId, roleId);
   assertMayTouch(actor, member);
-  assertMayTouch(actor, { isOwner: isOwnerRole(role) });
-  return { actor, member, role };
+  assertMayTouch(actor, role);
+  const held = await tx.findOne(MembershipRole, { organizationId, personId, roleId: role.id });
+  return { actor, member, role, held };
 }
 
 async function record(
   tx: EntityManager,
-  { organizationId, personId, roleId, by }: MemberRoleRequest,
-  { key }: AssignableRole,
+  { organizationId, personId, by }: MemberRoleRequest,
+  { id: roleId, key }: Role,
   action: string,
 ): Promise<void> {
   const detail = { memberId: personId, roleId, key };

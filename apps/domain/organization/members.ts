@@ -1,3 +1,4 @@
+import { LockMode } from '@mikro-orm/core';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import {
   type Actor,
@@ -12,14 +13,13 @@ import {
 import { type Authority, askerOf } from '../access/authority.ts';
 import { OrganizationRefused } from '../access/organization-refused.ts';
 import { recordActivity } from '../activity/record.ts';
-import { runStatement, sql } from '../db/statement.ts';
+import { Membership, MembershipRole } from '../db/entities/organization.ts';
 import { endSessionsOfStranger } from '../identity/sessions.ts';
 
 /**
- * Members of an organization: who they are, and whether they may act. All of it asks for
- * `org.members.manage`, and for an owner where an owner is changed. Inviting is `createEnrolment`
- * (identity/enrolment.ts). Keys a member made stop with them at once, since each read asks for its
- * maker; `previewImpact` tells beforehand.
+ * Changes of members: their names, and whether they may act. Each requires `org.members.manage`,
+ * and an owner where an owner is changed. `createEnrolment` invites. The keys of a member stop with
+ * their access, because each read checks it; `previewImpact` lists them beforehand.
  */
 
 /** Which member, and who asks. */
@@ -32,93 +32,103 @@ export interface MemberRequest {
 const longestText = 200;
 
 /**
- * Changes what the organization calls a member; what is left out stays. @throws OrganizationRefused
+ * Changes the name or title of a member; a field that is left out stays.
+ *
+ * @throws OrganizationRefused `nothing_to_change`, `field_refused` and others.
  */
 export async function changeMember(
   em: EntityManager,
   input: MemberRequest & { name?: string; title?: string | null },
 ): Promise<void> {
-  await changing(em, input, 'member.change', async (tx, _member, _actor) => {
+  await changing(em, input, 'member.change', async (_tx, { membership }) => {
     const changed = (['name', 'title'] as const).filter((field) => input[field] !== undefined);
     if (changed.length === 0) throw new OrganizationRefused('nothing_to_change', 'Say what to change: name or title.');
-    const name = input.name?.trim() ?? null;
-    const title = input.title?.trim() || null;
-    if (name === '' || [name, title].some((text) => text !== null && text.length > longestText))
+    const name = input.name?.trim() ?? membership.name;
+    const title = input.title === undefined ? membership.title : input.title?.trim() || null;
+    if (name === '' || [name, title ?? ''].some((text) => text.length > longestText))
       throw new OrganizationRefused(
         'field_refused',
         `A name has 1 to ${longestText} characters, a title at most as many.`,
       );
-    await runStatement(
-      tx,
-      sql`
-      update membership set name = coalesce(${name}, name), title = case when ${input.title !== undefined} then ${title} else title end
-      where organization_id = ${input.organizationId} and person_id = ${input.personId}`,
-    );
+    membership.name = name;
+    membership.title = title;
     return { changed };
   });
 }
 
 /**
- * Takes a member's access away until they are reinstated: their keys stop, their sessions see the
- * organization no more. @throws OrganizationRefused `last_owner` and others
+ * Suspends a member until they are reinstated: their keys stop, and their sessions no longer see
+ * the organization.
+ *
+ * @throws OrganizationRefused `last_owner`, `wrong_status` and others.
  */
 export async function suspendMember(em: EntityManager, input: MemberRequest): Promise<void> {
-  await changing(em, input, 'member.suspend', async (tx, member) => {
-    if (member.status === 'suspended') throw wrongStatus('The member is suspended already.');
-    await takeAway(tx, input, member, 'suspended');
+  await changing(em, input, 'member.suspend', async (tx, { membership, access }) => {
+    const wasActive = membership.status === 'active';
+    if (!membership.suspend()) throw wrongStatus('The member is suspended already.');
+    await endAccess(tx, membership, access.isOwner && wasActive);
     return {};
   });
 }
 
 /**
- * Gives a suspended member back what their roles say, which the one who asks must hold. Who was
- * suspended before they accepted their invitation is `invited` again, without a link. @throws
- * OrganizationRefused `not_held` and others
+ * Gives a suspended member their roles' permissions back, all of which the caller must hold. A
+ * member who was suspended before accepting the invitation is `invited` again, without a link.
+ *
+ * @throws OrganizationRefused `not_held`, `wrong_status` and others.
  */
 export async function reinstateMember(em: EntityManager, input: MemberRequest): Promise<void> {
-  await changing(em, input, 'member.reinstate', async (tx, member, actor) => {
-    if (member.status !== 'suspended') throw wrongStatus('Only a suspended member can be reinstated.');
-    assertHolds(actor, member.permissions);
-    await setStatus(tx, input, member.accepted ? 'active' : 'invited');
+  await changing(em, input, 'member.reinstate', async (_tx, { membership, access, actor }) => {
+    if (!membership.reinstate()) throw wrongStatus('Only a suspended member can be reinstated.');
+    assertHolds(actor, access.permissions);
     return {};
   });
 }
 
 /**
- * Removes a member, who has then left, with all their roles; whoever removes themselves needs no
- * permission. Their row stays, since access and log name it.
+ * Removes a member with all their roles; members who remove themselves need no permission. The row
+ * stays, because access and log refer to it.
  *
  * @throws OrganizationRefused `last_owner` and others.
  */
 export async function removeMember(em: EntityManager, input: MemberRequest): Promise<void> {
-  await changing(em, input, 'member.remove', async (tx, member) => {
-    await takeAway(tx, input, member, 'left');
-    await runStatement(
-      tx,
-      sql`
-      delete from membership_role where organization_id = ${input.organizationId} and person_id = ${input.personId}`,
-    );
-    return { status: member.status };
+  await changing(em, input, 'member.remove', async (tx, { membership, access }) => {
+    const { status } = membership;
+    membership.leave();
+    await endAccess(tx, membership, access.isOwner && status === 'active');
+    const { organizationId, personId } = membership;
+    await tx.nativeDelete(MembershipRole, { organizationId, personId });
+    return { status };
   });
 }
 
+/** A member that is being changed: the row, locked; what their roles give; and who asks. */
+interface ChangedMember {
+  membership: Membership;
+  access: MemberAccess;
+  actor: Actor;
+}
+
 /**
- * The frame of each change: lock, who asks, whom, the change, its line. `work` returns what the
- * line tells beside the member.
+ * Runs one change of a member: lock, who asks, which member, the change, its activity row. `change`
+ * returns what the row holds beside the member.
  */
 async function changing(
   em: EntityManager,
   { organizationId, personId, by }: MemberRequest,
   action: string,
-  work: (tx: EntityManager, member: MemberAccess, actor: Actor) => Promise<Record<string, unknown>>,
+  change: (tx: EntityManager, member: ChangedMember) => Promise<Record<string, unknown>>,
 ): Promise<void> {
   await em.fork().transactional(async (tx) => {
     await lockOrganization(tx, organizationId);
     const isLeaving = action === 'member.remove' && by !== 'operator' && by.personId === personId;
     const actor = isLeaving ? leaver(personId) : await getActor(tx, organizationId, by, 'org.members.manage');
-    const member = await getMember(tx, organizationId, personId);
-    if (!isLeaving) assertMayTouch(actor, member);
-    const detail = await work(tx, member, actor);
+    const access = await getMember(tx, organizationId, personId);
+    if (!isLeaving) assertMayTouch(actor, access);
+    const lock = { lockMode: LockMode.PESSIMISTIC_WRITE } as const;
+    const membership = await tx.findOneOrFail(Membership, { organizationId, personId }, lock);
+    const detail = await change(tx, { membership, access, actor });
+    await tx.flush();
     await recordActivity(tx, {
       organizationId,
       ...askerOf(by),
@@ -130,28 +140,16 @@ async function changing(
 
 const leaver = (personId: string): Actor => ({ personId, permissions: new Set(), isOwner: false });
 
-async function setStatus(
-  tx: EntityManager,
-  { organizationId, personId }: MemberRequest,
-  status: MemberAccess['status'],
-) {
-  await runStatement(
-    tx,
-    sql`
-    update membership set status = ${status} where organization_id = ${organizationId} and person_id = ${personId}`,
-  );
-}
-
 /**
- * Sets the status of a member who loses access, and ends the sessions of a person with no
- * organization left. A trigger of the status ends links and confirmations.
+ * Writes the status of a member who loses access, and ends the sessions of a person with no
+ * organization left.
  *
  * @throws OrganizationRefused `last_owner`
  */
-async function takeAway(tx: EntityManager, input: MemberRequest, member: MemberAccess, status: 'suspended' | 'left') {
-  const { organizationId, personId } = input;
-  if (member.isOwner && member.status === 'active') await assertOwnerRemains(tx, organizationId, personId);
-  await setStatus(tx, input, status);
+async function endAccess(tx: EntityManager, membership: Membership, isActiveOwner: boolean): Promise<void> {
+  const { organizationId, personId } = membership;
+  if (isActiveOwner) await assertOwnerRemains(tx, organizationId, personId);
+  await tx.flush(); // the sessions are judged by what is written
   await endSessionsOfStranger(tx, personId);
 }
 

@@ -5,30 +5,24 @@ import { type Authority, askerOf } from '../access/authority.ts';
 import { OrganizationRefused } from '../access/organization-refused.ts';
 import { recordActivity } from '../activity/record.ts';
 import { permissions as allPermissions, type Permission, systemRoleKeys } from '../contract/scopes.ts';
-import { arrayOf, runStatement, sql } from '../db/statement.ts';
+import { MembershipRole, Role } from '../db/entities/organization.ts';
+import { runStatement, sql } from '../db/statement.ts';
 
 /**
- * An organization's own roles: sets of permissions under a name. All of it asks for
- * `org.roles.manage`; system roles are the same everywhere and are not changed.
+ * An organization's own roles: named sets of permissions. Each change requires `org.roles.manage`.
+ * System roles are the same everywhere and cannot be changed.
  */
 
-/** Own roles of an organization at most; each is a line in lists that have no pages. */
+/** The most roles of its own that an organization can have: lists of them have no pages. */
 export const rolesPerOrganization = 100;
 
 const longestText = 200;
 
-/** A role as a change of it sees it. `organizationId` null: a system role. */
-export interface AssignableRole {
-  id: string;
-  organizationId: string | null;
-  key: string;
-  name: string;
-  permissions: Permission[];
-}
-
 /**
- * Makes an own role. `key` names it in the API; made of the name when left out. Returns its id.
- * @throws OrganizationRefused
+ * Creates an own role and returns its id and key. `key` names it in the API; by default it is
+ * derived from the name.
+ *
+ * @throws OrganizationRefused `not_held`, `role_key_taken`, `too_many_roles` and others.
  */
 export async function createRole(
   em: EntityManager,
@@ -50,13 +44,9 @@ export async function createRole(
     assertHolds(actor, permissions);
     const key = readKey(input.key ?? keyOf(fields.name));
     await assertFree(tx, organizationId, key);
-    const id = randomUUIDv7();
-    await runStatement(
-      tx,
-      sql`
-      insert into role (id, organization_id, key, name, description, permissions)
-      values (${id}, ${organizationId}, ${key}, ${fields.name}, ${fields.description}, ${arrayOf(permissions)}::text[])`,
-    );
+    const role = tx.create(Role, { id: randomUUIDv7(), organizationId, key, ...fields, permissions, position: null });
+    await tx.flush();
+    const { id } = role;
     const detail = { roleId: id, key, permissions };
     await recordActivity(tx, { organizationId, ...askerOf(by), action: 'role.create', detail });
     return { id, key };
@@ -64,9 +54,10 @@ export async function createRole(
 }
 
 /**
- * Changes an own role; what is left out stays, the key always. Whoever holds it has the new
- * permissions from their next request on. @throws OrganizationRefused `not_held` for a permission
- * added that the one who asks lacks, and others
+ * Changes an own role; a field that is left out stays, and so does the key. Its holders have the
+ * new permissions from their next request on.
+ *
+ * @throws OrganizationRefused `not_held` for an added permission that the caller lacks, and others.
  */
 export async function changeRole(
   em: EntityManager,
@@ -88,26 +79,21 @@ export async function changeRole(
     if (changed.length === 0)
       throw new OrganizationRefused('nothing_to_change', 'Say what to change: name, description or permissions.');
     const permissions = input.permissions === undefined ? role.permissions : readPermissions(input.permissions);
-    const added = permissions.filter((permission) => !role.permissions.includes(permission));
-    const removed = role.permissions.filter((permission) => !permissions.includes(permission));
+    const { added, removed } = role.permit(permissions);
     assertHolds(actor, added);
-    const name = input.name === undefined ? null : readText(input.name, 1);
-    const description = input.description === undefined ? null : readText(input.description, 0);
-    await runStatement(
-      tx,
-      sql`
-      update role set name = coalesce(${name}, name), description = coalesce(${description}, description), permissions = ${arrayOf(permissions)}::text[]
-      where organization_id = ${organizationId} and id = ${roleId}`,
-    );
+    if (input.name !== undefined) role.name = readText(input.name, 1);
+    if (input.description !== undefined) role.description = readText(input.description, 0);
+    await tx.flush();
     const detail = { roleId, key: role.key, changed, added, removed };
     await recordActivity(tx, { organizationId, ...askerOf(by), action: 'role.change', detail });
   });
 }
 
 /**
- * Deletes an own role that no member holds any more. One who left may still be written down with
- * it, as an import brings them; that ends with the role. @throws OrganizationRefused `role_in_use`
- * and others
+ * Deletes an own role that no member holds. An import may leave it with members who have left; they
+ * lose it.
+ *
+ * @throws OrganizationRefused `role_in_use` and others.
  */
 export async function deleteRole(
   em: EntityManager,
@@ -117,48 +103,44 @@ export async function deleteRole(
     await lockOrganization(tx, organizationId);
     await getActor(tx, organizationId, by, 'org.roles.manage');
     const role = await getOwnRole(tx, organizationId, roleId);
-    await runStatement(
-      tx,
-      sql`
-      delete from membership_role mr using membership m
-      where mr.organization_id = ${organizationId} and mr.role_id = ${roleId}
-        and m.organization_id = mr.organization_id and m.person_id = mr.person_id and m.status = 'left'`,
-    );
-    const rows = await runStatement<{ holders: number }>(
-      tx,
-      sql`
-      select count(*)::int as holders from membership_role where organization_id = ${organizationId} and role_id = ${roleId}`,
-    );
-    const holders = rows[0]?.holders ?? 0;
+    await takeFromFormerMembers(tx, organizationId, roleId);
+    const holders = await tx.count(MembershipRole, { organizationId, roleId });
     if (holders > 0)
       throw new OrganizationRefused(
         'role_in_use',
         `${holders === 1 ? 'One member holds' : `${holders} members hold`} this role. Take it from them first.`,
       );
-    await runStatement(tx, sql`delete from role where organization_id = ${organizationId} and id = ${roleId}`);
+    tx.remove(role);
+    await tx.flush();
     const detail = { roleId, key: role.key };
     await recordActivity(tx, { organizationId, ...askerOf(by), action: 'role.delete', detail });
   });
 }
 
-/**
- * A role that the organization has: its own, or a system role. @throws OrganizationRefused
- * `no_such_role`
- */
-export async function getRole(tx: EntityManager, organizationId: string, roleId: string): Promise<AssignableRole> {
-  const [role] = await runStatement<AssignableRole>(
+async function takeFromFormerMembers(tx: EntityManager, organizationId: string, roleId: string): Promise<void> {
+  await runStatement(
     tx,
     sql`
-    select id, organization_id as "organizationId", key, name, permissions from role
-    where id = ${roleId} and coalesce(organization_id, ${organizationId}) = ${organizationId}`,
+    delete from membership_role mr using membership m
+    where mr.organization_id = ${organizationId} and mr.role_id = ${roleId}
+      and m.organization_id = mr.organization_id and m.person_id = mr.person_id and m.status = 'left'`,
   );
-  if (role === undefined) throw new OrganizationRefused('no_such_role', 'The organization has no such role.');
+}
+
+/**
+ * Returns a role of the organization: its own, or a system role.
+ *
+ * @throws OrganizationRefused `no_such_role`
+ */
+export async function getRole(tx: EntityManager, organizationId: string, roleId: string): Promise<Role> {
+  const role = await tx.findOne(Role, { id: roleId, $or: [{ organizationId }, { organizationId: null }] });
+  if (role === null) throw new OrganizationRefused('no_such_role', 'The organization has no such role.');
   return role;
 }
 
-async function getOwnRole(tx: EntityManager, organizationId: string, roleId: string): Promise<AssignableRole> {
+async function getOwnRole(tx: EntityManager, organizationId: string, roleId: string): Promise<Role> {
   const role = await getRole(tx, organizationId, roleId);
-  if (role.organizationId === null)
+  if (role.isSystem)
     throw new OrganizationRefused(
       'system_role',
       'A system role is the same in every organization; make one of your own.',
@@ -167,15 +149,10 @@ async function getOwnRole(tx: EntityManager, organizationId: string, roleId: str
 }
 
 async function assertFree(tx: EntityManager, organizationId: string, key: string): Promise<void> {
-  const rows = await runStatement<{ own: number; isTaken: boolean }>(
-    tx,
-    sql`
-    select count(*)::int as own, coalesce(bool_or(key = ${key}), false) as "isTaken" from role where organization_id = ${organizationId}`,
-  );
-  const { own = 0, isTaken = false } = rows[0] ?? {};
-  if (isTaken || (systemRoleKeys as readonly string[]).includes(key))
+  const own = await tx.find(Role, { organizationId }, { fields: ['key'] });
+  if (own.some((role) => role.key === key) || (systemRoleKeys as readonly string[]).includes(key))
     throw new OrganizationRefused('role_key_taken', `There is a role ${key} already; give this one another name.`);
-  if (own >= rolesPerOrganization)
+  if (own.length >= rolesPerOrganization)
     throw new OrganizationRefused(
       'too_many_roles',
       `The organization has ${rolesPerOrganization} roles of its own, the most there can be. Delete one first.`,

@@ -1,4 +1,4 @@
-import { defineEntity, p } from '@mikro-orm/core';
+import { defineEntity, p, sql } from '@mikro-orm/core';
 
 /**
  * Client families, the grants that make them clients, and their seats: one entity per table of
@@ -10,11 +10,7 @@ export const Family = defineEntity({
   properties: { organizationId: p.uuid().primary(), id: p.uuid().primary(), name: p.text() },
 });
 
-/**
- * Access that a family gave to one professional. `endsAt` may lie ahead of an active grant;
- * `endReason` is null until it ended.
- */
-export const ClientGrant = defineEntity({
+const ClientGrantSchema = defineEntity({
   name: 'ClientGrant',
   tableName: 'client_grant',
   properties: {
@@ -29,6 +25,25 @@ export const ClientGrant = defineEntity({
     endReason: p.text().$type<'ended' | 'moved'>().strictNullable(),
   },
 });
+
+/**
+ * Access that a family gave to one professional. `endsAt` may lie ahead of an active grant;
+ * `endReason` is null until it ended.
+ */
+export class ClientGrant extends ClientGrantSchema.class {
+  /** Returns whether access is active at `now`, also before maintenance has written its end. */
+  isActiveAt(now: Date): boolean {
+    return this.status === 'active' && (this.endsAt === null || this.endsAt > now);
+  }
+
+  /** Ends the access at the time of the database. Its seat ends by a trigger. */
+  end(reason: 'ended' | 'moved'): void {
+    this.status = 'ended';
+    this.endReason = reason;
+    this.endsAt = sql<Date>`greatest(since, clock_timestamp())`;
+  }
+}
+ClientGrantSchema.setClass(ClientGrant);
 
 /**
  * Places that are invoiced, and the price of one in minor units (`priceCurrency` and `priceCents`
@@ -62,8 +77,7 @@ export const Subscription = defineEntity({
   },
 });
 
-/** A place given to a client family; held while `endedAt` is null. */
-export const Seat = defineEntity({
+const SeatSchema = defineEntity({
   name: 'Seat',
   tableName: 'seat',
   properties: {
@@ -76,6 +90,18 @@ export const Seat = defineEntity({
     endReason: p.text().$type<'ended_by_organization' | 'access_ended' | 'subscription_ended'>().strictNullable(),
   },
 });
+
+/** A seat assigned to a client family; held while `endedAt` is null. */
+export class Seat extends SeatSchema.class {
+  /** Ends a held seat for the organization at the time of the database; false when it has ended. */
+  end(): boolean {
+    if (this.endedAt !== null) return false;
+    this.endedAt = sql<Date>`greatest(given_at, clock_timestamp())`;
+    this.endReason = 'ended_by_organization';
+    return true;
+  }
+}
+SeatSchema.setClass(Seat);
 
 /** Counts of one family on one UTC day, the raw material of outcomes. */
 export const FamilyDay = defineEntity({

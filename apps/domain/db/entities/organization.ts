@@ -1,4 +1,5 @@
-import { defineEntity, p } from '@mikro-orm/core';
+import { defineEntity, type Opt, p } from '@mikro-orm/core';
+import type { Permission } from '../../contract/scopes.ts';
 
 /**
  * Organizations, their people and roles: one entity per table of migration 0002, columns named
@@ -25,10 +26,7 @@ export const Person = defineEntity({
   properties: { id: p.text().primary(), createdAt: p.datetime() },
 });
 
-/**
- * A person in an organization: what it calls them, and whether they may act (`active` alone may).
- */
-export const Membership = defineEntity({
+const MembershipSchema = defineEntity({
   name: 'Membership',
   tableName: 'membership',
   properties: {
@@ -39,15 +37,40 @@ export const Membership = defineEntity({
     title: p.text().strictNullable(),
     status: p.text().$type<'invited' | 'active' | 'suspended' | 'left'>(),
     /** Whether the person has ever accepted it; a trigger keeps it. */
-    accepted: p.boolean(),
+    accepted: p.boolean().default(false),
   },
 });
 
 /**
- * A set of permissions. System roles have no organization and a `position`; own roles have an
- * organization and none.
+ * A person in an organization: what it calls them, and whether they may act (`active` alone may).
+ * Triggers of the status end keys, links and confirmations.
  */
-export const Role = defineEntity({
+export class Membership extends MembershipSchema.class {
+  /** Takes access away until it is reinstated; false when it is suspended already. */
+  suspend(): boolean {
+    if (this.status === 'suspended') return false;
+    this.status = 'suspended';
+    return true;
+  }
+
+  /**
+   * Gives suspended access back; false when it is not suspended. A person who never accepted the
+   * invitation is invited again.
+   */
+  reinstate(): boolean {
+    if (this.status !== 'suspended') return false;
+    this.status = this.accepted ? 'active' : 'invited';
+    return true;
+  }
+
+  /** Ends the membership for good: only a new invitation begins another. */
+  leave(): void {
+    this.status = 'left';
+  }
+}
+MembershipSchema.setClass(Membership);
+
+const RoleSchema = defineEntity({
   name: 'Role',
   tableName: 'role',
   properties: {
@@ -56,14 +79,43 @@ export const Role = defineEntity({
     key: p.text(),
     name: p.text(),
     description: p.text(),
-    permissions: p.array(),
+    permissions: p.array().$type<Permission[]>(),
     position: p.smallint().strictNullable(),
   },
 });
 
-/** A role that a member holds. */
-export const MembershipRole = defineEntity({
+/**
+ * A set of permissions. System roles have no organization and a `position`; own roles have an
+ * organization and none.
+ */
+export class Role extends RoleSchema.class {
+  get isSystem(): Opt<boolean> {
+    return this.organizationId === null;
+  }
+
+  /** Whether it is the system's role of owners. */
+  get isOwner(): Opt<boolean> {
+    return this.isSystem && this.key === 'owner';
+  }
+
+  /** Sets what the role permits and returns what it gained and lost. */
+  permit(permissions: readonly Permission[]): { added: Permission[]; removed: Permission[] } {
+    const before = this.permissions;
+    this.permissions = [...permissions];
+    return {
+      added: permissions.filter((permission) => !before.includes(permission)),
+      removed: before.filter((permission) => !permissions.includes(permission)),
+    };
+  }
+}
+RoleSchema.setClass(Role);
+
+const MembershipRoleSchema = defineEntity({
   name: 'MembershipRole',
   tableName: 'membership_role',
   properties: { organizationId: p.uuid().primary(), personId: p.text().primary(), roleId: p.uuid().primary() },
 });
+
+/** A role that a member holds. */
+export class MembershipRole extends MembershipRoleSchema.class {}
+MembershipRoleSchema.setClass(MembershipRole);
