@@ -11,13 +11,14 @@ import { watchSettings } from '#runtime/settings/watch.ts';
 import type { ConsoleConfig } from './config.ts';
 import { createMetrics } from './metrics.ts';
 import { places } from './routes.ts';
-import { answers } from './web/answers.ts';
+import { serveAssets } from './web/assets.ts';
 import { isSocketAbort } from './web/client-abort.ts';
 import { createRouters } from './web/pipeline.ts';
+import { drawProblems } from './web/problems.ts';
 import { recordKeysAtConsole, refuseKeys } from './web/refuse-keys.ts';
-import { headersOfEveryAnswer } from './web/security-headers.ts';
+import { logRequests } from './web/request-log.ts';
+import { headersOfEveryAnswer, setPageHeaders, setSecurityHeaders } from './web/security-headers.ts';
 import { createDownloads } from './web/send-file.ts';
-import { serveAssets } from './web/serve-assets.ts';
 import type { ConsoleParts } from './web/visit.ts';
 import { createWorkflows, withoutTemporal } from './workflows.ts';
 
@@ -86,7 +87,10 @@ export async function startConsole(
   app.on('error', (error) => {
     if (!isSocketAbort(error)) log.error({ error: describeError(error) }, 'an answer could not be sent');
   });
-  app.use(answers({ log, metrics, isDraining, now }));
+  app.use(logRequests({ log, metrics, isDraining }));
+  app.use(setSecurityHeaders);
+  app.use(setPageHeaders);
+  app.use(drawProblems(log, now));
   app.use(health({ pool, migration: currentMigration, isDraining }));
   app.use(refuseKeys({ refusals, keys, trustedProxies }));
   app.use(serveAssets);

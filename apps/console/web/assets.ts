@@ -4,9 +4,11 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress } from 'node:zlib';
+import type { Middleware } from 'koa';
+import type { ConsoleState } from './state.ts';
 
 /** A file that pages load; its path holds its hash, so that it may be kept for ever. */
-export interface Asset {
+interface Asset {
   path: string;
   type: string;
   body: Buffer;
@@ -38,8 +40,21 @@ export const assets = {
 
 const byPath = new Map<string, Asset>(Object.values(assets).map((each) => [each.path, each]));
 
-/** The file at a path, or null. */
-export const findAsset = (path: string): Asset | null => byPath.get(path) ?? null;
+/**
+ * Serves those files. A path holds the hash of its file, so a browser keeps each for ever and a new
+ * version has a new path.
+ */
+export const serveAssets: Middleware<ConsoleState> = async (ctx, next) => {
+  const asset = ctx.method === 'GET' || ctx.method === 'HEAD' ? byPath.get(ctx.path) : undefined;
+  if (asset === undefined) return next();
+  ctx.state.operation = 'asset';
+  ctx.set('Cache-Control', 'public, max-age=31536000, immutable');
+  ctx.vary('Accept-Encoding');
+  const takesBrotli = ctx.acceptsEncodings('br', 'identity') === 'br';
+  if (takesBrotli) ctx.set('Content-Encoding', 'br');
+  ctx.body = takesBrotli ? await asset.brotli() : asset.body;
+  ctx.set('Content-Type', asset.type);
+};
 
 function asset(name: string, type: string, body: Buffer): Asset {
   let brotli: Promise<Buffer> | undefined;

@@ -1,63 +1,22 @@
-import { randomUUIDv7 } from 'node:crypto';
 import type { Middleware, ParameterizedContext } from 'koa';
 import { BudgetExhausted } from '#runtime/budget.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { layout, problemBody } from '../components/layout.ts';
 import { unconfirmedNext, unconfirmedSentence } from '../components/unconfirmed.ts';
-import type { Metrics } from '../metrics.ts';
 import { FormRefused, NotFound, PermissionNeeded, page, SignInUnconfirmed } from './answer.ts';
 import { refusalOf } from './refusals.ts';
-import { setSecurityHeaders } from './security-headers.ts';
 import type { ConsoleState } from './state.ts';
 
-type Ctx = ParameterizedContext<ConsoleState>;
-
 /**
- * Around every request: gives it an id and its security headers, draws a page for what was refused
- * or failed, and tells logs and metrics about it once. A line holds ids and the route's name, never
- * the path as sent (it may hold a token), a name, an address of a person or a field.
+ * Draws a page for what the middleware after it throw: a refusal, or an internal error, whose cause
+ * goes to the log under the id that the page shows.
  */
-export function answers(deps: {
-  log: Logger;
-  metrics: Metrics;
-  isDraining: () => boolean;
-  now: () => Date;
-}): Middleware<ConsoleState> {
-  const { log, metrics, isDraining, now } = deps;
+export const drawProblems =
+  (log: Logger, now: () => Date): Middleware<ConsoleState> =>
+  (ctx, next) =>
+    next().catch((error: unknown) => drawProblem(ctx, error, log, now()));
 
-  return async (ctx, next) => {
-    const startedAt = performance.now();
-    const state = ctx.state;
-    state.requestId = randomUUIDv7();
-    state.operation = 'none';
-    ctx.set('Request-Id', state.requestId);
-    setSecurityHeaders(ctx);
-    await next().catch((error: unknown) => drawProblem(ctx, error, log, now()));
-    if (isDraining() && !ctx.res.headersSent) ctx.set('Connection', 'close');
-    const durationMs = performance.now() - startedAt;
-    metrics.observe(state.operation, ctx.method, ctx.status, state.code, durationMs / 1000);
-    const { requestId, operation, organizationId, personId, code } = state;
-    log.info(
-      {
-        requestId,
-        method: ctx.method,
-        operation,
-        status: ctx.status,
-        code,
-        organizationId,
-        personId,
-        durationMs: Math.round(durationMs * 100) / 100,
-      },
-      'request',
-    );
-  };
-}
-
-/**
- * The one place where what was thrown becomes a page. A fault's cause goes to the log, under the id
- * that its person is shown.
- */
-function drawProblem(ctx: Ctx, error: unknown, log: Logger, now: Date): void {
+function drawProblem(ctx: ParameterizedContext<ConsoleState>, error: unknown, log: Logger, now: Date): void {
   const { requestId, operation, visit } = ctx.state;
   const problem = problemOf(error, now);
   ctx.state.code ??= problem.code;
