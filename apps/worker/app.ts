@@ -51,7 +51,7 @@ export async function startWorker(
     onEnded: (grants) => metrics.grantsEnded.inc(grants),
     onSuspended: (webhooks) => metrics.webhooksSuspended.inc(webhooks),
     onMoved: (how, deliveries) => metrics.moved.inc({ how }, deliveries),
-    onForgotten: ({ deliveries, events }) => {
+    onPurged: ({ deliveries, events }) => {
       metrics.forgotten.inc({ kind: 'delivery' }, deliveries);
       metrics.forgotten.inc({ kind: 'event' }, events);
     },

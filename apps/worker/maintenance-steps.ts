@@ -2,18 +2,17 @@ import type pg from 'pg';
 import {
   dropOldActivitySql,
   endDueGrantsSql,
-  eraseSignInLeftoversSql,
-  forgetDeliveriesSql,
   keepPartitionsSql,
+  purgeDeliveriesSql,
+  purgeExpiredSignInsSql,
 } from '#domain/db/statements/maintenance.ts';
 import {
   cancelDeliveriesSql,
-  eraseExpiredSecretsSql,
+  purgeExpiredSecretsSql,
   restartDeliveriesSql,
   suspendFailingWebhooksSql,
 } from '#domain/db/statements/park-webhooks.ts';
-import { personWindowHours, sessionIdleMinutes } from '#domain/identity/limits.ts';
-import { deliveriesPerForgetting, deliveriesPerMove, suspendTriedWithinSeconds } from '#domain/webhooks/limits.ts';
+import { deliveriesPerMove, purgeBatchSize, suspendTriedWithinSeconds } from '#domain/webhooks/limits.ts';
 import type { MaintenanceOptions } from './maintenance.ts';
 
 const hourMs = 3_600_000;
@@ -29,11 +28,11 @@ export const maintenanceSteps = [
   'suspend_webhooks',
   'restart_deliveries',
   'cancel_deliveries',
-  'erase_secrets',
+  'purge_secrets',
   'keep_partitions',
   'drop_activity',
-  'erase_sign_in',
-  'forget_deliveries',
+  'purge_sign_ins',
+  'purge_deliveries',
 ] as const;
 export type MaintenanceStep = (typeof maintenanceSteps)[number];
 
@@ -62,7 +61,7 @@ const allDone = { isAllDone: true };
  */
 export function stepsOfMaintenance(options: MaintenanceOptions & { everyMs: number }): Step[] {
   const { activityRetentionDays, deliveryRetentionDays, suspendAfterSeconds, everyMs } = options;
-  const { onEnded = () => {}, onSuspended = () => {}, onMoved = () => {}, onForgotten = () => {} } = options;
+  const { onEnded = () => {}, onSuspended = () => {}, onMoved = () => {}, onPurged = () => {} } = options;
 
   const steps: Record<MaintenanceStep, Omit<Step, 'name'>> = {
     end_grants: {
@@ -98,10 +97,10 @@ export function stepsOfMaintenance(options: MaintenanceOptions & { everyMs: numb
         return allDone;
       },
     },
-    erase_secrets: {
+    purge_secrets: {
       everyMs: 0,
       async run(client) {
-        await client.query(eraseExpiredSecretsSql);
+        await client.query(purgeExpiredSecretsSql);
         return allDone;
       },
     },
@@ -119,21 +118,21 @@ export function stepsOfMaintenance(options: MaintenanceOptions & { everyMs: numb
         return allDone;
       },
     },
-    erase_sign_in: {
+    purge_sign_ins: {
       everyMs: hourMs,
       async run(client) {
-        await client.query(eraseSignInLeftoversSql, [sessionIdleMinutes, personWindowHours]);
+        await client.query(purgeExpiredSignInsSql);
         return allDone;
       },
     },
-    forget_deliveries: {
+    purge_deliveries: {
       everyMs: hourMs,
       async run(client) {
-        const values = [deliveryRetentionDays, deliveriesPerForgetting];
-        const { rows } = await client.query<{ deliveries: number; events: number }>(forgetDeliveriesSql, values);
+        const values = [deliveryRetentionDays, purgeBatchSize];
+        const { rows } = await client.query<{ deliveries: number; events: number }>(purgeDeliveriesSql, values);
         const { deliveries = 0, events = 0 } = rows[0] ?? {};
-        onForgotten({ deliveries, events });
-        return { isAllDone: deliveries < deliveriesPerForgetting && events < deliveriesPerForgetting };
+        onPurged({ deliveries, events });
+        return { isAllDone: deliveries < purgeBatchSize && events < purgeBatchSize };
       },
     },
   };

@@ -34,7 +34,7 @@ export interface MaintenanceOptions {
    */
   onMoved?: (how: 'restarted' | 'cancelled', deliveries: number) => void;
   /** Deliveries and events that were forgotten because they are older than their retention. */
-  onForgotten?: (forgotten: { deliveries: number; events: number }) => void;
+  onPurged?: (forgotten: { deliveries: number; events: number }) => void;
   /** A round is over, whether or not each of its steps succeeded. */
   onRound?: () => void;
   /** `step` failed, and the others go on; null: none could be tried. */

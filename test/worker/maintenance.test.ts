@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Database } from '#domain/db/connect.ts';
 import { readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
-import { deliveriesPerForgetting } from '#domain/webhooks/limits.ts';
+import { purgeBatchSize } from '#domain/webhooks/limits.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { workerEnvironment } from '#test/worker.ts';
 import { readConfig } from '../../apps/worker/config.ts';
@@ -26,7 +26,7 @@ async function startMaintenance(databaseUrl: string, retentionDays = 730) {
     onEnded: (grants) => {
       counts.ended += grants;
     },
-    onForgotten: ({ deliveries, events }) => {
+    onPurged: ({ deliveries, events }) => {
       counts.deliveries += deliveries;
       counts.events += events;
     },
@@ -164,7 +164,7 @@ describe('the maintenance loop', () => {
   it('forgets settled deliveries older than their retention, in parts, and goes on with the other steps in between', async () => {
     const { database, owner, make } = await setupDatabase();
     const webhook = await make.webhook();
-    const count = deliveriesPerForgetting * 2 + 10;
+    const count = purgeBatchSize * 2 + 10;
     await insertSettled(owner.pool, webhook, count);
     await owner.pool.query(`update webhook set state = 'parked', parked_reason = 'paused'`);
     const parked = await make.delivery({

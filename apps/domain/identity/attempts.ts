@@ -30,7 +30,7 @@ import { findAdmission } from './wait.ts';
  * failures has one attempt in 15 minutes for as long as the failing goes on.
  */
 
-/** An attempt that may be made. It stays a failure unless `forgetFailures` follows. */
+/** An attempt that may be made. It stays a failure unless `deleteFailures` follows. */
 export interface Attempt {
   subject: Buffer;
   /**
@@ -85,7 +85,7 @@ export async function admitAttempt(em: EntityManager, attempt: Attempt, now: Dat
  * After a success: what failed for the same person from the same network no longer counts.
  * Elsewhere an attacker's failures go on counting.
  */
-export async function forgetFailures(tx: EntityManager, attempt: Attempt): Promise<void> {
+export async function deleteFailures(tx: EntityManager, attempt: Attempt): Promise<void> {
   await runStatement(
     tx,
     sql`
@@ -109,9 +109,9 @@ export async function deletePasswordFailures(
     select lower(i.email) as folded, host(s.address) as address
     from console_session s join sign_in i on i.person_id = s.person_id where s.id = ${sessionId}`,
   );
-  if (first !== undefined) await forgetFailures(tx, { subject: passwordSubject(first.folded), address: first.address });
+  if (first !== undefined) await deleteFailures(tx, { subject: passwordSubject(first.folded), address: first.address });
   if (browserHash !== null)
-    await forgetFailures(tx, { subject: browserSubject('password', browserHash), address: null });
+    await deleteFailures(tx, { subject: browserSubject('password', browserHash), address: null });
 }
 
 /** The IPv4 address, or the /64 of an IPv6 one. */

@@ -1,8 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { runStatement, sql } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
-import { admitAttempt, forgetFailures } from './attempts.ts';
-import { forgetBrowsers } from './known-browsers.ts';
+import { admitAttempt, deleteFailures } from './attempts.ts';
+import { deleteKnownBrowsers } from './known-browsers.ts';
 import { assertNewPassword, hashPassword, isPassword } from './password.ts';
 import { IdentityRefused } from './refused.ts';
 import { attemptOf } from './second-factor.ts';
@@ -60,8 +60,8 @@ export async function changePassword(
     );
     if (rows.length === 0) throw sessionOver();
     await endSessions(tx, personId, session.id);
-    await forgetBrowsers(tx, personId, visitor.browser ?? null);
-    await forgetFailures(tx, attempt);
+    await deleteKnownBrowsers(tx, personId, visitor.browser ?? null);
+    await deleteFailures(tx, attempt);
     await recordPersonActivity(tx, { personId, action: 'password.change', visitor });
     return { token };
   });

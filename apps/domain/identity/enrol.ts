@@ -6,10 +6,10 @@ import { recordActivity } from '../activity/record.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import { runStatement, sql } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
-import { admitAttempt, enrolmentSubject, forgetFailures } from './attempts.ts';
+import { admitAttempt, deleteFailures, enrolmentSubject } from './attempts.ts';
 import { type EnrolmentRow, findEnrolmentRow } from './enrolment.ts';
 import { insertPasskey, insertTotp } from './factor-rows.ts';
-import { forgetBrowsers, rememberBrowser } from './known-browsers.ts';
+import { deleteKnownBrowsers, rememberBrowser } from './known-browsers.ts';
 import { linkStands } from './link-stands.ts';
 import { getNewPasskey, passkeySetupOptions, type StoredPasskey } from './passkey.ts';
 import { assertNewPassword, hashPassword } from './password.ts';
@@ -119,7 +119,7 @@ export async function completeEnrolment(
   try {
     return await em.fork().transactional(async (tx) => {
       await useUp(tx, enrolment, now());
-      await forgetFailures(tx, attempt);
+      await deleteFailures(tx, attempt);
       await enter(tx, enrolment);
       if (enrolment.kind === 'recover') await forgetSignIn(tx, personId);
       await writeSignIn(tx, enrolment, passwordHash, now());
@@ -295,7 +295,7 @@ async function enter(tx: EntityManager, { organizationId, personId }: EnrolmentR
 /** A recovery begins anew: whoever has the old password or a factor of it is out. */
 async function forgetSignIn(tx: EntityManager, personId: string): Promise<void> {
   await endSessions(tx, personId);
-  await forgetBrowsers(tx, personId, null);
+  await deleteKnownBrowsers(tx, personId, null);
   await runStatement(tx, sql`delete from second_factor where person_id = ${personId}`);
 }
 

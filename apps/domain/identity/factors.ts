@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { runStatement, sql } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
-import { admitAttempt, forgetFailures } from './attempts.ts';
+import { admitAttempt, deleteFailures } from './attempts.ts';
 import {
   findTotpSetup,
   setupOver,
@@ -12,7 +12,7 @@ import {
   takeTotpSetup,
 } from './challenges.ts';
 import { insertPasskey, insertTotp, listPasskeyRows } from './factor-rows.ts';
-import { forgetBrowsers } from './known-browsers.ts';
+import { deleteKnownBrowsers } from './known-browsers.ts';
 import { findAnsweredChallenge, getNewPasskey, passkeySetupOptions } from './passkey.ts';
 import { countRecoveryCodes, replaceRecoveryCodes } from './recovery-codes.ts';
 import { IdentityRefused } from './refused.ts';
@@ -86,7 +86,7 @@ export async function addTotp(
     const id = randomUUIDv7();
     const { personId } = session;
     await insertTotp(tx, { id, personId, name, sealed: sealTotp(secret, id, sealingKeys), step }, now());
-    await forgetFailures(tx, attempt);
+    await deleteFailures(tx, attempt);
     await recordPersonActivity(tx, {
       personId,
       action: 'factor.add',
@@ -178,7 +178,7 @@ export async function removeFactor(
       throw new IdentityRefused('last_factor', 'This is your only second factor. Add another one first.');
     await runStatement(tx, sql`delete from second_factor where id = ${found.id} and person_id = ${personId}`);
     await endSessions(tx, personId, session.id);
-    await forgetBrowsers(tx, personId, visitor.browser ?? null);
+    await deleteKnownBrowsers(tx, personId, visitor.browser ?? null);
     await recordPersonActivity(tx, {
       personId,
       action: 'factor.remove',

@@ -63,7 +63,7 @@ export async function findKnownBrowser(
  * Forgets a person's browsers, but for the one with the token `except`: with the sessions that end
  * when what they sign in with changes.
  */
-export async function forgetBrowsers(tx: EntityManager, personId: string, except: string | null): Promise<void> {
+export async function deleteKnownBrowsers(tx: EntityManager, personId: string, except: string | null): Promise<void> {
   const hash = except === null ? null : findTokenHash(except);
   await runStatement(
     tx,

@@ -5,7 +5,7 @@ import { brokenConstraint } from '../db/constraint.ts';
 import { runStatement, sql } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import { assertEmail } from './email.ts';
-import { forgetBrowsers } from './known-browsers.ts';
+import { deleteKnownBrowsers } from './known-browsers.ts';
 import { IdentityRefused } from './refused.ts';
 import { endSessions } from './sessions.ts';
 
@@ -95,7 +95,7 @@ export async function endSessionsOf(em: EntityManager, email: string): Promise<{
   return em.fork().transactional(async (tx) => {
     const personId = await lockSignIn(tx, email);
     const ended = await endSessions(tx, personId);
-    await forgetBrowsers(tx, personId, null);
+    await deleteKnownBrowsers(tx, personId, null);
     await recordPersonActivity(tx, {
       personId,
       action: 'session.end_all',

@@ -5,9 +5,9 @@ import {
   type Attempt,
   admitAttempt,
   browserSubject,
+  deleteFailures,
   deletePasswordFailures,
   factorSubject,
-  forgetFailures,
   stepUpSubject,
 } from './attempts.ts';
 import { storeChallenge, takeChallenge } from './challenges.ts';
@@ -176,7 +176,7 @@ async function pass(
       return null;
     }
     const renewed = await recordSecondFactor(tx, session.id, now());
-    await forgetFailures(tx, attempt);
+    await deleteFailures(tx, attempt);
     if (session.state !== 'full') await deletePasswordFailures(tx, session.id, browserHash);
     const action = session.state === 'full' ? 'sign_in.step_up' : 'sign_in.complete';
     await recordPersonActivity(tx, { personId, action, visitor, detail: { step, sessionId: session.id } });

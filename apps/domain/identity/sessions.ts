@@ -3,7 +3,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { consoleAccess } from '../access/console-access.ts';
 import { runStatement, sql } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
-import { forgetBrowsers } from './known-browsers.ts';
+import { deleteKnownBrowsers } from './known-browsers.ts';
 import {
   passwordPassedMinutes,
   sessionAbsoluteHours,
@@ -193,7 +193,7 @@ export async function endOtherSessions(em: EntityManager, session: Session, visi
   assertFull(session);
   return em.fork().transactional(async (tx) => {
     const ended = await endSessions(tx, session.personId, session.id);
-    await forgetBrowsers(tx, session.personId, visitor.browser ?? null);
+    await deleteKnownBrowsers(tx, session.personId, visitor.browser ?? null);
     await recordPersonActivity(tx, {
       personId: session.personId,
       action: 'session.end_others',

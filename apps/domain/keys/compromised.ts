@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { recordActivity } from '../activity/record.ts';
 import { ApiKey } from '../db/entities/key.ts';
-import { admitAttempt, forgetFailures } from '../identity/attempts.ts';
+import { admitAttempt, deleteFailures } from '../identity/attempts.ts';
 import { hashOf } from '../identity/token.ts';
 import { fingerprints, type KeySecrets } from './fingerprint.ts';
 import { KeyRefused } from './refused.ts';
@@ -42,7 +42,7 @@ export async function findCompromisedKey(
       fingerprint: { $in: fingerprints(key, secrets.peppers) },
     });
     if (found === null) return null;
-    await forgetFailures(tx, attempt);
+    await deleteFailures(tx, attempt);
     await recordActivity(tx, {
       organizationId,
       personId,

@@ -30,7 +30,7 @@ export const deliveryRetentionDaysAtLeast = redeliverableDays + 1;
  * Settled deliveries, and events, that one statement forgets, so that none is long; the next second
  * goes on.
  */
-export const deliveriesPerForgetting = 5_000;
+export const purgeBatchSize = 5_000;
 /**
  * Test events, probes and checks of signatures that people have sent to one webhook within a
  * minute. The design is silent: more than anybody looks at, and far too few to trouble a receiver.

@@ -1,17 +1,14 @@
-/**
- * What is over of signing in is erased by the maintenance loop, with the worker's own rights.
- * Source: migration 0011.
- */
+/** What has expired of signing in is deleted by the maintenance loop, with the worker's own rights. */
 import { expect, it } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
-import { eraseSignInLeftoversSql } from '#domain/db/statements/maintenance.ts';
+import { purgeExpiredSignInsSql } from '#domain/db/statements/maintenance.ts';
 import { createEnrolment } from '#domain/identity/enrolment.ts';
 import { startPasskey, startTotp } from '#domain/identity/factors.ts';
 import { personWindowHours, sessionIdleMinutes } from '#domain/identity/limits.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
 import { settings, setupPeople, visitor } from './people.ts';
 
-it('erases sessions that are over or idle, links, challenges and attempts that count no longer, and leaves the rest', async () => {
+it('the worker can purge what has expired of signing in, and nothing else', async () => {
   const t = await setupPeople();
   const [living, idle, old] = [await t.enrol(), await t.enrol(), await t.enrol()];
   for (const { token } of [living, idle, old]) {
@@ -24,14 +21,16 @@ it('erases sessions that are over or idle, links, challenges and attempts that c
     await signIn(t.em, { email, password: 'x', visitor }, t.now).catch(() => {});
   }
   const owner = (text: string, values: unknown[] = []) => t.owner.pool.query(text, values);
-  await owner(`update console_session set last_seen_at = now() - interval '30 minutes' where person_id = $1`, [
+  await owner(`update console_session set last_seen_at = now() - make_interval(mins => $2) where person_id = $1`, [
     idle.personId,
+    sessionIdleMinutes,
   ]);
   const day = `created_at = now() - interval '4 days', expires_at = now()`;
   await owner(`update console_session set ${day} where person_id = $1`, [old.personId]);
   await owner(`update enrolment set ${day} where email = 'old@example.org'`);
   await owner(
-    `update sign_in_attempt set at = now() - interval '24 hours' where id = (select min(id::text)::uuid from sign_in_attempt)`,
+    `update sign_in_attempt set at = now() - make_interval(hours => $1) where id = (select min(id::text)::uuid from sign_in_attempt)`,
+    [personWindowHours],
   );
 
   await owner(
@@ -45,7 +44,17 @@ it('erases sessions that are over or idle, links, challenges and attempts that c
 
   const worker = await openDatabase({ url: t.database.urls.worker, applicationName: 'test', poolMax: 1 });
   try {
-    await worker.pool.query(eraseSignInLeftoversSql, [sessionIdleMinutes, personWindowHours]);
+    await worker.pool.query(purgeExpiredSignInsSql);
+    for (const table of [
+      'console_session',
+      'enrolment',
+      'factor_challenge',
+      'passkey_challenge',
+      'known_browser',
+      'sign_in_attempt',
+      'webhook_secret',
+    ])
+      await expect(worker.pool.query(`delete from ${table}`), table).rejects.toMatchObject({ code: '42501' });
   } finally {
     await worker.close();
   }

@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { admitAttempt, forgetFailures, passwordSubject } from '#domain/identity/attempts.ts';
+import { admitAttempt, deleteFailures, passwordSubject } from '#domain/identity/attempts.ts';
 import { hashLoad, isPassword } from '#domain/identity/password.ts';
 import { TooManyAttempts } from '#domain/identity/refused.ts';
 import { createSignInLimiter, type SignInRequest } from '#domain/identity/sign-in-limiter.ts';
@@ -48,7 +48,7 @@ describe('a remembered refusal', () => {
         limiter.run({ email, address, browser: null }, async () => {
           seen.asked += 1;
           await admitAttempt(t.em, attempt, t.now());
-          if (isRight) await forgetFailures(t.em.fork(), attempt);
+          if (isRight) await deleteFailures(t.em.fork(), attempt);
           else throw new Error('wrong');
         }),
       );

@@ -3,9 +3,9 @@
  * design, section 3.
  */
 import { describe, expect, it } from 'vitest';
-import { forgetDeliveriesSql } from '#domain/db/statements/maintenance.ts';
+import { purgeDeliveriesSql } from '#domain/db/statements/maintenance.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
-import { deliveriesPerForgetting } from '#domain/webhooks/limits.ts';
+import { purgeBatchSize } from '#domain/webhooks/limits.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { insertSettled, openPool } from './webhook-rows.ts';
 
@@ -38,7 +38,7 @@ async function setupRetention() {
       make.delivery({ webhook, state, createdAt: daysAgo(days), settledAt: daysAgo(days), attempts: attempts[state] }),
     read: () => readLedger(worker),
     async forget(atMost = 100, days = 90): Promise<{ deliveries: number; events: number }> {
-      const { rows } = await worker.query(forgetDeliveriesSql, [days, atMost]);
+      const { rows } = await worker.query(purgeDeliveriesSql, [days, atMost]);
       return rows[0];
     },
     async left() {
@@ -198,7 +198,7 @@ describe('forgetting deliveries', () => {
   it('deletes 5,000 deliveries in one statement, each row once, which outpaces 1,000 deliveries a second', async () => {
     const t = await setupRetention();
     const { pool, webhook } = t;
-    await insertSettled(pool, webhook, deliveriesPerForgetting + 1);
+    await insertSettled(pool, webhook, purgeBatchSize + 1);
     await t.rollUp();
     const before = await t.read();
     const client = await pool.connect();
@@ -211,14 +211,14 @@ describe('forgetting deliveries', () => {
     };
     await client.query('begin');
     const writtenBefore = await written();
-    await client.query('select * from forget_deliveries($1, $2)', ['90 days', deliveriesPerForgetting]);
+    await client.query('select * from purge_deliveries($1, $2)', ['90 days', purgeBatchSize]);
     const writes = (await written()) - writtenBefore;
     await client.query('commit');
     client.release();
 
     // An attempt, a delivery and an event each, and a few sums.
-    expect(writes).toBeGreaterThanOrEqual(3 * deliveriesPerForgetting);
-    expect(writes).toBeLessThan(3 * deliveriesPerForgetting + 50);
+    expect(writes).toBeGreaterThanOrEqual(3 * purgeBatchSize);
+    expect(writes).toBeLessThan(3 * purgeBatchSize + 50);
     expect(await t.left()).toEqual({ events: 1, deliveries: 1, attempts: 1 });
     expect(await t.read()).toEqual(before);
     expect(before.unexplained).toBe(0);
@@ -228,7 +228,7 @@ describe('forgetting deliveries', () => {
     const t = await setupRetention();
     await expect(t.forget(100, 30)).rejects.toThrow('31 days at least');
     const console = openPool(t.database.urls.console, 1);
-    await expect(console.query(forgetDeliveriesSql, [90, 10])).rejects.toMatchObject({ code: '42501' });
+    await expect(console.query(purgeDeliveriesSql, [90, 10])).rejects.toMatchObject({ code: '42501' });
     await expect(t.worker.query('delete from delivery')).rejects.toMatchObject({ code: '42501' });
   });
 });

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { claimDeliveriesSql } from '#domain/db/statements/claim-deliveries.ts';
-import { forgetDeliveriesSql } from '#domain/db/statements/maintenance.ts';
+import { purgeDeliveriesSql } from '#domain/db/statements/maintenance.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 
@@ -66,7 +66,7 @@ describe('the independent counts of the ledger', () => {
     expect(await t.rollUp()).toEqual({ deliveries: 20, events: 10 });
     expect(await t.unexplained()).toBe(0);
     await t.pool.query(`update event set created_at = created_at - interval '91 days'`);
-    await t.worker.query(forgetDeliveriesSql, [90, 100]);
+    await t.worker.query(purgeDeliveriesSql, [90, 100]);
     expect((await t.pool.query('select from event')).rowCount).toBe(0);
     expect(await t.unexplained()).toBe(0);
     expect(await t.faults()).toEqual([]);

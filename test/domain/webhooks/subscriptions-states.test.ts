@@ -7,7 +7,7 @@ import { admitAttemptSql } from '#domain/db/statements/attempts.ts';
 import { claimDeliveriesSql } from '#domain/db/statements/claim-deliveries.ts';
 import {
   cancelDeliveriesSql,
-  eraseExpiredSecretsSql,
+  purgeExpiredSecretsSql,
   restartDeliveriesSql,
 } from '#domain/db/statements/park-webhooks.ts';
 import type { MadeWebhook } from '#test/make.ts';
@@ -336,7 +336,7 @@ describe('the sweep, by the worker’s own login', () => {
     await t.rotate(t.id, daySeconds);
     await t.rows(`update webhook_secret set valid_until = now() - interval '1 second'
       where id = (select id from webhook_secret where valid_until is not null order by created_at limit 1)`);
-    await t.rows(eraseExpiredSecretsSql);
+    await t.rows(purgeExpiredSecretsSql);
     expect((await t.show(t.id)).secrets.map(({ validUntil }) => validUntil === null)).toEqual([true, false]);
     await t.rows(`update webhook_secret set valid_until = now() where valid_until is not null`);
     await startMaintenance(t.database.urls.worker);

@@ -78,5 +78,14 @@ export class Webhooks extends Migration {
         where valid_until is null;
       create index webhook_secret_expired on webhook_secret (valid_until) where valid_until is not null;
     `);
+
+    // Functions delete what has expired, because the worker's login may delete no other row.
+    this.addSql(/* sql */ `
+      create function purge_expired_secrets() returns void
+      language sql volatile security definer set search_path = pg_catalog, public, pg_temp
+      begin atomic
+        delete from webhook_secret where valid_until <= clock_timestamp();
+      end;
+    `);
   }
 }

@@ -181,7 +181,7 @@ export class Ledger extends Migration {
     // out of the sums is put back: it was counted. Joins along the primary keys only, whatever the
     // statistics say of tables that large.
     this.addSql(/* sql */ `
-      create function forget_deliveries(retention interval, at_most integer, out deliveries integer, out events integer)
+      create function purge_deliveries(retention interval, at_most integer, out deliveries integer, out events integer)
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
         settled_before timestamptz := clock_timestamp() - retention;

@@ -204,5 +204,20 @@ export class Identity extends Migration {
         when (new.status <> 'active' and old.status is distinct from new.status)
         execute function end_membership_access();
     `);
+
+    // The limits are those of the console (identity/limits.ts): 30 idle minutes end a session, and a
+    // failure counts for 24 hours. They are constants here, so the worker cannot shorten them.
+    this.addSql(/* sql */ `
+      create function purge_expired_sign_ins() returns void
+      language sql volatile security definer set search_path = pg_catalog, public, pg_temp
+      begin atomic
+        delete from console_session where expires_at <= now() or last_seen_at <= now() - interval '30 minutes';
+        delete from enrolment where expires_at <= now();
+        delete from factor_challenge where expires_at <= now();
+        delete from passkey_challenge where expires_at <= now();
+        delete from known_browser where expires_at <= now();
+        delete from sign_in_attempt where at <= now() - interval '24 hours';
+      end;
+    `);
   }
 }

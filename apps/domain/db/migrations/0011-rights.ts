@@ -239,7 +239,7 @@ export class Rights extends Migration {
 
       -- The worker delivers, keeps the ledger, and applies the retention of deliveries.
       grant select on event, webhook_secret, webhook_deletion, delivery_cancellation to org_api_worker;
-      grant delete on webhook_secret to org_api_worker;
+      grant execute on function purge_expired_secrets to org_api_worker;
       grant select, update (state, parked_reason, failing_since, last_failed_at, failing_seconds, next_failure_by,
         first_failed_event,
         has_failed_twice, ramp, next_sequence, slow_since, follow_until, signature_verdict,
@@ -259,7 +259,7 @@ export class Rights extends Migration {
       -- The update is for the lock that folding takes.
       grant select, insert, update (day), delete on ledger_day to org_api_worker;
       grant select, insert, update, delete on ledger_count to org_api_worker;
-      grant execute on function forget_deliveries to org_api_worker;
+      grant execute on function purge_deliveries to org_api_worker;
 
       -- The console signs people in.
       grant select, insert on sign_in_confirmation to org_api_console;
@@ -277,11 +277,8 @@ export class Rights extends Migration {
       grant select, insert, delete on sign_in_attempt to org_api_console;
       grant select, insert on form_use to org_api_console;
 
-      -- The worker erases what has expired.
-      grant select (expires_at, last_seen_at), delete on console_session to org_api_worker;
-      grant select (expires_at), delete on factor_challenge, passkey_challenge, known_browser, enrolment
-        to org_api_worker;
-      grant select (at), delete on sign_in_attempt to org_api_worker;
+      -- The worker purges what has expired.
+      grant execute on function purge_expired_sign_ins to org_api_worker;
     `);
   }
 }

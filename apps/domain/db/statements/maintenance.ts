@@ -25,33 +25,20 @@ export const keepPartitionsSql = /* sql */ `select keep_activity_partitions() as
 export const dropOldActivitySql = /* sql */ `select drop_old_activity(make_interval(days => $1)) as dropped`;
 
 /**
- * Forgets deliveries that were settled more than `$1` days ago, with their attempts, and events as
+ * Purges deliveries that were settled more than `$1` days ago, with their attempts, and events as
  * old that have no delivery left, at most `$2` of each; one row, `{deliveries, events}`. What is
  * open or parked stays, and so does what the ledger has not found right; its sums stay as they are.
  * @throws with fewer than 31 days.
  */
-export const forgetDeliveriesSql = /* sql */ `
-  select f.deliveries, f.events from forget_deliveries(make_interval(days => $1), $2) f`;
+export const purgeDeliveriesSql = /* sql */ `
+  select f.deliveries, f.events from purge_deliveries(make_interval(days => $1), $2) f`;
 
 /**
- * Erases what is over of signing in: sessions past their end or idle for `$1` minutes (with what
- * they waited for), links, challenges, known browsers, and attempts that count no longer, older
- * than `$2` hours. None of them could be used any more; it keeps what is kept about people to what
- * is needed. Hourly is enough.
+ * Deletes what has expired of signing in: sessions past their end or idle (with what they waited
+ * for), links, challenges, known browsers, and attempts that no longer count. None of them can be
+ * used any more; deleting them keeps personal data to what is needed. Hourly is enough.
  */
-export const eraseSignInLeftoversSql = /* sql */ `
-  with sessions as (
-    delete from console_session where expires_at <= now() or last_seen_at <= now() - make_interval(mins => $1)
-  ), links as (
-    delete from enrolment where expires_at <= now()
-  ), challenges as (
-    delete from factor_challenge where expires_at <= now()
-  ), passkey_challenges as (
-    delete from passkey_challenge where expires_at <= now()
-  ), browsers as (
-    delete from known_browser where expires_at <= now()
-  )
-  delete from sign_in_attempt where at <= now() - make_interval(hours => $2)`;
+export const purgeExpiredSignInsSql = /* sql */ `select purge_expired_sign_ins()`;
 
 /**
  * Bytes of the activity log's default partition, one row, `{bytes}`: 0 as long as every line found

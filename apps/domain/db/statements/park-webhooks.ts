@@ -161,5 +161,5 @@ export const deleteWebhookSql = /* sql */ `
   where w.organization_id = $1 and w.id = $2
   returning ${openDeliveries}`;
 
-/** Erases rotated secrets whose overlap is over; they sign nothing any more. */
-export const eraseExpiredSecretsSql = /* sql */ `delete from webhook_secret where valid_until <= clock_timestamp()`;
+/** Deletes rotated secrets whose overlap has ended; they sign nothing any more. */
+export const purgeExpiredSecretsSql = /* sql */ `select purge_expired_secrets()`;
