@@ -1,8 +1,8 @@
-import { LockMode } from '@mikro-orm/core';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { liveKeysPerOrganization } from '../contract/limits.ts';
 import { ApiKey } from '../db/entities/key.ts';
 import { Membership } from '../db/entities/organization.ts';
+import { shareLock } from '../db/locks.ts';
 import { runStatement, sql } from '../db/statement.ts';
 
 /**
@@ -23,7 +23,7 @@ export async function lockKeys(tx: EntityManager, organizationId: string): Promi
  * ends their keys.
  */
 export async function lockMembership(tx: EntityManager, organizationId: string, personId: string): Promise<void> {
-  await tx.findOne(Membership, { organizationId, personId }, { lockMode: LockMode.PESSIMISTIC_READ });
+  await tx.findOne(Membership, { organizationId, personId }, shareLock);
 }
 
 /**

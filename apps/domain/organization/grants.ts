@@ -1,5 +1,4 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { LockMode } from '@mikro-orm/core';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { getActor } from '../access/actor.ts';
 import { type Authority, askerOf } from '../access/authority.ts';
@@ -7,6 +6,7 @@ import { OrganizationRefused } from '../access/organization-refused.ts';
 import { recordActivity } from '../activity/record.ts';
 import { ClientGrant } from '../db/entities/client.ts';
 import { Membership } from '../db/entities/organization.ts';
+import { shareLock, writeLock } from '../db/locks.ts';
 import { findDatabaseTime } from '../db/statement.ts';
 import { noSuchGrant } from './seats.ts';
 
@@ -85,8 +85,7 @@ export async function moveGrant(
 
 /** Returns the access, locked. Access whose planned end has passed counts as ended. */
 async function getActiveGrant(tx: EntityManager, { organizationId, grantId }: GrantRequest): Promise<ClientGrant> {
-  const lock = { lockMode: LockMode.PESSIMISTIC_WRITE } as const;
-  const grant = await tx.findOne(ClientGrant, { organizationId, id: grantId }, lock);
+  const grant = await tx.findOne(ClientGrant, { organizationId, id: grantId }, writeLock);
   if (grant === null) throw noSuchGrant();
   if (!grant.isActiveAt(await findDatabaseTime(tx)))
     throw new OrganizationRefused('grant_not_active', 'This access has ended already.');
@@ -95,8 +94,7 @@ async function getActiveGrant(tx: EntityManager, { organizationId, grantId }: Gr
 
 /** Locks the member's row, so that they cannot be suspended before the access has begun. */
 async function assertActiveMember(tx: EntityManager, organizationId: string, personId: string): Promise<void> {
-  const lock = { lockMode: LockMode.PESSIMISTIC_READ } as const;
-  const member = await tx.findOne(Membership, { organizationId, personId }, lock);
+  const member = await tx.findOne(Membership, { organizationId, personId }, shareLock);
   if (member?.status === 'active') return;
   throw new OrganizationRefused('no_such_member', 'The organization has no such active member.');
 }

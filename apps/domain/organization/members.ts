@@ -1,4 +1,3 @@
-import { LockMode } from '@mikro-orm/core';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import {
   type Actor,
@@ -14,6 +13,7 @@ import { type Authority, askerOf } from '../access/authority.ts';
 import { OrganizationRefused } from '../access/organization-refused.ts';
 import { recordActivity } from '../activity/record.ts';
 import { Membership, MembershipRole } from '../db/entities/organization.ts';
+import { writeLock } from '../db/locks.ts';
 import { endSessionsOfStranger } from '../identity/sessions.ts';
 
 /**
@@ -125,8 +125,7 @@ async function changing(
     const actor = isLeaving ? leaver(personId) : await getActor(tx, organizationId, by, 'org.members.manage');
     const access = await getMember(tx, organizationId, personId);
     if (!isLeaving) assertMayTouch(actor, access);
-    const lock = { lockMode: LockMode.PESSIMISTIC_WRITE } as const;
-    const membership = await tx.findOneOrFail(Membership, { organizationId, personId }, lock);
+    const membership = await tx.findOneOrFail(Membership, { organizationId, personId }, writeLock);
     const detail = await change(tx, { membership, access, actor });
     await tx.flush();
     await recordActivity(tx, {

@@ -1,5 +1,4 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { LockMode } from '@mikro-orm/core';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { getActor } from '../access/actor.ts';
 import { type Authority, askerOf } from '../access/authority.ts';
@@ -7,6 +6,7 @@ import { OrganizationRefused } from '../access/organization-refused.ts';
 import { recordActivity } from '../activity/record.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import { ClientGrant, Seat } from '../db/entities/client.ts';
+import { writeLock } from '../db/locks.ts';
 import { findDatabaseTime } from '../db/statement.ts';
 
 /**
@@ -55,8 +55,7 @@ export async function endSeat(
 ): Promise<void> {
   await em.fork().transactional(async (tx) => {
     await getActor(tx, organizationId, by, 'org.seats.manage');
-    const lock = { lockMode: LockMode.PESSIMISTIC_WRITE } as const;
-    const seat = await tx.findOne(Seat, { organizationId, id: seatId }, lock);
+    const seat = await tx.findOne(Seat, { organizationId, id: seatId }, writeLock);
     if (seat === null) throw new OrganizationRefused('no_such_seat', 'The organization has no such seat.');
     if (!seat.end()) throw new OrganizationRefused('seat_ended', 'This seat has ended already.');
     await tx.flush();

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type Authority, findPermissions } from '../access/authority.ts';
-import { runStatement, sql } from '../db/statement.ts';
+import { Webhook } from '../db/entities/webhook.ts';
+import { writeLock } from '../db/locks.ts';
 import { WebhookRefused } from './refused.ts';
 
 /** Whose webhook, and who asks. */
@@ -8,13 +9,6 @@ export interface WebhookRequest {
   organizationId: string;
   webhookId: string;
   by: Authority;
-}
-
-/** What a change needs to know of a webhook before it. */
-export interface LockedWebhook {
-  url: string;
-  eventTypes: string[];
-  state: 'active' | 'parked' | 'deleted';
 }
 
 /**
@@ -32,50 +26,40 @@ export async function assertMayManageWebhooks(em: EntityManager, organizationId:
 }
 
 /**
- * The webhook, for a change of it: its row is locked until the transaction ends, so changes come
- * one after the other. Claims of the relay pass it over meanwhile.
+ * Returns the webhook for a change of it. Its row is locked until the transaction ends, so changes
+ * come one after the other; claims of the relay skip it meanwhile.
  *
  * Never wait for a delivery's row while holding it: the record of an attempt holds its delivery and
  * then takes the webhook, and the two would block each other.
  *
  * @throws WebhookRefused when the caller may not, or there is no such webhook.
  */
-export async function lockWebhook(tx: EntityManager, request: WebhookRequest): Promise<LockedWebhook> {
+export async function lockWebhook(tx: EntityManager, request: WebhookRequest): Promise<Webhook> {
   const { organizationId, webhookId, by } = request;
   await assertMayManageWebhooks(tx, organizationId, by);
-  const rows = await runStatement<LockedWebhook>(
-    tx,
-    sql`
-    select w.url, w.event_types as "eventTypes", w.state from webhook w
-    where w.organization_id = ${organizationId} and w.id = ${webhookId}
-    for no key update`,
-  );
-  const webhook = rows[0];
-  if (webhook === undefined) throw noSuchWebhook();
+  const webhook = await tx.findOne(Webhook, { organizationId, id: webhookId }, writeLock);
+  if (webhook === null) throw noSuchWebhook();
   return webhook;
 }
 
 /**
- * The same, for changes that make no sense for a deleted webhook. @throws WebhookRefused also when
- * it is deleted.
+ * Returns the webhook as `lockWebhook` does, for changes that make no sense once it is deleted.
+ *
+ * @throws WebhookRefused also when it is deleted.
  */
-export async function lockLivingWebhook(tx: EntityManager, request: WebhookRequest): Promise<LockedWebhook> {
+export async function lockLivingWebhook(tx: EntityManager, request: WebhookRequest): Promise<Webhook> {
   const webhook = await lockWebhook(tx, request);
   if (webhook.state === 'deleted') throw webhookDeleted();
   return webhook;
 }
 
 /**
- * Which organization has a webhook, for operators, who name webhooks by id alone; null when there
- * is none.
+ * Returns the organization of a webhook, for operators, who name webhooks by id alone; null when
+ * there is none.
  */
 export async function findWebhookOrganization(em: EntityManager, webhookId: string): Promise<string | null> {
-  const rows = await runStatement<{ organizationId: string }>(
-    em,
-    sql`
-    select w.organization_id as "organizationId" from webhook w where w.id = ${webhookId}`,
-  );
-  return rows[0]?.organizationId ?? null;
+  const webhook = await em.fork().findOne(Webhook, { id: webhookId }, { fields: ['organizationId'] });
+  return webhook?.organizationId ?? null;
 }
 
 export const noSuchWebhook = () => new WebhookRefused('no_such_webhook', 'The organization has no such webhook.');

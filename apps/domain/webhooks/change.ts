@@ -1,7 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
-import { arrayOf, runStatement, sql } from '../db/statement.ts';
 import { lockLivingWebhook, type WebhookRequest } from './access.ts';
 import type { AllowList } from './address/addresses.ts';
 import { assertDescription, assertUrl, hostOf, readEventTypes } from './fields.ts';
@@ -25,21 +24,12 @@ export interface ChangeWebhook extends WebhookRequest {
 export async function changeWebhook(em: EntityManager, input: ChangeWebhook, allow: AllowList): Promise<void> {
   const { organizationId, webhookId, by } = input;
   await em.fork().transactional(async (tx) => {
-    const before = await lockLivingWebhook(tx, input);
+    const webhook = await lockLivingWebhook(tx, input);
     const { url, description, eventTypes, changed } = readChange(input, allow);
-    const isMoved = url !== null && url !== before.url;
-    await runStatement(
-      tx,
-      sql`
-      update webhook set
-        url = coalesce(${url}, url),
-        event_types = coalesce(${eventTypes === null ? null : arrayOf(eventTypes)}::text[], event_types),
-        description = coalesce(${description}, description),
-        failing_since = case when not ${isMoved} then failing_since end,
-        signature_verdict = case when not ${isMoved} then signature_verdict end,
-        signature_checked_at = case when not ${isMoved} then signature_checked_at end
-      where organization_id = ${organizationId} and id = ${webhookId}`,
-    );
+    if (url !== null) webhook.moveTo(url);
+    if (eventTypes !== null) webhook.eventTypes = eventTypes;
+    if (description !== null) webhook.description = description;
+    await tx.flush();
     await recordActivity(tx, {
       organizationId,
       ...askerOf(by),

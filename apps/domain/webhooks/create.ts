@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type Authority, askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
+import { Organization } from '../db/entities/organization.ts';
 import { Webhook, WebhookSecret } from '../db/entities/webhook.ts';
 import { runStatement, sql } from '../db/statement.ts';
 import { assertMayManageWebhooks } from './access.ts';
@@ -53,7 +54,7 @@ export async function createWebhook(
     assertUrl(url, allow);
     assertDescription(description);
     const eventTypes = readEventTypes(input.eventTypes);
-    const slot = await takeSlot(tx, organizationId);
+    const slot = await findFreeSlot(tx, organizationId);
     const id = randomUUIDv7();
     const secret = generateSecret();
     const createdAt = new Date();
@@ -94,31 +95,22 @@ export async function createWebhook(
 }
 
 /**
- * The lowest free of the organization's 20 places. The unique index on slots is what keeps a 21st
- * out, whoever writes; the lock makes those who come at once get different places instead of an
+ * Returns the lowest free of the organization's 20 slots. The unique index on slots keeps a 21st
+ * webhook out, whoever writes; the lock gives concurrent callers different slots instead of an
  * error.
  */
-async function takeSlot(tx: EntityManager, organizationId: string): Promise<number> {
+async function findFreeSlot(tx: EntityManager, organizationId: string): Promise<number> {
   await runStatement(
     tx,
     sql`select pg_advisory_xact_lock(hashtextextended('org_api.webhooks.' || ${organizationId}::text, 0))`,
   );
-  const [found] = await runStatement<{ slot: number | null }>(
-    tx,
-    sql`
-    select (
-      select slot from generate_series(1, ${webhooksPerOrganization}::int) as slot
-      where not exists (select from webhook w where w.organization_id = o.id and w.slot = slot.slot)
-      order by slot limit 1
-    ) as slot
-    from organization o where o.id = ${organizationId}`,
+  if ((await tx.count(Organization, { id: organizationId })) === 0)
+    throw new WebhookRefused('no_such_organization', 'There is no such organization.');
+  const living = await tx.find(Webhook, { organizationId, slot: { $ne: null } }, { fields: ['slot'] });
+  const taken = new Set(living.map(({ slot }) => slot));
+  for (let slot = 1; slot <= webhooksPerOrganization; slot += 1) if (!taken.has(slot)) return slot;
+  throw new WebhookRefused(
+    'too_many_webhooks',
+    `The organization has ${webhooksPerOrganization} webhooks, the most there can be. Delete one first.`,
   );
-  if (found === undefined) throw new WebhookRefused('no_such_organization', 'There is no such organization.');
-  if (found.slot === null) {
-    throw new WebhookRefused(
-      'too_many_webhooks',
-      `The organization has ${webhooksPerOrganization} webhooks, the most there can be. Delete one first.`,
-    );
-  }
-  return found.slot;
 }

@@ -1,13 +1,9 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
-import { numbered, runStatement, sql } from '../db/statement.ts';
-import {
-  cancelWebhookDeliveriesSql,
-  deleteWebhookSql,
-  pauseWebhookSql,
-  resumeWebhookSql,
-} from '../db/statements/park-webhooks.ts';
+import { WebhookSecret } from '../db/entities/webhook.ts';
+import { numbered, runStatement } from '../db/statement.ts';
+import { cancelWebhookDeliveriesSql, countOpenDeliveriesSql } from '../db/statements/park-webhooks.ts';
 import { lockLivingWebhook, lockWebhook, type WebhookRequest } from './access.ts';
 import { deliveriesPerMove } from './limits.ts';
 
@@ -32,8 +28,7 @@ export interface MovedDeliveries {
 export async function pauseWebhook(em: EntityManager, request: WebhookRequest): Promise<MovedDeliveries> {
   return em.fork().transactional(async (tx) => {
     const webhook = await lockLivingWebhook(tx, request);
-    if (webhook.state === 'parked') return { deliveries: 0 };
-    return changeState(tx, request, { statement: pauseWebhookSql, action: 'webhook.pause' });
+    return webhook.pause() ? recordState(tx, request, 'webhook.pause') : { deliveries: 0 };
   });
 }
 
@@ -50,8 +45,7 @@ export async function pauseWebhook(em: EntityManager, request: WebhookRequest): 
 export async function resumeWebhook(em: EntityManager, request: WebhookRequest): Promise<MovedDeliveries> {
   return em.fork().transactional(async (tx) => {
     const webhook = await lockLivingWebhook(tx, request);
-    if (webhook.state === 'active') return { deliveries: 0 };
-    return changeState(tx, request, { statement: resumeWebhookSql, action: 'webhook.resume' });
+    return webhook.resume() ? recordState(tx, request, 'webhook.resume') : { deliveries: 0 };
   });
 }
 
@@ -65,14 +59,10 @@ export async function resumeWebhook(em: EntityManager, request: WebhookRequest):
 export async function deleteWebhook(em: EntityManager, request: WebhookRequest): Promise<MovedDeliveries> {
   return em.fork().transactional(async (tx) => {
     const webhook = await lockWebhook(tx, request);
-    if (webhook.state === 'deleted') return { deliveries: 0 };
+    if (!webhook.delete()) return { deliveries: 0 };
     const { organizationId, webhookId, by } = request;
-    const moved = await changeState(tx, request, { statement: deleteWebhookSql, action: 'webhook.delete' });
-    await runStatement(
-      tx,
-      sql`
-      delete from webhook_secret where organization_id = ${organizationId} and webhook_id = ${webhookId}`,
-    );
+    const moved = await recordState(tx, request, 'webhook.delete');
+    await tx.nativeDelete(WebhookSecret, { organizationId, webhookId });
     const { personId, address } = askerOf(by);
     const values = [deliveriesPerMove, personId, organizationId, webhookId, address];
     await runStatement(tx, numbered(cancelWebhookDeliveriesSql, values));
@@ -80,13 +70,15 @@ export async function deleteWebhook(em: EntityManager, request: WebhookRequest):
   });
 }
 
-async function changeState(
+/** Writes the webhook's new state with its activity row, and counts its open deliveries. */
+async function recordState(
   tx: EntityManager,
   { organizationId, webhookId, by }: WebhookRequest,
-  { statement, action }: { statement: string; action: string },
+  action: string,
 ): Promise<MovedDeliveries> {
-  const rows = await runStatement<MovedDeliveries>(tx, numbered(statement, [organizationId, webhookId]));
-  const { deliveries = 0 } = rows[0] ?? {};
+  await tx.flush();
+  const [row] = await runStatement<MovedDeliveries>(tx, numbered(countOpenDeliveriesSql, [organizationId, webhookId]));
+  const { deliveries = 0 } = row ?? {};
   await recordActivity(tx, { organizationId, ...askerOf(by), action, detail: { webhookId, deliveries } });
   return { deliveries };
 }

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
+import { Webhook } from '../db/entities/webhook.ts';
 import { numbered, runStatement, sql } from '../db/statement.ts';
 import { redeliverOneSql } from '../db/statements/redeliveries.ts';
 import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest, webhookDeleted } from './access.ts';
@@ -83,12 +84,8 @@ export async function assertSendable(
   { organizationId, webhookId, by }: WebhookRequest,
 ): Promise<void> {
   await assertMayManageWebhooks(tx, organizationId, by);
-  const rows = await runStatement<{ state: string }>(
-    tx,
-    sql`
-    select w.state from webhook w where w.organization_id = ${organizationId} and w.id = ${webhookId}`,
-  );
-  assertActive(rows[0]?.state);
+  const webhook = await tx.findOne(Webhook, { organizationId, id: webhookId });
+  assertActive(webhook?.state);
 }
 
 function assertActive(state: string | undefined): void {

@@ -2,6 +2,9 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type Authority, askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
+import { brokenConstraint } from '../db/constraint.ts';
+import { Redelivery } from '../db/entities/redelivery.ts';
+import { writeLock } from '../db/locks.ts';
 import { numbered, runStatement, sql } from '../db/statement.ts';
 import { finishRedeliverySql } from '../db/statements/redelivery-progress.ts';
 import { assertMayManageWebhooks, type WebhookRequest } from './access.ts';
@@ -68,42 +71,51 @@ const columns = sql`
   api.utc(r.cancel_requested_at) as "cancelRequestedAt", api.utc(r.finished_at) as "finishedAt", r.seen, r.queued, r.hurried`;
 
 /**
- * Asks that a selection of a webhook's deliveries be sent again, in one transaction with its
- * activity line, and wakes the relay. One at a time for a webhook, so that it has the steady pace.
+ * Requests that a selection of a webhook's deliveries be sent again. A webhook has one redelivery at
+ * a time, so that it has all of the rate limit.
  *
  * @throws WebhookRefused when the caller may not, the webhook is parked or deleted, the range is
- * empty, it begins more than 30 days ago, or a redelivery of the webhook is
- *   under way.
+ * empty or begins more than 30 days ago, or a redelivery of the webhook is under way.
  */
 export async function requestRedelivery(
   em: EntityManager,
   input: WebhookRequest & { selection: Selection },
 ): Promise<RedeliveryRow> {
   const { organizationId, webhookId, by, selection } = input;
-  return em.fork().transactional(async (tx) => {
-    await assertSendable(tx, input);
-    assertSelectable(selection);
-    const [from, to] = 'from' in selection ? [selection.from, selection.to] : [null, null];
-    const failedSince = 'from' in selection ? null : selection.failedSince;
-    const [redelivery] = await runStatement<RedeliveryRow>(
-      tx,
-      sql`
-      insert into redelivery as r (organization_id, id, webhook_id, range_from, range_to, failed_since, requested_by)
-      values (${organizationId}, ${randomUUIDv7()}, ${webhookId}, ${from}::timestamptz, ${to}::timestamptz, ${failedSince}::timestamptz, ${askerOf(by).personId})
-      on conflict (organization_id, webhook_id) where state in ('requested', 'running') do nothing
-      returning ${columns}`,
-    );
-    if (redelivery === undefined) throw await underWay(tx, input);
-    const detail = { webhookId, redeliveryId: redelivery.id, ...selection };
-    await recordActivity(tx, { organizationId, ...askerOf(by), action: 'webhook.redeliver', detail });
-    return redelivery;
-  });
+  const id = randomUUIDv7();
+  try {
+    return await em.fork().transactional(async (tx) => {
+      await assertSendable(tx, input);
+      assertSelectable(selection);
+      tx.create(Redelivery, {
+        organizationId,
+        id,
+        webhookId,
+        rangeFrom: 'from' in selection ? new Date(selection.from) : null,
+        rangeTo: 'from' in selection ? new Date(selection.to) : null,
+        failedSince: 'from' in selection ? null : new Date(selection.failedSince),
+        requestedBy: askerOf(by).personId,
+        endReason: null,
+        cancelRequestedAt: null,
+        finishedAt: null,
+        reached: null,
+        leasedUntil: null,
+      });
+      await tx.flush();
+      const detail = { webhookId, redeliveryId: id, ...selection };
+      await recordActivity(tx, { organizationId, ...askerOf(by), action: 'webhook.redeliver', detail });
+      return getRedelivery(tx, organizationId, id);
+    });
+  } catch (error) {
+    if (brokenConstraint(error) === 'redelivery_one_open') throw await underWay(em, input);
+    throw error;
+  }
 }
 
 /**
- * Asks that a redelivery stop, in one transaction with its activity line. One that no worker has
- * begun is cancelled at once; one that runs ends before its next page, and what it has sent again
- * by then stays so. Asking again, or for one that has ended, changes nothing and writes no line.
+ * Requests that a redelivery stop. One that no worker has begun is cancelled at once; one that runs
+ * ends before its next page, and what it has sent again stays so. A second request, or one for a
+ * redelivery that has ended, changes nothing and is not recorded.
  *
  * @throws WebhookRefused when the caller may not, or the organization has no such redelivery.
  */
@@ -111,22 +123,15 @@ export async function cancelRedelivery(em: EntityManager, request: RedeliveryReq
   const { organizationId, redeliveryId, by } = request;
   return em.fork().transactional(async (tx) => {
     await assertMayManageWebhooks(tx, organizationId, by);
-    const [asked] = await runStatement<{ webhookId: string; state: RedeliveryState }>(
-      tx,
-      sql`
-      update redelivery r set cancel_requested_at = clock_timestamp()
-      where r.organization_id = ${organizationId} and r.id = ${redeliveryId} and r.state in ('requested', 'running') and r.cancel_requested_at is null
-      returning r.webhook_id as "webhookId", r.state`,
-    );
-    if (asked !== undefined) {
-      const detail = { webhookId: asked.webhookId, redeliveryId };
+    const redelivery = await tx.findOne(Redelivery, { organizationId, id: redeliveryId }, writeLock);
+    if (redelivery?.requestCancel()) {
+      await tx.flush();
+      const detail = { webhookId: redelivery.webhookId, redeliveryId };
       await recordActivity(tx, { organizationId, ...askerOf(by), action: 'webhook.cancel_redelivery', detail });
       const values = [organizationId, redeliveryId, 'cancelled', null];
-      if (asked.state === 'requested') await runStatement(tx, numbered(finishRedeliverySql, values));
+      if (redelivery.state === 'requested') await runStatement(tx, numbered(finishRedeliverySql, values));
     }
-    const redelivery = await selectRedelivery(tx, organizationId, redeliveryId);
-    if (redelivery === null) throw noSuchRedelivery();
-    return redelivery;
+    return getRedelivery(tx, organizationId, redeliveryId);
   });
 }
 
@@ -169,12 +174,14 @@ export async function listRedeliveries(
  * none.
  */
 export async function findRedeliveryOrganization(em: EntityManager, redeliveryId: string): Promise<string | null> {
-  const rows = await runStatement<{ organizationId: string }>(
-    em,
-    sql`
-    select r.organization_id as "organizationId" from redelivery r where r.id = ${redeliveryId}`,
-  );
-  return rows[0]?.organizationId ?? null;
+  const redelivery = await em.fork().findOne(Redelivery, { id: redeliveryId }, { fields: ['organizationId'] });
+  return redelivery?.organizationId ?? null;
+}
+
+async function getRedelivery(em: EntityManager, organizationId: string, id: string): Promise<RedeliveryRow> {
+  const redelivery = await selectRedelivery(em, organizationId, id);
+  if (redelivery === null) throw noSuchRedelivery();
+  return redelivery;
 }
 
 async function selectRedelivery(em: EntityManager, organizationId: string, id: string) {
@@ -193,14 +200,13 @@ function assertSelectable(selection: Selection): void {
   if (begins < oldestRedeliverable(new Date())) throw eventTooOld();
 }
 
-async function underWay(tx: EntityManager, { organizationId, webhookId }: WebhookRequest): Promise<WebhookRefused> {
-  const rows = await runStatement<{ id: string }>(
-    tx,
-    sql`
-    select r.id from redelivery r
-    where r.organization_id = ${organizationId} and r.webhook_id = ${webhookId} and r.state in ('requested', 'running')`,
-  );
-  const which = rows[0] === undefined ? '' : ` (${rows[0].id})`;
+async function underWay(em: EntityManager, { organizationId, webhookId }: WebhookRequest): Promise<WebhookRefused> {
+  const open = await em.fork().findOne(Redelivery, {
+    organizationId,
+    webhookId,
+    state: { $in: ['requested', 'running'] },
+  });
+  const which = open === null ? '' : ` (${open.id})`;
   return new WebhookRefused(
     'redelivery_under_way',
     `A redelivery of this webhook is under way${which}: wait until it is done, or cancel it.`,

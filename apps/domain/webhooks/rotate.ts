@@ -2,7 +2,8 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
-import { runStatement, sql } from '../db/statement.ts';
+import { WebhookSecret } from '../db/entities/webhook.ts';
+import { findDatabaseTime } from '../db/statement.ts';
 import { lockLivingWebhook, type WebhookRequest } from './access.ts';
 import { secretOverlapDefaultSeconds, secretOverlapMaxDays, signingSecretsAtMost } from './limits.ts';
 import { WebhookRefused } from './refused.ts';
@@ -44,25 +45,16 @@ export async function rotateSecret(
 ): Promise<RotatedSecret> {
   const { organizationId, webhookId, by, overlapSeconds = secretOverlapDefaultSeconds } = input;
   return em.fork().transactional(async (tx) => {
-    await lockLivingWebhook(tx, input);
+    const webhook = await lockLivingWebhook(tx, input);
     assertOverlap(overlapSeconds);
-    const previousValidUntil = await endOlderSecrets(tx, input, overlapSeconds);
+    const now = await findDatabaseTime(tx);
+    const previousValidUntil = await endOlderSecrets(tx, input, { now, overlapSeconds });
     const id = randomUUIDv7();
     const secret = generateSecret();
     const sealed = sealSecret(secret, { organizationId, webhookId }, sealingKeys);
-    await runStatement(
-      tx,
-      sql`
-      insert into webhook_secret (organization_id, webhook_id, id, sealed, created_at)
-      values (${organizationId}, ${webhookId}, ${id}, ${sealed}, clock_timestamp())`,
-    );
-    // Whether the receiver verifies with the new one is not known.
-    await runStatement(
-      tx,
-      sql`
-      update webhook set signature_verdict = null, signature_checked_at = null
-      where organization_id = ${organizationId} and id = ${webhookId} and signature_verdict is not null`,
-    );
+    tx.create(WebhookSecret, { organizationId, webhookId, id, sealed, createdAt: now, validUntil: null });
+    webhook.clearSignatureVerdict();
+    await tx.flush();
     await recordActivity(tx, {
       organizationId,
       ...askerOf(by),
@@ -78,28 +70,22 @@ function assertOverlap(overlapSeconds: number): void {
   throw new WebhookRefused('overlap_out_of_range', `Both secrets can sign for 0 to ${secretOverlapMaxDays} days.`);
 }
 
-async function endOlderSecrets(tx: EntityManager, request: WebhookRequest, overlapSeconds: number): Promise<string> {
-  const { organizationId, webhookId } = request;
-  const rows = await runStatement<{ endsAt: string; isKept: boolean }>(
-    tx,
-    sql`
-    update webhook_secret
-    set valid_until = least(valid_until, clock_timestamp() + make_interval(secs => ${overlapSeconds}::double precision))
-    where organization_id = ${organizationId} and webhook_id = ${webhookId}
-    returning api.utc(valid_until) as "endsAt", valid_until > clock_timestamp() as "isKept"`,
-  );
-  const kept = rows.filter(({ isKept }) => isKept);
-  if (kept.length >= signingSecretsAtMost) {
+/** Returns when the last of the older secrets ends, as ISO 8601. Those that end now are erased. */
+async function endOlderSecrets(
+  tx: EntityManager,
+  { organizationId, webhookId }: WebhookRequest,
+  { now, overlapSeconds }: { now: Date; overlapSeconds: number },
+): Promise<string> {
+  const secrets = await tx.find(WebhookSecret, { organizationId, webhookId });
+  const ends = secrets.map((secret) => secret.endBy(new Date(now.getTime() + overlapSeconds * 1000)));
+  const signing = secrets.filter(({ validUntil }) => validUntil !== null && validUntil > now);
+  if (signing.length >= signingSecretsAtMost) {
     throw new WebhookRefused(
       'too_many_secrets',
-      `${kept.length} secrets of this webhook sign already; rotate without an overlap, or wait until one has ended.`,
+      `${signing.length} secrets of this webhook sign already; rotate without an overlap, or wait until one has ended.`,
     );
   }
-  await runStatement(
-    tx,
-    sql`
-    delete from webhook_secret
-    where organization_id = ${organizationId} and webhook_id = ${webhookId} and valid_until <= clock_timestamp()`,
-  );
-  return rows.map(({ endsAt }) => endsAt).reduce((latest, at) => (at > latest ? at : latest), '');
+  for (const secret of secrets) if (!signing.includes(secret)) tx.remove(secret);
+  await tx.flush(); // one secret at a time has no end
+  return new Date(Math.max(...ends.map((end) => end.getTime()))).toISOString();
 }

@@ -1,10 +1,6 @@
-import { defineEntity, p } from '@mikro-orm/core';
+import { defineEntity, p, sql } from '@mikro-orm/core';
 
-/**
- * A redelivery of many: the request, its progress and its end. See migration 0009. `requestedBy`
- * null: an operator.
- */
-export const Redelivery = defineEntity({
+const RedeliverySchema = defineEntity({
   name: 'Redelivery',
   tableName: 'redelivery',
   properties: {
@@ -17,7 +13,7 @@ export const Redelivery = defineEntity({
     state: p.text().$type<'requested' | 'running' | 'done' | 'cancelled' | 'ended'>().default('requested'),
     endReason: p.text().$type<'webhook_parked' | 'webhook_deleted'>().strictNullable(),
     requestedBy: p.text().strictNullable(),
-    requestedAt: p.datetime(),
+    requestedAt: p.datetime().defaultRaw('now()'),
     cancelRequestedAt: p.datetime().strictNullable(),
     finishedAt: p.datetime().strictNullable(),
     pages: p.integer().default(0),
@@ -30,3 +26,18 @@ export const Redelivery = defineEntity({
     leasedUntil: p.datetime().strictNullable(),
   },
 });
+
+/**
+ * A redelivery of many: the request, its progress and its end. `requestedBy` null: an operator. The
+ * workflow `redelivery/<id>` writes the progress.
+ */
+export class Redelivery extends RedeliverySchema.class {
+  /** Asks that it stop; false when it has ended, or was asked before. */
+  requestCancel(): boolean {
+    const isOpen = this.state === 'requested' || this.state === 'running';
+    if (!isOpen || this.cancelRequestedAt !== null) return false;
+    this.cancelRequestedAt = sql<Date>`clock_timestamp()`;
+    return true;
+  }
+}
+RedeliverySchema.setClass(Redelivery);

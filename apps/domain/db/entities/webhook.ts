@@ -1,4 +1,4 @@
-import { defineEntity, p } from '@mikro-orm/core';
+import { defineEntity, p, sql } from '@mikro-orm/core';
 import type { EventType } from '../../contract/events.ts';
 
 /**
@@ -8,11 +8,7 @@ import type { EventType } from '../../contract/events.ts';
  */
 export type SignatureVerdict = 'verified' | 'accepts_bad_signatures' | 'refuses_good_signatures' | 'no_answer';
 
-/**
- * Webhooks, events and deliveries: one entity per table of migration 0007, with the columns of
- * later ones.
- */
-export const Webhook = defineEntity({
+const WebhookSchema = defineEntity({
   name: 'Webhook',
   tableName: 'webhook',
   properties: {
@@ -41,8 +37,70 @@ export const Webhook = defineEntity({
   },
 });
 
-/** A signing secret, sealed; `validUntil` null: the newest. */
-export const WebhookSecret = defineEntity({
+/**
+ * Until when deliveries follow a webhook that was resumed or deleted: longer than any writer's
+ * transaction lasts.
+ */
+const followUntil = () => sql<Date>`clock_timestamp() + interval '1 hour'`;
+
+/**
+ * A webhook. Its open deliveries wait because its state is `parked`, and no row of theirs changes.
+ * `ramp`: how many deliveries at a time, after a resume. `slot`: among the organization's 20.
+ */
+export class Webhook extends WebhookSchema.class {
+  /** Pauses it; false when it is paused or suspended already. */
+  pause(): boolean {
+    if (this.state === 'parked') return false;
+    this.state = 'parked';
+    this.parkedReason = 'paused';
+    this.ramp = null;
+    return true;
+  }
+
+  /**
+   * Opens it again, one delivery at a time at first; false when it is active. Its failures are
+   * cleared, and the new epoch makes every started delivery one that is to be started again.
+   */
+  resume(): boolean {
+    if (this.state === 'active') return false;
+    this.state = 'active';
+    this.parkedReason = null;
+    this.failingSince = null;
+    this.ramp = 1;
+    this.epoch += 1;
+    this.followUntil = followUntil();
+    return true;
+  }
+
+  /** Deletes it and frees its slot; false when it is deleted already. What was sent stays. */
+  delete(): boolean {
+    if (this.state === 'deleted') return false;
+    this.state = 'deleted';
+    this.parkedReason = null;
+    this.failingSince = null;
+    this.ramp = null;
+    this.slot = null;
+    this.followUntil = followUntil();
+    return true;
+  }
+
+  /** Sends to another URL, which begins without the failures of the old one. */
+  moveTo(url: string): void {
+    if (url === this.url) return;
+    this.url = url;
+    this.failingSince = null;
+    this.clearSignatureVerdict();
+  }
+
+  /** Whether the receiver verifies signatures is unknown after a change of URL or secret. */
+  clearSignatureVerdict(): void {
+    this.signatureVerdict = null;
+    this.signatureCheckedAt = null;
+  }
+}
+WebhookSchema.setClass(Webhook);
+
+const WebhookSecretSchema = defineEntity({
   name: 'WebhookSecret',
   tableName: 'webhook_secret',
   properties: {
@@ -54,6 +112,16 @@ export const WebhookSecret = defineEntity({
     validUntil: p.datetime().strictNullable(),
   },
 });
+
+/** A signing secret, sealed; `validUntil` null: the newest. */
+export class WebhookSecret extends WebhookSecretSchema.class {
+  /** Lets it sign until `at` at most, and returns until when it does. */
+  endBy(at: Date): Date {
+    if (this.validUntil === null || this.validUntil > at) this.validUntil = at;
+    return this.validUntil;
+  }
+}
+WebhookSecretSchema.setClass(WebhookSecret);
 
 /**
  * What happened, as the body that is posted; `obligations` is how many deliveries were made with

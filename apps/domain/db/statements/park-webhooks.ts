@@ -124,42 +124,12 @@ export const cancelDeliveriesSql = cancelSql('w.follow_until is not null');
 export const cancelWebhookDeliveriesSql = cancelSql('w.organization_id = $3 and w.id = $4', '$5');
 
 /**
- * For how long deliveries follow a webhook that was resumed or deleted: longer than any writer's
- * transaction lasts.
+ * Counts the open deliveries of a webhook, up to 10,000: `{deliveries}`. `$1` organization, `$2`
+ * webhook.
  */
-const followFor = /* sql */ `interval '1 hour'`;
-
-/** How many open deliveries the webhook of a change has, up to 10,000. */
-const openDeliveries = /* sql */ `(
-  select count(*)::integer from (
-    select from delivery d where d.organization_id = $1 and d.webhook_id = $2 and d.state = 'waiting' limit 10000) o) as deliveries`;
-
-/**
- * The three changes of a webhook's state, each of its row alone: `$1` organization, `$2` webhook. A
- * delivery that waits for a parked webhook is parked because of this row. Each returns
- * `{deliveries}`, how many are open, up to 10,000.
- */
-export const pauseWebhookSql = /* sql */ `
-  update webhook w set state = 'parked', parked_reason = 'paused', ramp = null
-  where w.organization_id = $1 and w.id = $2
-  returning ${openDeliveries}`;
-
-/**
- * See `pauseWebhookSql`. The new epoch makes every started delivery one that is to be started
- * again.
- */
-export const resumeWebhookSql = /* sql */ `
-  update webhook w set state = 'active', parked_reason = null, failing_since = null, ramp = 1, epoch = w.epoch + 1,
-    follow_until = clock_timestamp() + ${followFor}
-  where w.organization_id = $1 and w.id = $2
-  returning ${openDeliveries}`;
-
-/** See `pauseWebhookSql`. */
-export const deleteWebhookSql = /* sql */ `
-  update webhook w set state = 'deleted', parked_reason = null, failing_since = null, ramp = null, slot = null,
-    follow_until = clock_timestamp() + ${followFor}
-  where w.organization_id = $1 and w.id = $2
-  returning ${openDeliveries}`;
+export const countOpenDeliveriesSql = /* sql */ `
+  select count(*)::integer as deliveries from (
+    select from delivery d where d.organization_id = $1 and d.webhook_id = $2 and d.state = 'waiting' limit 10000) o`;
 
 /** Deletes rotated secrets whose overlap has ended; they sign nothing any more. */
 export const purgeExpiredSecretsSql = /* sql */ `select purge_expired_secrets()`;

@@ -1,0 +1,77 @@
+/** The state rules of webhooks, their secrets and redeliveries, as their entities have them. */
+import { expect, it } from 'vitest';
+import { Redelivery } from '#domain/db/entities/redelivery.ts';
+import { Webhook, WebhookSecret } from '#domain/db/entities/webhook.ts';
+
+const now = new Date('2026-05-05T12:00:00.000Z');
+const later = new Date(now.getTime() + 1);
+
+function webhookWith(fields: Partial<Webhook> = {}): Webhook {
+  const webhook = new Webhook();
+  return Object.assign(webhook, {
+    url: 'https://a.example',
+    state: 'active',
+    parkedReason: null,
+    failingSince: now,
+    ramp: 4,
+    epoch: 3,
+    slot: 7,
+    followUntil: null,
+    signatureVerdict: 'verified',
+    signatureCheckedAt: now,
+    ...fields,
+  });
+}
+
+it('a webhook is paused once, and keeps its failures and its slot', () => {
+  const webhook = webhookWith();
+  expect([webhook.pause(), webhook.pause()]).toEqual([true, false]);
+  expect(webhook).toMatchObject({ state: 'parked', parkedReason: 'paused', ramp: null, failingSince: now, slot: 7 });
+});
+
+it('a pause does not hide that a webhook is suspended', () => {
+  const webhook = webhookWith({ state: 'parked', parkedReason: 'failing' });
+  expect([webhook.pause(), webhook.parkedReason]).toEqual([false, 'failing']);
+});
+
+it('a resumed webhook begins with one delivery, no failures and a new epoch', () => {
+  const webhook = webhookWith({ state: 'parked', parkedReason: 'failing' });
+  expect([webhook.resume(), webhook.resume()]).toEqual([true, false]);
+  expect(webhook).toMatchObject({ state: 'active', parkedReason: null, ramp: 1, epoch: 4, failingSince: null });
+});
+
+it('a deleted webhook has no slot, and is deleted once', () => {
+  const webhook = webhookWith();
+  expect([webhook.delete(), webhook.delete()]).toEqual([true, false]);
+  expect(webhook).toMatchObject({ state: 'deleted', slot: null, failingSince: null });
+});
+
+it('a new URL begins without failures and without a known signature check; the same URL changes nothing', () => {
+  const webhook = webhookWith();
+  webhook.moveTo(webhook.url);
+  expect(webhook).toMatchObject({ failingSince: now, signatureVerdict: 'verified', signatureCheckedAt: now });
+  webhook.moveTo('https://b.example');
+  expect(webhook).toMatchObject({ failingSince: null, signatureVerdict: null, signatureCheckedAt: null });
+});
+
+it('a secret never signs longer than before', () => {
+  const secret = Object.assign(new WebhookSecret(), { validUntil: null as Date | null });
+  expect(secret.endBy(later)).toBe(later);
+  expect(secret.endBy(now)).toBe(now);
+  expect(secret.endBy(later)).toBe(now);
+});
+
+it('a redelivery can be cancelled once, while it is open', () => {
+  for (const [state, can] of [
+    ['requested', true],
+    ['running', true],
+    ['done', false],
+    ['cancelled', false],
+    ['ended', false],
+  ] as const) {
+    const redelivery = new Redelivery();
+    redelivery.state = state;
+    redelivery.cancelRequestedAt = null;
+    expect([redelivery.requestCancel(), redelivery.requestCancel()]).toEqual([can, false]);
+  }
+});
