@@ -86,7 +86,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
         'the counts of refused calls could not be written; they are kept for the next try',
       ),
   });
-  refusals.start();
+  void refusals.start();
 
   const app = new Koa();
   app.silent = true;
@@ -140,7 +140,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
 
   async function close(): Promise<void> {
     await listening.stop();
-    await refusals.stop().catch(() => {});
+    await refusals.stop();
     settings.stop();
     await limiter.stop();
     await metricsServer.stop();

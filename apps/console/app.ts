@@ -80,7 +80,7 @@ export async function startConsole(
         'the counts of refused keys could not be written; they are kept for the next try',
       ),
   });
-  refusals.start();
+  void refusals.start();
 
   const app = new Koa();
   app.silent = true;

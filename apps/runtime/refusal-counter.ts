@@ -1,3 +1,5 @@
+import { createIntervalLoop } from './interval-loop.ts';
+
 /** Refused requests of one key. */
 export interface RefusalCount {
   fingerprint: Buffer;
@@ -23,8 +25,6 @@ export function createRefusalCounter(options: {
 }) {
   const { record, onError, flushEveryMs = 1000 } = options;
   let counts = new Map<string, RefusalCount>();
-  let timer: NodeJS.Timeout | undefined;
-  let flushing: Promise<void> = Promise.resolve();
 
   function add(more: RefusalCount): RefusalCount {
     const id = more.fingerprint.toString('base64url');
@@ -45,27 +45,21 @@ export function createRefusalCounter(options: {
       await record(taken);
     } catch (cause) {
       for (const count of taken) add(count);
-      onError(cause);
+      throw cause;
     }
   }
+  const loop = createIntervalLoop({ run: flush, everyMs: flushEveryMs, onError });
 
   return {
     /** Counts one refused request of a key, known or not; unknown keys get no line. */
     count(fingerprint: Buffer, address: string | null): void {
       add({ fingerprint, refused: 1, address }).address = address;
     },
-    start(): void {
-      timer ??= setInterval(() => {
-        flushing = flushing.then(flush);
-      }, flushEveryMs);
-      timer.unref();
-    },
+    start: loop.start,
     /** Writes what is left. Safe to call twice, and before `start`. */
     async stop(): Promise<void> {
-      clearInterval(timer);
-      timer = undefined;
-      await flushing;
-      await flush();
+      await loop.stop();
+      await flush().catch(onError);
     },
   };
 }

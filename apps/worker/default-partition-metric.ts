@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { Gauge, type Registry } from 'prom-client';
 import { defaultPartitionBytesSql } from '#domain/db/statements/maintenance.ts';
-import { createRounds } from './rounds.ts';
+import { createIntervalLoop } from '#runtime/interval-loop.ts';
 
 /**
  * Shows as `org_api_activity_default_partition_bytes` whether lines of the activity log went to the
@@ -28,9 +28,9 @@ export function defaultPartitionMetric(
       gauge.set(rows[0]?.bytes ?? 0);
     } catch (cause) {
       gauge.remove(); // unknown is not 0, and the alert fires on what is missing
-      onError(cause);
+      throw cause;
     }
   }
 
-  return createRounds(look, everyMs);
+  return createIntervalLoop({ run: look, everyMs, onError });
 }

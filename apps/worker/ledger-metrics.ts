@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { Gauge, type Registry } from 'prom-client';
 import { type AilingWebhooks, countAilingWebhooksSql } from '#domain/db/statements/count-webhooks.ts';
 import { type Ledger, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
-import { createRounds } from './rounds.ts';
+import { createIntervalLoop } from '#runtime/interval-loop.ts';
 
 const help: Record<keyof Ledger, string> = {
   obligations: 'Deliveries that events were to have, as counted when they were made.',
@@ -51,17 +51,13 @@ export function ledgerMetrics(
   });
 
   async function refresh(): Promise<void> {
-    try {
-      await rollUpLedger(pool);
-      const ledger = await readLedger(pool);
-      for (const { figure, gauge } of gauges) gauge.set(ledger[figure]);
-      const { rows } = await pool.query<AilingWebhooks>({ name: 'countAilingWebhooks', text: countAilingWebhooksSql });
-      for (const [state, count] of Object.entries(rows[0] ?? {})) webhooks.set({ state }, count);
-      readAt.setToCurrentTime();
-    } catch (cause) {
-      onError(cause);
-    }
+    await rollUpLedger(pool);
+    const ledger = await readLedger(pool);
+    for (const { figure, gauge } of gauges) gauge.set(ledger[figure]);
+    const { rows } = await pool.query<AilingWebhooks>({ name: 'countAilingWebhooks', text: countAilingWebhooksSql });
+    for (const [state, count] of Object.entries(rows[0] ?? {})) webhooks.set({ state }, count);
+    readAt.setToCurrentTime();
   }
 
-  return createRounds(refresh, everyMs);
+  return createIntervalLoop({ run: refresh, everyMs, onError });
 }

@@ -1,7 +1,7 @@
 import type { NativeConnection } from '@temporalio/worker';
 import { Gauge, type Registry } from 'prom-client';
+import { createIntervalLoop } from '#runtime/interval-loop.ts';
 import { deliverQueue, deliverSlowQueue } from '#workflows/deliver-event/types.ts';
-import { createRounds } from '../rounds.ts';
 
 /** Temporal's own numbers of the two kinds of queues. */
 const kinds = { workflow: 1, activity: 2 } as const;
@@ -45,13 +45,9 @@ export function createTemporalMetrics(options: {
   });
 
   async function ask(): Promise<void> {
-    try {
-      for (const queue of queues)
-        for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) await read(queue, kind);
-      answeredAt.setToCurrentTime();
-    } catch (cause) {
-      onError(cause);
-    }
+    for (const queue of queues)
+      for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) await read(queue, kind);
+    answeredAt.setToCurrentTime();
   }
 
   async function read(queue: string, kind: keyof typeof kinds): Promise<void> {
@@ -66,5 +62,5 @@ export function createTemporalMetrics(options: {
     age.set({ queue, kind }, Number(seconds ?? 0) + (nanos ?? 0) / 1e9);
   }
 
-  return createRounds(ask, everyMs);
+  return createIntervalLoop({ run: ask, everyMs, onError });
 }

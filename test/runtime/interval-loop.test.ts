@@ -1,0 +1,84 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { createIntervalLoop } from '#runtime/interval-loop.ts';
+
+/** A loop whose runs end when the test says so. */
+function setupLoop(everyMs = 1) {
+  const runs: { end: () => void; signal: AbortSignal }[] = [];
+  const errors: unknown[] = [];
+  const loop = createIntervalLoop({
+    run: (signal) => new Promise<void>((resolve) => runs.push({ end: resolve, signal })),
+    everyMs,
+    onError: (cause) => errors.push(cause),
+  });
+  onTestFinished(() => {
+    for (const { end } of runs) end();
+  });
+  return { loop, runs, errors };
+}
+
+const rest = () => new Promise((resolve) => setTimeout(resolve, 20));
+
+it('a run starts only after the one before it has ended', async () => {
+  const { loop, runs } = setupLoop();
+  const started = loop.start();
+  await rest();
+  expect(runs).toHaveLength(1);
+  runs[0]?.end();
+  await started;
+  await expect.poll(() => runs.length).toBe(2);
+  runs[1]?.end();
+  await loop.stop();
+});
+
+it('a run that is asked for during another follows it at once, however often it was asked for', async () => {
+  const { loop, runs } = setupLoop(3_600_000);
+  const started = loop.start();
+  loop.runNow();
+  loop.runNow();
+  runs[0]?.end();
+  await started;
+  await expect.poll(() => runs.length).toBe(2);
+  runs[1]?.end();
+  await rest();
+  expect(runs).toHaveLength(2);
+  loop.runNow();
+  expect(runs).toHaveLength(3);
+});
+
+it('stop aborts the signal, waits for the run under way and starts no other', async () => {
+  const { loop, runs } = setupLoop();
+  await loop.stop();
+  loop.runNow();
+  expect(runs).toHaveLength(0);
+  void loop.start();
+  loop.runNow();
+  let hasStopped = false;
+  const stopped = loop.stop().then(() => {
+    hasStopped = true;
+  });
+  await rest();
+  expect(hasStopped).toBe(false);
+  expect(runs[0]?.signal.aborted).toBe(true);
+  runs[0]?.end();
+  await Promise.all([stopped, loop.stop()]);
+  loop.runNow();
+  await rest();
+  expect(runs).toHaveLength(1);
+});
+
+it('a run that fails is reported and does not end the loop', async () => {
+  const errors: unknown[] = [];
+  let runs = 0;
+  const loop = createIntervalLoop({
+    run: () => {
+      runs += 1;
+      throw new Error(`run ${runs}`);
+    },
+    everyMs: 1,
+    onError: (cause) => errors.push(cause),
+  });
+  await loop.start();
+  await expect.poll(() => runs).toBeGreaterThan(2);
+  await loop.stop();
+  expect(errors).toHaveLength(runs);
+});
