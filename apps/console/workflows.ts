@@ -29,11 +29,10 @@ const patienceMs = { signal: 5_000, sendTest: 45_000, checkSignatures: 65_000 } 
 
 /** What people are told: in their words, without the names of what runs here. */
 export const awaySentences = {
-  notConfigured: 'Sending is not connected here, so this cannot be done. Tell whoever runs this service.',
-  away: 'What sends events does not answer right now. Nothing is lost: deliveries go on by themselves once it is back. Try again in a moment.',
-  no_worker: 'It was not sent in time. Try again in a moment; if it stays so, tell whoever runs this service.',
-  old_worker:
-    'What sends events is being replaced by a newer version, which alone can do this. Try again in a few minutes.',
+  notConfigured: 'Sending is not available on this installation. Contact support.',
+  away: 'Sending is temporarily unavailable. No events are lost. Try again in a moment.',
+  no_worker: 'The event was not sent in time. Try again in a moment. If this continues, contact support.',
+  old_worker: 'Sending is being updated. Try again in a few minutes.',
 };
 
 /** For an operator's log, where there is no Temporal; people are told what it means for them. */

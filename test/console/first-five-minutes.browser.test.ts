@@ -89,8 +89,8 @@ async function watchDelivery(page: Page, place: Place, us: Region, screen: strin
   await page.getByLabel('URL').fill(`${us.receiver}/hooks/${screen}`);
   await page.getByRole('checkbox', { name: 'client.started' }).check();
   await page.getByLabel('Description').fill(`First webhook, ${screen}`);
-  await page.getByRole('button', { name: 'Make the webhook' }).click();
-  await page.getByRole('heading', { name: 'Your new webhook' }).waitFor();
+  await page.getByRole('button', { name: 'Add webhook' }).click();
+  await page.getByRole('heading', { name: 'Webhook added' }).waitFor();
   const secret = /whsec_[\w+/=]+/.exec((await page.getByRole('main').textContent()) ?? '')?.[0] ?? '';
   const told = await fetch(`${us.receiver}/secrets`, {
     method: 'POST',
@@ -98,7 +98,7 @@ async function watchDelivery(page: Page, place: Place, us: Region, screen: strin
     body: JSON.stringify({ [screen]: [secret] }),
   });
   expect(told.status).toBe(204);
-  await page.getByRole('link', { name: 'Go to the webhook' }).click();
+  await page.getByRole('link', { name: 'View webhook' }).click();
   await page.getByRole('heading', { name: `First webhook, ${screen}` }).waitFor();
 
   const caused = await place.command('apps/receiver/listen/main.ts', '--region', 'us', '--trigger', 'client.started');

@@ -97,7 +97,7 @@ it('a session that is about to end says so, goes on when told to, and what was t
   await box.waitFor({ state: 'detached' });
   await page.getByLabel('URL').fill('https://hooks.example.com/late');
   await page.getByRole('checkbox', { name: 'client.started' }).check();
-  await page.getByRole('button', { name: 'Make the webhook' }).click();
+  await page.getByRole('button', { name: 'Add webhook' }).click();
   await page.getByText('out of date, so nothing was done').waitFor();
   expect(await page.getByLabel('Description').inputValue()).toBe('Typed for half an hour');
   expectQuiet(visit);

@@ -57,9 +57,9 @@ async function makeWebhook(page: Page, orgId: string, url: string): Promise<{ id
   await page.getByLabel('URL').fill(url);
   for (const type of ['client.started', 'seat.given']) await page.getByRole('checkbox', { name: type }).check();
   await page.getByLabel('Description').fill('Case management');
-  await page.getByRole('button', { name: 'Make the webhook' }).click();
+  await page.getByRole('button', { name: 'Add webhook' }).click();
   const secret = await shownSecret(page);
-  const href = await page.getByRole('link', { name: 'Go to the webhook' }).getAttribute('href');
+  const href = await page.getByRole('link', { name: 'View webhook' }).getAttribute('href');
   return { id: href?.split('/').at(-1) ?? '', secret };
 }
 
@@ -78,19 +78,19 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     const { id, secret } = await makeWebhook(page, j.ada.orgId, `${receiver.url}/hooks`);
     j.secrets.push(secret);
 
-    await pressed(page, 'I have kept it: send a test event').click();
+    await pressed(page, 'Send test event').click();
     await page.getByRole('radio', { name: 'seat.given' }).check();
-    await pressed(page, 'Send it').click();
-    await page.getByRole('heading', { name: 'The receiver accepted it' }).waitFor(patient);
+    await pressed(page, 'Send test event').click();
+    await page.getByRole('heading', { name: 'Test event delivered' }).waitFor(patient);
     expect(await violations(page)).toEqual([]);
     await picture(page, `journey-tested-${screen}`);
     expect(receiver.received.map(({ body }) => JSON.parse(body.toString()))).toMatchObject([
       { type: 'seat.given', test: true },
     ]);
 
-    await pressed(page, 'Check that it verifies signatures').click();
-    await pressed(page, 'Send both').click();
-    await page.getByRole('heading', { name: 'It verifies' }).waitFor(patient);
+    await pressed(page, 'Check signature verification').click();
+    await pressed(page, 'Check signatures').click();
+    await page.getByRole('heading', { name: 'Signatures verified' }).waitFor(patient);
     expect(await violations(page)).toEqual([]);
     await picture(page, `journey-verified-${screen}`);
     expect(receiver.received).toHaveLength(3);
@@ -147,8 +147,8 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     const at = (rest: string) => `/o/${j.ada.orgId}/webhooks/${id}${rest}`;
 
     await page.goto(at('/rotate'));
-    await page.getByLabel('Both secrets sign for').selectOption('168');
-    await page.getByRole('button', { name: 'Make the new secret' }).click();
+    await page.getByLabel('Overlap').selectOption('168');
+    await page.getByRole('button', { name: 'Rotate signing secret' }).click();
     const next = await shownSecret(page);
     await page.getByRole('rowheader', { name: 'replaced' }).waitFor();
     await j.cause();
@@ -163,21 +163,21 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
 
     await page.goto(at(''));
     await pressed(page, 'Pause…').click();
-    await page.getByRole('button', { name: 'Pause it' }).click();
-    await page.getByText('The webhook is paused').waitFor();
+    await page.getByRole('button', { name: 'Pause webhook' }).click();
+    await page.getByText('Webhook paused').waitFor();
     await j.cause();
     await page.goto(at('/deliveries'));
     await page.getByText('kept until the webhook is resumed').waitFor(patient);
     receiver.answer = j.fail;
     await page.goto(at('/resume'));
-    await page.getByRole('button', { name: 'Resume it' }).click();
-    await page.getByText('The receiver did not accept the probe').waitFor(patient);
+    await page.getByRole('button', { name: 'Resume webhook' }).click();
+    await page.getByText('The receiver did not accept the test event').waitFor(patient);
     expect(await violations(page)).toEqual([]);
     await picture(page, `journey-probe-refused-${screen}`);
     expect(j.deliveries()).toHaveLength(1);
     receiver.answer = j.verify;
-    await page.getByRole('button', { name: 'Resume it' }).click();
-    await page.getByText('The receiver accepted the probe').waitFor(patient);
+    await page.getByRole('button', { name: 'Resume webhook' }).click();
+    await page.getByText('The receiver accepted the test event').waitFor(patient);
     await expect.poll(() => j.deliveries().length, patient).toBe(2);
 
     // The next one fails, and waits an hour; all that failed is sent again at once.

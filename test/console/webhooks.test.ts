@@ -83,7 +83,7 @@ describe('making a webhook', () => {
       expect(refused.text).toContain('value="Case management"');
     }
     const none = await t.submit('/new', { ...fields, eventTypes: [] });
-    expect(none.text).toContain('one event type at least');
+    expect(none.text).toContain('at least one event type');
     expect(await webhookRows(t, t.ada)).toEqual([]);
   });
 
@@ -92,12 +92,12 @@ describe('making a webhook', () => {
     const form = await t.visitor.get(t.at('/new'));
     for (let count = 0; count < webhooksPerOrganization; count += 1) await makeWebhook(t, t.ada);
     const { text } = await t.visitor.get(t.at('/new'));
-    expect(text).toContain('20 webhooks, the most there can be');
+    expect(text).toContain('20 webhooks, which is the maximum');
     expect(text).not.toContain('name="url"');
     // A form that was open before is refused in the same words.
     const late = await t.visitor.submit(form, t.at('/new'), fields);
     expect(late.status).toBe(422);
-    expect(late.text).toContain('20 webhooks, the most there can be');
+    expect(late.text).toContain('20 webhooks, which is the maximum');
     expect(await webhookRows(t, t.ada)).toHaveLength(webhooksPerOrganization);
   });
 
@@ -141,15 +141,15 @@ describe('changing a webhook', () => {
     expect(next).not.toBe('');
     expect(next).not.toBe(secret);
     const { text } = await t.visitor.get(t.at(`/${id}`));
-    expect(text).toContain('newest');
-    expect(text).toContain('>replaced<');
-    const endsAt = /replaced[\s\S]*?until <time datetime="([^"]+)"/.exec(text)?.[1] ?? '';
+    expect(text).toContain('>Current<');
+    expect(text).toContain('>Replaced<');
+    const endsAt = /Replaced[\s\S]*?Until <time datetime="([^"]+)"/.exec(text)?.[1] ?? '';
     const days = (Date.parse(endsAt) - Date.now()) / 86_400_000;
     expect(days).toBeGreaterThan(6.99);
     expect(days).toBeLessThanOrEqual(7);
     const alone = await t.submit(`/${id}/rotate`, { overlapHours: '0' });
     expect(alone.text).toContain('has stopped signing');
-    expect((await t.visitor.get(t.at(`/${id}`))).text).not.toContain('>replaced<');
+    expect((await t.visitor.get(t.at(`/${id}`))).text).not.toContain('>Replaced<');
   });
 
   it('asks for a fresh second factor, but looking, testing and sending again do not', async () => {
@@ -175,7 +175,7 @@ describe('without Temporal', () => {
     const t = await setup();
     const { id } = await makeWebhook(t, t.ada);
     // In the words of who reads it; what to set is for the log.
-    expect((await t.visitor.get(t.at(`/${id}`))).text).toContain('Sending is not connected here');
+    expect((await t.visitor.get(t.at(`/${id}`))).text).toContain('Sending is not available on this installation');
     expect(t.logLines.filter((line) => line.includes('TEMPORAL_ADDRESS is not set'))).toHaveLength(1);
     for (const [rest, values] of [
       ['/test', { type: 'client.started' }],
@@ -183,7 +183,7 @@ describe('without Temporal', () => {
     ] as const) {
       const refused = await t.submit(`/${id}${rest}`, { ...values });
       expect(refused.status).toBe(422);
-      expect(refused.text).toContain('so this cannot be done. Tell whoever runs this service.');
+      expect(refused.text).toContain('Sending is not available on this installation. Contact support.');
       expect(refused.text).not.toMatch(/temporal|worker/i);
     }
     expect([...(await deeds(t, 'webhook.test')), ...(await deeds(t, 'webhook.verify'))]).toEqual([]);
@@ -196,7 +196,7 @@ describe('without Temporal', () => {
     const path = `/o/${ada.orgId}/webhooks/${id}/test`;
     const refused = await t.http(ada).submit(path, path, { type: 'client.started' });
     expect(refused.status).toBe(422);
-    expect(refused.text).toContain('does not answer right now');
+    expect(refused.text).toContain('temporarily unavailable');
     expect(refused.text).not.toContain('127.0.0.1');
   });
 
@@ -205,13 +205,13 @@ describe('without Temporal', () => {
     const webhook = await makeWebhook(t, t.ada);
     await makeDeliveries(t, webhook);
     const { id } = webhook;
-    expect((await t.visitor.get(t.at(`/${id}/pause`))).text).toContain('1 delivery waits now');
+    expect((await t.visitor.get(t.at(`/${id}/pause`))).text).toContain('1 pending delivery will be held');
     expect((await t.submit(`/${id}/pause`)).to).toBe(t.at(`/${id}`));
     const told = await t.visitor.get(t.at(`/${id}`));
-    expect(told.text).toContain('The webhook is paused');
-    expect((await t.visitor.get(t.at(`/${id}/resume`))).text).toContain('1 delivery');
+    expect(told.text).toContain('Webhook paused');
+    expect((await t.visitor.get(t.at(`/${id}/resume`))).text).toContain('1 held delivery');
     const refused = await t.submit(`/${id}/resume`);
-    expect(refused.text).toContain('Or resume without it.');
+    expect(refused.text).toContain('You can also resume without it.');
     expect(await webhookRows(t, t.ada)).toMatchObject([{ state: 'parked' }]);
     await t.submit(`/${id}/resume`, { withoutProbe: 'on' });
     expect(await webhookRows(t, t.ada)).toMatchObject([{ state: 'active' }]);

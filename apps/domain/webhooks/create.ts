@@ -111,6 +111,6 @@ async function findFreeSlot(tx: EntityManager, organizationId: string): Promise<
   for (let slot = 1; slot <= webhooksPerOrganization; slot += 1) if (!taken.has(slot)) return slot;
   throw new WebhookRefused(
     'too_many_webhooks',
-    `The organization has ${webhooksPerOrganization} webhooks, the most there can be. Delete one first.`,
+    `The organization has ${webhooksPerOrganization} webhooks, which is the maximum. Delete one first.`,
   );
 }

@@ -45,7 +45,7 @@ export const pages: readonly JudgedPage[] = [
       await page.getByRole('checkbox', { name: 'client.started' }).check();
       await page.getByRole('checkbox', { name: 'seat.given' }).check();
       await page.getByLabel('Description').fill('Intake');
-      await page.getByRole('button', { name: 'Make the webhook' }).click();
+      await page.getByRole('button', { name: 'Add webhook' }).click();
       await page.getByRole('heading', { name: 'Signing secret' }).waitFor();
     },
   },
@@ -58,7 +58,7 @@ export const pages: readonly JudgedPage[] = [
     path: pathTo('/edit'),
     async steps(page) {
       await page.getByLabel('URL').fill('https://10.1.2.3/hooks');
-      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByRole('button', { name: 'Save changes' }).click();
       await page.getByText('not public').waitFor();
     },
   },
@@ -68,7 +68,7 @@ export const pages: readonly JudgedPage[] = [
     picture: 'webhook-rotated',
     path: pathTo('/rotate'),
     async steps(page) {
-      await page.getByRole('button', { name: 'Make the new secret' }).click();
+      await page.getByRole('button', { name: 'Rotate signing secret' }).click();
       await page.getByRole('heading', { name: 'Signing secret', exact: true }).waitFor();
     },
   },

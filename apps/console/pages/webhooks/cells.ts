@@ -7,30 +7,30 @@ import { relativeTime } from '../../components/time.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { nameOf } from './find-webhook.ts';
 
-/** What a webhook is called, and where it posts to. */
+/** Returns a webhook's name as HTML. Text that the receiver's owner typed is isolated. */
 export const webhookName = (webhook: Pick<WebhookSummary, 'description' | 'url'>): Html =>
   webhook.description.trim() === '' ? html`${nameOf(webhook)}` : foreignText(nameOf(webhook));
 
-/** Its event types, each as it stands in an event. */
+/** Returns event types as a list, each spelled as in an event. */
 export const typeList = (types: readonly string[]): Html =>
   html`${types.map((type, index) => html`${index > 0 ? ', ' : ''}<code>${type}</code>`)}`;
 
-/** What became of the events of 24 hours, in words. */
-export function dayInWords(day: HealthCounts): Html {
+/** Returns the deliveries of 24 hours in words: `12 of 15 delivered, 2 pending, 1 failed`. */
+export function describeDay(day: HealthCounts): Html {
   const total = totalOf(day);
-  if (total === 0) return html`<span class="quiet">no events</span>`;
+  if (total === 0) return html`<span class="quiet">No events</span>`;
   const delivered = day.atOnce + day.afterRetries;
-  const all = day.isCapped ? `the last ${total}` : total.toLocaleString('en');
-  const open = day.open > 0 ? `, ${day.open} not yet` : '';
-  return html`${delivered.toLocaleString('en')} of ${all} delivered${open}${day.failed > 0 ? html`, <strong class="problem">${day.failed} given up</strong>` : nothing}`;
+  const all = day.isCapped ? `the latest ${total}` : total.toLocaleString('en');
+  const open = day.open > 0 ? `, ${day.open} pending` : '';
+  return html`${delivered.toLocaleString('en')} of ${all} delivered${open}${day.failed > 0 ? html`, <strong class="problem">${day.failed} failed</strong>` : nothing}`;
 }
 
-/** A number of open deliveries, which are not counted without end. */
-export const countOpen = (count: number): string =>
+/** Returns a count of open deliveries, which stops at `openCountedTo`. */
+export const formatOpenCount = (count: number): string =>
   count >= openCountedTo ? `${openCountedTo.toLocaleString('en')} or more` : count.toLocaleString('en');
 
-/** Whether the receiver verifies signatures, as it was last found out. */
-export function verdictNotice({
+/** Returns the result of the last signature check. */
+export function signatureNotice({
   signatureVerdict: verdict,
   signatureCheckedAt,
 }: {
@@ -38,16 +38,13 @@ export function verdictNotice({
   signatureCheckedAt: string | null;
 }): Html {
   if (verdict === null)
-    return notice(
-      'info',
-      'It has not been checked yet, with this URL and this secret, whether the receiver verifies what it gets.',
-    );
+    return notice('info', 'Not checked yet. Check that the receiver verifies signatures with this URL and secret.');
   const kinds = {
     verified: 'good',
     accepts_bad_signatures: 'bad',
     refuses_good_signatures: 'bad',
     no_answer: 'warning',
   } as const;
-  // Said quietly: it is no news, and would be read out at each visit as an alert.
+  // Not a `notice`: screen readers would announce an old result as an alert on each visit.
   return html`<div class="notice notice-${kinds[verdict]}"><p>${signatureVerdictSentences[verdict]} Checked ${relativeTime(signatureCheckedAt)}.</p></div>`;
 }

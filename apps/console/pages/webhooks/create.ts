@@ -13,13 +13,13 @@ import { type FormState, freshForm } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { dayInWords, webhookName } from './cells.ts';
+import { describeDay, webhookName } from './cells.ts';
 import { drawWebhookFields, webhookForm } from './fields.ts';
 import { howToVerify } from './verify-snippets.ts';
 
 const breadcrumbs = (visit: MemberVisit) => [['Webhooks', visit.at('/webhooks')]] as const;
 
-/** Making a webhook: the only time that its first secret is shown. */
+/** Creates a webhook and shows its first signing secret once. */
 export const createRoutes = [
   member.view({
     name: 'showNewWebhook',
@@ -41,13 +41,13 @@ export const createRoutes = [
       const { organizationId } = visit.organization;
       const created = await createWebhook(em, { organizationId, by: visit.by, ...fields }, { allow, sealingKeys });
       return page({
-        title: 'Your new webhook',
+        title: 'Webhook added',
         breadcrumbs: breadcrumbs(visit),
         body: html`
-          ${shownOnce({ label: 'Signing secret', value: created.secret, advice: 'Put it where your system keeps its secrets: with it, it knows that an event is ours.' })}
+          ${shownOnce({ label: 'Signing secret', value: created.secret, advice: 'Store it with your system’s other secrets. Your system uses it to verify that an event came from this service.' })}
           ${howToVerify()}
-          <p class="actions">${linkButton(visit.at(`/webhooks/${created.id}/test`), 'I have kept it: send a test event')}
-            <a href="${visit.at(`/webhooks/${created.id}`)}">Go to the webhook</a></p>`,
+          <p class="actions">${linkButton(visit.at(`/webhooks/${created.id}/test`), 'Send test event')}
+            <a href="${visit.at(`/webhooks/${created.id}`)}">View webhook</a></p>`,
       });
     },
     redraw: newWebhookPage,
@@ -60,13 +60,13 @@ async function newWebhookPage(visit: MemberVisit, state: FormState): Promise<Pag
   const webhooks = await listWebhookOutlooks(em, { organizationId, by: visit.by }, now());
   if (webhooks.length >= webhooksPerOrganization) return fullPage(visit, webhooks);
   return page({
-    title: 'Make a webhook',
+    title: 'Add webhook',
     breadcrumbs: breadcrumbs(visit),
     body: form(visit, {
       action: visit.at('/webhooks/new'),
       state,
-      button: 'Make the webhook',
-      secondary: html`<a href="${visit.at('/webhooks')}">Back</a>`,
+      button: 'Add webhook',
+      secondary: html`<a href="${visit.at('/webhooks')}">Cancel</a>`,
       fields: drawWebhookFields(visit, state),
     }),
   });
@@ -74,10 +74,10 @@ async function newWebhookPage(visit: MemberVisit, state: FormState): Promise<Pag
 
 function fullPage(visit: MemberVisit, webhooks: readonly WebhookSummary[]): Page {
   return page({
-    title: 'Make a webhook',
+    title: 'Add webhook',
     breadcrumbs: breadcrumbs(visit),
     body: html`
-      ${notice('warning', `Your organization has ${webhooksPerOrganization} webhooks, the most there can be. Each sends every event once more, and somebody has to look after it. Delete one that nobody needs, or let one URL take more event types.`)}
+      ${notice('warning', `Your organization has ${webhooksPerOrganization} webhooks, which is the maximum. Delete a webhook that you no longer need, or add event types to an existing webhook.`)}
       ${table({
         caption: 'Webhooks',
         rows: webhooks,
@@ -87,9 +87,9 @@ function fullPage(visit: MemberVisit, webhooks: readonly WebhookSummary[]): Page
             main: true,
             cell: (one) => html`<a href="${visit.at(`/webhooks/${one.id}`)}">${webhookName(one)}</a>`,
           },
-          { heading: 'State', cell: webhookStatus },
-          { heading: 'Last 24 hours', cell: ({ day }) => dayInWords(day) },
-          { heading: 'Made', cell: ({ createdAt }) => time(createdAt) },
+          { heading: 'Status', cell: webhookStatus },
+          { heading: 'Last 24 hours', cell: ({ day }) => describeDay(day) },
+          { heading: 'Created', cell: ({ createdAt }) => time(createdAt) },
         ],
       })}`,
   });

@@ -7,10 +7,10 @@ import { type FormState, freshForm } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { countOpen, dayInWords, typeList } from './cells.ts';
-import { breadcrumbsOf, getWebhook, of, webhookRequest } from './find-webhook.ts';
+import { describeDay, formatOpenCount, typeList } from './cells.ts';
+import { breadcrumbsOf, getWebhook, nameOf, of, webhookRequest } from './find-webhook.ts';
 
-/** Deleting, after a look at what is given up with it. */
+/** Deletes a webhook, after a page that shows what is cancelled and deleted with it. */
 export const deleteRoutes = [
   member.view({
     name: 'showDeleteWebhook',
@@ -27,7 +27,7 @@ export const deleteRoutes = [
     form: z.object({}),
     async act(visit) {
       await deleteWebhook(visit.console.em, webhookRequest(visit));
-      return redirect(visit.at('/webhooks'), { flash: 'The webhook is deleted: nothing is sent to it any more.' });
+      return redirect(visit.at('/webhooks'), { flash: 'Webhook deleted.' });
     },
     redraw: deletePage,
   }),
@@ -37,38 +37,39 @@ async function deletePage(visit: MemberVisit, state: FormState): Promise<Page> {
   const webhook = await getWebhook(visit);
   if (webhook.state === 'deleted')
     return page({
-      title: 'It is deleted already',
+      title: 'Webhook already deleted',
       breadcrumbs: breadcrumbsOf(visit, webhook),
-      body: html`<p>Nothing is sent to it any more. <a href="${visit.at('/webhooks')}">To the webhooks</a></p>`,
+      body: html`<p>No events are sent to this webhook. <a href="${visit.at('/webhooks')}">View webhooks</a></p>`,
     });
   const open = webhook.waiting + webhook.parked;
+  const name = nameOf(webhook);
   return page({
-    title: 'Delete the webhook?',
+    title: `Delete webhook ${name}?`,
     breadcrumbs: breadcrumbsOf(visit, webhook),
     body: html`
-      <p>There is no way back. To stop sending for a while, <a href="${of(visit, '/pause')}">pause it</a> instead: then nothing is lost.</p>
+      <p>You can’t undo this. To stop sending for a while without losing events, <a href="${of(visit, '/pause')}">pause the webhook</a> instead.</p>
       ${detailList([
-        ['Posts to', html`<bdi class="url">${webhook.url}</bdi>`],
-        ['Is told of', typeList(webhook.eventTypes)],
-        ['Last 24 hours', dayInWords(webhook.day)],
+        ['Endpoint URL', html`<bdi class="url">${webhook.url}</bdi>`],
+        ['Events', typeList(webhook.eventTypes)],
+        ['Last 24 hours', describeDay(webhook.day)],
         [
-          'Is given up',
+          'Will be cancelled',
           open === 0
-            ? 'nothing: no delivery is open'
-            : html`<strong class="problem">${countOpen(open)} open ${open === 1 ? 'delivery' : 'deliveries'}</strong>, which are cancelled and never arrive`,
+            ? 'Nothing. No delivery is open.'
+            : html`<strong class="problem">${formatOpenCount(open)} open ${open === 1 ? 'delivery' : 'deliveries'}</strong>`,
         ],
         [
-          'Is erased',
-          `${webhook.secrets.length === 1 ? 'its signing secret' : `its ${webhook.secrets.length} signing secrets`}`,
+          'Will be deleted',
+          webhook.secrets.length === 1 ? 'The signing secret' : `All ${webhook.secrets.length} signing secrets`,
         ],
-        ['Stays', 'what was sent, and every attempt, on record'],
+        ['Will be kept', 'The history of deliveries and attempts'],
       ])}
       ${form(visit, {
         action: of(visit, '/delete'),
         state,
-        button: 'Delete it for good',
+        button: `Delete webhook ${name}`,
         kind: 'danger',
-        secondary: html`<a href="${of(visit)}">Keep it</a>`,
+        secondary: html`<a href="${of(visit)}">Cancel</a>`,
       })}`,
   });
 }

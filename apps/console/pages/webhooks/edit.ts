@@ -10,7 +10,7 @@ import type { MemberVisit } from '../../web/visit.ts';
 import { drawWebhookFields, webhookForm } from './fields.ts';
 import { breadcrumbsOf, getHead, of, webhookRequest } from './find-webhook.ts';
 
-/** Changing where a webhook posts to, what of, and what it is called. */
+/** Changes a webhook's URL, event types and description. */
 export const editRoutes = [
   member.view({
     name: 'showEditWebhook',
@@ -27,9 +27,9 @@ export const editRoutes = [
     form: webhookForm,
     async act(visit, fields) {
       const change = changeOf(await getHead(visit), fields);
-      if (Object.keys(change).length === 0) return redirect(of(visit), { flash: 'Nothing was different.' });
+      if (Object.keys(change).length === 0) return redirect(of(visit), { flash: 'No changes to save.' });
       await changeWebhook(visit.console.em, { ...webhookRequest(visit), ...change }, visit.console.webhookAllow);
-      return redirect(of(visit), { flash: 'The webhook is changed.' });
+      return redirect(of(visit), { flash: 'Webhook updated.' });
     },
     redraw: editPage,
   }),
@@ -37,7 +37,7 @@ export const editRoutes = [
 
 type Fields = Pick<WebhookSummary, 'url' | 'eventTypes' | 'description'>;
 
-/** What the form has different: only that is a change, and only that is in the log. */
+/** Returns the fields that the form changes. Only these are written and logged. */
 function changeOf(before: Fields, { url, eventTypes, description }: Fields): Partial<Fields> {
   const isSame =
     before.eventTypes.length === eventTypes.length && eventTypes.every((type) => before.eventTypes.includes(type));
@@ -53,16 +53,16 @@ async function editPage(visit: MemberVisit, state: FormState | null): Promise<Pa
   const { url, eventTypes, description } = webhook;
   const drawn = state ?? freshForm({ url, eventTypes, description });
   return page({
-    title: 'Edit the webhook',
+    title: 'Edit webhook',
     breadcrumbs: breadcrumbsOf(visit, webhook),
     body: html`
-      ${webhook.state === 'deleted' ? notice('bad', 'The webhook is deleted, and cannot be changed any more.') : nothing}
-      <p>A new URL is used from the next attempt on, also for events that happened before. New event types hold for events from now on.</p>
+      ${webhook.state === 'deleted' ? notice('bad', 'This webhook is deleted. You can’t change it.') : nothing}
+      <p>A new URL applies from the next attempt, including for earlier events. New event types apply to new events.</p>
       ${form(visit, {
         action: of(visit, '/edit'),
         state: drawn,
-        button: 'Save',
-        secondary: html`<a href="${of(visit)}">Back</a>`,
+        button: 'Save changes',
+        secondary: html`<a href="${of(visit)}">Cancel</a>`,
         fields: drawWebhookFields(visit, drawn),
       })}`,
   });

@@ -7,32 +7,29 @@ import { choices, type FormState, line, optionalLine } from '../../web/form.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
-/** What a webhook is made of; the domain judges each again, and says what is wrong with a URL. */
+/** The form's fields. The domain validates each again and says what is wrong with a URL. */
 export const webhookFields = {
   url: line('The URL', 4_000),
-  eventTypes: choices(eventTypes as [EventType, ...EventType[]]).min(
-    1,
-    'Choose what to be told of: one event type at least.',
-  ),
+  eventTypes: choices(eventTypes as [EventType, ...EventType[]]).min(1, 'Choose at least one event type.'),
   description: optionalLine('The description', descriptionMaxCharacters),
 };
 
-/** The fields of a webhook, with what each type means and looks like. */
+/** Draws the fields of a webhook, with the meaning and an example of each event type. */
 export function drawWebhookFields(visit: MemberVisit, state: FormState): Html {
   return html`
     ${textField(state, {
       name: 'url',
-      label: 'URL',
+      label: 'Endpoint URL',
       type: 'url',
       inputMode: 'url',
       maxLength: 2_000,
       exact: true,
       placeholder: 'https://hooks.example.com/events',
-      hint: 'Where your system takes events: an https address that the internet can reach. Addresses inside a network, plain http, user names and fragments are refused.',
+      hint: urlHint(visit),
     })}
     ${choiceField(state, {
       name: 'eventTypes',
-      label: 'What to be told of',
+      label: 'Events',
       kind: 'checkbox',
       choices: eventTypes.map((type) => ({
         value: type,
@@ -40,24 +37,30 @@ export function drawWebhookFields(visit: MemberVisit, state: FormState): Html {
         hint: eventMeaning[type],
       })),
     })}
-    <details class="aside"><summary>What an event looks like</summary>
+    <details class="aside"><summary>Example events</summary>
       ${eventTypes.map((type) => html`<h3><code>${type}</code></h3>${exampleOf(visit, type)}`)}
-      <p>The <code>id</code> is the same on every retry, so a repeat is known by it. Real events do not have <code>test</code>.</p>
+      <p>The <code>id</code> stays the same on every retry, so that your system can ignore duplicates. Real events have no <code>test</code> field.</p>
     </details>
     ${textField(state, {
       name: 'description',
-      label: 'Description',
+      label: 'Description (optional)',
       required: false,
       maxLength: descriptionMaxCharacters,
-      hint: 'What takes the events, so that others know: “Case management”, “Billing”. It may stay empty.',
+      hint: 'The system that receives the events, for example “Case management”.',
     })}`;
 }
 
-/** A body as it is posted, laid out for reading. */
+/** States which URLs are accepted: WEBHOOK_ALLOW also admits http, for the addresses it lists. */
+const urlHint = ({ console: { webhookAllow } }: MemberVisit): string =>
+  webhookAllow.rules.length === 0
+    ? 'An https URL that the internet can reach, without a user name, password or fragment.'
+    : 'An https URL that the internet can reach, or an http or https URL at an address that this installation allows. No user name, password or fragment.';
+
+/** Returns an example of a request body, indented. */
 export function exampleOf({ organization, console }: MemberVisit, type: EventType): Html {
   const { body } = buildTestEvent(type, organization.organizationId, console.now());
-  return html`<pre class="example" tabindex="0" role="region" aria-label="An example of ${type}"><code>${JSON.stringify(JSON.parse(body), null, 2)}</code></pre>`;
+  return html`<pre class="example" tabindex="0" role="region" aria-label="Example of ${type}"><code>${JSON.stringify(JSON.parse(body), null, 2)}</code></pre>`;
 }
 
-/** The same check as `z.object(webhookFields)`, for the form's route. */
+/** Validates the form of a webhook. */
 export const webhookForm = z.object(webhookFields);

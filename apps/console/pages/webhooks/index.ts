@@ -10,10 +10,7 @@ import { testRoutes } from './test-event.ts';
 import { verifyRoutes } from './verify.ts';
 import { webhookRoutes } from './webhook.ts';
 
-/**
- * The pages of webhooks: seen, made, changed, tried out, paused and deleted. Their deliveries are
- * beside, in `deliveries`.
- */
+/** The routes of webhooks. Their deliveries are in `deliveries`. */
 export const routes: readonly Route[] = [
   ...listRoutes,
   ...createRoutes,

@@ -9,10 +9,10 @@ import { page } from '../../web/answer.ts';
 import { html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { dayInWords, typeList, webhookName } from './cells.ts';
+import { describeDay, typeList, webhookName } from './cells.ts';
 import { temporalNotice } from './temporal.ts';
 
-/** An organization's webhooks. */
+/** Lists an organization's webhooks. */
 export const listRoutes = [
   member.view({
     name: 'listWebhooks',
@@ -22,19 +22,19 @@ export const listRoutes = [
       const { em, now } = visit.console;
       const { organizationId } = visit.organization;
       const webhooks = await listWebhookOutlooks(em, { organizationId, by: visit.by }, now());
-      const make = linkButton(visit.at('/webhooks/new'), 'Make a webhook');
+      const add = linkButton(visit.at('/webhooks/new'), 'Add webhook');
       if (webhooks.length === 0)
         return page({
           title: 'Webhooks',
           body: html`${temporalNotice(visit)}${emptyState({
-            title: 'Nothing is told to your systems yet',
-            body: html`<p>A webhook tells a system of yours, within seconds, when a client starts or ends or a seat is given or ended: we post a signed event to an https URL of yours, and go on trying for 72 hours when it does not answer.</p>`,
-            action: make,
+            title: 'No webhooks yet',
+            body: html`<p>A webhook sends a signed event to your system within seconds when a client starts or ends, or when a seat is assigned or ended. Failed deliveries are retried for 72 hours.</p>`,
+            action: add,
           })}`,
         });
       return page({
         title: 'Webhooks',
-        body: html`${temporalNotice(visit)}<p class="actions">${make}</p>
+        body: html`${temporalNotice(visit)}<p class="actions">${add}</p>
           ${table({ caption: 'Webhooks', columns: columns(visit), rows: webhooks })}
           <p class="quiet">${webhooks.length} of ${webhooksPerOrganization} webhooks.</p>`,
       });
@@ -49,8 +49,8 @@ const columns = (visit: MemberVisit): Column<WebhookSummary>[] => [
     cell: (webhook) =>
       html`<a href="${visit.at(`/webhooks/${webhook.id}`)}">${webhookName(webhook)}</a><br><span class="quiet url">${webhook.url}</span>`,
   },
-  { heading: 'State', cell: webhookStatus },
+  { heading: 'Status', cell: webhookStatus },
   { heading: 'Failing since', cell: ({ failingSince }) => relativeTime(failingSince) },
-  { heading: 'Last 24 hours', cell: ({ day }) => dayInWords(day) },
+  { heading: 'Last 24 hours', cell: ({ day }) => describeDay(day) },
   { heading: 'Events', cell: ({ eventTypes }) => typeList(eventTypes) },
 ];

@@ -6,10 +6,10 @@ import { type FormState, freshForm } from '../../web/form.ts';
 import { html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { countOpen } from './cells.ts';
-import { breadcrumbsOf, getWebhook, of, webhookRequest } from './find-webhook.ts';
+import { formatOpenCount } from './cells.ts';
+import { breadcrumbsOf, getWebhook, nameOf, of, webhookRequest } from './find-webhook.ts';
 
-/** Pausing: events are kept, nothing is sent. */
+/** Pauses a webhook: new events are held until it is resumed. */
 export const pauseRoutes = [
   member.view({
     name: 'showPauseWebhook',
@@ -26,7 +26,7 @@ export const pauseRoutes = [
     form: z.object({}),
     async act(visit) {
       await pauseWebhook(visit.console.em, webhookRequest(visit));
-      return redirect(of(visit), { flash: 'The webhook is paused: events are kept, and none is sent.' });
+      return redirect(of(visit), { flash: 'Webhook paused. New events are held until you resume.' });
     },
     redraw: pausePage,
   }),
@@ -35,21 +35,22 @@ export const pauseRoutes = [
 async function pausePage(visit: MemberVisit, state: FormState): Promise<Page> {
   const webhook = await getWebhook(visit);
   const isActive = webhook.state === 'active';
+  const name = nameOf(webhook);
   return page({
-    title: isActive ? 'Pause the webhook?' : 'It is not active',
+    title: isActive ? `Pause webhook ${name}?` : 'Webhook not active',
     breadcrumbs: breadcrumbsOf(visit, webhook),
     body: html`
-      <p>Nothing is sent while it is paused, and nothing is lost: events that happen meanwhile are kept, and go out when it is resumed. An attempt that is under way ends by itself.</p>
-      ${webhook.waiting > 0 ? html`<p>${countOpen(webhook.waiting)} ${webhook.waiting === 1 ? 'delivery waits' : 'deliveries wait'} now, and will be kept.</p>` : nothing}
+      <p>New events are held until you resume the webhook, and then sent. An attempt that is in progress finishes.</p>
+      ${webhook.waiting > 0 ? html`<p>${formatOpenCount(webhook.waiting)} pending ${webhook.waiting === 1 ? 'delivery' : 'deliveries'} will be held.</p>` : nothing}
       ${
         isActive
           ? form(visit, {
               action: of(visit, '/pause'),
               state,
-              button: 'Pause it',
-              secondary: html`<a href="${of(visit)}">Leave it as it is</a>`,
+              button: 'Pause webhook',
+              secondary: html`<a href="${of(visit)}">Cancel</a>`,
             })
-          : html`<p><a href="${of(visit)}">Back to the webhook</a></p>`
+          : html`<p><a href="${of(visit)}">View webhook</a></p>`
       }`,
   });
 }

@@ -16,13 +16,13 @@ import { breadcrumbsOf, getWebhook, of, webhookRequest } from './find-webhook.ts
 import { secretsTable } from './secrets.ts';
 import { howToVerify } from './verify-snippets.ts';
 
-/** How long the secrets of before go on signing, in hours. */
+/** How long the previous secrets keep signing, in hours. */
 const overlap = overlapField(secretOverlapMaxDays, {
-  none: 'Not at all: only the new one signs, at once',
+  none: 'No overlap. The old secret stops signing immediately.',
   problem: 'Choose how long both secrets sign.',
 });
 
-/** A new signing secret, with the old one signing beside it for a while. */
+/** Creates a new signing secret. The old one keeps signing for the chosen overlap. */
 export const rotateRoutes = [
   member.view({
     name: 'showRotateSecret',
@@ -49,24 +49,24 @@ export const rotateRoutes = [
       );
       const webhook = await getWebhook(visit);
       return page({
-        title: 'The new secret',
+        title: 'Signing secret rotated',
         breadcrumbs: breadcrumbsOf(visit, webhook),
         body: html`
           ${
             hours === 0
               ? notice(
                   'warning',
-                  'The old secret has stopped signing. Put the new one in place now: until then your system refuses what we send, and we send it again later.',
+                  'The old secret has stopped signing. Update your system now. Until then it rejects events, which are retried later.',
                 )
               : notice(
                   'info',
-                  html`Every event is signed with the old secret too, until ${time(rotated.previousValidUntil)}. Put the new one in place before.`,
+                  html`Events are signed with both secrets until ${time(rotated.previousValidUntil)}. Update your system before then.`,
                 )
           }
-          ${shownOnce({ label: 'Signing secret', value: rotated.secret, advice: 'Put it where your system keeps the old one.' })}
-          <section aria-labelledby="secrets"><h2 id="secrets">Secrets that sign now</h2>${secretsTable(webhook.secrets, visit.console.now())}</section>
+          ${shownOnce({ label: 'Signing secret', value: rotated.secret, advice: 'Replace the old secret in your system with it.' })}
+          <section aria-labelledby="secrets"><h2 id="secrets">Active secrets</h2>${secretsTable(webhook.secrets, visit.console.now())}</section>
           ${howToVerify()}
-          <p class="actions">${linkButton(of(visit), 'I have kept it')}<a href="${of(visit, '/verify')}">Check that the receiver verifies with it</a></p>`,
+          <p class="actions">${linkButton(of(visit), 'I’ve saved it')}<a href="${of(visit, '/verify')}">Check signature verification</a></p>`,
       });
     },
     redraw: rotatePage,
@@ -76,21 +76,21 @@ export const rotateRoutes = [
 async function rotatePage(visit: MemberVisit, state: FormState): Promise<Page> {
   const webhook = await getWebhook(visit);
   return page({
-    title: 'Rotate the signing secret',
+    title: 'Rotate signing secret',
     breadcrumbs: breadcrumbsOf(visit, webhook),
     body: html`
-      <p>A new secret is made and shown once. While both sign, every event carries a signature of each, so your system can change from one to the other at any moment without refusing anything.</p>
-      <section aria-labelledby="secrets"><h2 id="secrets">Secrets that sign now</h2>${secretsTable(webhook.secrets, visit.console.now())}</section>
+      <p>The new secret is shown once. During the overlap every event carries a signature from each secret, so your system can switch without rejecting events.</p>
+      <section aria-labelledby="secrets"><h2 id="secrets">Active secrets</h2>${secretsTable(webhook.secrets, visit.console.now())}</section>
       ${form(visit, {
         action: of(visit, '/rotate'),
         state,
-        button: 'Make the new secret',
-        secondary: html`<a href="${of(visit)}">Back</a>`,
+        button: 'Rotate signing secret',
+        secondary: html`<a href="${of(visit)}">Cancel</a>`,
         fields: selectField(state, {
           name: 'overlapHours',
-          label: 'Both secrets sign for',
+          label: 'Overlap',
           options: overlap.choices,
-          hint: `The time you need to put the new one in place, at most ${secretOverlapMaxDays} days. If the old one got out, choose “not at all”.`,
+          hint: `How long both secrets sign, up to ${secretOverlapMaxDays} days. If the old secret leaked, choose “No overlap”.`,
         }),
       })}`,
   });

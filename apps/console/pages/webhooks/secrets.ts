@@ -6,13 +6,10 @@ import { type Html, html } from '../../web/html.ts';
 
 type Secret = WebhookDetails['secrets'][number];
 
-/**
- * The life of a webhook's secrets, never their values. One whose overlap is over signs nothing, and
- * is erased soon.
- */
+/** Returns a table of the secrets that sign now, without their values. */
 export function secretsTable(secrets: readonly Secret[], now: Date): Html {
   const signing = secrets.filter(({ validUntil }) => validUntil === null || new Date(validUntil) > now);
-  if (signing.length === 0) return html`<p>There are none: they were erased with the webhook.</p>`;
+  if (signing.length === 0) return html`<p>No signing secrets. They were deleted with the webhook.</p>`;
   return table<Secret>({
     caption: 'Signing secrets',
     rows: signing,
@@ -20,13 +17,13 @@ export function secretsTable(secrets: readonly Secret[], now: Date): Html {
       {
         heading: 'Secret',
         main: true,
-        cell: ({ validUntil }) => (validUntil === null ? badge('good', 'newest') : badge('plain', 'replaced')),
+        cell: ({ validUntil }) => (validUntil === null ? badge('good', 'Current') : badge('plain', 'Replaced')),
       },
-      { heading: 'Made', cell: ({ createdAt }) => time(createdAt) },
+      { heading: 'Created', cell: ({ createdAt }) => time(createdAt) },
       {
         heading: 'Signs',
         cell: ({ validUntil }) =>
-          validUntil === null ? 'until it is replaced' : html`until ${time(validUntil)} (${relativeTime(validUntil)})`,
+          validUntil === null ? 'Until replaced' : html`Until ${time(validUntil)} (${relativeTime(validUntil)})`,
       },
     ],
   });

@@ -12,10 +12,10 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { exampleOf } from './fields.ts';
 import { breadcrumbsOf, getHead, of, webhookRequest } from './find-webhook.ts';
-import { testOutcome } from './outcome.ts';
 import { requireTemporal, temporalNotice } from './temporal.ts';
+import { testResultDetails } from './test-result.ts';
 
-/** A test event of a type that the webhook takes, and how its receiver took it. */
+/** Sends a test event and shows the receiver's response. */
 export const testRoutes = [
   member.view({
     name: 'showTestWebhook',
@@ -29,7 +29,7 @@ export const testRoutes = [
     path: '/webhooks/:webhookId/test',
     permission: 'org.webhooks.manage',
     once: true,
-    form: z.object({ type: z.enum(eventTypes as [EventType, ...EventType[]], { error: 'Choose the type to send.' }) }),
+    form: z.object({ type: z.enum(eventTypes as [EventType, ...EventType[]], { error: 'Choose an event type.' }) }),
     async act(visit, { type }) {
       const result = await sendTest(visit, type);
       return testPage(visit, freshForm({ type }), result);
@@ -39,12 +39,12 @@ export const testRoutes = [
 ];
 
 /**
- * Sends a signed test event through a worker, waits for what comes of it, and keeps that in the
- * activity log.
+ * Sends a signed test event through a worker, waits for the result and records it in the activity
+ * log.
  *
- * @param type null: the first that the webhook takes.
- * @throws WebhookRefused when the webhook is deleted or does not take the type; WorkflowsAway when
- * nobody could send it.
+ * @param type null: the first of the webhook's event types.
+ * @throws WebhookRefused when the webhook is deleted or not subscribed to the type; WorkflowsAway
+ * when no worker could send it.
  */
 export async function sendTest(visit: MemberVisit, type: EventType | null): Promise<TestResult> {
   requireTemporal(visit);
@@ -64,29 +64,29 @@ async function testPage(visit: MemberVisit, state: FormState, result: TestResult
   const types = eventTypes.filter((type) => webhook.eventTypes.includes(type));
   const drawn = textOf(state, 'type') === '' ? { ...state, values: { type: types[0] ?? '' } } : state;
   return page({
-    title: 'Send a test event',
+    title: 'Send test event',
     breadcrumbs: breadcrumbsOf(visit, webhook),
     body: html`
       ${temporalNotice(visit)}
       ${result === null ? nothing : resultOf(visit, result, types.includes('seat.given'))}
-      <p>It is signed and posted like any other, once, to <bdi class="url">${webhook.url}</bdi>. It holds <code>"test": true</code> and ids that name nothing. It is no delivery, so it has no number in the webhook’s count and is not among the deliveries: what comes of it stands here, and afterwards on <a href="${of(visit)}">the webhook’s page</a>.</p>
+      <p>A test event is signed and sent once to <bdi class="url">${webhook.url}</bdi>. It contains <code>"test": true</code> and placeholder ids. The result appears here and on <a href="${of(visit)}">the webhook’s page</a>, not in the list of deliveries.</p>
       ${form(visit, {
         action: of(visit, '/test'),
         state: drawn,
-        button: result === null ? 'Send it' : 'Send another',
-        secondary: html`<a href="${of(visit)}">Back to the webhook</a>`,
+        button: result === null ? 'Send test event' : 'Send another test event',
+        secondary: html`<a href="${of(visit)}">View webhook</a>`,
         fields: html`${choiceField(drawn, {
           name: 'type',
-          label: 'Type',
+          label: 'Event type',
           kind: 'radio',
           choices: types.map((type) => ({ value: type, label: html`<code>${type}</code>`, hint: eventMeaning[type] })),
         })}
-        <details class="aside"><summary>What is sent</summary>${types.map((type) => exampleOf(visit, type))}</details>`,
+        <details class="aside"><summary>Example events</summary>${types.map((type) => exampleOf(visit, type))}</details>`,
       })}`,
   });
 }
 
-const resultOf = (visit: MemberVisit, result: TestResult, isToldOfSeats: boolean): Html =>
-  html`<section class="result" aria-labelledby="result" role="status"><h2 id="result">${result.delivered ? 'The receiver accepted it' : 'The receiver did not accept it'}</h2>
-    ${testOutcome(result)}
-    ${result.delivered ? html`<p class="actions">${linkButton(of(visit, '/verify'), 'Check that it verifies signatures', 'secondary')}${isToldOfSeats && visit.may('org.seats.manage') ? html`<a href="${visit.at('/clients/seats/give')}">Give a seat, for a real event</a>` : nothing}</p>` : nothing}</section>`;
+const resultOf = (visit: MemberVisit, result: TestResult, hasSeatEvents: boolean): Html =>
+  html`<section class="result" aria-labelledby="result" role="status"><h2 id="result">${result.delivered ? 'Test event delivered' : 'Test event failed'}</h2>
+    ${testResultDetails(result)}
+    ${result.delivered ? html`<p class="actions">${linkButton(of(visit, '/verify'), 'Check signature verification', 'secondary')}${hasSeatEvents && visit.may('org.seats.manage') ? html`<a href="${visit.at('/clients/seats/give')}">Assign a seat to send a real event</a>` : nothing}</p>` : nothing}</section>`;

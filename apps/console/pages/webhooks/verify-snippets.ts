@@ -2,8 +2,8 @@ import { copyable } from '../../components/secret.ts';
 import { type Html, html } from '../../web/html.ts';
 
 /**
- * How a receiver verifies, in the languages of the sample receivers (test/receivers), whose tests
- * send them real deliveries.
+ * Code that verifies a signature, in the languages of the sample receivers (test/receivers), whose
+ * tests send them real deliveries.
  */
 export const verifySnippets = [
   {
@@ -11,7 +11,7 @@ export const verifySnippets = [
     install: 'npm install standardwebhooks',
     code: `import { Webhook } from 'standardwebhooks';
 
-// body: the bytes as they came, before any parsing; throws when it is not ours
+// body: the raw bytes, before parsing; throws when the signature is wrong
 new Webhook(process.env.WEBHOOK_SECRET).verify(body, request.headers);`,
   },
   {
@@ -19,7 +19,7 @@ new Webhook(process.env.WEBHOOK_SECRET).verify(body, request.headers);`,
     install: 'pip install standardwebhooks',
     code: `from standardwebhooks import Webhook
 
-# body: the bytes as they came, before any parsing; raises when it is not ours
+# body: the raw bytes, before parsing; raises when the signature is wrong
 Webhook(os.environ["WEBHOOK_SECRET"]).verify(body, headers)`,
   },
   {
@@ -29,28 +29,28 @@ Webhook(os.environ["WEBHOOK_SECRET"]).verify(body, headers)`,
 if err != nil {
 	return err
 }
-// body: the bytes as they came, before any parsing; an error when it is not ours
+// body: the raw bytes, before parsing; an error when the signature is wrong
 return verifier.Verify(body, request.Header)`,
   },
   {
     language: 'Java',
     install: 'com.standardwebhooks:standardwebhooks',
-    code: `// body: the bytes as they came, before any parsing; throws when it is not ours
+    code: `// body: the raw bytes, before parsing; throws when the signature is wrong
 new com.standardwebhooks.Webhook(System.getenv("WEBHOOK_SECRET"))
     .verify(new String(body, StandardCharsets.UTF_8), headers);`,
   },
   {
     language: 'Rust',
     install: 'cargo add standardwebhooks',
-    code: `// body: the bytes as they came, before any parsing; an error when it is not ours
+    code: `// body: the raw bytes, before parsing; an error when the signature is wrong
 standardwebhooks::Webhook::new(&std::env::var("WEBHOOK_SECRET")?)?.verify(body, headers)?;`,
   },
 ] as const;
 
-/** How to verify, a language at a time. */
+/** Returns instructions for verifying signatures, one section per language. */
 export function howToVerify(): Html {
-  return html`<section aria-labelledby="verify-how"><h2 id="verify-how">How your system verifies</h2>
-    <p>Every event is signed with the secret. Verify it before you believe it, and answer 400 when it is wrong. Libraries of Standard Webhooks, Svix and Stripe do it; with Stripe’s the header is <code>Service-Signature</code>.</p>
+  return html`<section aria-labelledby="verify-how"><h2 id="verify-how">Verify signatures</h2>
+    <p>Every event is signed with the secret. Verify the signature before you use an event, and answer 400 when it is wrong. Use a library of Standard Webhooks, Svix or Stripe. For Stripe’s library, the header is <code>Service-Signature</code>.</p>
     ${verifySnippets.map(
       (
         { language, install, code },

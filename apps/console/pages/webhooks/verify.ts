@@ -10,13 +10,13 @@ import { type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { verdictNotice } from './cells.ts';
+import { signatureNotice } from './cells.ts';
 import { breadcrumbsOf, getHead, of, webhookRequest } from './find-webhook.ts';
-import { testOutcome } from './outcome.ts';
 import { requireTemporal, temporalNotice } from './temporal.ts';
+import { testResultDetails } from './test-result.ts';
 import { howToVerify } from './verify-snippets.ts';
 
-/** Whether the receiver verifies: a good and a badly signed probe, on request alone. */
+/** Checks that a receiver verifies signatures, with a correctly and a wrongly signed test event. */
 export const verifyRoutes = [
   member.view({
     name: 'showVerifyWebhook',
@@ -48,44 +48,44 @@ export const verifyRoutes = [
 async function verifyPage(visit: MemberVisit, state: FormState, check: SignatureCheck | null): Promise<Page> {
   const webhook = await getHead(visit);
   return page({
-    title: 'Does the receiver verify signatures?',
+    title: 'Check signature verification',
     breadcrumbs: breadcrumbsOf(visit, webhook),
     body: html`
       ${temporalNotice(visit)}
-      ${check === null ? html`${verdictNotice(webhook)}` : resultOf(check)}
-      <p>Two test events are sent to <bdi class="url">${webhook.url}</bdi>: one signed correctly, which it has to accept with a 2xx status, and one signed with a wrong secret, which it has to refuse with a 4xx status, such as 400.
-        Nothing else ever sends it a badly signed event, and what comes of it is kept with the webhook.</p>
+      ${check === null ? signatureNotice(webhook) : resultOf(check)}
+      <p>Two test events are sent to <bdi class="url">${webhook.url}</bdi>. The receiver must accept the correctly signed event with a 2xx status and reject the wrongly signed event with a 4xx status, such as 400.</p>
       ${form(visit, {
         action: of(visit, '/verify'),
         state,
-        button: check === null ? 'Send both' : 'Check again',
-        secondary: html`<a href="${of(visit)}">Back to the webhook</a>`,
+        button: check === null ? 'Check signatures' : 'Check again',
+        secondary: html`<a href="${of(visit)}">View webhook</a>`,
       })}
       ${check !== null && check.verdict !== 'verified' ? howToVerify() : nothing}`,
   });
 }
 
 const unrecorded: Record<NonNullable<SignatureCheck['unrecorded']>, string> = {
-  changed: 'This is not kept: the URL or the secret was changed meanwhile. Check again.',
-  internal_error: 'This is not kept: the fault is on our side, and says nothing of the receiver. Check again later.',
+  changed: 'This result was not saved, because the URL or secret changed during the check. Check again.',
+  internal_error:
+    'This result was not saved, because of an internal error that is unrelated to the receiver. Check again later.',
 };
 
 function resultOf(check: SignatureCheck): Html {
   const { verdict, good, bad } = check;
-  return html`<section class="result" aria-labelledby="verdict">
-    <h2 id="verdict">${verdict === 'verified' ? 'It verifies' : 'It is not proven that it verifies'}</h2>
+  return html`<section class="result" aria-labelledby="check">
+    <h2 id="check">${verdict === 'verified' ? 'Signatures verified' : 'Signatures not verified'}</h2>
     ${notice(verdict === 'verified' ? 'good' : 'bad', signatureVerdictSentences[verdict])}
     ${check.unrecorded === null ? nothing : notice('warning', unrecorded[check.unrecorded])}
     <div class="two">
-      <section aria-labelledby="good"><h3 id="good">Signed correctly</h3>${testOutcome(good)}</section>
-      <section aria-labelledby="bad"><h3 id="bad">Signed with a wrong secret</h3>${bad === null ? html`<p>It was not sent, because the first was not accepted, and that settles it.</p>` : badOutcome(bad)}</section>
+      <section aria-labelledby="good"><h3 id="good">Correct signature</h3>${testResultDetails(good)}</section>
+      <section aria-labelledby="bad"><h3 id="bad">Wrong signature</h3>${bad === null ? html`<p>Not sent, because the correctly signed event was not accepted.</p>` : badResultDetails(bad)}</section>
     </div></section>`;
 }
 
-/** Of a badly signed event the refusal is what is wanted. */
-const badOutcome = (bad: NonNullable<SignatureCheck['bad']>): Html =>
+/** Returns the result of the wrongly signed event, which should be rejected. */
+const badResultDetails = (bad: NonNullable<SignatureCheck['bad']>): Html =>
   bad.delivered
-    ? html`<p><strong class="problem">Accepted with ${bad.status ?? 'no status'}</strong>: it should have been refused.</p>`
+    ? html`<p><strong class="problem">Accepted with ${bad.status ?? 'no status'}.</strong> The receiver must reject a wrong signature.</p>`
     : !isRefusal(bad.status)
-      ? testOutcome(bad)
-      : html`<p>Refused with ${bad.status}, as it should be.</p>`;
+      ? testResultDetails(bad)
+      : html`<p>Rejected with ${bad.status}, as expected.</p>`;

@@ -17,15 +17,15 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { deliveriesTable, refreshSeconds } from '../deliveries/cells.ts';
-import { countOpen, dayInWords, typeList, verdictNotice } from './cells.ts';
+import { describeDay, formatOpenCount, signatureNotice, typeList } from './cells.ts';
 import { getWebhook, nameOf, of, webhookRequest } from './find-webhook.ts';
 import { secretsTable } from './secrets.ts';
 import { temporalNotice } from './temporal.ts';
 
-/** Deliveries on the page of a webhook, and test events. */
+/** How many deliveries, and how many test events, the page of a webhook shows. */
 const latest = 5;
 
-/** One webhook: how it is, what it sends now, and what can be done with it. */
+/** Shows one webhook: its status, latest deliveries, health and signing secrets. */
 export const webhookRoutes = [
   member.view({
     name: 'showWebhook',
@@ -53,48 +53,47 @@ export const webhookRoutes = [
 
 function warnings(visit: MemberVisit, webhook: WebhookSummary): Html {
   const { state, parkedReason, failingSince, ramp } = webhook;
-  const resume = html`<a href="${of(visit, '/resume')}">Resume it</a>`;
-  if (state === 'deleted')
-    return notice('info', 'This webhook is deleted. What it sent stays on record; nothing is sent to it any more.');
+  const resume = html`<a href="${of(visit, '/resume')}">Resume webhook</a>`;
+  if (state === 'deleted') return notice('info', 'This webhook is deleted. Its delivery history is kept.');
   if (parkedReason === 'paused')
-    return notice('warning', html`Paused. New events are held until you resume. ${resume} when the receiver is ready.`);
+    return notice('warning', html`Paused. New events are held until you resume. ${resume}`);
   if (parkedReason === 'failing')
     return notice(
       'warning',
-      html`Suspended: no event was accepted for days. New events are held until you resume. See below why attempts failed, fix that, and ${resume}.`,
+      html`Suspended, because the receiver accepted no events for days. New events are held until you resume. Fix the cause of the failed attempts below first. ${resume}`,
     );
   if (failingSince !== null)
     return notice(
       'warning',
-      html`Nothing but failures has come back since ${time(failingSince)} (${relativeTime(failingSince)}). Each delivery below says why, and what to do. Until one is accepted, they go out one at a time. After days without an accepted event, the webhook is suspended.`,
+      html`All deliveries failing since ${time(failingSince)} (${relativeTime(failingSince)}). Open a delivery below to see the cause and how to fix it. Events are sent one at a time until the receiver accepts one. If it accepts none for days, the webhook is suspended.`,
     );
   return ramp === null
     ? nothing
     : notice(
         'info',
-        `It is coming back from a pause: ${ramp === 1 ? 'one delivery' : `${ramp} deliveries`} at a time now, and twice as many after each that is accepted.`,
+        `Resuming. Sending ${ramp === 1 ? 'one delivery' : `${ramp} deliveries`} at a time, and twice as many after each success.`,
       );
 }
 
 function actions(visit: MemberVisit, { state }: WebhookSummary): Html {
   return html`<p class="actions">
-    ${linkButton(of(visit, '/test'), 'Send a test event')}
-    ${linkButton(of(visit, '/edit'), 'Edit', 'secondary')}
+    ${linkButton(of(visit, '/test'), 'Send test event')}
+    ${linkButton(of(visit, '/edit'), 'Edit webhook', 'secondary')}
     ${state === 'parked' ? linkButton(of(visit, '/resume'), 'Resume…', 'secondary') : linkButton(of(visit, '/pause'), 'Pause…', 'secondary')}
-    ${linkButton(of(visit, '/rotate'), 'Rotate the secret', 'secondary')}
+    ${linkButton(of(visit, '/rotate'), 'Rotate secret…', 'secondary')}
     ${linkButton(of(visit, '/delete'), 'Delete…', 'secondary')}</p>`;
 }
 
 const detailsOf = (webhook: WebhookSummary): Html =>
   detailList([
-    ['State', webhookStatus(webhook)],
-    ['Posts to', html`<bdi class="url">${webhook.url}</bdi>`],
-    ['Is told of', typeList(webhook.eventTypes)],
+    ['Status', webhookStatus(webhook)],
+    ['Endpoint URL', html`<bdi class="url">${webhook.url}</bdi>`],
+    ['Events', typeList(webhook.eventTypes)],
     webhook.description.trim() !== '' && ['Description', foreignText(webhook.description)],
-    ['Made', time(webhook.createdAt)],
-    ['Last 24 hours', dayInWords(webhook.day)],
-    webhook.waiting > 0 && ['Waiting now', countOpen(webhook.waiting)],
-    webhook.parked > 0 && ['Kept until it is resumed', countOpen(webhook.parked)],
+    ['Created', time(webhook.createdAt)],
+    ['Last 24 hours', describeDay(webhook.day)],
+    webhook.waiting > 0 && ['Pending', formatOpenCount(webhook.waiting)],
+    webhook.parked > 0 && ['Held', formatOpenCount(webhook.parked)],
   ]);
 
 async function latestDeliveries(visit: MemberVisit): Promise<Html> {
@@ -112,13 +111,13 @@ async function latestDeliveries(visit: MemberVisit): Promise<Html> {
       everySeconds: everySeconds ?? 0,
       body:
         deliveries.length === 0
-          ? html`<p>Nothing was sent yet. The next event that it is to be told of appears here within seconds.</p>`
+          ? html`<p>No deliveries yet. New events appear here within seconds.</p>`
           : deliveriesTable(visit, deliveries),
     })}
-    <p class="actions"><a href="${of(visit, '/deliveries')}">All deliveries, with filters</a><a href="${of(visit, '/redeliver')}">Send many again</a></p></section>`;
+    <p class="actions"><a href="${of(visit, '/deliveries')}">View all deliveries</a><a href="${of(visit, '/redeliver')}">Redeliver…</a></p></section>`;
 }
 
-/** Test events, which are no deliveries. */
+/** Draws the latest test events, which are not among the deliveries. */
 async function latestTests(visit: MemberVisit): Promise<Html> {
   const tests = await listTestOutcomes(visit.console.em, webhookRequest(visit), latest);
   if (tests.length === 0) return nothing;
@@ -127,17 +126,17 @@ async function latestTests(visit: MemberVisit): Promise<Html> {
       caption: 'Test events',
       rows: tests,
       columns: [
-        { heading: 'Type', main: true, cell: ({ eventType }) => eventType },
+        { heading: 'Event type', main: true, cell: ({ eventType }) => eventType },
         { heading: 'Sent', cell: ({ at }) => time(at) },
         {
           heading: 'Result',
           cell: ({ delivered }) => testEventStatus(delivered),
         },
         {
-          heading: 'Answer',
+          heading: 'Response',
           cell: ({ status, cause }) => (status === null ? html`<code>${cause}</code>` : String(status)),
         },
-        { heading: 'By', cell: ({ askedBy }) => (askedBy === null ? 'an operator' : displayName(askedBy)) },
+        { heading: 'Sent by', cell: ({ askedBy }) => (askedBy === null ? 'Support' : displayName(askedBy)) },
       ],
     })}</section>`;
 }
@@ -148,12 +147,12 @@ async function health(visit: MemberVisit, span: HealthSpan): Promise<Html> {
   const link = (to: HealthSpan, label: string) =>
     html`<a href="${of(visit)}${to === 'hours' ? '' : '?health=days'}"${to === span ? html` aria-current="true"` : nothing}>${label}</a>`;
   return html`<section aria-labelledby="health"><h2 id="health">Health</h2>
-    <nav class="spans" aria-label="How far back">${link('hours', `${healthSpans.hours.count} hours`)}${link('days', `${healthSpans.days.count} days`)}</nav>
-    ${buckets.every((bucket) => totalOf(bucket) === 0) ? html`<p>No events in this time.</p>` : healthPlot(buckets, span)}</section>`;
+    <nav class="spans" aria-label="Time range">${link('hours', `${healthSpans.hours.count} hours`)}${link('days', `${healthSpans.days.count} days`)}</nav>
+    ${buckets.every((bucket) => totalOf(bucket) === 0) ? html`<p>No events in this time range.</p>` : healthPlot(buckets, span)}</section>`;
 }
 
 const signing = (visit: MemberVisit, webhook: Awaited<ReturnType<typeof getWebhook>>): Html =>
   html`<section aria-labelledby="signing"><h2 id="signing">Signatures</h2>
-    ${verdictNotice(webhook)}
-    <p class="actions">${linkButton(of(visit, '/verify'), 'Check that the receiver verifies', 'secondary')}</p>
+    ${signatureNotice(webhook)}
+    <p class="actions">${linkButton(of(visit, '/verify'), 'Check signature verification', 'secondary')}</p>
     ${secretsTable(webhook.secrets, visit.console.now())}</section>`;
