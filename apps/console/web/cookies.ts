@@ -33,12 +33,15 @@ export function cookieName(kind: CookieKind, origin: string): string {
 
 /**
  * Returns the value of a cookie; null when there is none or it is empty. Of two with the same name,
- * one of which another host must have planted, neither is taken.
+ * one of which another host must have planted, neither is taken; nor is one in quotes, which the
+ * console never sets and the library would remove.
  */
 export function readCookie(ctx: RouteContext, kind: CookieKind): string | null {
   const name = cookieName(kind, ctx.state.console.origin);
-  const isOnly = ctx.get('Cookie').split(`${name}=`).length === 2;
-  return (isOnly && ctx.cookies.get(name)) || null;
+  const value = ctx.cookies.get(name) ?? '';
+  const header = ctx.get('Cookie');
+  const isOnly = header.split(`${name}=`).length === 2;
+  return value !== '' && isOnly && header.includes(`${name}=${value}`) ? value : null;
 }
 
 /** Sets a cookie for `maxAgeSeconds`, or for as long as the browser runs; null removes it. */
