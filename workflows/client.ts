@@ -64,7 +64,7 @@ export async function openWorkflowClient(temporal: TemporalServer): Promise<Work
     },
     async checkSignatures(input) {
       const result = await executeTest(client, { ...input, checkSignatures: true }, '60s');
-      if (result === null || 'verdict' in result) return result;
+      if (result === null || 'result' in result) return result;
       // A worker of the version before this knows no check, and sent a test event.
       throw new WorkflowRefused(
         'old_worker',

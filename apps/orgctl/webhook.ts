@@ -5,7 +5,7 @@ import { getWebhook, listWebhooks } from '#domain/webhooks/list.ts';
 import { deleteWebhook, type MovedDeliveries, pauseWebhook, resumeWebhook } from '#domain/webhooks/park.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
-import { type SignatureVerdict, signatureVerdictSentences } from '#domain/webhooks/signature-verdict.ts';
+import { type SignatureResult, signatureResultSentences } from '#domain/webhooks/signature-result.ts';
 import { requestSignatureCheck, requestTest } from '#domain/webhooks/test-event.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import type { WorkflowClient } from '#workflows/client.ts';
@@ -83,10 +83,10 @@ const list: Command = {
   },
 };
 
-const verdictText = (verdict: SignatureVerdict | null) =>
-  verdict === null
+const resultText = (result: SignatureResult | null) =>
+  result === null
     ? 'Whether the receiver verifies has not been checked since the URL and the secret are what they are.'
-    : signatureVerdictSentences[verdict];
+    : signatureResultSentences[result];
 
 const show: Command = {
   verb: 'show',
@@ -98,7 +98,7 @@ const show: Command = {
     const secretRows = secrets.map(({ id, createdAt, validUntil }) => [id, createdAt, validUntil ?? 'newest']);
     const text = [
       fields({ ...rest, eventTypes: eventTypes.join(','), ...deliveries }),
-      verdictText(rest.signatureVerdict),
+      resultText(rest.signatureResult),
       table(['SECRET', 'CREATED', 'SIGNS UNTIL'], secretRows, 'No secrets.'),
     ].join('\n\n');
     return { json: webhook, text };
@@ -175,9 +175,9 @@ function sendTest(request: WebhookRequest, askedType: string | null, context: Co
 }
 
 const unrecordedSentences: Record<NonNullable<SignatureCheck['unrecorded']>, string> = {
-  changed: 'The verdict was not kept, because the URL or the secret was changed meanwhile: check again.',
+  changed: 'The result was not kept, because the URL or the secret was changed meanwhile: check again.',
   internal_error:
-    'The verdict was not kept, because the fault is ours and says nothing of the receiver: check again later.',
+    'The result was not kept, because the fault is ours and says nothing of the receiver: check again later.',
 };
 
 const verify: Command = {
@@ -192,9 +192,9 @@ const verify: Command = {
       const { organizationId, webhookId } = request;
       return signals.checkSignatures({ organizationId, webhookId, eventType });
     });
-    const { verdict, unrecorded, good, bad } = check;
+    const { result, unrecorded, good, bad } = check;
     if (unrecorded !== null) context.report(unrecordedSentences[unrecorded]);
-    const explanation = signatureVerdictSentences[verdict];
+    const explanation = signatureResultSentences[result];
     const posts = [['good', good] as const, ['bad', bad] as const].map(([signature, post]) => [
       signature,
       post?.status,
@@ -202,8 +202,8 @@ const verify: Command = {
       post?.durationMs,
       post?.explanation,
     ]);
-    const text = `${fields({ verdict, explanation })}\n\n${table(['SIGNATURE', 'STATUS', 'CAUSE', 'MS', 'EXPLANATION'], posts, '')}`;
-    return { json: { verdict, explanation, unrecorded, good, bad }, text };
+    const text = `${fields({ result, explanation })}\n\n${table(['SIGNATURE', 'STATUS', 'CAUSE', 'MS', 'EXPLANATION'], posts, '')}`;
+    return { json: { result, explanation, unrecorded, good, bad }, text };
   },
 };
 

@@ -43,10 +43,10 @@ async function setupCheck() {
     check: async (webhook: MadeWebhook) => (await call('verify', webhook)).json<SignatureCheck>(),
     async stored({ id }: MadeWebhook) {
       const { rows } = await t.owner.pool.query(
-        'select signature_verdict as verdict, signature_checked_at > now() - interval $$1 minute$$ as fresh from webhook where id = $1',
+        'select signature_result as result, signature_checked_at > now() - interval $$1 minute$$ as fresh from webhook where id = $1',
         [id],
       );
-      return rows[0] as { verdict: string | null; fresh: boolean | null };
+      return rows[0] as { result: string | null; fresh: boolean | null };
     },
   };
 }
@@ -80,7 +80,7 @@ describe('checking whether a receiver verifies', () => {
     const checked = await check(webhook);
 
     expect(checked).toMatchObject({
-      verdict: 'verified',
+      result: 'verified',
       unrecorded: null,
       good: { delivered: true, status: 204 },
       bad: { delivered: false, status: 400 },
@@ -108,7 +108,7 @@ describe('checking whether a receiver verifies', () => {
     expect(String(bad.headers['webhook-signature']).split(' ')).toHaveLength(2); // as many as secrets sign
     expect(bad.headers['webhook-id']).not.toBe(good.headers['webhook-id']);
 
-    expect(await stored(webhook)).toEqual({ verdict: 'verified', fresh: true });
+    expect(await stored(webhook)).toEqual({ result: 'verified', fresh: true });
     const { rows } = await owner.pool.query(
       `select (select count(*)::int from event) + (select count(*)::int from delivery) + (select count(*)::int from delivery_attempt) as rows,
          (select next_sequence::int from webhook) as next`,
@@ -117,7 +117,7 @@ describe('checking whether a receiver verifies', () => {
     const lines = await owner.pool.query('select action, detail from activity order by at, id');
     expect(lines.rows.slice(2)).toEqual([
       { action: 'webhook.verify', detail: { webhookId: webhook.id, eventType: 'seat.given' } },
-      { action: 'webhook.verdict', detail: { webhookId: webhook.id, verdict: 'verified' } },
+      { action: 'webhook.verified', detail: { webhookId: webhook.id, result: 'verified' } },
     ]);
   });
 
@@ -136,20 +136,20 @@ describe('checking whether a receiver verifies', () => {
     onTestFinished(() => sample.stop());
     const url = `${sample.url}/hooks/ours`;
     await call('change', webhook, '--url', url);
-    expect((await call('show', webhook)).json()).toMatchObject({ signatureVerdict: null, signatureCheckedAt: null });
+    expect((await call('show', webhook)).json()).toMatchObject({ signatureResult: null, signatureCheckedAt: null });
 
-    expect(await check(webhook)).toMatchObject({ verdict: 'verified', bad: { status: 400 } });
+    expect(await check(webhook)).toMatchObject({ result: 'verified', bad: { status: 400 } });
     expect((await call('show', webhook)).json()).toMatchObject({
-      signatureVerdict: 'verified',
+      signatureResult: 'verified',
       signatureCheckedAt: expect.stringMatching(/Z$/),
     });
     await call('change', webhook, '--description', 'the same receiver', '--url', url);
-    expect(await stored(webhook)).toMatchObject({ verdict: 'verified' });
+    expect(await stored(webhook)).toMatchObject({ result: 'verified' });
     await call('rotate', webhook, '--overlap', '1h');
-    expect(await stored(webhook)).toEqual({ verdict: null, fresh: null });
-    expect(await check(webhook)).toMatchObject({ verdict: 'verified' }); // by the older secret, which signs too
+    expect(await stored(webhook)).toEqual({ result: null, fresh: null });
+    expect(await check(webhook)).toMatchObject({ result: 'verified' }); // by the older secret, which signs too
     await call('change', webhook, '--url', `${url}?moved`);
-    expect(await stored(webhook)).toEqual({ verdict: null, fresh: null });
+    expect(await stored(webhook)).toEqual({ result: null, fresh: null });
   });
 
   it('tells a receiver apart that accepts everything, one that refuses everything, and one that does not answer', {
@@ -158,32 +158,32 @@ describe('checking whether a receiver verifies', () => {
     const { receiver, webhookAt, check, stored } = await setupCheck();
     const webhook = await webhookAt(receiver.url);
     expect(await check(webhook)).toMatchObject({
-      verdict: 'accepts_bad_signatures',
+      result: 'accepts_bad_signatures',
       bad: { delivered: true, status: 200 },
       explanation: expect.stringContaining('verify the signature'),
     });
-    expect(await stored(webhook)).toEqual({ verdict: 'accepts_bad_signatures', fresh: true });
+    expect(await stored(webhook)).toEqual({ result: 'accepts_bad_signatures', fresh: true });
 
     receiver.received.length = 0;
     receiver.answer = (response) => void response.writeHead(401).end();
     expect(await check(webhook)).toMatchObject({
-      verdict: 'refuses_good_signatures',
+      result: 'refuses_good_signatures',
       good: { status: 401 },
       bad: null,
     });
     expect(receiver.received).toHaveLength(1);
-    expect(await stored(webhook)).toEqual({ verdict: 'refuses_good_signatures', fresh: true });
+    expect(await stored(webhook)).toEqual({ result: 'refuses_good_signatures', fresh: true });
 
     receiver.received.length = 0;
     receiver.answer = (response) =>
       void (receiver.received.length === 1 ? response.writeHead(204).end() : response.socket?.destroy());
-    expect(await check(webhook)).toMatchObject({ verdict: 'no_answer', good: { status: 204 }, bad: { status: null } });
+    expect(await check(webhook)).toMatchObject({ result: 'no_answer', good: { status: 204 }, bad: { status: null } });
     const silent = await webhookAt('http://127.0.0.1:9/');
-    expect(await check(silent)).toMatchObject({ verdict: 'no_answer', good: { status: null }, bad: null });
-    expect(await stored(silent)).toEqual({ verdict: 'no_answer', fresh: true });
+    expect(await check(silent)).toMatchObject({ result: 'no_answer', good: { status: null }, bad: null });
+    expect(await stored(silent)).toEqual({ result: 'no_answer', fresh: true });
   });
 
-  it.each(['url', 'secret'])('keeps no verdict when the %s was changed while it went on', { timeout }, async (what) => {
+  it.each(['url', 'secret'])('keeps no result when the %s was changed while it went on', { timeout }, async (what) => {
     const { receiver, webhookAt, call, stored, owner, orgId } = await setupCheck();
     const webhook = await webhookAt(receiver.url);
     const change = () =>
@@ -196,12 +196,12 @@ describe('checking whether a receiver verifies', () => {
 
     expect(called.json()).toMatchObject({ unrecorded: 'changed' });
     expect(called.stderr).toContain('check again');
-    expect(await stored(webhook)).toEqual({ verdict: null, fresh: null });
-    const { rows } = await owner.pool.query(`select 1 from activity where action = 'webhook.verdict'`);
+    expect(await stored(webhook)).toEqual({ result: null, fresh: null });
+    const { rows } = await owner.pool.query(`select 1 from activity where action = 'webhook.verified'`);
     expect(rows).toEqual([]);
   });
 
-  it('waits for a rotation that holds the webhook, and then keeps no verdict', { timeout }, async () => {
+  it('waits for a rotation that holds the webhook, and then keeps no result', { timeout }, async () => {
     const { receiver, webhookAt, call, stored, owner } = await setupCheck();
     const webhook = await webhookAt(receiver.url);
     const holder = await owner.pool.connect();
@@ -228,19 +228,19 @@ describe('checking whether a receiver verifies', () => {
       );
       await holder.query('commit');
       expect((await calling).json()).toMatchObject({ unrecorded: 'changed' });
-      expect(await stored(webhook)).toEqual({ verdict: null, fresh: null });
+      expect(await stored(webhook)).toEqual({ result: null, fresh: null });
     } finally {
       holder.release();
     }
   });
 });
 
-it('a check that an internal error stopped says nothing of the receiver, whose verdict stays', {
+it('a check that an internal error stopped says nothing of the receiver, whose result stays', {
   timeout,
 }, async () => {
   const { database, owner, make } = await setupDatabase();
   const webhook = await make.webhook();
-  await owner.pool.query(`update webhook set signature_verdict = 'verified', signature_checked_at = now()`);
+  await owner.pool.query(`update webhook set signature_result = 'verified', signature_checked_at = now()`);
   const pool = openPool(database.urls.worker, 1);
   const { checkSignatures } = createTestActivities({
     pool,
@@ -262,9 +262,9 @@ it('a check that an internal error stopped says nothing of the receiver, whose v
 
   const checked = await checkSignatures({ organizationId, webhookId, eventType: 'client.started' });
 
-  expect(checked).toMatchObject({ verdict: 'no_answer', unrecorded: 'internal_error', bad: null });
-  const { rows } = await owner.pool.query('select signature_verdict as verdict from webhook');
-  expect(rows).toEqual([{ verdict: 'verified' }]);
+  expect(checked).toMatchObject({ result: 'no_answer', unrecorded: 'internal_error', bad: null });
+  const { rows } = await owner.pool.query('select signature_result as result from webhook');
+  expect(rows).toEqual([{ result: 'verified' }]);
 });
 
 describe('a badly signed test event', () => {

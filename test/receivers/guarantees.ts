@@ -58,7 +58,7 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
         program,
         cases.map(({ captured }) => captured),
       );
-      expect(lines.map(verdictOf)).toEqual(cases.flatMap((each, index) => expectedLines(each, index + 1, libraries)));
+      expect(lines.map(resultOf)).toEqual(cases.flatMap((each, index) => expectedLines(each, index + 1, libraries)));
       expect(status).toBe(1);
     });
 
@@ -86,8 +86,8 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
       });
 
       it('passes our check: it accepts a correctly signed test event without acting on it, and refuses a badly signed one', async () => {
-        const { verdict, good, bad } = await checkSignatures(server.url, secret);
-        expect({ verdict, bad }).toMatchObject({ verdict: 'verified', bad: { status: 400 } });
+        const { result, good, bad } = await checkSignatures(server.url, secret);
+        expect({ result, bad }).toMatchObject({ result: 'verified', bad: { status: 400 } });
         expect(good).toMatchObject({ delivered: true, status: 204 });
         // What it handles is told in order: once it has told of a later event, it tells of no
         // earlier one.
@@ -107,7 +107,7 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
 }
 
 /** A line of `check` without the library's own reason: `1 svix accepted`. */
-const verdictOf = (line: string) => line.replace(/: .*/, '');
+const resultOf = (line: string) => line.replace(/: .*/, '');
 
 function expectedLines(each: Case, number: number, libraries: readonly string[]): string[] {
   return libraries.map((name) => `${number} ${name} ${each.isAcceptedBy(name) ? 'accepted' : 'refused'}`);

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
 import { describe, expect, it } from 'vitest';
 import { eventTypes } from '#domain/contract/events.ts';
-import { signatureVerdictSentences } from '#domain/webhooks/signature-verdict.ts';
+import { signatureResultSentences } from '#domain/webhooks/signature-result.ts';
 import '#test/worker.ts';
 import { causes, factsOf } from '../../apps/worker/attempt/outcome.ts';
 import { bundleWorkflows } from '../../apps/worker/relay/temporal.ts';
@@ -87,8 +87,8 @@ const words = new Set([
   'attemptDelivery',
   'internalError',
   'lost',
-  // How a receiver took a test event: a cause with its sentence, and the verdict.
-  ...[...causes, ...causes.map((cause) => factsOf(cause).explanation), ...Object.keys(signatureVerdictSentences)],
+  // How a receiver took a test event: a cause with its sentence, and the result.
+  ...[...causes, ...causes.map((cause) => factsOf(cause).explanation), ...Object.keys(signatureResultSentences)],
 ]);
 /**
  * All that a failure says: ours, Temporal's own words for a timeout, and for an activity that

@@ -1,10 +1,10 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { Pool } from 'pg';
 import { type TestTarget, testTargetSql } from '#domain/db/statements/test-target.ts';
-import { recordVerdict } from '#domain/webhooks/record-verdict.ts';
+import { recordSignatureResult } from '#domain/webhooks/record-signature-result.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
-import { judgeSignatures } from '#domain/webhooks/signature-verdict.ts';
+import { judgeSignatures } from '#domain/webhooks/signature-result.ts';
 import { buildTestEvent } from '#domain/webhooks/test-event.ts';
 import { type ActivityDependencies, internalError, type PostOutcome } from '../deliver-event/activities.ts';
 import type { SendTestInput, SignatureCheck, TestActivities, TestResult } from './types.ts';
@@ -32,7 +32,7 @@ export function createTestActivities({ pool, post, sign, onInternalError = () =>
     const target = await findTarget(pool, input);
     if (target === null) return null;
     const { isInternalError, ...check } = await tryBothSignatures({ input, target, post, sign, onInternalError });
-    const isRecorded = !isInternalError && (await recordVerdict(pool, { ...input, ...target }, check.verdict));
+    const isRecorded = !isInternalError && (await recordSignatureResult(pool, { ...input, ...target }, check.result));
     const unrecorded = isInternalError ? 'internal_error' : isRecorded ? null : 'changed';
     return { ...check, unrecorded };
   }
@@ -66,7 +66,7 @@ export async function tryBothSignatures({
   const good = resultOf(goodPost, goodOutcome);
   if (!good.delivered) {
     const { isInternalError } = goodOutcome;
-    return { verdict: judgeSignatures(good, null), good, bad: null, isInternalError };
+    return { result: judgeSignatures(good, null), good, bad: null, isInternalError };
   }
   const badPost = makePost(input, target, signing);
   const { request, eventId: id, timestampSeconds } = badPost;
@@ -76,7 +76,7 @@ export async function tryBothSignatures({
   }
   const badOutcome = await send(badPost, post);
   const bad = resultOf(badPost, badOutcome);
-  return { verdict: judgeSignatures(good, bad), good, bad, isInternalError: badOutcome.isInternalError };
+  return { result: judgeSignatures(good, bad), good, bad, isInternalError: badOutcome.isInternalError };
 }
 
 async function findTarget(pool: Pool, { organizationId, webhookId }: SendTestInput): Promise<TestTarget | null> {

@@ -1,5 +1,5 @@
 import type { EventType } from '#domain/contract/events.ts';
-import type { SignatureVerdict } from '#domain/webhooks/signature-verdict.ts';
+import type { SignatureResult } from '#domain/webhooks/signature-result.ts';
 
 /**
  * Which webhook gets a test event, and of which type. Ids only, as everything that enters Temporal.
@@ -30,9 +30,9 @@ export interface TestResult {
 
 /** What a check of signatures came to. */
 export interface SignatureCheck {
-  verdict: SignatureVerdict;
+  result: SignatureResult;
   /**
-   * Null when the verdict is on the webhook now; `changed`: its URL or secret is another since, or
+   * Null when the result is on the webhook now; `changed`: its URL or secret is another since, or
    * it is deleted; `internal_error`: we could not send, which says nothing of the receiver.
    */
   unrecorded: 'changed' | 'internal_error' | null;
@@ -46,7 +46,7 @@ export interface TestActivities {
   postTest(input: SendTestInput): Promise<TestResult | null>;
   /**
    * Posts a correctly signed test event and, when it is accepted, a badly signed one, and records
-   * the verdict. Null when the webhook is deleted.
+   * the result. Null when the webhook is deleted.
    */
   checkSignatures(input: SendTestInput): Promise<SignatureCheck | null>;
 }

@@ -10,7 +10,7 @@ const { checkSignatures } = proxyActivities<TestActivities>({ ...once, startToCl
 
 /**
  * Sends one signed test event, also to a parked webhook: that is the probe before it is resumed.
- * With `checkSignatures` a badly signed one follows, and the verdict is recorded. Both stand
+ * With `checkSignatures` a badly signed one follows, and the result is recorded. Both stand
  * outside ledger and sequence. Null when the webhook is deleted.
  */
 export async function sendTest(input: SendTestInput): Promise<TestResult | SignatureCheck | null> {

@@ -86,9 +86,9 @@ const deeds: Record<string, { title: string; tell: (entry: ActivityEntry, detail
     title: 'Asked whether signatures are checked',
     tell: () => say`Asked a webhook’s receiver to prove that it checks signatures`,
   },
-  'webhook.verdict': {
+  'webhook.verified': {
     title: 'Judged a check of signatures',
-    tell: (_, d) => say`Found whether a webhook’s receiver checks signatures: ${text(d.verdict) || 'not known'}`,
+    tell: (_, d) => say`Found whether a webhook’s receiver checks signatures: ${text(d.result) || 'not known'}`,
   },
   'delivery.redeliver': { title: 'Redelivered an event', tell: () => say`Had one event sent again` },
   'delivery.retry': { title: 'Retried a delivery', tell: () => say`Had a delivery’s next attempt made at once` },
@@ -201,7 +201,7 @@ export function tellWhat(entry: ActivityEntry): Sentence {
 const ofTheSystem: ReadonlySet<string> = new Set([
   'webhook.park',
   'webhook.redelivered',
-  'webhook.verdict',
+  'webhook.verified',
   'delivery.cancel',
 ]);
 

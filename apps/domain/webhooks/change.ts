@@ -16,7 +16,7 @@ export interface ChangeWebhook extends WebhookRequest {
 /**
  * Changes a webhook, in one transaction with its activity line. A new URL is used from the next
  * attempt on, also for events that happened before, and begins without the failures of the old one
- * and without its verdict on signatures; new event types hold for events that happen from then on.
+ * and without its result on signatures; new event types hold for events that happen from then on.
  *
  * @throws WebhookRefused when the caller may not, a field is refused, the webhook is deleted, or
  * nothing is to be changed.

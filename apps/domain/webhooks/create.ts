@@ -70,7 +70,7 @@ export async function createWebhook(
       parkedReason: null,
       failingSince: null,
       ramp: null,
-      signatureVerdict: null,
+      signatureResult: null,
       signatureCheckedAt: null,
     });
     await tx.flush(); // the secret's row refers to it

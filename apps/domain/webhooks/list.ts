@@ -4,7 +4,7 @@ import { runStatement, sql } from '../db/statement.ts';
 import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest } from './access.ts';
 import { firstEventIdAt } from './event-id.ts';
 import { redeliverableDays } from './limits.ts';
-import type { SignatureVerdict } from './signature-verdict.ts';
+import type { SignatureResult } from './signature-result.ts';
 
 /**
  * Deliveries by state. Waiting and parked are all there are; the settled ones are of events of the
@@ -33,7 +33,7 @@ export interface WebhookRow {
    * Whether its receiver verifies, as last checked; both null when it was not since its URL and its
    * newest secret are what they are.
    */
-  signatureVerdict: SignatureVerdict | null;
+  signatureResult: SignatureResult | null;
   signatureCheckedAt: string | null;
   createdAt: string;
   deliveries: DeliveryCounts;
@@ -90,7 +90,7 @@ export async function listSecrets(
 export const webhookColumns = sql`
   w.id, w.organization_id as "organizationId", w.url, w.description, w.event_types as "eventTypes", w.state,
   w.parked_reason as "parkedReason", api.utc(w.failing_since) as "failingSince", w.ramp,
-  w.signature_verdict as "signatureVerdict", api.utc(w.signature_checked_at) as "signatureCheckedAt", api.utc(w.created_at) as "createdAt"`;
+  w.signature_result as "signatureResult", api.utc(w.signature_checked_at) as "signatureCheckedAt", api.utc(w.created_at) as "createdAt"`;
 
 /** `webhookId` null: all that are not deleted. */
 async function selectWebhooks(

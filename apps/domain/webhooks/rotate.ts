@@ -53,7 +53,7 @@ export async function rotateSecret(
     const secret = generateSecret();
     const sealed = sealSecret(secret, { organizationId, webhookId }, sealingKeys);
     tx.create(WebhookSecret, { organizationId, webhookId, id, sealed, createdAt: now, validUntil: null });
-    webhook.clearSignatureVerdict();
+    webhook.clearSignatureResult();
     await tx.flush();
     await recordActivity(tx, {
       organizationId,

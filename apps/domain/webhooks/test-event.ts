@@ -48,7 +48,7 @@ export function requestTest(em: EntityManager, request: WebhookRequest, askedTyp
 
 /**
  * The same for a check whether the receiver verifies signatures: nothing else ever sends it a badly
- * signed event. Whoever carries the check out records its verdict.
+ * signed event. Whoever carries the check out records its result.
  *
  * @returns the type to send.
  * @throws WebhookRefused when the caller may not, the webhook is deleted, or people have sent it 10

@@ -1,5 +1,5 @@
 import { type HealthCounts, totalOf } from '#domain/webhooks/health.ts';
-import { type SignatureVerdict, signatureVerdictSentences } from '#domain/webhooks/signature-verdict.ts';
+import { type SignatureResult, signatureResultSentences } from '#domain/webhooks/signature-result.ts';
 import { openCountedTo, type WebhookSummary } from '#domain/webhooks/summary.ts';
 import { notice } from '../../components/notice.ts';
 import { foreignText } from '../../components/received-text.ts';
@@ -31,13 +31,13 @@ export const formatOpenCount = (count: number): string =>
 
 /** Returns the result of the last signature check. */
 export function signatureNotice({
-  signatureVerdict: verdict,
+  signatureResult: result,
   signatureCheckedAt,
 }: {
-  signatureVerdict: SignatureVerdict | null;
+  signatureResult: SignatureResult | null;
   signatureCheckedAt: string | null;
 }): Html {
-  if (verdict === null)
+  if (result === null)
     return notice('info', 'Not checked yet. Check that the receiver verifies signatures with this URL and secret.');
   const kinds = {
     verified: 'good',
@@ -46,5 +46,5 @@ export function signatureNotice({
     no_answer: 'warning',
   } as const;
   // Not a `notice`: screen readers would announce an old result as an alert on each visit.
-  return html`<div class="notice notice-${kinds[verdict]}"><p>${signatureVerdictSentences[verdict]} Checked ${relativeTime(signatureCheckedAt)}.</p></div>`;
+  return html`<div class="notice notice-${kinds[result]}"><p>${signatureResultSentences[result]} Checked ${relativeTime(signatureCheckedAt)}.</p></div>`;
 }

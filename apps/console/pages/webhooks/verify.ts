@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { webhookDeleted } from '#domain/webhooks/access.ts';
-import { isRefusal, signatureVerdictSentences } from '#domain/webhooks/signature-verdict.ts';
+import { isRefusal, signatureResultSentences } from '#domain/webhooks/signature-result.ts';
 import { requestSignatureCheck } from '#domain/webhooks/test-event.ts';
 import type { SignatureCheck } from '#workflows/send-test/types.ts';
 import { form } from '../../components/form.ts';
@@ -60,7 +60,7 @@ async function verifyPage(visit: MemberVisit, state: FormState, check: Signature
         button: check === null ? 'Check signatures' : 'Check again',
         secondary: html`<a href="${of(visit)}">View webhook</a>`,
       })}
-      ${check !== null && check.verdict !== 'verified' ? howToVerify() : nothing}`,
+      ${check !== null && check.result !== 'verified' ? howToVerify() : nothing}`,
   });
 }
 
@@ -71,10 +71,10 @@ const unrecorded: Record<NonNullable<SignatureCheck['unrecorded']>, string> = {
 };
 
 function resultOf(check: SignatureCheck): Html {
-  const { verdict, good, bad } = check;
+  const { result, good, bad } = check;
   return html`<section class="result" aria-labelledby="check">
-    <h2 id="check">${verdict === 'verified' ? 'Signatures verified' : 'Signatures not verified'}</h2>
-    ${notice(verdict === 'verified' ? 'good' : 'bad', signatureVerdictSentences[verdict])}
+    <h2 id="check">${result === 'verified' ? 'Signatures verified' : 'Signatures not verified'}</h2>
+    ${notice(result === 'verified' ? 'good' : 'bad', signatureResultSentences[result])}
     ${check.unrecorded === null ? nothing : notice('warning', unrecorded[check.unrecorded])}
     <div class="two">
       <section aria-labelledby="good"><h3 id="good">Correct signature</h3>${testResultDetails(good)}</section>

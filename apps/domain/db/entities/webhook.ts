@@ -6,7 +6,7 @@ import type { EventType } from '../../contract/events.ts';
  * correctly, and a refusal of what is not. `no_answer`: nothing is proven, because no status came
  * or one that says nothing of the signature.
  */
-export type SignatureVerdict = 'verified' | 'accepts_bad_signatures' | 'refuses_good_signatures' | 'no_answer';
+export type SignatureResult = 'verified' | 'accepts_bad_signatures' | 'refuses_good_signatures' | 'no_answer';
 
 const WebhookSchema = defineEntity({
   name: 'Webhook',
@@ -32,7 +32,7 @@ const WebhookSchema = defineEntity({
     nextSequence: p.bigint('number').default(1),
     slot: p.smallint().strictNullable(),
     createdAt: p.datetime(),
-    signatureVerdict: p.text().$type<SignatureVerdict>().strictNullable(),
+    signatureResult: p.text().$type<SignatureResult>().strictNullable(),
     signatureCheckedAt: p.datetime().strictNullable(),
   },
 });
@@ -89,12 +89,12 @@ export class Webhook extends WebhookSchema.class {
     if (url === this.url) return;
     this.url = url;
     this.failingSince = null;
-    this.clearSignatureVerdict();
+    this.clearSignatureResult();
   }
 
   /** Whether the receiver verifies signatures is unknown after a change of URL or secret. */
-  clearSignatureVerdict(): void {
-    this.signatureVerdict = null;
+  clearSignatureResult(): void {
+    this.signatureResult = null;
     this.signatureCheckedAt = null;
   }
 }

@@ -48,13 +48,13 @@ export class Webhooks extends Migration {
         slot smallint constraint webhook_slot_of_20 check (slot between 1 and 20),
         -- Result of the last signature check; null until its owner asks, and again once the URL or the secret has
         -- changed.
-        signature_verdict text constraint webhook_signature_verdict_known
-          check (signature_verdict in ('verified', 'accepts_bad_signatures', 'refuses_good_signatures', 'no_answer')),
+        signature_result text constraint webhook_signature_result_known
+          check (signature_result in ('verified', 'accepts_bad_signatures', 'refuses_good_signatures', 'no_answer')),
         signature_checked_at timestamptz,
         created_at timestamptz not null default now(),
         primary key (organization_id, id),
-        constraint webhook_signature_verdict_has_time
-          check ((signature_verdict is null) = (signature_checked_at is null)),
+        constraint webhook_signature_result_has_time
+          check ((signature_result is null) = (signature_checked_at is null)),
         constraint webhook_deleted_has_no_slot check ((state = 'deleted') = (slot is null)),
         constraint webhook_parked_has_reason check ((state = 'parked') = (parked_reason is not null))
       );

@@ -229,7 +229,7 @@ export class Rights extends Migration {
       -- The console changes webhooks and their secrets, and shows, repeats and cancels their deliveries.
       grant select, insert, update (url, description, event_types, state, parked_reason, failing_since, ramp, slot,
         epoch, follow_until,
-        signature_verdict, signature_checked_at) on webhook to org_api_console;
+        signature_result, signature_checked_at) on webhook to org_api_console;
       grant select, insert, update (valid_until), delete on webhook_secret to org_api_console;
       grant select on event, delivery, delivery_attempt, ledger_day, ledger_count to org_api_console;
       grant update (state, round, next_attempt_at, leased_until, started, claimed, settled_at) on delivery
@@ -242,7 +242,7 @@ export class Rights extends Migration {
       grant execute on function purge_expired_secrets to org_api_worker;
       grant select, update (state, parked_reason, failing_since, last_failed_at, failing_seconds, next_failure_by,
         first_failed_event,
-        has_failed_twice, ramp, next_sequence, slow_since, follow_until, signature_verdict,
+        has_failed_twice, ramp, next_sequence, slow_since, follow_until, signature_result,
           signature_checked_at) on webhook to org_api_worker;
       grant update (rolled_up) on event to org_api_worker;
       grant select, update (state, round, epoch, attempts, sequence, next_attempt_at, leased_until, started, claimed,

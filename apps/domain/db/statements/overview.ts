@@ -61,7 +61,7 @@ const overviewSql = /* sql */ `
         )
     ) as "keyUsed",
     exists (select from webhook w where w.organization_id = $1) as "webhookMade",
-    exists (select from webhook w where w.organization_id = $1 and w.signature_verdict in ('verified', 'accepts_bad_signatures'))
+    exists (select from webhook w where w.organization_id = $1 and w.signature_result in ('verified', 'accepts_bad_signatures'))
       or exists (
         select from (
           select a.detail from activity a where a.organization_id = $1 and a.action = 'webhook.tested' and a.status is null order by a.at desc, a.id desc limit ${linesAsked}

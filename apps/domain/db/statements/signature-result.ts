@@ -1,25 +1,25 @@
 /**
  * Two statements of one transaction, because the second must see the secrets as they are once the
- * first has the webhook's row: a rotation that held it makes the verdict one on the past. `$1`
+ * first has the webhook's row: a rotation that held it makes the result one on the past. `$1`
  * organization, `$2` webhook.
  */
 export const lockWebhookSql = /* sql */ `
   select from webhook w where w.organization_id = $1 and w.id = $2 for no key update`;
 
 /**
- * Writes a verdict, with its activity line, on a webhook that is what it was when it was checked:
- * `$3` its URL, `$4` the id of its newest secret. `$5` the verdict. One row, `{recorded}`: false
+ * Writes a result, with its activity line, on a webhook that is what it was when it was checked:
+ * `$3` its URL, `$4` the id of its newest secret. `$5` the result. One row, `{recorded}`: false
  * when it was changed or deleted meanwhile.
  */
-export const recordVerdictSql = /* sql */ `
+export const recordSignatureResultSql = /* sql */ `
   with webhook_now as (
-    update webhook w set signature_verdict = $5, signature_checked_at = clock_timestamp()
+    update webhook w set signature_result = $5, signature_checked_at = clock_timestamp()
     where w.organization_id = $1 and w.id = $2 and w.url = $3 and w.state <> 'deleted' and exists (
       select from webhook_secret s
       where s.organization_id = w.organization_id and s.webhook_id = w.id and s.id = $4 and s.valid_until is null)
-    returning w.organization_id, w.id, w.signature_verdict
+    returning w.organization_id, w.id, w.signature_result
   ), line as (
     insert into activity (organization_id, action, detail)
-    select w.organization_id, 'webhook.verdict', jsonb_build_object('webhookId', w.id, 'verdict', w.signature_verdict) from webhook_now w
+    select w.organization_id, 'webhook.verified', jsonb_build_object('webhookId', w.id, 'result', w.signature_result) from webhook_now w
   )
   select exists (select from webhook_now) as recorded`;

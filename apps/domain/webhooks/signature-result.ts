@@ -1,9 +1,9 @@
-import type { SignatureVerdict } from '../db/entities/webhook.ts';
+import type { SignatureResult } from '../db/entities/webhook.ts';
 
-export type { SignatureVerdict };
+export type { SignatureResult };
 
-/** Each verdict in a sentence, with what its owner does about it. */
-export const signatureVerdictSentences: Record<SignatureVerdict, string> = {
+/** Each result in a sentence, with what its owner does about it. */
+export const signatureResultSentences: Record<SignatureResult, string> = {
   verified: 'The receiver verifies: it accepted a correctly signed event and refused a badly signed one.',
   accepts_bad_signatures:
     'The receiver accepted a badly signed event, so anybody who knows its URL can make it believe anything: verify the signature before answering, and answer 400 when it is wrong.',
@@ -30,10 +30,10 @@ interface Taken {
 }
 
 /**
- * The verdict on how both were taken; `bad` null when it was not sent, because the good one was not
+ * The result on how both were taken; `bad` null when it was not sent, because the good one was not
  * accepted and that settles it.
  */
-export function judgeSignatures(good: Taken, bad: Taken | null): SignatureVerdict {
+export function judgeSignatures(good: Taken, bad: Taken | null): SignatureResult {
   if (!good.delivered) return isRefusal(good.status) ? 'refuses_good_signatures' : 'no_answer';
   if (bad === null) return 'no_answer';
   if (bad.delivered) return 'accepts_bad_signatures';

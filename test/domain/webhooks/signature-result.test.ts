@@ -2,7 +2,7 @@
  * What two posts prove of a receiver. Source: design, section 6; review of the console, point 7.
  */
 import { expect, it } from 'vitest';
-import { judgeSignatures } from '#domain/webhooks/signature-verdict.ts';
+import { judgeSignatures } from '#domain/webhooks/signature-result.ts';
 
 const answered = (status: number | null) => ({ delivered: status !== null && status >= 200 && status < 300, status });
 
