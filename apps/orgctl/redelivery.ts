@@ -31,8 +31,8 @@ const endReasons = {
   webhook_deleted: 'its webhook was deleted',
 };
 
-const sentSoFar = ({ queued, hurried }: RedeliveryRow) =>
-  `${queued} deliveries are sent again, and ${hurried} that were being tried are tried now`;
+const sentSoFar = ({ queued, retriesRequested }: RedeliveryRow) =>
+  `${queued} deliveries are sent again, and ${retriesRequested} that were being tried are tried now`;
 const howToLook = ({ id }: RedeliveryRow) =>
   `look with orgctl redelivery show --id ${id}, stop it with orgctl redelivery cancel --id ${id}`;
 
@@ -84,9 +84,9 @@ export async function waitForRedelivery(asked: RedeliveryRow, context: Context):
 /** Tells what changed, at most every two seconds. */
 function progressTeller({ report }: Context): (redelivery: RedeliveryRow) => void {
   let [seenLast, tellFrom] = [0, performance.now() + tellEveryMs];
-  return ({ seen, queued, hurried }) => {
+  return ({ seen, queued, retriesRequested }) => {
     if (seen === seenLast || performance.now() < tellFrom) return;
-    report(`${queued + hurried} sent again so far, ${seen} looked at`);
+    report(`${queued + retriesRequested} sent again so far, ${seen} looked at`);
     [seenLast, tellFrom] = [seen, performance.now() + tellEveryMs];
   };
 }
@@ -114,7 +114,7 @@ const list: Command = {
       one.state,
       one.seen,
       one.queued,
-      one.hurried,
+      one.retriesRequested,
       one.requestedAt,
       one.finishedAt,
       one.failedSince === null ? `${one.from} to ${one.to}` : `failed since ${one.failedSince}`,

@@ -129,9 +129,9 @@ async function openDeliveries(
     pool,
     temporal,
     overdueMs: config.reconcileAfterMs,
-    onReconciled: ({ begun, hurried, failing, stranded }) => {
+    onReconciled: ({ begun, retriesRequested, failing, stranded }) => {
       metrics.repaired.inc(begun);
-      metrics.hurried.inc(hurried);
+      metrics.retriesRequested.inc(retriesRequested);
       if (begun > 0) {
         log.warn({ repaired: begun }, 'overdue deliveries had no workflow and were given a new round');
         wakeRelay();
@@ -145,7 +145,8 @@ async function openDeliveries(
         );
         relay.wake();
       }
-      if (hurried > 0) log.warn({ hurried }, 'overdue deliveries were waiting in Temporal and were told to go on');
+      if (retriesRequested > 0)
+        log.warn({ retriesRequested }, 'overdue deliveries were waiting in Temporal and were told to go on');
     },
     onCancelled: (workflows) => {
       metrics.cancelledWorkflows.inc(workflows);

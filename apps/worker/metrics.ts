@@ -93,8 +93,8 @@ export function createMetrics() {
       help: 'Overdue deliveries without a workflow that were given a new round.',
       registers,
     }),
-    hurried: new Counter({
-      name: 'org_api_deliveries_hurried_total',
+    retriesRequested: new Counter({
+      name: 'org_api_deliveries_retries_requested_total',
       help: 'Overdue deliveries whose workflow waited and was told to go on.',
       registers,
     }),

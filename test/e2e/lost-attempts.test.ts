@@ -334,7 +334,7 @@ describe('the reconciler', () => {
     const options = { pool, ...calls, overdueMs: 60_000, pageSize: 2 } as const;
     expect(await reconcile({ ...options, signal: new AbortController().signal })).toMatchObject({
       begun: 1,
-      hurried: 0,
+      retriesRequested: 0,
     });
     const { rows } = await pool.query('select event_id, started from delivery where round = 2');
     expect(rows).toEqual([{ event_id: input.eventId, started: false }]);

@@ -25,7 +25,7 @@ describe('a redelivery', () => {
 
     const { id } = await t.request({ from: hoursAgo(9).toISOString(), to: hoursAgo(5).toISOString() });
 
-    await t.until(id, 'done', { queued: 3, hurried: 0 });
+    await t.until(id, 'done', { queued: 3, retriesRequested: 0 });
     await t.ledgerHas({ delivered: 4, exhausted: 1, waiting: 0 });
     const bodies = new Map((await t.events()).map((event) => [event.id, event.body]));
     const received = t.receiver.received.map(({ headers, body }) => [headers['webhook-id'], body.toString()]);
@@ -51,7 +51,7 @@ describe('a redelivery', () => {
 
     const { id } = await t.request(lately);
 
-    await t.until(id, 'done', { queued: 1, hurried: 1 });
+    await t.until(id, 'done', { queued: 1, retriesRequested: 1 });
     await t.ledgerHas({ delivered: 3, waiting: 0, exhausted: 0 });
     const again = t.receiver.received.slice(1);
     expect(again.map(({ headers }) => headers['webhook-id']).sort()).toEqual(
@@ -65,7 +65,7 @@ describe('a redelivery', () => {
     const { rows } = await t.owner.pool.query('select round from delivery where event_id = $1', [
       open?.headers['webhook-id'],
     ]);
-    expect(rows).toEqual([{ round: 1 }]); // hurried, not begun anew
+    expect(rows).toEqual([{ round: 1 }]); // a retry was requested, not a new round
   });
 
   it('goes page by page with a rest after each, says how far it has come, and keeps the order of the events', {
@@ -81,11 +81,21 @@ describe('a redelivery', () => {
     const handle = t.client.workflow.getHandle(redeliveryWorkflowId(id));
     await vi.waitFor(async () => {
       const progress = await handle.query(progressQuery);
-      expect(progress).toMatchObject({ state: 'running', queued: progress.pages * steadyPace.perPage, hurried: 0 });
+      expect(progress).toMatchObject({
+        state: 'running',
+        queued: progress.pages * steadyPace.perPage,
+        retriesRequested: 0,
+      });
       expect(progress.pages).toBeGreaterThan(0);
     }, patient);
     expect(await handle.result()).toBe('done');
-    expect(await handle.query(progressQuery)).toEqual({ state: 'done', pages: 3, seen: 50, queued: 50, hurried: 0 });
+    expect(await handle.query(progressQuery)).toEqual({
+      state: 'done',
+      pages: 3,
+      seen: 50,
+      queued: 50,
+      retriesRequested: 0,
+    });
     expect(await t.find(id)).toMatchObject({ state: 'done', seen: 50, queued: 50 });
     expect(await stepsOf(handle)).toEqual(['page', 'rest of 1000 ms', 'page', 'rest of 1000 ms', 'page']);
     await t.ledgerHas({ delivered: 50 });
@@ -112,7 +122,7 @@ describe('a redelivery', () => {
     expect(t.receiver.received).toHaveLength(queued);
   });
 
-  it('is hurried by the signal of its cancellation out of a long rest', { timeout }, async () => {
+  it('is ended early by the signal of its cancellation out of a long rest', { timeout }, async () => {
     const t = await setupRedelivery();
     for (let event = 0; event < 3; event += 1) await t.settled('exhausted', 20 - event);
     await t.startWorker();

@@ -19,11 +19,11 @@ describe('the reconciler, of a delivery that is late although its workflow runs'
   it('makes the attempt when the workflow sits on its timer, as after a lost signal', { timeout }, async () => {
     const { isWaiting, setDue, run, receiver, isOverdue } = await setupDelivery();
     await isWaiting(1);
-    expect(await run()).toMatchObject({ begun: 0, hurried: 0 }); // due in an hour
+    expect(await run()).toMatchObject({ begun: 0, retriesRequested: 0 }); // due in an hour
     await setDue('clock_timestamp()'); // as a redelivery does, whose signal is lost here
     await isOverdue();
 
-    expect(await run()).toMatchObject({ begun: 0, hurried: 1 });
+    expect(await run()).toMatchObject({ begun: 0, retriesRequested: 1 });
 
     await isWaiting(2);
     expect(receiver.received).toHaveLength(2);
@@ -35,7 +35,7 @@ describe('the reconciler, of a delivery that is late although its workflow runs'
     });
     await vi.waitFor(() => expect(held).toHaveLength(1), patient);
     await setDue(`clock_timestamp() - interval '1 hour'`);
-    expect(await run()).toMatchObject({ begun: 0, hurried: 0 });
+    expect(await run()).toMatchObject({ begun: 0, retriesRequested: 0 });
 
     // What a look before the attempt would have sent comes while it is under way, and once more
     // after it.

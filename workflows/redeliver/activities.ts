@@ -1,7 +1,7 @@
 import { getClient } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { Pool } from 'pg';
-import { carryOutPage, listUntold, recordTold } from '#domain/webhooks/redelivery-page.ts';
+import { carryOutPage, listUnnotified, recordNotified } from '#domain/webhooks/redelivery-page.ts';
 import { retryNow } from '../client.ts';
 import { internalErrorMessage } from '../deliver-event/activities.ts';
 import type { PageInput, RedeliveryActivities, RedeliveryKey, RedeliveryProgress } from './types.ts';
@@ -33,9 +33,9 @@ export function createRedeliveryActivities(deps: RedeliveryDependencies): Redeli
    */
   async function redeliverPage(input: PageInput): Promise<RedeliveryProgress> {
     const { organizationId, redeliveryId } = input;
-    const { webhookId, untold, progress, isUnfinished } = await carryOutPage(pool, input, { leaseMs });
+    const { webhookId, unnotified, progress, isUnfinished } = await carryOutPage(pool, input, { leaseMs });
     if (!isUnfinished) return progress;
-    const running = await listUntold(pool, { organizationId, webhookId, untold });
+    const running = await listUnnotified(pool, { organizationId, webhookId, unnotified });
     const client = getClient();
     for (let from = 0; from < running.length; from += toldAtOnce) {
       const some = running.slice(from, from + toldAtOnce);
@@ -44,7 +44,7 @@ export function createRedeliveryActivities(deps: RedeliveryDependencies): Redeli
         some.map(({ eventId, round }) => retryNow(client, { organizationId, webhookId, eventId }, round)),
       );
     }
-    const told = await recordTold(pool, { organizationId, redeliveryId, pages: progress.pages });
+    const told = await recordNotified(pool, { organizationId, redeliveryId, pages: progress.pages });
     return told ?? progress;
   }
 

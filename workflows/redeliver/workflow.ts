@@ -24,7 +24,7 @@ const { redeliverPage } = proxyActivities<RedeliveryActivities>({
  */
 export async function redeliver(input: RedeliverInput): Promise<RedeliveryEnd> {
   const { organizationId, redeliveryId, pace, pagesPerRun } = input;
-  let progress = input.progress ?? { state: 'requested', pages: input.page, seen: 0, queued: 0, hurried: 0 };
+  let progress = input.progress ?? { state: 'requested', pages: input.page, seen: 0, queued: 0, retriesRequested: 0 };
   let wake = false;
   setHandler(cancelSignal, () => {
     wake = true;
@@ -53,7 +53,7 @@ function pauseAfter(
   after: RedeliveryProgress,
   { perPage, perSecond }: RedeliverInput['pace'],
 ) {
-  const sent = Math.min(perPage, after.queued + after.hurried - before.queued - before.hurried);
+  const sent = Math.min(perPage, after.queued + after.retriesRequested - before.queued - before.retriesRequested);
   return Math.ceil((sent * 1_000) / perSecond);
 }
 

@@ -2,11 +2,11 @@ import type { Pool, PoolClient } from 'pg';
 import { type RedeliveredPageRow, redeliverPageSql } from '../db/statements/redeliveries.ts';
 import {
   finishRedeliverySql,
-  listUntoldSql,
+  listUnnotifiedSql,
   lockRedeliverySql,
   type RedeliveryPageRow,
+  recordNotifiedSql,
   recordPageSql,
-  recordToldSql,
 } from '../db/statements/redelivery-progress.ts';
 import { firstEventIdAt } from './event-id.ts';
 import { oldestRedeliverable } from './redeliver.ts';
@@ -29,18 +29,18 @@ export interface RedeliveryProgress {
   pages: number;
   seen: number;
   queued: number;
-  hurried: number;
+  retriesRequested: number;
 }
 
 /**
- * What a page leaves to do: `untold` are events whose running workflows are to be told, and then
- * `recordTold` goes on.
+ * What a page leaves to do: `unnotified` are events whose running workflows are to be notified, and then
+ * `recordNotified` goes on.
  */
 export interface PageLeft {
   webhookId: string;
   progress: RedeliveryProgress;
-  untold: string[];
-  /** Whether `recordTold` is to be called, also with nothing to tell. */
+  unnotified: string[];
+  /** Whether `recordNotified` is to be called, also with nothing to notify. */
   isUnfinished: boolean;
 }
 
@@ -86,7 +86,7 @@ async function carryOut(
   const row = rows[0];
   if (row === undefined) throw new Error(`there is no redelivery ${redeliveryId}`);
   const isOpen = row.state === 'requested' || row.state === 'running';
-  if (!isOpen || row.pages !== page || row.untold.length > 0 || row.seenAll) return leftOf(row);
+  if (!isOpen || row.pages !== page || row.unnotified.length > 0 || row.seenAll) return leftOf(row);
   if (row.isCancelAsked) return finish(client, of, 'cancelled', null);
   const { rows: hooks } = await client.query<{ state: string }>(
     'select w.state from webhook w where w.organization_id = $1 and w.id = $2',
@@ -109,9 +109,9 @@ async function carryOut(
     oldestRedeliverable(now),
   ]);
   const { redelivered, seen, next } = sent.rows[0] ?? { redelivered: [], seen: 0, next: null };
-  const untold = redelivered.filter(({ started }) => started).map(({ eventId }) => eventId);
-  const queued = redelivered.length - untold.length;
-  const values = [...of, next, untold, seen, queued, leaseMs / 1_000];
+  const unnotified = redelivered.filter(({ started }) => started).map(({ eventId }) => eventId);
+  const queued = redelivered.length - unnotified.length;
+  const values = [...of, next, unnotified, seen, queued, leaseMs / 1_000];
   const recorded = await client.query<RedeliveryPageRow>(recordPageSql, values);
   return leftOf(recorded.rows[0] ?? row);
 }
@@ -132,15 +132,15 @@ function boundsOf(row: RedeliveryPageRow, now: Date): [after: string, before: st
  * The running workflows that a page left to be told, with the round that each is of. Those that
  * were settled or have tried meanwhile are left out.
  */
-export async function listUntold(
+export async function listUnnotified(
   pool: Pool,
-  { organizationId, webhookId, untold }: { organizationId: string; webhookId: string; untold: string[] },
+  { organizationId, webhookId, unnotified }: { organizationId: string; webhookId: string; unnotified: string[] },
 ): Promise<{ eventId: string; round: number }[]> {
-  if (untold.length === 0) return [];
-  const { rows } = await pool.query<{ eventId: string; round: number }>(listUntoldSql, [
+  if (unnotified.length === 0) return [];
+  const { rows } = await pool.query<{ eventId: string; round: number }>(listUnnotifiedSql, [
     organizationId,
     webhookId,
-    untold,
+    unnotified,
   ]);
   return rows;
 }
@@ -149,12 +149,12 @@ export async function listUntold(
  * Notes that the workflows of page `pages` were told; after the last page the redelivery is done,
  * with its activity line.
  */
-export async function recordTold(
+export async function recordNotified(
   pool: Pool,
   { organizationId, redeliveryId, pages }: { organizationId: string; redeliveryId: string; pages: number },
 ): Promise<RedeliveryProgress | null> {
   const of = [organizationId, redeliveryId];
-  const { rows } = await pool.query<RedeliveryPageRow>(recordToldSql, [...of, pages]);
+  const { rows } = await pool.query<RedeliveryPageRow>(recordNotifiedSql, [...of, pages]);
   const row = rows[0];
   if (row === undefined) return null;
   if (!row.seenAll || row.state !== 'running') return leftOf(row).progress;
@@ -173,9 +173,18 @@ async function finish(
   return leftOf(row);
 }
 
-function leftOf({ webhookId, state, pages, seen, queued, hurried, untold, seenAll }: RedeliveryPageRow): PageLeft {
-  const isUnfinished = state === 'running' && (untold.length > 0 || seenAll);
-  return { webhookId, untold, isUnfinished, progress: { state, pages, seen, queued, hurried } };
+function leftOf({
+  webhookId,
+  state,
+  pages,
+  seen,
+  queued,
+  retriesRequested,
+  unnotified,
+  seenAll,
+}: RedeliveryPageRow): PageLeft {
+  const isUnfinished = state === 'running' && (unnotified.length > 0 || seenAll);
+  return { webhookId, unnotified, isUnfinished, progress: { state, pages, seen, queued, retriesRequested } };
 }
 
 const latest = (a: Date, b: Date) => (a > b ? a : b);

@@ -38,7 +38,7 @@ export interface Reconciled {
   /** Without a workflow: given a new round. */
   begun: number;
   /** With a workflow that waits although they are due: told to go on. */
-  hurried: number;
+  retriesRequested: number;
   /**
    * With a workflow whose workflow task fails each time: given a new round, and the workflow is
    * terminated.
@@ -70,7 +70,7 @@ export async function reconcile(options: ReconcilerOptions): Promise<Reconciled>
   const { pool, getStatus, retryNow, terminate, overdueMs, signal, onLost = () => {}, pageSize = 200 } = options;
   const abandoned = await pool.query<LostAttempt>(closeAbandonedAttemptsSql, [abandonedAfterSeconds]);
   for (const lost of abandoned.rows) onLost(lost);
-  const reconciled: Reconciled = { begun: 0, hurried: 0, failing: 0, stranded: 0 };
+  const reconciled: Reconciled = { begun: 0, retriesRequested: 0, failing: 0, stranded: 0 };
   let last: Pick<Overdue, keyof typeof beforeAll> | undefined = beforeAll;
   while (last !== undefined && !signal.aborted) {
     const { organizationId, webhookId, dueAt, eventId } = last;
@@ -90,7 +90,7 @@ export async function reconcile(options: ReconcilerOptions): Promise<Reconciled>
       // Its wait began before it was due (or a moment after that was recorded); the wait after an
       // attempt made since begins later by more than the lateness.
       await retryNow(delivery, dueAtMs + overdueMs / 2);
-      reconciled.hurried += 1;
+      reconciled.retriesRequested += 1;
     } else if (status === 'ended') {
       if (await replaceRound(delivery)) reconciled.begun += 1;
     } else if (status !== 'busy' && (await replaceRound(delivery))) {

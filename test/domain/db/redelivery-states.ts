@@ -41,7 +41,7 @@ export const wrongRedeliveryStates: [state: string, constraint: string, statemen
   [
     'a redelivery that sent more than it saw',
     'redelivery_counts_add_up',
-    `${asked}; update redelivery set seen = 2, queued = 2, hurried = 1`,
+    `${asked}; update redelivery set seen = 2, queued = 2, retries_requested = 1`,
   ],
   [
     'a redelivery that ended at no time',
@@ -70,8 +70,8 @@ export const wrongRedeliveryStates: [state: string, constraint: string, statemen
   ],
   [
     'a redelivery that ended with workflows still to be told',
-    'redelivery_finished_told_all',
-    `${asked}; update redelivery set state = 'done', seen_all = true, finished_at = now(), untold = array[gen_random_uuid()]`,
+    'redelivery_finished_notified_all',
+    `${asked}; update redelivery set state = 'done', seen_all = true, finished_at = now(), unnotified = array[gen_random_uuid()]`,
   ],
   [
     'a redelivery that ended and is looked after',

@@ -14,13 +14,13 @@ import {
   requestRedelivery,
   type Selection,
 } from '#domain/webhooks/redeliveries.ts';
-import { carryOutPage, listUntold, recordTold } from '#domain/webhooks/redelivery-page.ts';
+import { carryOutPage, listUnnotified, recordNotified } from '#domain/webhooks/redelivery-page.ts';
 import { nowhere, setupWebhooks } from './subscriptions.ts';
 
 const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
 const lately: Selection = { failedSince: hoursAgo(10).toISOString() };
 const counts =
-  'select state, pages, seen, queued, hurried, untold, finished_at is not null as finished from redelivery';
+  'select state, pages, seen, queued, retries_requested as "retriesRequested", unnotified, finished_at is not null as finished from redelivery';
 
 describe('asking for a redelivery', () => {
   it('leaves a row and one line, and is refused without the permission, empty, too old, and where nothing may be sent', async () => {
@@ -39,7 +39,7 @@ describe('asking for a redelivery', () => {
       finishedAt: null,
       seen: 0,
       queued: 0,
-      hurried: 0,
+      retriesRequested: 0,
     });
     expect((await t.lines()).at(-1)).toEqual({
       action: 'webhook.redeliver',
@@ -140,7 +140,14 @@ describe('cancelling a redelivery', () => {
       {
         action: 'webhook.redelivered',
         person_id: null,
-        detail: { webhookId: t.webhook.id, redeliveryId: id, state: 'cancelled', seen: 0, queued: 0, hurried: 0 },
+        detail: {
+          webhookId: t.webhook.id,
+          redeliveryId: id,
+          state: 'cancelled',
+          seen: 0,
+          queued: 0,
+          retriesRequested: 0,
+        },
       },
     ]);
     const count = (await t.lines()).length;
@@ -156,7 +163,13 @@ describe('cancelling a redelivery', () => {
     const { id } = await t.request(lately);
     await t.page(id, 0, 1);
     expect(await t.cancel(id)).toMatchObject({ state: 'running', queued: 1, finishedAt: null });
-    expect((await t.page(id, 1, 1)).progress).toEqual({ state: 'cancelled', pages: 1, seen: 1, queued: 1, hurried: 0 });
+    expect((await t.page(id, 1, 1)).progress).toEqual({
+      state: 'cancelled',
+      pages: 1,
+      seen: 1,
+      queued: 1,
+      retriesRequested: 0,
+    });
     expect(await t.rows('select state from delivery order by state')).toEqual([
       { state: 'exhausted' },
       { state: 'waiting' },
@@ -196,17 +209,17 @@ describe('a page', () => {
     // for.
     for (const page of [0, 1]) {
       const left = await t.page(id, page);
-      expect(left).toMatchObject({ untold: [open], isUnfinished: true, progress: { state: 'running', pages: 1 } });
-      expect(await listUntold(t.owner.pool, { ...t.of(t.webhook.id), untold: left.untold })).toEqual([
+      expect(left).toMatchObject({ unnotified: [open], isUnfinished: true, progress: { state: 'running', pages: 1 } });
+      expect(await listUnnotified(t.owner.pool, { ...t.of(t.webhook.id), unnotified: left.unnotified })).toEqual([
         { eventId: open, round: 3 },
       ]);
     }
-    const told = await recordTold(t.owner.pool, { organizationId: t.organizationId, redeliveryId: id, pages: 1 });
-    expect(told).toEqual({ state: 'done', pages: 1, seen: 1, queued: 0, hurried: 1 });
+    const told = await recordNotified(t.owner.pool, { organizationId: t.organizationId, redeliveryId: id, pages: 1 });
+    expect(told).toEqual({ state: 'done', pages: 1, seen: 1, queued: 0, retriesRequested: 1 });
     expect((await t.lines()).at(-1)).toEqual({
       action: 'webhook.redelivered',
       person_id: null,
-      detail: { webhookId: t.webhook.id, redeliveryId: id, state: 'done', seen: 1, queued: 0, hurried: 1 },
+      detail: { webhookId: t.webhook.id, redeliveryId: id, state: 'done', seen: 1, queued: 0, retriesRequested: 1 },
     });
     expect((await t.page(id, 1)).isUnfinished).toBe(false);
   });
@@ -264,7 +277,7 @@ describe('the rights', () => {
     const of = { organizationId: t.organizationId, redeliveryId: id };
     const left = await carryOutPage(worker.pool, { ...of, page: 0, perPage: 10 }, { leaseMs: 60_000 });
     expect(left.progress).toMatchObject({ queued: 1 });
-    expect(await recordTold(worker.pool, { ...of, pages: 1 })).toMatchObject({ state: 'done' });
+    expect(await recordNotified(worker.pool, { ...of, pages: 1 })).toMatchObject({ state: 'done' });
     for (const [login, statement] of [
       [console, 'update redelivery set queued = 7'],
       [console, 'delete from redelivery'],

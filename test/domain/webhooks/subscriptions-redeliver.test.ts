@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { claimDeliveriesSql } from '#domain/db/statements/claim-deliveries.ts';
 import { requestRedelivery, type Selection } from '#domain/webhooks/redeliveries.ts';
-import { carryOutPage, recordTold } from '#domain/webhooks/redelivery-page.ts';
+import { carryOutPage, recordNotified } from '#domain/webhooks/redelivery-page.ts';
 import { nowhere, setupWebhooks } from './subscriptions.ts';
 
 const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
@@ -33,14 +33,16 @@ async function setupDeliveries() {
     const pages: { eventId: string; how: string }[][] = [];
     for (let page = 0; ; page += 1) {
       const before = new Map((await deliveryStates()).map((row) => [row.eventId, row.version]));
-      const { progress, untold } = await carryOutPage(
+      const { progress, unnotified } = await carryOutPage(
         t.owner.pool,
         { ...of, page, perPage },
         { leaseMs: 60_000, lookAtMost },
       );
       const changed = (await deliveryStates()).filter(({ eventId, version }) => before.get(eventId) !== version);
-      pages.push(changed.map(({ eventId }) => ({ eventId, how: untold.includes(eventId) ? 'retry_now' : 'queued' })));
-      const after = await recordTold(t.owner.pool, { ...of, pages: progress.pages });
+      pages.push(
+        changed.map(({ eventId }) => ({ eventId, how: unnotified.includes(eventId) ? 'retry_now' : 'queued' })),
+      );
+      const after = await recordNotified(t.owner.pool, { ...of, pages: progress.pages });
       if (after?.state !== 'running') return pages;
     }
   }
@@ -206,7 +208,9 @@ describe('redelivering many', () => {
       { eventId: failing, how: 'retry_now' },
       { eventId: late, how: 'queued' },
     ]);
-    expect(await t.rows('select seen, queued, hurried from redelivery')).toEqual([{ seen: 6, queued: 2, hurried: 1 }]);
+    expect(await t.rows('select seen, queued, retries_requested from redelivery')).toEqual([
+      { seen: 6, queued: 2, retries_requested: 1 },
+    ]);
   });
 
   it('leaves an attempt that is under way alone', async () => {

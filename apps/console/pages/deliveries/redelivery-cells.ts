@@ -9,7 +9,7 @@ export const selectionInWords = ({ failedSince, from, to }: RedeliveryRow): Html
     : html`all that failed since ${time(failedSince)}`;
 
 /** How far it is. */
-export function progressInWords({ seen, queued, hurried }: RedeliveryRow): Html {
-  const sent = (queued + hurried).toLocaleString('en');
+export function progressInWords({ seen, queued, retriesRequested }: RedeliveryRow): Html {
+  const sent = (queued + retriesRequested).toLocaleString('en');
   return html`${sent} of ${seen.toLocaleString('en')} looked at`;
 }

@@ -94,7 +94,7 @@ const detailsOf = (redelivery: RedeliveryRow): Html =>
     ['State', redeliveryStatus(redelivery)],
     ['Looked at', redelivery.seen.toLocaleString('en')],
     ['Sent again', redelivery.queued.toLocaleString('en')],
-    ['Were being tried, and are tried now', redelivery.hurried.toLocaleString('en')],
+    ['Were being tried, and are tried now', redelivery.retriesRequested.toLocaleString('en')],
     ['Asked for', exactTime(redelivery.requestedAt)],
     redelivery.finishedAt !== null && ['Ended', exactTime(redelivery.finishedAt)],
   ]);

@@ -19,10 +19,10 @@ const RedeliverySchema = defineEntity({
     pages: p.integer().default(0),
     reached: p.uuid().strictNullable(),
     seenAll: p.boolean().default(false),
-    untold: p.array().default([]),
+    unnotified: p.array().default([]),
     seen: p.integer().default(0),
     queued: p.integer().default(0),
-    hurried: p.integer().default(0),
+    retriesRequested: p.integer().default(0),
     leasedUntil: p.datetime().strictNullable(),
   },
 });

@@ -162,12 +162,12 @@ export class Deliveries extends Migration {
         pages integer not null default 0 constraint redelivery_pages_not_negative check (pages >= 0),
         reached uuid,
         seen_all boolean not null default false,
-        -- Events of the last page whose running workflows are still to be told to retry now.
-        untold uuid[] not null default '{}',
+        -- Events of the last page whose running workflows are still to be notified to retry now.
+        unnotified uuid[] not null default '{}',
         -- Deliveries looked at; put into a new round or due now for the relay; open with a workflow that is told.
         seen integer not null default 0,
         queued integer not null default 0,
-        hurried integer not null default 0,
+        retries_requested integer not null default 0,
         -- Until then somebody looks after it; afterwards its workflow is started again.
         leased_until timestamptz,
         primary key (organization_id, id),
@@ -175,13 +175,13 @@ export class Deliveries extends Migration {
         constraint redelivery_one_selection
           check ((range_from is null) = (range_to is null) and (range_from is null) <> (failed_since is null)),
         constraint redelivery_range_not_empty check (range_from < range_to),
-        constraint redelivery_counts_add_up check (queued >= 0 and hurried >= 0 and queued + hurried <= seen),
+        constraint redelivery_counts_add_up check (queued >= 0 and retries_requested >= 0 and queued + retries_requested <= seen),
         constraint redelivery_finished_has_time
           check ((state in ('done', 'cancelled', 'ended')) = (finished_at is not null)),
         constraint redelivery_ended_has_reason check ((state = 'ended') = (end_reason is not null)),
         constraint redelivery_cancelled_was_asked check (state <> 'cancelled' or cancel_requested_at is not null),
         constraint redelivery_done_saw_all check (state <> 'done' or seen_all),
-        constraint redelivery_finished_told_all check (finished_at is null or untold = '{}'),
+        constraint redelivery_finished_notified_all check (finished_at is null or unnotified = '{}'),
         constraint redelivery_finished_has_no_lease check (finished_at is null or leased_until is null)
       );
       -- One at a time for a webhook: two together would keep neither's pace. It is also what the relay looks through.

@@ -18,7 +18,7 @@ const restarted = /* sql */ `
   claimed = ${keepsRound} and d.claimed,
   leased_until = case when ${keepsRound} then d.leased_until end`;
 
-/** Nothing to hurry when an attempt is under way. `$1`, `$2` as everywhere in this file. */
+/** No retry is requested while an attempt is under way. `$1`, `$2` as everywhere in this file. */
 const isAttempting = /* sql */ `exists (
   select from delivery_attempt a
   where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = d.event_id and a.finished_at is null)`;

@@ -12,17 +12,17 @@ export interface RedeliveryPageRow {
   /** The event after which the next page goes on; null before the first. */
   reached: string | null;
   seenAll: boolean;
-  /** Events whose running workflows are still to be told. */
-  untold: string[];
+  /** Events whose running workflows are still to be notified. */
+  unnotified: string[];
   seen: number;
   queued: number;
-  hurried: number;
+  retriesRequested: number;
 }
 
 const columns = /* sql */ `
   r.webhook_id as "webhookId", r.state, api.utc(r.range_from) as "from", api.utc(r.range_to) as "to", api.utc(r.failed_since) as "failedSince",
   api.utc(r.requested_at) as "requestedAt", r.cancel_requested_at is not null as "isCancelAsked", r.pages, r.reached, r.seen_all as "seenAll",
-  r.untold, r.seen, r.queued, r.hurried`;
+  r.unnotified, r.seen, r.queued, r.retries_requested as "retriesRequested"`;
 
 /**
  * Claims redeliveries that nobody looks after, at most `$1`, for `$2` seconds: those that were
@@ -48,12 +48,12 @@ export const lockRedeliverySql = /* sql */ `
 
 /**
  * Notes that a page is done. `$1`, `$2` the redelivery, `$3` where the next one goes on (null:
- * there is none), `$4` the events whose workflows are to be told, `$5` how many deliveries it saw,
+ * there is none), `$4` the events whose workflows are to be notified, `$5` how many deliveries it saw,
  * `$6` how many it put into the queue, `$7` seconds after which somebody else looks after it.
  */
 export const recordPageSql = /* sql */ `
-  update redelivery r set state = 'running', pages = r.pages + 1, reached = coalesce($3, r.reached), seen_all = $3::uuid is null, untold = $4::uuid[],
-    seen = r.seen + $5, queued = r.queued + $6, hurried = r.hurried + cardinality($4::uuid[]), leased_until = clock_timestamp() + make_interval(secs => $7)
+  update redelivery r set state = 'running', pages = r.pages + 1, reached = coalesce($3, r.reached), seen_all = $3::uuid is null, unnotified = $4::uuid[],
+    seen = r.seen + $5, queued = r.queued + $6, retries_requested = r.retries_requested + cardinality($4::uuid[]), leased_until = clock_timestamp() + make_interval(secs => $7)
   where r.organization_id = $1 and r.id = $2
   returning ${columns}`;
 
@@ -61,15 +61,15 @@ export const recordPageSql = /* sql */ `
  * The deliveries of `$3` whose workflows run and wait for an attempt that is due now. `$1`
  * organization, `$2` webhook. Returns `{eventId, round}`.
  */
-export const listUntoldSql = /* sql */ `
+export const listUnnotifiedSql = /* sql */ `
   select d.event_id as "eventId", d.round from delivery d
   where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = any ($3::uuid[]) and d.state = 'waiting' and d.started
     and d.next_attempt_at <= clock_timestamp()
   order by d.event_id`;
 
-/** Notes that the workflows of page `$3` were told. `$1`, `$2` the redelivery. */
-export const recordToldSql = /* sql */ `
-  update redelivery r set untold = '{}'
+/** Notes that the workflows of page `$3` were notified. `$1`, `$2` the redelivery. */
+export const recordNotifiedSql = /* sql */ `
+  update redelivery r set unnotified = '{}'
   where r.organization_id = $1 and r.id = $2 and r.pages = $3
   returning ${columns}`;
 
@@ -86,7 +86,7 @@ export const finishRedeliverySql = /* sql */ `
   ), line as (
     insert into activity (organization_id, action, detail)
     select r.organization_id, 'webhook.redelivered', jsonb_strip_nulls(jsonb_build_object('webhookId', r.webhook_id, 'redeliveryId', r.id,
-      'state', r.state, 'reason', r.end_reason, 'seen', r.seen, 'queued', r.queued, 'hurried', r.hurried))
+      'state', r.state, 'reason', r.end_reason, 'seen', r.seen, 'queued', r.queued, 'retriesRequested', r.retries_requested))
     from finished r
   )
   select ${columns} from finished r`;
