@@ -63,11 +63,11 @@ export async function judge(options: {
   const { rows: attempts } = await pool.query<AttemptRow>(
     `select webhook_id as "webhookId", event_id as "eventId", number, status, cause, is_last as "isLast" from delivery_attempt order by 1, 2, 3`,
   );
-  const { rows: bodies } = await pool.query<{ id: string; body: string; obligations: number }>(
-    'select id, body, obligations from event order by id',
+  const { rows: bodies } = await pool.query<{ id: string; body: string; deliveryCount: number }>(
+    'select id, body, delivery_count as "deliveryCount" from event order by id',
   );
 
-  const counted = bodies.reduce((sum, event) => sum + event.obligations, 0);
+  const counted = bodies.reduce((sum, event) => sum + event.deliveryCount, 0);
   if (bodies.length !== events) problems.add('events', `${bodies.length} events instead of ${events}`);
   if (counted !== events * webhookIds.length || deliveries.length !== counted) {
     problems.add(

@@ -2,7 +2,7 @@ import { ServerUnavailableError } from '../../apps/dev/servers/process.ts';
 import { describeResult, runChaos } from './run.ts';
 
 /**
- * `npm run chaos`: 2,000 obligations (100 events to 20 webhooks) while everything is killed again
+ * `npm run chaos`: 2,000 deliveries (100 events to 20 webhooks) while everything is killed again
  * and again. `-- --seed 7` repeats a run's receivers and order of kills, `--events` and
  * `--webhooks` (at most 20) change its size. Exit code 1 with what is wrong.
  */
@@ -10,7 +10,7 @@ async function main(): Promise<number> {
   const events = readNumber('--events', 100, 10_000);
   const webhooks = readNumber('--webhooks', 20, 20);
   const seed = readNumber('--seed', Math.floor(Math.random() * 1_000_000), Number.MAX_SAFE_INTEGER);
-  console.log(`${events * webhooks} obligations, seed ${seed}`);
+  console.log(`${events * webhooks} deliveries, seed ${seed}`);
   const report = (line: string) => console.log(`  ${line}`);
   const result = await runChaos({ events, webhooks, seed, kills: 4, settleDeadlineMs: 600_000, report });
   for (const line of describeResult(result)) console.log(line);

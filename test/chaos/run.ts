@@ -240,7 +240,7 @@ async function settles(owner: Database, deadlineMs: number, report: (line: strin
       );
       const { open = 0, late = 0 } = rows[0] ?? {};
       if (performance.now() > nextReportAt) {
-        report(`${open} obligations are open, ${late} of them late (${secondsSince(startedAt)} after the last fault)`);
+        report(`${open} deliveries are open, ${late} of them late (${secondsSince(startedAt)} after the last fault)`);
         nextReportAt += 5_000;
       }
       return open === 0;

@@ -27,7 +27,7 @@ async function setupClients({ places = 2 } = {}) {
 }
 
 /** What the organization's webhooks are owed, oldest first. */
-const obligations = async ({ owner }: ConsoleInstallation, orgId: string) =>
+const events = async ({ owner }: ConsoleInstallation, orgId: string) =>
   (
     await owner.pool.query<{ type: string; data: Record<string, unknown> }>(
       `select e.type, e.body::json -> 'data' as data from event e join delivery d on d.organization_id = e.organization_id and d.event_id = e.id
@@ -47,7 +47,7 @@ const lines = async ({ owner }: ConsoleInstallation, orgId: string) =>
 describe('a seat', () => {
   it('is given and ended, with a line and an event that webhooks are owed each time', async () => {
     const t = await setupClients();
-    const before = (await obligations(t, t.orgId)).length;
+    const before = (await events(t, t.orgId)).length;
     const owner = t.http(t.ada);
     const page = await owner.get(t.at('/clients/seats'));
     expect(textOf(page.text)).toMatch(/Seats 2 2 by invoice Used 0 .* Free 2/);
@@ -62,7 +62,7 @@ describe('a seat', () => {
 
     const seatId = end.split('/').at(-2);
     const data = { seatId, grantId: t.grant.id };
-    expect((await obligations(t, t.orgId)).slice(before)).toEqual([
+    expect((await events(t, t.orgId)).slice(before)).toEqual([
       { type: 'seat.given', data },
       { type: 'seat.ended', data: { ...data, reason: 'ended_by_organization' } },
     ]);
@@ -110,7 +110,7 @@ describe('a client’s access', () => {
   it('is ended with its seat after its page said so, with lines and the events that webhooks are owed', async () => {
     const t = await setupClients();
     const seatId = await t.make.seat({ orgId: t.orgId, grant: t.grant });
-    const before = (await obligations(t, t.orgId)).length;
+    const before = (await events(t, t.orgId)).length;
     const owner = t.http(t.ada);
     const page = await owner.get(`${t.client}/end`);
     expect(textOf(page.text)).toMatch(
@@ -118,7 +118,7 @@ describe('a client’s access', () => {
     );
     expect(await owner.submit(page, `${t.client}/end`)).toMatchObject({ status: 303, to: t.client });
     expect(textOf((await owner.get(t.client)).text)).toMatch(/Ended .*A seat needs access that is active/);
-    const owed = (await obligations(t, t.orgId)).slice(before);
+    const owed = (await events(t, t.orgId)).slice(before);
     expect(owed).toHaveLength(2);
     expect(owed).toContainEqual({
       type: 'client.ended',
@@ -140,7 +140,7 @@ describe('a client’s access', () => {
     await t.make.seat({ orgId: t.orgId, grant: t.grant });
     const suspended = await t.make.member({ orgId: t.orgId, name: 'Sam Suspended', status: 'suspended' });
     const stranger = await t.make.member({ name: 'Olga Elsewhere' });
-    const before = (await obligations(t, t.orgId)).length;
+    const before = (await events(t, t.orgId)).length;
     const owner = t.http(t.ada);
     const page = await owner.get(`${t.client}/move`);
     expect(textOf(page.text)).toMatch(/Its seat ends with it .*client\.ended .*moved .*client\.started .*Ada Rivers/);
@@ -156,7 +156,7 @@ describe('a client’s access', () => {
       /Rossi family .*Ada Rivers .*Active .*2 of 2 places are free/,
     );
     expect(
-      (await obligations(t, t.orgId))
+      (await events(t, t.orgId))
         .slice(before)
         .map(({ type, data }) => [type, data.grantId, data.reason])
         .sort(),

@@ -130,7 +130,7 @@ export async function insertDeliveries(
     `with made as (
        select id, now() - make_interval(secs => $4 - n) as at, n % $5 = 0 as fails from unnest($3::uuid[]) with ordinality as m (id, n)
      ), event as (
-       insert into event (organization_id, id, type, created_at, body, obligations) select $1, m.id, $6, m.at, format('{"id":"%s"}', m.id), 1 from made m
+       insert into event (organization_id, id, type, created_at, body, delivery_count) select $1, m.id, $6, m.at, format('{"id":"%s"}', m.id), 1 from made m
      )
      insert into delivery (organization_id, webhook_id, event_id, state, attempts, created_at, settled_at)
      select $1, $2, m.id, case when m.fails then 'exhausted' else 'delivered' end, 1, m.at, m.at from made m`,

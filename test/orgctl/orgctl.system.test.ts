@@ -204,7 +204,7 @@ describe('orgctl', () => {
     expect(well).toMatchObject({ code: 0, stderr: '' });
     expect(well.json()).toMatchObject({ waiting: 2, difference: 0, missing: 0, surplus: 0, overdue: 0, stuck: 0 });
     await t.owner.pool.query('delete from delivery where event_id = $1', [missing]);
-    await t.owner.pool.query('update event set obligations = 0 where id = $1', [surplus]);
+    await t.owner.pool.query('update event set delivery_count = 0 where id = $1', [surplus]);
 
     const wrong = await t.orgctl('ledger', '--json');
 

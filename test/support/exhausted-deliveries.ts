@@ -12,7 +12,7 @@ export async function insertExhausted(
     `with made as (
        select new_id() as id, now() - make_interval(secs => $3 + 60 - n) as at from generate_series(1, $3::integer) n
      ), event as (
-       insert into event (organization_id, id, type, created_at, body, obligations)
+       insert into event (organization_id, id, type, created_at, body, delivery_count)
        select $1, m.id, 'client.started', m.at, format('{"id":"%s","type":"client.started"}', m.id), 1 from made m
      ), delivery as (
        insert into delivery (organization_id, webhook_id, event_id, state, attempts, created_at, settled_at)

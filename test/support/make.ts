@@ -234,7 +234,7 @@ export function createFactories(database: Database) {
       const eventId = millisecondId + randomUUID().slice(15);
       const body = JSON.stringify({ id: eventId, type });
       await query(
-        'insert into event (organization_id, id, type, created_at, body, obligations) values ($1, $2, $3, $4, $5, 1)',
+        'insert into event (organization_id, id, type, created_at, body, delivery_count) values ($1, $2, $3, $4, $5, 1)',
         [orgId, eventId, type, createdAt, body],
       );
       await query('insert into ledger_count (organization_id, changes) values ($1, 1)', [orgId]);

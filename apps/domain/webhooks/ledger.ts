@@ -23,7 +23,7 @@ export interface Ledger {
    */
   difference: number;
   /**
-   * What `difference` is made of: obligations without a delivery or without proof, less what is
+   * What `difference` is made of: deliveries that are missing or without proof, less what is
    * there and was not owed. Both are 0, or it needs looking at, also when they are equal.
    */
   missing: number;
@@ -50,7 +50,7 @@ export interface LedgerFault {
    * state; an organization with other events than changes; a webhook with other numbered deliveries
    * than sequence numbers.
    */
-  kind: 'obligations_differ' | 'no_proof' | 'events_differ' | 'numbers_differ';
+  kind: 'delivery_count_differs' | 'no_proof' | 'events_differ' | 'numbers_differ';
   organizationId: string;
   /** Null when the fault is the event's or the organization's. */
   webhookId: string | null;
@@ -149,6 +149,6 @@ function explain({ state, counted, found }: Pick<FaultRow, 'state' | 'counted' |
     case 'cancelled':
       return 'It is cancelled, but the activity log has no line that its webhook was deleted or that somebody cancelled it.';
     default:
-      return `The event counted ${counted} obligations when it was made, and there are ${found} deliveries of it.`;
+      return `The event counted ${counted} deliveries when it was made, and there are ${found}.`;
   }
 }

@@ -156,7 +156,7 @@ async function fillDeliveries(
          regexp_replace(lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0'), '^(.{8})', '\\1-') || '-7' from 1 for 15)::uuid as id, at, n
        from generate_series(1, $3::int) n cross join lateral (select now() - interval '25 days' * (n::float8 / $3::int) as at) t
      ), events as (
-       insert into event (organization_id, id, type, created_at, body, obligations) select $1::uuid, id, 'client.started', at, '{}', 1 from made
+       insert into event (organization_id, id, type, created_at, body, delivery_count) select $1::uuid, id, 'client.started', at, '{}', 1 from made
      ), deliveries as (
        insert into delivery (organization_id, webhook_id, event_id, state, attempts, sequence, created_at, settled_at, started)
        select $1::uuid, $2::uuid, id, case when n % 100 = 1 then 'exhausted' else 'delivered' end, 1, n, at, at + interval '1 second', true from made

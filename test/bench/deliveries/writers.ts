@@ -94,7 +94,7 @@ async function insertPlain(pool: BenchStack['owner']['pool'], change: GrantChang
         insert into client_grant (organization_id, id, kind, professional_id, family_id, since)
         values ($1, $2, 'attorney', $3, $4, now() - interval '1 day')
       ), happened as (
-        insert into event (organization_id, id, type, created_at, body, obligations)
+        insert into event (organization_id, id, type, created_at, body, delivery_count)
         values ($1, new_id(), 'client.started', clock_timestamp(), $6, 1) returning id
       )
       insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at)

@@ -118,7 +118,7 @@ describe('forgetting deliveries', () => {
       `insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at) values ($1, $2, $3, 'waiting', $4, $4)`,
       [t.webhook.orgId, other.id, eventId, daysAgo(100)],
     );
-    await t.pool.query('update event set obligations = 2');
+    await t.pool.query('update event set delivery_count = 2');
     await t.rollUp();
     const before = await t.read();
     expect(before).toMatchObject({ obligations: 2, delivered: 1, waiting: 1, difference: 0, missing: 0, surplus: 0 });
@@ -138,7 +138,7 @@ describe('forgetting deliveries', () => {
     const { orgId } = t.webhook;
     for (const days of [100, 80])
       await t.pool.query(
-        `insert into event (organization_id, id, type, created_at, body, obligations) values ($1, gen_random_uuid(), 'seat.given', $2, '{}', 0)`,
+        `insert into event (organization_id, id, type, created_at, body, delivery_count) values ($1, gen_random_uuid(), 'seat.given', $2, '{}', 0)`,
         [orgId, daysAgo(days)],
       );
     await t.make.delivery({ webhook: t.webhook, state: 'cancelled', createdAt: daysAgo(95), settledAt: daysAgo(95) });
@@ -160,7 +160,7 @@ describe('forgetting deliveries', () => {
     const unproven = await t.settled('delivered', 100);
     await t.pool.query('delete from delivery_attempt');
     const tooMany = await t.settled('delivered', 100);
-    await t.pool.query('update event set obligations = 3 where id = $1', [tooMany]);
+    await t.pool.query('update event set delivery_count = 3 where id = $1', [tooMany]);
     const gone = await t.settled('delivered', 100);
     await t.rollUp();
     await t.pool.query('delete from delivery_attempt where event_id = $1', [gone]);

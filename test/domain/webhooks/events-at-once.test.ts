@@ -75,7 +75,7 @@ describe('writers, relays and people at once', () => {
 
     expect([...results, ...others].filter(({ status }) => status === 'rejected')).toEqual([]);
     const { rows: owed } = await pool.query(
-      `select (select sum(obligations) from event)::int as counted, (select count(*) from delivery)::int as made, (select count(*) from event)::int as events`,
+      `select (select sum(delivery_count) from event)::int as counted, (select count(*) from delivery)::int as made, (select count(*) from event)::int as events`,
     );
     // 20 writers, 3 turns: 3 starts and 3 seats, and the ends of 3 or 2 grants with their seats.
     const events = 20 * 3 * 6 + 10 * 3 * (6 + 4);

@@ -83,14 +83,14 @@ describe('silence', () => {
       const ours = name === 'seat' ? 'set search_path = public, pg_temp' : 'select 1';
       await platform.query(
         `create temp table ${name} (organization_id uuid, id uuid, state text, event_types text[], grant_id uuid, given_at timestamptz,
-         ended_at timestamptz, end_reason text, type text, created_at timestamptz, body text, obligations int, webhook_id uuid, event_id uuid,
+         ended_at timestamptz, end_reason text, type text, created_at timestamptz, body text, delivery_count int, webhook_id uuid, event_id uuid,
          next_attempt_at timestamptz);
        grant all on ${name} to public; ${ours}`,
       );
 
       await writeAll(platform);
 
-      expect((await rows.events(orgId)).map(({ obligations }) => obligations)).toEqual([1, 1, 1, 1]);
+      expect((await rows.events(orgId)).map(({ deliveryCount }) => deliveryCount)).toEqual([1, 1, 1, 1]);
       expect(await rows.deliveries(webhookId)).toHaveLength(4);
     },
   );
@@ -99,7 +99,7 @@ describe('silence', () => {
     const { rows, orgId, platform } = await setupWriter();
     const forgeries = [
       `select record_event('${orgId}', 'client.started', '{}')`,
-      `insert into event (organization_id, id, type, created_at, body, obligations) values ('${orgId}', gen_random_uuid(), 'x', now(), '', 0)`,
+      `insert into event (organization_id, id, type, created_at, body, delivery_count) values ('${orgId}', gen_random_uuid(), 'x', now(), '', 0)`,
       `create temp table forged (organization_id uuid, id uuid, kind text, status text);
        create trigger forged after insert on forged for each row execute function client_grant_event();
        insert into forged values ('${orgId}', gen_random_uuid(), 'attorney', 'active')`,

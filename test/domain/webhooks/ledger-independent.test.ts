@@ -119,7 +119,7 @@ describe('the independent counts of the ledger', () => {
   it('show an event that no change made', async () => {
     const t = await setupCounts();
     await t.pool.query(
-      `insert into event (organization_id, id, type, created_at, body, obligations) values ($1, new_id(), 'seat.given', now(), '{}', 0)`,
+      `insert into event (organization_id, id, type, created_at, body, delivery_count) values ($1, new_id(), 'seat.given', now(), '{}', 0)`,
       [t.orgId],
     );
     expect(await t.unexplained()).toBe(1);

@@ -323,7 +323,7 @@ describe('the ledger of an installation that somebody changed by hand', () => {
       what: 'a delivery row deleted',
       sql: `delete from delivery where webhook_id = $1 and event_id = $2`,
       difference: 1,
-      fault: /counted 2 obligations .* there are 1/,
+      fault: /counted 2 deliveries .* there are 1/,
       ofEvent: true,
     },
     {
@@ -352,9 +352,9 @@ describe('the ledger of an installation that somebody changed by hand', () => {
     },
     {
       what: 'an event’s count changed',
-      sql: `update event set obligations = obligations + 3 where $1::uuid is not null and id = $2`,
+      sql: `update event set delivery_count = delivery_count + 3 where $1::uuid is not null and id = $2`,
       difference: 3,
-      fault: /counted 5 obligations .* there are 2/,
+      fault: /counted 5 deliveries .* there are 2/,
       ofEvent: true,
     },
     {
@@ -363,7 +363,7 @@ describe('the ledger of an installation that somebody changed by hand', () => {
             select d.organization_id, w.id, d.event_id, 'waiting', now(), now() from delivery d
             join lateral (insert_nothing) w on true where d.webhook_id = $1 and d.event_id = $2`,
       difference: -1,
-      fault: /counted 2 obligations .* there are 3/,
+      fault: /counted 2 deliveries .* there are 3/,
       ofEvent: true,
     },
   ];
@@ -426,7 +426,7 @@ describe('the ledger of an installation that somebody changed by hand', () => {
       [orgId, third, eventIds[1]],
     );
     expect(await read()).toMatchObject({ difference: 0, missing: 1, surplus: 1 });
-    expect(await faults()).toMatchObject([{ kind: 'obligations_differ' }, { kind: 'no_proof', webhookId: third }]);
+    expect(await faults()).toMatchObject([{ kind: 'delivery_count_differs' }, { kind: 'no_proof', webhookId: third }]);
   });
 
   it.each([

@@ -20,7 +20,7 @@ async function setupMany() {
   const many = await t.make.webhook({ orgId: t.organizationId });
   await t.rows(
     `with made as (select new_id() as id, n from generate_series(1, $3::integer) n), e as (
-       insert into event (organization_id, id, type, created_at, body, obligations)
+       insert into event (organization_id, id, type, created_at, body, delivery_count)
        select $1::uuid, id, 'seat.given', now() - interval '1 hour', '{}', 1 from made
      )
      insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at, started)

@@ -23,7 +23,7 @@ export interface EventRow {
   type: string;
   body: string;
   created_at: Date;
-  obligations: number;
+  deliveryCount: number;
 }
 
 /**
@@ -66,7 +66,7 @@ export async function setupWebhooks() {
 
     async events(orgId: string): Promise<EventRow[]> {
       const found = await pool.query<EventRow>(
-        `select e.id, e.type, e.body, e.created_at, e.obligations from event e
+        `select e.id, e.type, e.body, e.created_at, e.delivery_count as "deliveryCount" from event e
          left join lateral (select min(d.created_at) as at from delivery d where d.organization_id = e.organization_id and d.event_id = e.id) d on true
          where e.organization_id = $1 order by coalesce(d.at, e.created_at), e.id`,
         [orgId],
@@ -112,7 +112,7 @@ export function openPool(url: string, max: number): Pool {
 export async function insertSettled(pool: Pool, { orgId, id }: { orgId: string; id: string }, count: number) {
   await pool.query(
     `with made as (select new_id() as id, now() - interval '91 days' as at from generate_series(1, $3::integer)), e as (
-       insert into event (organization_id, id, type, created_at, body, obligations)
+       insert into event (organization_id, id, type, created_at, body, delivery_count)
        select $1, m.id, 'seat.given', m.at, '{}', 1 from made m returning id, created_at
      ), d as (
        insert into delivery (organization_id, webhook_id, event_id, state, attempts, created_at, settled_at)

@@ -24,7 +24,7 @@ export const LedgerDay = defineEntity({
   properties: {
     id: p.bigint('number').primary(),
     day: p.date(),
-    obligations: p.bigint('number').default(0),
+    deliveries: p.bigint('number').default(0),
     delivered: p.bigint('number').default(0),
     exhausted: p.bigint('number').default(0),
     cancelled: p.bigint('number').default(0),

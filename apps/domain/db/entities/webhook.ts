@@ -124,7 +124,7 @@ export class WebhookSecret extends WebhookSecretSchema.class {
 WebhookSecretSchema.setClass(WebhookSecret);
 
 /**
- * What happened, as the body that is posted; `obligations` is how many deliveries were made with
+ * What happened, as the body that is posted; `deliveryCount` is how many deliveries were made with
  * it.
  */
 export const Event = defineEntity({
@@ -136,12 +136,12 @@ export const Event = defineEntity({
     type: p.text().$type<EventType>(),
     createdAt: p.datetime(),
     body: p.text(),
-    obligations: p.integer(),
+    deliveryCount: p.integer(),
     rolledUp: p.boolean().default(false),
   },
 });
 
-/** The obligation to deliver one event to one webhook. */
+/** One event that is to be delivered to one webhook. */
 export const Delivery = defineEntity({
   name: 'Delivery',
   tableName: 'delivery',

@@ -14,15 +14,15 @@ export class Deliveries extends Migration {
         created_at timestamptz not null,
         body text not null,
         -- How many deliveries were made with it: the ledger's independent count.
-        obligations integer not null constraint event_obligations_not_negative check (obligations >= 0),
+        delivery_count integer not null constraint event_delivery_count_not_negative check (delivery_count >= 0),
         -- Counted in the ledger's sums by day.
         rolled_up boolean not null default false,
         primary key (organization_id, id)
       );
       create index event_by_time on event (created_at);
-      create index event_not_rolled_up on event (created_at) include (obligations) where not rolled_up;
+      create index event_not_rolled_up on event (created_at) include (delivery_count) where not rolled_up;
       -- An event is stored whether a webhook subscribes to it or not.
-      create index event_without_deliveries on event (created_at) where obligations = 0;
+      create index event_without_deliveries on event (created_at) where delivery_count = 0;
 
       create table delivery (
         organization_id uuid not null,
@@ -203,7 +203,7 @@ export class Deliveries extends Migration {
       insert into workflow_sweep default values;
     `);
 
-    // The event and its obligations are rows of the writer's own transaction: no writer can forget
+    // The event and its deliveries are rows of the writer's own transaction: no writer can forget
     // them, and none exists without its change. Silence is for org_api_backfill alone: WHEN sees
     // the writer's role, before the function's own rights apply. For the same reason the function
     // that ends a seat with its grant runs as the writer: as the owner it would speak for a
@@ -226,7 +226,7 @@ export class Deliveries extends Migration {
           select w.id from webhook w
           where w.organization_id = org and w.state <> 'deleted' and event_type = any (w.event_types)
         ), made as (
-          insert into event (organization_id, id, type, created_at, body, obligations)
+          insert into event (organization_id, id, type, created_at, body, delivery_count)
           select org, event_id, event_type, moment, body, count(*) from subscribed
         )
         insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at)

@@ -17,7 +17,7 @@ export class Ledger extends Migration {
         id bigint generated always as identity primary key,
         -- UTC, of the event.
         day date not null,
-        obligations bigint not null default 0,
+        deliveries bigint not null default 0,
         delivered bigint not null default 0,
         exhausted bigint not null default 0,
         cancelled bigint not null default 0
@@ -130,19 +130,19 @@ export class Ledger extends Migration {
       create function event_leaves_ledger() returns trigger
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
-        insert into ledger_day (day, obligations) values ((old.created_at at time zone 'UTC')::date, -old.obligations);
+        insert into ledger_day (day, deliveries) values ((old.created_at at time zone 'UTC')::date, -old.delivery_count);
         insert into ledger_count (organization_id, events) values (old.organization_id, -1);
         new.rolled_up := false;
         return new;
       end $$;
       create trigger event_leaves_ledger before update on event for each row
-        when (old.rolled_up and (new.obligations <> old.obligations or not new.rolled_up))
+        when (old.rolled_up and (new.delivery_count <> old.delivery_count or not new.rolled_up))
           execute function event_leaves_ledger();
       create function deleted_events_leave_ledger() returns trigger
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
-        insert into ledger_day (day, obligations)
-        select (o.created_at at time zone 'UTC')::date, -sum(o.obligations) from gone o where o.rolled_up group by 1;
+        insert into ledger_day (day, deliveries)
+        select (o.created_at at time zone 'UTC')::date, -sum(o.delivery_count) from gone o where o.rolled_up group by 1;
         insert into ledger_count (organization_id, events)
         select o.organization_id, -count(*) from gone o where o.rolled_up group by o.organization_id;
         return null;
@@ -209,14 +209,14 @@ export class Ledger extends Migration {
           where d.organization_id = o.organization_id and d.webhook_id = o.webhook_id and d.event_id = o.event_id
           returning d.organization_id, d.webhook_id, d.state, d.sequence, (d.created_at at time zone 'UTC')::date as day
         ), events_left as (
-          update event e set obligations = e.obligations - o.gone from old_event o
-          where e.organization_id = o.organization_id and e.id = o.event_id and e.obligations > o.gone
+          update event e set delivery_count = e.delivery_count - o.gone from old_event o
+          where e.organization_id = o.organization_id and e.id = o.event_id and e.delivery_count > o.gone
         ), events_gone as (
           delete from event e using old_event o
-          where e.organization_id = o.organization_id and e.id = o.event_id and e.obligations = o.gone
+          where e.organization_id = o.organization_id and e.id = o.event_id and e.delivery_count = o.gone
           returning e.organization_id
         ), days as (
-          insert into ledger_day (day, obligations, delivered, exhausted, cancelled)
+          insert into ledger_day (day, deliveries, delivered, exhausted, cancelled)
           select d.day, count(*), count(*) filter (where d.state = 'delivered'),
             count(*) filter (where d.state = 'exhausted'),
             count(*) filter (where d.state = 'cancelled')
@@ -233,7 +233,7 @@ export class Ledger extends Migration {
         -- Those that nobody had subscribed to, and those whose last delivery went before.
         with old as materialized (
           select e.organization_id, e.id from event e
-          where e.obligations = 0 and e.created_at < settled_before
+          where e.delivery_count = 0 and e.created_at < settled_before
             and not exists (select from delivery d where d.organization_id = e.organization_id and d.event_id = e.id)
           order by e.created_at, e.id
           limit at_most
@@ -252,10 +252,10 @@ export class Ledger extends Migration {
         -- never waits for it.
         with folded as (
           delete from ledger_day l where l.day in (select o.day from ledger_day o group by o.day having count(*) > 1)
-          returning l.day, l.obligations, l.delivered, l.exhausted, l.cancelled
+          returning l.day, l.deliveries, l.delivered, l.exhausted, l.cancelled
         )
-        insert into ledger_day (day, obligations, delivered, exhausted, cancelled)
-        select f.day, sum(f.obligations), sum(f.delivered), sum(f.exhausted), sum(f.cancelled)
+        insert into ledger_day (day, deliveries, delivered, exhausted, cancelled)
+        select f.day, sum(f.deliveries), sum(f.delivered), sum(f.exhausted), sum(f.cancelled)
           from folded f group by f.day;
       end $$;
     `);

@@ -118,11 +118,11 @@ export const foldLedgerCountsSql = /* sql */ `
  */
 export const readLedgerSql = /* sql */ `
   with rolled as (
-    select coalesce(sum(l.obligations), 0) as obligations, coalesce(sum(l.delivered), 0) as delivered, coalesce(sum(l.exhausted), 0) as exhausted,
+    select coalesce(sum(l.deliveries), 0) as deliveries, coalesce(sum(l.delivered), 0) as delivered, coalesce(sum(l.exhausted), 0) as exhausted,
       coalesce(sum(l.cancelled), 0) as cancelled
     from ledger_day l
   ), made as (
-    select coalesce(sum(e.obligations), 0) as obligations, coalesce(sum(greatest(e.obligations - n.found, 0)), 0) as missing
+    select coalesce(sum(e.delivery_count), 0) as deliveries, coalesce(sum(greatest(e.delivery_count - n.found, 0)), 0) as missing
     from event e
     cross join lateral (select count(*) as found from delivery d where d.organization_id = e.organization_id and d.event_id = e.id) n
     where not e.rolled_up
@@ -142,12 +142,12 @@ export const readLedgerSql = /* sql */ `
       coalesce(sum(o.late) filter (where w.state = 'active' and o.late > 0 and not ${isHeldUp}), 0) as stuck
     from open o join webhook w on w.organization_id = o.organization_id and w.id = o.webhook_id
   ), compared as (
-    select r.obligations + m.obligations - (r.delivered + r.exhausted + r.cancelled + s.proven) - w.count - w.parked as difference,
+    select r.deliveries + m.deliveries - (r.delivered + r.exhausted + r.cancelled + s.proven) - w.count - w.parked as difference,
       m.missing + s.delivered + s.exhausted + s.cancelled - s.proven as missing
     from rolled r, made m, settled s, waiting w
   )
   select json_build_object(
-    'obligations', r.obligations + m.obligations,
+    'obligations', r.deliveries + m.deliveries,
     'delivered', r.delivered + s.delivered,
     'waiting', w.count,
     'parked', w.parked,
@@ -181,16 +181,16 @@ export const rollUpLedgerSql = /* sql */ `
   ), due_event as (
     select e.organization_id, e.id from event e
     where not e.rolled_up and e.created_at < clock_timestamp() - make_interval(secs => $1)
-      and e.obligations = (select count(*) from delivery d where d.organization_id = e.organization_id and d.event_id = e.id)
+      and e.delivery_count = (select count(*) from delivery d where d.organization_id = e.organization_id and d.event_id = e.id)
     order by e.created_at, e.id
     limit $2
     for no key update of e skip locked
   ), event_now as (
     update event e set rolled_up = true from due_event u
     where e.organization_id = u.organization_id and e.id = u.id
-    returning e.organization_id, e.created_at, e.obligations
+    returning e.organization_id, e.created_at, e.delivery_count
   ), counted as (
-    select (e.created_at at time zone 'UTC')::date as day, sum(e.obligations) as obligations, 0 as delivered, 0 as exhausted, 0 as cancelled
+    select (e.created_at at time zone 'UTC')::date as day, sum(e.delivery_count) as deliveries, 0 as delivered, 0 as exhausted, 0 as cancelled
     from event_now e group by 1
     union all
     select (d.created_at at time zone 'UTC')::date, 0, count(*) filter (where d.state = 'delivered'), count(*) filter (where d.state = 'exhausted'),
@@ -204,10 +204,10 @@ export const rollUpLedgerSql = /* sql */ `
   ), held as (
     select l.id from ledger_day l where l.day in (select c.day from counted c) for update skip locked
   ), folded as (
-    delete from ledger_day l using held h where l.id = h.id returning l.day, l.obligations, l.delivered, l.exhausted, l.cancelled
+    delete from ledger_day l using held h where l.id = h.id returning l.day, l.deliveries, l.delivered, l.exhausted, l.cancelled
   ), day_now as (
-    insert into ledger_day (day, obligations, delivered, exhausted, cancelled)
-    select c.day, sum(c.obligations), sum(c.delivered), sum(c.exhausted), sum(c.cancelled)
+    insert into ledger_day (day, deliveries, delivered, exhausted, cancelled)
+    select c.day, sum(c.deliveries), sum(c.delivered), sum(c.exhausted), sum(c.cancelled)
     from (select * from counted union all select * from folded) c group by c.day
   )
   select (select count(*) from delivery_now)::integer as deliveries, (select count(*) from event_now)::integer as events`;
@@ -228,13 +228,13 @@ export const listLedgerFaultsSql = (everything: boolean) => /* sql */ `
     union select d.organization_id, d.event_id from delivery d where d.state = 'waiting'`
     }
   ), fault as (
-    select 'obligations_differ' as kind, e.organization_id, null::uuid as webhook_id, e.id as event_id, null as state, e.obligations as counted, n.found, e.created_at
+    select 'delivery_count_differs' as kind, e.organization_id, null::uuid as webhook_id, e.id as event_id, null as state, e.delivery_count as counted, n.found, e.created_at
     from candidate c
     join event e on e.organization_id = c.organization_id and e.id = c.id
     cross join lateral (
       select count(*)::integer as found from delivery d where d.organization_id = e.organization_id and d.event_id = e.id
     ) n
-    where e.obligations <> n.found
+    where e.delivery_count <> n.found
     union all
     select 'no_proof', d.organization_id, d.webhook_id, d.event_id, d.state, null, null, d.created_at
     from delivery d

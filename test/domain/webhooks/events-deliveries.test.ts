@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { setupWebhooks } from './webhook-rows.ts';
 
-describe('the obligations of an event', () => {
+describe('the deliveries of an event', () => {
   it('are one for each webhook of the organization that is subscribed to its type, and their number is on it', async () => {
     const { make, rows } = await setupWebhooks();
     const professional = await make.member();
@@ -16,8 +16,8 @@ describe('the obligations of an event', () => {
 
     const [started, given] = await rows.events(orgId);
     expect([started, given]).toMatchObject([
-      { type: 'client.started', obligations: 2 },
-      { type: 'seat.given', obligations: 2 },
+      { type: 'client.started', deliveryCount: 2 },
+      { type: 'seat.given', deliveryCount: 2 },
     ]);
     const owed = async (webhookId: string) => (await rows.deliveries(webhookId)).map((delivery) => delivery.event_id);
     expect(await owed(everything)).toEqual([started?.id, given?.id]);
@@ -41,7 +41,7 @@ describe('the obligations of an event', () => {
     expect((await rows.deliveries(active))[0]?.due_in_seconds).toBeLessThanOrEqual(0);
     expect(await rows.deliveries(parked)).toMatchObject([{ state: 'waiting', started: false }]);
     expect(await rows.deliveries(deleted)).toEqual([]);
-    expect((await rows.events(orgId))[0]?.obligations).toBe(2);
+    expect((await rows.events(orgId))[0]?.deliveryCount).toBe(2);
   });
 
   it('are of the subscriptions when it happened: later ones get nothing of it, and a later change takes nothing away', async () => {
@@ -56,7 +56,7 @@ describe('the obligations of an event', () => {
 
     expect(await rows.deliveries(early)).toHaveLength(1);
     expect(await rows.deliveries(late)).toHaveLength(1);
-    expect((await rows.events(orgId)).map(({ obligations }) => obligations)).toEqual([1, 1]);
+    expect((await rows.events(orgId)).map(({ deliveryCount }) => deliveryCount)).toEqual([1, 1]);
   });
 
   // A transaction that notifies takes a lock of the whole cluster until its commit is durable.
