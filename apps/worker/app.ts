@@ -52,8 +52,8 @@ export async function startWorker(
     onSuspended: (webhooks) => metrics.webhooksSuspended.inc(webhooks),
     onMoved: (how, deliveries) => metrics.moved.inc({ how }, deliveries),
     onPurged: ({ deliveries, events }) => {
-      metrics.forgotten.inc({ kind: 'delivery' }, deliveries);
-      metrics.forgotten.inc({ kind: 'event' }, events);
+      metrics.purged.inc({ kind: 'delivery' }, deliveries);
+      metrics.purged.inc({ kind: 'event' }, events);
     },
     onRound: () => metrics.lastRound.setToCurrentTime(),
     onError: (cause, step) => {

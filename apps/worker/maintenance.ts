@@ -33,8 +33,8 @@ export interface MaintenanceOptions {
    * Deliveries of resumed webhooks that are started again, or of deleted ones that were cancelled.
    */
   onMoved?: (how: 'restarted' | 'cancelled', deliveries: number) => void;
-  /** Deliveries and events that were forgotten because they are older than their retention. */
-  onPurged?: (forgotten: { deliveries: number; events: number }) => void;
+  /** Deliveries and events that were deleted because they are older than their retention. */
+  onPurged?: (purged: { deliveries: number; events: number }) => void;
   /** A round is over, whether or not each of its steps succeeded. */
   onRound?: () => void;
   /** `step` failed, and the others go on; null: none could be tried. */

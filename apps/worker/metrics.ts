@@ -37,8 +37,8 @@ export function createMetrics() {
       registers,
     }),
     maintenanceFailures,
-    forgotten: new Counter({
-      name: 'org_api_retention_forgotten_total',
+    purged: new Counter({
+      name: 'org_api_retention_purged_total',
       help: 'Settled deliveries, and events without any, that were older than their retention and are gone.',
       labelNames: ['kind'],
       registers,

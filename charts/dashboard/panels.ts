@@ -220,8 +220,8 @@ const platformRow: Row = {
       `sum by (region, step) (increase(org_api_maintenance_failures_total{${self}}[$__rate_interval]))`,
       '{{region}} {{step}}',
     ]),
-    lines('Forgotten', 'Settled deliveries, and events, older than their retention.', 'ops', [
-      `sum by (region, kind) (rate(org_api_retention_forgotten_total{${self}}[$__rate_interval]))`,
+    lines('Purged', 'Settled deliveries, and events, older than their retention.', 'ops', [
+      `sum by (region, kind) (rate(org_api_retention_purged_total{${self}}[$__rate_interval]))`,
       '{{region}} {{kind}}',
     ]),
     lines('Grants ended by time', 'Access that ended because its end had passed.', 'short', [

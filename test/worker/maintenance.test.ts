@@ -161,7 +161,7 @@ describe('the maintenance loop', () => {
     }, 10_000);
   });
 
-  it('forgets settled deliveries older than their retention, in parts, and goes on with the other steps in between', async () => {
+  it('deletes settled deliveries older than their retention, in parts, and goes on with the other steps in between', async () => {
     const { database, owner, make } = await setupDatabase();
     const webhook = await make.webhook();
     const count = purgeBatchSize * 2 + 10;

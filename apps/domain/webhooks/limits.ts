@@ -27,7 +27,7 @@ export const deliveriesPerMove = 2_000;
  */
 export const deliveryRetentionDaysAtLeast = redeliverableDays + 1;
 /**
- * Settled deliveries, and events, that one statement forgets, so that none is long; the next second
+ * Settled deliveries, and events, that one statement deletes, so that none is long; the next second
  * goes on.
  */
 export const purgeBatchSize = 5_000;

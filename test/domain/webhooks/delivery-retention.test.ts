@@ -1,5 +1,5 @@
 /**
- * What was settled long ago is forgotten, in bounded parts, and the ledger does not notice. Source:
+ * What was settled long ago is deleted, in bounded parts, and the ledger does not notice. Source:
  * design, section 3.
  */
 import { describe, expect, it } from 'vitest';
@@ -13,8 +13,8 @@ const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000);
 const attempts = { delivered: [{ status: 204 }], exhausted: [{ status: 500 }, { status: 500, isLast: true }] };
 
 /**
- * A webhook, and what forgets over the worker's own login. Everything that may be rolled up is,
- * before it forgets.
+ * A webhook, and what purges over the worker's own login. Everything that may be rolled up is,
+ * before it purges.
  */
 async function setupRetention() {
   const { database, owner, make } = await setupDatabase();
@@ -37,7 +37,7 @@ async function setupRetention() {
     settled: (state: 'delivered' | 'exhausted', days: number) =>
       make.delivery({ webhook, state, createdAt: daysAgo(days), settledAt: daysAgo(days), attempts: attempts[state] }),
     read: () => readLedger(worker),
-    async forget(atMost = 100, days = 90): Promise<{ deliveries: number; events: number }> {
+    async purge(atMost = 100, days = 90): Promise<{ deliveries: number; events: number }> {
       const { rows } = await worker.query(purgeDeliveriesSql, [days, atMost]);
       return rows[0];
     },
@@ -55,7 +55,7 @@ async function setupRetention() {
   };
 }
 
-describe('forgetting deliveries', () => {
+describe('purging deliveries', () => {
   it('takes what was settled before the retention with its attempts and events, leaves what is newer, open or parked, and the ledger as it was', async () => {
     const t = await setupRetention();
     await t.settled('delivered', 91);
@@ -77,7 +77,7 @@ describe('forgetting deliveries', () => {
     const before = await t.read();
     expect(before).toMatchObject({ obligations: 6, delivered: 2, exhausted: 2, waiting: 2, parked: 0, difference: 0 });
 
-    expect(await t.forget()).toEqual({ deliveries: 2, events: 2 });
+    expect(await t.purge()).toEqual({ deliveries: 2, events: 2 });
 
     expect(await t.ids()).toEqual(kept.sort());
     expect(await t.left()).toEqual({ events: 4, deliveries: 4, attempts: 3 });
@@ -86,7 +86,7 @@ describe('forgetting deliveries', () => {
     expect(await t.read()).toEqual(before);
     expect(await listLedgerFaults(t.worker, { everything: true })).toEqual([]);
 
-    expect(await t.forget()).toEqual({ deliveries: 0, events: 0 });
+    expect(await t.purge()).toEqual({ deliveries: 0, events: 0 });
     expect(await t.left()).toEqual({ events: 4, deliveries: 4, attempts: 3 });
     expect(await t.read()).toEqual(before);
   });
@@ -99,12 +99,12 @@ describe('forgetting deliveries', () => {
     const days = async () => (await t.pool.query('select from ledger_day')).rowCount;
     const newest = (await t.ids()).at(-1);
 
-    expect(await t.forget(10)).toEqual({ deliveries: 10, events: 10 });
+    expect(await t.purge(10)).toEqual({ deliveries: 10, events: 10 });
     expect(await t.read()).toEqual(before);
     expect(await t.ids()).toContain(newest);
-    expect(await t.forget(10)).toEqual({ deliveries: 10, events: 10 });
-    expect(await t.forget(10)).toEqual({ deliveries: 5, events: 5 });
-    expect(await t.forget(10)).toEqual({ deliveries: 0, events: 0 });
+    expect(await t.purge(10)).toEqual({ deliveries: 10, events: 10 });
+    expect(await t.purge(10)).toEqual({ deliveries: 5, events: 5 });
+    expect(await t.purge(10)).toEqual({ deliveries: 0, events: 0 });
     expect(await t.left()).toEqual({ events: 0, deliveries: 0, attempts: 0 });
     expect(await t.read()).toEqual(before);
     expect(await days()).toBe(25);
@@ -123,13 +123,13 @@ describe('forgetting deliveries', () => {
     const before = await t.read();
     expect(before).toMatchObject({ obligations: 2, delivered: 1, waiting: 1, difference: 0, missing: 0, surplus: 0 });
 
-    expect(await t.forget()).toEqual({ deliveries: 1, events: 0 });
+    expect(await t.purge()).toEqual({ deliveries: 1, events: 0 });
 
     expect(await t.left()).toEqual({ events: 1, deliveries: 1, attempts: 0 });
     expect(await t.read()).toEqual(before);
     expect(await listLedgerFaults(t.worker, { everything: true })).toEqual([]);
     await t.rollUp();
-    expect(await t.forget()).toEqual({ deliveries: 0, events: 0 });
+    expect(await t.purge()).toEqual({ deliveries: 0, events: 0 });
     expect(await t.read()).toEqual(before);
   });
 
@@ -150,7 +150,7 @@ describe('forgetting deliveries', () => {
     const before = await t.read();
     expect(before).toMatchObject({ obligations: 1, cancelled: 1, difference: 0 });
 
-    expect(await t.forget()).toEqual({ deliveries: 1, events: 2 });
+    expect(await t.purge()).toEqual({ deliveries: 1, events: 2 });
     expect(await t.left()).toEqual({ events: 1, deliveries: 0, attempts: 0 });
     expect(await t.read()).toEqual(before);
   });
@@ -168,7 +168,7 @@ describe('forgetting deliveries', () => {
     const before = await t.read();
     expect(before).toMatchObject({ difference: 4, missing: 4 });
 
-    expect(await t.forget()).toEqual({ deliveries: 0, events: 0 });
+    expect(await t.purge()).toEqual({ deliveries: 0, events: 0 });
     expect(await t.ids()).toEqual([unproven, tooMany].sort());
     expect(await t.read()).toEqual(before);
   });
@@ -188,7 +188,7 @@ describe('forgetting deliveries', () => {
       })(),
     ];
     let events = 0;
-    while (events < 40) events += (await t.forget(7)).events;
+    while (events < 40) events += (await t.purge(7)).events;
     working = false;
     await Promise.all(others);
     expect(await t.read()).toMatchObject(expected);
@@ -226,7 +226,7 @@ describe('forgetting deliveries', () => {
 
   it('is refused for less than 31 days, and to the console’s login; the worker’s own deletes nothing by hand', async () => {
     const t = await setupRetention();
-    await expect(t.forget(100, 30)).rejects.toThrow('31 days at least');
+    await expect(t.purge(100, 30)).rejects.toThrow('31 days at least');
     const console = openPool(t.database.urls.console, 1);
     await expect(console.query(purgeDeliveriesSql, [90, 10])).rejects.toMatchObject({ code: '42501' });
     await expect(t.worker.query('delete from delivery')).rejects.toMatchObject({ code: '42501' });

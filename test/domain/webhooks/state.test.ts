@@ -17,7 +17,7 @@ function webhookWith(fields: Partial<Webhook> = {}): Webhook {
     epoch: 3,
     slot: 7,
     followUntil: null,
-    signatureVerdict: 'verified',
+    signatureResult: 'verified',
     signatureCheckedAt: now,
     ...fields,
   });
@@ -49,9 +49,9 @@ it('a deleted webhook has no slot, and is deleted once', () => {
 it('a new URL begins without failures and without a known signature check; the same URL changes nothing', () => {
   const webhook = webhookWith();
   webhook.moveTo(webhook.url);
-  expect(webhook).toMatchObject({ failingSince: now, signatureVerdict: 'verified', signatureCheckedAt: now });
+  expect(webhook).toMatchObject({ failingSince: now, signatureResult: 'verified', signatureCheckedAt: now });
   webhook.moveTo('https://b.example');
-  expect(webhook).toMatchObject({ failingSince: null, signatureVerdict: null, signatureCheckedAt: null });
+  expect(webhook).toMatchObject({ failingSince: null, signatureResult: null, signatureCheckedAt: null });
 });
 
 it('a secret never signs longer than before', () => {
