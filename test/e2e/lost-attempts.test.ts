@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
@@ -27,7 +28,15 @@ describe('an attempt of whose end Temporal never heard', () => {
   // successor was a second post.
   it('is left open until it has expired, so that two posts of a delivery are never under way', async () => {
     const { activities, input, pool } = await arrange();
-    await pool.query(admitAttemptSql, [input.organizationId, input.webhookId, input.eventId, 1, false, false]);
+    await pool.query(admitAttemptSql, [
+      input.organizationId,
+      input.webhookId,
+      input.eventId,
+      1,
+      false,
+      false,
+      randomUUID(),
+    ]);
     const result = await activities.recordLostAttempt(input);
     expect(result).toEqual({ kind: 'underWay', waitMs: expect.any(Number) });
     expect('waitMs' in result && result.waitMs).toBeGreaterThan(attemptTimeoutMs - 10_000);
@@ -37,7 +46,15 @@ describe('an attempt of whose end Temporal never heard', () => {
   it('is closed as lost exactly once when two ask for it', async () => {
     const lost: unknown[] = [];
     const { activities, input, pool } = await arrange({ onLost: (one) => lost.push(one) });
-    await pool.query(admitAttemptSql, [input.organizationId, input.webhookId, input.eventId, 1, false, false]);
+    await pool.query(admitAttemptSql, [
+      input.organizationId,
+      input.webhookId,
+      input.eventId,
+      1,
+      false,
+      false,
+      randomUUID(),
+    ]);
     await expire(pool);
     const results = await Promise.all([1, 2, 3].map(() => activities.recordLostAttempt(input)));
     expect(results.every(({ kind }) => kind === 'failed')).toBe(true);
@@ -47,7 +64,15 @@ describe('an attempt of whose end Temporal never heard', () => {
 
   it('is closed as lost when it was under way, and counts as one of the schedule', async () => {
     const { activities, input, pool } = await arrange();
-    await pool.query(admitAttemptSql, [input.organizationId, input.webhookId, input.eventId, 1, false, false]);
+    await pool.query(admitAttemptSql, [
+      input.organizationId,
+      input.webhookId,
+      input.eventId,
+      1,
+      false,
+      false,
+      randomUUID(),
+    ]);
     await expire(pool);
     expect(await activities.recordLostAttempt(input)).toEqual({ kind: 'failed', waitMs: 60_000 });
     const { rows } = await pool.query('select cause, state from delivery_attempt join delivery using (event_id)');
@@ -82,7 +107,15 @@ describe('the schedule’s last attempt, of whose end Temporal never heard', () 
     const { activities, input, pool } = await arrange();
     const last = { ...input, nextDelayMs: null };
     for (const [lostLast, leastMs] of [15_000, 30_000, 60_000].entries()) {
-      await pool.query(admitAttemptSql, [input.organizationId, input.webhookId, input.eventId, 1, true, false]);
+      await pool.query(admitAttemptSql, [
+        input.organizationId,
+        input.webhookId,
+        input.eventId,
+        1,
+        true,
+        false,
+        randomUUID(),
+      ]);
       await expire(pool);
       const result = await activities.recordLostAttempt({ ...last, lostLast });
       expect(result).toEqual({ kind: 'postponed', because: 'lost', waitMs: expect.any(Number) });
@@ -94,7 +127,15 @@ describe('the schedule’s last attempt, of whose end Temporal never heard', () 
       expect(rows).toEqual([{ state: 'waiting', later: true }]);
       expect(await difference(pool)).toBe(0);
     }
-    await pool.query(admitAttemptSql, [input.organizationId, input.webhookId, input.eventId, 1, true, false]);
+    await pool.query(admitAttemptSql, [
+      input.organizationId,
+      input.webhookId,
+      input.eventId,
+      1,
+      true,
+      false,
+      randomUUID(),
+    ]);
     await expire(pool);
     expect(await activities.recordLostAttempt({ ...last, lostLast: 3 })).toEqual({ kind: 'exhausted' });
     expect((await pool.query('select state, attempts from delivery')).rows).toEqual([
@@ -111,13 +152,7 @@ describe('an outcome that comes while the database is away', () => {
     timeout: 60_000,
   }, async () => {
     const awayMs = 8_000;
-    const { database, owner, make } = await setupDatabase();
-    const url = new URL(database.urls.worker);
-    const proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
-    url.port = String(proxy.port);
-    url.hostname = '127.0.0.1';
-    const worker = await openDatabase({ url: url.href, applicationName: 'test', poolMax: 2 });
-    onTestFinished(() => worker.close());
+    const { owner, make, proxy, worker } = await setupProxied();
     let posts = 0;
     const { activities, input } = await arrange({
       at: { owner, make },
@@ -137,6 +172,44 @@ describe('an outcome that comes while the database is away', () => {
     );
     expect(rows).toEqual([{ cause: 'accepted', state: 'delivered', late: true }]);
     expect(posts).toBe(1);
+  });
+});
+
+describe('an attempt whose admission was committed, and the reply lost', () => {
+  it('is found by the process that asked for it, posted once, and uses up no other attempt', async () => {
+    const { owner, make, proxy, worker } = await setupProxied();
+    const { activities, input, posts } = await arrange({ at: { owner, make }, pool: worker.pool });
+    // A connection that is open: what it sends arrives, and nothing comes back.
+    await worker.pool.query('select 1');
+    proxy.dropReplies();
+    const attempting = activities.attemptDelivery(input);
+    const admitted = async () => (await owner.pool.query('select from concurrency_slot')).rowCount;
+    await vi.waitFor(async () => expect(await admitted()).toBe(1), { timeout: 20_000, interval: 20 });
+    expect(posts).toEqual([]);
+    await proxy.refuse();
+    await proxy.resume();
+
+    expect(await attempting).toMatchObject({ kind: 'failed' });
+
+    expect(posts).toHaveLength(1);
+    const { rows } = await owner.pool.query(
+      'select number, cause, attempts from delivery_attempt join delivery using (event_id)',
+    );
+    expect(rows).toEqual([{ number: 1, cause: 'answered_server_error', attempts: 1 }]);
+    expect(await admitted()).toBe(0);
+  });
+
+  it('is asked for again when it was not committed', async () => {
+    const { owner, make, proxy, worker } = await setupProxied();
+    const { activities, input, posts } = await arrange({ at: { owner, make }, pool: worker.pool });
+    await worker.pool.query('select 1');
+    proxy.pause();
+    const attempting = activities.attemptDelivery(input);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await proxy.refuse();
+    await proxy.resume();
+    expect(await attempting).toMatchObject({ kind: 'failed' });
+    expect(posts).toHaveLength(1);
   });
 });
 
@@ -185,7 +258,15 @@ describe('an outcome whose attempt PostgreSQL lost in a failover', () => {
     const { activities, input, pool } = await arrange({
       post: async () => {
         await forgetAdmission(pool);
-        await pool.query(admitAttemptSql, [input.organizationId, input.webhookId, input.eventId, 1, false, false]);
+        await pool.query(admitAttemptSql, [
+          input.organizationId,
+          input.webhookId,
+          input.eventId,
+          1,
+          false,
+          false,
+          randomUUID(),
+        ]);
         return refused;
       },
     });
@@ -342,6 +423,18 @@ describe('the reconciler', () => {
 });
 
 /** One delivery that is due, and the activities over its database; nothing else runs. */
+/** A database with a worker's pool that reaches it through a proxy. */
+async function setupProxied() {
+  const { database, owner, make } = await setupDatabase();
+  const url = new URL(database.urls.worker);
+  const proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
+  url.port = String(proxy.port);
+  url.hostname = '127.0.0.1';
+  const worker = await openDatabase({ url: url.href, applicationName: 'test', poolMax: 2 });
+  onTestFinished(() => worker.close());
+  return { owner, make, proxy, worker };
+}
+
 async function arrange({
   at,
   ...replaced

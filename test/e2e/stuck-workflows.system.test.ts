@@ -84,7 +84,7 @@ it('one that makes no progress is left alone while an admitted attempt is unexpi
   await t.makeEvent();
   await t.startStranded();
   const [{ id }] = (await t.rows('select event_id as id from delivery')) as [{ id: string }];
-  await t.owner.pool.query(admitAttemptSql, [t.ids.organizationId, t.ids.webhookId, id, 1, false, false]);
+  await t.owner.pool.query(admitAttemptSql, [t.ids.organizationId, t.ids.webhookId, id, 1, false, false, randomUUID()]);
   await t.setDue();
   await vi.waitFor(async () => expect(await t.getStatus()).toBe('stranded'), patient);
 

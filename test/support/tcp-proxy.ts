@@ -13,6 +13,8 @@ export interface TcpProxy {
    * accepted and left unanswered.
    */
   pause(): void;
+  /** From now on what the server answers is lost; what clients send arrives. `resume` ends it. */
+  dropReplies(): void;
   /** Closes every connection and refuses new ones. */
   refuse(): Promise<void>;
   /** Everything passes again. */
@@ -23,6 +25,7 @@ export interface TcpProxy {
 export async function startTcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   let paused = false;
+  let isDroppingReplies = false;
 
   function track(socket: Socket): Socket {
     sockets.add(socket);
@@ -30,15 +33,15 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     socket.on('close', () => sockets.delete(socket));
     return socket;
   }
-  function link(from: Socket, to: Socket): void {
-    from.on('data', (bytes: Buffer) => void to.write(bytes));
-    from.on('close', () => to.destroy());
-  }
   const server = createServer((client) => {
     const upstream = track(connect(target.port, target.host));
     track(client);
-    link(client, upstream);
-    link(upstream, client);
+    client.on('data', (bytes: Buffer) => void upstream.write(bytes));
+    upstream.on('data', (bytes: Buffer) => {
+      if (!isDroppingReplies) client.write(bytes);
+    });
+    client.on('close', () => upstream.destroy());
+    upstream.on('close', () => client.destroy());
     if (paused) for (const socket of [client, upstream]) socket.pause();
   });
   const listen = async (port: number) => {
@@ -61,9 +64,13 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
       paused = true;
       for (const socket of sockets) socket.pause();
     },
+    dropReplies() {
+      isDroppingReplies = true;
+    },
     refuse: close,
     async resume() {
       paused = false;
+      isDroppingReplies = false;
       for (const socket of sockets) socket.resume();
       if (!server.listening) await listen(port);
     },

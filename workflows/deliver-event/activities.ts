@@ -1,9 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/common';
 import type { Pool } from 'pg';
 import pg from 'pg';
 import {
   type AdmittedRow,
   admitAttemptSql,
+  awaitAdmissionSql,
+  findAdmissionSql,
   type LostRow,
   type RecordedRow,
   recordLostSql,
@@ -147,7 +150,7 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
 
   async function attemptDelivery(input: AttemptInput): Promise<AttemptResult | Begun> {
     const beganAt = performance.now();
-    const admitted = await admit(pool, input);
+    const admitted = await admit(pool, input, beganAt + admissionTimeoutMs);
     if (admitted === null) return { kind: 'closed' };
     if (admitted.isBegun) return { kind: 'begun' };
     if (!isAdmitted(admitted)) return { kind: 'postponed', waitMs: waitForPlaceMs(admitted.queue) };
@@ -316,22 +319,62 @@ function resultUnlost(row: LostRow | undefined, nextDelayMs: number | null): Att
 }
 
 /**
- * @returns null when the delivery is not open to this round; `number` null when no place is free.
+ * Admits the attempt. When the reply is lost, the admission may have been committed: it is looked up
+ * by its id before it is asked for again, so a lost reply uses up no attempt of the schedule.
+ *
+ * @param giveUpAt by `performance.now`; an error after it is thrown.
+ * @returns null when the delivery is not open to this round; `number` null when no concurrency slot
+ * is free.
  */
-async function admit(pool: Pool, input: AttemptInput): Promise<AdmittedRow | null> {
+async function admit(pool: Pool, input: AttemptInput, giveUpAt: number): Promise<AdmittedRow | null> {
+  const admissionId = randomUUID();
+  for (let isReplyLost = false; ; isReplyLost = true) {
+    try {
+      const own = isReplyLost ? await findAdmission(pool, input, admissionId) : undefined;
+      const asked = own ?? (await askForAdmission(pool, input, admissionId));
+      // The first one may have been admitted while this one was asked for, and refused it.
+      if (asked !== noPlace || !isReplyLost) return asked;
+      return (await findAdmission(pool, input, admissionId)) ?? noPlace;
+    } catch (error) {
+      if (!isConnectionLost(error) || performance.now() > giveUpAt) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 250));
+    }
+  }
+}
+
+/** Another worker may take the same concurrency slot at the same moment; then it tries another. */
+async function askForAdmission(pool: Pool, input: AttemptInput, admissionId: string): Promise<AdmittedRow | null> {
   const { organizationId, webhookId, eventId, round, nextDelayMs, onlyAsFirst = false } = input;
-  const values = [organizationId, webhookId, eventId, round, nextDelayMs === null, onlyAsFirst];
-  for (let tries = 1; ; tries += 1) {
+  const values = [organizationId, webhookId, eventId, round, nextDelayMs === null, onlyAsFirst, admissionId];
+  for (let tries = 1; tries <= 5; tries += 1) {
     try {
       const { rows } = await pool.query<AdmittedRow>({ name: 'admitAttempt', text: admitAttemptSql, values });
       return rows[0] ?? null;
     } catch (error) {
-      const collided = error instanceof pg.DatabaseError && error.code === uniqueViolation;
-      if (!collided) throw error;
-      if (tries === 5) return noPlace;
+      if (!(error instanceof pg.DatabaseError && error.code === uniqueViolation)) throw error;
     }
   }
+  return noPlace;
 }
+
+/** Two statements: the second one's snapshot has what the first one waited for. */
+async function findAdmission(
+  pool: Pool,
+  { organizationId, webhookId, eventId }: DeliveryKey,
+  admissionId: string,
+): Promise<AdmittedRow | undefined> {
+  const delivery = [organizationId, webhookId, eventId];
+  await pool.query(awaitAdmissionSql, delivery);
+  const { rows } = await pool.query<AdmittedRow>(findAdmissionSql, [...delivery, admissionId]);
+  return rows[0];
+}
+
+/**
+ * Whether an error says nothing about its statement: the connection broke (no answer of
+ * PostgreSQL), or the server ended it (SQLSTATE 57P01 to 57P03, class 08).
+ */
+const isConnectionLost = (error: unknown): boolean =>
+  !(error instanceof pg.DatabaseError) || /^(57P0[123]|08)/.test(error.code ?? '');
 
 /** What is answered when the last free place was taken by others again and again. */
 const noPlace: AdmittedRow = {

@@ -14,8 +14,9 @@ const attempt = (number: number) => `
   insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at)
     select '$org', id, '${eventId}', ${number}, 1, false, '{}', now() from webhook`;
 const slot = (number: number, organizationSlot = number, hostSlot = number) => `
-  insert into concurrency_slot (organization_id, webhook_id, slot, is_slow, organization_slot, host, host_slot, event_id, number, started_at)
-    select '$org', id, ${number}, false, ${organizationSlot}, 'a.example', ${hostSlot}, '${eventId}', 1, now() from webhook`;
+  insert into concurrency_slot (organization_id, webhook_id, slot, is_slow, organization_slot, host, host_slot, event_id, number, started_at,
+      admission_id)
+    select '$org', id, ${number}, false, ${organizationSlot}, 'a.example', ${hostSlot}, '${eventId}', 1, now(), gen_random_uuid() from webhook`;
 
 export const wrongWebhookStates: [state: string, constraint: string, statement: string][] = [
   [

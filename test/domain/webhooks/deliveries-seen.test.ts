@@ -2,6 +2,7 @@
  * What pages read of deliveries, and giving one up. Source: design, sections 6 and 7; issue of the
  * console, point 3.
  */
+import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { type AdmittedRow, admitAttemptSql } from '#domain/db/statements/attempts.ts';
 import { cancelDelivery } from '#domain/webhooks/cancel-delivery.ts';
@@ -154,7 +155,7 @@ describe('an attempt', () => {
     const t = await setupDeliveries();
     const eventId = await t.make.delivery({ webhook: t.webhook, started: true });
     const of = [t.webhook.orgId, t.webhook.id, eventId];
-    const admitted = await t.pool.query<AdmittedRow>(admitAttemptSql, [...of, 1, false, false]);
+    const admitted = await t.pool.query<AdmittedRow>(admitAttemptSql, [...of, 1, false, false, randomUUID()]);
     const headers = { 'webhook-signature': 'v1,abc', 'Content-Type': 'application/json', a: 'b' };
     await recordOutcome(t.pool, [
       ...of,
@@ -209,7 +210,15 @@ describe('a delivery that a person gives up', () => {
       expect(await listLedgerFaults(t.pool, { everything: true })).toEqual([]);
       const lines = await t.pool.query(`select person_id, detail from activity where action = 'delivery.cancel'`);
       expect(lines.rows).toEqual([{ person_id: person.userId, detail: { webhookId: t.webhook.id, eventId } }]);
-      const admitted = await t.pool.query(admitAttemptSql, [t.webhook.orgId, t.webhook.id, eventId, 2, false, false]);
+      const admitted = await t.pool.query(admitAttemptSql, [
+        t.webhook.orgId,
+        t.webhook.id,
+        eventId,
+        2,
+        false,
+        false,
+        randomUUID(),
+      ]);
       expect(admitted.rows).toEqual([]);
     },
   );

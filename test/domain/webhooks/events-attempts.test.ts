@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import {
@@ -43,6 +44,7 @@ async function setupAttempts(events: number, ramp: number | null = null) {
         round,
         isLast,
         false,
+        randomUUID(),
       ]);
       return rows[0] ?? null;
     },
@@ -137,7 +139,7 @@ describe('admitting an attempt', () => {
     const tried = await Promise.all(
       deliveries.map(async ({ webhook_id, event_id }) => {
         for (;;) {
-          const values = [orgId, webhook_id, event_id, 1, false, false];
+          const values = [orgId, webhook_id, event_id, 1, false, false, randomUUID()];
           const admitted = await worker.query<AdmittedRow>(admitAttemptSql, values).catch((error: unknown) => {
             if (!collided(error)) throw error;
             return undefined;

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { type AdmittedRow, admitAttemptSql, recordLostSql } from '#domain/db/statements/attempts.ts';
 import { readLedgerSql } from '#domain/db/statements/ledger.ts';
@@ -29,7 +30,13 @@ async function setupLedger({ settled = true } = {}) {
     );
     const round = rows[0]?.round;
     const isLast = ends === 'exhausted' || ends === 'lost';
-    const admitted = await worker.query<AdmittedRow>(admitAttemptSql, [...delivery, round, isLast, false]);
+    const admitted = await worker.query<AdmittedRow>(admitAttemptSql, [
+      ...delivery,
+      round,
+      isLast,
+      false,
+      randomUUID(),
+    ]);
     if (ends === 'lost') return worker.query(recordLostSql, [...delivery, round, 'exhausted', null, 0]);
     return recordOutcome(worker, [
       ...delivery,
@@ -221,7 +228,7 @@ describe('what is late', () => {
     const events = (await world.rows.deliveries(webhookId)).map(({ event_id }) => event_id);
     const admit = async (from: number, to: number) => {
       for (const eventId of events.slice(from, to))
-        await worker.query(admitAttemptSql, [orgId, webhookId, eventId, 1, false, false]);
+        await worker.query(admitAttemptSql, [orgId, webhookId, eventId, 1, false, false, randomUUID()]);
     };
     const late = () =>
       pool.query(`update delivery set next_attempt_at = now() - interval '2 minutes' where state = 'waiting'`);

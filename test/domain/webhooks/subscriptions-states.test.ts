@@ -2,6 +2,7 @@
  * Pausing, resuming and deleting webhooks, and what becomes of their deliveries, also while others
  * claim, attempt and write. Source: design, section 6.
  */
+import { randomUUID } from 'node:crypto';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { admitAttemptSql } from '#domain/db/statements/attempts.ts';
 import { claimDeliveriesSql } from '#domain/db/statements/claim-deliveries.ts';
@@ -94,7 +95,7 @@ describe('pausing a webhook', () => {
     const t = await setupStates();
     const eventId = await t.open({ started: true });
     await t.pause(t.id);
-    expect(await t.rows(admitAttemptSql, [t.organizationId, t.id, eventId, 1, false, false])).toEqual([]);
+    expect(await t.rows(admitAttemptSql, [t.organizationId, t.id, eventId, 1, false, false, randomUUID()])).toEqual([]);
     expect(await t.rows(claimDeliveriesSql, claimed)).toEqual([]);
   });
 
@@ -105,11 +106,15 @@ describe('pausing a webhook', () => {
     const [, ...taken] = await Promise.all([t.pause(t.id), ...claims]);
     expect(taken.flat().length).toBeLessThanOrEqual(10);
     for (const { eventId } of taken.flat())
-      expect(await t.rows(admitAttemptSql, [t.organizationId, t.id, eventId, 1, false, false])).toEqual([]);
+      expect(await t.rows(admitAttemptSql, [t.organizationId, t.id, eventId, 1, false, false, randomUUID()])).toEqual(
+        [],
+      );
     await t.resume(t.id);
     await t.rows('update delivery set leased_until = null, started = claimed');
     for (const { eventId } of taken.flat())
-      expect(await t.rows(admitAttemptSql, [t.organizationId, t.id, eventId, 1, false, false])).toEqual([]);
+      expect(await t.rows(admitAttemptSql, [t.organizationId, t.id, eventId, 1, false, false, randomUUID()])).toEqual(
+        [],
+      );
     await t.restart();
     await t.rows(claimDeliveriesSql, claimed);
     const numbers = await t.rows<{ sequence: string }>(
@@ -121,7 +126,7 @@ describe('pausing a webhook', () => {
   it('and the record of an attempt never wait for each other', async () => {
     const t = await setupStates();
     const eventId = await t.open({ started: true });
-    await t.rows(admitAttemptSql, [t.organizationId, t.id, eventId, 1, false, false]);
+    await t.rows(admitAttemptSql, [t.organizationId, t.id, eventId, 1, false, false, randomUUID()]);
     // Whoever records an outcome holds the delivery's row, and then takes the webhook's.
     const recorder = await t.owner.pool.connect();
     onTestFinished(() => recorder.release());
@@ -148,7 +153,9 @@ describe('resuming a webhook', () => {
     expect(await t.resume(t.id)).toEqual({ deliveries: 2 });
 
     expect(await t.rows('select ctid, xmin, * from delivery order by event_id')).toEqual(before);
-    expect(await t.rows(admitAttemptSql, [t.organizationId, t.id, retrying, 1, false, false])).toEqual([]);
+    expect(await t.rows(admitAttemptSql, [t.organizationId, t.id, retrying, 1, false, false, randomUUID()])).toEqual(
+      [],
+    );
     expect(await t.restart()).toMatchObject([{ webhookId: t.id, deliveries: 1 }]);
     expect(await t.stateOf(retrying)).toEqual({ ...waiting, round: 2 });
     expect(await t.stateOf(born)).toEqual({ ...waiting, round: 1 });

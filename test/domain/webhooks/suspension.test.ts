@@ -2,6 +2,7 @@
  * When a webhook is suspended: the real statements record attempts, and time passes by moving what
  * they wrote back.
  */
+import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { admitAttemptSql } from '#domain/db/statements/attempts.ts';
 import { suspendFailingWebhooksSql } from '#domain/db/statements/park-webhooks.ts';
@@ -41,7 +42,13 @@ async function setupSuspension() {
     { status = 500 as number | null, isReceivers = true } = {},
   ): Promise<void> {
     const delivery = [t.organizationId, webhook.id, eventId];
-    const [admitted] = await t.rows<{ number: number }>(admitAttemptSql, [...delivery, 1, waitMs === null, false]);
+    const [admitted] = await t.rows<{ number: number }>(admitAttemptSql, [
+      ...delivery,
+      1,
+      waitMs === null,
+      false,
+      randomUUID(),
+    ]);
     const isDelivered = status !== null && status < 300;
     const follows = isDelivered ? 'delivered' : waitMs === null ? 'exhausted' : 'waiting';
     const outcome = [status, isDelivered ? 'accepted' : 'status', 'said', '{}', null, 0, null];

@@ -130,6 +130,8 @@ export class Deliveries extends Migration {
         event_id uuid not null,
         number integer not null,
         started_at timestamptz not null,
+        -- Made by the process that asked for the admission, which finds it by this id when the reply was lost.
+        admission_id uuid not null,
         primary key (organization_id, webhook_id, slot),
         constraint concurrency_slot_one_of_organization unique (organization_id, is_slow, organization_slot),
         constraint concurrency_slot_one_of_host unique (organization_id, host, host_slot)

@@ -47,7 +47,7 @@ export interface AdmittedRow {
  * organization's and of the organization's at this host.
  *
  * `$1` organization, `$2` webhook, `$3` event, `$4` round, `$5` whether it is the schedule's last,
- * `$6` whether it is admitted only as the first of its round. While it is under way the delivery
+ * `$6` whether it is admitted only as the first of its round, `$7` the admission's id. While it is under way the delivery
  * counts as due in 60 s: past that, the reconciler looks after it. Two workers may pick the same
  * slot, or begin the same delivery: the unique indexes refuse the second (23505), which then tries
  * again. Numbers follow the rows and not the count alone: an outcome whose row was gone is written
@@ -65,7 +65,8 @@ export const admitAttemptSql = /* sql */ `
         select from delivery_attempt a
         where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.round = $4) as is_begun
     from delivery d
-    join webhook w on w.organization_id = d.organization_id and w.id = d.webhook_id and w.state = 'active' and w.epoch = d.epoch
+    join webhook w on w.organization_id = d.organization_id and w.id = d.webhook_id and w.state = 'active'
+      and w.epoch = d.epoch
     left join event e on e.organization_id = d.organization_id and e.id = d.event_id
     where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.round = $4 and d.state = 'waiting'
     for no key update of d
@@ -89,17 +90,24 @@ export const admitAttemptSql = /* sql */ `
       order by random() limit 1) h
     where not t.is_begun
   ), held as (
-    insert into concurrency_slot (organization_id, webhook_id, slot, is_slow, organization_slot, host, host_slot, event_id, number, started_at)
-    select t.organization_id, t.webhook_id, f.slot, t.is_slow, f.organization_slot, t.host, f.host_slot, t.event_id, t.attempts + 1, clock_timestamp()
+    insert into concurrency_slot (organization_id, webhook_id, slot, is_slow, organization_slot, host, host_slot,
+      event_id, number,
+      started_at, admission_id)
+    select t.organization_id, t.webhook_id, f.slot, t.is_slow, f.organization_slot, t.host, f.host_slot, t.event_id,
+      t.attempts + 1,
+      clock_timestamp(), $7
     from target t, free f
     returning number, started_at
   ), admitted as (
-    insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at)
-    select t.organization_id, t.webhook_id, t.event_id, h.number, $4, $5, coalesce((select array_agg(s.id) from secret s), '{}'), h.started_at
+    insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with,
+      started_at)
+    select t.organization_id, t.webhook_id, t.event_id, h.number, $4, $5, coalesce((select array_agg(s.id)
+      from secret s), '{}'), h.started_at
     from target t, held h
     returning number, started_at
   ), counted as (
-    update delivery d set attempts = a.number, claimed = false, next_attempt_at = clock_timestamp() + interval '60 seconds'
+    update delivery d set attempts = a.number, claimed = false,
+      next_attempt_at = clock_timestamp() + interval '60 seconds'
     from admitted a
     where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3
   )
@@ -109,13 +117,43 @@ export const admitAttemptSql = /* sql */ `
       'slots', t.slots,
       -- Its own webhook's, unless none is: then others hold the slots of the organization or the host.
       'underWayMs', (select extract(epoch from clock_timestamp() - coalesce(min(c.started_at) filter (where c.webhook_id = $2), min(c.started_at))) * 1000
-        from concurrency_slot c where c.organization_id = $1 and (c.webhook_id = $2 or c.is_slow = t.is_slow or c.host = t.host)),
+        from concurrency_slot c where c.organization_id = $1 and (c.webhook_id = $2 or c.is_slow = t.is_slow
+          or c.host = t.host)),
       'ahead', (select count(*) from (
-        select from delivery r where r.organization_id = $1 and r.webhook_id = $2 and r.state = 'waiting' and r.started and not r.claimed
+        select from delivery r where r.organization_id = $1 and r.webhook_id = $2 and r.state = 'waiting'
+          and r.started and not r.claimed
           and r.epoch = t.epoch and r.next_attempt_at < t.next_attempt_at
           order by r.next_attempt_at limit 100) before)) end as queue,
-    (select json_agg(json_build_object('id', s.id, 'sealed', encode(s.sealed, 'base64')) order by s.valid_until desc nulls first, s.created_at desc) from secret s) as secrets
+    (select json_agg(json_build_object('id', s.id, 'sealed', encode(s.sealed,
+      'base64')) order by s.valid_until desc nulls first, s.created_at desc) from secret s) as secrets
   from target t left join admitted a on true`;
+
+/**
+ * Waits for an admission of the delivery that is still under way on another connection, so that
+ * `findAdmissionSql` sees it. `$1` organization, `$2` webhook, `$3` event.
+ */
+export const awaitAdmissionSql = /* sql */ `
+  select from delivery d where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 for no key update`;
+
+/**
+ * Finds the attempt that an admission admitted, for the process whose reply was lost: an
+ * `AdmittedRow` whose `number` is set, or no row. `$1`…`$3` the delivery, `$4` the admission's id.
+ */
+export const findAdmissionSql = /* sql */ `
+  select c.number, false as "isBegun", null as queue, w.url, e.type, e.body, d.sequence::text as sequence,
+    c.started_at::text as "startedAt", (extract(epoch from c.started_at) * 1000)::double precision as "startedAtMs",
+    (select json_agg(json_build_object('id', s.id, 'sealed', encode(s.sealed,
+      'base64')) order by s.valid_until desc nulls first, s.created_at desc)
+      from webhook_secret s where s.organization_id = $1 and s.webhook_id = $2
+        and s.id = any (a.signed_with)) as secrets
+  from concurrency_slot c
+  join delivery_attempt a on a.organization_id = c.organization_id and a.webhook_id = c.webhook_id
+    and a.event_id = c.event_id
+    and a.number = c.number
+  join delivery d on d.organization_id = c.organization_id and d.webhook_id = c.webhook_id and d.event_id = c.event_id
+  join webhook w on w.organization_id = c.organization_id and w.id = c.webhook_id
+  left join event e on e.organization_id = c.organization_id and e.id = c.event_id
+  where c.organization_id = $1 and c.webhook_id = $2 and c.event_id = $3 and c.admission_id = $4`;
 
 /**
  * How late an attempt may be recorded and still count as part of a webhook's failing time: turns in
@@ -137,14 +175,17 @@ const failureColumns = /* sql */ `
       last_failed_at = case when $12 = 'delivered' then w.last_failed_at else clock_timestamp() end,
       failing_seconds = case when $12 = 'delivered' then w.failing_seconds when w.failing_since is null then 0
         else w.failing_seconds + greatest(0, extract(epoch from
-          least(clock_timestamp(), coalesce(w.next_failure_by, w.last_failed_at)) - coalesce(w.last_failed_at, clock_timestamp()))) end,
+          least(clock_timestamp(), coalesce(w.next_failure_by, w.last_failed_at)) - coalesce(w.last_failed_at,
+            clock_timestamp()))) end,
       next_failure_by = case when $12 = 'delivered' then w.next_failure_by else ${lateMargin} + greatest(clock_timestamp(), coalesce(least(
         case when $12 = 'waiting' then clock_timestamp() + make_interval(secs => $13::double precision / 1000) end,
         (select r.next_attempt_at from delivery r
-          where r.organization_id = $1 and r.webhook_id = $2 and r.event_id <> $3 and r.state = 'waiting' and r.started and r.epoch = w.epoch
+          where r.organization_id = $1 and r.webhook_id = $2 and r.event_id <> $3 and r.state = 'waiting'
+            and r.started and r.epoch = w.epoch
           order by r.next_attempt_at limit 1),
         (select clock_timestamp() from delivery u
-          where u.organization_id = $1 and u.webhook_id = $2 and u.event_id <> $3 and u.state = 'waiting' and not u.started limit 1)
+          where u.organization_id = $1 and u.webhook_id = $2 and u.event_id <> $3 and u.state = 'waiting'
+            and not u.started limit 1)
       ), clock_timestamp())) end,
       first_failed_event = case when $12 <> 'delivered' and w.failing_since is null then $3 else w.first_failed_event end,
       has_failed_twice = case when $12 = 'delivered' then w.has_failed_twice
@@ -173,13 +214,16 @@ const failureColumns = /* sql */ `
  */
 export const recordOutcomeSql = /* sql */ `
   with attempt as (
-    update delivery_attempt a set finished_at = clock_timestamp(), status = $5, cause = $6, explanation = $7, timings = $8::jsonb,
+    update delivery_attempt a set finished_at = clock_timestamp(), status = $5, cause = $6, explanation = $7,
+      timings = $8::jsonb,
       peer_address = $9::inet, kept_bytes = $10, answer = $11, headers = $15::json
-    where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.number = $4 and a.started_at = $16::timestamptz
+    where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.number = $4
+      and a.started_at = $16::timestamptz
       and (a.finished_at is null or $12 = 'delivered')
     returning a.round, a.number
   ), restored as (
-    insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at, finished_at,
+    insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with,
+      started_at, finished_at,
       status, cause, explanation, timings, peer_address, kept_bytes, answer, headers)
     select d.organization_id, d.webhook_id, d.event_id,
       case when exists (
@@ -206,10 +250,13 @@ export const recordOutcomeSql = /* sql */ `
       next_attempt_at = case when $12 = 'waiting' then clock_timestamp() + make_interval(secs => $13::double precision / 1000) end,
       settled_at = case when $12 <> 'waiting' then clock_timestamp() end, claimed = false
     from ended a
-    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and case $12 when 'delivered' then d.state in ('waiting', 'exhausted') else d.state = 'waiting' and d.round = a.round end
+    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3
+      and case $12 when 'delivered' then d.state in ('waiting', 'exhausted') else d.state = 'waiting'
+        and d.round = a.round end
   ), webhook_now as (
     update webhook w set
-      failing_since = case when $12 = 'delivered' then null when $14 then coalesce(w.failing_since, clock_timestamp()) else w.failing_since end,
+      failing_since = case when $12 = 'delivered' then null when $14 then coalesce(w.failing_since,
+        clock_timestamp()) else w.failing_since end,
       ramp = case when $12 = 'delivered' and w.ramp is not null then nullif(least(w.ramp * 2, 10), 10) else w.ramp end,
       ${failureColumns}
     where w.organization_id = $1 and w.id = $2 and exists (select from ended)
@@ -244,7 +291,8 @@ export const recordLostSql = /* sql */ `
     update delivery d set state = $5::text,
       next_attempt_at = case when $5 = 'waiting' then clock_timestamp() + make_interval(secs => $6::double precision / 1000) end,
       settled_at = case when $5 <> 'waiting' then clock_timestamp() end, claimed = false
-    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.round = $4 and d.state = 'waiting' and exists (select from attempt)
+    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.round = $4 and d.state = 'waiting'
+      and exists (select from attempt)
   )
   select exists (select from attempt) as closed, (
       select extract(epoch from clock_timestamp() - u.started_at) * 1000 from delivery_attempt u
@@ -287,7 +335,8 @@ export const closeAbandonedAttemptsSql = /* sql */ `
     returning a.organization_id, a.webhook_id, a.event_id, a.round, a.number, a.started_at
   ), released as (
     delete from concurrency_slot c using closed a
-    where c.organization_id = a.organization_id and c.webhook_id = a.webhook_id and c.event_id = a.event_id and c.number = a.number
+    where c.organization_id = a.organization_id and c.webhook_id = a.webhook_id and c.event_id = a.event_id
+      and c.number = a.number
   )
   select a.organization_id as "organizationId", a.webhook_id as "webhookId", a.event_id as "eventId", a.round, a.number,
     (extract(epoch from a.started_at) * 1000)::double precision as "startedAtMs"
