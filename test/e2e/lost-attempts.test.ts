@@ -28,15 +28,7 @@ describe('an attempt of whose end Temporal never heard', () => {
   // successor was a second post.
   it('is left open until it has expired, so that two posts of a delivery are never under way', async () => {
     const { activities, input, pool } = await arrange();
-    await pool.query(admitAttemptSql, [
-      input.organizationId,
-      input.webhookId,
-      input.eventId,
-      1,
-      false,
-      false,
-      randomUUID(),
-    ]);
+    await admitAttempt(pool, input);
     const result = await activities.recordLostAttempt(input);
     expect(result).toEqual({ kind: 'underWay', waitMs: expect.any(Number) });
     expect('waitMs' in result && result.waitMs).toBeGreaterThan(attemptTimeoutMs - 10_000);
@@ -46,15 +38,7 @@ describe('an attempt of whose end Temporal never heard', () => {
   it('is closed as lost exactly once when two ask for it', async () => {
     const lost: unknown[] = [];
     const { activities, input, pool } = await arrange({ onLost: (one) => lost.push(one) });
-    await pool.query(admitAttemptSql, [
-      input.organizationId,
-      input.webhookId,
-      input.eventId,
-      1,
-      false,
-      false,
-      randomUUID(),
-    ]);
+    await admitAttempt(pool, input);
     await expire(pool);
     const results = await Promise.all([1, 2, 3].map(() => activities.recordLostAttempt(input)));
     expect(results.every(({ kind }) => kind === 'failed')).toBe(true);
@@ -64,15 +48,7 @@ describe('an attempt of whose end Temporal never heard', () => {
 
   it('is closed as lost when it was under way, and counts as one of the schedule', async () => {
     const { activities, input, pool } = await arrange();
-    await pool.query(admitAttemptSql, [
-      input.organizationId,
-      input.webhookId,
-      input.eventId,
-      1,
-      false,
-      false,
-      randomUUID(),
-    ]);
+    await admitAttempt(pool, input);
     await expire(pool);
     expect(await activities.recordLostAttempt(input)).toEqual({ kind: 'failed', waitMs: 60_000 });
     const { rows } = await pool.query('select cause, state from delivery_attempt join delivery using (event_id)');
@@ -107,15 +83,7 @@ describe('the schedule’s last attempt, of whose end Temporal never heard', () 
     const { activities, input, pool } = await arrange();
     const last = { ...input, nextDelayMs: null };
     for (const [lostLast, leastMs] of [15_000, 30_000, 60_000].entries()) {
-      await pool.query(admitAttemptSql, [
-        input.organizationId,
-        input.webhookId,
-        input.eventId,
-        1,
-        true,
-        false,
-        randomUUID(),
-      ]);
+      await admitAttempt(pool, input, { isLast: true });
       await expire(pool);
       const result = await activities.recordLostAttempt({ ...last, lostLast });
       expect(result).toEqual({ kind: 'postponed', because: 'lost', waitMs: expect.any(Number) });
@@ -127,15 +95,7 @@ describe('the schedule’s last attempt, of whose end Temporal never heard', () 
       expect(rows).toEqual([{ state: 'waiting', later: true }]);
       expect(await difference(pool)).toBe(0);
     }
-    await pool.query(admitAttemptSql, [
-      input.organizationId,
-      input.webhookId,
-      input.eventId,
-      1,
-      true,
-      false,
-      randomUUID(),
-    ]);
+    await admitAttempt(pool, input, { isLast: true });
     await expire(pool);
     expect(await activities.recordLostAttempt({ ...last, lostLast: 3 })).toEqual({ kind: 'exhausted' });
     expect((await pool.query('select state, attempts from delivery')).rows).toEqual([
@@ -258,15 +218,7 @@ describe('an outcome whose attempt PostgreSQL lost in a failover', () => {
     const { activities, input, pool } = await arrange({
       post: async () => {
         await forgetAdmission(pool);
-        await pool.query(admitAttemptSql, [
-          input.organizationId,
-          input.webhookId,
-          input.eventId,
-          1,
-          false,
-          false,
-          randomUUID(),
-        ]);
+        await admitAttempt(pool, input);
         return refused;
       },
     });
@@ -423,6 +375,18 @@ describe('the reconciler', () => {
 });
 
 /** One delivery that is due, and the activities over its database; nothing else runs. */
+/** Admits an attempt as an activity would that then dies. */
+const admitAttempt = (pool: Pool, input: AttemptInput, { isLast = false } = {}) =>
+  pool.query(admitAttemptSql, [
+    input.organizationId,
+    input.webhookId,
+    input.eventId,
+    input.round,
+    isLast,
+    false,
+    randomUUID(),
+  ]);
+
 /** A database with a worker's pool that reaches it through a proxy. */
 async function setupProxied() {
   const { database, owner, make } = await setupDatabase();
