@@ -2,7 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { hiddenFields, unescaped } from './http-visitor.ts';
-import { type ConsoleInstallation, setupConsole } from './setup.ts';
+import { type ConsoleInstallation, shareConsole } from './setup.ts';
+
+const shared = shareConsole();
 
 /** The page as a reader sees it: no markup, one blank. */
 const textOf = (page: string): string =>
@@ -13,7 +15,7 @@ const textOf = (page: string): string =>
  * told.
  */
 async function setupClients({ places = 2 } = {}) {
-  const t = await setupConsole();
+  const t = shared();
   const orgId = await t.make.organization({ invoiced: places });
   const ada = await t.enrol({ orgId, name: 'Ada Rivers' });
   const bo = await t.make.member({ orgId, name: 'Bo Lindqvist', roleKey: 'member' });

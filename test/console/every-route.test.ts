@@ -8,7 +8,9 @@ import { routes } from '../../apps/console/routes.ts';
 import { arrange } from './hostile/scene.ts';
 import { paramsOf, pathWith } from './hostile/walk.ts';
 import { pathOf } from './paths.ts';
-import { setupConsole } from './setup.ts';
+import { setupConsole, shareConsole } from './setup.ts';
+
+const shared = shareConsole();
 
 describe('every route', () => {
   it('refuses API keys with 403 api_key_not_accepted as JSON, also beside a session, and records the use of a genuine one', async () => {
@@ -41,7 +43,7 @@ describe('every route', () => {
   });
 
   it('of an organization answers 404 to whoever is no active member of it, exactly as for one that does not exist', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const elsewhere = await t.make.organization({ name: 'Another Firm' });
     const visitor = t.http(ada);
@@ -62,7 +64,7 @@ describe('every route', () => {
   });
 
   it('but those for everybody sends whoever is not signed in to the sign-in page, whether or not the organization exists', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     for (const route of routes.filter(({ access }) => access !== 'anyone')) {
       for (const orgId of [ada.orgId, randomUUID()]) {
@@ -74,7 +76,7 @@ describe('every route', () => {
   });
 
   it('that needs a permission answers 403 to a member without it', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const bo = await t.enrol({ permissions: ['org.read'] });
     const visitor = t.http(bo);
     const _token = /name="_token" value="([^"]*)"/.exec((await visitor.get('/account')).text)?.[1] ?? '';
@@ -114,7 +116,7 @@ describe('every route', () => {
   });
 
   it('loads only files of ours, which browsers keep for ever under names that change with them', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const { text } = await t.http(ada).get('/account');
     const linked = [...text.matchAll(/<(?:link|script|img)[^>]* (?:href|src)="([^"]*)"/g)].map(([, path = '']) => path);
@@ -148,7 +150,7 @@ describe('every route', () => {
       const other = await fetch(t.console.url + path);
       expect(other.headers.get('strict-transport-security')).toBe('max-age=63072000; includeSubDomains');
     }
-    const plain = await setupConsole();
+    const plain = shared();
     expect((await fetch(`${plain.console.url}/sign-in`)).headers.get('strict-transport-security')).toBeNull();
   });
 });

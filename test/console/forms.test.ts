@@ -7,14 +7,16 @@ import { routes } from '../../apps/console/routes.ts';
 import { cookieName } from '../../apps/console/web/cookies.ts';
 import { hiddenFields } from './http-visitor.ts';
 import { pathOf } from './paths.ts';
-import { goodPassword, setupConsole } from './setup.ts';
+import { goodPassword, shareConsole } from './setup.ts';
+
+const shared = shareConsole();
 
 const minuteMs = 60_000;
 const newPassword = 'quiet-lantern-otter-ballad';
 
 describe('a form', () => {
   it('from another site is refused on every route, whatever it carries', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);
     const token = /name="_token" value="([^"]*)"/.exec((await visitor.get('/account')).text)?.[1] ?? '';
@@ -36,7 +38,7 @@ describe('a form', () => {
   });
 
   it('without its session’s token, or with that of another session, changes nothing and is drawn again', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const [ada, bo] = [await t.enrol(), await t.enrol()];
     const visitor = t.http(ada);
     const theirs = hiddenFields((await t.http(bo).get('/account')).text, '/account/recovery-codes');
@@ -53,7 +55,7 @@ describe('a form', () => {
   });
 
   it('that may be sent once is carried out once, however many come at once', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);
     const fields = hiddenFields((await visitor.get('/account')).text, '/account/recovery-codes');
@@ -67,7 +69,7 @@ describe('a form', () => {
   });
 
   it('that is too large, or no form, is refused', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const visitor = t.http(await t.enrol());
     expect((await visitor.post('/account/password', { oldPassword: 'x'.repeat(70_000) })).status).toBe(413);
     const json = { 'content-type': 'application/json' };
@@ -82,7 +84,7 @@ describe('a form', () => {
 
 describe('a change that wants a fresh second factor', () => {
   it('is asked for it after 5 minutes, keeps what was typed, is carried out with it, and the session has a new token', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);
     const bo = await t.make.member({ orgId: ada.orgId, roleKey: 'member' });
@@ -106,7 +108,7 @@ describe('a change that wants a fresh second factor', () => {
   });
 
   it('asks for it before a form with a password is drawn, and puts no password into any page (regression: the question carried old and new in hidden fields)', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);
     const typed = { oldPassword: goodPassword, newPassword };

@@ -5,7 +5,9 @@
 import { describe, expect, it } from 'vitest';
 import { cookieName } from '../../apps/console/web/cookies.ts';
 import { secondsLeft } from './http-visitor.ts';
-import { goodPassword, setupConsole } from './setup.ts';
+import { goodPassword, shareConsole } from './setup.ts';
+
+const shared = shareConsole();
 
 const timeout = 60_000;
 const atSecondFactor = '/sign-in/second-factor';
@@ -24,7 +26,7 @@ describe('an owner who invites somebody of another organization', () => {
   it('sees the same pages as for an address that nobody has, and nothing of what they do in the other one', {
     timeout,
   }, async () => {
-    const t = await setupConsole();
+    const t = shared();
     const [mallory, victim] = [await t.enrol(), await t.enrol()];
     const owner = t.http(mallory);
     const at = (rest: string) => `/o/${mallory.orgId}${rest}`;
@@ -61,7 +63,7 @@ describe('an owner who invites somebody of another organization', () => {
 
 describe('an administrator who keeps a link they made', () => {
   it('finds it over once its member has been made an owner', { timeout }, async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const admin = await t.enrol({ orgId: ada.orgId, roleKey: 'admin' });
     const at = (rest: string) => `/o/${ada.orgId}${rest}`;
@@ -92,7 +94,7 @@ describe('an administrator who keeps a link they made', () => {
 
 describe('a browser that its person has signed in with', () => {
   it('has a cookie for 30 days that no script, no other host and no plain http sees, and opens nothing with it', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const visitor = t.http();
     const name = cookieName('browser', t.origin);
@@ -115,7 +117,7 @@ describe('a browser that its person has signed in with', () => {
   it('comes in while somebody keeps failing from everywhere, and another browser has to wait', {
     timeout,
   }, async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const home = t.http();
     await home.submit('/sign-in', '/sign-in', { email: ada.email, password: goodPassword });

@@ -5,14 +5,16 @@ import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
 import { arrange } from './hostile/scene.ts';
 import { tokenOf } from './hostile/walk.ts';
 import { type HttpVisitor, hiddenFields, unescaped, type Visited } from './http-visitor.ts';
-import { type ConsoleInstallation, codeAt, goodPassword, setupConsole } from './setup.ts';
+import { type ConsoleInstallation, codeAt, goodPassword, setupConsole, shareConsole } from './setup.ts';
+
+const shared = shareConsole();
 
 const timeout = 120_000;
 const statuses = (answers: readonly { status: number }[]) => answers.map(({ status }) => status).sort();
 
 describe('at once', () => {
   it('two revocations of a key: it is revoked, once, and both are told so', { timeout }, async () => {
-    const t = await setupConsole();
+    const t = shared();
     const { orgId, owner, key } = await arrange(t, 'Harbor');
     const other = await t.enrol({ orgId, name: 'Bo Rivers' });
     const path = `/o/${orgId}/keys/${key.id}/revoke`;
@@ -51,7 +53,7 @@ describe('at once', () => {
   it('two uses of an enrolment link by two who do not share a browser: one is in, the other’s link is over', {
     timeout,
   }, async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.make.member({ name: 'Ada Rivers' });
     const link = await t.link(ada);
     const [first, second] = [await chosen(t, link), await chosen(t, link)];
@@ -67,7 +69,7 @@ describe('at once', () => {
   });
 
   it('two owners removing each other, or each leaving: one owner remains', { timeout }, async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const bo = await t.enrol({ orgId: ada.orgId, name: 'Bo Rivers' });
     const leave = `/o/${ada.orgId}/leave`;
@@ -92,7 +94,7 @@ describe('at once', () => {
   });
 
   it('two answers to one step-up with one code: one is carried out', { timeout }, async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);
     t.pass(6 * 60_000);

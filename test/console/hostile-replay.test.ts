@@ -6,12 +6,13 @@ import { describe, expect, it } from 'vitest';
 import { routes } from '../../apps/console/routes.ts';
 import { cookieName } from '../../apps/console/web/cookies.ts';
 import { filledForms } from './hostile/forms.ts';
-import { arrange } from './hostile/scene.ts';
+import { copyScenes } from './hostile/scene.ts';
 import { fingerprintTables } from './hostile/tables.ts';
 import { openForm, pathWith, requestOf, tokenOf } from './hostile/walk.ts';
 import { hiddenFields } from './http-visitor.ts';
 import { goodPassword, setupConsole } from './setup.ts';
 
+const copy = copyScenes('Harbor', 'Elsewhere');
 const timeout = 180_000;
 const forms = routes.filter(({ method, name }) => method === 'POST' && filledForms[name]);
 const sentAlone = forms.filter(({ name }) => !filledForms[name]?.notAlone);
@@ -22,8 +23,8 @@ describe('a form that is right in all else', () => {
   it('does nothing with the token of another session of its person, of another person, or of nobody', {
     timeout,
   }, async () => {
-    const t = await setupConsole();
-    const [mine, theirs] = [await arrange(t, 'Harbor'), await arrange(t, 'Elsewhere')];
+    const { t, scenes } = await copy();
+    const [mine, theirs] = scenes;
     const phone = t.http();
     await phone.submit('/sign-in', '/sign-in', { email: mine.owner.email, password: goodPassword });
     await phone.submit(atSecondFactor, atSecondFactor, { factorCode: t.nextCode(mine.owner) });
@@ -47,8 +48,8 @@ describe('a form that is right in all else', () => {
   });
 
   it('does nothing when it says that it comes from elsewhere, or hides where it comes from', { timeout }, async () => {
-    const t = await setupConsole();
-    const mine = await arrange(t, 'Harbor');
+    const { t, scenes } = await copy();
+    const [mine] = scenes;
     const visitor = t.http(mine.owner);
     const _token = await tokenOf(visitor);
     const before = await fingerprintTables(t.owner.pool);
@@ -76,8 +77,8 @@ describe('a form that is right in all else', () => {
   });
 
   it('does nothing after its person has signed out, nor with the cookie of then', { timeout }, async () => {
-    const t = await setupConsole();
-    const mine = await arrange(t, 'Harbor');
+    const { t, scenes } = await copy();
+    const [mine] = scenes;
     const visitor = t.http(mine.owner);
     const _token = await tokenOf(visitor);
     await visitor.submit('/account', '/sign-out');
@@ -93,8 +94,8 @@ describe('a form that is right in all else', () => {
   });
 
   it('does nothing for who has given the password alone, whoever they are', { timeout }, async () => {
-    const t = await setupConsole();
-    const mine = await arrange(t, 'Harbor');
+    const { t, scenes } = await copy();
+    const [mine] = scenes;
     const halfway = t.http();
     await halfway.submit('/sign-in', '/sign-in', { email: mine.owner.email, password: goodPassword });
     const { _token = '' } = hiddenFields((await halfway.get(atSecondFactor)).text, '/sign-out');
@@ -111,8 +112,8 @@ describe('a form that is right in all else', () => {
     'and makes something is carried out once: $name, sent three times at once and once more',
     { timeout },
     async ({ route }) => {
-      const t = await setupConsole();
-      const mine = await arrange(t, 'Harbor');
+      const { t, scenes } = await copy();
+      const [mine] = scenes;
       const visitor = t.http(mine.owner);
       const path = pathWith(route, requestOf(route, mine).params);
       const body = { ...(await openForm(visitor, route, mine)), ...requestOf(route, mine).fields };
@@ -134,8 +135,8 @@ describe('a form that is right in all else', () => {
     'and sent twice at once and once more changes nothing the third time: $name',
     { timeout },
     async ({ route }) => {
-      const t = await setupConsole();
-      const mine = await arrange(t, 'Harbor');
+      const { t, scenes } = await copy();
+      const [mine] = scenes;
       const visitor = t.http(mine.owner);
       const path = pathWith(route, requestOf(route, mine).params);
       const body = { ...(await openForm(visitor, route, mine)), ...requestOf(route, mine).fields };
@@ -197,8 +198,8 @@ describe('a session', () => {
   it('is over for every cookie of it at once when its member is removed, and it learns nothing of the organization', {
     timeout,
   }, async () => {
-    const t = await setupConsole();
-    const mine = await arrange(t, 'Harbor');
+    const { t, scenes } = await copy();
+    const [mine] = scenes;
     const leaver = await t.enrol({ orgId: mine.orgId, roleKey: 'admin', name: 'Leaver' });
     const visitor = t.http(leaver);
     expect((await visitor.get(`/o/${mine.orgId}/keys`)).status).toBe(200);

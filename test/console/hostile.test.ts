@@ -7,12 +7,13 @@ import { describe, expect, it } from 'vitest';
 import { routes } from '../../apps/console/routes.ts';
 import type { Route } from '../../apps/console/web/route.ts';
 import { filledForms } from './hostile/forms.ts';
-import { arrange, type Scene } from './hostile/scene.ts';
+import { copyScenes, type Scene } from './hostile/scene.ts';
 import { fingerprintTables } from './hostile/tables.ts';
 import { type FormRequest, openForm, paramsOf, pathWith, requestOf, tokenOf } from './hostile/walk.ts';
 import type { Visited } from './http-visitor.ts';
-import { setupConsole } from './setup.ts';
+import type { ConsoleInstallation } from './setup.ts';
 
+const copy = copyScenes('Harbor', 'Elsewhere');
 const timeout = 180_000;
 const forms = routes.filter(({ method }) => method === 'POST');
 const pages = routes.filter(({ method, access }) => method === 'GET' && access !== 'anyone' && access !== 'passed');
@@ -29,8 +30,8 @@ const leaveNothing = new Set(['findCompromisedKey', 'startTotp', 'startPasskey']
 
 describe('a member of one organization', () => {
   it('finds a page for each id of their own, and nothing at all for each of another’s', { timeout }, async () => {
-    const t = await setupConsole();
-    const [mine, theirs] = [await arrange(t, 'Harbor'), await arrange(t, 'Elsewhere')];
+    const { t, scenes } = await copy();
+    const [mine, theirs] = scenes;
     const visitor = t.http(mine.owner);
     for (const route of pages) {
       const own = paramsOf(route, mine);
@@ -54,8 +55,8 @@ describe('a member of one organization', () => {
   it('is refused each form with an id of another’s in its path or its fields, and nothing changes', {
     timeout,
   }, async () => {
-    const t = await setupConsole();
-    const [mine, theirs] = [await arrange(t, 'Harbor'), await arrange(t, 'Elsewhere')];
+    const { t, scenes } = await copy();
+    const [mine, theirs] = scenes;
     const visitor = t.http(mine.owner);
     const _token = await tokenOf(visitor);
     const before = await fingerprintTables(t.owner.pool);
@@ -76,8 +77,8 @@ describe('a member of one organization', () => {
     'sends $name of their own with success, so what was refused above was refused for its ids; and what they add to it is ignored',
     { timeout },
     async ({ route }) => {
-      const t = await setupConsole();
-      const [mine, theirs] = [await arrange(t, 'Harbor'), await arrange(t, 'Elsewhere')];
+      const { t, scenes } = await copy();
+      const [mine, theirs] = scenes;
       const visitor = t.http(mine.owner);
       const { params, fields } = requestOf(route, mine);
       const hidden = await openForm(visitor, route, mine);
@@ -100,7 +101,7 @@ describe('a member of one organization', () => {
 });
 
 /** Lines of what a scene's owner did that do not say where from. */
-async function countUnaddressed(t: Awaited<ReturnType<typeof setupConsole>>, { orgId, owner }: Scene): Promise<number> {
+async function countUnaddressed(t: ConsoleInstallation, { orgId, owner }: Scene): Promise<number> {
   const { rows } = await t.owner.pool.query<{ count: number }>(
     'select count(*)::int from activity where organization_id = $1 and person_id = $2 and status is null and address is null',
     [orgId, owner.personId],
@@ -131,8 +132,8 @@ describe('every change of keys, webhooks, members and roles', () => {
   it('is asked for it when it is older than 5 minutes, with fields that are right, and does nothing before', {
     timeout,
   }, async () => {
-    const t = await setupConsole();
-    const mine = await arrange(t, 'Harbor');
+    const { t, scenes } = await copy();
+    const [mine] = scenes;
     const visitor = t.http(mine.owner);
     t.pass(6 * 60_000);
     const _token = await tokenOf(visitor);

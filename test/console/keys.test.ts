@@ -10,7 +10,9 @@ import { startTestApi } from '#test/setup.ts';
 import { factorFields } from '../../apps/console/components/second-factor.ts';
 import { curlLine, firstReads } from '../../apps/console/pages/keys/first-call.ts';
 import { type HttpVisitor, unescaped } from './http-visitor.ts';
-import { type ConsoleInstallation, type Enrolled, setupConsole } from './setup.ts';
+import { type ConsoleInstallation, type Enrolled, shareConsole } from './setup.ts';
+
+const shared = shareConsole();
 
 const keyForm = /aln_us_[0-9A-Za-z]{40}/;
 const fields = { name: 'Monthly report', scopes: ['org.read'], expiry: 'offered' };
@@ -23,7 +25,7 @@ const makerOf = ({ orgId, personId }: Enrolled) => ({ orgId, userId: personId, r
 
 describe('making a key', () => {
   it('shows it once, with a line that reads with it, and nowhere else: not in a list, a log or the database', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);
     const made = await makeKey(visitor, ada);
@@ -45,7 +47,7 @@ describe('making a key', () => {
   });
 
   it('takes each scope, and the ready line for it is answered 200', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const api = await startTestApi(t.database, { REDIS_URL: '' });
     expect(firstReads.map(([scope]) => scope).sort()).toEqual([...scopes].sort());
@@ -60,7 +62,7 @@ describe('making a key', () => {
   });
 
   it('offers 90 days, none, or a day: the key ends with that day in UTC', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     for (const more of [{}, { expiry: 'never' }, { expiry: 'date', expiresOn: '2031-05-06' }])
       expect((await makeKey(t.http(ada), ada, more)).status).toBe(200);
@@ -75,7 +77,7 @@ describe('making a key', () => {
   });
 
   it('gives only what its maker holds, says so beside the rest, and refuses a form that asks for more', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const bo = await t.enrol({ permissions: ['org.keys.manage', 'org.read'] });
     const page = await t.http(bo).get(newKeyAt(bo));
     expect(page.text).toMatch(/value="org\.clients\.read" disabled/);
@@ -90,7 +92,7 @@ describe('making a key', () => {
   });
 
   it('asks for the second factor again after 5 minutes, and then makes what was asked for', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     t.pass(6 * 60_000);
     const visitor = t.http(ada);
@@ -103,7 +105,7 @@ describe('making a key', () => {
   });
 
   it('makes one key of one drawing of the form, however often it is sent', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);
     const drawn = await visitor.get(newKeyAt(ada));
@@ -115,7 +117,7 @@ describe('making a key', () => {
   it('of 30 at once makes 25; the others learn why there is an end to it, and which key to give up', {
     timeout: 120_000,
   }, async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const answers = await Promise.all(Array.from({ length: 30 }, () => makeKey(t.http(ada), ada)));
     const made = answers.filter(({ status }) => status === 200 && keyForm);
@@ -137,7 +139,7 @@ describe('making a key', () => {
     ['two lines', 'a\nb', 422],
     ['a NUL', 'a\u0000b', 422],
   ])('a name that is %s is kept as text, or refused with a sentence', async (_what, name, status) => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);
     const answer = await makeKey(visitor, ada, { name });
@@ -167,7 +169,7 @@ describe('making a key', () => {
 
 describe('a key', () => {
   it('of another organization is nowhere: 404 for each page and form, as for one that does not exist', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const theirs = await t.make.apiKey();
     const visitor = t.http(ada);
@@ -186,7 +188,7 @@ describe('a key', () => {
   });
 
   it('is revoked once by two at once, and the next call with it is answered 401', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const api = await startTestApi(t.database, { REDIS_URL: '' });
     const { id, key } = await t.make.apiKey({ maker: makerOf(ada) });
@@ -205,7 +207,7 @@ describe('a key', () => {
   });
 
   it('is rotated: both work meanwhile, and each leads to the other', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const api = await startTestApi(t.database, { REDIS_URL: '' });
     const old = await t.make.apiKey({ maker: makerOf(ada), label: 'Report' });
@@ -222,7 +224,7 @@ describe('a key', () => {
   });
 
   it('with 25 live is rotated without an overlap, which is said before and after', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     for (let n = 0; n < 25; n += 1) await t.make.apiKey({ maker: makerOf(ada) });
     const [old] = await keysOf(t, ada);
@@ -237,7 +239,7 @@ describe('a key', () => {
   });
 
   it('cannot be rotated by who does not hold its scopes, and is told so', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const bo = await t.enrol({ orgId: ada.orgId, permissions: ['org.keys.manage', 'org.read'] });
     const { id } = await t.make.apiKey({ maker: makerOf(ada), scopes: ['org.read', 'org.clients.read'] });
@@ -256,7 +258,7 @@ describe('a key', () => {
   });
 
   it('says whose rights it rests on, and what stops when they go', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const bo = await t.make.member({
       orgId: ada.orgId,
@@ -279,7 +281,7 @@ describe('a key that got out', () => {
   const at = ({ orgId }: Enrolled) => `/o/${orgId}/keys/compromised`;
 
   it('leads, pasted, to its revocation, and is in no answer, address, log or row', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const { id, key } = await t.make.apiKey({ maker: makerOf(ada) });
     // Also when the second factor is stale: the question for it must not carry the key along.
@@ -303,7 +305,7 @@ describe('a key that got out', () => {
   });
 
   it('is answered the same whether it is another organization’s, another region’s or nobody’s', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const theirs = await t.make.apiKey();
     const texts = [];
@@ -318,7 +320,7 @@ describe('a key that got out', () => {
   });
 
   it('is not echoed when the text is refused: without a key, with several, too long, out of date', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const [one, two] = [await t.make.apiKey({ maker: makerOf(ada) }), await t.make.apiKey({ maker: makerOf(ada) })];
     const texts = [one.key.slice(0, -1), `${one.key}, ${two.key}`, `${one.key} ${'x'.repeat(10_000)}`];

@@ -3,7 +3,9 @@ import { expect, it } from 'vitest';
 import { findLinkToken } from '#domain/identity/enrolment-link.ts';
 import { routes } from '../../apps/console/routes.ts';
 import { secondsLeft } from './http-visitor.ts';
-import { setupConsole } from './setup.ts';
+import { shareConsole } from './setup.ts';
+
+const shared = shareConsole();
 
 it('no route has a token in its path or its query', () => {
   const named = routes.filter(({ path, method, schema }) => {
@@ -16,7 +18,7 @@ it('no route has a token in its path or its query', () => {
 });
 
 it('a link’s token is sent in a form and kept in a cookie, and stands in no log line, page or redirect', async () => {
-  const t = await setupConsole();
+  const t = shared();
   const link = await t.link(await t.make.member());
   const token = findLinkToken(link) ?? '';
   expect(link).toBe(`${t.origin}/enrol#${token}`);
@@ -39,7 +41,7 @@ it('a link’s token is sent in a form and kept in a cookie, and stands in no lo
 });
 
 it('a form with no link in it, or one that another site sent, opens nothing and shows nothing of it again', async () => {
-  const t = await setupConsole();
+  const t = shared();
   const token = findLinkToken(await t.link(await t.make.member())) ?? '';
   const visitor = t.http();
   const wrong = await visitor.submit('/enrol', '/enrol', { link: `${token}x` });

@@ -4,7 +4,9 @@
 import { describe, expect, it } from 'vitest';
 import { startTestApi } from '#test/setup.ts';
 import { hiddenFields, unescaped } from './http-visitor.ts';
-import { type ConsoleInstallation, type Enrolled, setupConsole } from './setup.ts';
+import { type ConsoleInstallation, type Enrolled, shareConsole } from './setup.ts';
+
+const shared = shareConsole();
 
 /** The page as a reader sees it: no markup, one blank. */
 const textOf = (page: string): string =>
@@ -12,7 +14,7 @@ const textOf = (page: string): string =>
 
 /** An organization with two owners and a person whose own role and key others depend on. */
 async function setupMembers() {
-  const t = await setupConsole();
+  const t = shared();
   const ada = await t.enrol({ name: 'Ada Rivers' });
   const { orgId } = ada;
   const maker = await t.make.member({ orgId, name: 'Frida Okafor', permissions: ['org.read', 'org.clients.read'] });

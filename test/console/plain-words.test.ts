@@ -3,12 +3,14 @@
  * 12, 18, 21 and 26.
  */
 import { expect, it } from 'vitest';
-import { setupConsole } from './setup.ts';
+import { shareConsole } from './setup.ts';
+
+const shared = shareConsole();
 
 const plain = (text: string) => text.replace(/<[^>]*>/g, '').replace(/\s+/g, ' ');
 
 it('who has lost a factor is sent to the operator, who alone can help, and to no owner', async () => {
-  const t = await setupConsole();
+  const t = shared();
   const ada = await t.enrol();
   const visitor = t.http(ada);
   const at = (rest: string) => `/o/${ada.orgId}${rest}`;
@@ -24,7 +26,7 @@ it('who has lost a factor is sent to the operator, who alone can help, and to no
 });
 
 it('a key is made in plain words, with the day on which it ends', async () => {
-  const t = await setupConsole();
+  const t = shared();
   const ada = await t.enrol();
   const text = plain((await t.http(ada).get(`/o/${ada.orgId}/keys/new`)).text);
   expect(text).toContain('The referral codes, the referral earnings org.referrals.manage');
@@ -33,7 +35,7 @@ it('a key is made in plain words, with the day on which it ends', async () => {
 });
 
 it('a key that got out is pasted into no password field, which a browser would fill in or offer to keep', async () => {
-  const t = await setupConsole();
+  const t = shared();
   const ada = await t.enrol();
   const { text } = await t.http(ada).get(`/o/${ada.orgId}/keys/compromised`);
   const [input = ''] = /<input[^>]*name="key"[^>]*>/.exec(text) ?? [];
@@ -42,7 +44,7 @@ it('a key that got out is pasted into no password field, which a browser would f
 });
 
 it('recovery codes are shown with advice that does not contradict itself', async () => {
-  const t = await setupConsole();
+  const t = shared();
   const ada = await t.enrol();
   const { text } = await t.http(ada).submit('/account', '/account/recovery-codes');
   expect(text).toContain('This is the only time they are shown.');

@@ -8,7 +8,7 @@ import { enrolmentLink, findLinkToken } from '#domain/identity/enrolment-link.ts
 import type { FactorSettings } from '#domain/identity/types.ts';
 import { createLog } from '#runtime/log.ts';
 import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
-import { setupDatabase } from '#test/setup.ts';
+import { type OnFinished, setupDatabase, shareInstallation } from '#test/setup.ts';
 import { startConsole } from '../../apps/console/app.ts';
 import { readConfig } from '../../apps/console/config.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
@@ -31,12 +31,20 @@ export interface Enrolled {
   sessionToken: string;
 }
 
+/** A console that the tests of a file share; each test makes the people and rows that it needs. */
+export const shareConsole = (settings: Record<string, string> = {}) =>
+  shareInstallation((onFinished) => setupConsole(settings, onFinished));
+
 /**
  * A console of the test's own: database, clock, people. All gone when the test ends. `settings`
- * replace the console's.
+ * replace the console's; `template` is a database to begin with a copy of.
  */
-export async function setupConsole(settings: Record<string, string> = {}) {
-  const { database, owner, make } = await setupDatabase();
+export async function setupConsole(
+  settings: Record<string, string> = {},
+  onFinished: OnFinished = onTestFinished,
+  template?: string,
+) {
+  const { database, owner, make } = await setupDatabase(onFinished, template);
   const port = await getFreePort();
   const origin = `http://localhost:${port}`;
   const logLines: string[] = [];
@@ -62,7 +70,7 @@ export async function setupConsole(settings: Record<string, string> = {}) {
   const destination = { write: (line: string) => void logLines.push(line) } as DestinationStream;
   const log = createLog({ level: 'info', name: 'console', region: 'us', destination });
   const console = await startConsole(config, log, now);
-  onTestFinished(() => console.stop());
+  onFinished(() => console.stop());
   const people = await openDatabase({
     url: database.urls.console,
     applicationName: 'test',
@@ -70,7 +78,7 @@ export async function setupConsole(settings: Record<string, string> = {}) {
     connectTimeoutMs: 20_000,
     statementTimeoutMs: 60_000,
   });
-  onTestFinished(() => people.close());
+  onFinished(() => people.close());
   const em = people.orm.em;
   const factors: FactorSettings = config.factors;
   const visitor = { address: '203.0.113.7', userAgent: 'a browser of the tests' };

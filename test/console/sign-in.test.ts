@@ -4,13 +4,15 @@
  */
 import { describe, expect, it } from 'vitest';
 import { cookieName } from '../../apps/console/web/cookies.ts';
-import { goodPassword, setupConsole } from './setup.ts';
+import { goodPassword, setupConsole, shareConsole } from './setup.ts';
+
+const shared = shareConsole();
 
 const atSecondFactor = '/sign-in/second-factor';
 
 describe('signing in', () => {
   it('leads over password and code to the organization, with a new token at each step, in a cookie that no script, no other host and no plain http sees', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol({ name: 'Ada Rivers' });
     const visitor = t.http();
     expect(await visitor.get('/')).toMatchObject({ status: 303, to: '/sign-in?to=%2F' });
@@ -30,7 +32,7 @@ describe('signing in', () => {
   });
 
   it('with the password alone opens nothing, neither by its own cookie nor by one that was stolen', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const visitor = t.http();
     await visitor.submit('/sign-in', '/sign-in', { email: ada.email, password: goodPassword });
@@ -42,7 +44,7 @@ describe('signing in', () => {
   });
 
   it('with a recovery code works once per code, and says how many are left', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const [code = ''] = ada.recoveryCodes;
     const visitor = t.http();
@@ -58,7 +60,7 @@ describe('signing in', () => {
   });
 
   it('refuses a wrong password and an unknown address with the same page', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const pages = [];
     for (const [email, password] of [
@@ -74,7 +76,7 @@ describe('signing in', () => {
   });
 
   it('is told to wait, with 429, after ten failures, and then the right password waits too', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const visitor = t.http();
     for (let failure = 1; failure <= 10; failure += 1)
@@ -87,7 +89,7 @@ describe('signing in', () => {
   });
 
   it('goes on to what was asked for when that is here, and never to another site', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     for (const [to, expected] of [
       [`/o/${ada.orgId}?x=1`, `/o/${ada.orgId}?x=1`],
@@ -106,7 +108,7 @@ describe('signing in', () => {
   });
 
   it('anew ends the session that the browser had', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const [ada, bo] = [await t.enrol(), await t.enrol()];
     const visitor = t.http(ada);
     await visitor.post('/sign-in', {}); // a form without a token changes nothing
@@ -122,7 +124,7 @@ describe('signing in', () => {
 
 describe('a session', () => {
   it('of one region’s console on localhost stays when its person signs in to another’s beside it', async () => {
-    const [us, ca] = [await setupConsole(), await setupConsole({ REGION: 'ca' })];
+    const [us, ca] = [shared(), await setupConsole({ REGION: 'ca' })];
     const [ada, bo] = [await us.enrol(), await ca.enrol()];
     const browser = us.http(ada);
     const other = ca.http();
@@ -145,7 +147,7 @@ describe('a session', () => {
   });
 
   it('is not kept alive by what a page asks by itself while nobody is there', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     for (let minutes = 0; minutes < 32; minutes += 8) {
       await t.http(ada).get(`/o/${ada.orgId}`, { headers: { 'HX-Request': 'true' } });
@@ -158,7 +160,7 @@ describe('a session', () => {
   });
 
   it('ends after 30 minutes without use, after 12 hours however much it is used, and at once by signing out', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const minuteMs = 60_000;
     const [idle, busy, out] = [await t.enrol(), await t.enrol(), await t.enrol()];
     const alive = async (person: typeof idle) => (await t.http(person).get(`/o/${person.orgId}`)).status === 200;
@@ -179,7 +181,7 @@ describe('a session', () => {
   });
 
   it('can be ended from another one of its person, alone or with all others, and never by somebody else', async () => {
-    const t = await setupConsole();
+    const t = shared();
     const ada = await t.enrol();
     const stranger = await t.enrol();
     const signIn = async () => {

@@ -4,12 +4,14 @@
  */
 import { expect, it } from 'vitest';
 import { cookieName } from '../../apps/console/web/cookies.ts';
-import { goodPassword, setupConsole } from './setup.ts';
+import { goodPassword, shareConsole } from './setup.ts';
+
+const shared = shareConsole();
 
 const minuteMs = 60_000;
 
 it('a form that comes too late leads over the sign-in page back to its own, and says that nothing was done', async () => {
-  const t = await setupConsole();
+  const t = shared();
   const ada = await t.enrol();
   const visitor = t.http(ada);
   const page = `/o/${ada.orgId}/webhooks/new`;
@@ -25,7 +27,7 @@ it('a form that comes too late leads over the sign-in page back to its own, and 
 });
 
 it('it leads back to no page that is not there to be opened, and to no other site', async () => {
-  const t = await setupConsole();
+  const t = shared();
   const ada = await t.enrol();
   const from = (referer: string) => t.http().post('/account/recovery-codes', {}, { headers: { referer } });
   for (const referer of ['', 'nonsense', 'https://evil.example/account', `${t.origin}.evil.example/account`])
@@ -47,7 +49,7 @@ it('it leads back to no page that is not there to be opened, and to no other sit
 });
 
 it('a part that a page asks for is answered 401 without a cookie, and takes no sentence from the page that it was for', async () => {
-  const t = await setupConsole();
+  const t = shared();
   const ada = await t.enrol();
   const headers = { 'HX-Request': 'true' };
   expect(await t.http().get(`/o/${ada.orgId}`, { headers })).toMatchObject({

@@ -28,14 +28,16 @@ export interface TestDatabase {
 export async function createTestDatabase({
   empty = false,
   icuLocale,
+  template = inject('templateDatabase'),
 }: {
   empty?: boolean;
   icuLocale?: string;
+  /** The database to copy; nothing may be connected to it. */
+  template?: string;
 } = {}): Promise<TestDatabase> {
   const adminUrl = inject('databaseAdminUrl');
-  const template = inject('templateDatabase');
   const logins = inject('databaseLogins');
-  const name = `${template.replace(/_template$/, '')}_${randomBytes(6).toString('hex')}`;
+  const name = `${inject('templateDatabase').replace(/_template$/, '')}_${randomBytes(6).toString('hex')}`;
   const database = escapeIdentifier(name);
   await asAdmin(adminUrl, async (admin) => {
     const locale = icuLocale === undefined ? '' : `locale_provider icu icu_locale ${escapeLiteral(icuLocale)}`;

@@ -1,5 +1,5 @@
 import type { DestinationStream } from 'pino';
-import { inject, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, inject, onTestFinished } from 'vitest';
 import { type Database, openDatabase } from '#domain/db/connect.ts';
 import { createLog } from '#runtime/log.ts';
 import { type RunningApi, startApi } from '../../apps/api/app.ts';
@@ -35,10 +35,31 @@ export async function setup(settings: Record<string, string> = {}): Promise<Test
   return { database, owner, make, api, logLines };
 }
 
+/** Notes what ends a part of an installation, for when its test or its file has finished. */
+export type OnFinished = (end: () => void | Promise<void>) => void;
+
+/**
+ * Sets up an installation once for the tests of a file, or of a `describe`. For tests that do not
+ * see each other's rows, because each makes an organization of its own.
+ *
+ * @returns what a test calls to get it.
+ */
+export function shareInstallation<T>(setUp: (onFinished: OnFinished) => Promise<T>): () => T {
+  const ends: (() => void | Promise<void>)[] = [];
+  let installation: T;
+  beforeAll(async () => {
+    installation = await setUp((end) => void ends.push(end));
+  });
+  afterAll(async () => {
+    for (const end of ends.reverse()) await end();
+  });
+  return () => installation;
+}
+
 /** The same without an API. */
-export async function setupDatabase() {
-  const database = await createTestDatabase();
-  onTestFinished(() => database.drop());
+export async function setupDatabase(onFinished: OnFinished = onTestFinished, template?: string) {
+  const database = await createTestDatabase(template === undefined ? {} : { template });
+  onFinished(() => database.drop());
   const owner = await openDatabase({
     url: database.ownerUrl,
     applicationName: 'test',
@@ -46,7 +67,7 @@ export async function setupDatabase() {
     connectTimeoutMs: 20_000,
     statementTimeoutMs: 60_000,
   });
-  onTestFinished(() => owner.close());
+  onFinished(() => owner.close());
   return { database, owner, make: createFactories(owner) };
 }
 

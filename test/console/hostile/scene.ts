@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import type { MadeKey, MadeMember, MadeWebhook } from '#test/make.ts';
-import type { ConsoleInstallation, Enrolled } from '../setup.ts';
+import { type ConsoleInstallation, type Enrolled, setupConsole } from '../setup.ts';
 
 /**
  * An organization with one of everything that a path or a form of the console can name. Its owner
@@ -38,6 +39,31 @@ export interface Scene {
   /** A line of the activity log. */
   lineId: string;
   redeliveryId: string;
+}
+
+/**
+ * Arranges a scene per mark once for a file, and gives each test a console of its own on a copy of
+ * that database: copying takes a quarter of the time that arranging takes.
+ *
+ * @returns what a test calls to get its console and the scenes.
+ */
+export function copyScenes<const Marks extends readonly string[]>(...marks: Marks) {
+  const scenes: Scene[] = [];
+  const ends: (() => void | Promise<void>)[] = [];
+  let template = '';
+  beforeAll(async () => {
+    const t = await setupConsole({}, (end) => void ends.push(end));
+    template = t.database.name;
+    for (const mark of marks) scenes.push(await arrange(t, mark));
+    // Nothing may be connected to a database while it is copied; dropping it is the first of the ends.
+    for (const end of ends.splice(1).reverse()) await end();
+  });
+  afterAll(() => ends[0]?.());
+  return async () => {
+    const t = await setupConsole({}, onTestFinished, template);
+    await t.owner.pool.query('update console_session set second_factor_at = now(), last_seen_at = now()');
+    return { t, scenes: scenes as unknown as { readonly [Index in keyof Marks]: Scene } };
+  };
 }
 
 /**
