@@ -3,7 +3,8 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { recordActivity } from '#domain/activity/record.ts';
 import { eventTypes } from '#domain/contract/events.ts';
 import type { Scope } from '#domain/contract/scopes.ts';
-import { arrayOf, runStatement, sql } from '#domain/db/statement.ts';
+import { Membership, MembershipRole, Organization, Person, Role } from '#domain/db/entities/organization.ts';
+import { findDatabaseTime, runStatement, sql } from '#domain/db/statement.ts';
 import { createKey } from '#domain/keys/create.ts';
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
 import { listKeys } from '#domain/keys/list.ts';
@@ -34,15 +35,14 @@ const probe = { slug: 'operator-probe', name: "The operator's probe", personId: 
 const probeScopes: readonly Scope[] = ['org.read'];
 
 /**
- * Makes an organization of the operator's own with one key and one webhook, for `helm test` and for
- * monitors that read from outside; no real organization is touched. Issue "Helm per region", point
- * 6.
+ * Creates an organization of the operator with one key and one webhook, for `helm test` and for
+ * external monitors; no real organization is touched.
  *
- * With `renew`, an existing probe's keys are revoked and its webhooks deleted first, which is also
- * how its secrets are rotated; a call that died half-way is mended that way.
+ * With `renew`, an existing probe's keys are revoked and its webhooks deleted first. This rotates
+ * its secrets, and repairs a call that was interrupted.
  *
  * @throws ProbeRefused when there is one already and `renew` is false.
- * @throws WebhookRefused when the URL is refused; nothing is made then.
+ * @throws WebhookRefused when the URL is refused; nothing is created then.
  */
 export async function createProbe(
   em: EntityManager,
@@ -66,40 +66,53 @@ export async function createProbe(
   return { organizationId, key, webhookId: webhook.id, webhookSecret: webhook.secret };
 }
 
-/** The probe's organization with its one person, made when there is none, in one transaction. */
+/** Returns the probe's organization with its one person; creates it when there is none. */
 async function takeOrganization(em: EntityManager, renew: boolean): Promise<string> {
   return em.fork().transactional(async (tx) => {
     await runStatement(tx, sql`select pg_advisory_xact_lock(hashtextextended('org_api.probe', 0))`);
-    const [known] = await runStatement<{ id: string }>(
-      tx,
-      sql`select o.id from organization o where o.slug = ${probe.slug}`,
-    );
-    if (known !== undefined && !renew)
+    const known = await tx.findOne(Organization, { slug: probe.slug });
+    if (known !== null && !renew)
       throw new ProbeRefused(
-        'There is a probe already, and its key cannot be shown again: use the Secret it was kept in, or add --renew yes to revoke that key and make everything anew.',
+        'There is a probe already, and its key cannot be shown again: use the Secret it was kept in, or add --renew yes to revoke that key and create everything again.',
       );
-    if (known !== undefined) return known.id;
-    const id = randomUUIDv7();
-    const roleId = randomUUIDv7();
-    await runStatement(
-      tx,
-      sql`insert into organization (id, name, slug, kind, status) values (${id}, ${probe.name}, ${probe.slug}, 'other', 'active')`,
-    );
-    await runStatement(tx, sql`insert into seat_plan (organization_id, invoiced) values (${id}, 0)`);
-    await runStatement(tx, sql`insert into person (id) values (${probe.personId}) on conflict do nothing`);
-    await runStatement(
-      tx,
-      sql`insert into membership (organization_id, person_id, name, email, status) values (${id}, ${probe.personId}, 'Probe', 'probe@invalid', 'active')`,
-    );
-    await runStatement(
-      tx,
-      sql`insert into role (id, organization_id, key, name, description, permissions) values (${roleId}, ${id}, ${probe.roleKey}, 'Probe', 'What the probe may read.', ${arrayOf(probeScopes)}::text[])`,
-    );
-    await runStatement(
-      tx,
-      sql`insert into membership_role (organization_id, person_id, role_id) values (${id}, ${probe.personId}, ${roleId})`,
-    );
-    await recordActivity(tx, { organizationId: id, personId: null, action: 'probe.create' });
-    return id;
+    return known === null ? createOrganization(tx) : known.id;
   });
+}
+
+async function createOrganization(tx: EntityManager): Promise<string> {
+  const { name, slug, personId, roleKey } = probe;
+  const createdAt = await findDatabaseTime(tx);
+  const { id } = tx.create(Organization, {
+    id: randomUUIDv7(),
+    name,
+    slug,
+    kind: 'other',
+    status: 'active',
+    createdAt,
+  });
+  await tx.upsert(Person, { id: personId, createdAt }, { onConflictAction: 'ignore' });
+  await tx.flush(); // each of these refers to those before it
+  await runStatement(tx, sql`insert into seat_plan (organization_id, invoiced) values (${id}, 0)`);
+  tx.create(Membership, {
+    organizationId: id,
+    personId,
+    name: 'Probe',
+    email: 'probe@invalid',
+    title: null,
+    status: 'active',
+  });
+  const { id: roleId } = tx.create(Role, {
+    id: randomUUIDv7(),
+    organizationId: id,
+    key: roleKey,
+    name: 'Probe',
+    description: 'What the probe may read.',
+    permissions: [...probeScopes],
+    position: null,
+  });
+  await tx.flush();
+  tx.create(MembershipRole, { organizationId: id, personId, roleId });
+  await tx.flush();
+  await recordActivity(tx, { organizationId: id, personId: null, action: 'probe.create' });
+  return id;
 }

@@ -11,13 +11,8 @@ import {
   raw,
   type Transaction,
 } from '@mikro-orm/core';
-import {
-  NativeQueryBuilder,
-  PostgreSqlConnection,
-  PostgreSqlDriver,
-  PostgreSqlNativeQueryBuilder,
-  PostgreSqlPlatform,
-} from '@mikro-orm/postgresql';
+import { PostgreSqlConnection, PostgreSqlDriver, PostgreSqlPlatform } from '@mikro-orm/postgresql';
+import { NativeQueryBuilder, PostgreSqlNativeQueryBuilder } from '@mikro-orm/sql';
 import { CompiledQuery } from 'kysely';
 import pg from 'pg';
 

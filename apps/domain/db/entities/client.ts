@@ -1,15 +1,5 @@
 import { defineEntity, p, sql } from '@mikro-orm/core';
 
-/**
- * Client families, the grants that make them clients, and their seats: one entity per table of
- * migration 0003.
- */
-export const Family = defineEntity({
-  name: 'Family',
-  tableName: 'family',
-  properties: { organizationId: p.uuid().primary(), id: p.uuid().primary(), name: p.text() },
-});
-
 const ClientGrantSchema = defineEntity({
   name: 'ClientGrant',
   tableName: 'client_grant',
@@ -45,38 +35,6 @@ export class ClientGrant extends ClientGrantSchema.class {
 }
 ClientGrantSchema.setClass(ClientGrant);
 
-/**
- * Places that are invoiced, and the price of one in minor units (`priceCurrency` and `priceCents`
- * both null: none shown).
- */
-export const SeatPlan = defineEntity({
-  name: 'SeatPlan',
-  tableName: 'seat_plan',
-  properties: {
-    organizationId: p.uuid().primary(),
-    invoiced: p.integer(),
-    priceCurrency: p.text().strictNullable(),
-    priceCents: p.integer().strictNullable(),
-  },
-});
-
-/**
- * Places that are paid for; `status` is one of Stripe's words, `renewsAt` null when it does not
- * renew.
- */
-export const Subscription = defineEntity({
-  name: 'Subscription',
-  tableName: 'subscription',
-  properties: {
-    organizationId: p.uuid().primary(),
-    id: p.uuid().primary(),
-    status: p.text(),
-    quantity: p.integer(),
-    renewsAt: p.datetime().strictNullable(),
-    cancelAtPeriodEnd: p.boolean(),
-  },
-});
-
 const SeatSchema = defineEntity({
   name: 'Seat',
   tableName: 'seat',
@@ -102,20 +60,3 @@ export class Seat extends SeatSchema.class {
   }
 }
 SeatSchema.setClass(Seat);
-
-/** Counts of one family on one UTC day, the raw material of outcomes. */
-export const FamilyDay = defineEntity({
-  name: 'FamilyDay',
-  tableName: 'family_day',
-  properties: {
-    organizationId: p.uuid().primary(),
-    familyId: p.uuid().primary(),
-    day: p.date().primary(),
-    messages: p.integer(),
-    calmMessages: p.integer(),
-    exchanges: p.integer(),
-    exchangesOnTime: p.integer(),
-    expensesDue: p.integer(),
-    expensesAnsweredIn14Days: p.integer().name('expenses_answered_in_14_days'),
-  },
-});

@@ -61,35 +61,3 @@ export class ApiKey extends ApiKeySchema.class {
   }
 }
 ApiKeySchema.setClass(ApiKey);
-
-/**
- * One line of the activity log. `count` is above 1 only for refused calls, which share a line per
- * key and minute.
- */
-export const Activity = defineEntity({
-  name: 'Activity',
-  tableName: 'activity',
-  properties: {
-    id: p.uuid().primary(),
-    at: p.datetime().primary(),
-    organizationId: p.uuid(),
-    personId: p.text().strictNullable(),
-    keyId: p.uuid().strictNullable(),
-    action: p.text(),
-    status: p.smallint().strictNullable(),
-    code: p.text().strictNullable(),
-    address: p.text().columnType('inet').strictNullable(),
-    count: p.integer().default(1),
-    detail: p.json().strictNullable(),
-  },
-});
-
-/**
- * For how long the activity log is kept at least, in days, whatever the worker asks for; one row,
- * which only the owner can change.
- */
-export const RetentionFloor = defineEntity({
-  name: 'RetentionFloor',
-  tableName: 'retention_floor',
-  properties: { id: p.boolean().primary().default(true), activityDays: p.integer().default(90) },
-});

@@ -2,9 +2,8 @@ import { defineEntity, type Opt, p } from '@mikro-orm/core';
 import type { Permission } from '../../contract/scopes.ts';
 
 /**
- * Organizations, their people and roles: one entity per table of migration 0002, columns named
- * alike in snake case. Entities hold scalar keys and no relations: each query of ours names the
- * rows it touches, and nothing loads behind its back.
+ * An organization. This and all entities hold scalar keys and no relations: each query names the
+ * rows it loads, and nothing is loaded implicitly. Columns have the property's name in snake case.
  */
 export const Organization = defineEntity({
   name: 'Organization',
@@ -19,7 +18,7 @@ export const Organization = defineEntity({
   },
 });
 
-/** Who signs in; `id` is the platform's `userId`. */
+/** A person who signs in; `id` is the platform's `userId`. */
 export const Person = defineEntity({
   name: 'Person',
   tableName: 'person',
