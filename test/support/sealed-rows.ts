@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import { enrolmentRow, makeTotpSecret, openTotp, sealTotp } from '#domain/identity/totp.ts';
+import { enrolmentRow, generateTotpSecret, sealTotp, unsealTotp } from '#domain/identity/totp.ts';
 import type { SealingKeys } from '#domain/seal/envelope.ts';
 import { sealSecret } from '#domain/webhooks/seal.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';
@@ -31,7 +31,7 @@ export interface MadeApps {
 /** One sealed row of each kind that people have, under the first of `keys`. */
 export async function insertApps(pool: Pool, make: Factories, keys: SealingKeys = testSealingKeys): Promise<MadeApps> {
   const { orgId, userId: personId } = await make.member();
-  const [factorId, sessionId, secret] = [randomUUID(), randomUUID(), makeTotpSecret()];
+  const [factorId, sessionId, secret] = [randomUUID(), randomUUID(), generateTotpSecret()];
   const sealed = (row: string) => sealTotp(secret, row, keys);
   await pool.query(
     `insert into sign_in (person_id, email, password_hash, password_changed_at, created_at) values ($1, $1 || '@example.org', '$argon2id$none', now(), now())`,
@@ -74,7 +74,7 @@ export async function openApps(pool: Pool, made: MadeApps, keys: SealingKeys): P
     enrolment: enrolmentRow({ organizationId: orgId, personId }),
   };
   return rows.flatMap((row) => [
-    ...(['factor', 'challenge', 'enrolment'] as const).map((kind) => openTotp(row[kind], bound[kind], keys)),
+    ...(['factor', 'challenge', 'enrolment'] as const).map((kind) => unsealTotp(row[kind], bound[kind], keys)),
   ]);
 }
 

@@ -1,11 +1,11 @@
 import { listTotpRows } from '#domain/identity/factor-rows.ts';
 import { IdentityRefused } from '#domain/identity/refused.ts';
 import {
-  passPasskey,
-  passRecoveryCode,
-  passTotp,
-  type SecondFactorPassed,
+  redeemRecoveryCode,
+  type SecondFactorStep,
   startPasskeyUse,
+  verifyPasskey,
+  verifyTotp,
 } from '#domain/identity/second-factor.ts';
 import { type AvailableFactors, factorFields } from '../components/second-factor.ts';
 import type { PersonVisit } from './visit.ts';
@@ -30,12 +30,12 @@ export async function findAvailableFactors({ console, session }: PersonVisit): P
 export async function consumeSecondFactor(
   { console, session, visitor }: PersonVisit,
   sent: (field: string) => string,
-): Promise<(SecondFactorPassed & { left?: number }) | null> {
+): Promise<(SecondFactorStep & { left?: number }) | null> {
   const { em, factors, now } = console;
   const [code, passkey, recoveryCode] = [factorFields.code, factorFields.passkey, factorFields.recoveryCode].map(sent);
-  if (passkey) return passPasskey(em, session, { response: parsed(passkey), visitor }, factors.relyingParty, now);
-  if (code) return passTotp(em, session, { code: code.slice(0, 20), visitor }, factors, now);
-  if (recoveryCode) return passRecoveryCode(em, session, { code: recoveryCode, visitor }, now);
+  if (passkey) return verifyPasskey(em, session, { response: parsed(passkey), visitor }, factors.relyingParty, now);
+  if (code) return verifyTotp(em, session, { code: code.slice(0, 20), visitor }, factors, now);
+  if (recoveryCode) return redeemRecoveryCode(em, session, { code: recoveryCode, visitor }, now);
   return null;
 }
 

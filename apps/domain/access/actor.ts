@@ -105,7 +105,7 @@ export async function getMember(tx: EntityManager, organizationId: string, perso
  * An administrator holds all that an owner holds, and may yet not touch owners. @throws
  * OrganizationRefused `only_owners`
  */
-export function assertMayTouch(actor: Actor, member: Pick<MemberAccess, 'isOwner'>): void {
+export function assertMayChange(actor: Actor, member: Pick<MemberAccess, 'isOwner'>): void {
   if (!member.isOwner || actor.isOwner) return;
   throw new OrganizationRefused('only_owners', 'Only an owner can change an owner, or make one.');
 }

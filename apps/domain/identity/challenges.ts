@@ -39,7 +39,7 @@ export async function storeChallenge(
  * Takes away the challenge that an answer says it answers; whoever comes second, or too late, finds
  * none. Null then, and for an answer to none of the session's.
  */
-export async function takeChallenge(
+export async function consumeChallenge(
   tx: EntityManager,
   { sessionId, purpose }: { sessionId: string; purpose: PasskeyPurpose },
   answered: string | null,
@@ -91,7 +91,7 @@ export async function findTotpSetup(em: EntityManager, sessionId: string, now: D
  * Takes away the secret that was set up. False when it is gone already, or another has been begun
  * with meanwhile.
  */
-export async function takeTotpSetup(tx: EntityManager, sessionId: string, totpSealed: Buffer): Promise<boolean> {
+export async function consumeTotpSetup(tx: EntityManager, sessionId: string, totpSealed: Buffer): Promise<boolean> {
   const rows = await runStatement(
     tx,
     sql`
@@ -102,5 +102,5 @@ export async function takeTotpSetup(tx: EntityManager, sessionId: string, totpSe
 
 const endOf = (now: Date) => new Date(now.getTime() + challengeMinutes * 60_000).toISOString();
 
-export const setupOver = () =>
-  new IdentityRefused('setup_over', 'This took too long, or was answered already. Start setting it up again.');
+export const setupExpired = () =>
+  new IdentityRefused('setup_expired', 'This took too long, or was answered already. Start setting it up again.');

@@ -5,9 +5,9 @@ import { admitAttempt, deleteFailures } from './attempts.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
 import { assertNewPassword, hashPassword, isPassword } from './password.ts';
 import { IdentityRefused } from './refused.ts';
-import { attemptOf } from './second-factor.ts';
-import { assertSteppedUp, endSessions, sessionOver } from './sessions.ts';
-import { hashOf, makeToken } from './token.ts';
+import { stepUpAttempt } from './second-factor.ts';
+import { assertSteppedUp, endSessions, sessionExpired } from './sessions.ts';
+import { generateToken, hashOf } from './token.ts';
 import type { Session, Visitor } from './types.ts';
 
 /**
@@ -15,7 +15,7 @@ import type { Session, Visitor } from './types.ts';
  * (ASVS 7.4.3), and this one gets a new token, which is returned.
  *
  * @throws IdentityRefused `wrong_credentials`, `too_many_attempts`, `step_up_needed`,
- * `session_over`, or why the new password is none.
+ * `session_expired`, or why the new password is none.
  */
 export async function changePassword(
   em: EntityManager,
@@ -25,11 +25,11 @@ export async function changePassword(
 ): Promise<{ token: string }> {
   assertSteppedUp(session, now());
   await assertNewPassword(newPassword, contextOf(session));
-  const attempt = attemptOf(session);
+  const attempt = stepUpAttempt(session);
   await admitAttempt(em, attempt, now());
   const { personId } = session;
   const oldHash = await findHash(em.fork(), personId);
-  if (oldHash === null) throw sessionOver();
+  if (oldHash === null) throw sessionExpired();
   if (!(await isPassword(oldPassword, oldHash, 'change'))) {
     await em.fork().transactional((tx) =>
       recordPersonActivity(tx, {
@@ -46,7 +46,7 @@ export async function changePassword(
   const newHash = await hashPassword(newPassword, 'change');
   return em.fork().transactional(async (tx) => {
     const at = now().toISOString();
-    const token = makeToken();
+    const token = generateToken();
     // Of two changes at once one is first, and the other's old password is then wrong.
     const rows = await runStatement(
       tx,
@@ -58,7 +58,7 @@ export async function changePassword(
       update console_session s set token_hash = ${hashOf(token)} from changed
       where s.id = ${session.id} and s.person_id = changed.person_id returning s.id`,
     );
-    if (rows.length === 0) throw sessionOver();
+    if (rows.length === 0) throw sessionExpired();
     await endSessions(tx, personId, session.id);
     await deleteKnownBrowsers(tx, personId, visitor.browser ?? null);
     await deleteFailures(tx, attempt);

@@ -37,7 +37,7 @@ function getListed(): Promise<ReadonlySet<string>> {
  * address, organization.
  */
 export async function isCommonPassword(password: string, context: readonly string[]): Promise<boolean> {
-  const own = new Set([...ownWords, ...context.flatMap(wordsOf)]);
+  const own = new Set([...ownWords, ...context.flatMap(splitWords)]);
   const list = await getListed();
   const longestPiece = Math.max(longestListed, ...[...own].map(({ length }) => length));
   const isKnown = (piece: string) =>
@@ -49,7 +49,7 @@ export async function isCommonPassword(password: string, context: readonly strin
 }
 
 /** A text as a whole, its words, and these joined: "Ada Rivers" gives itself, rivers, adarivers. */
-function wordsOf(text: string): string[] {
+function splitWords(text: string): string[] {
   const whole = text.trim().toLowerCase();
   const words = whole.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== '');
   return [whole, ...words, words.join('')].filter((word) => word.length >= shortestWord);

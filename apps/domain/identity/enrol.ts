@@ -10,14 +10,14 @@ import { admitAttempt, deleteFailures, enrolmentSubject } from './attempts.ts';
 import { type EnrolmentRow, findEnrolmentRow } from './enrolment.ts';
 import { insertPasskey, insertTotp } from './factor-rows.ts';
 import { deleteKnownBrowsers, rememberBrowser } from './known-browsers.ts';
-import { linkStands } from './link-stands.ts';
+import { isLinkValid } from './link-validity.ts';
 import { getNewPasskey, passkeySetupOptions, type StoredPasskey } from './passkey.ts';
 import { assertNewPassword, hashPassword } from './password.ts';
 import { replaceRecoveryCodes } from './recovery-codes.ts';
 import { IdentityRefused } from './refused.ts';
 import { wrongCode } from './second-factor.ts';
 import { assertFull, endSessions, recordSecondFactor, startSession } from './sessions.ts';
-import { enrolmentRow, findTotpStep, makeTotpSecret, openTotp, sealTotp, totpUri } from './totp.ts';
+import { enrolmentRow, findTotpStep, generateTotpSecret, sealTotp, totpUri, unsealTotp } from './totp.ts';
 import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
 
 /**
@@ -50,7 +50,7 @@ export interface Enrolled {
 
 /**
  * Chooses the password; another choice replaces it until the enrolment is complete. @throws
- * IdentityRefused `link_over`, `sign_in_first`, or why the password is none
+ * IdentityRefused `link_expired`, `sign_in_first`, or why the password is none
  */
 export async function setEnrolmentPassword(
   em: EntityManager,
@@ -75,7 +75,7 @@ export async function startEnrolmentTotp(
 ): Promise<{ secret: string; uri: string }> {
   const enrolment = await getOpenEnrolment(em, token, now());
   assertHasPassword(enrolment);
-  const secret = makeTotpSecret();
+  const secret = generateTotpSecret();
   await choose(em, enrolment, sql`totp_sealed = ${sealTotp(secret, enrolmentRow(enrolment), sealingKeys)}`);
   return { secret, uri: totpUri(secret, enrolment.email, relyingParty.name) };
 }
@@ -101,7 +101,7 @@ export async function startEnrolmentPasskey(
  * Completes an enrolment with its second factor, in one transaction. Of two who use a link at once,
  * one enrols.
  *
- * @throws IdentityRefused `link_over`, `sign_in_first`, `password_first`, `setup_over` (no factor
+ * @throws IdentityRefused `link_expired`, `sign_in_first`, `password_first`, `setup_expired` (no factor
  * was begun), `wrong_code`, `wrong_passkey`, `factor_known`, `email_taken`, `too_many_attempts`.
  */
 export async function completeEnrolment(
@@ -118,10 +118,10 @@ export async function completeEnrolment(
   const insertFactor = await judge(em, enrolment, factor, settings, now);
   try {
     return await em.fork().transactional(async (tx) => {
-      await useUp(tx, enrolment, now());
+      await consume(tx, enrolment, now());
       await deleteFailures(tx, attempt);
       await enter(tx, enrolment);
-      if (enrolment.kind === 'recover') await forgetSignIn(tx, personId);
+      if (enrolment.kind === 'recover') await deleteSignIn(tx, personId);
       await writeSignIn(tx, enrolment, passwordHash, now());
       await insertFactor(tx);
       const by = { personId, address: visitor.address };
@@ -161,7 +161,7 @@ export async function completeEnrolment(
  * Joins one more organization with its link, as the person who is signed in; of an organization
  * whose active member they are already, confirms that they sign in so.
  *
- * @throws IdentityRefused `link_over`, `link_of_another`, `second_factor_needed`
+ * @throws IdentityRefused `link_expired`, `link_of_another`, `second_factor_needed`
  */
 export async function acceptEnrolment(
   em: EntityManager,
@@ -171,7 +171,7 @@ export async function acceptEnrolment(
 ): Promise<{ organizationId: string }> {
   assertFull(session);
   const enrolment = await findEnrolmentRow(em.fork(), token, now());
-  if (enrolment === null || enrolment.kind === 'recover') throw linkOver();
+  if (enrolment === null || enrolment.kind === 'recover') throw linkExpired();
   const { organizationId, personId } = enrolment;
   if (personId !== session.personId)
     throw new IdentityRefused(
@@ -179,7 +179,7 @@ export async function acceptEnrolment(
       'This link is for somebody else. Sign out, and sign in as the person it is for.',
     );
   await em.fork().transactional(async (tx) => {
-    await useUp(tx, enrolment, now());
+    await consume(tx, enrolment, now());
     await enter(tx, enrolment);
     const by = { personId, address: visitor.address };
     await recordActivity(tx, { organizationId, ...by, action: 'member.join', detail: { memberId: personId } });
@@ -189,11 +189,11 @@ export async function acceptEnrolment(
 }
 
 /**
- * @throws IdentityRefused `link_over`; `sign_in_first` for who signs in already and joins by that.
+ * @throws IdentityRefused `link_expired`; `sign_in_first` for who signs in already and joins by that.
  */
 async function getOpenEnrolment(em: EntityManager, token: string, at: Date): Promise<EnrolmentRow> {
   const found = await findEnrolmentRow(em.fork(), token, at);
-  if (found === null) throw linkOver();
+  if (found === null) throw linkExpired();
   if (found.kind === 'join') throw signInFirst();
   return found;
 }
@@ -214,21 +214,21 @@ async function judge(
   const { personId, totpSealed } = enrolment;
   const common = { id: randomUUIDv7(), personId, name: factor.name ?? '' };
   if (factor.kind === 'totp') {
-    if (totpSealed === null) throw setupOver();
-    const secret = openTotp(totpSealed, enrolmentRow(enrolment), sealingKeys);
+    if (totpSealed === null) throw setupExpired();
+    const secret = unsealTotp(totpSealed, enrolmentRow(enrolment), sealingKeys);
     const step = findTotpStep(secret, factor.code, now());
     if (step === null) throw wrongCode();
     const sealed = sealTotp(secret, common.id, sealingKeys);
     return (tx) => insertTotp(tx, { ...common, sealed, step }, now());
   }
-  const challenge = await takeEnrolmentChallenge(em, enrolment);
-  if (challenge === null) throw setupOver();
+  const challenge = await consumeEnrolmentChallenge(em, enrolment);
+  if (challenge === null) throw setupExpired();
   const passkey: StoredPasskey = await getNewPasskey(factor.response, challenge, relyingParty);
   return (tx) => insertPasskey(tx, { ...common, passkey }, now());
 }
 
 /** Each challenge is answered once, right or wrong. */
-async function takeEnrolmentChallenge(
+async function consumeEnrolmentChallenge(
   em: EntityManager,
   { tokenHash, challenge }: EnrolmentRow,
 ): Promise<string | null> {
@@ -245,7 +245,7 @@ async function choose(em: EntityManager, { tokenHash }: EnrolmentRow, set: Retur
     em.fork(),
     sql`update enrolment set ${set} where token_hash = ${tokenHash} returning person_id`,
   );
-  if (rows.length === 0) throw linkOver();
+  if (rows.length === 0) throw linkExpired();
 }
 
 /**
@@ -253,7 +253,7 @@ async function choose(em: EntityManager, { tokenHash }: EnrolmentRow, set: Retur
  * transaction has ended. The password is the one it was verified with: one chosen meanwhile, in
  * another window, is another enrolment.
  */
-async function useUp(
+async function consume(
   tx: EntityManager,
   { organizationId, personId, tokenHash, passwordHash }: EnrolmentRow,
   now: Date,
@@ -272,10 +272,10 @@ async function useUp(
     tx,
     sql`
     delete from enrolment e
-    where e.token_hash = ${tokenHash} and e.password_hash is not distinct from ${passwordHash} and ${linkStands(now)}
+    where e.token_hash = ${tokenHash} and e.password_hash is not distinct from ${passwordHash} and ${isLinkValid(now)}
     returning e.person_id`,
   );
-  if (rows.length === 0) throw linkOver();
+  if (rows.length === 0) throw linkExpired();
 }
 
 /**
@@ -289,11 +289,11 @@ async function enter(tx: EntityManager, { organizationId, personId }: EnrolmentR
     update membership set status = 'active'
     where organization_id = ${organizationId} and person_id = ${personId} and status in ('invited', 'active') returning person_id`,
   );
-  if (rows.length === 0) throw linkOver();
+  if (rows.length === 0) throw linkExpired();
 }
 
 /** A recovery begins anew: whoever has the old password or a factor of it is out. */
-async function forgetSignIn(tx: EntityManager, personId: string): Promise<void> {
+async function deleteSignIn(tx: EntityManager, personId: string): Promise<void> {
   await endSessions(tx, personId);
   await deleteKnownBrowsers(tx, personId, null);
   await runStatement(tx, sql`delete from second_factor where person_id = ${personId}`);
@@ -316,9 +316,9 @@ async function writeSignIn(tx: EntityManager, enrolment: EnrolmentRow, passwordH
     );
 }
 
-const linkOver = () =>
+const linkExpired = () =>
   new IdentityRefused(
-    'link_over',
+    'link_expired',
     'This link has expired, was used or replaced, or its creator may no longer give what it gives. Ask for a new one.',
   );
 
@@ -328,8 +328,8 @@ const signInFirst = () =>
     'You sign in already: sign in with your password and second factor, then open the link again.',
   );
 
-const setupOver = () =>
+const setupExpired = () =>
   new IdentityRefused(
-    'setup_over',
+    'setup_expired',
     'Begin with an authenticator app or a passkey first; a passkey’s answer counts once.',
   );

@@ -3,7 +3,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import {
   type Actor,
   assertHolds,
-  assertMayTouch,
+  assertMayChange,
   getActor,
   lockOrganization,
   type MemberAccess,
@@ -15,9 +15,9 @@ import type { Permission } from '../contract/scopes.ts';
 import { arrayOf, runStatement, sql } from '../db/statement.ts';
 import { assertEmail } from './email.ts';
 import { enrolmentHours, recoveryHours } from './limits.ts';
-import { linkStands } from './link-stands.ts';
+import { isLinkValid } from './link-validity.ts';
 import { IdentityRefused } from './refused.ts';
-import { findTokenHash, hashOf, makeToken } from './token.ts';
+import { findTokenHash, generateToken, hashOf } from './token.ts';
 import type { EnrolmentDetails, EnrolmentKind } from './types.ts';
 
 /**
@@ -28,7 +28,7 @@ import type { EnrolmentDetails, EnrolmentKind } from './types.ts';
  * creator could do anyway. It needs all that the member's roles give, and an owner for an owner. A
  * person who signs in already keeps password and factors, and confirms with them that they are this
  * member (`join`). Only an operator can enrol a person who is in other organizations too, and only
- * an operator can let a person in again who has lost password or factors (`recover`). `linkStands`
+ * an operator can let a person in again who has lost password or factors (`recover`). `isLinkValid`
  * asks all of it again when the link is used.
  */
 
@@ -102,7 +102,7 @@ export async function createEnrolment(
     assertMayInvite(actor, invitee, isNew ? roles : [...roles, ...rolesOf(invitee)]);
     const kind = kindOf(invitee);
     await writeMember(tx, { ...input, email }, invitee, roles);
-    const token = makeToken();
+    const token = generateToken();
     const expiresAt = new Date(now().getTime() + (kind === 'recover' ? recoveryHours : enrolmentHours) * 3_600_000);
     await runStatement(
       tx,
@@ -172,7 +172,7 @@ export async function findEnrolmentRow(em: EntityManager, token: string, now: Da
     from enrolment e
     join organization o on o.id = e.organization_id
     join membership m on m.organization_id = e.organization_id and m.person_id = e.person_id
-    where e.token_hash = ${hash} and ${linkStands(now)}`,
+    where e.token_hash = ${hash} and ${isLinkValid(now)}`,
   );
   return row === undefined ? null : { ...row, expiresAt: new Date(row.expiresAt) };
 }
@@ -250,7 +250,7 @@ function assertMayInvite(
   given: Pick<Role, 'isOwner' | 'permissions'>[],
 ) {
   for (const role of given) {
-    assertMayTouch(actor, role);
+    assertMayChange(actor, role);
     assertHolds(actor, role.permissions);
   }
   if (member?.status === 'suspended')

@@ -4,22 +4,22 @@ import { runStatement, sql } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import { admitAttempt, deleteFailures } from './attempts.ts';
 import {
+  consumeChallenge,
+  consumeTotpSetup,
   findTotpSetup,
-  setupOver,
+  setupExpired,
   storeChallenge,
   storeTotpSetup,
-  takeChallenge,
-  takeTotpSetup,
 } from './challenges.ts';
 import { insertPasskey, insertTotp, listPasskeyRows } from './factor-rows.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
 import { findAnsweredChallenge, getNewPasskey, passkeySetupOptions } from './passkey.ts';
 import { countRecoveryCodes, replaceRecoveryCodes } from './recovery-codes.ts';
 import { IdentityRefused } from './refused.ts';
-import { attemptOf, wrongCode } from './second-factor.ts';
+import { stepUpAttempt, wrongCode } from './second-factor.ts';
 import { assertFull, assertSteppedUp, endSessions } from './sessions.ts';
-import { findTotpStep, makeTotpSecret, openTotp, sealTotp, totpUri } from './totp.ts';
-import type { FactorListing, FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
+import { findTotpStep, generateTotpSecret, sealTotp, totpUri, unsealTotp } from './totp.ts';
+import type { FactorRow, FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
 
 /**
  * A person's second factors: adding, removing and renewing them asks for a fresh second factor each
@@ -30,9 +30,9 @@ import type { FactorListing, FactorSettings, RelyingParty, Session, Visitor } fr
 export async function listFactors(
   em: EntityManager,
   session: Session,
-): Promise<{ factors: FactorListing[]; recoveryCodesLeft: number }> {
+): Promise<{ factors: FactorRow[]; recoveryCodesLeft: number }> {
   assertFull(session);
-  const rows = await runStatement<FactorListing>(
+  const rows = await runStatement<FactorRow>(
     em,
     sql`
     select id, kind, name, created_at as "createdAt", last_used_at as "lastUsedAt" from second_factor
@@ -57,14 +57,14 @@ export async function startTotp(
   now: () => Date = () => new Date(),
 ): Promise<{ secret: string; uri: string }> {
   assertSteppedUp(session, now());
-  const secret = makeTotpSecret();
+  const secret = generateTotpSecret();
   await storeTotpSetup(em.fork(), session.id, sealTotp(secret, session.id, sealingKeys), now());
   return { secret, uri: totpUri(secret, session.email, relyingParty.name) };
 }
 
 /**
  * Adds the app that was begun with, once it shows a right code. Returns its id. @throws
- * IdentityRefused `wrong_code`, `setup_over`, `step_up_needed`, `too_many_attempts`
+ * IdentityRefused `wrong_code`, `setup_expired`, `step_up_needed`, `too_many_attempts`
  */
 export async function addTotp(
   em: EntityManager,
@@ -75,14 +75,14 @@ export async function addTotp(
 ): Promise<{ id: string }> {
   assertSteppedUp(session, now());
   const sealed = await findTotpSetup(em.fork(), session.id, now());
-  if (sealed === null) throw setupOver();
-  const attempt = attemptOf(session);
+  if (sealed === null) throw setupExpired();
+  const attempt = stepUpAttempt(session);
   await admitAttempt(em, attempt, now());
-  const secret = openTotp(sealed, session.id, sealingKeys);
+  const secret = unsealTotp(sealed, session.id, sealingKeys);
   const step = findTotpStep(secret, code, now());
   if (step === null) throw wrongCode();
   return em.fork().transactional(async (tx) => {
-    if (!(await takeTotpSetup(tx, session.id, sealed))) throw setupOver();
+    if (!(await consumeTotpSetup(tx, session.id, sealed))) throw setupExpired();
     const id = randomUUIDv7();
     const { personId } = session;
     await insertTotp(tx, { id, personId, name, sealed: sealTotp(secret, id, sealingKeys), step }, now());
@@ -121,7 +121,7 @@ export async function startPasskey(
 
 /**
  * Adds the passkey that answers. Returns its id. @throws IdentityRefused `wrong_passkey`,
- * `setup_over`, `factor_known`, `step_up_needed`
+ * `setup_expired`, `factor_known`, `step_up_needed`
  */
 export async function addPasskey(
   em: EntityManager,
@@ -132,8 +132,8 @@ export async function addPasskey(
 ): Promise<{ id: string }> {
   assertSteppedUp(session, now());
   const asked = { sessionId: session.id, purpose: 'passkey_setup' } as const;
-  const challenge = await takeChallenge(em.fork(), asked, findAnsweredChallenge(response), now());
-  if (challenge === null) throw setupOver();
+  const challenge = await consumeChallenge(em.fork(), asked, findAnsweredChallenge(response), now());
+  if (challenge === null) throw setupExpired();
   const passkey = await getNewPasskey(response, challenge, party);
   return em.fork().transactional(async (tx) => {
     const id = randomUUIDv7();

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { runStatement, sql } from '../db/statement.ts';
 import { browsersPerPerson, knownBrowserDays } from './limits.ts';
-import { findTokenHash, hashOf, makeToken } from './token.ts';
+import { findTokenHash, generateToken, hashOf } from './token.ts';
 
 /**
  * Browsers that a person has signed in with, both factors (OWASP's device cookies). What fails in
@@ -19,7 +19,7 @@ export async function rememberBrowser(
   { personId, known }: { personId: string; known: string | null },
   now: Date,
 ): Promise<string> {
-  const token = makeToken();
+  const token = generateToken();
   const at = sql`${now.toISOString()}::timestamptz`;
   const knownHash = known === null ? null : findTokenHash(known);
   // The oldest go, so that a person's browsers stay a short list.

@@ -8,7 +8,7 @@ export const sessionAbsoluteHours = 12;
 /** A session ends after this long without a request (ASVS 7.3.1). */
 export const sessionIdleMinutes = 30;
 /** A session that has only passed the password ends then: the second factor takes no longer. */
-export const passwordPassedMinutes = 10;
+export const passwordStepMinutes = 10;
 /**
  * The use of a session is written at most this often, so that a page's requests are not a write
  * each.

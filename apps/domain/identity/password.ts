@@ -31,7 +31,7 @@ const form = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-
  * What a password is checked against when nobody has the address: the same work, and never right.
  * Made with `current`, so it costs the same.
  */
-const nobodys = `$argon2id$v=19$m=${current.memoryKib},t=${current.passes},p=${current.lanes}$${base64(Buffer.alloc(saltBytes, 1))}$${base64(Buffer.alloc(hashBytes, 1))}`;
+const unknownPerson = `$argon2id$v=19$m=${current.memoryKib},t=${current.passes},p=${current.lanes}$${base64(Buffer.alloc(saltBytes, 1))}$${base64(Buffer.alloc(hashBytes, 1))}`;
 
 /**
  * What passwords are hashed for. Each purpose has a queue of its own, so that none keeps the others
@@ -74,7 +74,7 @@ export async function hashPassword(password: string, purpose: HashPurpose): Prom
 export async function isPassword(password: string, hash: string | null, purpose: HashPurpose): Promise<boolean> {
   // Longer than any password can be: not worth more work than another, and not truncated either.
   const isPossible = lengthOf(password) <= passwordMaxLength;
-  const parsed = parse(hash ?? nobodys);
+  const parsed = parse(hash ?? unknownPerson);
   const derived = await derive(isPossible ? password : '', parsed.salt, parsed, parsed.hash.length, purpose);
   return timingSafeEqual(derived, parsed.hash) && isPossible && hash !== null;
 }

@@ -16,7 +16,7 @@ const codeLength = 24;
 
 /** New codes of a person, instead of all they had. Show them once. */
 export async function replaceRecoveryCodes(tx: EntityManager, personId: string, now: Date): Promise<string[]> {
-  const codes = Array.from({ length: recoveryCodes }, makeCode);
+  const codes = Array.from({ length: recoveryCodes }, generateRecoveryCode);
   const hashes = codes.map((code) => hashOf(plain(code)));
   await runStatement(tx, sql`delete from recovery_code where person_id = ${personId}`);
   await runStatement(
@@ -32,7 +32,12 @@ export async function replaceRecoveryCodes(tx: EntityManager, personId: string, 
  * Uses a code up. False when the person has no such code or it was used; of two who use it at once,
  * one does.
  */
-export async function takeRecoveryCode(tx: EntityManager, personId: string, code: string, now: Date): Promise<boolean> {
+export async function consumeRecoveryCode(
+  tx: EntityManager,
+  personId: string,
+  code: string,
+  now: Date,
+): Promise<boolean> {
   const rows = await runStatement(
     tx,
     sql`
@@ -54,7 +59,7 @@ export async function countRecoveryCodes(em: EntityManager, personId: string): P
 }
 
 /** 32 divides 256, so each character is equally likely. */
-function makeCode(): string {
+function generateRecoveryCode(): string {
   const characters = Array.from(randomBytes(codeLength), (byte) => alphabet.charAt(byte % alphabet.length)).join('');
   return characters.replace(/(.{4})(?=.)/g, '$1-');
 }

@@ -10,14 +10,14 @@ import {
   factorSubject,
   stepUpSubject,
 } from './attempts.ts';
-import { storeChallenge, takeChallenge } from './challenges.ts';
+import { consumeChallenge, storeChallenge } from './challenges.ts';
 import { listPasskeyRows, listTotpRows, type TotpRow } from './factor-rows.ts';
 import { findKnownBrowser, rememberBrowser } from './known-browsers.ts';
 import { findAnsweredChallenge, findCredentialId, getNewCounter, passkeyUseOptions, wrongPasskey } from './passkey.ts';
-import { countRecoveryCodes, takeRecoveryCode } from './recovery-codes.ts';
+import { consumeRecoveryCode, countRecoveryCodes } from './recovery-codes.ts';
 import { IdentityRefused } from './refused.ts';
 import { recordSecondFactor } from './sessions.ts';
-import { findTotpStep, openTotp, resealTotp } from './totp.ts';
+import { findTotpStep, resealTotp, unsealTotp } from './totp.ts';
 import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
 
 /**
@@ -30,7 +30,7 @@ import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts'
  * A second factor was accepted: the session's new token. `browser`: the token to know this browser
  * by, when it has signed in; null for a step-up.
  */
-export interface SecondFactorPassed {
+export interface SecondFactorStep {
   token: string;
   browser: string | null;
 }
@@ -41,18 +41,18 @@ type Step = 'totp' | 'passkey' | 'recovery_code';
  * Accepts the code of an authenticator app. A code is accepted once, of its time step and no
  * earlier one, whoever tries it at the same moment.
  *
- * @throws IdentityRefused `wrong_code`, `too_many_attempts`, `session_over`.
+ * @throws IdentityRefused `wrong_code`, `too_many_attempts`, `session_expired`.
  */
-export async function passTotp(
+export async function verifyTotp(
   em: EntityManager,
   session: Session,
   { code, visitor }: { code: string; visitor: Visitor },
   settings: Pick<FactorSettings, 'sealingKeys'>,
   now: () => Date = () => new Date(),
-): Promise<SecondFactorPassed> {
+): Promise<SecondFactorStep> {
   const take = async (tx: EntityManager) => {
     for (const row of await listTotpRows(tx, session.personId))
-      if (await takeTotp(tx, row, code, settings, now())) return true;
+      if (await consumeTotpCode(tx, row, code, settings, now())) return true;
     return false;
   };
   return pass(em, { session, visitor, step: 'totp', take }, now);
@@ -62,14 +62,14 @@ export async function passTotp(
  * Whether the code is this app's, and newer than all that were accepted: the condition is the
  * statement's, so of two at once one is taken.
  */
-async function takeTotp(
+async function consumeTotpCode(
   tx: EntityManager,
   { id, sealed }: TotpRow,
   code: string,
   { sealingKeys }: Pick<FactorSettings, 'sealingKeys'>,
   at: Date,
 ): Promise<boolean> {
-  const step = findTotpStep(openTotp(sealed, id, sealingKeys), code, at);
+  const step = findTotpStep(unsealTotp(sealed, id, sealingKeys), code, at);
   if (step === null) return false;
   const rows = await runStatement(
     tx,
@@ -82,7 +82,7 @@ async function takeTotp(
 }
 
 /**
- * Asks the person's passkeys: options for `navigator.credentials.get`, whose answer `passPasskey`
+ * Asks the person's passkeys: options for `navigator.credentials.get`, whose answer `verifyPasskey`
  * takes. @throws IdentityRefused `no_such_factor`
  */
 export async function startPasskeyUse(
@@ -103,18 +103,18 @@ export async function startPasskeyUse(
  * right or wrong.
  *
  * @throws IdentityRefused `wrong_passkey`, also for a late answer, another's passkey, or a counter
- * that went back; `too_many_attempts`, `session_over`.
+ * that went back; `too_many_attempts`, `session_expired`.
  */
-export async function passPasskey(
+export async function verifyPasskey(
   em: EntityManager,
   session: Session,
   { response, visitor }: { response: unknown; visitor: Visitor },
   party: RelyingParty,
   now: () => Date = () => new Date(),
-): Promise<SecondFactorPassed> {
+): Promise<SecondFactorStep> {
   // A transaction of its own, so that a wrong answer uses the challenge up too.
   const purpose = { sessionId: session.id, purpose: 'passkey_use' } as const;
-  const asked = await takeChallenge(em.fork(), purpose, findAnsweredChallenge(response), now());
+  const asked = await consumeChallenge(em.fork(), purpose, findAnsweredChallenge(response), now());
   const take = async (tx: EntityManager) => {
     const known = await listPasskeyRows(tx, session.personId);
     const passkey = known.find(({ credentialId }) => credentialId === findCredentialId(response));
@@ -135,15 +135,15 @@ export async function passPasskey(
 
 /**
  * Accepts a recovery code, which is used up. `left` says how many the person still has. @throws
- * IdentityRefused `wrong_code`, `too_many_attempts`, `session_over`
+ * IdentityRefused `wrong_code`, `too_many_attempts`, `session_expired`
  */
-export async function passRecoveryCode(
+export async function redeemRecoveryCode(
   em: EntityManager,
   session: Session,
   { code, visitor }: { code: string; visitor: Visitor },
   now: () => Date = () => new Date(),
-): Promise<SecondFactorPassed & { left: number }> {
-  const take = (tx: EntityManager) => takeRecoveryCode(tx, session.personId, code, now());
+): Promise<SecondFactorStep & { left: number }> {
+  const take = (tx: EntityManager) => consumeRecoveryCode(tx, session.personId, code, now());
   const passed = await pass(em, { session, visitor, step: 'recovery_code', take }, now);
   return { ...passed, left: await countRecoveryCodes(em.fork(), session.personId) };
 }
@@ -161,12 +161,12 @@ async function pass(
     take,
   }: { session: Session; visitor: Visitor; step: Step; take: (tx: EntityManager) => Promise<boolean> },
   now: () => Date,
-): Promise<SecondFactorPassed> {
+): Promise<SecondFactorStep> {
   const browserHash =
     session.state === 'full'
       ? null
       : await findKnownBrowser(em.fork(), session.personId, visitor.browser ?? null, now());
-  const attempt = session.state === 'full' ? attemptOf(session) : signInAttempt(session, visitor, browserHash);
+  const attempt = session.state === 'full' ? stepUpAttempt(session) : signInAttempt(session, visitor, browserHash);
   await admitAttempt(em, attempt, now());
   const { personId } = session;
   const passed = await em.fork().transactional(async (tx) => {
@@ -190,7 +190,7 @@ async function pass(
 /**
  * Inside, the attempts of each session count by themselves, so that nobody outside can use them up.
  */
-export const attemptOf = (session: Session): Attempt => ({ subject: stepUpSubject(session.id), address: null });
+export const stepUpAttempt = (session: Session): Attempt => ({ subject: stepUpSubject(session.id), address: null });
 
 /**
  * Before the session is complete a person's attempts count together, but for those of each known

@@ -5,15 +5,15 @@ import { runStatement, sql } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
 import {
-  passwordPassedMinutes,
+  passwordStepMinutes,
   sessionAbsoluteHours,
   sessionIdleMinutes,
   sessionSeenEverySeconds,
   stepUpMinutes,
 } from './limits.ts';
 import { IdentityRefused } from './refused.ts';
-import { findTokenHash, hashOf, makeToken } from './token.ts';
-import type { Session, SessionListing, Visitor } from './types.ts';
+import { findTokenHash, generateToken, hashOf } from './token.ts';
+import type { Session, SessionRow, Visitor } from './types.ts';
 
 /** Sessions of the console, by OWASP ASVS 5.0, V7. */
 
@@ -78,7 +78,7 @@ export async function startSession(
   { personId, visitor }: { personId: string; visitor: Visitor },
   now: Date,
 ): Promise<{ token: string; sessionId: string }> {
-  const token = makeToken();
+  const token = generateToken();
   const sessionId = randomUUIDv7();
   const at = now.toISOString();
   await runStatement(
@@ -86,7 +86,7 @@ export async function startSession(
     sql`
     insert into console_session (id, token_hash, person_id, state, created_at, last_seen_at, expires_at, second_factor_at, address, user_agent)
     values (${sessionId}, ${hashOf(token)}, ${personId}, 'password_passed', ${at}::timestamptz, ${at}::timestamptz,
-      ${at}::timestamptz + make_interval(mins => ${passwordPassedMinutes}), null, ${visitor.address}::inet, ${visitor.userAgent.slice(0, 300)})`,
+      ${at}::timestamptz + make_interval(mins => ${passwordStepMinutes}), null, ${visitor.address}::inet, ${visitor.userAgent.slice(0, 300)})`,
   );
   return { token, sessionId };
 }
@@ -95,10 +95,10 @@ export async function startSession(
  * Records that a session gave a second factor now, in the transaction that saw it: it is `full`,
  * its step-up is fresh, and it has a new token; the old one is dead.
  *
- * @throws IdentityRefused `session_over` when it has ended meanwhile.
+ * @throws IdentityRefused `session_expired` when it has ended meanwhile.
  */
 export async function recordSecondFactor(tx: EntityManager, sessionId: string, now: Date): Promise<{ token: string }> {
-  const token = makeToken();
+  const token = generateToken();
   const at = sql`${now.toISOString()}::timestamptz`;
   const rows = await runStatement(
     tx,
@@ -108,7 +108,7 @@ export async function recordSecondFactor(tx: EntityManager, sessionId: string, n
     where id = ${sessionId} and expires_at > ${at}
     returning id`,
   );
-  if (rows.length === 0) throw sessionOver();
+  if (rows.length === 0) throw sessionExpired();
   return { token };
 }
 
@@ -138,10 +138,10 @@ export function assertSteppedUp(session: Pick<Session, 'state' | 'secondFactorAt
 }
 
 /** The living sessions of the person, the last used first. */
-export async function listSessions(em: EntityManager, session: Session, now: Date): Promise<SessionListing[]> {
+export async function listSessions(em: EntityManager, session: Session, now: Date): Promise<SessionRow[]> {
   assertFull(session);
   const at = sql`${now.toISOString()}::timestamptz`;
-  const rows = await runStatement<Omit<SessionListing, 'isThis'>>(
+  const rows = await runStatement<Omit<SessionRow, 'isThis'>>(
     em,
     sql`
     select id, state, created_at as "createdAt", last_seen_at as "lastSeenAt", expires_at as "expiresAt", host(address) as address, user_agent as "userAgent"
@@ -225,7 +225,7 @@ export async function endSessions(
  * Ends the sessions of a person without any access to the console. `findSession` would refuse them
  * anyway; this erases them.
  */
-export async function endSessionsOfStranger(tx: EntityManager, personId: string): Promise<void> {
+export async function endSessionsWithoutAccess(tx: EntityManager, personId: string): Promise<void> {
   await runStatement(
     tx,
     sql`
@@ -244,4 +244,4 @@ const datesOf = ({ createdAt, lastSeenAt, expiresAt }: Record<'createdAt' | 'las
 
 const dateOrNull = (moment: Date | null) => (moment === null ? null : new Date(moment));
 
-export const sessionOver = () => new IdentityRefused('session_over', 'Your session is over. Sign in again.');
+export const sessionExpired = () => new IdentityRefused('session_expired', 'Your session is over. Sign in again.');

@@ -13,7 +13,7 @@ import type { FactorKind, Visitor } from './types.ts';
  * The first step is done: the session can do nothing but give a second factor. `factors` are the
  * kinds the person has.
  */
-export interface PasswordPassed {
+export interface PasswordStep {
   token: string;
   personId: string;
   factors: FactorKind[];
@@ -40,8 +40,8 @@ export async function signIn(
   em: EntityManager,
   { email, password, visitor }: { email: string; password: string; visitor: Visitor },
   now: () => Date = () => new Date(),
-): Promise<PasswordPassed> {
-  const { folded, browserHash, known } = await lookUp(em, email, visitor.browser ?? null, now());
+): Promise<PasswordStep> {
+  const { folded, browserHash, known } = await findSignIn(em, email, visitor.browser ?? null, now());
   const attempt =
     browserHash === null
       ? { subject: passwordSubject(folded), address: visitor.address }
@@ -94,7 +94,7 @@ interface LookedUp {
  * Who signs in with an address, and from a browser of theirs or not: one statement, so that an
  * address nobody has takes as long.
  */
-async function lookUp(em: EntityManager, email: string, browser: string | null, at: Date): Promise<LookedUp> {
+async function findSignIn(em: EntityManager, email: string, browser: string | null, at: Date): Promise<LookedUp> {
   const tokenHash = browser === null ? null : findTokenHash(browser);
   const [row] = await runStatement<Known & { folded: string; browserHash: Buffer | null; personId: string | null }>(
     em,

@@ -8,7 +8,7 @@ import { createHash, randomBytes } from 'node:crypto';
 const form = /^[A-Za-z0-9_-]{43}$/;
 
 /** A new token. Hand it out once, store its hash. */
-export function makeToken(): string {
+export function generateToken(): string {
   return randomBytes(32).toString('base64url');
 }
 

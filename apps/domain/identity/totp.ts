@@ -10,7 +10,7 @@ import { openText, type SealingKeys, sealedVersion, sealText } from '../seal/env
 const stepSeconds = 30;
 
 /** A new secret, 160 random bits in base32. */
-export function makeTotpSecret(): string {
+export function generateTotpSecret(): string {
   return generateSecret({ length: 20 });
 }
 
@@ -51,7 +51,7 @@ export function sealTotp(secret: string, row: string, keys: SealingKeys): Buffer
  * Opens it. @throws SealBroken, a fault of the installation: its key is missing or the row was
  * moved.
  */
-export function openTotp(sealed: Buffer, row: string, keys: SealingKeys): string {
+export function unsealTotp(sealed: Buffer, row: string, keys: SealingKeys): string {
   return openText(sealed, `totp/${row}`, keys);
 }
 
@@ -60,5 +60,5 @@ export function openTotp(sealed: Buffer, row: string, keys: SealingKeys): string
  * resealed as it is used.
  */
 export function resealTotp(sealed: Buffer, row: string, keys: SealingKeys): Buffer | null {
-  return sealedVersion(sealed) === keys[0].version ? null : sealTotp(openTotp(sealed, row, keys), row, keys);
+  return sealedVersion(sealed) === keys[0].version ? null : sealTotp(unsealTotp(sealed, row, keys), row, keys);
 }

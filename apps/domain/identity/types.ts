@@ -77,7 +77,7 @@ export interface Session {
 }
 
 /** One of a person's sessions, as their list shows it. */
-export interface SessionListing {
+export interface SessionRow {
   id: string;
   state: SessionState;
   createdAt: Date;
@@ -92,7 +92,7 @@ export interface SessionListing {
 export type FactorKind = 'totp' | 'passkey';
 
 /** A second factor, as its person sees it. */
-export interface FactorListing {
+export interface FactorRow {
   id: string;
   kind: FactorKind;
   name: string;

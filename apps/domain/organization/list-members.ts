@@ -3,7 +3,7 @@ import type { MemberAccess } from '../access/actor.ts';
 import { isConfirmed } from '../access/console-access.ts';
 import { OrganizationRefused } from '../access/organization-refused.ts';
 import { allOf, literal, runStatement, type SqlPart, sql } from '../db/statement.ts';
-import { linkStands } from '../identity/link-stands.ts';
+import { isLinkValid } from '../identity/link-validity.ts';
 import { bareWord, contains, type ListPage, pageOf } from './list-page.ts';
 
 export type MemberStatus = MemberAccess['status'];
@@ -123,7 +123,7 @@ export async function getMemberDetails(
       (select count(*)::int from client_grant g where g.organization_id = m.organization_id and g.professional_id = m.person_id
         and g.status = 'active' and (g.ends_at is null or g.ends_at > now())) as "activeGrants",
       (select e.expires_at from enrolment e where e.organization_id = m.organization_id and e.person_id = m.person_id
-        and ${linkStands(now)}) as "linkExpiresAt"
+        and ${isLinkValid(now)}) as "linkExpiresAt"
     from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`,
   );
   if (row === undefined) throw new OrganizationRefused('no_such_member', 'The organization has no such member.');

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import {
   type Actor,
   assertHolds,
-  assertMayTouch,
+  assertMayChange,
   assertOwnerRemains,
   getActor,
   getMember,
@@ -63,8 +63,8 @@ async function begin(
   const actor = await getActor(tx, organizationId, by, 'org.members.manage');
   const member = await getMember(tx, organizationId, personId);
   const role = await getRole(tx, organizationId, roleId);
-  assertMayTouch(actor, member);
-  assertMayTouch(actor, role);
+  assertMayChange(actor, member);
+  assertMayChange(actor, role);
   const held = await tx.findOne(MembershipRole, { organizationId, personId, roleId: role.id });
   return { actor, member, role, held };
 }

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import {
   type Actor,
   assertHolds,
-  assertMayTouch,
+  assertMayChange,
   assertOwnerRemains,
   getActor,
   getMember,
@@ -14,7 +14,7 @@ import { OrganizationRefused } from '../access/organization-refused.ts';
 import { recordActivity } from '../activity/record.ts';
 import { Membership, MembershipRole } from '../db/entities/organization.ts';
 import { writeLock } from '../db/locks.ts';
-import { endSessionsOfStranger } from '../identity/sessions.ts';
+import { endSessionsWithoutAccess } from '../identity/sessions.ts';
 
 /**
  * Changes of members: their names, and whether they may act. Each requires `org.members.manage`,
@@ -124,7 +124,7 @@ async function changing(
     const isLeaving = action === 'member.remove' && by !== 'operator' && by.personId === personId;
     const actor = isLeaving ? leaver(personId) : await getActor(tx, organizationId, by, 'org.members.manage');
     const access = await getMember(tx, organizationId, personId);
-    if (!isLeaving) assertMayTouch(actor, access);
+    if (!isLeaving) assertMayChange(actor, access);
     const membership = await tx.findOneOrFail(Membership, { organizationId, personId }, writeLock);
     const detail = await change(tx, { membership, access, actor });
     await tx.flush();
@@ -149,7 +149,7 @@ async function endAccess(tx: EntityManager, membership: Membership, isActiveOwne
   const { organizationId, personId } = membership;
   if (isActiveOwner) await assertOwnerRemains(tx, organizationId, personId);
   await tx.flush(); // the sessions are judged by what is written
-  await endSessionsOfStranger(tx, personId);
+  await endSessionsWithoutAccess(tx, personId);
 }
 
 const wrongStatus = (message: string) => new OrganizationRefused('wrong_status', message);

@@ -1,4 +1,4 @@
-import { enrolmentRow, openTotp, resealTotp } from '#domain/identity/totp.ts';
+import { enrolmentRow, resealTotp, unsealTotp } from '#domain/identity/totp.ts';
 import type { SealingKeys } from '#domain/seal/envelope.ts';
 import { openSecret, resealSecret } from '#domain/webhooks/seal.ts';
 
@@ -40,7 +40,7 @@ const authenticatorApps: SealedKind<{ id: string; personId: string }> = {
   key: ['id'],
   ids: { id: 'id', personId: 'person_id' },
   living: 'true',
-  open: ({ id }, sealed, keys) => openTotp(sealed, id, keys),
+  open: ({ id }, sealed, keys) => unsealTotp(sealed, id, keys),
   reseal: ({ id }, sealed, keys) => resealTotp(sealed, id, keys),
 };
 
@@ -53,7 +53,7 @@ const appsBeingAdded: SealedKind<{ sessionId: string }> = {
   key: ['sessionId'],
   ids: { sessionId: 'session_id' },
   living: 'expires_at > now()',
-  open: ({ sessionId }, sealed, keys) => openTotp(sealed, sessionId, keys),
+  open: ({ sessionId }, sealed, keys) => unsealTotp(sealed, sessionId, keys),
   reseal: ({ sessionId }, sealed, keys) => resealTotp(sealed, sessionId, keys),
 };
 
@@ -63,7 +63,7 @@ const appsOfEnrolments: SealedKind<{ organizationId: string; personId: string }>
   key: ['organizationId', 'personId'],
   ids: { organizationId: 'organization_id', personId: 'person_id' },
   living: 'expires_at > now()',
-  open: (enrolment, sealed, keys) => openTotp(sealed, enrolmentRow(enrolment), keys),
+  open: (enrolment, sealed, keys) => unsealTotp(sealed, enrolmentRow(enrolment), keys),
   reseal: (enrolment, sealed, keys) => resealTotp(sealed, enrolmentRow(enrolment), keys),
 };
 

@@ -10,7 +10,7 @@ import {
   startEnrolmentTotp,
 } from '#domain/identity/enrol.ts';
 import { createEnrolment, findEnrolment } from '#domain/identity/enrolment.ts';
-import { passTotp } from '#domain/identity/second-factor.ts';
+import { verifyTotp } from '#domain/identity/second-factor.ts';
 import { endOtherSessions, findSession } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
 import { getMemberDetails, listMembers } from '#domain/organization/list-members.ts';
@@ -41,7 +41,7 @@ describe('an enrolment link', () => {
     await setEnrolmentPassword(t.em, { token, password: goodPassword }, t.now);
     const complete = (code: string) =>
       completeEnrolment(t.em, { token, factor: { kind: 'totp', code }, visitor }, settings, t.now);
-    await expect(complete('123456')).rejects.toMatchObject({ reason: 'setup_over' });
+    await expect(complete('123456')).rejects.toMatchObject({ reason: 'setup_expired' });
     const { secret, uri } = await startEnrolmentTotp(t.em, token, settings, t.now);
     expect(uri).toContain(`secret=${secret}`);
     const right = codeAt(secret, t.now());
@@ -54,7 +54,7 @@ describe('an enrolment link', () => {
     const session = await t.session(done.token);
     expect(session).toMatchObject({ personId, state: 'full', email: 'Ada@Example.org' });
     expect(session.memberships).toMatchObject([{ organizationId: orgId, roleKeys: ['owner'] }]);
-    await expect(complete(right)).rejects.toMatchObject({ reason: 'link_over' });
+    await expect(complete(right)).rejects.toMatchObject({ reason: 'link_expired' });
     expect(await findEnrolment(t.em, token, t.now())).toBeNull();
     const lines = (await t.lines(orgId)).map(({ action }) => action);
     expect(lines.sort()).toEqual(['member.invite', 'sign_in.confirm', 'sign_in.enrol']);
@@ -72,7 +72,8 @@ describe('an enrolment link', () => {
       [1, 2, 3, 4].map(() => completeEnrolment(t.em, { token, factor, visitor }, settings, t.now)),
     );
     expect(tries.filter(({ status }) => status === 'fulfilled').length).toBe(1);
-    for (const one of tries) if (one.status === 'rejected') expect(one.reason).toMatchObject({ reason: 'link_over' });
+    for (const one of tries)
+      if (one.status === 'rejected') expect(one.reason).toMatchObject({ reason: 'link_expired' });
     const { rows } = await t.owner.pool.query('select count(*)::int as factors from second_factor');
     expect(rows).toEqual([{ factors: 1 }]);
   });
@@ -99,7 +100,7 @@ describe('an enrolment link', () => {
     t.pass(1);
     expect(await findEnrolment(t.em, fourth.token, t.now())).toBeNull();
     const password = { token: fourth.token, password: goodPassword };
-    await expect(setEnrolmentPassword(t.em, password, t.now)).rejects.toMatchObject({ reason: 'link_over' });
+    await expect(setEnrolmentPassword(t.em, password, t.now)).rejects.toMatchObject({ reason: 'link_expired' });
   });
 
   it('is stored as a hash: no table holds its text', async () => {
@@ -243,7 +244,7 @@ describe('an invitation that nobody has accepted', () => {
       await signIn(t.em, { email: victim.email, password: 'wrong wrong wrong', visitor }, t.now).catch(() => {});
       const { token } = await signIn(t.em, { email: victim.email, password: goodPassword, visitor }, t.now);
       const code = codeAt(victim.secret, t.now());
-      const full = await passTotp(t.em, await t.session(token), { code, visitor }, settings, t.now);
+      const full = await verifyTotp(t.em, await t.session(token), { code, visitor }, settings, t.now);
       await endOtherSessions(t.em, await t.session(full.token), visitor);
       t.pass(minuteMs);
       return full.token;
@@ -318,7 +319,7 @@ describe('a link whose maker could not make it any more', () => {
     await assignRole(t.em, gained);
     expect(await findEnrolment(t.em, t.link.token, t.now())).toBeNull();
     expect((await getMemberDetails(t.em, t.orgId, t.link.personId, t.now())).link).toBeNull();
-    await expect(t.use()).rejects.toMatchObject({ reason: 'link_over' });
+    await expect(t.use()).rejects.toMatchObject({ reason: 'link_expired' });
     const { rows } = await t.owner.pool.query('select person_id from sign_in');
     expect(rows).toEqual([]);
     await unassignRole(t.em, gained);
@@ -335,7 +336,7 @@ describe('a link whose maker could not make it any more', () => {
   ])('is over when they have gone: who %s does not come back by it', async (_, lose) => {
     const t = await setupLink();
     await lose(t);
-    await expect(t.use()).rejects.toMatchObject({ reason: 'link_over' });
+    await expect(t.use()).rejects.toMatchObject({ reason: 'link_expired' });
   });
 
   it('is over when an own role that it gives has grown beyond what they hold', async () => {
@@ -358,7 +359,7 @@ describe('a link whose maker could not make it any more', () => {
     const gained = { ...t.member(t.link.personId), roleId: systemRole.owner };
     const [used, assigned] = await Promise.allSettled([t.use(), assignRole(t.em, gained)]);
     expect(assigned.status).toBe('fulfilled');
-    if (used.status === 'rejected') expect(used.reason).toMatchObject({ reason: 'link_over' });
+    if (used.status === 'rejected') expect(used.reason).toMatchObject({ reason: 'link_expired' });
     const { rows } = await t.owner.pool.query('select person_id from sign_in');
     expect(rows.length).toBe(used.status === 'fulfilled' ? 1 : 0);
   });
@@ -370,7 +371,7 @@ describe('a link whose maker could not make it any more', () => {
     const { token } = await createEnrolment(t.em, input, t.now);
     await assignRole(t.em, { ...t.member(person.personId), roleId: systemRole.owner });
     await expect(acceptEnrolment(t.em, await t.session(person.token), { token, visitor }, t.now)).rejects.toMatchObject(
-      { reason: 'link_over' },
+      { reason: 'link_expired' },
     );
   });
 });

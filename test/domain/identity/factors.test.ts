@@ -15,7 +15,7 @@ import {
   startPasskey,
   startTotp,
 } from '#domain/identity/factors.ts';
-import { passPasskey, passRecoveryCode, passTotp, startPasskeyUse } from '#domain/identity/second-factor.ts';
+import { redeemRecoveryCode, startPasskeyUse, verifyPasskey, verifyTotp } from '#domain/identity/second-factor.ts';
 import { findSession } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
 import { createAuthenticator, type Signing } from './authenticator.ts';
@@ -56,7 +56,13 @@ describe('a passkey', () => {
       userVerification: 'required',
       allowCredentials: [{ id: t.key.id }],
     });
-    const { token } = await passPasskey(t.em, half, { response: t.key.sign(options.challenge), visitor }, party, t.now);
+    const { token } = await verifyPasskey(
+      t.em,
+      half,
+      { response: t.key.sign(options.challenge), visitor },
+      party,
+      t.now,
+    );
     expect(await findSession(t.em, token, t.now())).toMatchObject({ state: 'full', personId: t.person.personId });
     const actions = (await t.lines(t.person.orgId)).map(({ action, detail }) => [action, detail]);
     expect(actions).toContainEqual(['factor.add', { factorId: t.passkeyId, kind: 'passkey' }]);
@@ -77,7 +83,7 @@ describe('a passkey', () => {
       reason: 'wrong_passkey',
     });
     // a challenge counts once
-    await expect(answer(key.register(challenge))).rejects.toMatchObject({ reason: 'setup_over' });
+    await expect(answer(key.register(challenge))).rejects.toMatchObject({ reason: 'setup_expired' });
     const again = await startEnrolmentPasskey(t.em, token, party, t.now);
     const done = await answer(key.register(again.challenge));
     expect(await t.session(done.token)).toMatchObject({ state: 'full' });
@@ -89,7 +95,7 @@ describe('a passkey', () => {
     const other = createAuthenticator();
     const start = async () => (await startPasskeyUse(t.em, half, party, t.now)).challenge;
     const refused = async (response: unknown) =>
-      expect(passPasskey(t.em, half, { response, visitor }, party, t.now)).rejects.toMatchObject({
+      expect(verifyPasskey(t.em, half, { response, visitor }, party, t.now)).rejects.toMatchObject({
         reason: 'wrong_passkey',
       });
     const wrong: Signing[] = [
@@ -117,7 +123,7 @@ describe('a passkey', () => {
       await startPasskeyUse(t.em, half, party, t.now),
     ];
     const answer = (session: typeof half, { challenge }: typeof first) =>
-      passPasskey(t.em, session, { response: t.key.sign(challenge), visitor }, party, t.now);
+      verifyPasskey(t.em, session, { response: t.key.sign(challenge), visitor }, party, t.now);
     const { token } = await answer(half, first);
     const full = await t.session(token);
     await answer(full, third);
@@ -137,7 +143,7 @@ describe('a passkey', () => {
       await startPasskeyUse(t.em, full, party, t.now),
     ];
     const forged = t.key.sign(wrong.challenge, { userVerified: false });
-    await expect(passPasskey(t.em, full, { response: forged, visitor }, party, t.now)).rejects.toMatchObject({
+    await expect(verifyPasskey(t.em, full, { response: forged, visitor }, party, t.now)).rejects.toMatchObject({
       reason: 'wrong_passkey',
     });
     await expect(answer(full, wrong)).rejects.toMatchObject({ reason: 'wrong_passkey' });
@@ -150,14 +156,14 @@ describe('a passkey', () => {
     const { challenge } = await startPasskeyUse(t.em, half, party, t.now);
     const response = t.key.sign(challenge);
     const tries = await Promise.allSettled(
-      [1, 2, 3].map(() => passPasskey(t.em, half, { response, visitor }, party, t.now)),
+      [1, 2, 3].map(() => verifyPasskey(t.em, half, { response, visitor }, party, t.now)),
     );
     expect(tries.filter(({ status }) => status === 'fulfilled').length).toBe(1);
     const session = await t.session(t.person.token);
     const late = await startPasskeyUse(t.em, session, party, t.now);
     t.pass(10 * minuteMs);
     await expect(
-      passPasskey(t.em, session, { response: t.key.sign(late.challenge), visitor }, party, t.now),
+      verifyPasskey(t.em, session, { response: t.key.sign(late.challenge), visitor }, party, t.now),
     ).rejects.toMatchObject({ reason: 'wrong_passkey' });
   });
 
@@ -167,7 +173,7 @@ describe('a passkey', () => {
       const half = await t.half();
       const { challenge } = await startPasskeyUse(t.em, half, party, t.now);
       const response = t.key.sign(challenge, { counter });
-      return passPasskey(t.em, half, { response, visitor }, party, t.now).then(
+      return verifyPasskey(t.em, half, { response, visitor }, party, t.now).then(
         () => 'in',
         (error: { reason: string }) => error.reason,
       );
@@ -197,12 +203,12 @@ describe('another authenticator app', () => {
     const add = (code: string, name = 'Phone') => addTotp(t.em, session, { code, name, visitor }, settings, t.now);
     await expect(add('12345')).rejects.toMatchObject({ reason: 'wrong_code' });
     await add(codeAt(secret, t.now())); // mistyping does not begin anew
-    await expect(add(codeAt(secret, t.now()))).rejects.toMatchObject({ reason: 'setup_over' });
+    await expect(add(codeAt(secret, t.now()))).rejects.toMatchObject({ reason: 'setup_expired' });
     t.pass(minuteMs);
     const half = await t.session(
       (await signIn(t.em, { email: person.email, password: goodPassword, visitor }, t.now)).token,
     );
-    await passTotp(t.em, half, { code: codeAt(secret, t.now()), visitor }, settings, t.now);
+    await verifyTotp(t.em, half, { code: codeAt(secret, t.now()), visitor }, settings, t.now);
     t.pass(5 * minuteMs);
     await expect(startTotp(t.em, session, settings, t.now)).rejects.toMatchObject({ reason: 'step_up_needed' });
   });
@@ -218,7 +224,7 @@ describe('removing a factor', () => {
       await expect(remove(id)).rejects.toMatchObject({ reason: 'no_such_factor' });
     const half = await t.half();
     const { challenge } = await startPasskeyUse(t.em, half, party, t.now);
-    const other = await passPasskey(t.em, half, { response: t.key.sign(challenge), visitor }, party, t.now);
+    const other = await verifyPasskey(t.em, half, { response: t.key.sign(challenge), visitor }, party, t.now);
     await remove(t.passkeyId);
     expect(await findSession(t.em, other.token, t.now())).toBeNull();
     const [left] = (await listFactors(t.em, t.mine)).factors;
@@ -258,7 +264,7 @@ describe('recovery codes', () => {
     expect((await listFactors(t.em, session)).recoveryCodesLeft).toBe(10);
     const { rows } = await t.owner.pool.query(`select string_agg(c::text, '') as all from recovery_code c`);
     for (const code of codes) expect(rows[0].all).not.toContain(code.slice(0, 9));
-    const pass = (code: string) => passRecoveryCode(t.em, session, { code, visitor }, t.now);
+    const pass = (code: string) => redeemRecoveryCode(t.em, session, { code, visitor }, t.now);
     await expect(pass(person.recoveryCodes[0] ?? '')).rejects.toMatchObject({ reason: 'wrong_code' });
     expect((await pass(codes[0] ?? '')).left).toBe(9);
   });

@@ -114,7 +114,7 @@ describe('a link to enrol', () => {
     const link = await t.enrolling();
     await t.make.member({ orgId: t.elsewhere, userId: link.personId, roleKey: 'owner' });
     expect(await findEnrolment(t.em, link.token, t.now())).toBeNull();
-    await expect(link.use()).rejects.toMatchObject({ reason: 'link_over' });
+    await expect(link.use()).rejects.toMatchObject({ reason: 'link_expired' });
     expect(await t.signInOf(link.personId)).toEqual([]);
   });
 
@@ -156,7 +156,7 @@ describe('a link to enrol', () => {
     const link = await t.enrolling();
     await change(t, link);
     expect(await findEnrolment(t.em, link.token, t.now())).toBeNull();
-    await expect(link.use()).rejects.toMatchObject({ reason: 'link_over' });
+    await expect(link.use()).rejects.toMatchObject({ reason: 'link_expired' });
     expect(await t.signInOf(link.personId)).toEqual([]);
   });
 
@@ -175,7 +175,7 @@ describe('a link to enrol', () => {
     // The link, the attempt and the code are judged in time, the use itself is not.
     let asked = 0;
     const lateAtLast = () => new Date(t.now().getTime() + (asked++ < 3 ? 0 : 72 * 3_600_000));
-    await expect(link.use(lateAtLast)).rejects.toMatchObject({ reason: 'link_over' });
+    await expect(link.use(lateAtLast)).rejects.toMatchObject({ reason: 'link_expired' });
     expect(await t.signInOf(link.personId)).toEqual([]);
   });
 
@@ -195,7 +195,7 @@ describe('a link to enrol', () => {
       );
       await expect.poll(t.countWaiting).toBe(1);
       await client.query('commit');
-      expect(await used).toBe('link_over');
+      expect(await used).toBe('link_expired');
     } finally {
       client.release();
     }
@@ -220,7 +220,7 @@ describe('a link to join', () => {
       await expect.poll(t.countWaiting).toBe(1);
       await client.query(`update membership set status = 'left' ${ofMember}`, member);
       await client.query('commit');
-      expect(await used).toBe('link_over');
+      expect(await used).toBe('link_expired');
     } finally {
       client.release();
     }
@@ -237,7 +237,7 @@ describe('a link to join', () => {
       releaseAddress(t.owner.orm.em, link.email),
     ]);
     // Whichever was first; the session that uses the link may have ended by then.
-    expect(used).toMatch(/^(joined|link_over|the session is over)$/);
+    expect(used).toMatch(/^(joined|link_expired|the session is over)$/);
     expect((await t.query('select from sign_in_confirmation where person_id = $1', [link.personId])).rows).toEqual([]);
   });
 
@@ -247,7 +247,7 @@ describe('a link to join', () => {
       const t = await setupLinks();
       const link = await t.joining();
       await change(t, link);
-      await expect(link.use()).rejects.toMatchObject({ reason: 'link_over' });
+      await expect(link.use()).rejects.toMatchObject({ reason: 'link_expired' });
     },
   );
 
@@ -260,7 +260,7 @@ describe('a link to join', () => {
     ]);
     expect(await findEnrolment(t.em, link.token, t.now())).not.toBeNull();
     await t.query(`update sign_in set email = 'bert@example.org' where person_id = $1`, [link.personId]);
-    await expect(link.use()).rejects.toMatchObject({ reason: 'link_over' });
+    await expect(link.use()).rejects.toMatchObject({ reason: 'link_expired' });
   });
 
   it('has expired when somebody else signs in with its address, or an operator has confirmed the sign-in', async () => {
@@ -269,12 +269,12 @@ describe('a link to join', () => {
     await t.query(`update sign_in set email = 'bert@example.org' where person_id = $1`, [link.personId]);
     const other = await t.enrol({ orgId: t.elsewhere });
     await t.query('update sign_in set email = $2 where person_id = $1', [other.personId, link.email]);
-    await expect(link.use()).rejects.toMatchObject({ reason: 'link_over' });
+    await expect(link.use()).rejects.toMatchObject({ reason: 'link_expired' });
 
     const second = await t.joining();
     await t.setStatus(second.personId, 'active');
     await confirmSignInOf(t.owner.orm.em, { organizationId: t.orgId, email: second.email }, t.now);
-    await expect(second.use()).rejects.toMatchObject({ reason: 'link_over' });
+    await expect(second.use()).rejects.toMatchObject({ reason: 'link_expired' });
   });
 
   it('used twice at once joins once', async () => {
@@ -304,7 +304,7 @@ describe('a link to recover', () => {
     await t.setStatus(person.personId, status);
     const factor = { kind: 'totp', code: codeAt(secret, t.now()) } as const;
     const use = completeEnrolment(t.em, { token, factor, visitor }, settings, t.now);
-    await expect(use).rejects.toMatchObject({ reason: 'link_over' });
+    await expect(use).rejects.toMatchObject({ reason: 'link_expired' });
     expect(await findSession(t.em, person.token, t.now())).not.toBeNull();
   });
 });

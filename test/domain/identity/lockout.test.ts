@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { changePassword } from '#domain/identity/change-password.ts';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/enrol.ts';
 import { createEnrolment } from '#domain/identity/enrolment.ts';
-import { passTotp } from '#domain/identity/second-factor.ts';
+import { verifyTotp } from '#domain/identity/second-factor.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
 import { codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from './people.ts';
 
@@ -37,7 +37,7 @@ async function signInFully(t: People, person: { email: string; secret: string },
   t.pass(minuteMs);
   const { token } = await signIn(t.em, { email: person.email, password: goodPassword, visitor: from }, t.now);
   const code = codeAt(person.secret, t.now());
-  return passTotp(t.em, await t.session(token), { code, visitor: from }, settings, t.now);
+  return verifyTotp(t.em, await t.session(token), { code, visitor: from }, settings, t.now);
 }
 
 describe('failures from one network', () => {
@@ -58,7 +58,7 @@ describe('failures from one network', () => {
     await blockNetwork(t);
     t.pass(minuteMs);
     const code = codeAt(person.secret, t.now());
-    const { token } = await passTotp(t.em, await t.session(person.token), { code, visitor }, settings, t.now);
+    const { token } = await verifyTotp(t.em, await t.session(person.token), { code, visitor }, settings, t.now);
     const passwords = { oldPassword: goodPassword, newPassword: 'copper-lantern-bridge-sparrow' };
     expect(await outcomeOf(changePassword(t.em, await t.session(token), { ...passwords, visitor }, t.now))).toBe('in');
   });
@@ -97,8 +97,10 @@ describe('what fails in a known browser or a session', () => {
     expect(await fail(10)).toBe('too_many_attempts');
     const session = await t.session(person.token);
     for (let n = 0; n < 10; n += 1)
-      expect(await outcomeOf(passTotp(t.em, session, { code: '12345', visitor }, settings, t.now))).toBe('wrong_code');
-    expect(await outcomeOf(passTotp(t.em, session, { code: '12345', visitor }, settings, t.now))).toBe(
+      expect(await outcomeOf(verifyTotp(t.em, session, { code: '12345', visitor }, settings, t.now))).toBe(
+        'wrong_code',
+      );
+    expect(await outcomeOf(verifyTotp(t.em, session, { code: '12345', visitor }, settings, t.now))).toBe(
       'too_many_attempts',
     );
     const { rows } = await t.owner.pool.query(

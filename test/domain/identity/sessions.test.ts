@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { changePassword } from '#domain/identity/change-password.ts';
-import { passTotp } from '#domain/identity/second-factor.ts';
+import { verifyTotp } from '#domain/identity/second-factor.ts';
 import { endOtherSessions, endSession, findSession, listSessions, needsStepUp } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
 import { removeMember, suspendMember } from '#domain/organization/members.ts';
@@ -16,7 +16,7 @@ async function another(t: People, person: { email: string; secret: string }): Pr
   t.pass(minuteMs);
   const { token } = await signIn(t.em, { email: person.email, password: goodPassword, visitor }, t.now);
   const factor = { code: codeAt(person.secret, t.now()), visitor };
-  return (await passTotp(t.em, await t.session(token), factor, settings, t.now)).token;
+  return (await verifyTotp(t.em, await t.session(token), factor, settings, t.now)).token;
 }
 
 describe('a session', () => {
@@ -39,7 +39,7 @@ describe('a session', () => {
       t.pass(20 * minuteMs);
       const session = await t.session(token);
       if (n === 20)
-        token = (await passTotp(t.em, session, { code: codeAt(person.secret, t.now()), visitor }, settings, t.now))
+        token = (await verifyTotp(t.em, session, { code: codeAt(person.secret, t.now()), visitor }, settings, t.now))
           .token;
     }
     t.pass(20 * minuteMs - 1);
@@ -134,7 +134,7 @@ describe('the step-up', () => {
     const change = { oldPassword: goodPassword, newPassword, visitor };
     await expect(changePassword(t.em, session, change, t.now)).rejects.toMatchObject({ reason: 'step_up_needed' });
     const code = codeAt(person.secret, t.now());
-    const { token } = await passTotp(t.em, session, { code, visitor }, settings, t.now);
+    const { token } = await verifyTotp(t.em, session, { code, visitor }, settings, t.now);
     expect(await findSession(t.em, person.token, t.now())).toBeNull();
     expect(needsStepUp(await t.session(token), t.now())).toBe(false);
     expect((await t.lines(person.orgId)).at(-1)).toMatchObject({ action: 'sign_in.step_up' });

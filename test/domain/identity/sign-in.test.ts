@@ -6,7 +6,7 @@ import { argon2Sync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { factorSubject, passwordSubject } from '#domain/identity/attempts.ts';
 import { listFactors } from '#domain/identity/factors.ts';
-import { passRecoveryCode, passTotp } from '#domain/identity/second-factor.ts';
+import { redeemRecoveryCode, verifyTotp } from '#domain/identity/second-factor.ts';
 import { endOtherSessions, findSession, listSessions } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
 import type { Visitor } from '#domain/identity/types.ts';
@@ -40,7 +40,7 @@ describe('signing in', () => {
       await expect(work).rejects.toMatchObject({ reason: 'second_factor_needed' });
 
     const code = codeAt(person.secret, t.now());
-    const { token } = await passTotp(t.em, half, { code, visitor }, settings, t.now);
+    const { token } = await verifyTotp(t.em, half, { code, visitor }, settings, t.now);
     expect(await findSession(t.em, first.token, t.now())).toBeNull();
     expect(await t.session(token)).toMatchObject({ id: half.id, state: 'full', secondFactorAt: t.now() });
     const lines = (await t.lines(person.orgId)).slice(-2);
@@ -58,8 +58,8 @@ describe('signing in', () => {
     t.pass(10 * minuteMs);
     expect(await findSession(t.em, token, t.now())).toBeNull();
     const code = codeAt(person.secret, t.now());
-    await expect(passTotp(t.em, half, { code, visitor }, settings, t.now)).rejects.toMatchObject({
-      reason: 'session_over',
+    await expect(verifyTotp(t.em, half, { code, visitor }, settings, t.now)).rejects.toMatchObject({
+      reason: 'session_expired',
     });
   });
 
@@ -94,8 +94,8 @@ describe('signing in', () => {
     await outcomeOf(enter(t, person.email, 'a secret that was tried'));
     const { token } = await enter(t, person.email);
     const half = await t.session(token);
-    await outcomeOf(passTotp(t.em, half, { code: '000000', visitor }, settings, t.now));
-    await outcomeOf(passRecoveryCode(t.em, half, { code: 'ABCD-EFGH-JKLM-NPQR-STUV-WXYZ', visitor }, t.now));
+    await outcomeOf(verifyTotp(t.em, half, { code: '000000', visitor }, settings, t.now));
+    await outcomeOf(redeemRecoveryCode(t.em, half, { code: 'ABCD-EFGH-JKLM-NPQR-STUV-WXYZ', visitor }, t.now));
     const lines = await t.lines(person.orgId);
     expect(lines.filter(({ action }) => action === 'sign_in.failure').map(({ detail }) => detail)).toEqual([
       { step: 'password' },
@@ -151,7 +151,7 @@ describe('failed attempts', () => {
     }
     t.pass(900_000);
     const half = await t.session((await enter(t, person.email)).token);
-    await passTotp(t.em, half, { code: codeAt(person.secret, t.now()), visitor }, settings, t.now);
+    await verifyTotp(t.em, half, { code: codeAt(person.secret, t.now()), visitor }, settings, t.now);
     // A complete sign-in deletes the failures: the next ten are admitted at once.
     for (let n = 0; n < 10; n += 1)
       expect(await outcomeOf(enter(t, person.email, 'wrong wrong wrong'))).toBe('wrong_credentials');
@@ -163,7 +163,7 @@ describe('failed attempts', () => {
     t.pass(minuteMs);
     const half = await t.session((await enter(t, person.email)).token);
     const code = codeAt(person.secret, t.now());
-    const { browser } = await passTotp(t.em, half, { code, visitor }, settings, t.now);
+    const { browser } = await verifyTotp(t.em, half, { code, visitor }, settings, t.now);
     for (const from of [elsewhere, { ...visitor, browser }]) {
       for (let n = 0; n < 10; n += 1) expect(await outcomeOf(enter(t, person.email, goodPassword, from))).toBe('in');
       expect(await outcomeOf(enter(t, person.email, goodPassword, from))).toBe('too_many_attempts');
@@ -179,7 +179,7 @@ describe('failed attempts', () => {
     const session = await t.session(person.token);
     t.pass(minuteMs);
     const code = codeAt(person.secret, t.now());
-    await passTotp(t.em, session, { code, visitor }, settings, t.now);
+    await verifyTotp(t.em, session, { code, visitor }, settings, t.now);
   });
 
   it('count for an IPv6 network as one, and above 50 for all who come from one network', async () => {
@@ -226,11 +226,11 @@ describe('failed attempts', () => {
     const person = await t.enrol();
     const first = await t.session((await enter(t, person.email)).token);
     for (let n = 0; n < 10; n += 1)
-      expect(await outcomeOf(passTotp(t.em, first, { code: '12345', visitor }, settings, t.now))).toBe('wrong_code');
+      expect(await outcomeOf(verifyTotp(t.em, first, { code: '12345', visitor }, settings, t.now))).toBe('wrong_code');
     const half = await t.session((await enter(t, person.email)).token);
     t.pass(29_000);
     const code = codeAt(person.secret, t.now());
-    expect(await outcomeOf(passTotp(t.em, half, { code, visitor }, settings, t.now))).toBe('too_many_attempts');
+    expect(await outcomeOf(verifyTotp(t.em, half, { code, visitor }, settings, t.now))).toBe('too_many_attempts');
   });
 });
 
@@ -248,7 +248,7 @@ describe('a browser that its person has signed in with', () => {
     t.pass(minuteMs);
     const { token } = await enter(t, person.email, goodPassword, from);
     const code = codeAt(person.secret, t.now());
-    return passTotp(t.em, await t.session(token), { code, visitor: from }, settings, t.now);
+    return verifyTotp(t.em, await t.session(token), { code, visitor: from }, settings, t.now);
   };
 
   it('lets them in while somebody fails on purpose from everywhere (regression: that kept an owner out for as long as it went on)', async () => {
@@ -278,7 +278,7 @@ describe('a browser that its person has signed in with', () => {
     const give = async (from: typeof visitor) => {
       const { token } = await enter(t, person.email, goodPassword, from);
       const code = codeAt(person.secret, t.now());
-      return outcomeOf(passTotp(t.em, await t.session(token), { code, visitor: from }, settings, t.now));
+      return outcomeOf(verifyTotp(t.em, await t.session(token), { code, visitor: from }, settings, t.now));
     };
     expect(await give({ ...visitor, address: '192.0.2.51' })).toBe('too_many_attempts');
     expect(await give({ ...elsewhere, browser })).toBe('in');
@@ -326,7 +326,7 @@ describe('the code of an authenticator app', () => {
     for (let n = 0; n < 4; n += 1) halves.push(await t.session((await enter(t, person.email)).token));
     const code = codeAt(person.secret, t.now());
     const outcomes = await Promise.all(
-      halves.map((half) => outcomeOf(passTotp(t.em, half, { code, visitor }, settings, t.now))),
+      halves.map((half) => outcomeOf(verifyTotp(t.em, half, { code, visitor }, settings, t.now))),
     );
     expect(outcomes.sort()).toEqual(['in', 'wrong_code', 'wrong_code', 'wrong_code']);
   });
@@ -338,7 +338,7 @@ describe('the code of an authenticator app', () => {
     const tryCode = async (offsetMs: number) => {
       const half = await t.session((await enter(t, person.email)).token);
       const code = codeAt(person.secret, new Date(t.now().getTime() + offsetMs));
-      return outcomeOf(passTotp(t.em, half, { code, visitor }, settings, t.now));
+      return outcomeOf(verifyTotp(t.em, half, { code, visitor }, settings, t.now));
     };
     expect(await tryCode(-60_000)).toBe('wrong_code');
     expect(await tryCode(60_000)).toBe('wrong_code');
@@ -354,7 +354,7 @@ describe('the code of an authenticator app', () => {
     const person = await t.enrol();
     const half = await t.session((await enter(t, person.email)).token);
     const code = codeAt(person.secret, t.now());
-    expect(await outcomeOf(passTotp(t.em, half, { code, visitor }, settings, t.now))).toBe('wrong_code');
+    expect(await outcomeOf(verifyTotp(t.em, half, { code, visitor }, settings, t.now))).toBe('wrong_code');
   });
 
   it('is checked by a secret that is sealed, and sealed anew under a newer key as it is used', async () => {
@@ -364,13 +364,13 @@ describe('the code of an authenticator app', () => {
     const newer = { version: 2, secret: Buffer.alloc(32, 5) };
     const rotated = { sealingKeys: [newer, ...settings.sealingKeys] as const };
     const half = await t.session((await enter(t, person.email)).token);
-    await passTotp(t.em, half, { code: codeAt(person.secret, t.now()), visitor }, rotated, t.now);
+    await verifyTotp(t.em, half, { code: codeAt(person.secret, t.now()), visitor }, rotated, t.now);
     const { rows } = await t.owner.pool.query('select totp_sealed as sealed from second_factor');
     expect(rows[0].sealed.subarray(0, 3).toString('hex')).toBe('010002');
     expect(rows[0].sealed.includes(person.secret)).toBe(false);
     t.pass(minuteMs);
     const next = await t.session((await enter(t, person.email)).token);
-    await passTotp(t.em, next, { code: codeAt(person.secret, t.now()), visitor }, { sealingKeys: [newer] }, t.now);
+    await verifyTotp(t.em, next, { code: codeAt(person.secret, t.now()), visitor }, { sealingKeys: [newer] }, t.now);
   });
 });
 
@@ -381,7 +381,7 @@ describe('a recovery code', () => {
     const [first = '', second = ''] = person.recoveryCodes;
     expect(first).toMatch(/^([A-HJ-NP-Z2-9]{4}-){5}[A-HJ-NP-Z2-9]{4}$/);
     const take = async (code: string) =>
-      passRecoveryCode(t.em, await t.session((await enter(t, person.email)).token), { code, visitor }, t.now);
+      redeemRecoveryCode(t.em, await t.session((await enter(t, person.email)).token), { code, visitor }, t.now);
     expect((await take(first.toLowerCase().replaceAll('-', ' '))).left).toBe(9);
     expect(await outcomeOf(take(first))).toBe('wrong_code');
     const outcomes = await Promise.all([1, 2, 3].map(() => outcomeOf(take(second))));

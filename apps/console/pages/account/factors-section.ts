@@ -1,4 +1,4 @@
-import type { FactorListing } from '#domain/identity/types.ts';
+import type { FactorRow } from '#domain/identity/types.ts';
 import { confirm } from '../../components/confirm.ts';
 import { buttonForm } from '../../components/form.ts';
 import { table } from '../../components/table.ts';
@@ -9,10 +9,10 @@ import type { PersonVisit } from '../../web/visit.ts';
 const kinds = { totp: 'Authenticator app', passkey: 'Passkey' } as const;
 
 /** The section of the account page. */
-export function factorsSection(visit: PersonVisit, factors: readonly FactorListing[]): Html {
+export function factorsSection(visit: PersonVisit, factors: readonly FactorRow[]): Html {
   return html`<section aria-labelledby="factors"><h2 id="factors">Second factors</h2>
     <p>Two are better than one: when one is lost, the other lets you in. A passkey is quicker than codes and cannot be phished.</p>
-    ${table<FactorListing>({
+    ${table<FactorRow>({
       caption: 'Your second factors',
       columns: [
         { heading: 'Name', main: true, cell: ({ name }) => name },

@@ -1,5 +1,5 @@
 import { listSessions } from '#domain/identity/sessions.ts';
-import type { SessionListing } from '#domain/identity/types.ts';
+import type { SessionRow } from '#domain/identity/types.ts';
 import { buttonForm } from '../../components/form.ts';
 import { badge } from '../../components/notice.ts';
 import { table } from '../../components/table.ts';
@@ -14,7 +14,7 @@ export async function sessionsSection(visit: PersonVisit): Promise<Html> {
   const sessions = await listSessions(console.em, session, console.now());
   return html`<section aria-labelledby="sessions"><h2 id="sessions">Sessions</h2>
     <p>Where you are signed in now. Each ends by itself after 30 minutes without use, or 12 hours. If you do not know one, end it and change your password.</p>
-    ${table<SessionListing>({
+    ${table<SessionRow>({
       caption: 'Your sessions',
       columns: [
         {

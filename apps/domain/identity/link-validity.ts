@@ -12,11 +12,11 @@ import { type SqlPart, sql } from '../db/statement.ts';
  * has become, and one organization's link could set the password of a person who has become another
  * organization's owner. Ask under `lockOrganization` where the answer must hold.
  */
-export const linkStands = (now: Date): SqlPart => sql`(
-  e.expires_at > ${now.toISOString()}::timestamptz and ${leadsToPerson} and ${suitsPerson} and ${inviterStands})`;
+export const isLinkValid = (now: Date): SqlPart => sql`(
+  e.expires_at > ${now.toISOString()}::timestamptz and ${isLinkForPerson} and ${isForPerson} and ${isInviterValid})`;
 
 /** The address leads to this member of the organization, and to no other one. */
-const leadsToPerson = sql`exists (
+const isLinkForPerson = sql`exists (
   select from membership m left join sign_in i on i.person_id = m.person_id
   where m.organization_id = e.organization_id and m.person_id = e.person_id and m.status in ('invited', 'active')
     and lower(e.email) in (lower(m.email), lower(i.email)))
@@ -30,7 +30,7 @@ const leadsToPerson = sql`exists (
  * them. A person who signs in joins, unless the organization is open to them already; then an
  * operator's link recovers.
  */
-const suitsPerson = sql`exists (
+const isForPerson = sql`exists (
   select from membership m left join sign_in i on i.person_id = m.person_id
   where m.organization_id = e.organization_id and m.person_id = e.person_id
     and case
@@ -48,7 +48,7 @@ const suitsPerson = sql`exists (
  * member's roles, and an owner where the member is one. A link of an operator has no such
  * condition.
  */
-const inviterStands = sql`(e.invited_by is null or exists (
+const isInviterValid = sql`(e.invited_by is null or exists (
   select from membership i
   cross join lateral (
     select array_agg(p) as permissions
