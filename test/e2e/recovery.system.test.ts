@@ -2,6 +2,7 @@ import { describe, expect, inject, it, vi } from 'vitest';
 import { type Received, startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
+import { openTestTemporal } from '#test/temporal.ts';
 import { startTestWorker, workerEnvironment } from '#test/worker.ts';
 import { spawnWorker, startChildWorker } from '../worker/child-worker.ts';
 
@@ -9,8 +10,8 @@ const timeout = 240_000;
 const awayMs = 2_000;
 /**
  * Once what was away is back, posts come without a pause until all is done. A step of a workflow
- * whose worker died is given to another after 10 s, the longest of the waits; the rest is for a
- * busy machine. Before, all stood still for 39 to 69 s, until the reconciler began new rounds.
+ * whose worker died is given to another after 5 s, the longest of the waits; the rest is for a busy
+ * machine. Before, all stood still for 39 to 69 s, until the reconciler began new rounds.
  */
 const silenceAtMostMs = 20_000;
 const patient = { timeout: 90_000, interval: 50 };
@@ -54,6 +55,24 @@ describe('all that is due goes out soon, without a repair, and every post is on 
     await vi.waitFor(() => expect(next.lines.join('')).toContain('"the worker is running"'), patient);
     await world.judge();
   });
+
+  it('after the only worker was killed between the start of a workflow and its first admission', {
+    timeout,
+  }, async () => {
+    const world = await arrange(1);
+    const killed = await startChildWorker(workerEnvironment(world.database));
+    const release = await world.blockAdmissions();
+    await world.grants();
+    await world.admissionWaits();
+    killed.process.kill('SIGKILL');
+    await killed.ended;
+    await release();
+    const { events } = await world.history();
+    expect(Number(events?.[0]?.workflowExecutionStartedEventAttributes?.workflowTaskTimeout?.seconds)).toBe(5);
+    expect(await world.attempts()).toBe(0);
+    await startChildWorker(workerEnvironment(world.database));
+    await world.judge();
+  });
 });
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -74,6 +93,32 @@ async function arrange(deliveries: number) {
     async grants(): Promise<void> {
       for (let nth = 0; nth < deliveries; nth += 1)
         await make.grant({ professional: professionals[nth % 5] as (typeof professionals)[0] });
+    },
+    /** Keeps admissions from beginning until the returned function is called. */
+    async blockAdmissions() {
+      const blocker = await owner.pool.connect();
+      await blocker.query('begin; lock table concurrency_slot in exclusive mode');
+      return async () => {
+        await owner.pool.query(
+          `select pg_terminate_backend(pid) from pg_stat_activity
+           where datname = current_database() and application_name = 'org-api-worker' and wait_event_type = 'Lock'`,
+        );
+        await blocker.query('rollback');
+        blocker.release();
+      };
+    },
+    admissionWaits: () =>
+      vi.waitFor(async () => {
+        const waiting = await owner.pool.query(
+          `select from pg_locks where relation = 'concurrency_slot'::regclass and not granted`,
+        );
+        expect(waiting.rowCount).toBe(1);
+      }, patient),
+    attempts: async () => (await owner.pool.query('select from delivery_attempt')).rowCount,
+    async history() {
+      const { webhook_id, event_id } = await one<{ webhook_id: string; event_id: string }>('select * from delivery');
+      const client = await openTestTemporal();
+      return client.workflow.getHandle(`delivery/${webhook_id}/${event_id}`).fetchHistory();
     },
     someDelivered: () => vi.waitFor(() => expect(receiver.received.length).toBeGreaterThan(40), patient),
     async judge(): Promise<void> {

@@ -14,6 +14,13 @@ import type { DeliverySearchAttributes } from './search-attributes.ts';
 
 type Round = DeliveryKey & { round: number };
 
+/**
+ * How long Temporal waits for a worker that has taken a workflow task. A worker that is killed
+ * between the start of a workflow and its first admission holds the delivery for this long;
+ * Temporal's own default is 10 s. Attempts that take longer are no trouble: the worker extends the
+ * task while a local activity runs.
+ */
+const workflowTaskTimeout = '5s';
 /** Workflows that Temporal lists in one answer. */
 const pageSize = 500;
 const runningQuery = (before: Date) =>
@@ -45,6 +52,7 @@ export function createDeliveryWorkflows(options: {
       workflowId: workflowIdOf(delivery, round),
       args: [input],
       requestEagerStart: true,
+      workflowTaskTimeout,
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
       priority: priorityOfRound(delivery),
       ...(typedSearchAttributes === undefined ? {} : { typedSearchAttributes }),
