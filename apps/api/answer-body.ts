@@ -1,5 +1,7 @@
 import { createHash, hash } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
+import type { ParameterizedContext } from 'koa';
 import type { Hold } from '#runtime/budget.ts';
 import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
 
@@ -83,4 +85,16 @@ export function shareChunks(chunks: Buffer[], answers: Iterable<GuardedAnswer>, 
       }
     },
   };
+}
+
+/**
+ * Sends a large body: the next chunk is taken when the client's socket has room for it.
+ *
+ * The next request on a connection is the only sign that an answer was read. So an answer of this
+ * size closes its connection: unread, it would be held for as long as an idle connection is kept.
+ */
+export function sendChunks(ctx: ParameterizedContext, chunks: Iterable<Buffer>, bytes: number): void {
+  ctx.body = Readable.from(chunks, { objectMode: false, highWaterMark: 1 });
+  ctx.length = bytes;
+  ctx.set('Connection', 'close');
 }

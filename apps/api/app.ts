@@ -13,14 +13,15 @@ import { watchSettings } from '#runtime/settings/watch.ts';
 import { openTracing } from '#runtime/tracing.ts';
 import { createActivityWriter } from './activity-writer.ts';
 import { createAnswerMemory } from './answer-memory.ts';
-import { answers } from './answers.ts';
 import type { ApiConfig } from './config.ts';
 import { endpoints } from './endpoints/index.ts';
 import { createFailedAuthentications } from './failed-authentications.ts';
 import { createLimiter } from './limiter/limiter.ts';
 import { createMetrics } from './metrics.ts';
-import { mountReads } from './mount.ts';
+import { createReads } from './pipeline.ts';
 import { servePublicPages } from './public-pages.ts';
+import { sendRefusals } from './refusals.ts';
+import { logRequests } from './request-log.ts';
 
 /** A running API: where it answers, and how to stop it without losing a request. */
 export interface RunningApi {
@@ -91,24 +92,24 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
   const app = new Koa();
   app.silent = true;
   app.on('error', (error) => log.error({ error: describeError(error) }, 'an answer could not be sent'));
-  app.use(answers({ log, metrics, tracing, isDraining }));
+  const reads = createReads({
+    endpoints,
+    pool,
+    limiter,
+    activity,
+    memory,
+    refusals,
+    failedAuthentications: createFailedAuthentications({ perMinute: failedAuthenticationsPerMinute }),
+    keys: config.keys,
+    baseUrls: config.baseUrls,
+    trustedProxies: config.trustedProxies,
+    tracing,
+  });
+  app.use(logRequests({ log, metrics, tracing, isDraining }));
+  app.use(sendRefusals(log));
   app.use(health({ pool, migration: currentMigration, isDraining }));
   app.use(servePublicPages(config.baseUrls));
-  app.use(
-    mountReads({
-      endpoints,
-      pool,
-      limiter,
-      activity,
-      memory,
-      refusals,
-      failedAuthentications: createFailedAuthentications({ perMinute: failedAuthenticationsPerMinute }),
-      keys: config.keys,
-      baseUrls: config.baseUrls,
-      trustedProxies: config.trustedProxies,
-      tracing,
-    }),
-  );
+  for (const middleware of reads) app.use(middleware);
 
   const bounds: ServerBounds = {
     ...config.bounds,

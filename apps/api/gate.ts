@@ -1,5 +1,5 @@
 import type { BlockList } from 'node:net';
-import type { ParameterizedContext } from 'koa';
+import type { Next } from 'koa';
 import { ApiError } from '#domain/contract/errors.ts';
 import { requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
 import type { Region } from '#domain/contract/regions.ts';
@@ -10,10 +10,9 @@ import { bearerOf } from '#runtime/bearer.ts';
 import type { RefusalCounter } from '#runtime/refusal-counter.ts';
 import type { Tracing } from '#runtime/tracing.ts';
 import type { FailedAuthentications } from './failed-authentications.ts';
-import { setLimitHeaders } from './keyed-headers.ts';
 import type { Limiter } from './limiter/limiter.ts';
-import type { ReadState } from './read-state.ts';
-import { refusalOfBearer } from './verdicts.ts';
+import { refusalOfBearer } from './refusals.ts';
+import type { ReadContext, RequestContext } from './state.ts';
 
 export interface GateDependencies {
   limiter: Limiter;
@@ -25,15 +24,12 @@ export interface GateDependencies {
   tracing: Tracing;
 }
 
-type Ctx = ParameterizedContext<ReadState>;
+const limitPolicy = `"key";q=${requestsPerWindow};w=${requestWindowSeconds}`;
 
-/**
- * What stands before the database: a key's form, its region, its limit. Steps 1 and 2 of the
- * design, section 5.
- */
+/** Creates the checks that need no database: the key's form and tag, its region, its rate limit. */
 export function createGate(deps: GateDependencies) {
-  /** The refusal itself, or 429 once its address has failed too often. */
-  function refuseAuthentication(ctx: Ctx, refusal: ApiError): ApiError {
+  /** Returns the refusal, or 429 when too many authentications from this address have failed. */
+  function refuseAuthentication(ctx: RequestContext, refusal: ApiError): ApiError {
     const waitSeconds = deps.failedAuthentications.count(clientAddress(ctx.req, deps.trustedProxies));
     if (waitSeconds === null) {
       ctx.set('WWW-Authenticate', 'Bearer');
@@ -47,14 +43,34 @@ export function createGate(deps: GateDependencies) {
   }
 
   /**
-   * @throws ApiError `rate_limited` when the key has used up its window; sets the limit's headers
-   * either way.
+   * Returns the fingerprints of the request's key, if it is a genuine key of this region.
+   *
+   * @throws ApiError `unauthenticated`, `invalid_api_key` or `rate_limited`.
    */
-  async function takeCall(ctx: Ctx, prints: Buffer[]): Promise<void> {
-    // The oldest pepper stays longest: under it a key keeps one window while a new pepper is rolled
-    // out.
+  function identifyKey(ctx: RequestContext): Buffer[] {
+    const bearer = bearerOf(ctx.get('Authorization'));
+    if (bearer === null) {
+      throw refuseAuthentication(
+        ctx,
+        new ApiError('unauthenticated', 'Send an API key in the header Authorization: Bearer <API_KEY>.'),
+      );
+    }
+    const check = checkKey(bearer, deps.keys.region, deps.keys.tagSecrets);
+    if (!check.ok) throw refuseAuthentication(ctx, refusalOfBearer(check, deps.baseUrls));
+    return fingerprints(bearer, deps.keys.peppers);
+  }
+
+  /**
+   * Counts the request against the key's limit, and sets the `RateLimit` headers
+   * (draft-ietf-httpapi-ratelimit-headers).
+   *
+   * @throws ApiError `rate_limited` when the key has used up its window.
+   */
+  async function takeCall(ctx: RequestContext, prints: Buffer[]): Promise<void> {
+    // The oldest pepper leaves last: a key keeps one window while a new pepper is rolled out.
     const verdict = await deps.tracing.span('limiter', () => deps.limiter.take(prints.at(-1) as Buffer));
-    setLimitHeaders(ctx, verdict);
+    ctx.set('RateLimit-Policy', limitPolicy);
+    ctx.set('RateLimit', `"key";r=${verdict.left};t=${verdict.resetSeconds}`);
     ctx.state.limitLeft = verdict.left;
     if (verdict.admitted) return;
     const address = clientAddress(ctx.req, deps.trustedProxies);
@@ -66,33 +82,23 @@ export function createGate(deps: GateDependencies) {
 
   return {
     refuseAuthentication,
+    identifyKey,
+    takeCall,
 
-    /**
-     * The fingerprints of a key that is genuine, of this region and within its limit; everything
-     * else is refused without asking the database.
-     *
-     * @throws ApiError `unauthenticated`, `invalid_api_key` or `rate_limited`.
-     */
-    async admit(ctx: Ctx): Promise<Buffer[]> {
-      const bearer = bearerOf(ctx.get('Authorization'));
-      if (bearer === null) {
-        throw refuseAuthentication(
-          ctx,
-          new ApiError('unauthenticated', 'Send an API key in the header Authorization: Bearer <API_KEY>.'),
-        );
-      }
-      const check = checkKey(bearer, deps.keys.region, deps.keys.tagSecrets);
-      if (!check.ok) throw refuseAuthentication(ctx, refusalOfBearer(check, deps.baseUrls));
-      const prints = fingerprints(bearer, deps.keys.peppers);
-      await takeCall(ctx, prints);
-      return prints;
+    /** Refuses a request without a genuine key of this region. No I/O. */
+    requireKey(ctx: ReadContext, next: Next): Promise<void> {
+      ctx.state.fingerprints = identifyKey(ctx);
+      return next();
     },
 
-    /**
-     * Whether a request brings anything that says it is an API key, and whether it is one of this
-     * region, as far as can be told without I/O.
-     */
-    bearerKind(ctx: Ctx): 'none' | 'key' | 'genuine' {
+    /** Refuses a request over the key's limit. One round trip to Redis. */
+    async limitCalls(ctx: ReadContext, next: Next): Promise<void> {
+      await takeCall(ctx, ctx.state.fingerprints);
+      return next();
+    },
+
+    /** Returns whether a request carries a bearer that looks like a key, and whether it is genuine. */
+    bearerKind(ctx: RequestContext): 'none' | 'key' | 'genuine' {
       const bearer = bearerOf(ctx.get('Authorization'));
       if (!bearer?.startsWith('aln_')) return 'none';
       return checkKey(bearer, deps.keys.region, deps.keys.tagSecrets).ok ? 'genuine' : 'key';

@@ -1,8 +1,7 @@
 import type { Middleware } from 'koa';
 import type { Region } from '#domain/contract/regions.ts';
-import { smallAnswerBytes } from './answer-body.ts';
+import { sendChunks, smallAnswerBytes } from './answer-body.ts';
 import { publicPages } from './docs/public-pages.ts';
-import { sendChunks } from './send-chunks.ts';
 
 /**
  * The OpenAPI document and the reference page, for everybody: a key that comes along is ignored.

@@ -30,7 +30,8 @@ function onTheWire({ status, headers, body }: Exchanged) {
     return [name, form[1]];
   });
   const isJson = String(headers['content-type']).startsWith('application/json') && body !== '';
-  return { status, headers: Object.fromEntries(shown), body: isJson ? JSON.parse(body) : body };
+  const text = body.replace(/(?<=Try again in )\d+(?= s\.)/, '<seconds>');
+  return { status, headers: Object.fromEntries(shown), body: isJson ? JSON.parse(text) : text };
 }
 
 async function setupFixture() {

@@ -1,0 +1,194 @@
+import Router, { type RouterContext } from '@koa/router';
+import type { Middleware, Next } from 'koa';
+import type { Pool } from 'pg';
+import { ApiError } from '#domain/contract/errors.ts';
+import { type AuthorizedRow, identifiedKeySql } from '#domain/db/statements/authorized.ts';
+import { clientAddress } from '#runtime/address.ts';
+import { databaseFault } from '#runtime/database-fault.ts';
+import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
+import type { ActivityWriter } from './activity-writer.ts';
+import { sendChunks } from './answer-body.ts';
+import type { AnswerMemory } from './answer-memory.ts';
+import type { Endpoint } from './endpoint.ts';
+import { createGate, type GateDependencies } from './gate.ts';
+import { matchesEtag } from './if-none-match.ts';
+import { refusalOfOther, refusalOfVerdict } from './refusals.ts';
+import type { ReadContext, ReadState, RequestContext } from './state.ts';
+
+/** What the reads need; `app.ts` opens it. */
+export interface ReadDependencies extends GateDependencies {
+  endpoints: readonly Endpoint[];
+  pool: Pool;
+  activity: ActivityWriter;
+  memory: AnswerMemory;
+}
+
+/**
+ * Returns the router of the nine reads, and behind it what answers every other request. Paths match
+ * exactly: letter case, trailing slash, no escapes.
+ */
+export function createReads(deps: ReadDependencies): Middleware[] {
+  const { endpoints, pool, activity, memory, tracing, trustedProxies } = deps;
+  const gate = createGate(deps);
+  const router = new Router<ReadState>({ sensitive: true, strict: true });
+  for (const endpoint of endpoints) {
+    const pipeline = [
+      startRead(endpoint),
+      gate.requireKey,
+      gate.limitCalls,
+      checkRequest,
+      runStatement,
+      refuseKey,
+      recordUse,
+      sendAnswer,
+    ];
+    router.register(`/v1/orgs/:orgId${endpoint.resource}`, ['GET'], pipeline, { name: endpoint.operationId });
+  }
+
+  /** Runs the read's one statement: key, creator, scope, and the answer as JSON. */
+  async function runStatement(ctx: ReadContext, next: Next): Promise<void> {
+    const { fingerprints, pathOrganizationId: organizationId, endpoint } = ctx.state;
+    const reading = {
+      print: fingerprints.at(-1) as Buffer,
+      organizationId,
+      operationId: endpoint.operationId,
+      answer: ctx.res as GuardedAnswer,
+    };
+    const { row, content } = await memory.read(reading, (room) =>
+      query(endpoint.statement, [fingerprints, organizationId, room]),
+    );
+    if (row === null) {
+      throw gate.refuseAuthentication(ctx, new ApiError('invalid_api_key', 'This API key is not known here.'));
+    }
+    noteKey(ctx, row);
+    ctx.state.key = row;
+    ctx.state.content = content;
+    return next();
+  }
+
+  /** Refuses what the statement did not authorize. The refusal is a use of the key, and recorded. */
+  async function refuseKey(ctx: ReadContext, next: Next): Promise<void> {
+    const { endpoint, key, content, malformation } = ctx.state;
+    if (content !== null) return next();
+    // No body with a good verdict cannot happen: it would mean that one snapshot changed.
+    const verdict = key.verdict === 'ok' ? 'no_organization' : key.verdict;
+    const refusal = refusalOfVerdict(verdict, endpoint.scope, malformation);
+    await record(ctx, key, refusal.status, refusal.code);
+    throw refusal.code === 'invalid_api_key' ? gate.refuseAuthentication(ctx, refusal) : refusal;
+  }
+
+  /** Commits the activity row. No row, no answer. */
+  async function recordUse(ctx: ReadContext, next: Next): Promise<void> {
+    const { key, content } = ctx.state;
+    const isUnchanged = content !== null && matchesEtag(ctx.get('If-None-Match'), content.etag);
+    const status = isUnchanged ? 304 : 200;
+    await record(ctx, key, status, null);
+    ctx.status = status;
+    return next();
+  }
+
+  /** Answers another method, or an unknown path. A genuine key opens nothing here, but its use is recorded. */
+  async function refuseOther(ctx: RequestContext): Promise<void> {
+    const [route] = router.match(ctx.path, 'GET').path;
+    ctx.state.operation = route?.name ?? 'none';
+    setCacheHeaders(ctx);
+    const bearer = gate.bearerKind(ctx);
+    const refusal = refusalOfOther(route !== undefined, bearer !== 'none');
+    if (bearer === 'genuine') {
+      const prints = gate.identifyKey(ctx);
+      await gate.takeCall(ctx, prints);
+      const row = await query({ name: 'identifyKey', text: identifiedKeySql }, [prints]);
+      if (row !== null) {
+        noteKey(ctx, row);
+        await record(ctx, row, refusal.status, refusal.code);
+      }
+    }
+    if (route !== undefined) ctx.set('Allow', 'GET');
+    throw refusal;
+  }
+
+  /** Runs a statement about a key; returns null when there is no such key. */
+  async function query(statement: Endpoint['statement'], values: unknown[]): Promise<AuthorizedRow | null> {
+    const { rows } = await tracing
+      .span('statement', () => pool.query<AuthorizedRow>({ ...statement, values }))
+      .catch((cause: unknown) => {
+        throw databaseFault(cause);
+      });
+    return rows[0] ?? null;
+  }
+
+  async function record(ctx: RequestContext, row: AuthorizedRow, status: number, code: string | null): Promise<void> {
+    const use = {
+      id: ctx.state.requestId,
+      keyId: row.keyId,
+      action: `api.${ctx.state.operation}`,
+      status,
+      code,
+      address: clientAddress(ctx.req, trustedProxies),
+    };
+    await tracing
+      .span('activity', () => activity.record(use))
+      .catch((cause: unknown) => {
+        throw databaseFault(cause);
+      });
+  }
+
+  const routes = router.routes() as Middleware;
+  return [
+    // The router would give HEAD to the routes of GET; the API refuses it like any other method.
+    (ctx, next) => (ctx.method === 'GET' ? routes(ctx, next) : next()),
+    refuseOther as Middleware,
+  ];
+}
+
+function startRead(endpoint: Endpoint) {
+  return (ctx: ReadContext, next: Next): Promise<void> => {
+    ctx.state.endpoint = endpoint;
+    ctx.state.operation = endpoint.operationId;
+    setCacheHeaders(ctx);
+    return next();
+  };
+}
+
+const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/**
+ * Checks the organization's id in the path, as it was sent, and that there is no query: a parameter
+ * that a partner relies on (`?status=active`) and the server ignores would give a wrong answer.
+ *
+ * A malformed request is not refused here. The statement runs without an organization, so that a
+ * revoked key is reported first and the refusal is recorded as a use of the key.
+ */
+function checkRequest(ctx: ReadContext, next: Next): Promise<void> {
+  const [orgId = ''] = (ctx as unknown as RouterContext).captures ?? [];
+  const isUuid = uuidForm.test(orgId);
+  const isValid = isUuid && ctx.querystring === '';
+  ctx.state.pathOrganizationId = isValid ? orgId.toLowerCase() : null;
+  ctx.state.malformation = isUuid
+    ? 'This read takes no query parameters.'
+    : 'The organization’s id in the path is not a UUID.';
+  return next();
+}
+
+/** Sends a small answer in one piece, and a large one in chunks, as its client takes them. */
+function sendAnswer(ctx: ReadContext): void {
+  const { content } = ctx.state;
+  if (content === null) return;
+  ctx.set('ETag', content.etag);
+  if (ctx.status === 304) return;
+  ctx.set('Content-Type', 'application/json');
+  if (typeof content.body === 'string') ctx.body = content.body;
+  else sendChunks(ctx, content.body.partsFor(ctx.res as GuardedAnswer), content.bytes);
+}
+
+function noteKey(ctx: RequestContext, row: AuthorizedRow): void {
+  ctx.state.keyId = row.keyId;
+  ctx.state.organizationId = row.organizationId;
+  if (row.expiresAt !== null) ctx.set('Key-Expires', row.expiresAt);
+}
+
+/** Keeps answers out of shared caches, and makes others ask again: a key may have been revoked. */
+function setCacheHeaders(ctx: RequestContext): void {
+  ctx.set('Cache-Control', 'private, no-cache');
+  ctx.set('Vary', 'Authorization');
+}

@@ -1,0 +1,53 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { Middleware } from 'koa';
+import type { Logger } from '#runtime/log.ts';
+import type { Tracing } from '#runtime/tracing.ts';
+import type { Metrics } from './metrics.ts';
+import type { RequestState } from './state.ts';
+
+/** Gives every request an id, and reports it once to log, metrics and traces. */
+export function logRequests(deps: {
+  log: Logger;
+  metrics: Metrics;
+  tracing: Tracing;
+  isDraining: () => boolean;
+}): Middleware<RequestState> {
+  const { log, metrics, tracing, isDraining } = deps;
+
+  return async (ctx, next) => {
+    const startedAt = performance.now();
+    const state = ctx.state;
+    state.requestId = randomUUIDv7();
+    state.operation = 'none';
+    ctx.set('Request-Id', state.requestId);
+    await tracing.request('request', async (span) => {
+      await next();
+      span?.setAttributes({
+        'org_api.operation': state.operation,
+        'org_api.request_id': state.requestId,
+        'http.response.status_code': ctx.status,
+      });
+    });
+    // Checked after the answer: a request may have begun before the drain.
+    if (isDraining()) ctx.set('Connection', 'close');
+    const durationMs = performance.now() - startedAt;
+    const { method, status } = ctx;
+    metrics.observeRequest(state.operation, status, durationMs / 1000);
+    if (status === 401) metrics.failedAuthentications.inc();
+    const { requestId, operation, organizationId, keyId, code, limitLeft } = state;
+    log.info(
+      {
+        requestId,
+        method,
+        operation,
+        status,
+        code,
+        organizationId,
+        keyId,
+        limitLeft,
+        durationMs: Math.round(durationMs * 100) / 100,
+      },
+      'request',
+    );
+  };
+}

@@ -1,0 +1,30 @@
+import type { ParameterizedContext } from 'koa';
+import type { AuthorizedRow } from '#domain/db/statements/authorized.ts';
+import type { Read } from './answer-memory.ts';
+import type { Endpoint } from './endpoint.ts';
+
+/** What the log line of every request shows. `requestId` is also the id of its activity row. */
+export interface RequestState {
+  requestId: string;
+  operation: string;
+  organizationId?: string;
+  keyId?: string;
+  code?: string;
+  limitLeft?: number;
+}
+
+/** What the middleware of a read find out, in the order of the pipeline. */
+export interface ReadState extends RequestState {
+  endpoint: Endpoint;
+  /** The key's fingerprint under each pepper, oldest last. */
+  fingerprints: Buffer[];
+  /** The organization of the path; null when the request is malformed. */
+  pathOrganizationId: string | null;
+  /** Why the request is malformed, in a sentence; empty when it is not. */
+  malformation: string;
+  key: AuthorizedRow;
+  content: Read['content'];
+}
+
+export type RequestContext = ParameterizedContext<RequestState>;
+export type ReadContext = ParameterizedContext<ReadState>;
