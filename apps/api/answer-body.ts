@@ -97,4 +97,5 @@ export function sendChunks(ctx: ParameterizedContext, chunks: Iterable<Buffer>, 
   ctx.body = Readable.from(chunks, { objectMode: false, highWaterMark: 1 });
   ctx.length = bytes;
   ctx.set('Connection', 'close');
+  ctx.remove('Keep-Alive');
 }

@@ -3,6 +3,7 @@ import { failedAuthenticationsPerMinute, requestsPerWindow, requestWindowSeconds
 import { openDatabase } from '#domain/db/connect.ts';
 import { currentMigration } from '#domain/db/migrations/index.ts';
 import { recordRefusalsSql } from '#domain/db/statements/activity.ts';
+import { isTrustedPeer } from '#runtime/address.ts';
 import { health } from '#runtime/health.ts';
 import { type RunningServer, type ServerBounds, startServer } from '#runtime/http-server.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
@@ -22,6 +23,12 @@ import { createReads } from './pipeline.ts';
 import { servePublicPages } from './public-pages.ts';
 import { sendRefusals } from './refusals.ts';
 import { logRequests } from './request-log.ts';
+
+/**
+ * How long an idle connection is kept on which no key was accepted. Without this, a client could
+ * collect refusals that it never reads, and hold a connection with each for minutes.
+ */
+const unknownKeepAliveSeconds = 15;
 
 /** A running API: where it answers, and how to stop it without losing a request. */
 export interface RunningApi {
@@ -113,6 +120,8 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
 
   const bounds: ServerBounds = {
     ...config.bounds,
+    unknownKeepAliveSeconds: Math.min(unknownKeepAliveSeconds, config.keepAliveSeconds),
+    isTrusted: (address) => isTrustedPeer(address, config.trustedProxies),
     onCut: (cut) => {
       metrics.answersCut.inc({ reason: cut.reason });
       log.warn(cut, 'a connection was cut: its client did not read its answer');

@@ -184,6 +184,7 @@ function sendAnswer(ctx: ReadContext): void {
 function noteKey(ctx: RequestContext, row: AuthorizedRow): void {
   ctx.state.keyId = row.keyId;
   ctx.state.organizationId = row.organizationId;
+  (ctx.res as GuardedAnswer).keepConnection();
   if (row.expiresAt !== null) ctx.set('Key-Expires', row.expiresAt);
 }
 

@@ -20,6 +20,12 @@ export function clientAddress(request: IncomingMessage, trustedProxies: BlockLis
   return address;
 }
 
+/** Returns whether a socket's peer is a trusted proxy. */
+export function isTrustedPeer(remoteAddress: string | undefined, trustedProxies: BlockList): boolean {
+  const address = plain(remoteAddress);
+  return address !== null && isTrusted(address, trustedProxies);
+}
+
 function isTrusted(address: string, trustedProxies: BlockList): boolean {
   return trustedProxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
 }

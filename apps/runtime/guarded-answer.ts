@@ -25,6 +25,16 @@ export class GuardedAnswer<Request extends IncomingMessage = IncomingMessage> ex
     else this.#callbacks.push(callback);
   }
 
+  /**
+   * Keeps the connection when it is idle for as long as the server keeps any: its client has shown
+   * who it is.
+   */
+  keepConnection(): void {
+    if (this.guarded === null || this.guarded.isKnown) return;
+    this.guarded.isKnown = true;
+    this.removeHeader('Keep-Alive');
+  }
+
   /** Ends it for those that wait; the guard calls it. Safe to call twice. */
   markEnded(): void {
     if (this.#hasEnded) return;
@@ -67,6 +77,14 @@ export interface GuardOptions {
   /** How long a client may be slower than that. */
   slowAfterMs?: number;
   sweepEveryMs?: number;
+  /**
+   * Seconds that an idle connection is kept whose client has not shown who it is
+   * (`keepConnection`), and is no trusted proxy; null: like any other. Such a connection may hold
+   * an answer that its client never reads.
+   */
+  unknownKeepAliveSeconds?: number | null;
+  /** Whether the server's operator trusts what connects from this address. */
+  isTrusted?: (address: string | undefined) => boolean;
   onCut: (cut: Cut) => void;
 }
 
@@ -86,14 +104,19 @@ class Connection {
   readonly answers: GuardedAnswer[] = [];
   /** When the first of them began: with its request, or with the end of the answer before it. */
   firstSinceMs = 0;
+  /** When the last of them ended; null while there are some, and before the first. */
+  idleSinceMs: number | null = null;
   mark: Mark | null = null;
+  isKnown: boolean;
 
-  constructor(socket: Socket) {
+  constructor(socket: Socket, isKnown: boolean) {
     this.socket = socket;
+    this.isKnown = isKnown;
   }
 
   add(answer: GuardedAnswer): void {
     if (this.answers.length === 0) this.firstSinceMs = performance.now();
+    this.idleSinceMs = null;
     this.answers.push(answer);
     answer.guarded = this;
   }
@@ -103,16 +126,19 @@ class Connection {
     if (index === 0) this.answers.shift();
     else if (index > 0) this.answers.splice(index, 1);
     if (index === 0 && this.answers.length > 0) this.firstSinceMs = performance.now();
+    if (this.answers.length === 0) this.idleSinceMs = performance.now();
   }
 }
+
+const keepAliveGraceMs = 1_000;
 
 /** Where a socket keeps its connection. */
 const connectionOf = Symbol('connection');
 type TrackedSocket = Socket & { [connectionOf]?: Connection };
 
 /**
- * Cuts connections whose clients do not read: a server's answers are looked through at an interval,
- * so that a request costs a set's entry and no timer.
+ * Cuts connections whose clients do not read. A sweep at an interval checks all answers, so that a
+ * request needs no timer.
  *
  * Node counts a write as taken when the system has taken all of it, so a body that is written in
  * one piece is given the time that the minimum throughput allows for the whole piece. Large bodies
@@ -122,6 +148,7 @@ type TrackedSocket = Socket & { [connectionOf]?: Connection };
  */
 export function guardAnswers(server: Server, options: GuardOptions): () => void {
   const { minBytesPerSecond, deadlineMs, slowAfterMs = 10_000, sweepEveryMs = 1_000, onCut } = options;
+  const { unknownKeepAliveSeconds = null, isTrusted = () => false } = options;
   const connections = new Set<Connection>();
 
   function cut({ socket, answers: [answer], firstSinceMs }: Connection, reason: CutReason): void {
@@ -152,16 +179,23 @@ export function guardAnswers(server: Server, options: GuardOptions): () => void 
     return elapsedMs >= slowAfterMs && enoughBytes >= mark.pendingBytes;
   }
 
+  /** The client is told the time, so the connection is kept a moment longer than that. */
+  function isStaleUnknown({ isKnown, idleSinceMs }: Connection, nowMs: number): boolean {
+    if (unknownKeepAliveSeconds === null || isKnown || idleSinceMs === null) return false;
+    return nowMs - idleSinceMs > unknownKeepAliveSeconds * 1_000 + keepAliveGraceMs;
+  }
+
   function sweep(): void {
     const nowMs = performance.now();
     for (const connection of connections) {
       if (connection.answers.length > 0 && nowMs - connection.firstSinceMs > deadlineMs) cut(connection, 'deadline');
       else if (isSlow(connection, nowMs)) cut(connection, 'slow');
+      else if (isStaleUnknown(connection, nowMs)) connection.socket.destroySoon();
     }
   }
 
   server.on('connection', (socket: TrackedSocket) => {
-    const connection = new Connection(socket);
+    const connection = new Connection(socket, isTrusted(socket.remoteAddress));
     socket[connectionOf] = connection;
     connections.add(connection);
     socket.once('close', () => {
@@ -173,6 +207,8 @@ export function guardAnswers(server: Server, options: GuardOptions): () => void 
     const connection = (request.socket as TrackedSocket)[connectionOf];
     if (connection === undefined) return;
     connection.add(answer);
+    if (unknownKeepAliveSeconds !== null && !connection.isKnown && answer.shouldKeepAlive)
+      answer.setHeader('Keep-Alive', `timeout=${unknownKeepAliveSeconds}`);
     answer.on('close', answer.markEnded);
     if (connection.answers.length > maxPipelined && !connection.socket.destroyed) cut(connection, 'pipelined');
   });

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Cut, GuardedAnswer, guardAnswers } from './guarded-answer.ts';
+import { type Cut, GuardedAnswer, type GuardOptions, guardAnswers } from './guarded-answer.ts';
 
 /** Why a server could not listen: a sentence with the remedy, for whoever starts it. */
 export class ListenRefused extends Error {}
@@ -35,10 +35,9 @@ export interface ServerOptions {
 }
 
 /** What the clients of a server may hold of it. */
-export interface ServerBounds {
+export interface ServerBounds
+  extends Pick<GuardOptions, 'minBytesPerSecond' | 'unknownKeepAliveSeconds' | 'isTrusted'> {
   maxConnections: number;
-  /** Bytes per second that a client takes at least while an answer waits for it. */
-  minBytesPerSecond: number;
   /** From a request's arrival to its answer's last byte. */
   answerDeadlineMs: number;
   /** Called for each connection that was cut because its client did not read. */
@@ -127,7 +126,7 @@ const idleClosedEveryMs = 1_000;
 
 /** Applies a server's bounds; returns what stops the guard. */
 function bound(server: Server, bounds: ServerBounds): () => void {
-  const { maxConnections, minBytesPerSecond, answerDeadlineMs: deadlineMs, onCut, onRefused } = bounds;
+  const { maxConnections, answerDeadlineMs: deadlineMs, onRefused, ...guardOptions } = bounds;
   let idleClosedAtMs = Number.NEGATIVE_INFINITY;
   server.maxConnections = maxConnections;
   server.on('drop', () => {
@@ -136,7 +135,7 @@ function bound(server: Server, bounds: ServerBounds): () => void {
     idleClosedAtMs = performance.now();
     server.closeIdleConnections();
   });
-  return guardAnswers(server, { minBytesPerSecond, deadlineMs, onCut });
+  return guardAnswers(server, { ...guardOptions, deadlineMs });
 }
 
 /** The class of a server's answers, which begin with these headers. */
