@@ -60,7 +60,7 @@ describe('a seat', () => {
     expect(textOf(held.text)).toMatch(/Used 1 .* Free 1 .*Rossi family Bo Lindqvist/);
     const end = unescaped(/href="([^"]*\/end)"/.exec(held.text)?.[1] ?? '');
     expect(await owner.submit(end, end)).toMatchObject({ status: 303, to: t.at('/clients/seats') });
-    expect(textOf((await owner.get(t.at('/clients/seats?state=over'))).text)).toMatch(/Rossi family .*you ended it/);
+    expect(textOf((await owner.get(t.at('/clients/seats?state=ended'))).text)).toMatch(/Rossi family .*you ended it/);
 
     const seatId = end.split('/').at(-2);
     const data = { seatId, grantId: t.grant.id };
@@ -250,7 +250,7 @@ describe('the roster', () => {
       [t.orgId],
     );
     expect(await walk(t.at('/clients/seats/give'))).toEqual(roster);
-    expect((await walk(t.at('/clients/seats?state=over'))).sort()).toEqual(
+    expect((await walk(t.at('/clients/seats?state=ended'))).sort()).toEqual(
       roster.filter((id) => id !== t.grant.id).sort(),
     );
   });

@@ -5,12 +5,12 @@ import type { Authority } from './authority.ts';
 import { consoleAccess, isConfirmed } from './console-access.ts';
 import { OrganizationRefused } from './organization-refused.ts';
 
-/** What members may be managed with; each deed says which it asks for. */
+/** A permission that a change of members, roles or seats requires; each change names its own. */
 export type ManagingPermission = 'org.members.manage' | 'org.roles.manage' | 'org.seats.manage';
 
 /**
- * Who asks for a change, and what they can grant. An operator has the database itself: all
- * permissions, and an owner's say.
+ * The caller of a change, and what they can grant. An operator has the database itself: all
+ * permissions, and the rights of an owner.
  */
 export interface Actor {
   personId: string | null;
@@ -18,10 +18,7 @@ export interface Actor {
   isOwner: boolean;
 }
 
-/**
- * A member as a change of them sees it: `permissions` are what their roles say, whatever their
- * status.
- */
+/** A member with what their roles give (`permissions`), whatever their status. */
 export interface MemberAccess {
   personId: string;
   name: string;
@@ -38,10 +35,10 @@ export interface MemberAccess {
 }
 
 /**
- * Makes changes of one organization's members and roles wait for each other until the transaction
- * ends: that an owner remains, and that nobody grants what they have just lost, is then seen by
- * whoever comes second. First lock of every such deed. (Seats and access have locks of their own,
- * migration 0003.)
+ * Makes the changes of one organization's members and roles wait for each other until the
+ * transaction ends. The second one then sees that an owner must remain, and grants nothing that its
+ * caller has just lost. Each such change takes this lock first. Seats and client access have locks
+ * of their own (`seat_held_rules`).
  */
 export async function lockOrganization(tx: EntityManager, organizationId: string): Promise<void> {
   await runStatement(
@@ -57,6 +54,8 @@ const refusals = {
 } as const;
 
 /**
+ * Returns the caller of a change.
+ *
  * @throws OrganizationRefused unless an operator asks, or an active member who holds the
  * permission.
  */
@@ -74,7 +73,7 @@ export async function getActor(
   throw new OrganizationRefused(reason, `Only an active member with a role that may ${what} (${needed}) can do this.`);
 }
 
-/** A member of whatever status; null when the organization never had them. */
+/** Returns a member of any status; null when the organization never had them. */
 export async function findMember(
   em: EntityManager,
   organizationId: string,
@@ -93,7 +92,11 @@ export async function findMember(
   return rows[0] ?? null;
 }
 
-/** @throws OrganizationRefused `no_such_member`, also for one who has left. */
+/**
+ * Returns a member who has not left.
+ *
+ * @throws OrganizationRefused `no_such_member`
+ */
 export async function getMember(tx: EntityManager, organizationId: string, personId: string): Promise<MemberAccess> {
   const member = await findMember(tx, organizationId, personId);
   if (member === null || member.status === 'left')
@@ -102,15 +105,21 @@ export async function getMember(tx: EntityManager, organizationId: string, perso
 }
 
 /**
- * An administrator holds all that an owner holds, and may yet not touch owners. @throws
- * OrganizationRefused `only_owners`
+ * Lets only owners change owners: an administrator holds every permission of an owner, but not
+ * this.
+ *
+ * @throws OrganizationRefused `only_owners`
  */
 export function assertMayChange(actor: Actor, member: Pick<MemberAccess, 'isOwner'>): void {
   if (!member.isOwner || actor.isOwner) return;
   throw new OrganizationRefused('only_owners', 'Only an owner can change an owner, or make one.');
 }
 
-/** No one can grant what they do not hold. @throws OrganizationRefused `not_held` */
+/**
+ * Refuses to grant what the caller does not hold.
+ *
+ * @throws OrganizationRefused `not_held`
+ */
 export function assertHolds(actor: Actor, granted: readonly Permission[]): void {
   const missing = granted.filter((permission) => !actor.permissions.has(permission));
   if (missing.length === 0) return;
@@ -118,9 +127,9 @@ export function assertHolds(actor: Actor, granted: readonly Permission[]): void 
 }
 
 /**
- * Refuses a change that takes the owner `gone` away unless another one who can act is left.
- * Imported owners are active and cannot act before their sign-in is confirmed, so they stand in
- * only for one who could not either. Call it under `lockOrganization`, before the change.
+ * Refuses a change that removes the owner `gone` unless another owner who can act is left. An
+ * imported owner is active but cannot act before their sign-in is confirmed, so they count only
+ * beside an owner who could not act either. Call it under `lockOrganization`, before the change.
  *
  * @throws OrganizationRefused `last_owner`
  */

@@ -3,22 +3,18 @@ import type { Permission } from '../contract/scopes.ts';
 import { runStatement, sql } from '../db/statement.ts';
 
 /**
- * Who asks for a change: a person, who needs the permission for it, with the IP address that they
- * ask from, where that is known; or an operator at the command line of the installation, who has
- * the database itself and needs none.
+ * The caller of a change: a person, who needs the permission for it, with their IP address where it
+ * is known; or an operator at the command line, who has the database itself and needs none.
  */
 export type Authority = { personId: string; address?: string | null } | 'operator';
 
-/**
- * Who asked, and from where, as an activity line has it; an operator is no person and has no
- * address.
- */
+/** Returns the caller as an activity row has them. An operator is no person and has no address. */
 export const askerOf = (by: Authority): { personId: string | null; address: string | null } =>
   by === 'operator' ? { personId: null, address: null } : { personId: by.personId, address: by.address ?? null };
 
 /**
- * What a person may do in an organization now: every permission of the roles they hold, or null
- * when they are no active member.
+ * Returns what a person may do in an organization now: every permission of their roles, or null
+ * when they are no active member. One statement, and so one snapshot.
  */
 export async function findPermissions(
   em: EntityManager,

@@ -5,7 +5,7 @@ import { type Authority, askerOf } from './authority.ts';
 
 /**
  * What a membership gives its person in the console. `open`: the organization, with what their
- * roles allow. `waiting`: they may sign in and use a link of the organization, and see nothing of
+ * roles allow. `waiting`: they can sign in and use a link of the organization, but see nothing of
  * it, not even its name.
  */
 export type ConsoleAccess = 'open' | 'waiting';
@@ -23,9 +23,8 @@ export const isConfirmed = (membership = 'm'): SqlPart => sql`exists (
 /**
  * Returns the `ConsoleAccess` of a row of `membership` as an SQL expression; null for none.
  *
- * The one rule for it. A session starts only for a person with a membership that gives any
- * (`signIn`), each request and each change of organization reads it again (`findSession`), and what
- * a change leaves behind is judged by it too.
+ * This is the only rule for it. A session starts only for a person with a membership that gives any
+ * (`signIn`), and each request and each change of organization evaluates it again (`findSession`).
  */
 export const consoleAccess = (membership = 'm'): SqlPart => sql`(
   case

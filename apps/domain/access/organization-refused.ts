@@ -21,13 +21,11 @@ export type OrganizationRefusal =
   | 'too_many_roles'
   | 'grant_not_active'
   | 'same_professional'
-  | 'no_free_place'
+  | 'no_free_seat'
   | 'family_holds_seat'
   | 'seat_ended';
 
-/**
- * A refusal of the domain: `reason` for the program, `message` a sentence for the person who asked.
- */
+/** A refusal: `reason` for programs, `message` a sentence for the caller. */
 export class OrganizationRefused extends Error {
   readonly reason: OrganizationRefusal;
 

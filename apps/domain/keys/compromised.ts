@@ -7,21 +7,20 @@ import { fingerprints, type KeySecrets } from './fingerprint.ts';
 import { KeyRefused } from './refused.ts';
 import { assertMayManageKeys } from './revoke.ts';
 
-/** A key in whatever surrounds it: a header, a curl line, a line of a log. */
+/** Matches a key within other text: a header, a `curl` line, a line of a log. */
 const keysInText = /aln_[a-z]{2}_[0-9A-Za-z]{40}(?![0-9A-Za-z])/g;
 
 /**
- * Finds the key of an organization that was seen where it should not be, by its fingerprint under
- * every pepper in use, and notes in the activity log who reported it. Null for all else, without
- * saying what it is: another organization's, another region's, or nobody's. The text is neither
- * kept nor told to anyone.
+ * Finds the key of an organization that has leaked, by its fingerprint under every pepper in use,
+ * and records who reported it. Returns null for any other text, without saying whether it is a key
+ * of another organization, of another region or none. The text is not stored.
  *
- * Nobody can guess a key (178 random bits); texts that are no key of the organization are counted
- * all the same, like attempts to sign in, so that it is no way to keep the database busy.
+ * A key cannot be guessed (178 random bits). Misses are limited all the same, like attempts to sign
+ * in, so that they cannot load the database.
  *
  * @throws KeyRefused when the person may not manage keys, or the text holds no key, or several.
- * @throws IdentityRefused `too_many_attempts` after ten misses, with the time from which the next
- * is heard.
+ *
+ * @throws IdentityRefused `too_many_attempts` after ten misses, with the time of the next attempt.
  */
 export async function findCompromisedKey(
   em: EntityManager,
@@ -32,8 +31,7 @@ export async function findCompromisedKey(
   const { organizationId, personId, text, address } = input;
   await assertMayManageKeys(em.fork(), organizationId, { personId });
   const key = readKey(text);
-  // No address: misses of one person are no reason to slow down the sign-in of everybody in their
-  // office.
+  // No address: the misses of one person must not slow down sign-ins from the same office.
   const attempt = { subject: hashOf(`compromised_key\0${personId}`), address: null };
   await admitAttempt(em, attempt, now());
   return em.fork().transactional(async (tx) => {

@@ -12,23 +12,23 @@ import { findFreeSlot, lockKeys, lockMembership } from './slots.ts';
 
 export interface CreateKey {
   organizationId: string;
-  /** The person the key acts for; it can never do more than they can now. */
+  /** The person whom the key acts for; it can never do more than they can now. */
   makerId: string;
   scopes: readonly Scope[];
-  /** What the maker calls it. */
+  /** The name that its creator gives it. */
   label: string;
   /** Null: valid until revoked. */
   expiresAt: Date | null;
   /**
-   * True when an operator makes it for `makerId`, who then need not be allowed to manage keys. The
-   * scopes must be theirs all the same.
+   * True when an operator creates it for `makerId`, who then need not be allowed to manage keys,
+   * but must hold the scopes.
    */
   byOperator?: boolean;
-  /** The IP address that the maker asked from, for the activity log. */
+  /** The IP address of the caller, for the activity log. */
   address?: string | null;
 }
 
-/** A key just made. `key` is its value: show it once, store it nowhere. */
+/** A new key. `key` is its value: show it once, store it nowhere. */
 export interface CreatedKey {
   id: string;
   key: string;
@@ -37,12 +37,12 @@ export interface CreatedKey {
 }
 
 /**
- * Makes an API key, in one transaction with its line in the activity log.
+ * Creates an API key, in one transaction with its activity row.
  *
  * @param now the clock, for expiry and creation time.
- * @throws KeyRefused when the maker is no active member, may not manage keys or lacks a scope, when
- * no scope is asked for, when the
- *   expiry has passed, or when 25 keys are live.
+ *
+ * @throws KeyRefused when its creator is no active member, may not manage keys or lacks a scope,
+ * when no scope is given, when the expiry has passed, or when 25 keys are live.
  */
 export async function createKey(
   em: EntityManager,
@@ -53,7 +53,7 @@ export async function createKey(
   return em.fork().transactional(async (tx) => {
     await lockKeys(tx, input.organizationId);
     const createdAt = now();
-    await assertMayMake(tx, input, createdAt);
+    await assertMayCreate(tx, input, createdAt);
     const slot = await findFreeSlot(tx, input.organizationId, createdAt);
     if (slot === null) {
       throw new KeyRefused(
@@ -65,8 +65,8 @@ export async function createKey(
   });
 }
 
-/** The checks that making a key and making its successor share. */
-export async function assertMayMake(tx: EntityManager, input: CreateKey, now: Date): Promise<void> {
+/** Checks what creating and rotating a key both require. */
+export async function assertMayCreate(tx: EntityManager, input: CreateKey, now: Date): Promise<void> {
   if (input.scopes.length === 0) throw new KeyRefused('no_scopes', 'A key needs at least one scope.');
   if (input.expiresAt !== null && input.expiresAt <= now)
     throw new KeyRefused('expiry_in_the_past', 'The expiry lies in the past.');
@@ -85,7 +85,7 @@ export async function assertMayMake(tx: EntityManager, input: CreateKey, now: Da
     );
 }
 
-/** Writes the row and its activity line. The slot must have been found under `lockKeys`. */
+/** Writes the row and its activity row. Find the slot under `lockKeys`. */
 export async function insertKey(
   tx: EntityManager,
   input: CreateKey & { slot: number; predecessorId: string | null; createdAt: Date },

@@ -4,9 +4,9 @@ import { type Region, regionCodes, regions } from '../contract/regions.ts';
 
 /**
  * The form of an API key: `aln_<region>_`, 30 random base62 characters (178 bits), 4 of a keyed
- * tag, 6 of a CRC32 over all before it. Source: design, section 4. The CRC lets a secret scanner
- * tell a key from noise offline; the tag lets a pod refuse a forged key without I/O (1 in
- * 14,776,336 forgeries passes, and is then unknown to the database).
+ * tag, and 6 of a CRC32 over all before it. The CRC lets a secret scanner tell a key from noise
+ * offline. The tag lets a pod refuse a forged key without I/O: 1 in 14,776,336 forgeries passes,
+ * and is then unknown to the database.
  */
 const randomLength = 30;
 const tagLength = 4;
@@ -15,7 +15,7 @@ const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const keyForm = /^aln_(us|ca)_[0-9A-Za-z]{40}$/;
 
 /**
- * Returns a new key value. It is shown once and never stored. `tagSecret` is the installation's
+ * Returns a new key value, which is shown once and never stored. `tagSecret` is the installation's
  * newest.
  */
 export function generateKey(region: Region, tagSecret: Buffer): string {
@@ -25,8 +25,7 @@ export function generateKey(region: Region, tagSecret: Buffer): string {
 }
 
 /**
- * What a bearer's text is, as far as can be told without I/O. `wrongRegion` holds the region that a
- * well-known prefix names.
+ * What can be told of a bearer token without I/O. `region` is the one that a known prefix names.
  */
 export type KeyCheck =
   | { ok: true }
@@ -34,7 +33,7 @@ export type KeyCheck =
   | { ok: false; reason: 'wrong_region'; region: Region };
 
 /**
- * Checks prefix, form, CRC and tag of a text said to be a key of `region`; `tagSecrets` are all
+ * Checks prefix, form, CRC and tag of a text that should be a key of `region`. `tagSecrets` are all
  * that may have tagged it.
  */
 export function checkKey(text: string, region: Region, tagSecrets: readonly Buffer[]): KeyCheck {
@@ -49,9 +48,7 @@ export function checkKey(text: string, region: Region, tagSecrets: readonly Buff
   return genuine ? { ok: true } : { ok: false, reason: 'malformed' };
 }
 
-/**
- * What may be shown of a key afterwards: its prefix, and the first and last four of its characters.
- */
+/** Returns what may be shown of a key later: its prefix, and its first and last four characters. */
 export function keyHint(key: string): string {
   const prefixLength = key.lastIndexOf('_') + 1;
   return `${key.slice(0, prefixLength + 4)}…${key.slice(-4)}`;
@@ -68,7 +65,7 @@ function toBase62(value: number, length: number): string {
   return digits;
 }
 
-/** Bytes of 248 and more are thrown away, so that each character is equally likely. */
+/** Discards bytes of 248 and more, so that each character is equally likely. */
 function randomBase62(length: number): string {
   let text = '';
   while (text.length < length) {

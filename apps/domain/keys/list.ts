@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { ApiKey, type KeyState } from '../db/entities/key.ts';
 
-/** What may be shown of a key. `state` is as of `now`. */
+/** A key in a list. `state` is as of `now`. */
 export interface KeyRow {
   id: string;
   label: string;

@@ -1,4 +1,4 @@
-/** Why a key was not made, rotated, revoked or looked for. */
+/** Why a key was not created, rotated, revoked or found. */
 export type KeyRefusal =
   | 'not_an_active_member'
   | 'may_not_manage_keys'
@@ -12,9 +12,7 @@ export type KeyRefusal =
   | 'no_key_in_text'
   | 'several_keys_in_text';
 
-/**
- * A refusal of the domain: `reason` for the program, `message` a sentence for the person who asked.
- */
+/** A refusal: `reason` for programs, `message` a sentence for the caller. */
 export class KeyRefused extends Error {
   readonly reason: KeyRefusal;
 

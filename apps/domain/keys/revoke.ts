@@ -6,8 +6,8 @@ import { KeyRefused } from './refused.ts';
 import { lockKeys } from './slots.ts';
 
 /**
- * Revokes a key for good, at once: every request that starts after this has committed is refused.
- * Revoking a revoked key changes nothing and writes no second line.
+ * Revokes a key: every request that starts after the commit is refused. Revoking it again changes
+ * nothing and is not recorded.
  *
  * @throws KeyRefused when the person may not manage keys, or the organization has no such key.
  */
@@ -29,7 +29,11 @@ export async function revokeKey(
   });
 }
 
-/** @throws KeyRefused unless an operator asks, or an active member who holds `org.keys.manage`. */
+/**
+ * Lets an operator pass, and an active member who holds `org.keys.manage`.
+ *
+ * @throws KeyRefused `may_not_manage_keys`
+ */
 export async function assertMayManageKeys(tx: EntityManager, organizationId: string, by: Authority): Promise<void> {
   if (by === 'operator') return;
   const held = await findPermissions(tx, organizationId, by.personId);

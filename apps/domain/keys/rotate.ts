@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { keyRotationOverlapMaxDays } from '../contract/limits.ts';
 import type { Scope } from '../contract/scopes.ts';
 import { ApiKey } from '../db/entities/key.ts';
-import { assertMayMake, type CreatedKey, insertKey } from './create.ts';
+import { assertMayCreate, type CreatedKey, insertKey } from './create.ts';
 import type { KeySecrets } from './fingerprint.ts';
 import { KeyRefused } from './refused.ts';
 import { findFreeSlot, lockKeys } from './slots.ts';
@@ -10,18 +10,18 @@ import { findFreeSlot, lockKeys } from './slots.ts';
 export interface RotateKey {
   organizationId: string;
   keyId: string;
-  /** Who rotates: the successor acts for this person, who must hold all the key's scopes. */
+  /** The caller: the successor acts for this person, who must hold all of the key's scopes. */
   makerId: string;
   /** How long both keys work, 0 to 7 days. */
   overlapSeconds: number;
   /** When the successor expires; null: until revoked. */
   expiresAt: Date | null;
-  /** The IP address that they asked from, for the activity log. */
+  /** The IP address of the caller, for the activity log. */
   address?: string | null;
 }
 
 /**
- * The successor, and when its predecessor stops (`predecessorEndsAt`: now when there was no
+ * The successor, and when its predecessor stops working (`predecessorEndsAt`: now, without an
  * overlap).
  */
 export interface RotatedKey extends CreatedKey {
@@ -29,9 +29,9 @@ export interface RotatedKey extends CreatedKey {
 }
 
 /**
- * Replaces a live key by a successor with the same scopes and label. During the overlap both work
- * and each takes a slot; when 25 keys are live there is no room for that, so the old key leaves as
- * the new one comes and `predecessorEndsAt` says so.
+ * Replaces a live key by a successor with the same scopes and label. During the overlap both work,
+ * and each takes a slot. When 25 keys are live there is no slot for both: the old key stops at
+ * once, and `predecessorEndsAt` says so.
  *
  * @throws KeyRefused as `createKey` does, and when the key is not live or the overlap is longer
  * than 7 days.
@@ -51,7 +51,7 @@ export async function rotateKey(
     const at = now();
     const { key: old, slot: oldSlot } = await getLiveKey(tx, organizationId, keyId, at);
     const successor = { organizationId, makerId, scopes: old.scopes as Scope[], label: old.label, expiresAt, address };
-    await assertMayMake(tx, successor, at);
+    await assertMayCreate(tx, successor, at);
     const freeSlot = overlapSeconds > 0 ? await findFreeSlot(tx, organizationId, at) : null;
     if (freeSlot === null) {
       old.revoke(at);

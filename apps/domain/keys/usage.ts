@@ -3,8 +3,8 @@ import type { Scope } from '../contract/scopes.ts';
 import type { KeyState } from '../db/entities/key.ts';
 
 /**
- * A key with what became of it. `working` are its scopes that its maker holds now; a live key
- * without any reads nothing.
+ * A key with its use and its rotation. `working` are the scopes that its creator still holds; a
+ * live key without any reads nothing.
  */
 export interface KeyUsage {
   id: string;
@@ -18,32 +18,34 @@ export interface KeyUsage {
   createdAt: Date;
   expiresAt: Date | null;
   revokedAt: Date | null;
-  /** When its maker left, and the key became inactive; null: they have not. */
+  /**
+   * When its creator left the organization, which made the key inactive; null while they have not.
+   */
   makerLeftAt: Date | null;
   state: KeyState;
   /**
-   * The last call with it, refused ones included, but for those over the limit, which read nothing.
-   * Null: none that the activity log remembers.
+   * The last call, refused ones included, except calls over the limit, which read nothing. Null:
+   * none in the activity log.
    */
   lastUsedAt: Date | null;
-  /** Such calls of the last 24 hours, counted to `usesCounted` at most. */
+  /** Such calls of the last 24 hours, counted up to `usesCounted`. */
   uses24h: number;
   predecessorId: string | null;
-  /** The newest of the keys that came of rotating it. */
+  /** The newest successor from a rotation. */
   successorId: string | null;
 }
 
 /**
- * Uses of one key that a list counts: with 25 keys at their limit a day holds 4,320,000, and nobody
- * reads the difference. With 1,000 the list took 2.3 times as long as that of unused keys.
+ * The most uses of one key that a list counts. 25 keys at their limit make 4,320,000 calls a day.
+ * With 1,000 the list took 2.3 times as long as that of unused keys.
  */
 export const usesCounted = 100;
 /** The same for the page of one key: more than a key can make in a day, so the number is exact. */
 export const usesCountedOfOne = 172_801;
-/** Ended keys of one page. */
+/** Page size of ended keys. */
 const endedPerPage = 25;
 
-/** As the pool gives it: MikroORM has it leave times as PostgreSQL writes them. */
+/** A row as the pool returns it: MikroORM leaves its times as PostgreSQL writes them. */
 type UsageRow = Omit<KeyUsage, 'createdAt' | 'expiresAt' | 'revokedAt' | 'makerLeftAt' | 'lastUsedAt'> &
   Record<'createdAt', string> &
   Record<'expiresAt' | 'revokedAt' | 'makerLeftAt' | 'lastUsedAt', string | null>;
@@ -59,12 +61,12 @@ const usageOf = (row: UsageRow): KeyUsage => ({
   lastUsedAt: moment(row.lastUsedAt),
 });
 
-/** Calls that reached the API's answer: a status, and not the count of calls over the limit. */
+/** Matches calls with an answer, except calls over the limit. */
 const isUse = 'a.status is not null and a.status <> 429';
 
 /**
- * `$1` organization, `$2` now, `$3` how far uses are counted. Both questions to the log are
- * answered by the index activity_by_key alone (0014).
+ * `$1` organization, `$2` now, `$3` how far uses are counted. The index activity_by_key alone
+ * answers both questions to the activity log.
  */
 const usageSql = /* sql */ `
   select k.id, k.label, k.hint, k.maker_id as "makerId", coalesce(m.name, k.maker_id) as "makerName", coalesce(m.status, 'left') as "makerStatus", k.scopes,
@@ -92,7 +94,7 @@ const liveSql = `${usageSql} and k.revoked_at is null and k.maker_left_at is nul
 const endedSql = `${usageSql} and (k.revoked_at is not null or k.maker_left_at is not null or k.expires_at <= $2::timestamptz) and ($4::uuid is null or k.id < $4::uuid) order by k.id desc limit $5`;
 const oneSql = `${usageSql} and k.id = $4`;
 
-/** The live keys of an organization, newest first: 25 at most. */
+/** Lists the live keys of an organization, newest first: 25 at most. */
 export async function listLiveKeys(pool: Pool, organizationId: string, now: Date): Promise<KeyUsage[]> {
   const values = [organizationId, now, usesCounted + 1];
   const { rows } = await pool.query<UsageRow>({ name: 'listLiveKeys', text: liveSql, values });
@@ -100,8 +102,8 @@ export async function listLiveKeys(pool: Pool, organizationId: string, now: Date
 }
 
 /**
- * Revoked, expired and inactive keys, newest first, a page at a time; `older` is what the next page
- * takes as `before`, null at the end.
+ * Lists revoked, expired and inactive keys, newest first, one page at a time. `older` is the
+ * `before` of the next page; null at the end.
  */
 export async function listEndedKeys(
   pool: Pool,
@@ -115,7 +117,10 @@ export async function listEndedKeys(
   return { keys, older: rows.length > endedPerPage ? (keys.at(-1)?.id ?? null) : null };
 }
 
-/** One key of an organization; null when it has none of that id. Its uses are counted exactly. */
+/**
+ * Returns one key of an organization; null when it has none of this id. Its uses are counted
+ * exactly.
+ */
 export async function findKeyUsage(
   pool: Pool,
   organizationId: string,
@@ -128,7 +133,7 @@ export async function findKeyUsage(
 }
 
 /**
- * Where a key was called from, by its last uses (1,000 at most): what would notice that it is gone.
+ * Where a key was called from, by its last 1,000 uses: the callers that a revocation affects.
  * Newest first.
  */
 export interface KeyCaller {
@@ -158,7 +163,7 @@ export async function listCallers(pool: Pool, organizationId: string, keyId: str
   return rows.map((row) => ({ ...row, lastUsedAt: new Date(row.lastUsedAt) }));
 }
 
-/** A role of a key's maker, by name. */
+/** A role of a key's creator. */
 export interface MakerRole {
   id: string;
   name: string;

@@ -18,7 +18,7 @@ import { noSuchGrant } from './seats.ts';
  * events and end the seat with its access (`access_ended`).
  */
 
-/** Which access, and who asks. */
+/** A client access, and the caller. */
 export interface GrantRequest {
   organizationId: string;
   grantId: string;

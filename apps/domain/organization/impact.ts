@@ -4,15 +4,12 @@ import type { Permission, Scope } from '../contract/scopes.ts';
 import { runStatement, sql } from '../db/statement.ts';
 
 /**
- * "Maker watch": a key can do only what its maker may do now, so a change of a member or a role may
- * stop keys that partners use. These say which, before it is made. They ask for no permission
- * themselves: whoever shows them decides who sees them.
+ * Previews of a change: a key can do only what its creator may do now, so a change of a member or a
+ * role can stop keys that partners use. These functions list them beforehand. They check no
+ * permission; the caller decides who sees the result.
  */
 
-/**
- * A live key of a member. `working` are its scopes that its maker holds now: what it can read with
- * today.
- */
+/** A live key of a member. `working` are the scopes that its creator still holds. */
 export interface MemberKey {
   id: string;
   label: string;
@@ -23,8 +20,8 @@ export interface MemberKey {
 }
 
 /**
- * A key that would read less: `scopes` it would lose, and the `operations` that would then be
- * refused. `isDead` when nothing would be left.
+ * A key that a change affects: the `scopes` that it would lose, and the `operations` that would
+ * then be refused. `losesAllScopes` when none would be left.
  */
 export interface AffectedKey {
   id: string;
@@ -33,12 +30,12 @@ export interface AffectedKey {
   makerId: string;
   scopes: Scope[];
   operations: string[];
-  isDead: boolean;
+  losesAllScopes: boolean;
 }
 
 /**
- * What a change would stop. `activeGrants` are families whose access is with the member; it goes
- * on, and may be ended or moved.
+ * What a change of a member affects. `activeGrants` counts the families whose access is with the
+ * member; it continues, and can be ended or moved.
  */
 export interface Impact {
   keys: AffectedKey[];
@@ -55,7 +52,7 @@ interface Maker {
   keys: { id: string; label: string; hint: string; scopes: Scope[] }[];
 }
 
-/** The live keys that a member made, oldest first, with what each can read with now. */
+/** Lists the live keys that a member created, oldest first, with what each can read now. */
 export async function listKeysOfMaker(
   em: EntityManager,
   organizationId: string,
@@ -73,7 +70,7 @@ export async function listKeysOfMaker(
   });
 }
 
-/** Which keys and reads stop when a member is suspended or removed, or loses a role. */
+/** Returns which keys lose scopes when a member is suspended, removed or loses a role. */
 export async function previewImpact(
   em: EntityManager,
   organizationId: string,
@@ -94,8 +91,8 @@ export async function previewImpact(
 }
 
 /**
- * Which keys and reads stop, whoever made them, when a role has these permissions alone (none: it
- * is deleted).
+ * Returns which keys lose scopes, whoever created them, when a role keeps these permissions alone
+ * (none: it is deleted).
  */
 export async function previewRoleImpact(
   em: EntityManager,
@@ -127,7 +124,7 @@ function stopping(makers: Maker[], after: (maker: Maker) => Maker): AffectedKey[
           makerId: maker.personId,
           scopes: lost,
           operations: lost.flatMap((scope) => operationsOfScope[scope]),
-          isDead: !key.scopes.some((scope) => left.has(scope)),
+          losesAllScopes: !key.scopes.some((scope) => left.has(scope)),
         };
       })
       .filter(({ scopes }) => scopes.length > 0);
@@ -137,7 +134,7 @@ function stopping(makers: Maker[], after: (maker: Maker) => Maker): AffectedKey[
 const heldBy = ({ isActive, roles }: Maker): ReadonlySet<Permission> =>
   new Set(isActive ? roles.flatMap(({ permissions }) => permissions) : []);
 
-/** Members with live keys: the one given, or all who hold the role given; by id. */
+/** Lists members with live keys by id: the one given, or all who hold the role given. */
 async function listMakers(
   em: EntityManager,
   organizationId: string,

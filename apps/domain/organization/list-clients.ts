@@ -4,8 +4,8 @@ import { bareWord, contains, type ListPage, pageOf } from './list-page.ts';
 import { noSuchGrant } from './seats.ts';
 
 /**
- * A family's access to a professional, as the roster shows it: names and dates, nothing else of the
- * family.
+ * A family's access to a professional, as the roster shows it: names and dates, and nothing else of
+ * the family.
  */
 export interface ClientRow {
   grantId: string;
@@ -16,13 +16,13 @@ export interface ClientRow {
   since: Date;
   /** When it ends or ended; null: no end is planned. */
   endsAt: Date | null;
-  /** As the clock says, also before the maintenance loop has written it. */
+  /** As of now, also before the maintenance loop has written the end. */
   status: 'active' | 'ended';
   /** The seat that this access carries now; null: none. */
   seatId: string | null;
 }
 
-/** Which access. An empty `text` and null ask for nothing. */
+/** Selects access. An empty `text` and null match everything. */
 export interface ClientFilter {
   state: 'active' | 'ended' | 'all';
   /** Part of a family's or a professional's name. */
@@ -31,9 +31,9 @@ export interface ClientFilter {
 }
 
 /**
- * One page of the roster, newest access first.
+ * Lists one page of the roster, newest access first.
  *
- * @param after the id of the access that the page before ended with; null: the first page.
+ * @param after the id of the last access of the previous page; null for the first page.
  */
 export async function listClients(
   em: EntityManager,
@@ -61,8 +61,8 @@ export async function listClients(
 }
 
 /**
- * One page of the active access whose family holds no seat: what `assignSeat` takes. Newest first, as
- * `listClients`.
+ * Lists one page of the active access whose family holds no seat, and can be assigned one. Newest
+ * first, as `listClients`.
  */
 export async function listEligibleClients(
   em: EntityManager,
@@ -87,15 +87,19 @@ export async function listEligibleClients(
   return pageOf(rows.map(withDates), pageSize, ({ grantId }) => grantId);
 }
 
-/** One access with what its page shows beside it. */
+/** One access with the details of its page. */
 export interface ClientDetails extends ClientRow {
-  /** Whether the access ended by itself or by somebody, or was moved; null while it is active. */
+  /** `ended` also when its planned end passed; null while it is active. */
   endReason: 'ended' | 'moved' | null;
   /** Whether the family holds a seat through other access. */
   hasSeatElsewhere: boolean;
 }
 
-/** @throws OrganizationRefused `no_such_grant` */
+/**
+ * Returns one access.
+ *
+ * @throws OrganizationRefused `no_such_grant`
+ */
 export async function getClient(em: EntityManager, organizationId: string, grantId: string): Promise<ClientDetails> {
   const [client] = await runStatement<ClientDetails>(
     em,

@@ -8,7 +8,7 @@ import { bareWord, contains, type ListPage, pageOf } from './list-page.ts';
 
 export type MemberStatus = MemberAccess['status'];
 
-/** A role as a member's row names it. */
+/** A role in the row of a member. */
 export interface HeldRole {
   id: string;
   key: string;
@@ -16,7 +16,7 @@ export interface HeldRole {
   isSystem: boolean;
 }
 
-/** A member as lists show them. */
+/** A member in a list. */
 export interface MemberRow {
   personId: string;
   name: string;
@@ -25,23 +25,23 @@ export interface MemberRow {
   status: MemberStatus;
   /** System roles first. */
   roles: HeldRole[];
-  /** Keys of theirs that are neither revoked nor expired. */
+  /** Their keys that are neither revoked nor expired. */
   liveKeys: number;
   /**
-   * Whether the organization has confirmed how they sign in: they have used a link of it, or an
-   * operator did it.
+   * Whether the organization has confirmed how they sign in: they have used one of its links, or an
+   * operator confirmed it.
    */
   hasEnrolled: boolean;
   /**
-   * When they last gave a second factor, to sign in or to confirm a change. Null: never, or not
+   * When they last passed a second factor, to sign in or to confirm a change. Null: never, or not
    * confirmed.
    */
   lastSeenAt: Date | null;
 }
 
 /**
- * Which members. `present`: all but those who left. An empty `text` and a null `roleId` ask for
- * nothing.
+ * Selects members. `present`: all who have not left. An empty `text` and a null `roleId` match
+ * everything.
  */
 export interface MemberFilter {
   status: MemberStatus | 'present' | 'all';
@@ -50,15 +50,15 @@ export interface MemberFilter {
   roleId: string | null;
 }
 
-/** In the order of the index membership_by_name (0015). */
+/** In the order of the index membership_by_name. */
 const place = (table: string) => sql`(lower(left(${sql.ref(`${table}.name`)}, 100)), ${sql.ref(`${table}.person_id`)})`;
 const order = (table: string) =>
   sql`order by lower(left(${sql.ref(`${table}.name`)}, 100)), ${sql.ref(`${table}.person_id`)}`;
 
 /**
- * One page of an organization's members, by name without regard to case, then id.
+ * Lists one page of an organization's members, by name without regard to case, then by id.
  *
- * @param after the id of the member that the page before ended with; null: the first page.
+ * @param after the id of the last member of the previous page; null for the first page.
  */
 export async function listMembers(
   em: EntityManager,
@@ -98,18 +98,20 @@ export async function listMembers(
   return pageOf(rows.map(withDates), pageSize, ({ personId }) => personId);
 }
 
-/** A member with what their own page shows beside it. */
+/** A member with the details of their page. */
 export interface MemberDetails extends MemberRow {
   isOwner: boolean;
-  /** Families whose access is with them now. */
+  /** The number of families whose access is with them. */
   activeGrants: number;
-  /**
-   * The one-time link that is on its way to them, while it works: its maker could still make it.
-   */
+  /** The one-time link that was sent to them, while it works: its creator could still create it. */
   link: { expiresAt: Date } | null;
 }
 
-/** Any member the organization ever had. @throws OrganizationRefused `no_such_member` */
+/**
+ * Returns any member that the organization ever had.
+ *
+ * @throws OrganizationRefused `no_such_member`
+ */
 export async function getMemberDetails(
   em: EntityManager,
   organizationId: string,
@@ -137,10 +139,9 @@ export async function getMemberDetails(
 }
 
 /**
- * Live keys have a place of the organization's 25 (0005), so counting them looks at 25 rows,
- * however many keys there were. A sign-in is of the whole region: only an organization that has
- * confirmed it is told of it. Anybody can invite any address, and would else learn whether somebody
- * uses it here.
+ * A live key has one of the organization's 25 slots, so counting them reads 25 rows, however many
+ * keys there were. A sign-in belongs to the whole region: it is shown only to an organization that
+ * has confirmed it. Otherwise anybody could invite an address to learn whether it signs in here.
  */
 const columns = (now: Date): SqlPart => sql`
   m.person_id as "personId", m.name, m.email, m.title, m.status,

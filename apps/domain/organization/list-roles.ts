@@ -4,8 +4,8 @@ import type { Permission } from '../contract/scopes.ts';
 import { literal, runStatement, sql } from '../db/statement.ts';
 
 /**
- * A role as lists and its page show it. `holders` are members of any status but `left`: as long as
- * there is one, the role cannot be deleted.
+ * A role in lists and on its page. `holders` counts members who have not left; while there is one,
+ * the role cannot be deleted.
  */
 export interface RoleRow {
   id: string;
@@ -18,12 +18,12 @@ export interface RoleRow {
 }
 
 /**
- * Roles that a list shows at most. The console makes 100 (`rolesPerOrganization`); an import may
+ * The most roles that a list shows. The console creates 100 (`rolesPerOrganization`); an import may
  * have brought more.
  */
 const rolesListed = 500;
 
-/** The system roles in their fixed order, then the organization's own by name. */
+/** Lists the system roles in their fixed order, then the organization's own by name. */
 export async function listRoles(em: EntityManager, organizationId: string): Promise<RoleRow[]> {
   return runStatement<RoleRow>(
     em,
@@ -36,7 +36,11 @@ export async function listRoles(em: EntityManager, organizationId: string): Prom
   );
 }
 
-/** One role that the organization has. @throws OrganizationRefused `no_such_role` */
+/**
+ * Returns one role of the organization.
+ *
+ * @throws OrganizationRefused `no_such_role`
+ */
 export async function getRoleDetails(em: EntityManager, organizationId: string, roleId: string): Promise<RoleRow> {
   const [role] = await runStatement<RoleRow>(
     em,
@@ -52,8 +56,8 @@ export async function getRoleDetails(em: EntityManager, organizationId: string, 
 const columns = sql`r.id, r.key, r.name, r.description, r.permissions, r.organization_id is null as "isSystem"`;
 
 /**
- * Roles in the hands of members who have not left. An import may bring one who left with roles,
- * which give nothing any more.
+ * Roles held by members who have not left. An import may bring a former member with roles, which
+ * give nothing.
  */
 const held = (organizationId: string) => sql`
   from membership_role mr

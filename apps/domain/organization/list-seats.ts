@@ -7,17 +7,17 @@ import { type ListPage, pageOf } from './list-page.ts';
  * How many seats an organization has. `free` is never below 0, also when a subscription ended under
  * held seats.
  */
-export interface SeatPlaces {
+export interface SeatCounts {
   total: number;
   used: number;
   free: number;
   /** Of live subscriptions. */
   paid: number;
-  /** Agreed beside them, by invoice. */
+  /** Agreed beside subscriptions, by invoice. */
   invoiced: number;
 }
 
-export async function getSeatPlaces(em: EntityManager, organizationId: string): Promise<SeatPlaces> {
+export async function getSeatCounts(em: EntityManager, organizationId: string): Promise<SeatCounts> {
   const rows = await runStatement<{ paid: number; invoiced: number; used: number }>(
     em,
     sql`
@@ -30,7 +30,7 @@ export async function getSeatPlaces(em: EntityManager, organizationId: string): 
   return { paid, invoiced, used, total: paid + invoiced, free: Math.max(0, paid + invoiced - used) };
 }
 
-/** A seat with the access that carries it, or carried it. */
+/** A seat with its client access. */
 export interface SeatRow {
   seatId: string;
   grantId: string;
@@ -44,14 +44,14 @@ export interface SeatRow {
 }
 
 /**
- * One page of the seats that are held (the last given first) or over (the last ended first).
+ * Lists one page of the seats that are held (last assigned first) or ended (last ended first).
  *
- * @param after the id of the seat that the page before ended with; null: the first page.
+ * @param after the id of the last seat of the previous page; null for the first page.
  */
 export async function listSeats(
   em: EntityManager,
   organizationId: string,
-  state: 'held' | 'over',
+  state: 'held' | 'ended',
   after: string | null,
   pageSize: number,
 ): Promise<ListPage<SeatRow>> {
@@ -71,10 +71,10 @@ export async function listSeats(
   return pageOf(rows.map(withDates), pageSize, ({ seatId }) => seatId);
 }
 
-/** Seats that one access ever carried and are listed at most. */
+/** The most seats of one access that are listed. */
 const seatsOfGrantListed = 50;
 
-/** The seats that one access carries and carried, the last given first. */
+/** Lists the seats that one access has and had, last assigned first. */
 export async function listSeatsOfGrant(em: EntityManager, organizationId: string, grantId: string): Promise<SeatRow[]> {
   const rows = await runStatement<SeatRow>(
     em,
@@ -86,7 +86,11 @@ export async function listSeatsOfGrant(em: EntityManager, organizationId: string
   return rows.map(withDates);
 }
 
-/** @throws OrganizationRefused `no_such_seat` */
+/**
+ * Returns one seat.
+ *
+ * @throws OrganizationRefused `no_such_seat`
+ */
 export async function getSeat(em: EntityManager, organizationId: string, seatId: string): Promise<SeatRow> {
   const [seat] = await runStatement<SeatRow>(
     em,

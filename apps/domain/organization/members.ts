@@ -22,7 +22,7 @@ import { endSessionsWithoutAccess } from '../identity/sessions.ts';
  * their access, because each read checks it; `previewImpact` lists them beforehand.
  */
 
-/** Which member, and who asks. */
+/** A member, and the caller. */
 export interface MemberRequest {
   organizationId: string;
   personId: string;
@@ -102,7 +102,7 @@ export async function removeMember(em: EntityManager, input: MemberRequest): Pro
   });
 }
 
-/** A member that is being changed: the row, locked; what their roles give; and who asks. */
+/** A member that is being changed: the locked row, what their roles give, and the caller. */
 interface ChangedMember {
   membership: Membership;
   access: MemberAccess;
@@ -110,8 +110,8 @@ interface ChangedMember {
 }
 
 /**
- * Runs one change of a member: lock, who asks, which member, the change, its activity row. `change`
- * returns what the row holds beside the member.
+ * Runs one change of a member: lock, permission, member, change, activity row. `change` returns
+ * what the activity row holds beside the member.
  */
 async function changing(
   em: EntityManager,

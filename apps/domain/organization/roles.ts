@@ -176,7 +176,7 @@ function readKey(key: string): string {
   );
 }
 
-/** "Case manager" gives `case-manager`. */
+/** Derives a key from a name: "Case manager" gives `case-manager`. */
 const keyOf = (name: string) =>
   name
     .normalize('NFKD')
@@ -185,7 +185,7 @@ const keyOf = (name: string) =>
     .replace(/^-+|-+$/g, '')
     .slice(0, 100);
 
-/** In the order of the contract, each once. */
+/** Returns known permissions in the order of the contract, each once. */
 function readPermissions(given: readonly string[]): Permission[] {
   const unknown = given.filter((permission) => !(allPermissions as readonly string[]).includes(permission));
   if (unknown.length > 0)

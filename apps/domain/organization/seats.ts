@@ -18,7 +18,7 @@ import { findDatabaseTime } from '../db/statement.ts';
 /**
  * Assigns a seat to the family of an active grant and returns the seat's id.
  *
- * @throws OrganizationRefused `no_free_place`, `family_holds_seat`, `grant_not_active`,
+ * @throws OrganizationRefused `no_free_seat`, `family_holds_seat`, `grant_not_active`,
  * `no_such_grant` and others.
  */
 export async function assignSeat(
@@ -71,7 +71,7 @@ function refusalOf(error: unknown): OrganizationRefused | null {
   switch (brokenConstraint(error)) {
     case 'seat_needs_free_place':
     case 'seat_plan_of_seat':
-      return new OrganizationRefused('no_free_place', 'Every seat is taken. End one, or get more seats.');
+      return new OrganizationRefused('no_free_seat', 'Every seat is taken. End one, or get more seats.');
     case 'seat_one_per_family':
       return new OrganizationRefused('family_holds_seat', 'This family holds a seat already.');
     case 'seat_needs_active_grant':

@@ -53,13 +53,13 @@ const path =
 /** Clients and seats. */
 export const pages: readonly JudgedPage[] = [
   { route: 'listClients', picture: 'clients-none', path: (_t, ada) => `/o/${ada.orgId}/clients?q=nobody` },
-  { route: 'listSeats', picture: 'seats-over-none', path: (_t, ada) => `/o/${ada.orgId}/clients/seats?state=over` },
+  { route: 'listSeats', picture: 'seats-over-none', path: (_t, ada) => `/o/${ada.orgId}/clients/seats?state=ended` },
   { route: 'listClients', picture: 'clients', path: path('?state=all') },
   { route: 'showClient', picture: 'client', path: path('/GRANT') },
   { route: 'showEndGrant', picture: 'client-end', path: path('/GRANT/end') },
   { route: 'showMoveGrant', picture: 'client-move', path: path('/GRANT/move') },
   { route: 'listSeats', picture: 'seats', path: path('/seats') },
-  { route: 'listSeats', picture: 'seats-over', path: path('/seats?state=over') },
+  { route: 'listSeats', picture: 'seats-over', path: path('/seats?state=ended') },
   { route: 'showGiveSeat', picture: 'seat-give', path: path('/seats/give') },
   { route: 'showEndSeat', picture: 'seat-end', path: path('/seats/SEAT/end') },
 ];

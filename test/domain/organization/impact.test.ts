@@ -66,7 +66,7 @@ it('tells which live keys and which reads stop with a member or a role, and thos
         makerId: maker.userId,
         scopes: ['org.roles.read'],
         operations: ['listRoles'],
-        isDead: false,
+        losesAllScopes: false,
       },
     ],
   });
@@ -75,7 +75,7 @@ it('tells which live keys and which reads stop with a member or a role, and thos
   const onRemoval = await previewImpact(t.em, orgId, maker.userId, { kind: 'remove' }, now);
   expect(onRemoval).toMatchObject({
     activeGrants: 1,
-    keys: [{ id: key.id, operations: ['getOrg', 'listRoles', 'getOrgSeats'], isDead: true }],
+    keys: [{ id: key.id, operations: ['getOrg', 'listRoles', 'getOrgSeats'], losesAllScopes: true }],
   });
   expect((await previewImpact(t.em, orgId, t.member.userId, { kind: 'suspend' }, now)).keys).toEqual([]);
 

@@ -58,7 +58,7 @@ describe('a seat', () => {
     const grants = [];
     for (let n = 0; n < 6; n += 1) grants.push(await t.make.grant({ professional: t.member }));
     const result = await outcomes(grants.map(({ id }) => assignSeat(t.em, { ...base, grantId: id })));
-    expect(result).toEqual(['done', 'done', 'done', 'no_free_place', 'no_free_place', 'no_free_place']);
+    expect(result).toEqual(['done', 'done', 'done', 'no_free_seat', 'no_free_seat', 'no_free_seat']);
 
     const other = await setupStaff();
     const grant = await other.make.grant({ professional: other.member });

@@ -1,5 +1,5 @@
 import { type ClientDetails, getClient } from '#domain/organization/list-clients.ts';
-import { getSeatPlaces, listSeatsOfGrant, type SeatRow } from '#domain/organization/list-seats.ts';
+import { getSeatCounts, listSeatsOfGrant, type SeatRow } from '#domain/organization/list-seats.ts';
 import { truncate } from '../../components/display-name.ts';
 import { buttonForm } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
@@ -87,7 +87,7 @@ async function withoutSeat(visit: MemberVisit, client: ClientDetails): Promise<H
   if (client.hasSeatElsewhere)
     return html`<p>The family holds a seat through other access already, and a family has one at most.</p>`;
   if (!visit.may('org.seats.manage')) return html`<p>None.</p>`;
-  const { free, total } = await getSeatPlaces(visit.console.em, visit.organization.organizationId);
+  const { free, total } = await getSeatCounts(visit.console.em, visit.organization.organizationId);
   if (free === 0)
     return html`<p>None, and all ${total.toLocaleString('en')} places are taken. <a href="${visit.at('/clients/seats')}">End a seat first</a>.</p>`;
   return html`<p>None. ${free.toLocaleString('en')} of ${total.toLocaleString('en')} places ${free === 1 ? 'is' : 'are'} free.</p>

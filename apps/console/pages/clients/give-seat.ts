@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type ClientRow, listEligibleClients } from '#domain/organization/list-clients.ts';
-import { getSeatPlaces } from '#domain/organization/list-seats.ts';
+import { getSeatCounts } from '#domain/organization/list-seats.ts';
 import { assignSeat } from '#domain/organization/seats.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { buttonForm, textField } from '../../components/form.ts';
@@ -51,7 +51,7 @@ export const giveSeatRoutes = [
 async function givePage(visit: MemberVisit, state: FormState, q: string, after: string | null): Promise<Page> {
   const { em } = visit.console;
   const { organizationId } = visit.organization;
-  const { free, total } = await getSeatPlaces(em, organizationId);
+  const { free, total } = await getSeatCounts(em, organizationId);
   const { rows, next } = await listEligibleClients(em, organizationId, q, after, eligiblePerPage);
   const here = visit.at('/clients/seats/give');
   const href = (cursor: string | null) => hrefOf(here, q, cursor);

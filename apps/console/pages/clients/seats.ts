@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { getSeatPlaces, listSeats, type SeatPlaces, type SeatRow } from '#domain/organization/list-seats.ts';
+import { getSeatCounts, listSeats, type SeatCounts, type SeatRow } from '#domain/organization/list-seats.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
@@ -14,7 +14,7 @@ import { assertMaySeeSeats, clientsBreadcrumbs, seatColumns, seatEndWords } from
 
 const seatsPerPage = 50;
 
-const query = z.object({ state: z.enum(['held', 'over']).catch('held'), after: z.uuid().nullable().catch(null) });
+const query = z.object({ state: z.enum(['held', 'ended']).catch('held'), after: z.uuid().nullable().catch(null) });
 
 /** The seats: how many there are, who holds them, which are over. */
 export const seatsRoutes = [member.view({ name: 'listSeats', path: '/clients/seats', query, show: seatsPage })];
@@ -23,7 +23,7 @@ async function seatsPage(visit: MemberVisit, { state, after }: z.output<typeof q
   assertMaySeeSeats(visit);
   const { em } = visit.console;
   const { organizationId } = visit.organization;
-  const places = await getSeatPlaces(em, organizationId);
+  const places = await getSeatCounts(em, organizationId);
   const { rows, next } = await listSeats(em, organizationId, state, after, seatsPerPage);
   const href = (cursor: string | null) => hrefOf(visit, state, cursor);
   const mayGive = visit.may('org.seats.manage');
@@ -36,7 +36,7 @@ async function seatsPage(visit: MemberVisit, { state, after }: z.output<typeof q
     body: html`
       ${state === 'held' ? placesSection(places) : nothing}
       <p class="actions">${mayGive && state === 'held' && places.free > 0 ? linkButton(visit.at('/clients/seats/give'), 'Give a seat') : nothing}
-        ${state === 'held' ? html`<a href="${hrefOf(visit, 'over', null)}">Seats that are over</a>` : nothing}</p>
+        ${state === 'held' ? html`<a href="${hrefOf(visit, 'ended', null)}">Seats that are over</a>` : nothing}</p>
       ${
         rows.length === 0
           ? none(state, after !== null)
@@ -52,7 +52,7 @@ async function seatsPage(visit: MemberVisit, { state, after }: z.output<typeof q
 }
 
 /** How many seats there are, in numbers and in words. */
-export function placesSection({ total, used, free, paid, invoiced }: SeatPlaces): Html {
+export function placesSection({ total, used, free, paid, invoiced }: SeatCounts): Html {
   const number = (count: number) => count.toLocaleString('en');
   const sources = [
     paid > 0 && `${number(paid)} by subscription`,
@@ -67,7 +67,7 @@ export function placesSection({ total, used, free, paid, invoiced }: SeatPlaces)
     ${used > total ? notice('warning', `${number(used - total)} more seats are held than you have, because a subscription ended. They stay; no new one can be given until enough have ended.`) : nothing}`;
 }
 
-function none(state: 'held' | 'over', isBeyond: boolean): Html {
+function none(state: 'held' | 'ended', isBeyond: boolean): Html {
   if (isBeyond) return html`<p>There are no more.</p>`;
   return state === 'held'
     ? emptyState({
@@ -89,7 +89,7 @@ const endLink = (visit: MemberVisit, { seatId, family }: SeatRow): Html =>
     'secondary',
   );
 
-function hrefOf(visit: MemberVisit, state: 'held' | 'over', after: string | null): string {
+function hrefOf(visit: MemberVisit, state: 'held' | 'ended', after: string | null): string {
   const search = new URLSearchParams();
   if (state !== 'held') search.set('state', state);
   if (after !== null) search.set('after', after);

@@ -11,7 +11,7 @@ import type { MemberVisit } from '../../web/visit.ts';
 interface Change {
   words: Html;
   stops: readonly string[];
-  isDead: boolean;
+  losesAllScopes: boolean;
 }
 
 /** Whose rights a live key rests on, and what stops when that person leaves or loses a role. */
@@ -22,7 +22,7 @@ export async function makerWatch(visit: MemberVisit, key: KeyUsage): Promise<Htm
   const changeOf = async (change: MemberChange, words: Html): Promise<Change> => {
     const { keys } = await previewImpact(em.fork(), organizationId, key.makerId, change, now());
     const stopping = keys.find(({ id }) => id === key.id);
-    return { words, stops: stopping?.operations ?? [], isDead: stopping?.isDead ?? false };
+    return { words, stops: stopping?.operations ?? [], losesAllScopes: stopping?.losesAllScopes ?? false };
   };
   const name = displayName(key.makerName);
   const changes = [await changeOf({ kind: 'remove' }, html`${name} leaves, is removed or suspended`)];
@@ -42,8 +42,8 @@ export async function makerWatch(visit: MemberVisit, key: KeyUsage): Promise<Htm
     })}</section>`;
 }
 
-function whatWouldStop({ stops, isDead }: Change): Html {
+function whatWouldStop({ stops, losesAllScopes }: Change): Html {
   if (stops.length === 0) return html`Nothing: another role holds the same, or it stands still already.`;
   const what = stops.map((operation) => reads[operation] ?? operation).join(', ');
-  return isDead ? html`<strong>Everything:</strong> ${what}` : html`${what}`;
+  return losesAllScopes ? html`<strong>Everything:</strong> ${what}` : html`${what}`;
 }

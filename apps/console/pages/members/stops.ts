@@ -12,7 +12,7 @@ import { type Html, html } from '../../web/html.ts';
 function verdictOf(keys: readonly AffectedKey[]): string {
   const isOne = keys.length === 1;
   const what = isOne ? 'One API key' : `${keys.length} API keys`;
-  if (!keys.some(({ isDead }) => isDead)) return `${what} ${isOne ? 'reads' : 'read'} less at once.`;
+  if (!keys.some(({ losesAllScopes }) => losesAllScopes)) return `${what} ${isOne ? 'reads' : 'read'} less at once.`;
   return `${what} ${isOne ? 'stops' : 'stop'} at once.`;
 }
 
@@ -26,7 +26,7 @@ export function affectedKeys(keys: readonly AffectedKey[]): Html {
   return html`${notice('warning', html`<strong>${verdictOf(keys)}</strong> What is listed is refused from the next call on, with 403 forbidden:`)}
     <ul class="stops">${keys.map(
       (key) => html`<li>${nameOf(key)} ${
-        key.isDead
+        key.losesAllScopes
           ? html`<strong>stops altogether</strong>. It reads:`
           : html`goes on, but can <strong>no longer read</strong>:`
       }

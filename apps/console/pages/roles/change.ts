@@ -97,7 +97,9 @@ function confirmPage(
     ? 'What this stops has changed since you were told, so nothing was done. Read it once more.'
     : null;
   return page({
-    title: stops.some(({ isDead }) => isDead) ? 'This stops API keys' : 'This takes reads from API keys',
+    title: stops.some(({ losesAllScopes }) => losesAllScopes)
+      ? 'This stops API keys'
+      : 'This takes reads from API keys',
     status: wasAsked ? 422 : 200,
     breadcrumbs: breadcrumbsOf(visit, role),
     body: form(visit, {
