@@ -82,7 +82,7 @@ describe('one delivery', () => {
     expect(text).toContain('<code>connection_timeout</code>');
     expect(text).toContain('look for the error in its log');
     expect(unescaped(text)).toContain(`{"id":"${waiting}","type":"client.started"}`);
-    expect(text).toContain('Where the time went: name lookup 34 ms, connection 87 ms, TLS 142 ms');
+    expect(text).toContain('Timing: DNS lookup 34 ms, Connect 87 ms, TLS 142 ms');
   });
 
   it('shows of an attempt what was sent and what came back, and nothing that came back acts or hides', async () => {

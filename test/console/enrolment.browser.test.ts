@@ -39,11 +39,11 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.getByLabel('Password').fill(goodPassword);
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByRole('button', { name: 'Use an app' }).click();
-    await page.getByText('Cannot scan it?').click();
+    await page.getByText('Can’t scan it?').click();
     const secret = ((await page.getByRole('region', { name: 'the key' }).textContent()) ?? '').replace(/\s/g, '');
     expect(secret).toMatch(/^[A-Z2-7]{32}$/);
     await picture(page, `enrol-totp-${screen}`);
-    await page.getByLabel('Code of your authenticator app').fill(codeAt(secret, t.now()));
+    await page.getByLabel('Authenticator code').fill(codeAt(secret, t.now()));
     await page.getByRole('button', { name: 'Finish' }).click();
     await page.getByRole('heading', { name: 'You are in' }).waitFor();
     const codes = ((await page.getByRole('region', { name: 'Recovery codes' }).last().textContent()) ?? '').match(
@@ -63,7 +63,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await picture(page, `sign-in-${screen}`);
     await page.getByRole('button', { name: 'Continue' }).click();
     await picture(page, `second-factor-totp-${screen}`);
-    await page.getByLabel('Code of your authenticator app').fill(t.nextCode({ totpSecret: secret }));
+    await page.getByLabel('Authenticator code').fill(t.nextCode({ totpSecret: secret }));
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     expectQuiet(visit);

@@ -58,9 +58,9 @@ async function firstMinutes(place: Place, us: Region, link: string, screen: keyo
 
 async function chooseApp(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Use an app' }).click();
-  await page.getByText('Cannot scan it?').click();
+  await page.getByText('Can’t scan it?').click();
   const secret = ((await page.getByRole('region', { name: 'the key' }).textContent()) ?? '').replace(/\s/g, '');
-  await page.getByLabel('Code of your authenticator app').fill(codeAt(secret, new Date()));
+  await page.getByLabel('Authenticator code').fill(codeAt(secret, new Date()));
   await page.getByRole('button', { name: 'Finish' }).click();
 }
 

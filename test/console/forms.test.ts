@@ -95,7 +95,7 @@ describe('a change that wants a fresh second factor', () => {
       name: 'Bo Typed',
       title: 'Paralegal',
     });
-    expect(asked.text).toContain('Confirm that it is you');
+    expect(asked.text).toContain('Confirm your identity');
     const before = visitor.jar.get(cookieName('session', t.origin));
     const wrong = await visitor.submit(asked, `${member}/change`, { factorCode: '000000' });
     expect(wrong.status).toBe(422);
@@ -118,14 +118,14 @@ describe('a change that wants a fresh second factor', () => {
     // with it.
     for (const fields of [typed, { ...typed, newPassword: 'short' }, { ...typed, factorCode: '000000' }]) {
       const asked = await visitor.submit(drawn, '/account/password', fields);
-      expect(asked.text).toContain('Confirm that it is you');
+      expect(asked.text).toContain('Confirm your identity');
       for (const secret of [...Object.values(fields), 'oldPassword', 'newPassword'])
         expect(asked.text).not.toContain(`"${secret}"`);
     }
     // Answered, it leads to the form, with nothing of what was sent; what came along is not carried
     // out.
     const asked = await visitor.get('/account/password');
-    expect(asked.text).toContain('Confirm that it is you');
+    expect(asked.text).toContain('Confirm your identity');
     const confirmed = await visitor.submit(asked, '/account/password', { factorCode: t.nextCode(ada), ...typed });
     expect(confirmed).toMatchObject({ status: 303, to: '/account/password' });
     const form = await visitor.get('/account/password');

@@ -29,7 +29,7 @@ describe('in a browser', () => {
 
     t.pass(6 * minuteMs);
     await page.goto('/account/password');
-    await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor();
+    await page.getByRole('heading', { name: 'Confirm your identity' }).waitFor();
     await ready(page);
     await page.getByRole('button', { name: 'Use a passkey' }).click();
     await page.getByLabel('Old password').fill(goodPassword);

@@ -122,7 +122,7 @@ describe('a form that is right in all else', () => {
       const after = await fingerprintTables(t.owner.pool);
       const again = await visitor.post(path, body);
       expect(again.status).toBe(409);
-      expect(again.text).toContain('This was sent already');
+      expect(again.text).toContain('Already submitted');
       for (const { _form: _, ...rest } of [body as Record<string, string | string[]>]) {
         const without = await visitor.post(path, rest);
         expect(without.status).toBe(409);

@@ -86,14 +86,12 @@ describe('an address', () => {
     let asked = 0;
     for (const route of pages.filter((each) => !isFile(each))) {
       const path = pathWith(route, paramsOf(route, mine));
-      const queries = queriesOf(route, mine);
-      const answers = await Promise.all(queries.map((query) => visitor.get(`${path}?${query}`)));
-      for (const [index, answer] of answers.entries()) {
-        const query = queries[index]?.slice(0, 99);
-        expect([route.name, query, answer.status < 500]).toEqual([route.name, query, true]);
+      for (const query of queriesOf(route, mine)) {
+        const answer = await visitor.get(`${path}?${query}`);
+        expect([route.name, query.slice(0, 99), answer.status < 500]).toEqual([route.name, query.slice(0, 99), true]);
         expectHarmless(answer);
+        asked += 1;
       }
-      asked += queries.length;
     }
     expect(asked).toBeGreaterThan(300);
     expect(await fingerprintTables(t.owner.pool)).toEqual(before);

@@ -146,7 +146,7 @@ describe('every change of keys, webhooks, members and roles', () => {
       expect([route.name, asked.status, /<h1>(.*?)<\/h1>/.exec(asked.text)?.[1]]).toEqual([
         route.name,
         200,
-        'Confirm that it is you',
+        'Confirm your identity',
       ]);
     }
     expect(await fingerprintTables(t.owner.pool)).toEqual(before);

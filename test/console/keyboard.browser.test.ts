@@ -35,7 +35,7 @@ describe('with the keyboard alone', () => {
     await at(page, 'Overview');
 
     await keyboard.press('Tab');
-    expect(await focused(page)).toBe('Skip to the page');
+    expect(await focused(page)).toBe('Skip to main content');
     await keyboard.press('Enter');
     await tabTo(page, 'Make a key', 1); // the first after the navigation
     await keyboard.press('Space');

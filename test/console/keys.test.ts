@@ -97,7 +97,7 @@ describe('making a key', () => {
     t.pass(6 * 60_000);
     const visitor = t.http(ada);
     const asked = await makeKey(visitor, ada);
-    expect(asked.text).toContain('Confirm that it is you');
+    expect(asked.text).toContain('Confirm your identity');
     expect(await keysOf(t, ada)).toEqual([]);
     const made = await visitor.submit(asked, newKeyAt(ada), { [factorFields.code]: t.nextCode(ada), ...fields });
     expect(made.text).toMatch(keyForm);
@@ -146,7 +146,7 @@ describe('making a key', () => {
     expect(answer.status).toBe(status);
     if (status === 422) {
       expect(answer.text).toMatch(
-        />(The name (is missing|has more than 100|holds characters)|A field of this form holds characters)/,
+        />(The name (is missing|is longer than 100|contains characters)|A field contains characters)/,
       );
       return;
     }
@@ -292,7 +292,7 @@ describe('a key that got out', () => {
     const asked = await visitor.get(found.to ?? '');
     expect(asked.text).toContain('The key you pasted is this one');
     const stepUp = await visitor.submit(asked, `/o/${ada.orgId}/keys/${id}/revoke`);
-    expect(stepUp.text).toContain('Confirm that it is you');
+    expect(stepUp.text).toContain('Confirm your identity');
     const done = await visitor.submit(stepUp, `/o/${ada.orgId}/keys/${id}/revoke`, {
       [factorFields.code]: t.nextCode(ada),
     });

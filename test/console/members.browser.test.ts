@@ -17,9 +17,9 @@ async function enrolWithApp(page: Page, link: string, now: () => Date): Promise<
   await page.getByLabel('Password').fill(goodPassword);
   await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByRole('button', { name: 'Use an app' }).click();
-  await page.getByText('Cannot scan it?').click();
+  await page.getByText('Can’t scan it?').click();
   const secret = ((await page.getByRole('region', { name: 'the key' }).textContent()) ?? '').replace(/\s/g, '');
-  await page.getByLabel('Code of your authenticator app').fill(codeAt(secret, now()));
+  await page.getByLabel('Authenticator code').fill(codeAt(secret, now()));
   await page.getByRole('button', { name: 'Finish' }).click();
   await page.getByRole('button', { name: 'I have kept them' }).click();
   await page.getByRole('heading', { name: 'Overview' }).waitFor();

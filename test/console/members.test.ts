@@ -367,7 +367,7 @@ describe('a hostile browser', () => {
     const long = await owner.submit(`${found}/change`, `${found}/change`, { name: 'n'.repeat(10_000), title: '' });
     expect([long.status, textOf(long.text)]).toEqual([
       422,
-      expect.stringContaining('The name has more than 200 characters.'),
+      expect.stringContaining('The name is longer than 200 characters.'),
     ]);
   });
 

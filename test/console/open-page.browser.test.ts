@@ -40,7 +40,7 @@ it('a part that moves keeps what it shows when another answer comes, says that i
   };
 
   await answerParts(page, 503);
-  await keepsAll('the console does not answer right now');
+  await keepsAll('the console does not respond');
   expect(await violations(page)).toEqual([]);
   await page.unroute('**/deliveries');
   await part.getByText('Not up to date').waitFor({ state: 'detached' });
@@ -56,7 +56,7 @@ it('a part that moves keeps what it shows when another answer comes, says that i
   await keepsAll('you are signed out');
   await part.getByRole('link', { name: 'Sign in again' }).click();
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-  await page.getByText('You were signed out.').waitFor();
+  await page.getByText('Your session has ended.').waitFor();
 });
 
 it('a session that is about to end says so, goes on when told to, and what was typed outlives it', {
@@ -91,14 +91,14 @@ it('a session that is about to end says so, goes on when told to, and what was t
   await other.getByLabel('E-mail address').fill(ada.email);
   await other.getByLabel('Password').fill(goodPassword);
   await other.getByRole('button', { name: 'Continue' }).click();
-  await other.getByLabel('Code of your authenticator app').fill(t.nextCode(ada));
+  await other.getByLabel('Authenticator code').fill(t.nextCode(ada));
   await other.getByRole('button', { name: 'Continue' }).click();
   await other.getByRole('heading', { name: 'Overview' }).waitFor();
   await box.waitFor({ state: 'detached' });
   await page.getByLabel('URL').fill('https://hooks.example.com/late');
   await page.getByRole('checkbox', { name: 'client.started' }).check();
   await page.getByRole('button', { name: 'Add webhook' }).click();
-  await page.getByText('out of date, so nothing was done').waitFor();
+  await page.getByText('out of date, so nothing was changed').waitFor();
   expect(await page.getByLabel('Description').inputValue()).toBe('Typed for half an hour');
   expectQuiet(visit);
 });
@@ -114,9 +114,9 @@ it('a form on its way says so, and so does a secret that was copied', { timeout 
   // No content: the page stays as it is while it is on its way.
   await page.route('**/recovery-codes', (route) => route.fulfill({ status: 204 }));
   await page.getByRole('button', { name: 'Make new recovery codes' }).click();
-  await page.getByRole('button', { name: 'Sending…' }).waitFor();
+  await page.getByRole('button', { name: 'Submitting…' }).waitFor();
   expect(await page.locator('form[aria-busy="true"]').count()).toBe(1);
-  expect(await page.locator('[data-said]').textContent()).toBe('Sending…');
+  expect(await page.locator('[data-said]').textContent()).toBe('Submitting…');
 
   await page.unroute('**/recovery-codes');
   await page.reload();
@@ -158,6 +158,6 @@ it('a session that is used, and ends all the same, is told of before', { timeout
   await page.goto('/account');
   await ready(page);
   await context.clock.fastForward(11 * minuteMs + 30_000);
-  await page.getByText('You will be signed out in two minutes, however much you do').waitFor();
+  await page.getByText('Your session ends in two minutes').waitFor();
   expect(await page.getByRole('button', { name: 'Stay signed in' }).count()).toBe(0);
 });

@@ -49,7 +49,7 @@ describe('the console', () => {
       expect(answers.map(({ status, headers }) => [status, headers.get('retry-after')])).toEqual(
         answers.map(() => [503, '5']),
       );
-      for (const { text } of answers) expect(text).toContain('Not available right now');
+      for (const { text } of answers) expect(text).toContain('Temporarily unavailable');
     } finally {
       await locker.query('rollback');
       locker.release();

@@ -20,7 +20,7 @@ it('a form that comes too late leads over the sign-in page back to its own, and 
   const late = await visitor.submit(drawn, page, {}, { headers: { referer: `${t.origin}${page}?a=b` } });
   expect(late).toMatchObject({ status: 303, to: `/sign-in?to=${encodeURIComponent(`${page}?a=b`)}` });
   const signIn = await visitor.get(late.to ?? '');
-  expect(signIn.text).toContain('You were signed out, so nothing of what you sent was done.');
+  expect(signIn.text).toContain('Your session had ended, so nothing was changed.');
   const half = await visitor.submit(signIn, '/sign-in', { email: ada.email, password: goodPassword });
   const done = await visitor.submit(half.to ?? '', '/sign-in/second-factor', { factorCode: t.nextCode(ada) });
   expect(done.to).toBe(`${page}?a=b`);

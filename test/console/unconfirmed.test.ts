@@ -22,7 +22,7 @@ it('opens no page of it, reads why and what to do, and finds its name nowhere', 
     const page = await visitor.get(`/o/${t.second}${rest}`);
     expect([rest, page.status]).toEqual([rest, 403]);
     expect(page.text).toContain('Your sign-in is not confirmed here');
-    expect(page.text).toContain('Ask the person who manages members there for a link');
+    expect(page.text).toContain('Ask the person who manages its members for a link');
     expect(page.text).not.toContain('Second Firm');
   }
   for (const path of ['/', '/account']) {

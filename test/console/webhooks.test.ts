@@ -163,10 +163,10 @@ describe('changing a webhook', () => {
       [`/${id}/pause`, {}],
       [`/${id}/delete`, {}],
     ] as const)
-      expect((await t.submit(rest, { ...values })).text).toContain('Confirm that it is you');
+      expect((await t.submit(rest, { ...values })).text).toContain('Confirm your identity');
     expect(await webhookRows(t, t.ada)).toMatchObject([{ id, state: 'active' }]);
     const test = await t.submit(`/${id}/test`, { type: 'client.started' });
-    expect(test.text).not.toContain('Confirm that it is you');
+    expect(test.text).not.toContain('Confirm your identity');
   });
 });
 

@@ -46,7 +46,7 @@
       await navigator.clipboard.writeText(text);
       button.textContent = 'Copied';
     } catch {
-      button.textContent = 'Select and copy it';
+      button.textContent = 'Select and copy the text';
     }
     say(button.textContent);
     setTimeout(() => {
@@ -79,8 +79,8 @@
       const name = error instanceof Error ? error.name : '';
       tell(
         name === 'InvalidStateError'
-          ? 'This device has a passkey for you here already.'
-          : 'The passkey was not given, or took too long. Try again, or use another way.',
+          ? 'This device already has a passkey for your account.'
+          : 'The passkey was cancelled or timed out. Try again, or use another method.',
       );
       sent.delete(form);
     }
@@ -100,9 +100,9 @@
     if (!(button instanceof HTMLButtonElement)) return;
     // Not at once: an answer that comes at once would make the button flicker.
     setTimeout(() => {
-      button.textContent = 'Sending…';
+      button.textContent = 'Submitting…';
       button.setAttribute('aria-busy', 'true');
-      say('Sending…');
+      say('Submitting…');
     }, 400);
   }
 
@@ -211,8 +211,8 @@
     const why = isSignedOut
       ? 'you are signed out.'
       : status === 0 || status >= 500
-        ? 'the console does not answer right now. It is asked again by itself.'
-        : 'this cannot be seen any more.';
+        ? 'the console does not respond. It tries again automatically.'
+        : 'this is no longer available.';
     const words = `Not up to date: ${why}`;
     const known = part.querySelector(':scope > [data-late]');
     if (known?.getAttribute('data-late') === words) return;

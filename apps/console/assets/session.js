@@ -34,9 +34,9 @@
     const left = Math.min(idleEnd, end) - Date.now();
     if (left > warnMs) box.hidden = true;
     else if (left <= 0)
-      say('You are signed out. What you typed is still here: sign in in another tab, then send it from here.', again);
-    else if (idleEnd < end) say('You will be signed out in two minutes, since nothing was done here for long.', stay);
-    else say('You will be signed out in two minutes, however much you do: send what you have typed before.', null);
+      say('You are signed out. Your input is still here: sign in in another tab, then submit it here.', again);
+    else if (idleEnd < end) say('You will be signed out in two minutes because of inactivity.', stay);
+    else say('Your session ends in two minutes. Submit your input before then.', null);
   }
 
   const tabs = new BroadcastChannel('org-api-session');

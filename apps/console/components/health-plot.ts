@@ -4,10 +4,10 @@ import { table } from './table.ts';
 import { time } from './time.ts';
 
 const kinds = [
-  { key: 'atOnce', label: 'delivered at once' },
+  { key: 'atOnce', label: 'delivered on first attempt' },
   { key: 'afterRetries', label: 'delivered after retries' },
-  { key: 'open', label: 'not delivered yet' },
-  { key: 'failed', label: 'given up or cancelled' },
+  { key: 'open', label: 'pending' },
+  { key: 'failed', label: 'failed or cancelled' },
 ] as const;
 
 /** Height and width of the picture's own measure: a bar is 10 wide, with 2 between. */
@@ -29,18 +29,18 @@ export function healthPlot(buckets: readonly HealthBucket[], span: HealthSpan): 
     span === 'hours' ? time(bucket?.from ?? null) : (bucket?.from.slice(0, 10) ?? '');
   return html`<figure class="health">
     <svg viewBox="0 0 ${width} ${heightOfAll}" preserveAspectRatio="none" role="img" aria-labelledby="health-title health-description">
-      <title id="health-title">Events by the ${word}, and what became of them</title>
-      <desc id="health-description">${summaryOf(buckets)} The table below has every ${word}.</desc>
+      <title id="health-title">Events per ${word}, by status</title>
+      <desc id="health-description">${summaryOf(buckets)} The table below lists every ${word}.</desc>
       <defs><pattern id="health-hatch" width="3" height="3" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="health-failed" width="3" height="3"/><rect class="hatch" width="1" height="3"/></pattern></defs>
       <line class="axis" x1="0" x2="${width}" y1="${heightOfAll}" y2="${heightOfAll}"/>
       ${buckets.map((bucket, index) => bar(bucket, index, highest))}
     </svg>
-    <div class="health-scale"><span>${label(oldest)}</span><span>most in one ${word}: ${isCapped ? 'at least ' : ''}${highest.toLocaleString('en')}</span><span>${label(newest)}</span></div>
+    <div class="health-scale"><span>${label(oldest)}</span><span>maximum per ${word}: ${isCapped ? 'at least ' : ''}${highest.toLocaleString('en')}</span><span>${label(newest)}</span></div>
     <figcaption>${kinds.map(({ key, label }) => html`<span class="step"><svg class="swatch" viewBox="0 0 3 3" aria-hidden="true"><rect ${fillOf(key)} width="3" height="3"/></svg>${label}</span> `)}</figcaption>
-    <details class="aside"><summary>The same as a table</summary>
-      ${isCapped ? html`<p class="quiet">Where there were ${healthLooksAt} events or more in one ${word}, the numbers are of its newest ${healthLooksAt}.</p>` : nothing}
+    <details class="aside"><summary>View as table</summary>
+      ${isCapped ? html`<p class="quiet">For a ${word} with ${healthLooksAt} events or more, the numbers cover its newest ${healthLooksAt}.</p>` : nothing}
       ${table({
-        caption: `Events by the ${word}`,
+        caption: `Events per ${word}`,
         columns: [
           {
             heading: span === 'hours' ? 'Hour from' : 'Day (UTC)',

@@ -52,7 +52,7 @@ export function layout(visit: Visit | null, page: Page): Html {
     <script src="${assets.script.path}" defer></script>
   </head>
   <body>
-    <a class="skip" href="#main">Skip to the page</a>
+    <a class="skip" href="#main">Skip to main content</a>
     <header class="top">
       <div class="top-line">
         <div class="brand"><a class="mark" href="${membership ? `/o/${membership.organizationId}` : '/'}"><img src="${assets.icon.path}" alt="" width="24" height="24"><span>Organization console</span></a>
@@ -118,7 +118,7 @@ function account(visit: Visit, here: SessionMembership | null): Html {
       ${
         others.length === 0
           ? nothing
-          : html`<p class="menu-heading">Go to</p><ul>${others.map(
+          : html`<p class="menu-heading">Switch organization</p><ul>${others.map(
               ({ organizationId, organizationName }) =>
                 html`<li><a href="/o/${organizationId}">${organizationName}</a></li>`,
             )}</ul>`
@@ -130,7 +130,7 @@ function account(visit: Visit, here: SessionMembership | null): Html {
 }
 
 function breadcrumbsOf(breadcrumbs: Page['breadcrumbs']): Html {
-  return html`<nav class="breadcrumbs" aria-label="Above this page"><ul>${[...breadcrumbs]
+  return html`<nav class="breadcrumbs" aria-label="Breadcrumbs"><ul>${[...breadcrumbs]
     .reverse()
     .map(([label, href]) => html`<li><a href="${href}">${label}</a></li>`)}</ul></nav>`;
 }
@@ -141,5 +141,5 @@ function breadcrumbsOf(breadcrumbs: Page['breadcrumbs']): Html {
  */
 export function problemBody(parts: { sentence: string; next?: Child; requestId?: string }): Html {
   return html`<p>${parts.sentence}</p>${parts.next ? html`<p>${parts.next}</p>` : nothing}
-    ${parts.requestId ? html`<p class="quiet">When you ask for help, quote <code>${parts.requestId}</code>.</p>` : nothing}`;
+    ${parts.requestId ? html`<p class="quiet">Request ID for support: <code>${parts.requestId}</code></p>` : nothing}`;
 }

@@ -8,6 +8,6 @@ export function recoveryCodes(codes: readonly string[]): Html {
     value: codes.join('\n'),
     several: true,
     advice:
-      'Each lets you in once when your phone or passkey is lost. Print them, or keep them where you can read them without that phone, and not beside your password: with both, anybody is in.',
+      'Each code signs you in once if you lose your phone or passkey. Print them, or store them apart from that phone and from your password.',
   });
 }

@@ -44,17 +44,17 @@ export function secondFactorForms(
           })
         : nothing
     }
-    <details class="aside"><summary>Not at hand? Use a recovery code</summary>
+    <details class="aside"><summary>Can’t use it? Use a recovery code</summary>
       ${form(visit, {
         ...each,
         fields: html`${carried}${textField(each.state, {
           name: factorFields.recoveryCode,
           label: 'Recovery code',
-          hint: 'One of the ten that you kept when you enrolled. Each works once.',
+          hint: 'One of the ten codes that you saved when you enrolled. Each works once.',
           exact: true,
           maxLength: 60,
         })}`,
-        button: 'Use the recovery code',
+        button: 'Use recovery code',
         kind: 'secondary',
       })}
     </details>
@@ -65,8 +65,8 @@ export function secondFactorForms(
 export function codeField(state: FormState, name: string, autofocus = false): Html {
   return textField(state, {
     name,
-    label: 'Code of your authenticator app',
-    hint: 'Six digits, new every 30 seconds.',
+    label: 'Authenticator code',
+    hint: 'Six digits that change every 30 seconds.',
     autocomplete: 'one-time-code',
     inputMode: 'numeric',
     maxLength: 9,
@@ -101,7 +101,7 @@ export function passkeyForm(
     attributes: { 'data-passkey': ceremony, 'data-options': JSON.stringify(options), 'data-field': field },
     fields: html`${carried}${hiddenField(field, '')}${fields}
       <p class="problem" data-passkey-problem role="alert" hidden></p>
-      <noscript><p class="problem">Passkeys need JavaScript. Allow it for this page, or use another way.</p></noscript>`,
+      <noscript><p class="problem">Passkeys need JavaScript. Allow it for this page, or use another method.</p></noscript>`,
   });
 }
 

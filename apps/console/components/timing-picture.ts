@@ -7,10 +7,10 @@ import { type Html, html } from '../web/html.ts';
 export type Timings = Readonly<Record<string, number | null | undefined>>;
 
 const steps = [
-  { key: 'dns', label: 'name lookup' },
-  { key: 'connect', label: 'connection' },
+  { key: 'dns', label: 'DNS lookup' },
+  { key: 'connect', label: 'Connect' },
   { key: 'tls', label: 'TLS' },
-  { key: 'firstByte', label: 'waiting for the answer' },
+  { key: 'firstByte', label: 'Waiting (TTFB)' },
 ] as const;
 
 interface Part {
@@ -35,10 +35,10 @@ export function timingPicture(timings: Timings, scaleMs: number): Html {
     left += width(ms);
     return html`<rect class="step-${key}" x="${x}" y="0" width="${Math.max(width(ms), 0.3)}" height="6"/>`;
   });
-  const words = [...parts.map(({ label, ms }) => `${label} ${inMs(ms)}`), `${inMs(totalMs)} in all`];
+  const words = [...parts.map(({ label, ms }) => `${label} ${inMs(ms)}`), `Total ${inMs(totalMs)}`];
   return html`<div class="timings">
-    <svg viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label="Where the time went: ${words.join(', ')}"><rect class="track" x="0" y="0" width="100" height="6"/>${bars}</svg>
-    <p class="quiet">${parts.map(({ key, label, ms }) => html`<span class="step"><span class="swatch step-${key}" aria-hidden="true"></span>${label} ${inMs(ms)}</span> `)}<span class="step">${inMs(totalMs)} in all</span></p>
+    <svg viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label="Timing: ${words.join(', ')}"><rect class="track" x="0" y="0" width="100" height="6"/>${bars}</svg>
+    <p class="quiet">${parts.map(({ key, label, ms }) => html`<span class="step"><span class="swatch step-${key}" aria-hidden="true"></span>${label} ${inMs(ms)}</span> `)}<span class="step">Total ${inMs(totalMs)}</span></p>
   </div>`;
 }
 
@@ -57,7 +57,7 @@ function partsOf(timings: Timings, totalMs: number): Part[] {
   const rest = totalMs - known.reduce((sum, { ms }) => sum + ms, 0);
   if (rest < 1) return known;
   const isAnswered = typeof timings.firstByte === 'number';
-  return [...known, { key: 'rest', label: isAnswered ? 'reading it' : 'until it was given up', ms: rest }];
+  return [...known, { key: 'rest', label: isAnswered ? 'Download' : 'Until timeout', ms: rest }];
 }
 
 const inMs = (ms: number): string => (ms < 10_000 ? `${ms} ms` : `${Math.round(ms / 100) / 10} s`);

@@ -7,10 +7,10 @@ import { copyable } from './secret.ts';
 export function totpSetup({ secret, uri }: { secret: string; uri: string }): Html {
   return html`<ol class="steps">
     <li><p>Open your authenticator app and scan this code.</p>${qrCode(uri, 'QR code for your authenticator app')}
-      <details class="aside"><summary>Cannot scan it? Type it</summary>
-        <p>Choose “time-based” in the app and enter this key:</p>${copyable('the key', secret.replace(/(.{4})(?=.)/g, '$1 '))}
+      <details class="aside"><summary>Can’t scan it? Enter the key</summary>
+        <p>In the app, choose “time-based” and enter this key:</p>${copyable('key', secret.replace(/(.{4})(?=.)/g, '$1 '))}
       </details></li>
-    <li><p>Enter the code that the app shows.</p></li>
+    <li><p>Enter the code from the app.</p></li>
   </ol>`;
 }
 

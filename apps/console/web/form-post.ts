@@ -19,7 +19,7 @@ import type { PersonVisit } from './visit.ts';
 export const requireSameOrigin: RouteMiddleware = (ctx, next) => {
   if (isSameOrigin(ctx.headers, ctx.state.console.origin)) return next();
   ctx.state.code = 'form_of_another_site';
-  throw new FormRefused(403, 'This form was not sent from a page of the console, so nothing was done.');
+  throw new FormRefused(403, 'This form was not submitted from the console. Nothing was changed.');
 };
 
 /** The largest form holds a description and a passkey's answer. */
@@ -28,7 +28,7 @@ const readBody = bodyParser({
   formLimit: '64kb',
   onError: (error) => {
     throw (error as { status?: number }).status === 413
-      ? new FormRefused(413, 'This form holds more than the console takes.')
+      ? new FormRefused(413, 'This form is too large. Enter less text.')
       : error;
   },
 });
@@ -43,11 +43,11 @@ const readBody = bodyParser({
  */
 export const parseForm: RouteMiddleware = async (ctx, next) => {
   const isForm = ctx.is('application/x-www-form-urlencoded') && ctx.get('Content-Encoding') === '';
-  if (!isForm) throw new FormRefused(415, 'The console takes forms only.');
+  if (!isForm) throw new FormRefused(415, 'The console accepts form data only.');
   await readBody(ctx, async () => {});
   const fields = new URLSearchParams(ctx.request.rawBody);
   if ([...fields.values()].some((value) => value.includes('\0')))
-    throw new FormRefused(422, 'A field of this form holds characters that are not text, so nothing was done.');
+    throw new FormRefused(422, 'A field contains characters that are not allowed. Nothing was changed.');
   ctx.state.form = { fields, values: valuesOf(ctx.state.route.schema, fields), input: {} };
   await next();
 };
@@ -64,7 +64,7 @@ export const requireFormToken: RouteMiddleware = (ctx, next) => {
   const { form, visit } = ctx.state;
   if (isFormToken(form.fields.get(formTokenField), visit.formToken)) return next();
   return redraw(ctx, 'form_out_of_date', {
-    problem: 'This page was out of date, so nothing was done. Look at it once more and send it again.',
+    problem: 'This page was out of date, so nothing was changed. Check your input and submit again.',
   });
 };
 
@@ -101,9 +101,9 @@ export const requireFirstUse: RouteMiddleware = async (ctx, next) => {
   return respond(
     ctx,
     page({
-      title: 'This was sent already',
+      title: 'Already submitted',
       status: 409,
-      body: html`<p>The form came twice, and was carried out once at most. <a href="${up}">See what there is now</a>; if what you wanted is not there, fill in a new form.</p>`,
+      body: html`<p>This form was submitted before. <a href="${up}">See the result</a>. If your change is missing, submit a new form.</p>`,
     }),
   );
 };

@@ -34,16 +34,19 @@ export const line = (what: string, max: number) =>
     .string({ error: `${what} is missing.` })
     .trim()
     .min(1, `${what} is missing.`)
-    .max(max, `${what} has more than ${max} characters.`)
-    .refine((text) => !controls.test(text) && !/[\r\n]/.test(text), `${what} holds characters that are not text.`);
+    .max(max, `${what} is longer than ${max} characters.`)
+    .refine(
+      (text) => !controls.test(text) && !/[\r\n]/.test(text),
+      `${what} contains characters that are not allowed.`,
+    );
 
 /** The same, but it may be empty. */
 export const optionalLine = (what: string, max: number) =>
   z
     .string()
     .trim()
-    .max(max, `${what} has more than ${max} characters.`)
-    .refine((text) => !controls.test(text) && !/[\r\n]/.test(text), `${what} holds characters that are not text.`)
+    .max(max, `${what} is longer than ${max} characters.`)
+    .refine((text) => !controls.test(text) && !/[\r\n]/.test(text), `${what} contains characters that are not allowed.`)
     .default('');
 
 /**
@@ -55,7 +58,7 @@ export const typedSecret = (what: string) =>
     .string({ error: `${what} is missing.` })
     .min(1, `${what} is missing.`)
     .max(1_000, `${what} is too long.`)
-    .refine((text) => !text.includes('\u0000'), `${what} holds characters that are not text.`)
+    .refine((text) => !text.includes('\u0000'), `${what} contains characters that are not allowed.`)
     .meta({ isSecret: true });
 
 /** Whether a form has a field that no page may hold (`typedSecret`). */

@@ -53,17 +53,17 @@ function problemOf(error: unknown, now: Date): Problem {
     return {
       status: 404,
       code: 'not_found',
-      title: 'Nothing here',
-      sentence: refusal?.message ?? 'There is nothing at this address, or nothing that you may see.',
-      next: 'The address may be mistyped, or what it led to is gone.',
+      title: 'Page not found',
+      sentence: refusal?.message ?? 'This page does not exist, or you do not have access to it.',
+      next: 'Check the address. What it led to may have been deleted.',
     };
   if (error instanceof PermissionNeeded)
     return {
       status: 403,
       code: 'permission_needed',
-      title: 'Your roles do not allow this',
-      sentence: `This page needs a role that holds ${error.permission}.`,
-      next: 'An owner or administrator of the organization can give you one, under Members & roles.',
+      title: 'You do not have permission',
+      sentence: `This page requires a role with the permission ${error.permission}.`,
+      next: 'An owner or administrator can assign one under Members & roles.',
     };
   if (error instanceof SignInUnconfirmed)
     return {
@@ -78,34 +78,34 @@ function problemOf(error: unknown, now: Date): Problem {
       status: error.level === 'pod' ? 503 : 429,
       code: 'rate_limited',
       title: 'Too many downloads',
-      sentence: 'As many downloads are in progress as there can be at a time.',
-      next: 'Wait until one has finished, then start this one again.',
+      sentence: 'Too many downloads are in progress.',
+      next: 'Wait until one has finished, then try again.',
       retryAfterSeconds: 5,
     };
   if (error instanceof FormRefused)
     return {
       status: error.status,
       code: 'form_refused',
-      title: 'Nothing was done',
+      title: 'Form not accepted',
       sentence: error.message,
-      next: 'Open the page in the console and send its form from there.',
+      next: 'Open the page in the console and submit the form there.',
     };
   if (refusal !== null && refusal.retry !== null)
     return {
       status: refusal.retry.status,
       code: refusal.retry.code,
       sentence: refusal.message,
-      title: refusal.retry.code === 'busy' ? 'Busy right now' : 'Too many attempts',
-      next: 'A browser that you have signed in with before is not affected by the failures of others.',
+      title: refusal.retry.code === 'busy' ? 'Too many sign-ins in progress' : 'Too many attempts',
+      next: 'Failed attempts by others do not block a browser that you have signed in with before.',
       retryAfterSeconds: refusal.retry.afterSeconds(now),
     };
   if (refusal !== null)
     return {
       status: 409,
       code: 'form_refused',
-      title: 'That is not possible',
+      title: 'This is not possible',
       sentence: refusal.message,
-      next: 'Go back and look at the page again.',
+      next: 'Go back and reload the page.',
     };
   return faultOf(error);
 }
@@ -117,17 +117,17 @@ function faultOf(error: unknown): Problem {
       code: 'unavailable',
       cause: error,
       retryAfterSeconds: 5,
-      title: 'Not available right now',
-      sentence: 'The console cannot reach its data right now.',
+      title: 'Temporarily unavailable',
+      sentence: 'The console is temporarily unavailable.',
       next: 'Try again in a moment.',
     };
   return {
     status: 500,
     code: 'internal',
     cause: error,
-    title: 'Something went wrong on our side',
-    sentence: 'The console could not do this.',
-    next: 'Try again. If it stays so, ask for help.',
+    title: 'Something went wrong',
+    sentence: 'The console could not complete the request.',
+    next: 'Try again. If the problem continues, contact support.',
   };
 }
 

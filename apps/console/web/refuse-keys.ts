@@ -52,8 +52,7 @@ export function refuseKeys(deps: {
     ctx.set('Connection', 'close');
     ctx.body = JSON.stringify({
       error: code,
-      message:
-        'API keys open the GET requests of the organization API and nothing else. The console is for people, who sign in.',
+      message: 'API keys work for the GET requests of the API only. The console requires a signed-in person.',
     });
   };
 }

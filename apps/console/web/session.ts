@@ -65,11 +65,11 @@ export const loadSession: RouteMiddleware = async (ctx, next) => {
   await next();
 };
 
-const sessionsEnd = `A session ends after ${sessionIdleMinutes} minutes without use, and after ${sessionAbsoluteHours} hours at most.`;
+const sessionsEnd = `Sessions end after ${sessionIdleMinutes} minutes of inactivity, and after ${sessionAbsoluteHours} hours at most.`;
 /** What the sign-in page says after a session has ended, by what was asked for. */
 const signedOut = {
-  page: `You were signed out. ${sessionsEnd} Sign in, and go on where you were.`,
-  form: `You were signed out, so nothing of what you sent was done. ${sessionsEnd} Sign in, and you are back at the form.`,
+  page: `Your session has ended. ${sessionsEnd} Sign in to continue where you were.`,
+  form: `Your session had ended, so nothing was changed. ${sessionsEnd} Sign in to return to the form.`,
 };
 
 /**

@@ -72,11 +72,11 @@ async function stepUpPage(visit: PersonVisit, sent: URLSearchParams | null, prob
   const factors = await findAvailableFactors(visit);
   const carried = [...(sent ?? [])].flatMap(([name, value]) => (ownFields.has(name) ? [] : hiddenField(name, value)));
   return page({
-    title: 'Confirm that it is you',
+    title: 'Confirm your identity',
     status: problem === null ? 200 : 422,
     passkeys: factors.passkey !== null,
-    body: html`<p>This asks for your second factor when it was last given more than 5 minutes ago. ${
-      sent === null ? 'The form comes next.' : 'What you entered is kept and carried out next.'
+    body: html`<p>This action requires your second factor if you last used it more than 5 minutes ago. ${
+      sent === null ? 'The form comes next.' : 'Your input is kept and submitted next.'
     }</p>
       ${secondFactorForms(visit, { action: visit.target, factors, carried, state: { ...freshForm(), problem } })}`,
   });

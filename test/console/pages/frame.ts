@@ -42,7 +42,7 @@ export const pages: readonly JudgedPage[] = [
       await signIn(page, t, ada);
       await page.getByText('Use a recovery code').click();
       await page.getByLabel('Recovery code').fill('AAAA-BBBB');
-      await page.getByRole('button', { name: 'Use the recovery code' }).click();
+      await page.getByRole('button', { name: 'Use recovery code' }).click();
       await page.getByRole('alert').waitFor();
     },
   },
@@ -70,7 +70,7 @@ export const pages: readonly JudgedPage[] = [
     async steps(page, t, ada) {
       await choosePassword(page, t, ada);
       await page.getByRole('button', { name: 'Use an app' }).click();
-      await page.getByText('Cannot scan it?').click();
+      await page.getByText('Can’t scan it?').click();
     },
   },
   {
