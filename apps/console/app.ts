@@ -33,7 +33,7 @@ export interface RunningConsole {
  * Opens everything the console needs, top to bottom, and serves. `stop` closes in reverse order; it
  * may be called twice.
  *
- * @param now the clock that sessions, links and codes live by.
+ * @param now - the clock that sessions, links and codes live by.
  */
 export async function startConsole(
   config: ConsoleConfig,

@@ -16,8 +16,8 @@ import {
 import { WrongUse } from './refused.ts';
 
 /**
- * What `orgctl` reads from the environment, and for what is left out there from the stack of `npm
- * start`. docs/configuration.md lists them.
+ * What `orgctl` reads from the environment, and for what is left out there from the stack of
+ * `npm start`. docs/configuration.md lists them.
  */
 export const Settings = z.object({
   DATABASE_URL: databaseUrl.meta({
@@ -66,7 +66,7 @@ export type OrgctlConfig = ReturnType<typeof readConfig>;
  * Where to act. The stack's settings stand in only for the stack's own database: another
  * installation's rows are not to be written with a development stack's secrets.
  *
- * @param askedRegion `--region`; when left out `REGION`, or the region of a stack that has one
+ * @param askedRegion - `--region`; when left out `REGION`, or the region of a stack that has one
  * only.
  * @throws SettingsRefused when settings are missing or wrong, WrongUse when the region is not said.
  */

@@ -9,8 +9,8 @@ import { type ProbeConfig, readConfig } from './config.ts';
 /**
  * What `helm test` runs: reads with the probe's key, is refused with a key of the other region, and
  * receives a signed test event on a port of its own. Prints a line per check; exit code 1 when one
- * is not as it should be. It touches no organization but the operator's own (`orgctl probe
- * create`).
+ * is not as it should be. It touches no organization but the operator's own (
+ * `orgctl probe create`).
  */
 async function main(config: ProbeConfig): Promise<boolean> {
   const { posts, stop } = await startReceiver(config);

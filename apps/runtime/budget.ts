@@ -220,8 +220,8 @@ export function createBudget<Level extends string>(options: BudgetOptions<Level>
     /**
      * Takes a part of the budget: at once where it is free, else after a wait.
      *
-     * @param client whose end ends the wait.
-     * @param waitAtMostMs shortens the wait for one that has waited elsewhere.
+     * @param client - whose end ends the wait.
+     * @param waitAtMostMs - shortens the wait for one that has waited elsewhere.
      * @throws BudgetExhausted when too many wait, or nothing came free in time; ClientGone.
      */
     async reserve(holders: Holders<Level>, amount: number, client: Ends, waitAtMostMs = waitMs): Promise<Hold> {

@@ -11,8 +11,9 @@ import { getModules } from './modules.ts';
 
 /**
  * `npm run -s image -- [--tag NAME:TAG] [--build-id ID] [--archive FILE]`: builds the image of all
- * apps with buildah, without a daemon and without pulling. Prints one JSON document: `{"image",
- * "archive", "buildId", "imageId", "bytes", "rootfsSha256"}`; progress goes to standard error.
+ * apps with buildah, without a daemon and without pulling. Prints one JSON document:
+ * `{"image", "archive", "buildId", "imageId", "bytes", "rootfsSha256"}`; progress goes to standard
+ * error.
  *
  * One commit gives one image id on machines with the same Debian libraries. `--build-id` names
  * another build of the same sources, for trying upgrades: only a variable and a label differ.

@@ -6,7 +6,7 @@ export interface Needle {
 
 /**
  * Base64 says three bytes in four characters, so bytes have three forms by where they begin; what
- * their neighbours decide is cut off.
+ * their neighbors decide is cut off.
  */
 function base64Forms(bytes: Buffer): Buffer[] {
   return [0, 1, 2].flatMap((offset) => {

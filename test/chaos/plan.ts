@@ -1,7 +1,7 @@
 import { type Dice, dice } from '../../apps/import/generate/dice.ts';
 
 /** What a receiver does with one post. */
-export type Behaviour =
+export type Behavior =
   | { kind: 'answer'; status: number; retryAfterSeconds?: number; afterMs?: number }
   | { kind: 'hang' }
   | { kind: 'reset' };
@@ -23,14 +23,14 @@ export function natureOf(index: number): Nature {
 }
 
 const accept = { kind: 'answer', status: 200 } as const;
-const answer = (status: number): Behaviour => ({ kind: 'answer', status });
+const answer = (status: number): Behavior => ({ kind: 'answer', status });
 /**
  * From this post of an event on, every receiver but a dead one accepts, so that all ends before the
  * schedule does.
  */
 const patience = 5;
 
-const behaviours: Record<Nature, (chance: Dice, nth: number) => Behaviour> = {
+const behaviors: Record<Nature, (chance: Dice, nth: number) => Behavior> = {
   steady: () => accept,
   failing: (chance) => (chance.chance(0.5) ? answer(chance.pick([500, 502, 404, 302])) : accept),
   limiting: (chance) =>
@@ -49,8 +49,8 @@ const behaviours: Record<Nature, (chance: Dice, nth: number) => Behaviour> = {
  * What the receiver of webhook `index` does with its `nth` post (from 1) of the event with this
  * sequence. The same seed plans the same; how many posts there are depends on what is killed when.
  */
-export function planOf(seed: number, index: number, sequence: string, nth: number): Behaviour {
+export function planOf(seed: number, index: number, sequence: string, nth: number): Behavior {
   const nature = natureOf(index);
   if (nature !== 'dead' && nth >= patience) return accept;
-  return behaviours[nature](dice('chaos', seed, index, sequence, nth), nth);
+  return behaviors[nature](dice('chaos', seed, index, sequence, nth), nth);
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { verifyDelivery } from '#domain/webhooks/verify.ts';
-import type { Behaviour } from './plan.ts';
+import type { Behavior } from './plan.ts';
 
 /** One post as its receiver saw it. */
 export interface Post {
@@ -21,7 +21,7 @@ export interface Post {
 export interface ReceivingWebhook {
   secret: string;
   /** What to do with the `nth` post of an event. */
-  plan: (sequence: string, nth: number) => Behaviour;
+  plan: (sequence: string, nth: number) => Behavior;
 }
 
 /**
@@ -76,10 +76,10 @@ export async function startReceivers(webhooks: ReadonlyMap<string, ReceivingWebh
   };
 }
 
-function behave(behaviour: Behaviour, response: ServerResponse, post: Post): void {
-  if (behaviour.kind === 'hang') return;
-  if (behaviour.kind === 'reset') return void response.socket?.resetAndDestroy();
-  const { status, retryAfterSeconds, afterMs = 0 } = behaviour;
+function behave(behavior: Behavior, response: ServerResponse, post: Post): void {
+  if (behavior.kind === 'hang') return;
+  if (behavior.kind === 'reset') return void response.socket?.resetAndDestroy();
+  const { status, retryAfterSeconds, afterMs = 0 } = behavior;
   setTimeout(() => {
     if (response.destroyed) return;
     response.on('finish', () => {

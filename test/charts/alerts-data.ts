@@ -131,7 +131,7 @@ export function deployments(figure: string, value: number): Series {
   const own = names.map((name) => [`kube_deployment_status_${figure}{${cluster},deployment="${name}"}`, always(value)]);
   return Object.fromEntries([
     ...own,
-    [`kube_deployment_status_${figure}{${cluster},deployment="neighbour"}`, always(figure === 'replicas' ? 9 : 1)],
+    [`kube_deployment_status_${figure}{${cluster},deployment="neighbor"}`, always(figure === 'replicas' ? 9 : 1)],
   ]);
 }
 

@@ -51,7 +51,7 @@ describe('NetworkPolicies', () => {
       const block = address.includes(':') ? public6 : public4;
       return inBlock(block.cidr, address) && !block.except.some((one: string) => inBlock(one, address));
     };
-    // The first and the last address of each block, and their neighbours: where two lists would
+    // The first and the last address of each block, and their neighbors: where two lists would
     // differ.
     const edges = [...public4.except, ...public6.except, public4.cidr, public6.cidr].flatMap(edgesOf);
     expect(edges.length).toBeGreaterThan(70);

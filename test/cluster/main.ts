@@ -10,9 +10,9 @@ import { runClusterTest } from './run.ts';
 
 /**
  * `npm run test:cluster`: installs both regions on a real Kubernetes and counts, at the client and
- * at the receiver, what is lost while they are upgraded, scaled, drained, broken and mended. `--
- * --quick` stops after install, reads, a delivery and one rolling upgrade: what every change must
- * pass. `-- --keep` leaves up a cluster that it brought up. Exit code 1 with what is wrong.
+ * at the receiver, what is lost while they are upgraded, scaled, drained, broken and mended.
+ * `-- --quick` stops after install, reads, a delivery and one rolling upgrade: what every change
+ * must pass. `-- --keep` leaves up a cluster that it brought up. Exit code 1 with what is wrong.
  */
 const { values } = parseArgs({ options: { quick: { type: 'boolean' }, keep: { type: 'boolean' } } });
 const startedAt = performance.now();

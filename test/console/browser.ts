@@ -7,7 +7,7 @@ import { openBrowser } from '#test/chromium.ts';
 import { cookieName } from '../../apps/console/web/cookies.ts';
 
 /** Where screenshots go: `PICTURES`, or a folder that git ignores. */
-const pictures = path.resolve(process.env.PICTURES || 'test-artefacts/console');
+const pictures = path.resolve(process.env.PICTURES || 'test-artifacts/console');
 
 export const screens = {
   wide: { width: 1200, height: 850 },
@@ -112,18 +112,18 @@ export async function addAuthenticator({ context, page }: BrowserVisit): Promise
   });
 }
 
-/** The rules of axe-core that look at colours, of those that it has on. */
-const colourRules = { type: 'rule', values: ['color-contrast', 'link-in-text-block'] };
+/** The rules of axe-core that look at colors, of those that it has on. */
+const colorRules = { type: 'rule', values: ['color-contrast', 'link-in-text-block'] };
 
 /**
  * axe-core's violations on the page as it stands, each with what it is about; none is the
- * guarantee. `colours` asks for those of colours alone.
+ * guarantee. `colors` asks for those of colors alone.
  */
-export async function violations(page: Page, { colours = false } = {}): Promise<string[]> {
+export async function violations(page: Page, { colors = false } = {}): Promise<string[]> {
   // Evaluated over the debugger: the page's policy lets no script in that is not ours.
   if (await page.evaluate("typeof axe === 'undefined'")) await page.evaluate(axe.source);
   const found = (await page.evaluate(
-    `axe.run(document, { resultTypes: ["violations"], ${colours ? `runOnly: ${JSON.stringify(colourRules)}` : ''} })`,
+    `axe.run(document, { resultTypes: ["violations"], ${colors ? `runOnly: ${JSON.stringify(colorRules)}` : ''} })`,
   )) as axe.AxeResults;
   return found.violations.flatMap(({ id, help, nodes }) =>
     nodes.map(({ html }) => `${id}: ${help}: ${html.slice(0, 200)}`),
@@ -134,7 +134,7 @@ export async function violations(page: Page, { colours = false } = {}): Promise<
 export const pictureFile = (name: string) => path.join(pictures, `${name}.png`);
 
 /**
- * Keeps a picture of the page (the whole of it, unless told otherwise) as an artefact of the run,
+ * Keeps a picture of the page (the whole of it, unless told otherwise) as an artifact of the run,
  * and returns it.
  */
 export async function picture(page: Page, name: string, { fullPage = true } = {}): Promise<Buffer> {

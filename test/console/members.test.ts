@@ -292,7 +292,7 @@ describe('an own role', () => {
     const boxes = form.text.match(/<input type="checkbox"[^>]*>/g) ?? [];
     const checkbox = boxes.filter((box) => /\bchecked\b/.test(box));
     expect(checkbox.map((box) => /value="([^"]+)"/.exec(box)?.[1])).toEqual(['org.read', 'org.clients.read']);
-    // A browser leaves a disabled box out, and the role would lose what nobody unticked.
+    // A browser leaves a disabled box out, and the role would lose what nobody cleared.
     expect(checkbox.filter((box) => box.includes('disabled'))).toEqual([]);
     expect(textOf(form.text)).toContain('you cannot put it back');
   });

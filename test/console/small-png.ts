@@ -2,12 +2,12 @@ import { crc32, deflateSync, inflateSync } from 'node:zlib';
 
 const signatureBytes = 8;
 
-/** Colours of a palette. */
+/** Colors of a palette. */
 const most = 256;
 
 /**
- * A screenshot (PNG, 8 bits a channel, opaque) with at most 256 colours: a third of the bytes, for
- * letters and areas of one colour, which is what pages are. The colours of which there is most stay
+ * A screenshot (PNG, 8 bits a channel, opaque) with at most 256 colors: a third of the bytes, for
+ * letters and areas of one color, which is what pages are. The colors of which there is most stay
  * exactly; all others, the edges of letters, become the nearest of them. The same picture always
  * becomes the same file.
  */
@@ -15,21 +15,21 @@ export function withPalette(png: Buffer): Buffer {
   const { width, height, pixels } = decode(png);
   const counts = new Map<number, number>();
   for (let at = 0; at < pixels.length; at += 3) {
-    const colour = pixels.readUIntBE(at, 3);
-    counts.set(colour, (counts.get(colour) ?? 0) + 1);
+    const color = pixels.readUIntBE(at, 3);
+    counts.set(color, (counts.get(color) ?? 0) + 1);
   }
-  const byCount = [...counts].sort(([a, timesA], [b, timesB]) => timesB - timesA || a - b).map(([colour]) => colour);
+  const byCount = [...counts].sort(([a, timesA], [b, timesB]) => timesB - timesA || a - b).map(([color]) => color);
   const kept = byCount.slice(0, most);
-  const indexes = new Map(byCount.map((colour, index) => [colour, index < most ? index : nearest(kept, colour)]));
+  const indexes = new Map(byCount.map((color, index) => [color, index < most ? index : nearest(kept, color)]));
   return encode(width, height, pixels, kept, indexes);
 }
 
-/** Which of the colours is the nearest, by the sum of squares of its parts. */
-function nearest(colours: readonly number[], colour: number): number {
+/** Which of the colors is the nearest, by the sum of squares of its parts. */
+function nearest(colors: readonly number[], color: number): number {
   const apart = (other: number) =>
-    [16, 8, 0].reduce((sum, shift) => sum + (((other >> shift) & 0xff) - ((colour >> shift) & 0xff)) ** 2, 0);
+    [16, 8, 0].reduce((sum, shift) => sum + (((other >> shift) & 0xff) - ((color >> shift) & 0xff)) ** 2, 0);
   let [best, least] = [0, Number.POSITIVE_INFINITY];
-  for (const [index, other] of colours.entries()) {
+  for (const [index, other] of colors.entries()) {
     const distance = apart(other);
     if (distance < least) [best, least] = [index, distance];
   }
@@ -54,7 +54,7 @@ function decode(png: Buffer): { width: number; height: number; pixels: Buffer } 
   return { width, height, pixels };
 }
 
-/** One line: each byte was stored as its difference to what its neighbours foretell. */
+/** One line: each byte was stored as its difference to what its neighbors foretell. */
 function unfilter(filtered: Buffer, pixels: Buffer, y: number, stride: number): void {
   const from = y * (stride + 1);
   const kind = filtered[from] ?? 0;
@@ -79,15 +79,15 @@ function encode(
   width: number,
   height: number,
   pixels: Buffer,
-  colours: readonly number[],
+  colors: readonly number[],
   indexes: ReadonlyMap<number, number>,
 ): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
   header.set([8, 3], 8);
-  const palette = Buffer.alloc(colours.length * 3);
-  for (const [index, colour] of colours.entries()) palette.writeUIntBE(colour, index * 3, 3);
+  const palette = Buffer.alloc(colors.length * 3);
+  for (const [index, color] of colors.entries()) palette.writeUIntBE(color, index * 3, 3);
   const lines = Buffer.alloc(height * (width + 1));
   for (let y = 0; y < height; y += 1)
     for (let x = 0; x < width; x += 1)

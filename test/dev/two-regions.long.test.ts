@@ -4,10 +4,10 @@ import { readStatuses, stackPlace } from '#test/stack.ts';
 import { readPaths } from '../../apps/dev/summary.ts';
 
 it('brings up two regions beside another stack; a key of one region is told where it belongs; dev:key makes and revokes keys', async () => {
-  const [place, neighbour] = [await stackPlace(), await stackPlace()];
-  await neighbour.start('--no-samples');
+  const [place, neighbor] = [await stackPlace(), await stackPlace()];
+  await neighbor.start('--no-samples');
   await place.start('--regions', 'us,ca');
-  expect(neighbour.stack().regions[0]?.organizations).toEqual([]);
+  expect(neighbor.stack().regions[0]?.organizations).toEqual([]);
   const { regions } = place.stack();
   const [us, ca] = regions as [(typeof regions)[number], (typeof regions)[number]];
   const [org] = us.organizations as [(typeof us.organizations)[number]];

@@ -62,12 +62,12 @@ describe('the schedule of a delivery', () => {
     for (const [index, delayMs] of delaysMs.entries()) {
       const step = steps[index] ?? [];
       expect(step).toHaveLength(deliveryCount);
-      const latenessesMs = step.map(({ timerMs, waitMs }) => waitMs - timerMs);
+      const overdueMs = step.map(({ timerMs, waitMs }) => waitMs - timerMs);
       expect(Math.min(...step.map(({ timerMs }) => timerMs))).toBeGreaterThanOrEqual(delayMs);
       expect(Math.max(...step.map(({ timerMs }) => timerMs))).toBeLessThanOrEqual(delayMs * (1 + jitter));
-      expect(Math.min(...latenessesMs)).toBeGreaterThanOrEqual(0);
-      expect(Math.min(...latenessesMs)).toBeLessThan(wayMs);
-      expect(Math.max(...latenessesMs)).toBeLessThan(heldUpMs);
+      expect(Math.min(...overdueMs)).toBeGreaterThanOrEqual(0);
+      expect(Math.min(...overdueMs)).toBeLessThan(wayMs);
+      expect(Math.max(...overdueMs)).toBeLessThan(heldUpMs);
     }
   });
 

@@ -18,7 +18,7 @@ const patient = { timeout: 90_000, interval: 50 };
 
 /**
  * Temporal accepts settings and keys that it does not know without a word, and a task that is
- * handed to a worker at once passes the queue by. So the behaviour is what is looked at: one place
+ * handed to a worker at once passes the queue by. So the behavior is what is looked at: one place
  * to work at, posts of three organizations queued for it, then five others. A worker holds 21 of
  * them, and 60 would be before the five in the order of arrival, as was seen without the keys and
  * without the server's setting.

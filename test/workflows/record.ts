@@ -6,7 +6,7 @@ import { workflowIdOf } from '#workflows/deliver-event/types.ts';
 import { becomesTrue, secondsSince } from '../../apps/dev/servers/process.ts';
 import { type AppProcess, startAppProcess } from '../chaos/app-processes.ts';
 import { insertOrganization, insertWebhook, makeChange } from '../chaos/changes.ts';
-import type { Behaviour } from '../chaos/plan.ts';
+import type { Behavior } from '../chaos/plan.ts';
 import { type ReceivingWebhook, startReceivers } from '../chaos/receivers.ts';
 import { type ChaosServers, startServers } from '../chaos/servers.ts';
 import { sealingKeys, workerEnvironment } from '../chaos/worker-settings.ts';
@@ -91,7 +91,7 @@ async function setStage(run: Run, seed: number): Promise<Stage> {
   const webhookId = crypto.randomUUID();
   const fields = { organizationId, webhookId, slot: 1, url: run.urlOf(webhookId), keys: sealingKeys };
   const { secret } = await insertWebhook(pool, fields);
-  let plan: (nth: number) => Behaviour = () => ({ kind: 'answer', status: 200 });
+  let plan: (nth: number) => Behavior = () => ({ kind: 'answer', status: 200 });
   run.webhooks.set(webhookId, { secret, plan: (_, nth) => plan(nth) });
   const until = async (sql: string, values: unknown[]) => {
     const isSo = async () => (await pool.query<{ so: boolean }>(sql, [webhookId, ...values])).rows[0]?.so === true;

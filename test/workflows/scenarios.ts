@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { beginRoundSql } from '#domain/db/statements/claim-deliveries.ts';
 import { type DeliverEventInput, deliverQueue } from '#workflows/deliver-event/types.ts';
 import type { SendTestInput } from '#workflows/send-test/types.ts';
-import type { Behaviour } from '../chaos/plan.ts';
+import type { Behavior } from '../chaos/plan.ts';
 import { redeliveryScenarios } from './redelivery-scenarios.ts';
 
 /** One delivery of a scenario's own, and what may be done to it. */
@@ -13,7 +13,7 @@ export interface Stage {
   organizationId: string;
   webhookId: string;
   /** What the receiver does with the `nth` post, from 1; 200 until it is set. */
-  receive: (plan: (nth: number) => Behaviour) => void;
+  receive: (plan: (nth: number) => Behavior) => void;
   /** Begins a grant, whose event this delivery is of. Returns its id. */
   makeEvent: () => Promise<string>;
   /** Waits until this many attempts of the delivery are in the table, `open` of them under way. */
@@ -39,8 +39,8 @@ export interface Scenario {
 /** The waits that every scenario runs with: short ones, one that stands for hours, and the end. */
 export const scenarioSchedule = '500ms,500ms,20s,1s';
 
-const fail: Behaviour = { kind: 'answer', status: 500 };
-const accept: Behaviour = { kind: 'answer', status: 200 };
+const fail: Behavior = { kind: 'answer', status: 500 };
+const accept: Behavior = { kind: 'answer', status: 200 };
 type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
 const workflowOf = ({ webhookId }: Stage, eventId: string) => `delivery/${webhookId}/${eventId}`;
 

@@ -252,7 +252,7 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
       return { kind: 'underWay', waitMs: Math.max(1, Math.ceil(attemptTimeoutMs - row.underWayMs)) };
     if (row?.number != null && row.startedAtMs !== null)
       onLost({ organizationId, webhookId, eventId, round, number: row.number, startedAtMs: row.startedAtMs });
-    return row?.closed ? next : resultUnlost(row, input.nextDelayMs);
+    return row?.closed ? next : resultAfterLoss(row, input.nextDelayMs);
   }
 
   /**
@@ -311,7 +311,7 @@ function resultOfLoss({ nextDelayMs, lostLast = lostLastRepeats }: LostAttemptIn
  * How a round goes on when no attempt of it is under way: the last one was never admitted, or only
  * the news of its outcome was lost.
  */
-function resultUnlost(row: LostRow | undefined, nextDelayMs: number | null): AttemptResult {
+function resultAfterLoss(row: LostRow | undefined, nextDelayMs: number | null): AttemptResult {
   if (!row?.open) return { kind: 'closed' };
   const dueInMs = row.dueInMs ?? 0;
   const isRecorded = dueInMs > 0 && nextDelayMs !== null;

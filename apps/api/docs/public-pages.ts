@@ -31,9 +31,9 @@ const types = {
  *
  * Decision (2026-11-20): Swagger UI draws the page. It is the only one tried that runs without
  * inline styles and scripts and without a request abroad: redoc 3.0.1 stops without inline styles
- * and shows a picture from a CDN, @scalar/api-reference 1.72.1 asks its maker's registry,
- * @stoplight/elements 9.0.25 and rapidoc 9.3.8 need inline styles, and the former does not list the
- * webhooks.
+ * and shows a picture from a CDN, `@scalar/api-reference` 1.72.1 asks its maker's registry,
+ * `@stoplight/elements` 9.0.25 and rapidoc 9.3.8 need inline styles, and the former does not list
+ * the webhooks.
  */
 export function publicPages({ baseUrls }: { baseUrls: Record<Region, string> }): (path: string) => PublicPage | null {
   const { info } = openApiDocument({ baseUrls });

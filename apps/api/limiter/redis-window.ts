@@ -55,8 +55,8 @@ export interface RedisWindow {
    */
   open(): Promise<void>;
   /**
-   * Asks for one call per fingerprint, in order, in one round trip: `[left, waitUs, left, waitUs,
-   * …]` as sliding-window.lua says.
+   * Asks for one call per fingerprint, in order, in one round trip:
+   * `[left, waitUs, left, waitUs, …]` as sliding-window.lua says.
    */
   ask(fingerprints: string[]): Promise<number[]>;
   /** Resolves when Redis runs the script and takes its writes; sets the clock that `ask` needs. */

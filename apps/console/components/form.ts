@@ -13,7 +13,7 @@ export const formIdField = '_form';
 
 /**
  * A form of ours: POST to a path of ours, with its hidden fields, the problem of the form as a
- * whole on top, and its button. `kind` colours the button; `danger` is for what cannot be taken
+ * whole on top, and its button. `kind` colors the button; `danger` is for what cannot be taken
  * back. `secondary` stands beside the button, for example a link back.
  */
 export function form(

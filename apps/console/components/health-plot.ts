@@ -16,7 +16,7 @@ const stepWidth = 12;
 
 /**
  * What became of a webhook's events over time: a bar per hour or day, as high as it had events, in
- * the colours of what became of them; and the same as a table. `buckets` oldest first.
+ * the colors of what became of them; and the same as a table. `buckets` oldest first.
  */
 export function healthPlot(buckets: readonly HealthBucket[], span: HealthSpan): Html {
   const highest = Math.max(1, ...buckets.map(totalOf));

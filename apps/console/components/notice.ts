@@ -12,7 +12,7 @@ export function notice(kind: NoticeKind, body: Child): Html {
   return html`<div class="notice notice-${kind}" role="${role}">${body}</div>`;
 }
 
-/** A short word for a state, coloured; the word alone says it. */
+/** A short word for a state, colored; the word alone says it. */
 export function badge(kind: NoticeKind | 'plain', text: string): Html {
   return html`<span class="badge badge-${kind}">${text}</span>`;
 }

@@ -2,7 +2,7 @@ import { encode } from 'uqr';
 import { type Html, trusted } from '../web/html.ts';
 
 /**
- * A QR code as a picture in the page, black on white in both colour schemes (some cameras read no
+ * A QR code as a picture in the page, black on white in both color schemes (some cameras read no
  * inverted code). `text` is never shown beside it.
  */
 export function qrCode(text: string, label: string): Html {

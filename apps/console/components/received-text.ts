@@ -36,7 +36,7 @@ export function foreignText(text: string): Html {
  * What another system sent, as text: nothing in it acts on the page, whatever it holds. Long lines
  * wrap, long texts scroll, what is not UTF-8 is shown as �.
  *
- * @param label names it for screen readers.
+ * @param label - names it for screen readers.
  */
 export function receivedText(label: string, sent: Buffer | string): Html {
   const text = typeof sent === 'string' ? sent : decode(sent);

@@ -22,7 +22,7 @@ interface Part {
 /**
  * Where an attempt's time went: a bar with a part per step, and the same in words beside it.
  *
- * @param scaleMs how many ms the whole width is; pictures that stand together share it, so that a
+ * @param scaleMs - how many ms the whole width is; pictures that stand together share it, so that a
  * slow one is seen at once.
  */
 export function timingPicture(timings: Timings, scaleMs: number): Html {

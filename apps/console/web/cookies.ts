@@ -2,7 +2,7 @@ import type { RouteContext } from './state.ts';
 
 /**
  * The console's cookies. `__Host-` binds each to this host, to https (browsers count
- * http://localhost as that) and to the whole of it, so that no neighbour can plant one. HttpOnly:
+ * http://localhost as that) and to the whole of it, so that no neighbor can plant one. HttpOnly:
  * no script needs them. SameSite=Lax, not Strict: a person who follows a link in a mail should find
  * themselves signed in; what changes anything is a POST, which Lax, the origin check and the form's
  * token each stop alone.

@@ -2,7 +2,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
 /**
- * Defences against forms that another site sends in a person's name, each enough alone: where the
+ * Defenses against forms that another site sends in a person's name, each enough alone: where the
  * request says it comes from, and a token in every form that only a page of ours, for this session,
  * can hold.
  */

@@ -22,7 +22,7 @@ import type { ConsoleParts } from './visit.ts';
  * Mounts the routes: one router per place, each route behind the middleware that `pipelineOf`
  * lists. Paths match exactly: letter case, trailing slash, fixed words before parameters.
  *
- * @param places the routes of each place of the console, by its name.
+ * @param places - the routes of each place of the console, by its name.
  */
 export function createRouters(
   places: Readonly<Record<string, readonly Route[]>>,
@@ -69,8 +69,8 @@ const segmentForm = /^[\w.~-]{1,1024}$/;
 
 /**
  * Checks every parameter of a path, so that no statement ever sees a malformed one: those that end
- * in `Id` are UUIDs in lower case, except `personId`, which comes from the importing system. No path
- * of the console needs escapes, so none matches with them.
+ * in `Id` are UUIDs in lower case, except `personId`, which comes from the importing system. No
+ * path of the console needs escapes, so none matches with them.
  *
  * @throws NotFound
  */

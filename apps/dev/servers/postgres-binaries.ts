@@ -38,8 +38,8 @@ export const SHARED_FOLDER = '/var/lib/org-api';
 const REMEDY = 'set DATABASE_URL to a PostgreSQL 15 or newer';
 
 /**
- * The programs: `bin/initdb` and `bin/postgres` below `folder`; `version` is what `postgres
- * --version` says, as `18.4`.
+ * The programs: `bin/initdb` and `bin/postgres` below `folder`; `version` is what
+ * `postgres --version` says, as `18.4`.
  */
 export interface PostgresBinaries {
   initdb: string;

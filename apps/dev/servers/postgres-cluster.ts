@@ -41,7 +41,7 @@ export const STOP_SIGNALS = [
 ] as const;
 
 /**
- * An initialised cluster. `folder` holds `data` and nothing else; `account` null means ourselves.
+ * An initialized cluster. `folder` holds `data` and nothing else; `account` null means ourselves.
  */
 export interface Cluster {
   folder: string;
@@ -83,7 +83,7 @@ export async function prepareCluster(options: {
   };
 
   if (existsSync(data)) checkData(cluster);
-  else await initialise(cluster, durable, report);
+  else await initialize(cluster, durable, report);
   return cluster;
 }
 
@@ -169,7 +169,7 @@ function checkData({ folder, data, account, binaries }: Cluster): void {
   }
 }
 
-async function initialise(cluster: Cluster, durable: boolean, report: (line: string) => void): Promise<void> {
+async function initialize(cluster: Cluster, durable: boolean, report: (line: string) => void): Promise<void> {
   const { folder, data, account, binaries, password } = cluster;
   const startedAt = performance.now();
   report(`PostgreSQL ${binaries.version}: making its data folder ${data}${account ? ` as ${account.name}` : ''}`);

@@ -11,7 +11,7 @@ const formulaSigns = '=+\\-@＝＋－＠';
 
 /**
  * At the beginning of a field, after blanks that a spreadsheet may trim. A tab or line break there
- * is neutralised whatever follows.
+ * is neutralized whatever follows.
  */
 const atBeginning = new RegExp(`^(?=[\\t\\r\\n]|[\\s\\p{Cf}]*[${formulaSigns}])`, 'u');
 

@@ -35,7 +35,7 @@ export interface ActivityEntry {
 }
 
 /**
- * One page, newest first. `newer` and `older` are where the neighbouring pages begin, null at an
+ * One page, newest first. `newer` and `older` are where the neighboring pages begin, null at an
  * end; `isWhole` false: lines were passed over for a while and the search may go on from `older`.
  */
 export interface ActivityPage {
@@ -50,7 +50,7 @@ export interface ActivityPage {
  * condition leads through an index that is in the log's order (0014, 0017), and whatever else is
  * asked for is looked up in so many lines of it (`linesSearched`).
  *
- * @param from where the page begins, and which way it goes; null: at the newest line.
+ * @param from - where the page begins, and which way it goes; null: at the newest line.
  */
 export async function listActivity(
   em: EntityManager,

@@ -4,9 +4,9 @@
  * digits (a year, a day), a few characters repeated, or a single character. `Password2026!`,
  * `qwertyuiop12`, `sunshinebutterfly` and `abcabcabcabc` are; four words chosen freely are not.
  *
- * The list (49,233 passwords of breaches, @zxcvbn-ts/language-common) has few of twelve characters
- * and more, as people lengthen short ones: taken as pieces it covers all that are made so, millions
- * of them, which a list of the long ones alone would not (ASVS 6.2.4 asks for 3,000).
+ * The list (49,233 passwords of breaches, `@zxcvbn-ts/language-common`) has few of twelve
+ * characters and more, as people lengthen short ones: taken as pieces it covers all that are made
+ * so, millions of them, which a list of the long ones alone would not (ASVS 6.2.4 asks for 3,000).
  */
 
 /** Pieces at most of a password that is refused. */

@@ -37,7 +37,7 @@ export interface CreateEnrolment {
   /** Whom: a member of the organization with this address, or somebody new. */
   email: string;
   /**
-   * What the organization calls somebody new; the part of the address before the @ when left out.
+   * What the organization calls somebody new; the part of the address before the `@` when left out.
    */
   name?: string;
   title?: string | null;

@@ -23,10 +23,10 @@ import type { Session, SessionRow, Visitor } from './types.ts';
  * statement: the session, its person, what they may do where now; and, once a minute, that it was
  * seen.
  *
- * @param now the clock: sessions end by it, 12 hours after they began and 30 minutes after their
+ * @param now - the clock: sessions end by it, 12 hours after they began and 30 minutes after their
  * last use.
- * @param isUse false for what a page asks by itself while nobody is there: it finds the session and
- * keeps it alive
+ * @param isUse - false for what a page asks by itself while nobody is there: it finds the session
+ * and keeps it alive
  *   no longer.
  */
 export async function findSession(em: EntityManager, token: string, now: Date, isUse = true): Promise<Session | null> {

@@ -39,7 +39,7 @@ const attemptColumns = sql`
  * One delivery as it is now. A delivery that was sent again many times has many attempts, so they
  * come in pages.
  *
- * @param page `before`: attempts below this number; null begins with the newest.
+ * @param page - `before`: attempts below this number; null begins with the newest.
  * @throws WebhookRefused when the caller may not, or there is none.
  */
 export async function getDeliveryDetail(

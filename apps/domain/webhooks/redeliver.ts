@@ -24,9 +24,9 @@ export interface Redelivered {
  * Sends one event to one webhook again, with the same event id, in one transaction with its
  * activity line. A settled delivery begins a new round; one that is open is due now.
  *
- * @param canRetryNow whether the caller can tell a running workflow; if not, a delivery whose
+ * @param canRetryNow - whether the caller can tell a running workflow; if not, a delivery whose
  * workflow runs is refused instead of being left behind it.
- * @param onlyOpen whether one that is settled is refused: who wants the next attempt now does not
+ * @param onlyOpen - whether one that is settled is refused: who wants the next attempt now does not
  * want another one of what arrived meanwhile.
  * @throws WebhookRefused when the caller may not, the webhook is parked or deleted, it has no
  * delivery of this event or that was cancelled, the event is older than

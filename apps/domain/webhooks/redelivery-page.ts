@@ -54,7 +54,7 @@ const lookedAtPerPage = 2_000;
  * as cancelled, and what belongs to a webhook that was parked or deleted meanwhile ends with that
  * reason; each writes its activity line.
  *
- * @param options.leaseMs after how long without another page somebody else may look after it.
+ * @param leaseMs - after how long without another page somebody else may look after it.
  * @throws when there is no such redelivery, or the database fails; then nothing is changed.
  */
 export async function carryOutPage(

@@ -37,7 +37,7 @@ export function buildTestEvent(type: EventType, organizationId: string, at: Date
  * Allows a test event, or the probe before a resume, and writes its activity line. The post itself
  * is the caller's next step: it takes seconds, and no transaction stays open for it.
  *
- * @param askedType null: the first type the webhook is subscribed to.
+ * @param askedType - null: the first type the webhook is subscribed to.
  * @returns the type to send.
  * @throws WebhookRefused when the caller may not, the webhook is deleted, it is not subscribed to
  * the type, or people have sent it 10 within a minute.

@@ -54,7 +54,7 @@ interface Frame<Kind extends string> {
  * any order.
  *
  * A key given twice is a problem, told through `onProblem`; its second value is ignored.
- * @throws {UnreadableDocument} on nesting deeper than 16 or an item larger than 1 MiB.
+ * @throws UnreadableDocument on nesting deeper than 16 or an item larger than 1 MiB.
  */
 export function documentReader<Kind extends string>(
   layout: Layout<Kind>,

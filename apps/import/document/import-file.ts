@@ -61,7 +61,7 @@ const importLock = 0x696d706f;
  * as they are read, checked as sets, and merged as sets. A file that was imported before changes
  * nothing.
  *
- * @throws {ImportRefused} with every problem of the document.
+ * @throws ImportRefused with every problem of the document.
  * @throws a `pg` error when the database cannot be reached or fails; nothing was written then
  * either.
  */

@@ -41,7 +41,7 @@ const pageRows = 1_000;
  * an end in the middle leaves each row whole, to be gone on with by another call. Rows that a pod
  * without the newest key seals meanwhile may be missed; `countSealed` finds them.
  *
- * @param tell hears after each page of a thousand how many rows of a table have been looked at.
+ * @param tell - hears after each page of a thousand how many rows of a table have been looked at.
  */
 export async function resealAll(
   pool: Pool,

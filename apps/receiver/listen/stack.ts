@@ -30,7 +30,7 @@ export interface OpenStack {
 /**
  * Opens the stack that `npm start` runs.
  *
- * @param asked null for the first region and its first organization.
+ * @param asked - null for the first region and its first organization.
  * @throws SettingsRefused when there is no such stack, region or organization, or the database is
  * not marked as a development stack's.
  */

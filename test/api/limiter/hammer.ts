@@ -1,7 +1,8 @@
 /**
- * One of several processes that hammer one key: `node hammer.ts <redisUrl> <keyPrefix> <limit>
- * <windowSeconds> <durationMs>`. Calls from eight loops until the duration is over, then prints
- * `{"admitted", "refused", "byPod"}`: numbers of calls.
+ * One of several processes that hammer one key:
+ * `node hammer.ts <redisUrl> <keyPrefix> <limit> <windowSeconds> <durationMs>`. Calls from eight
+ * loops until the duration is over, then prints `{"admitted", "refused", "byPod"}`: numbers of
+ * calls.
  */
 import { createLimiter } from '../../../apps/api/limiter/limiter.ts';
 

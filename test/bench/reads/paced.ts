@@ -1,7 +1,7 @@
 /**
- * An open-loop load of one rate, as a process of its own: node paced.ts '{"url", "keysFile",
- * "resource", "perSecond", "seconds", "warmUpSeconds"}'. Debian has wrk but not wrk2, whose manner
- * of measuring this is.
+ * An open-loop load of one rate, as a process of its own: `node paced.ts` with one argument, JSON
+ * of `url`, `keysFile`, `resource`, `perSecond`, `seconds` and `warmUpSeconds`. Debian has wrk but not wrk2, whose
+ * manner of measuring this is.
  *
  * Request n is due at n / rate, whether or not the ones before were answered, and its latency
  * counts from when it was due. So a server that stops for a second shows as a second of late

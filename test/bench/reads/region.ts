@@ -54,7 +54,7 @@ export async function fillOrganizations(owner: pg.Client, secrets: KeySecrets): 
 
 /**
  * Keys of the first person of each organization, in the order in which requests use them:
- * neighbours are of different organizations.
+ * neighbors are of different organizations.
  */
 async function fillKeys(owner: pg.Client, secrets: KeySecrets): Promise<BenchKey[]> {
   const { rows } = await owner.query<{ id: string; maker: string }>(

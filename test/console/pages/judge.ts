@@ -7,7 +7,7 @@ import type { JudgedPage } from './page.ts';
 const schemes = ['light', 'dark'] as const;
 
 /**
- * Opens every page on a screen and judges it in both colour schemes: what axe-core finds, whether
+ * Opens every page on a screen and judges it in both color schemes: what axe-core finds, whether
  * it fits the screen, and what the browser complained of. Keeps a picture of each.
  * @returns what is wrong, by picture's name; nothing is the guarantee.
  */
@@ -15,7 +15,7 @@ export async function judgeEveryPage(screen: keyof typeof screens): Promise<Reco
   const t = await setupConsole();
   const ada = await t.enrol({ name: 'Ada Rivers' });
   const found: Record<string, string[]> = {};
-  // Without motion, else links and buttons fade into the other scheme's colours, and halfway
+  // Without motion, else links and buttons fade into the other scheme's colors, and halfway
   // through their contrast is nobody's.
   const still = { screen, reducedMotion: 'reduce' } as const;
   const hers = await openVisit(t.origin, { ...still, sessionToken: ada.sessionToken });
@@ -27,7 +27,7 @@ export async function judgeEveryPage(screen: keyof typeof screens): Promise<Reco
     await open(visit, judged, t, ada);
     for (const colorScheme of schemes) {
       await visit.page.emulateMedia({ colorScheme });
-      found[`${judged.picture}-${colorScheme}`] = await judge(visit, { colours: colorScheme !== schemes[0] });
+      found[`${judged.picture}-${colorScheme}`] = await judge(visit, { colors: colorScheme !== schemes[0] });
       await picture(visit.page, `${judged.picture}-${screen}-${colorScheme}`);
     }
     expectQuiet(visit);
@@ -44,8 +44,8 @@ async function open({ page }: BrowserVisit, judged: JudgedPage, t: ConsoleInstal
   await ready(page);
 }
 
-/** The schemes differ in colours alone, so all other rules are asked once. */
-async function judge({ page }: BrowserVisit, options: { colours: boolean }): Promise<string[]> {
+/** The schemes differ in colors alone, so all other rules are asked once. */
+async function judge({ page }: BrowserVisit, options: { colors: boolean }): Promise<string[]> {
   const wrong = await violations(page, options);
   // What is wider than the screen makes a phone's page wobble; wide tables and codes scroll by
   // themselves.

@@ -91,10 +91,10 @@ it('ten misses make a person wait, nobody else, and time or a hit ends it', asyn
   const bo = await make.member({ orgId: ada.orgId });
   const key = await make.apiKey({ maker: ada });
   const [tagSecret] = testKeySecrets.tagSecrets;
-  const nobodys = generateKey('us', tagSecret);
-  for (let n = 0; n < 9; n += 1) expect(await find(nobodys)).toBeNull();
+  const unknownKey = generateKey('us', tagSecret);
+  for (let n = 0; n < 9; n += 1) expect(await find(unknownKey)).toBeNull();
   expect(await find(key.key)).toEqual({ keyId: key.id });
-  for (let n = 0; n < 10; n += 1) expect(await find(nobodys)).toBeNull();
+  for (let n = 0; n < 10; n += 1) expect(await find(unknownKey)).toBeNull();
   await expect(find(key.key)).rejects.toMatchObject({ name: 'IdentityRefused', reason: 'too_many_attempts' });
   expect(await find(key.key, bo)).toEqual({ keyId: key.id });
   const later = () => new Date(Date.now() + 31_000);

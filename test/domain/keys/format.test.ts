@@ -85,7 +85,7 @@ describe('an API key', () => {
     }
   });
 
-  it('is refused when two neighbouring characters changed places', () => {
+  it('is refused when two neighboring characters changed places', () => {
     fc.assert(
       fc.property(fc.nat({ max: 45 }), (at) => {
         const key = generateKey('us', tagSecret);

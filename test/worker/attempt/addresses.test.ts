@@ -5,7 +5,7 @@ import { addressBlocks } from '#runtime/settings/types.ts';
 
 const none = new BlockList();
 
-/** First and last address of every refused block, and both neighbours where these are public. */
+/** First and last address of every refused block, and both neighbors where these are public. */
 const blocks: { block: string; inside: string[]; beside: string[] }[] = [
   { block: '0.0.0.0/8', inside: ['0.0.0.0', '0.255.255.255'], beside: ['1.0.0.0'] },
   { block: '10.0.0.0/8', inside: ['10.0.0.0', '10.255.255.255'], beside: ['9.255.255.255', '11.0.0.0'] },
@@ -87,7 +87,7 @@ const blocks: { block: string; inside: string[]; beside: string[] }[] = [
 ];
 
 describe('Which addresses a webhook may reach', () => {
-  it.each(blocks)('refuses $block from end to end, and not its neighbours', ({ inside, beside }) => {
+  it.each(blocks)('refuses $block from end to end, and not its neighbors', ({ inside, beside }) => {
     for (const ip of inside) expect(judgeAddress(ip, none), ip).toEqual({ ok: false, cause: 'address_not_public' });
     for (const ip of beside) expect(judgeAddress(ip, none), ip).toEqual({ ok: true, allowed: false });
   });

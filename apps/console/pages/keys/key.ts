@@ -76,13 +76,13 @@ async function keyFacts(visit: MemberVisit, key: KeyUsage): Promise<Html> {
     ['Expires', time(key.expiresAt, 'never')],
     ['Last use', relativeTime(key.lastUsedAt, 'never')],
     ['Uses in 24 hours', key.uses24h.toLocaleString('en')],
-    key.predecessorId !== null && ['Replaces', await neighbour(visit, key.predecessorId)],
-    key.successorId !== null && ['Replaced by', await neighbour(visit, key.successorId)],
+    key.predecessorId !== null && ['Replaces', await neighbor(visit, key.predecessorId)],
+    key.successorId !== null && ['Replaced by', await neighbor(visit, key.successorId)],
   ]);
 }
 
 /** A link to the key before or after this one. */
-async function neighbour(visit: MemberVisit, keyId: string): Promise<Html> {
+async function neighbor(visit: MemberVisit, keyId: string): Promise<Html> {
   const { pool, now } = visit.console;
   const key = await findKeyUsage(pool, visit.organization.organizationId, keyId, now());
   if (key === null) return nothing;

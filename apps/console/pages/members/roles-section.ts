@@ -58,9 +58,9 @@ async function giveForm(visit: MemberVisit, { personId, roles }: MemberDetails, 
   const others = (await listRoles(visit.console.em, visit.organization.organizationId)).filter(
     ({ id }) => !held.has(id),
   );
-  const givable = others.filter((role) => whyNotGiven(visit, role) === null);
-  const isShort = givable.length < others.length;
-  if (givable.length === 0)
+  const assignable = others.filter((role) => whyNotGiven(visit, role) === null);
+  const isShort = assignable.length < others.length;
+  if (assignable.length === 0)
     return html`<p class="quiet">${isShort ? 'The other roles give more than you hold, so they are not yours to give.' : 'They hold every role there is.'}</p>`;
   return form(visit, {
     action: memberPath(visit, personId, '/roles'),
@@ -73,7 +73,7 @@ async function giveForm(visit: MemberVisit, { personId, roles }: MemberDetails, 
       ...(isShort ? { hint: 'Roles that give more than you hold are not listed.' } : {}),
       options: [
         { value: '', label: 'Choose a role' },
-        ...givable.map(({ id, name }) => ({ value: id, label: truncate(name, 80) })),
+        ...assignable.map(({ id, name }) => ({ value: id, label: truncate(name, 80) })),
       ],
     }),
   });

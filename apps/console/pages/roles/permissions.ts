@@ -33,7 +33,7 @@ export function permissionList(held: readonly Permission[]): Html {
 /**
  * Every permission, to tick. What the visitor does not hold cannot be added to a role, and says so;
  * what the role has already (`present`) can be taken from it by anybody who manages roles, so it
- * can be unticked, and says that there is no way back.
+ * can be cleared, and says that there is no way back.
  */
 export function permissionChoices(visit: MemberVisit, present: readonly Permission[]) {
   return permissions.map((permission) => {

@@ -12,9 +12,9 @@ export interface FilledIndex {
 
 /**
  * Builds an index on every partition of a filled table without holding up its writers, for a
- * migration outside of a transaction (`isTransactional` false). The migration after it says `create
- * index name on table …` in the usual way: PostgreSQL takes the finished ones as its parts and
- * builds only those of partitions that are younger, which are empty.
+ * migration outside of a transaction (`isTransactional` false). The migration after it says
+ * `create index name on table …` in the usual way: PostgreSQL takes the finished ones as its parts
+ * and builds only those of partitions that are younger, which are empty.
  *
  * May be interrupted and run again: what an earlier run left unfinished is built anew. Names and
  * definitions are written into statements, so they are constants of the migration.

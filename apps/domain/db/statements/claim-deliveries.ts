@@ -28,10 +28,10 @@ export const listUnclaimedSql = /* sql */ `
  * and numbers those that have no number yet.
  *
  * `$1` and `$2`: at most so many deliveries of prompt and of slow webhooks; `$3` the lease in
- * seconds. Returns a row per delivery: `{organizationId, webhookId, eventId, round, slow, type,
- * begunAtMs, isFull}`: the event's type, when the round became due (of a first round: the event's
- * own time; Unix time in ms), and whether the webhook, its organization or its host has no slot
- * left after this claim.
+ * seconds. Returns a row per delivery:
+ * `{organizationId, webhookId, eventId, round, slow, type, begunAtMs, isFull}`: the event's type,
+ * when the round became due (of a first round: the event's own time; Unix time in ms), and whether
+ * the webhook, its organization or its host has no slot left after this claim.
  *
  * A slot of a webhook is taken by an attempt under way, by a claim that has not come to its attempt
  * yet, and by a retry that is due, as what is older goes first. Without the retries a receiver that

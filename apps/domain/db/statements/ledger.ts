@@ -77,8 +77,8 @@ const independentCounts = /* sql */ `
   having sum(c.counted) <> sum(c.found)`;
 
 /**
- * Lists where the independent counts differ, at most `$1`: `{organizationId, webhookId, counted,
- * found}`, `webhookId` null for an organization's events.
+ * Lists where the independent counts differ, at most `$1`:
+ * `{organizationId, webhookId, counted, found}`, `webhookId` null for an organization's events.
  */
 export const listUnexplainedSql = /* sql */ `
   select c.organization_id as "organizationId", c.webhook_id as "webhookId", c.counted::float8 as counted, c.found::float8 as found
@@ -213,10 +213,10 @@ export const rollUpLedgerSql = /* sql */ `
   select (select count(*) from delivery_now)::integer as deliveries, (select count(*) from event_now)::integer as events`;
 
 /**
- * What makes the difference, oldest event first, at most `$1`: a row per fault, `{kind,
- * organizationId, webhookId, eventId, state, counted, found}`. It looks at what is not rolled up;
- * `everything` looks at every row instead (minutes with many millions), for one who suspects that
- * the guards were switched off.
+ * What makes the difference, oldest event first, at most `$1`: a row per fault,
+ * `{kind, organizationId, webhookId, eventId, state, counted, found}`. It looks at what is not
+ * rolled up; `everything` looks at every row instead (minutes with many millions), for one who
+ * suspects that the guards were switched off.
  */
 export const listLedgerFaultsSql = (everything: boolean) => /* sql */ `
   with candidate as (

@@ -24,9 +24,9 @@ const isAttempting = /* sql */ `exists (
   where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = d.event_id and a.finished_at is null)`;
 
 /**
- * Sends one delivery again. `$1` organization, `$2` webhook, `$3` event. Returns `{round,
- * started}`: started when a workflow of that round runs, which is to be told; no row when it is
- * neither settled nor waiting.
+ * Sends one delivery again. `$1` organization, `$2` webhook, `$3` event. Returns
+ * `{round, started}`: started when a workflow of that round runs, which is to be told; no row when
+ * it is neither settled nor waiting.
  */
 export const redeliverOneSql = /* sql */ `
   update delivery d set ${restarted}
