@@ -54,7 +54,7 @@ function closeWithoutAnswer(ctx: RequestContext): void {
 /**
  * Returns the refusal for each verdict of a read's statement but `ok`.
  *
- * @param malformation what is wrong with the request, for the verdict `malformed`.
+ * @param malformation - what is wrong with the request, for the verdict `malformed`.
  */
 export function refusalOfVerdict(verdict: Exclude<Verdict, 'ok'>, scope: Scope, malformation: string): ApiError {
   switch (verdict) {

@@ -12,8 +12,8 @@ export interface IntervalLoop {
  * Repeats `run` until it is stopped: a run starts `everyMs` after the one before it has ended, so
  * that two never overlap. The timer does not keep the process alive.
  *
- * @param options.run receives a signal that `stop` aborts.
- * @param options.onError receives what a run throws; the next run starts as usual.
+ * @param run - receives a signal that `stop` aborts.
+ * @param onError - receives what a run throws; the next run starts as usual.
  */
 export function createIntervalLoop(options: {
   run: (signal: AbortSignal) => unknown;

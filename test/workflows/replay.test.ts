@@ -88,7 +88,9 @@ const words = new Set([
   'internalError',
   'lost',
   // How a receiver took a test event: a cause with its sentence, and the result.
-  ...[...causes, ...causes.map((cause) => factsOf(cause).explanation), ...Object.keys(signatureResultSentences)],
+  ...causes,
+  ...causes.map((cause) => factsOf(cause).explanation),
+  ...Object.keys(signatureResultSentences),
 ]);
 /**
  * All that a failure says: ours, Temporal's own words for a timeout, and for an activity that

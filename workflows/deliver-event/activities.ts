@@ -319,10 +319,10 @@ function resultAfterLoss(row: LostRow | undefined, nextDelayMs: number | null): 
 }
 
 /**
- * Admits the attempt. When the reply is lost, the admission may have been committed: it is looked up
- * by its id before it is asked for again, so a lost reply uses up no attempt of the schedule.
+ * Admits the attempt. When the reply is lost, the admission may have been committed: it is looked
+ * up by its id before it is asked for again, so a lost reply uses up no attempt of the schedule.
  *
- * @param giveUpAt by `performance.now`; an error after it is thrown.
+ * @param giveUpAt - by `performance.now`; an error after it is thrown.
  * @returns null when the delivery is not open to this round; `number` null when no concurrency slot
  * is free.
  */

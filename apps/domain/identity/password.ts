@@ -92,7 +92,7 @@ export function isOutdated(hash: string): boolean {
  * Judges a new password: its length in code points and whether it is guessed first. Any characters
  * will do (ASVS 6.2.5).
  *
- * @param context texts about its person: name, address, organization.
+ * @param context - texts about its person: name, address, organization.
  * @throws IdentityRefused
  */
 export async function assertNewPassword(password: string, context: readonly string[]): Promise<void> {

@@ -39,7 +39,7 @@ export interface CreatedKey {
 /**
  * Creates an API key, in one transaction with its activity row.
  *
- * @param now the clock, for expiry and creation time.
+ * @param now - the clock, for expiry and creation time.
  *
  * @throws KeyRefused when its creator is no active member, may not manage keys or lacks a scope,
  * when no scope is given, when the expiry has passed, or when 25 keys are live.

@@ -33,7 +33,7 @@ export interface ClientFilter {
 /**
  * Lists one page of the roster, newest access first.
  *
- * @param after the id of the last access of the previous page; null for the first page.
+ * @param after - the id of the last access of the previous page; null for the first page.
  */
 export async function listClients(
   em: EntityManager,

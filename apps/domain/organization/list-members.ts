@@ -58,7 +58,7 @@ const order = (table: string) =>
 /**
  * Lists one page of an organization's members, by name without regard to case, then by id.
  *
- * @param after the id of the last member of the previous page; null for the first page.
+ * @param after - the id of the last member of the previous page; null for the first page.
  */
 export async function listMembers(
   em: EntityManager,

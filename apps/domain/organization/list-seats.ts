@@ -46,7 +46,7 @@ export interface SeatRow {
 /**
  * Lists one page of the seats that are held (last assigned first) or ended (last ended first).
  *
- * @param after the id of the last seat of the previous page; null for the first page.
+ * @param after - the id of the last seat of the previous page; null for the first page.
  */
 export async function listSeats(
   em: EntityManager,

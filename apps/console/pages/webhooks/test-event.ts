@@ -42,7 +42,7 @@ export const testRoutes = [
  * Sends a signed test event through a worker, waits for the result and records it in the activity
  * log.
  *
- * @param type null: the first of the webhook's event types.
+ * @param type - null: the first of the webhook's event types.
  * @throws WebhookRefused when the webhook is deleted or not subscribed to the type; WorkflowsAway
  * when no worker could send it.
  */

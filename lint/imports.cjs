@@ -1,0 +1,85 @@
+/**
+ * Import boundaries, checked by dependency-cruiser (`npm run lint`). Types count like values.
+ * `docs/architecture.md` says what belongs in each layer.
+ */
+const production = '^(apps|workflows|charts)/';
+
+module.exports = {
+  forbidden: [
+    {
+      name: 'no-cycle',
+      comment: 'Move what both files need into a third one.',
+      severity: 'error',
+      // Known: apps/worker, apps/console/web and two of the tests. The list only shrinks.
+      from: { pathNot: '^(apps/worker/(relay/|maintenance)|apps/console/web/|test/(workflows|console/hostile)/)' },
+      to: { circular: true },
+    },
+    {
+      name: 'no-cycle-between-domain-folders',
+      comment: 'The folders of apps/domain import each other in one order.',
+      severity: 'error',
+      scope: 'folder',
+      from: { path: '^apps/domain' },
+      to: { circular: true },
+    },
+    {
+      name: 'domain-imports-nothing-above-it',
+      comment: 'domain ← runtime ← workflows ← apps',
+      severity: 'error',
+      from: { path: '^apps/domain/' },
+      to: { path: production, pathNot: '^apps/domain/' },
+    },
+    {
+      name: 'runtime-imports-domain-only',
+      comment: 'domain ← runtime ← workflows ← apps',
+      severity: 'error',
+      from: { path: '^apps/runtime/' },
+      to: { path: production, pathNot: '^apps/(domain|runtime)/' },
+    },
+    {
+      name: 'workflows-import-no-app',
+      comment: 'domain ← runtime ← workflows ← apps',
+      severity: 'error',
+      from: { path: '^workflows/' },
+      to: { path: production, pathNot: '^(apps/(domain|runtime)|workflows)/' },
+    },
+    {
+      name: 'apps-do-not-import-each-other',
+      comment: 'Except apps/dev, which starts all apps. charts, which packages them, is no app.',
+      severity: 'error',
+      from: { path: '^apps/([^/]+)/', pathNot: '^apps/(domain|runtime|dev)/' },
+      to: { path: production, pathNot: '^(apps/($1|domain|runtime)|workflows)/' },
+    },
+    {
+      name: 'nothing-imports-a-test',
+      comment: 'Tests import the product, never the other way around.',
+      severity: 'error',
+      from: { path: production },
+      to: { path: '^test/' },
+    },
+    {
+      name: 'no-unlisted-package',
+      comment: 'List the package in package.json.',
+      severity: 'error',
+      from: { path: production },
+      to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown'] },
+    },
+    {
+      name: 'unresolvable',
+      comment: 'The file or package does not exist.',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+  ],
+  options: {
+    parser: 'swc',
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'require', 'default', 'types'],
+    },
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '(^|/)(pictures|assets)/' },
+  },
+};

@@ -1,0 +1,24 @@
+/** Lines of at most 120 columns, in every text that people write. */
+const maxColumns = 120;
+
+/** A word without a space that may exceed the limit: an address, a path, a key, a test vector. */
+const unbreakable = /\S{80,}/;
+
+/**
+ * Returns what is too long in `text`, one message per line.
+ *
+ * Excepted are lines that cannot be broken: Markdown tables and fenced code (output as it is
+ * printed), and lines with a word of 80 columns or more.
+ */
+export function findLongLines(file: string, text: string): string[] {
+  const isMarkdown = file.endsWith('.md');
+  let isFenced = false;
+  return text.split('\n').flatMap((line, index) => {
+    if (isMarkdown && line.trimStart().startsWith('```')) isFenced = !isFenced;
+    const columns = [...line].length;
+    const isExcepted = isFenced || (isMarkdown && line.startsWith('|')) || unbreakable.test(line);
+    return columns > maxColumns && !isExcepted
+      ? [`${file}:${index + 1}: ${columns} columns, at most ${maxColumns}`]
+      : [];
+  });
+}

@@ -1,0 +1,63 @@
+/** `npm run lint`: every check of style and words, all of them also when one fails. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { findDocstringErrors } from './docstrings.ts';
+import { findLongLines } from './lines.ts';
+
+const root = path.join(import.meta.dirname, '..');
+
+/** Generated or recorded files, and the list of words that the terminology check looks for. */
+const unchecked =
+  /^(package-lock\.json|apps\/api\/openapi\/openapi\.json|lint\/terms|test\/(fixtures|golden)\/)|\/histories\//;
+const files = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' })
+  .split('\n')
+  .filter((file) => /\.(ts|js|mjs|cjs|css|md|ya?ml|tpl|sh|sql|lua|txt)$/.test(file) && !unchecked.test(file));
+
+/** Runs a package's command over the repository; returns whether it found nothing. */
+function run(command: string, args: string[]): boolean {
+  const { status } = spawnSync(path.join(root, 'node_modules/.bin', command), args, { cwd: root, stdio: 'inherit' });
+  return status === 0;
+}
+
+/** Reports what `find` finds in each of the files named; returns whether that is nothing. */
+function report(pattern: RegExp, find: (file: string, text: string) => string[]): boolean {
+  const found = files
+    .filter((file) => pattern.test(file))
+    .flatMap((file) => find(file, readFileSync(path.join(root, file), 'utf8')));
+  for (const message of found) console.error(message);
+  return found.length === 0;
+}
+
+/** Files that still have lines of more than 120 columns. The list only shrinks. */
+const longLines = new Set(readFileSync(path.join(root, 'lint/lines.ignore'), 'utf8').split('\n'));
+
+const checks: Record<string, () => boolean> = {
+  style: () => run('biome', ['ci', '--colors=off', '.']),
+  imports: () => run('depcruise', ['--config', 'lint/imports.cjs', 'apps', 'charts', 'lint', 'test', 'workflows']),
+  columns: () =>
+    report(/\.(ts|js|mjs|cjs|ya?ml|tpl|sh|md)$/, (file, text) =>
+      longLines.has(file) ? [] : findLongLines(file, text),
+    ),
+  docstrings: () => report(/\.ts$/, findDocstringErrors),
+  terms: () => run('textlint', ['--ignore-path', 'lint/terms.ignore', '--format', 'unix', ...files]),
+  spelling: () =>
+    run('cspell', [
+      'lint',
+      '--config',
+      'lint/spelling.json',
+      '--no-progress',
+      '--no-summary',
+      '--dot',
+      '--cache',
+      '--cache-location',
+      'node_modules/.cache/cspell',
+    ]),
+};
+
+for (const [name, check] of Object.entries(checks)) {
+  const from = performance.now();
+  const isClean = check();
+  console.log(`${name}: ${isClean ? 'ok' : 'failed'} (${((performance.now() - from) / 1000).toFixed(1)} s)`);
+  if (!isClean) process.exitCode = 1;
+}

@@ -1,0 +1,58 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { findDocstringErrors } from '../../lint/docstrings.ts';
+import { findLongLines } from '../../lint/lines.ts';
+
+const root = path.join(import.meta.dirname, '../..');
+
+/** Writes `text` into a folder of this repository and runs one of its commands there. */
+function runOn(file: string, text: string, command: string, ...args: string[]): string {
+  const folder = mkdtempSync(path.join(root, 'apps/api/lint-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const written = path.join(folder, file);
+  writeFileSync(written, text);
+  const { stdout, stderr } = spawnSync(path.join(root, 'node_modules/.bin', command), [...args, written], {
+    cwd: root,
+    encoding: 'utf8',
+    env: { ...process.env, NO_COLOR: '1' },
+  });
+  return stdout + stderr;
+}
+
+it('reports a line of 121 columns, but no table, no fenced output and no address', () => {
+  const long = 'word '.repeat(24);
+  expect(findLongLines('a.ts', `${long}\n${long}w`)).toEqual(['a.ts:2: 121 columns, at most 120']);
+  expect(findLongLines('a.md', `| ${long} |\n\`\`\`\n${long}word\n\`\`\`\nSee https://${'a'.repeat(120)}`)).toEqual([]);
+});
+
+it('reports a docstring whose syntax is not TSDoc, by file and line', () => {
+  const text = ['const a = 1;', '/'.concat('**'), ' * Returns `a.', ' * @param b the second.', ' */'].join('\n');
+  expect(findDocstringErrors('a.ts', text)).toEqual([
+    'a.ts:3: The code span is missing its closing backtick',
+    'a.ts:4: The @param block should be followed by a parameter name and then a hyphen',
+  ]);
+});
+
+it('refuses a spread of a literal', () => {
+  const output = runOn('spread.ts', 'export const a = [...[1, 2], 3];\n', 'biome', 'lint', '--colors=off');
+  expect(output).toContain('Write the members out instead of spreading a literal.');
+});
+
+it('reports a word that the glossary replaces, also inside a name', () => {
+  const output = runOn('word.md', 'Calls hurriedRetries.\n', 'textlint', '--format', 'unix');
+  expect(output).toContain('hurried => retry requested');
+});
+
+it('reports a cycle, and an import from an app into another app', () => {
+  const output = runOn(
+    'cycle.ts',
+    "export { cycle } from './cycle.ts';\nexport { createApp } from '../../console/app.ts';\n",
+    'depcruise',
+    '--config',
+    'lint/imports.cjs',
+  );
+  expect(output).toContain('no-cycle');
+  expect(output).toContain('apps-do-not-import-each-other');
+});
