@@ -6,7 +6,7 @@ import {
   endSessionsOf,
   getSignIn,
   releaseAddress,
-} from '#domain/identity/operator-deeds.ts';
+} from '#domain/identity/operator-actions.ts';
 import type { Noun } from './command.ts';
 import { getOrganization } from './org.ts';
 import { WrongUse } from './refused.ts';

@@ -1,4 +1,4 @@
-import { listTotpRows } from '#domain/identity/factor-rows.ts';
+import { hasTotp } from '#domain/identity/factor-rows.ts';
 import { IdentityRefused } from '#domain/identity/refused.ts';
 import {
   redeemRecoveryCode,
@@ -13,12 +13,11 @@ import type { PersonVisit } from './visit.ts';
 /** What the person of a visit can give now; a passkey is asked anew each time. */
 export async function findAvailableFactors({ console, session }: PersonVisit): Promise<AvailableFactors> {
   const { em, factors, now } = console;
-  const rows = await listTotpRows(em.fork(), session.personId);
   const passkey = await startPasskeyUse(em, session, factors.relyingParty, now).catch((error: unknown) => {
     if (error instanceof IdentityRefused && error.reason === 'no_such_factor') return null;
     throw error;
   });
-  return { hasTotp: rows.length > 0, passkey };
+  return { hasTotp: await hasTotp(em.fork(), session.personId), passkey };
 }
 
 /**

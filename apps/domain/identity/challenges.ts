@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { FactorChallenge, PasskeyChallenge } from '../db/entities/identity.ts';
 import { runStatement, sql } from '../db/statement.ts';
 import { challengeMinutes, challengesPerSession } from './limits.ts';
 import { IdentityRefused } from './refused.ts';
@@ -26,12 +27,12 @@ export async function storeChallenge(
     with older as (
       select challenge from passkey_challenge where session_id = ${sessionId} and purpose = ${purpose}
       order by place desc offset ${challengesPerSession - 1}
-    ), forgotten as (
+    ), purged as (
       delete from passkey_challenge p using older o
       where p.session_id = ${sessionId} and p.purpose = ${purpose} and p.challenge = o.challenge
     )
     insert into passkey_challenge (session_id, purpose, challenge, expires_at)
-    values (${sessionId}, ${purpose}, ${challenge}, ${endOf(now)}::timestamptz)`,
+    values (${sessionId}, ${purpose}, ${challenge}, ${endOf(now).toISOString()}::timestamptz)`,
   );
 }
 
@@ -46,13 +47,9 @@ export async function consumeChallenge(
   now: Date,
 ): Promise<string | null> {
   if (answered === null) return null;
-  const [found] = await runStatement<{ isLate: boolean }>(
-    tx,
-    sql`
-    delete from passkey_challenge where session_id = ${sessionId} and purpose = ${purpose} and challenge = ${answered}
-    returning expires_at <= ${now.toISOString()}::timestamptz as "isLate"`,
-  );
-  return found === undefined || found.isLate ? null : answered;
+  const asked = { sessionId, purpose, challenge: answered };
+  const isInTime = (await tx.count(PasskeyChallenge, { ...asked, expiresAt: { $gt: now } })) > 0;
+  return (await tx.nativeDelete(PasskeyChallenge, asked)) > 0 && isInTime ? answered : null;
 }
 
 /**
@@ -64,43 +61,28 @@ export async function storeTotpSetup(
   totpSealed: Buffer,
   now: Date,
 ): Promise<void> {
-  await runStatement(
-    em,
-    sql`
-    insert into factor_challenge (session_id, purpose, expires_at, totp_sealed)
-    values (${sessionId}, 'totp_setup', ${endOf(now)}::timestamptz, ${totpSealed})
-    on conflict (session_id, purpose) do update set expires_at = excluded.expires_at, totp_sealed = excluded.totp_sealed`,
-  );
+  await em.upsert(FactorChallenge, { ...totpSetupOf(sessionId), expiresAt: endOf(now), totpSealed });
 }
 
 /**
- * The secret of an authenticator app that is being set up; it stays for another try when the code
- * was mistyped. Null when there is none.
+ * Returns the secret of an authenticator app that is being set up; it stays for another try when the
+ * code was mistyped. Null when there is none.
  */
 export async function findTotpSetup(em: EntityManager, sessionId: string, now: Date): Promise<Buffer | null> {
-  const rows = await runStatement<{ totpSealed: Buffer }>(
-    em,
-    sql`
-    select totp_sealed as "totpSealed" from factor_challenge
-    where session_id = ${sessionId} and purpose = 'totp_setup' and expires_at > ${now.toISOString()}::timestamptz`,
-  );
-  return rows[0]?.totpSealed ?? null;
+  const setup = await em.findOne(FactorChallenge, { ...totpSetupOf(sessionId), expiresAt: { $gt: now } });
+  return setup?.totpSealed ?? null;
 }
 
 /**
- * Takes away the secret that was set up. False when it is gone already, or another has been begun
- * with meanwhile.
+ * Deletes the secret that was set up. Returns false when it is gone already, or was replaced
+ * meanwhile.
  */
-export async function consumeTotpSetup(tx: EntityManager, sessionId: string, totpSealed: Buffer): Promise<boolean> {
-  const rows = await runStatement(
-    tx,
-    sql`
-    delete from factor_challenge where session_id = ${sessionId} and purpose = 'totp_setup' and totp_sealed = ${totpSealed} returning session_id`,
-  );
-  return rows.length > 0;
-}
+export const consumeTotpSetup = async (tx: EntityManager, sessionId: string, totpSealed: Buffer): Promise<boolean> =>
+  (await tx.nativeDelete(FactorChallenge, { ...totpSetupOf(sessionId), totpSealed })) > 0;
 
-const endOf = (now: Date) => new Date(now.getTime() + challengeMinutes * 60_000).toISOString();
+const totpSetupOf = (sessionId: string) => ({ sessionId, purpose: 'totp_setup' as const });
+
+const endOf = (now: Date) => new Date(now.getTime() + challengeMinutes * 60_000);
 
 export const setupExpired = () =>
   new IdentityRefused('setup_expired', 'This took too long, or was answered already. Start setting it up again.');

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { runStatement, sql } from '../db/statement.ts';
+import { ConsoleSession, SignIn } from '../db/entities/identity.ts';
+import { writeLock } from '../db/locks.ts';
 import { recordPersonActivity } from './activity.ts';
 import { admitAttempt, deleteFailures } from './attempts.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
@@ -28,8 +29,8 @@ export async function changePassword(
   const attempt = stepUpAttempt(session);
   await admitAttempt(em, attempt, now());
   const { personId } = session;
-  const oldHash = await findHash(em.fork(), personId);
-  if (oldHash === null) throw sessionExpired();
+  const oldHash = (await em.fork().findOne(SignIn, { personId }))?.passwordHash;
+  if (oldHash === undefined) throw sessionExpired();
   if (!(await isPassword(oldPassword, oldHash, 'change'))) {
     await em.fork().transactional((tx) =>
       recordPersonActivity(tx, {
@@ -45,20 +46,14 @@ export async function changePassword(
     throw new IdentityRefused('password_unchanged', 'The new password is the old one. Take another.');
   const newHash = await hashPassword(newPassword, 'change');
   return em.fork().transactional(async (tx) => {
-    const at = now().toISOString();
-    const token = generateToken();
     // Of two changes at once one is first, and the other's old password is then wrong.
-    const rows = await runStatement(
-      tx,
-      sql`
-      with changed as (
-        update sign_in set password_hash = ${newHash}, password_changed_at = ${at}::timestamptz
-        where person_id = ${personId} and password_hash = ${oldHash} returning person_id
-      )
-      update console_session s set token_hash = ${hashOf(token)} from changed
-      where s.id = ${session.id} and s.person_id = changed.person_id returning s.id`,
-    );
-    if (rows.length === 0) throw sessionExpired();
+    const signIn = await tx.findOne(SignIn, { personId, passwordHash: oldHash }, writeLock);
+    const own = await tx.findOne(ConsoleSession, { id: session.id, personId }, writeLock);
+    if (signIn === null || own === null) throw sessionExpired();
+    const token = generateToken();
+    signIn.changePassword(newHash, now());
+    own.tokenHash = hashOf(token);
+    await tx.flush();
     await endSessions(tx, personId, session.id);
     await deleteKnownBrowsers(tx, personId, visitor.browser ?? null);
     await deleteFailures(tx, attempt);
@@ -73,13 +68,4 @@ function contextOf(session: Session): string[] {
     session.email,
     ...session.memberships.flatMap(({ name, email, organizationName }) => [name, email, organizationName]),
   ];
-}
-
-async function findHash(em: EntityManager, personId: string): Promise<string | null> {
-  const rows = await runStatement<{ hash: string }>(
-    em,
-    sql`
-    select password_hash as hash from sign_in where person_id = ${personId}`,
-  );
-  return rows[0]?.hash ?? null;
 }

@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { runStatement, sql } from '../db/statement.ts';
+import { SecondFactor, SignIn } from '../db/entities/identity.ts';
+import { writeLock } from '../db/locks.ts';
 import { recordPersonActivity } from './activity.ts';
 import { admitAttempt, deleteFailures } from './attempts.ts';
 import {
@@ -32,18 +33,16 @@ export async function listFactors(
   session: Session,
 ): Promise<{ factors: FactorRow[]; recoveryCodesLeft: number }> {
   assertFull(session);
-  const rows = await runStatement<FactorRow>(
-    em,
-    sql`
-    select id, kind, name, created_at as "createdAt", last_used_at as "lastUsedAt" from second_factor
-    where person_id = ${session.personId} order by created_at, id`,
-  );
-  const factors = rows.map((row) => ({
-    ...row,
-    createdAt: new Date(row.createdAt),
-    lastUsedAt: row.lastUsedAt === null ? null : new Date(row.lastUsedAt),
+  const { personId } = session;
+  const rows = await em.fork().find(SecondFactor, { personId }, { orderBy: { createdAt: 'asc', id: 'asc' } });
+  const factors = rows.map(({ id, kind, name, createdAt, lastUsedAt }) => ({
+    id,
+    kind,
+    name,
+    createdAt,
+    lastUsedAt: lastUsedAt ?? null,
   }));
-  return { factors, recoveryCodesLeft: await countRecoveryCodes(em, session.personId) };
+  return { factors, recoveryCodesLeft: await countRecoveryCodes(em.fork(), personId) };
 }
 
 /**
@@ -166,17 +165,13 @@ export async function removeFactor(
     const { personId } = session;
     // The database refuses the last one's removal by itself; the lock makes two at once get a
     // sentence instead.
-    await runStatement(tx, sql`select from sign_in where person_id = ${personId} for no key update`);
-    const rows = await runStatement<{ id: string; kind: string }>(
-      tx,
-      sql`
-      select id::text as id, kind from second_factor where person_id = ${personId}`,
-    );
-    const found = rows.find(({ id }) => id === factorId.toLowerCase());
+    await tx.findOne(SignIn, { personId }, writeLock);
+    const factors = await tx.find(SecondFactor, { personId });
+    const found = factors.find(({ id }) => id === factorId.toLowerCase());
     if (found === undefined) throw new IdentityRefused('no_such_factor', 'You have no such second factor.');
-    if (rows.length === 1)
+    if (factors.length === 1)
       throw new IdentityRefused('last_factor', 'This is your only second factor. Add another one first.');
-    await runStatement(tx, sql`delete from second_factor where id = ${found.id} and person_id = ${personId}`);
+    await tx.remove(found).flush();
     await endSessions(tx, personId, session.id);
     await deleteKnownBrowsers(tx, personId, visitor.browser ?? null);
     await recordPersonActivity(tx, {

@@ -1,13 +1,13 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { runStatement, sql } from '../db/statement.ts';
+import { KnownBrowser } from '../db/entities/identity.ts';
 import { browsersPerPerson, knownBrowserDays } from './limits.ts';
 import { findTokenHash, generateToken, hashOf } from './token.ts';
 
 /**
  * Browsers that a person has signed in with, both factors (OWASP's device cookies). What fails in
- * one is counted on its own, so that nobody who fails on purpose elsewhere keeps its person out. A
- * browser's token opens nothing; whoever steals it still needs password and second factor, and has
- * the attempts of one browser for them.
+ * one is counted on its own, so failing on purpose elsewhere does not lock its person out. A
+ * browser's token opens nothing: a thief still needs password and second factor, and has the
+ * attempts of one browser for them.
  */
 
 /**
@@ -19,28 +19,25 @@ export async function rememberBrowser(
   { personId, known }: { personId: string; known: string | null },
   now: Date,
 ): Promise<string> {
-  const token = generateToken();
-  const at = sql`${now.toISOString()}::timestamptz`;
   const knownHash = known === null ? null : findTokenHash(known);
+  if (knownHash !== null) await tx.nativeDelete(KnownBrowser, { personId, tokenHash: knownHash });
+  const browsers = await tx.find(KnownBrowser, { personId }, { orderBy: { createdAt: 'desc', tokenHash: 'asc' } });
   // The oldest go, so that a person's browsers stay a short list.
-  await runStatement(
-    tx,
-    sql`
-    delete from known_browser where person_id = ${personId} and (token_hash = ${knownHash} or token_hash in (
-      select token_hash from known_browser where person_id = ${personId} order by created_at desc, token_hash offset ${browsersPerPerson - 1}))`,
-  );
-  await runStatement(
-    tx,
-    sql`
-    insert into known_browser (token_hash, person_id, created_at, expires_at)
-    values (${hashOf(token)}, ${personId}, ${at}, ${at} + make_interval(days => ${knownBrowserDays}))`,
-  );
+  for (const oldest of browsers.slice(browsersPerPerson - 1)) tx.remove(oldest);
+  const token = generateToken();
+  tx.create(KnownBrowser, {
+    tokenHash: hashOf(token),
+    personId,
+    createdAt: now,
+    expiresAt: new Date(now.getTime() + knownBrowserDays * 24 * 3_600_000),
+  });
+  await tx.flush();
   return token;
 }
 
 /**
- * The hash by which a browser's attempts are counted; null when it is none that the person has
- * signed in with.
+ * Returns the hash by which a browser's attempts are counted; null when the person has not signed in
+ * with it.
  */
 export async function findKnownBrowser(
   em: EntityManager,
@@ -48,26 +45,17 @@ export async function findKnownBrowser(
   token: string | null,
   now: Date,
 ): Promise<Buffer | null> {
-  const hash = token === null ? null : findTokenHash(token);
-  if (hash === null) return null;
-  const rows = await runStatement(
-    em,
-    sql`
-    select person_id from known_browser
-    where token_hash = ${hash} and person_id = ${personId} and expires_at > ${now.toISOString()}::timestamptz`,
-  );
-  return rows.length === 0 ? null : hash;
+  const tokenHash = token === null ? null : findTokenHash(token);
+  if (tokenHash === null) return null;
+  const known = await em.count(KnownBrowser, { tokenHash, personId, expiresAt: { $gt: now } });
+  return known === 0 ? null : tokenHash;
 }
 
 /**
- * Forgets a person's browsers, but for the one with the token `except`: with the sessions that end
- * when what they sign in with changes.
+ * Deletes a person's known browsers, but for the one with the token `except`: with the sessions that
+ * end when what they sign in with changes.
  */
 export async function deleteKnownBrowsers(tx: EntityManager, personId: string, except: string | null): Promise<void> {
-  const hash = except === null ? null : findTokenHash(except);
-  await runStatement(
-    tx,
-    sql`
-    delete from known_browser where person_id = ${personId} and token_hash is distinct from ${hash}`,
-  );
+  const kept = except === null ? null : findTokenHash(except);
+  await tx.nativeDelete(KnownBrowser, { personId, ...(kept !== null && { tokenHash: { $ne: kept } }) });
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { arrayOf, runStatement, sql } from '../db/statement.ts';
+import { RecoveryCode } from '../db/entities/identity.ts';
+import { writeLock } from '../db/locks.ts';
 import { recoveryCodes } from './limits.ts';
 import { hashOf } from './token.ts';
 
@@ -14,23 +15,19 @@ import { hashOf } from './token.ts';
 const alphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 const codeLength = 24;
 
-/** New codes of a person, instead of all they had. Show them once. */
+/** Replaces all codes of a person and returns the new ones. Show them once. */
 export async function replaceRecoveryCodes(tx: EntityManager, personId: string, now: Date): Promise<string[]> {
   const codes = Array.from({ length: recoveryCodes }, generateRecoveryCode);
-  const hashes = codes.map((code) => hashOf(plain(code)));
-  await runStatement(tx, sql`delete from recovery_code where person_id = ${personId}`);
-  await runStatement(
-    tx,
-    sql`
-    insert into recovery_code (person_id, code_hash, created_at)
-    select ${personId}, h, ${now.toISOString()}::timestamptz from unnest(${arrayOf(hashes)}::bytea[]) as h`,
-  );
+  await tx.nativeDelete(RecoveryCode, { personId });
+  for (const code of codes)
+    tx.create(RecoveryCode, { personId, codeHash: hashOf(plain(code)), createdAt: now, usedAt: null });
+  await tx.flush();
   return codes;
 }
 
 /**
- * Uses a code up. False when the person has no such code or it was used; of two who use it at once,
- * one does.
+ * Uses a code up. Returns false when the person has no such code or it was used; of two who use it
+ * at once, the lock lets one.
  */
 export async function consumeRecoveryCode(
   tx: EntityManager,
@@ -38,25 +35,16 @@ export async function consumeRecoveryCode(
   code: string,
   now: Date,
 ): Promise<boolean> {
-  const rows = await runStatement(
-    tx,
-    sql`
-    update recovery_code set used_at = ${now.toISOString()}::timestamptz
-    where person_id = ${personId} and code_hash = ${hashOf(plain(code))} and used_at is null
-    returning person_id`,
-  );
-  return rows.length > 0;
+  const found = await tx.findOne(RecoveryCode, { personId, codeHash: hashOf(plain(code)), usedAt: null }, writeLock);
+  if (found === null) return false;
+  found.usedAt = now;
+  await tx.flush();
+  return true;
 }
 
-/** How many codes a person has left. */
-export async function countRecoveryCodes(em: EntityManager, personId: string): Promise<number> {
-  const rows = await runStatement<{ left: number }>(
-    em,
-    sql`
-    select count(*)::int as left from recovery_code where person_id = ${personId} and used_at is null`,
-  );
-  return rows[0]?.left ?? 0;
-}
+/** Returns how many codes a person has left. */
+export const countRecoveryCodes = (em: EntityManager, personId: string): Promise<number> =>
+  em.count(RecoveryCode, { personId, usedAt: null });
 
 /** 32 divides 256, so each character is equally likely. */
 function generateRecoveryCode(): string {
@@ -64,7 +52,7 @@ function generateRecoveryCode(): string {
   return characters.replace(/(.{4})(?=.)/g, '$1-');
 }
 
-/** However it is typed: in any case, with or without dashes and spaces. */
+/** Returns a code without its dashes and spaces, in upper case, however it was typed. */
 function plain(code: string): string {
   return code.toUpperCase().replace(/[\s-]/g, '').slice(0, 100);
 }

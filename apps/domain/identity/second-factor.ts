@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { runStatement, sql } from '../db/statement.ts';
+import { SecondFactor } from '../db/entities/identity.ts';
+import { writeLock } from '../db/locks.ts';
 import { recordPersonActivity } from './activity.ts';
 import {
   type Attempt,
@@ -11,7 +12,7 @@ import {
   stepUpSubject,
 } from './attempts.ts';
 import { consumeChallenge, storeChallenge } from './challenges.ts';
-import { listPasskeyRows, listTotpRows, type TotpRow } from './factor-rows.ts';
+import { listPasskeyRows, lockTotps } from './factor-rows.ts';
 import { findKnownBrowser, rememberBrowser } from './known-browsers.ts';
 import { findAnsweredChallenge, findCredentialId, getNewCounter, passkeyUseOptions, wrongPasskey } from './passkey.ts';
 import { consumeRecoveryCode, countRecoveryCodes } from './recovery-codes.ts';
@@ -51,34 +52,25 @@ export async function verifyTotp(
   now: () => Date = () => new Date(),
 ): Promise<SecondFactorStep> {
   const take = async (tx: EntityManager) => {
-    for (const row of await listTotpRows(tx, session.personId))
-      if (await consumeTotpCode(tx, row, code, settings, now())) return true;
+    for (const factor of await lockTotps(tx, session.personId))
+      if (consumeTotpCode(factor, code, settings, now())) return true;
     return false;
   };
   return pass(em, { session, visitor, step: 'totp', take }, now);
 }
 
-/**
- * Whether the code is this app's, and newer than all that were accepted: the condition is the
- * statement's, so of two at once one is taken.
- */
-async function consumeTotpCode(
-  tx: EntityManager,
-  { id, sealed }: TotpRow,
+/** Uses up the code when it is this app's; a secret under an older sealing key is sealed again. */
+function consumeTotpCode(
+  factor: SecondFactor,
   code: string,
   { sealingKeys }: Pick<FactorSettings, 'sealingKeys'>,
   at: Date,
-): Promise<boolean> {
-  const step = findTotpStep(unsealTotp(sealed, id, sealingKeys), code, at);
-  if (step === null) return false;
-  const rows = await runStatement(
-    tx,
-    sql`
-    update second_factor set totp_last_step = ${step}, last_used_at = ${at.toISOString()}::timestamptz,
-      totp_sealed = coalesce(${resealTotp(sealed, id, sealingKeys)}::bytea, totp_sealed)
-    where id = ${id} and totp_last_step < ${step} returning id`,
-  );
-  return rows.length > 0;
+): boolean {
+  if (!factor.totpSealed) return false;
+  const step = findTotpStep(unsealTotp(factor.totpSealed, factor.id, sealingKeys), code, at);
+  if (step === null || !factor.useTotpStep(step, at)) return false;
+  factor.totpSealed = resealTotp(factor.totpSealed, factor.id, sealingKeys) ?? factor.totpSealed;
+  return true;
 }
 
 /**
@@ -121,14 +113,8 @@ export async function verifyPasskey(
     if (asked === null || passkey === undefined) return false;
     const counter = await getNewCounter(response, passkey, asked, party).catch(refusedToNull);
     if (counter === null) return false;
-    // A passkey that does not count says 0 each time; one that counts never says the same twice.
-    const rows = await runStatement(
-      tx,
-      sql`
-      update second_factor set counter = ${counter}, last_used_at = ${now().toISOString()}::timestamptz
-      where id = ${passkey.id} and (counter < ${counter} or (counter = 0 and ${counter}::bigint = 0)) returning id`,
-    );
-    return rows.length > 0;
+    const factor = await tx.findOne(SecondFactor, { id: passkey.id }, writeLock);
+    return factor?.useCounter(counter, now()) ?? false;
   };
   return pass(em, { session, visitor, step: 'passkey', take }, now);
 }

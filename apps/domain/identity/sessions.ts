@@ -1,6 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { consoleAccess } from '../access/console-access.ts';
+import { ConsoleSession } from '../db/entities/identity.ts';
+import { writeLock } from '../db/locks.ts';
 import { runStatement, sql } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
@@ -80,14 +82,18 @@ export async function startSession(
 ): Promise<{ token: string; sessionId: string }> {
   const token = generateToken();
   const sessionId = randomUUIDv7();
-  const at = now.toISOString();
-  await runStatement(
-    tx,
-    sql`
-    insert into console_session (id, token_hash, person_id, state, created_at, last_seen_at, expires_at, second_factor_at, address, user_agent)
-    values (${sessionId}, ${hashOf(token)}, ${personId}, 'password_passed', ${at}::timestamptz, ${at}::timestamptz,
-      ${at}::timestamptz + make_interval(mins => ${passwordStepMinutes}), null, ${visitor.address}::inet, ${visitor.userAgent.slice(0, 300)})`,
-  );
+  tx.create(ConsoleSession, {
+    id: sessionId,
+    tokenHash: hashOf(token),
+    personId,
+    state: 'password_passed',
+    createdAt: now,
+    lastSeenAt: now,
+    expiresAt: minutesAfter(now, passwordStepMinutes),
+    address: visitor.address,
+    userAgent: visitor.userAgent.slice(0, 300),
+  });
+  await tx.flush();
   return { token, sessionId };
 }
 
@@ -98,19 +104,15 @@ export async function startSession(
  * @throws IdentityRefused `session_expired` when it has ended meanwhile.
  */
 export async function recordSecondFactor(tx: EntityManager, sessionId: string, now: Date): Promise<{ token: string }> {
+  const session = await tx.findOne(ConsoleSession, { id: sessionId, expiresAt: { $gt: now } }, writeLock);
+  if (session === null) throw sessionExpired();
   const token = generateToken();
-  const at = sql`${now.toISOString()}::timestamptz`;
-  const rows = await runStatement(
-    tx,
-    sql`
-    update console_session set token_hash = ${hashOf(token)}, state = 'full', second_factor_at = ${at}, last_seen_at = ${at},
-      expires_at = case state when 'full' then expires_at else ${at} + make_interval(hours => ${sessionAbsoluteHours}) end
-    where id = ${sessionId} and expires_at > ${at}
-    returning id`,
-  );
-  if (rows.length === 0) throw sessionExpired();
+  session.recordSecondFactor(hashOf(token), now, minutesAfter(now, sessionAbsoluteHours * 60));
+  await tx.flush();
   return { token };
 }
+
+const minutesAfter = (now: Date, minutes: number) => new Date(now.getTime() + minutes * 60_000);
 
 /**
  * Whether the second factor is to be given again before an action that asks for a fresh one.
@@ -140,19 +142,24 @@ export function assertSteppedUp(session: Pick<Session, 'state' | 'secondFactorAt
 /** The living sessions of the person, the last used first. */
 export async function listSessions(em: EntityManager, session: Session, now: Date): Promise<SessionRow[]> {
   assertFull(session);
-  const at = sql`${now.toISOString()}::timestamptz`;
-  const rows = await runStatement<Omit<SessionRow, 'isThis'>>(
-    em,
-    sql`
-    select id, state, created_at as "createdAt", last_seen_at as "lastSeenAt", expires_at as "expiresAt", host(address) as address, user_agent as "userAgent"
-    from console_session
-    where person_id = ${session.personId} and expires_at > ${at} and last_seen_at > ${at} - make_interval(mins => ${sessionIdleMinutes})
-    order by last_seen_at desc, id desc`,
+  const rows = await em.fork().find(
+    ConsoleSession,
+    {
+      personId: session.personId,
+      expiresAt: { $gt: now },
+      lastSeenAt: { $gt: minutesAfter(now, -sessionIdleMinutes) },
+    },
+    { orderBy: { lastSeenAt: 'desc', id: 'desc' } },
   );
-  return rows.map((row) => ({
-    ...row,
-    ...datesOf(row),
-    isThis: row.id === session.id,
+  return rows.map(({ id, state, createdAt, lastSeenAt, expiresAt, address, userAgent }) => ({
+    id,
+    state,
+    createdAt,
+    lastSeenAt,
+    expiresAt,
+    address: address?.split('/')[0] ?? null,
+    userAgent,
+    isThis: id === session.id,
   }));
 }
 
@@ -171,12 +178,9 @@ export async function endSession(
 ): Promise<void> {
   if (sessionId !== session.id) assertFull(session);
   await em.fork().transactional(async (tx) => {
-    const rows = await runStatement(
-      tx,
-      sql`
-      delete from console_session where id::text = ${sessionId.toLowerCase()} and person_id = ${session.personId} returning id`,
-    );
-    if (rows.length === 0)
+    const living = await tx.find(ConsoleSession, { personId: session.personId }, { fields: ['id'] });
+    const found = living.find(({ id }) => id === sessionId.toLowerCase());
+    if (found === undefined || (await tx.nativeDelete(ConsoleSession, { id: found.id })) === 0)
       throw new IdentityRefused('no_such_session', 'You have no such session; it has ended already.');
     const isOwn = sessionId === session.id;
     await recordPersonActivity(tx, {
@@ -208,18 +212,8 @@ export async function endOtherSessions(em: EntityManager, session: Session, visi
  * Ends the sessions of a person, but for `exceptId`, in the transaction of the change that asks for
  * it. Returns how many there were.
  */
-export async function endSessions(
-  tx: EntityManager,
-  personId: string,
-  exceptId: string | null = null,
-): Promise<number> {
-  const rows = await runStatement(
-    tx,
-    sql`
-    delete from console_session where person_id = ${personId} and id is distinct from ${exceptId}::uuid returning id`,
-  );
-  return rows.length;
-}
+export const endSessions = (tx: EntityManager, personId: string, exceptId: string | null = null): Promise<number> =>
+  tx.nativeDelete(ConsoleSession, { personId, ...(exceptId !== null && { id: { $ne: exceptId } }) });
 
 /**
  * Ends the sessions of a person without any access to the console. `findSession` would refuse them

@@ -4,7 +4,7 @@ import type pg from 'pg';
 import type { Database } from '#domain/db/connect.ts';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/enrol.ts';
 import { createEnrolment } from '#domain/identity/enrolment.ts';
-import { confirmSignInOf } from '#domain/identity/operator-deeds.ts';
+import { confirmSignInOf } from '#domain/identity/operator-actions.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import type { ConsoleConfig } from '../../../apps/console/config.ts';

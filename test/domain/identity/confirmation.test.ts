@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { acceptEnrolment } from '#domain/identity/enrol.ts';
 import { createEnrolment } from '#domain/identity/enrolment.ts';
-import { confirmSignInOf, getSignIn, releaseAddress } from '#domain/identity/operator-deeds.ts';
+import { confirmSignInOf, getSignIn, releaseAddress } from '#domain/identity/operator-actions.ts';
 import { findSession } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
 import { getMemberDetails } from '#domain/organization/list-members.ts';

@@ -11,7 +11,7 @@ import {
   startEnrolmentTotp,
 } from '#domain/identity/enrol.ts';
 import { createEnrolment, findEnrolment } from '#domain/identity/enrolment.ts';
-import { confirmSignInOf, releaseAddress } from '#domain/identity/operator-deeds.ts';
+import { confirmSignInOf, releaseAddress } from '#domain/identity/operator-actions.ts';
 import { findSession } from '#domain/identity/sessions.ts';
 import { codeAt, goodPassword, settings, setupPeople, visitor } from './people.ts';
 

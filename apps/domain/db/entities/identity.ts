@@ -1,10 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
-/**
- * How a person signs in: the address, and the hash of the password (PHC string form, argon2id).
- * Tables of migration 0011.
- */
-export const SignIn = defineEntity({
+const SignInSchema = defineEntity({
   name: 'SignIn',
   tableName: 'sign_in',
   properties: {
@@ -17,10 +13,18 @@ export const SignIn = defineEntity({
 });
 
 /**
- * An authenticator app (`totp…`) or a passkey (the other fields); what belongs to the other kind is
- * null.
+ * How a person signs in: the address, and the hash of the password (PHC string form, argon2id).
  */
-export const SecondFactor = defineEntity({
+export class SignIn extends SignInSchema.class {
+  /** Replaces the password by one with this hash. */
+  changePassword(passwordHash: string, at: Date): void {
+    this.passwordHash = passwordHash;
+    this.passwordChangedAt = at;
+  }
+}
+SignInSchema.setClass(SignIn);
+
+const SecondFactorSchema = defineEntity({
   name: 'SecondFactor',
   tableName: 'second_factor',
   properties: {
@@ -29,45 +33,90 @@ export const SecondFactor = defineEntity({
     kind: p.text().$type<'totp' | 'passkey'>(),
     name: p.text(),
     createdAt: p.datetime(),
-    lastUsedAt: p.datetime().strictNullable(),
-    totpSealed: p.blob().strictNullable(),
-    totpLastStep: p.bigint('number').strictNullable(),
-    credentialId: p.text().strictNullable(),
-    publicKey: p.blob().strictNullable(),
-    counter: p.bigint('number').strictNullable(),
-    transports: p.array().strictNullable(),
+    lastUsedAt: p.datetime().nullable(),
+    totpSealed: p.blob().$type<Buffer>().nullable(),
+    totpLastStep: p.bigint('number').nullable(),
+    credentialId: p.text().nullable(),
+    publicKey: p.blob().$type<Buffer>().nullable(),
+    counter: p.bigint('number').nullable(),
+    transports: p.array().nullable(),
   },
 });
 
-/** A recovery code, by its SHA-256. */
+/**
+ * An authenticator app (`totp…`) or a passkey (the other fields); what belongs to the other kind is
+ * null. Load it with `writeLock` before a method that uses it up.
+ */
+export class SecondFactor extends SecondFactorSchema.class {
+  /**
+   * Uses up the code of a time step. Returns false when it, or a later one, was used before: a code
+   * is accepted once.
+   */
+  useTotpStep(step: number, at: Date): boolean {
+    if (this.kind !== 'totp' || step <= (this.totpLastStep ?? 0)) return false;
+    this.totpLastStep = step;
+    this.lastUsedAt = at;
+    return true;
+  }
+
+  /**
+   * Accepts the counter that a passkey answered with. Returns false when it went back, as that of a
+   * copied passkey does. A passkey that does not count says 0 each time.
+   */
+  useCounter(counter: number, at: Date): boolean {
+    const last = this.counter ?? 0;
+    if (this.kind !== 'passkey' || (counter <= last && !(counter === 0 && last === 0))) return false;
+    this.counter = counter;
+    this.lastUsedAt = at;
+    return true;
+  }
+}
+SecondFactorSchema.setClass(SecondFactor);
+
+/** A recovery code, by its SHA-256. It works once. */
 export const RecoveryCode = defineEntity({
   name: 'RecoveryCode',
   tableName: 'recovery_code',
   properties: {
     personId: p.text().primary(),
-    codeHash: p.blob().primary(),
+    codeHash: p.blob().$type<Buffer>().primary(),
     createdAt: p.datetime(),
-    usedAt: p.datetime().strictNullable(),
+    usedAt: p.datetime().nullable(),
   },
 });
 
-/** A session of the console, by the SHA-256 of its token. */
-export const ConsoleSession = defineEntity({
+const ConsoleSessionSchema = defineEntity({
   name: 'ConsoleSession',
   tableName: 'console_session',
   properties: {
     id: p.uuid().primary(),
-    tokenHash: p.blob(),
+    tokenHash: p.blob().$type<Buffer>(),
     personId: p.text(),
     state: p.text().$type<'password_passed' | 'full'>(),
     createdAt: p.datetime(),
     lastSeenAt: p.datetime(),
     expiresAt: p.datetime(),
-    secondFactorAt: p.datetime().strictNullable(),
-    address: p.text().columnType('inet').strictNullable(),
+    secondFactorAt: p.datetime().nullable(),
+    address: p.text().columnType('inet').nullable(),
     userAgent: p.text(),
   },
 });
+
+/** A session of the console, by the SHA-256 of its token. */
+export class ConsoleSession extends ConsoleSessionSchema.class {
+  /**
+   * Completes the session with a second factor, or renews its step-up, and gives it a new token.
+   * `expiresAt` applies when it becomes full: a step-up extends no session.
+   */
+  recordSecondFactor(tokenHash: Buffer, at: Date, expiresAt: Date): void {
+    if (this.state !== 'full') this.expiresAt = expiresAt;
+    this.state = 'full';
+    this.tokenHash = tokenHash;
+    this.secondFactorAt = at;
+    this.lastSeenAt = at;
+  }
+}
+ConsoleSessionSchema.setClass(ConsoleSession);
 
 /** What a session waits for an answer to. */
 export const FactorChallenge = defineEntity({
@@ -78,7 +127,7 @@ export const FactorChallenge = defineEntity({
     purpose: p.text().$type<'totp_setup' | 'passkey_setup' | 'passkey_use'>().primary(),
     expiresAt: p.datetime(),
     challenge: p.text().strictNullable(),
-    totpSealed: p.blob().strictNullable(),
+    totpSealed: p.blob().$type<Buffer>().strictNullable(),
   },
 });
 
@@ -100,7 +149,7 @@ export const KnownBrowser = defineEntity({
   name: 'KnownBrowser',
   tableName: 'known_browser',
   properties: {
-    tokenHash: p.blob().primary(),
+    tokenHash: p.blob().$type<Buffer>().primary(),
     personId: p.text(),
     createdAt: p.datetime(),
     expiresAt: p.datetime(),
@@ -114,14 +163,14 @@ export const Enrolment = defineEntity({
   properties: {
     organizationId: p.uuid().primary(),
     personId: p.text().primary(),
-    tokenHash: p.blob(),
+    tokenHash: p.blob().$type<Buffer>(),
     kind: p.text().$type<'enrol' | 'join' | 'recover'>(),
     email: p.text(),
     createdAt: p.datetime(),
     expiresAt: p.datetime(),
     invitedBy: p.text().strictNullable(),
     passwordHash: p.text().strictNullable(),
-    totpSealed: p.blob().strictNullable(),
+    totpSealed: p.blob().$type<Buffer>().strictNullable(),
     challenge: p.text().strictNullable(),
   },
 });
@@ -146,7 +195,7 @@ export const SignInAttempt = defineEntity({
   tableName: 'sign_in_attempt',
   properties: {
     id: p.uuid().primary(),
-    subject: p.blob(),
+    subject: p.blob().$type<Buffer>(),
     network: p.text().columnType('cidr').strictNullable(),
     at: p.datetime(),
   },

@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { findMember, lockOrganization } from '../access/actor.ts';
 import { confirmSignIn, isConfirmed } from '../access/console-access.ts';
 import { brokenConstraint } from '../db/constraint.ts';
+import { Enrolment, KnownBrowser, RecoveryCode, SecondFactor, SignIn } from '../db/entities/identity.ts';
 import { runStatement, sql } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import { assertEmail } from './email.ts';
@@ -11,7 +12,7 @@ import { endSessions } from './sessions.ts';
 
 /**
  * What operators do about a person's sign-in, at the command line. A sign-in is of the whole
- * region, so none of it is any organization's to do. Each deed stands in the log of every
+ * region, so no organization may do any of it. Each action is recorded in the activity log of every
  * organization whose member the person is, as an operator's.
  */
 
@@ -121,7 +122,7 @@ export async function changeAddress(
   try {
     return await em.fork().transactional(async (tx) => {
       const personId = await lockSignIn(tx, email);
-      await runStatement(tx, sql`update sign_in set email = ${address} where person_id = ${personId}`);
+      await tx.nativeUpdate(SignIn, { personId }, { email: address });
       await recordPersonActivity(tx, { personId, action: 'sign_in.change_address', visitor: null, by: 'operator' });
       return { personId };
     });
@@ -144,11 +145,10 @@ export async function releaseAddress(em: EntityManager, email: string): Promise<
   return em.fork().transactional(async (tx) => {
     const personId = await lockSignIn(tx, email);
     const ended = await endSessions(tx, personId);
-    // Before the organizations' confirmations go with the sign-in: it is by them that a log is
-    // told.
+    // Before the organizations' confirmations go with the sign-in: they say whose log records it.
     await recordPersonActivity(tx, { personId, action: 'sign_in.release', visitor: null, by: 'operator' });
-    for (const table of ['enrolment', 'recovery_code', 'second_factor', 'known_browser', 'sign_in'])
-      await runStatement(tx, sql`delete from ${sql.ref(table)} where person_id = ${personId}`);
+    for (const entity of [Enrolment, RecoveryCode, SecondFactor, KnownBrowser, SignIn])
+      await tx.nativeDelete(entity as typeof SignIn, { personId });
     return { personId, ended };
   });
 }
