@@ -1,7 +1,4 @@
-/**
- * The activity log in a real browser: filtered, paged, opened, taken along. Source: issue of the
- * console, point 5.
- */
+/** The activity log in a browser: filter, details and CSV. */
 import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 import { writeLines } from '../domain/activity/lines.ts';
@@ -34,25 +31,25 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.getByText('Filter').click();
     // What is typed is in the viewer's zone, and the page says which.
     await page.getByText('Times are in America/New_York').waitFor();
-    await page.getByLabel('Result').selectOption({ label: 'Reads that were refused' });
+    await page.getByLabel('Result').selectOption({ label: 'Denied reads' });
     await page.getByLabel('API key').selectOption(key.id);
     await page.getByLabel('From').fill('2026-11-20T03:30');
-    await page.getByLabel('Until').fill('2026-11-20T04:30');
-    await page.getByRole('button', { name: 'Show', exact: true }).click();
+    await page.getByLabel('To', { exact: true }).fill('2026-11-20T04:30');
+    await page.getByRole('button', { name: 'Apply' }).click();
     await ready(page);
     expect(await page.locator('tbody tr').count()).toBe(1);
     expect(await page.getByLabel('From').inputValue()).toBe('2026-11-20T03:30');
 
     const downloading = page.waitForEvent('download');
-    await page.getByRole('button', { name: 'Download these lines (CSV)' }).click();
+    await page.getByRole('button', { name: 'Download filtered CSV' }).click();
     const file = readFileSync(await (await downloading).path(), 'utf8');
     expect(file.split('\r\n').length).toBe(3);
-    expect(file).toContain('"2026-11-20T09:00:00.000Z","The key “=1+1”","Was refused the outcomes (getFirmOutcomes)"');
+    expect(file).toContain('"2026-11-20T09:00:00.000Z","API key “=1+1”","Was denied the outcomes (getFirmOutcomes)"');
     expect(file).toContain(`"'=1+1"`);
     expect(file).toContain(refused);
 
-    await page.getByRole('link', { name: 'Was refused the outcomes' }).click();
-    await page.getByRole('heading', { name: 'One line of the log' }).waitFor();
+    await page.getByRole('link', { name: 'Was denied the outcomes' }).click();
+    await page.getByRole('heading', { name: 'Event details' }).waitFor();
     await ready(page);
     const text = (await page.locator('main').textContent()) ?? '';
     for (const part of [

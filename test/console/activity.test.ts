@@ -1,7 +1,4 @@
-/**
- * The activity log over HTTP: filters, one line, and files of any length. Source: issue of the
- * console, point 5.
- */
+/** The activity log over HTTP: filters, one entry, and CSV files of any length. */
 import { get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
@@ -62,6 +59,14 @@ describe('the log', () => {
     }
   });
 
+  it('says that a time of the filter is not valid, and downloads no file for it', async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const { text } = await t.http(ada).get(logOf(ada, '?from=xx'));
+    expect(text).toContain('Enter a date and a time. This filter was not applied.');
+    expect((await t.http(ada).get(logOf(ada, '/csv?from=xx'))).to).toBe(logOf(ada, '?from=xx'));
+  });
+
   it('takes times in the zone that the address names', async () => {
     const t = await setupConsole();
     const ada = await t.enrol();
@@ -92,7 +97,7 @@ describe('the log', () => {
     for (const part of [
       'Ada Rivers',
       'Report',
-      'Was refused the roster of clients',
+      'Was denied the roster of clients',
       '403 insufficient_scope',
       '203.0.113.5',
       `${own}`,
@@ -126,7 +131,7 @@ describe('a file of the log', () => {
     expect(file.headers.get('content-disposition')).toMatch(/^attachment; filename="activity-\d{4}-\d\d-\d\d\.csv"$/);
     // fetch() takes the byte order mark away, as a reader does; the bytes are looked at below.
     const lines = file.text.split('\r\n');
-    expect(lines[0]?.replace(byteOrderMark, '')).toMatch(/^"time_utc","who","what","action","status"/);
+    expect(lines[0]?.replace(byteOrderMark, '')).toMatch(/^"time_utc","actor","description","action","status"/);
     expect(file.text).toContain('"2026-11-20T08:00:00.123Z"');
     expect(file.text).toContain(`"'=HYPERLINK(""http://evil.example"")"`);
     expect(file.text).toContain(`"'＠SUM(1)\t'=2"`);

@@ -52,7 +52,9 @@ describe('the list of deliveries', () => {
       new Date(Date.now() - minutes * 60_000 + 330 * 60_000).toISOString().slice(0, 16);
     const query = new URLSearchParams({ from: inKolkata(60), until: inKolkata(0), zone });
     expect(listed((await t.get(`/deliveries?${query}`)).text)).toEqual([waiting]);
-    expect((await t.get('/deliveries?event=17')).text).toContain('That is no event id');
+    expect((await t.get('/deliveries?event=17')).text).toContain('Enter a valid event ID');
+    const { text } = await t.get('/deliveries?from=xx');
+    expect(text).toContain('Enter a date and a time. This filter was not applied.');
     for (const bad of ['state=%00', 'type=x', 'from=yesterday', 'zone=%3Cb%3E', 'before=1', 'event=%00'])
       expect([bad, (await t.get(`/deliveries?${bad}`)).status]).toEqual([bad, 200]);
   });
@@ -77,7 +79,7 @@ describe('one delivery', () => {
     );
     t.pass(24 * 60_000); // the console's own clock, which does not count here
     const { text } = await t.get(`/deliveries/${waiting}`);
-    expect(text).toMatch(/next attempt in 3 min (19|20) s/);
+    expect(text).toMatch(/Next attempt in 3 min (19|20) s/);
     expect(text).toContain('Attempt 2');
     expect(text).toContain('<code>connection_timeout</code>');
     expect(text).toContain('look for the error in its log');
@@ -119,12 +121,13 @@ describe('one delivery', () => {
     const before = await readLedger(t.owner.pool);
     expect((await t.submit(`/deliveries/${waiting}/cancel`)).to).toBe(t.at(`/deliveries/${waiting}`));
     const { text } = await t.get(`/deliveries/${waiting}`);
-    expect(text).toContain('The delivery is cancelled');
+    expect(text).toContain('Delivery cancelled');
     expect(text).not.toContain('Retry now');
     expect(await readLedger(t.owner.pool)).toEqual({ ...before, waiting: 0, cancelled: 1 });
     const lines = await t.owner.pool.query(`select person_id from activity where action = 'delivery.cancel'`);
     expect(lines.rows).toEqual([{ person_id: t.ada.personId }]);
-    expect((await t.get(`/deliveries/${delivered}/cancel`)).text).toContain('settled already');
+    expect((await t.get(`/deliveries/${delivered}/cancel`)).text).toContain('already finished');
+    expect(text).not.toContain('<dt>Round</dt>');
   });
 
   it('is redelivered in a new round; a retry that comes too late is refused', async () => {
@@ -152,21 +155,21 @@ describe('sending many again', () => {
     expect(asked.to).toMatch(/\/redeliveries\/[0-9a-f-]{36}$/);
     const path = asked.to ?? '';
     const page = await t.visitor.get(path);
-    expect(page.text).toContain('about to begin');
+    expect(page.text).toContain('Queued');
     expect(page.text).toContain('hx-trigger="every 2s"');
-    expect((await t.get('/redeliver')).text).toContain('One is under way');
+    expect((await t.get('/redeliver')).text).toContain('A redelivery is in progress');
     expect((await t.visitor.submit(page, path)).to).toBe(path);
     const stopped = await t.visitor.get(path);
     expect(stopped.text).toContain('Cancelled');
     expect(stopped.text).not.toContain('hx-get');
-    expect(stopped.text).not.toContain('Stop it');
+    expect(stopped.text).not.toContain('Stop redelivery');
   });
 
   it('of a time wants both ends, in order, of the last 30 days, and keeps what was typed', async () => {
     const t = await setup();
     const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 16);
     const range = (from: string, until: string) => t.submit('/redeliver', { what: 'range', from, until, zone: 'UTC' });
-    expect((await range('', day(1))).text).toContain('Say when');
+    expect((await range('', day(1))).text).toContain('Enter a date and a time');
     const reversed = await range(day(1), day(2));
     expect(reversed.text).toContain('ends before it begins');
     expect(reversed.text).toContain(`value="${day(1)}"`);

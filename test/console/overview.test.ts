@@ -79,8 +79,8 @@ it('what came of a test event stands on its webhook’s page and in the log, and
     expect(section).toContain(words);
   expect((await t.visitor.get(at(other.id))).text).not.toContain('Latest test events');
   const log = (await t.visitor.get(`/o/${t.ada.orgId}/activity`)).text;
-  expect(log).toContain('Had a test event accepted (client.started)');
-  expect(log).toContain('Had a test event that was not accepted (seat.given: connection_refused)');
+  expect(log).toContain('Test event delivered (client.started)');
+  expect(log).toContain('Test event failed (seat.given: connection_refused)');
 });
 
 it('a webhook takes ten test events and checks a minute from people; the eleventh is explained, and another webhook’s is not held up', async () => {
@@ -113,6 +113,6 @@ it('an attempt that was hurried is told as that in the log, and a redelivery as 
     (await t.visitor.get(`/o/${t.ada.orgId}/activity?action=${action}`)).text.includes('Ada Rivers');
   expect(await told('delivery.retry')).toBe(true);
   const { text } = await t.visitor.get(`/o/${t.ada.orgId}/activity?action=delivery.retry`);
-  expect(text).toContain('Had a delivery’s next attempt made at once');
-  expect(text).not.toContain('Had one event sent again');
+  expect(text).toContain('Retried a delivery');
+  expect(text).not.toContain('>Redelivered an event</a>');
 });

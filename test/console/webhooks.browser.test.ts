@@ -102,7 +102,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await j.cause();
     await expect.poll(() => j.deliveries().length, patient).toBe(1);
     await page.goto(`/o/${j.ada.orgId}/webhooks/${id}/deliveries`);
-    await page.getByText(/answered 503; next attempt/).waitFor(patient);
+    await page.getByText(/Last attempt: 503. Next attempt/).waitFor(patient);
     await page.getByRole('link', { name: 'client.started' }).click();
     await page.getByRole('heading', { name: 'Attempt 2' }).waitFor(patient);
     await picture(page, `journey-failing-${screen}`);
@@ -116,13 +116,15 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     expect(attempts).toBeGreaterThan(2);
 
     // What the page shows of an attempt is what the receiver got.
-    await page.getByRole('link', { name: 'Request and answer of attempt 1', exact: true }).click();
+    await page.getByRole('link', { name: 'View request and response of attempt 1', exact: true }).click();
     const [first] = j.deliveries();
-    const shown = await page.getByRole('region', { name: 'the headers' }).textContent();
+    const shown = await page.getByRole('region', { name: 'Request headers' }).textContent();
     for (const name of ['Service-Signature', 'webhook-id', 'webhook-signature', 'webhook-attempt', 'webhook-sequence'])
       expect(shown).toContain(`${name}: ${first?.headers[name.toLowerCase()]}`);
-    expect((await page.getByRole('region', { name: 'the body' }).textContent())?.trim()).toBe(first?.body.toString());
-    expect(await page.getByRole('region', { name: 'The receiver’s answer' }).textContent()).toContain('<script>');
+    expect((await page.getByRole('region', { name: 'Request body' }).textContent())?.trim()).toBe(
+      first?.body.toString(),
+    );
+    expect(await page.getByRole('region', { name: 'Response body' }).textContent()).toContain('<script>');
     expect(await page.title()).not.toContain('taken over');
     expect(await violations(page)).toEqual([]);
     await picture(page, `journey-attempt-${screen}`);
@@ -130,7 +132,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.goBack();
     await ready(page);
     await page.getByRole('button', { name: 'Redeliver' }).click();
-    await page.getByText('It is sent again').waitFor();
+    await page.getByText('Redelivery started').waitFor();
     await expect.poll(() => j.deliveries().length, patient).toBe(attempts + 1);
     const events = new Set(j.deliveries().map(({ headers }) => headers['webhook-id']));
     expect(events.size).toBe(1);
@@ -167,7 +169,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.getByText('Webhook paused').waitFor();
     await j.cause();
     await page.goto(at('/deliveries'));
-    await page.getByText('kept until the webhook is resumed').waitFor(patient);
+    await page.getByText('Held until you resume the webhook').waitFor(patient);
     receiver.answer = j.fail;
     await page.goto(at('/resume'));
     await page.getByRole('button', { name: 'Resume webhook' }).click();
@@ -185,11 +187,11 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await j.cause();
     await expect.poll(() => j.deliveries().length, patient).toBe(3);
     await page.goto(at('/deliveries?state=waiting'));
-    await page.getByText(/answered 503; next attempt in 1 h/).waitFor(patient);
+    await page.getByText(/Last attempt: 503. Next attempt in 1 h/).waitFor(patient);
     receiver.answer = j.verify;
     await page.goto(at('/redeliver'));
-    await page.getByRole('button', { name: 'Send what failed again' }).click();
-    await page.getByText('All of it was sent again.').waitFor(patient);
+    await page.getByRole('button', { name: 'Redeliver failed events' }).click();
+    await page.getByText('Redelivery completed.').waitFor(patient);
     await picture(page, `journey-redelivered-${screen}`);
     await expect.poll(() => j.deliveries().length, patient).toBe(4);
     await page.goto(at('/deliveries'));
@@ -199,13 +201,13 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     receiver.answer = j.fail;
     await j.cause();
     await page.goto(at('/deliveries'));
-    await page.getByText(/answered 503; next attempt in 1 h/).waitFor(patient);
+    await page.getByText(/Last attempt: 503. Next attempt in 1 h/).waitFor(patient);
     await page.getByRole('link', { name: 'client.started' }).first().click();
     await page.getByRole('button', { name: 'Retry now' }).click();
-    await page.getByText('The next attempt is made now.').waitFor();
+    await page.getByText('The next attempt is starting.').waitFor();
     await page.getByRole('heading', { name: 'Attempt 2' }).waitFor(patient);
-    await pressed(page, 'Cancel…').click();
-    await page.getByRole('button', { name: 'Cancel it for good' }).click();
+    await pressed(page, 'Cancel delivery…').click();
+    await page.getByRole('button', { name: 'Cancel delivery' }).click();
     await page.locator('#delivery .badge', { hasText: 'cancelled' }).waitFor();
     expect(await violations(page)).toEqual([]);
     expectQuiet(j.visit);

@@ -7,7 +7,8 @@ const kinds = [
   { key: 'atOnce', label: 'delivered on first attempt' },
   { key: 'afterRetries', label: 'delivered after retries' },
   { key: 'open', label: 'pending' },
-  { key: 'failed', label: 'failed or cancelled' },
+  { key: 'failed', label: 'failed' },
+  { key: 'cancelled', label: 'cancelled' },
 ] as const;
 
 /** Height and width of the picture's own measure: a bar is 10 wide, with 2 between. */

@@ -3,17 +3,17 @@ import { recordActivity } from './record.ts';
 import { type ActivityEntry, type ActivityFilter, listActivity, type Place } from './search.ts';
 
 /**
- * Lines fetched at a time: what a download of any length holds in memory, about 2 MB. The first
- * fetch is small, so that a download begins at once.
+ * Entries per fetch: a download of any length holds about 2 MB in memory. The first fetch is small,
+ * so that a download starts at once.
  */
 const linesPerFetch = 2_000;
 const linesOfFirstFetch = 100;
 
 /**
- * Every line that fits, newest first, as many as its reader takes: each fetch is a short statement
- * of its own from where the last one ended, so no connection and no snapshot is held between them,
- * and one that is left early asks for nothing more. Lines written after it began are not among
- * them.
+ * Yields every entry that matches the filter, newest first, in batches. Each fetch is a statement of
+ * its own that continues where the last one ended, so no connection or snapshot is held between
+ * them, and a reader that stops early causes no further query. Entries written after the start are
+ * not included.
  */
 export async function* eachActivityEntry(
   em: EntityManager,
@@ -34,10 +34,7 @@ export async function* eachActivityEntry(
   } while (from !== null);
 }
 
-/**
- * Records that a person took lines out of the log; call it before the first of them leaves.
- * `detail` is the filter, as far as it was given.
- */
+/** Records that a person downloads the log, with the filter. Called before the first entry is sent. */
 export async function recordDownload(
   em: EntityManager,
   input: { organizationId: string; personId: string; address: string | null; filter: ActivityFilter },

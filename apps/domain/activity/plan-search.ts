@@ -1,6 +1,6 @@
 import { allOf, type SqlPart, sql } from '../db/statement.ts';
 
-/** Which lines: every field that is not null must fit. Times are from `from` on and before `to`. */
+/** A filter of the log. Every field that is not null must match; `from` is inclusive, `to` exclusive. */
 export interface ActivityFilter {
   keyId: string | null;
   personId: string | null;
@@ -11,10 +11,10 @@ export interface ActivityFilter {
 }
 
 /**
- * `answered`: reads that were answered; `refused`: reads that were not; `deed`: what people and the
- * system did, which has no HTTP status.
+ * `answered`: reads that succeeded; `refused`: reads that were denied; `action`: actions of people
+ * and of the system, which have no HTTP status.
  */
-export type Outcome = 'answered' | 'refused' | 'deed';
+export type Outcome = 'answered' | 'refused' | 'action';
 
 export const everything: ActivityFilter = {
   keyId: null,
@@ -77,7 +77,7 @@ interface Lead {
 const statusOf: Record<Outcome, Condition> = {
   answered: sql`a.status < 400`,
   refused: sql`a.status >= 400`,
-  deed: sql`a.status is null`,
+  action: sql`a.status is null`,
 };
 
 /** How to search: one way, or those to try in turn. */
@@ -112,18 +112,21 @@ function askedOf({ keyId, personId, action, outcome }: ActivityFilter): Map<Aske
 }
 
 /**
- * Deeds and refusals are few, and their indexes hold what else may be asked for. Of a key, a
- * read and a person any may be the rare one, so each leads in turn.
+ * Returns the conditions to search by, the most selective first. Actions and refusals are few, and
+ * their indexes include the other columns. Of a key, an action and a person any may be the rare one,
+ * so each leads in turn.
  */
 function leadsOf({ action, outcome }: ActivityFilter, asked: Map<Asked, Condition>): [Lead, ...Lead[]] {
   const named = asked.get('action');
-  const isDeed = action !== null && !action.startsWith('api.') && (outcome === null || outcome === 'deed');
-  if (named !== undefined && isDeed && asked.size > 1)
-    // That a deed has no status says nothing new: it is what lets the deeds' own index lead.
-    return [{ answers: ['action', 'status'], holds: ['key', 'person'], condition: sql`${named} and ${statusOf.deed}` }];
+  const isAction = action !== null && !action.startsWith('api.') && (outcome === null || outcome === 'action');
+  if (named !== undefined && isAction && asked.size > 1)
+    // The condition on status is redundant, but lets PostgreSQL use the partial index of actions.
+    return [
+      { answers: ['action', 'status'], holds: ['key', 'person'], condition: sql`${named} and ${statusOf.action}` },
+    ];
   if (outcome === 'refused')
     return [{ answers: ['status'], holds: ['key', 'person', 'action'], condition: statusOf.refused }];
-  if (outcome === 'deed') return [{ answers: ['status'], holds: ['key', 'person'], condition: statusOf.deed }];
+  if (outcome === 'action') return [{ answers: ['status'], holds: ['key', 'person'], condition: statusOf.action }];
   const [first, ...others] = (['key', 'action', 'person'] as const).flatMap((name): Lead[] => {
     const condition = asked.get(name);
     return condition === undefined ? [] : [{ answers: [name], holds: name === 'key' ? ['status'] : [], condition }];

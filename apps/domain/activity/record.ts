@@ -2,22 +2,22 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { runStatement, sql } from '../db/statement.ts';
 
 /**
- * A line of the activity log about something other than a read: who did what. `personId` null: an
- * operator. `detail` holds ids and hints, never a key.
+ * An entry of the activity log other than a read. `personId` null: an operator. `detail` contains
+ * ids and key prefixes, never a key.
  */
 export interface ActivityLine {
   organizationId: string;
   personId: string | null;
   keyId?: string | null;
   action: string;
-  /** The IP address it was asked from, where that is known. */
+  /** The client's IP address, if known. */
   address?: string | null;
   detail?: Record<string, unknown>;
 }
 
 /**
- * Records an action in the transaction of the change. The database makes the id, so that actions of
- * one transaction, which share its time, keep their order.
+ * Records an action in the transaction of the change. The database generates the id, so that actions
+ * of one transaction, which share its time, keep their order.
  */
 export async function recordActivity(tx: EntityManager, line: ActivityLine): Promise<void> {
   const { organizationId, personId, keyId = null, address = null, action, detail = null } = line;

@@ -1,15 +1,15 @@
 import type { ActivityEntry } from './search.ts';
 
 /**
- * A sentence in parts: texts of ours, and what somebody called something, which a page sets apart
- * because it may be in any script or direction.
+ * A sentence in parts. A page isolates the names that people typed, which may be in any script or
+ * direction.
  */
 export type Sentence = readonly (string | { name: string })[];
 
 type Detail = Record<string, unknown>;
 
-/** Makes a sentence from a template: what stands in it are names. */
-function say(texts: TemplateStringsArray, ...names: string[]): Sentence {
+/** Builds a sentence from a template whose values are names. */
+function sentence(texts: TemplateStringsArray, ...names: string[]): Sentence {
   return texts.flatMap((text, index) => {
     const name = names[index];
     return name === undefined ? [text] : [text, { name }];
@@ -18,13 +18,13 @@ function say(texts: TemplateStringsArray, ...names: string[]): Sentence {
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 const list = (value: unknown): string => (Array.isArray(value) ? value.map(text).join(', ') : '');
-const key = ({ keyLabel, keyHint, keyId }: ActivityEntry) => keyLabel || keyHint || keyId || 'one that is not named';
+const key = ({ keyLabel, keyHint, keyId }: ActivityEntry) => keyLabel || keyHint || keyId || 'unknown key';
 const member = ({ memberName, detail }: ActivityEntry) => memberName ?? text(detail?.memberId);
 const role = (detail: Detail) => text(detail.key);
 const factor = (detail: Detail) => (detail.kind === 'passkey' ? 'a passkey' : 'an authenticator app');
-const many = (value: unknown, one: string, more: string) => (value === 1 ? `one ${one}` : `${value} ${more}`);
+const many = (value: unknown, one: string, more: string) => `${value} ${value === 1 ? one : more}`;
 
-/** What each read gives, by operation id. */
+/** The data that each read returns, by operation id. */
 export const reads: Readonly<Record<string, string>> = {
   getOrg: 'the organization',
   getFirmRoster: 'the roster of clients',
@@ -37,184 +37,206 @@ export const reads: Readonly<Record<string, string>> = {
   getOrgSeats: 'the seat counts',
 };
 
-/** What was tried, when signing in failed. */
+/** Why signing in failed, by the step that failed. */
 const steps: Record<string, string> = {
-  password: 'the password was wrong',
-  old_password: 'the old password was wrong',
-  totp: 'the code was wrong',
-  passkey: 'the passkey was not accepted',
-  recovery_code: 'the recovery code was wrong',
+  password: 'wrong password',
+  old_password: 'wrong current password',
+  totp: 'wrong authenticator code',
+  passkey: 'passkey not accepted',
+  recovery_code: 'wrong recovery code',
 };
 
-/** How each action is told, after who did it; and what it is called where one is chosen. */
-const deeds: Record<string, { title: string; tell: (entry: ActivityEntry, detail: Detail) => Sentence }> = {
-  'key.create': { title: 'Made an API key', tell: (e) => say`Made the API key “${key(e)}”` },
-  'key.rotate': { title: 'Rotated an API key', tell: (e) => say`Rotated a key; “${key(e)}” is its successor` },
-  'key.revoke': { title: 'Revoked an API key', tell: (e) => say`Revoked the API key “${key(e)}”` },
+const signatureResults: Record<string, string> = {
+  verified: 'signatures verified',
+  accepts_bad_signatures: 'the receiver accepts wrong signatures',
+  refuses_good_signatures: 'the receiver rejects correct signatures',
+  no_answer: 'no conclusive response',
+};
+
+/** Each action's title in the filter, and its description, which follows the actor's name. */
+const actions: Record<string, { title: string; describe: (entry: ActivityEntry, detail: Detail) => Sentence }> = {
+  'key.create': { title: 'Created an API key', describe: (e) => sentence`Created API key “${key(e)}”` },
+  'key.rotate': { title: 'Rotated an API key', describe: (e) => sentence`Rotated an API key. New key: “${key(e)}”` },
+  'key.revoke': { title: 'Revoked an API key', describe: (e) => sentence`Revoked API key “${key(e)}”` },
   'key.report': {
-    title: 'Reported a compromised key',
-    tell: (e) => say`Reported the API key “${key(e)}” as compromised`,
+    title: 'Reported a leaked key',
+    describe: (e) => sentence`Reported API key “${key(e)}” as leaked`,
   },
-  'webhook.create': { title: 'Made a webhook', tell: (_, d) => say`Made a webhook to ${text(d.host)}` },
-  'webhook.change': { title: 'Changed a webhook', tell: (_, d) => say`Changed a webhook: ${list(d.changed)}` },
-  'webhook.rotate_secret': { title: 'Rotated a signing secret', tell: () => say`Rotated a webhook’s signing secret` },
-  'webhook.test': { title: 'Sent a test event', tell: (_, d) => say`Sent a test event (${text(d.eventType)})` },
+  'webhook.create': { title: 'Added a webhook', describe: (_, d) => sentence`Added a webhook for ${text(d.host)}` },
+  'webhook.change': { title: 'Edited a webhook', describe: (_, d) => sentence`Edited a webhook: ${list(d.changed)}` },
+  'webhook.rotate_secret': {
+    title: 'Rotated a signing secret',
+    describe: () => sentence`Rotated a webhook’s signing secret`,
+  },
+  'webhook.test': {
+    title: 'Sent a test event',
+    describe: (_, d) => sentence`Sent a test event (${text(d.eventType)})`,
+  },
   'webhook.tested': {
-    title: 'Saw what came of a test event',
-    tell: (_, d) =>
+    title: 'Received a test result',
+    describe: (_, d) =>
       d.delivered === true
-        ? [`Had a test event accepted (${text(d.eventType)})`]
-        : [`Had a test event that was not accepted (${text(d.eventType)}: ${text(d.cause)})`],
+        ? [`Test event delivered (${text(d.eventType)})`]
+        : [`Test event failed (${text(d.eventType)}: ${text(d.cause)})`],
   },
-  'webhook.pause': { title: 'Paused a webhook', tell: () => say`Paused a webhook` },
+  'webhook.pause': { title: 'Paused a webhook', describe: () => sentence`Paused a webhook` },
   'webhook.park': {
     title: 'Suspended a webhook',
-    tell: () => say`Suspended a webhook that had accepted nothing for days`,
+    describe: () => sentence`Suspended a webhook, because its receiver accepted no events for days`,
   },
-  'webhook.resume': { title: 'Resumed a webhook', tell: () => say`Resumed a webhook` },
-  'webhook.delete': { title: 'Deleted a webhook', tell: () => say`Deleted a webhook` },
-  'webhook.redeliver': { title: 'Redelivered a range', tell: () => say`Had a webhook’s events of a range sent again` },
+  'webhook.resume': { title: 'Resumed a webhook', describe: () => sentence`Resumed a webhook` },
+  'webhook.delete': { title: 'Deleted a webhook', describe: () => sentence`Deleted a webhook` },
+  'webhook.redeliver': { title: 'Started a redelivery', describe: () => sentence`Started a redelivery of events` },
   'webhook.redelivered': {
-    title: 'Ended a redelivery',
-    tell: () => say`A redelivery of a range has come to its end`,
+    title: 'Finished a redelivery',
+    describe: () => sentence`Finished a redelivery of events`,
   },
   'webhook.cancel_redelivery': {
     title: 'Cancelled a redelivery',
-    tell: () => say`Cancelled the redelivery of a range`,
+    describe: () => sentence`Cancelled a redelivery of events`,
   },
   'webhook.verify': {
-    title: 'Asked whether signatures are checked',
-    tell: () => say`Asked a webhook’s receiver to prove that it checks signatures`,
+    title: 'Started a signature check',
+    describe: () => sentence`Started a signature check of a webhook`,
   },
   'webhook.verified': {
-    title: 'Judged a check of signatures',
-    tell: (_, d) => say`Found whether a webhook’s receiver checks signatures: ${text(d.result) || 'not known'}`,
+    title: 'Finished a signature check',
+    describe: (_, d) => [`Finished a signature check: ${signatureResults[text(d.result)] ?? 'unknown result'}`],
   },
-  'delivery.redeliver': { title: 'Redelivered an event', tell: () => say`Had one event sent again` },
-  'delivery.retry': { title: 'Retried a delivery', tell: () => say`Had a delivery’s next attempt made at once` },
+  'delivery.redeliver': { title: 'Redelivered an event', describe: () => sentence`Redelivered an event` },
+  'delivery.retry': { title: 'Retried a delivery', describe: () => sentence`Retried a delivery` },
   'delivery.cancel': {
     title: 'Cancelled deliveries',
-    tell: (_, d) => say`Cancelled ${many(d.deliveries ?? 1, 'open delivery', 'open deliveries')}`,
+    describe: (_, d) => sentence`Cancelled ${many(d.deliveries ?? 1, 'delivery', 'deliveries')}`,
   },
-  'member.invite': { title: 'Invited a member', tell: (e) => say`Invited ${member(e)}` },
-  'member.join': { title: 'Joined', tell: () => say`Joined the organization` },
-  'member.change': { title: 'Changed a member', tell: (e) => say`Changed what is known of ${member(e)}` },
-  'member.suspend': { title: 'Suspended a member', tell: (e) => say`Suspended ${member(e)}` },
-  'member.reinstate': { title: 'Reinstated a member', tell: (e) => say`Reinstated ${member(e)}` },
+  'member.invite': { title: 'Invited a member', describe: (e) => sentence`Invited ${member(e)}` },
+  'member.join': { title: 'Joined the organization', describe: () => sentence`Joined the organization` },
+  'member.change': { title: 'Edited a member', describe: (e) => sentence`Edited the details of ${member(e)}` },
+  'member.suspend': { title: 'Suspended a member', describe: (e) => sentence`Suspended ${member(e)}` },
+  'member.reinstate': { title: 'Reinstated a member', describe: (e) => sentence`Reinstated ${member(e)}` },
   'member.remove': {
     title: 'Removed a member',
-    tell: (e, d) => (e.personId === d.memberId ? say`Left the organization` : say`Removed ${member(e)}`),
+    describe: (e, d) => (e.personId === d.memberId ? sentence`Left the organization` : sentence`Removed ${member(e)}`),
   },
   'member.role_assign': {
-    title: 'Gave a role',
-    tell: (e, d) => say`Gave ${member(e)} the role ${role(d)}`,
+    title: 'Assigned a role',
+    describe: (e, d) => sentence`Assigned role ${role(d)} to ${member(e)}`,
   },
   'member.role_unassign': {
-    title: 'Took a role',
-    tell: (e, d) => say`Took the role ${role(d)} from ${member(e)}`,
+    title: 'Removed a role',
+    describe: (e, d) => sentence`Removed role ${role(d)} from ${member(e)}`,
   },
-  'role.create': { title: 'Made a role', tell: (_, d) => say`Made the role ${role(d)}` },
-  'role.change': { title: 'Changed a role', tell: (_, d) => say`Changed the role ${role(d)}` },
-  'role.delete': { title: 'Deleted a role', tell: (_, d) => say`Deleted the role ${role(d)}` },
-  'seat.give': { title: 'Gave a seat', tell: () => say`Gave a seat` },
-  'seat.end': { title: 'Ended a seat', tell: () => say`Ended a seat` },
-  'grant.end': { title: 'Ended access', tell: () => say`Ended a professional’s access to a family` },
-  'grant.move': { title: 'Moved access', tell: () => say`Moved access to a family to another professional` },
-  'sign_in.enrol': { title: 'Enrolled', tell: (_, d) => say`Enrolled with ${factorOf(d)}` },
+  'role.create': { title: 'Created a role', describe: (_, d) => sentence`Created role ${role(d)}` },
+  'role.change': { title: 'Edited a role', describe: (_, d) => sentence`Edited role ${role(d)}` },
+  'role.delete': { title: 'Deleted a role', describe: (_, d) => sentence`Deleted role ${role(d)}` },
+  'seat.give': { title: 'Assigned a seat', describe: () => sentence`Assigned a seat` },
+  'seat.end': { title: 'Ended a seat', describe: () => sentence`Ended a seat` },
+  'grant.end': { title: 'Ended client access', describe: () => sentence`Ended a professional’s access to a client` },
+  'grant.move': {
+    title: 'Moved client access',
+    describe: () => sentence`Moved access to a client to another professional`,
+  },
+  'sign_in.enrol': { title: 'Set up sign-in', describe: (_, d) => sentence`Set up sign-in with ${factorOf(d)}` },
   'sign_in.recover': {
     title: 'Recovered sign-in',
-    tell: (_, d) => say`Set up sign-in anew with a recovery link and ${factorOf(d)}`,
+    describe: (_, d) => sentence`Recovered sign-in with a recovery link and ${factorOf(d)}`,
   },
   'sign_in.confirm': {
     title: 'Confirmed a sign-in',
-    tell: (e, d) =>
-      d.by === 'operator' ? say`Confirmed the sign-in of ${member(e)}` : say`Confirmed their sign-in with a link`,
+    describe: (e, d) =>
+      d.by === 'operator'
+        ? sentence`Confirmed the sign-in of ${member(e)}`
+        : sentence`Confirmed their sign-in with a link`,
   },
-  'sign_in.password': { title: 'Passed the password', tell: () => say`Gave the right password` },
-  'sign_in.complete': { title: 'Signed in', tell: (_, d) => say`Signed in with ${stepOf(d)}` },
-  'sign_in.step_up': { title: 'Confirmed identity', tell: (_, d) => say`Confirmed with ${stepOf(d)} that it is them` },
+  'sign_in.password': { title: 'Entered a correct password', describe: () => sentence`Entered a correct password` },
+  'sign_in.complete': { title: 'Signed in', describe: (_, d) => sentence`Signed in with ${stepOf(d)}` },
+  'sign_in.step_up': {
+    title: 'Confirmed identity',
+    describe: (_, d) => sentence`Confirmed their identity with ${stepOf(d)}`,
+  },
   'sign_in.failure': {
     title: 'Failed to sign in',
-    tell: (_, d) => [`Failed to sign in: ${steps[text(d.step)] ?? 'what was given was wrong'}`],
+    describe: (_, d) => [`Failed to sign in: ${steps[text(d.step)] ?? 'wrong credentials'}`],
   },
   'sign_in.change_address': {
-    title: 'Changed an address to sign in with',
-    tell: (e) => say`Changed the address that ${member(e)} signs in with`,
+    title: 'Changed a sign-in address',
+    describe: (e) => sentence`Changed the sign-in address of ${member(e)}`,
   },
   'sign_in.release': {
-    title: 'Released an address',
-    tell: (e) => say`Took back the address that ${member(e)} signed in with; they enrol anew`,
+    title: 'Released a sign-in address',
+    describe: (e) => sentence`Released the sign-in address of ${member(e)}, who must set up sign-in again`,
   },
-  'factor.add': { title: 'Added a second factor', tell: (_, d) => [`Added ${factor(d)} as a second factor`] },
-  'factor.remove': { title: 'Removed a second factor', tell: (_, d) => [`Removed ${factor(d)}`] },
-  'recovery_codes.renew': { title: 'Renewed recovery codes', tell: () => say`Made new recovery codes` },
-  'password.change': { title: 'Changed a password', tell: () => say`Changed their password` },
-  'session.sign_out': { title: 'Signed out', tell: () => say`Signed out` },
-  'session.end': { title: 'Ended a session', tell: () => say`Ended one of their sessions` },
-  'session.end_all': { title: 'Ended all sessions', tell: (e) => say`Ended all sessions of ${member(e)}` },
-  'session.end_others': { title: 'Ended other sessions', tell: () => say`Ended their other sessions` },
-  'activity.download': { title: 'Downloaded the log', tell: () => say`Downloaded lines of this log as CSV` },
-  import: { title: 'Imported data', tell: (_, d) => say`Imported ${text(d.file)}` },
-  'import.backfill': { title: 'Imported in silence', tell: (_, d) => say`Imported ${text(d.file)} without events` },
+  'factor.add': { title: 'Added a second factor', describe: (_, d) => [`Added ${factor(d)} as a second factor`] },
+  'factor.remove': { title: 'Removed a second factor', describe: (_, d) => [`Removed ${factor(d)}`] },
+  'recovery_codes.renew': { title: 'Renewed recovery codes', describe: () => sentence`Renewed their recovery codes` },
+  'password.change': { title: 'Changed a password', describe: () => sentence`Changed their password` },
+  'session.sign_out': { title: 'Signed out', describe: () => sentence`Signed out` },
+  'session.end': { title: 'Ended a session', describe: () => sentence`Ended one of their sessions` },
+  'session.end_all': { title: 'Ended all sessions', describe: (e) => sentence`Ended all sessions of ${member(e)}` },
+  'session.end_others': { title: 'Ended other sessions', describe: () => sentence`Ended their other sessions` },
+  'activity.download': {
+    title: 'Downloaded the activity log',
+    describe: () => sentence`Downloaded the activity log as CSV`,
+  },
+  import: { title: 'Imported data', describe: (_, d) => sentence`Imported ${text(d.file)}` },
+  'import.backfill': {
+    title: 'Imported data without events',
+    describe: (_, d) => sentence`Imported ${text(d.file)} without events`,
+  },
   ...Object.fromEntries(
     Object.entries(reads).map(([operation, what]) => [
       `api.${operation}`,
       {
         title: `Read ${what}`,
-        tell: ({ status }: ActivityEntry) => [
-          `${status !== null && status >= 400 ? 'Was refused' : 'Read'} ${what} (${operation})`,
+        describe: ({ status }: ActivityEntry) => [
+          `${status !== null && status >= 400 ? 'Was denied' : 'Read'} ${what} (${operation})`,
         ],
       },
     ]),
   ),
-  'api.none': { title: 'Called no known read', tell: () => say`Called something that is no read of the API` },
+  'api.none': { title: 'Called an unknown endpoint', describe: () => sentence`Called an unknown endpoint` },
   'api.console': {
-    title: 'Was sent to the console',
-    tell: ({ count }) => [
-      `Was sent to the console, which accepts no keys: ${many(count, 'request was', 'requests were')} refused within a minute`,
+    title: 'Called the console with an API key',
+    describe: ({ count }) => [
+      `Called the console, which accepts no API keys: ${many(count, 'request', 'requests')} denied within a minute`,
     ],
   },
   'api.rate_limited': {
-    title: 'Was over the limit',
-    tell: ({ count }) => [
-      `Was over the limit: ${many(count, 'call was', 'calls were')} refused within a minute, and read nothing`,
-    ],
+    title: 'Exceeded the rate limit',
+    describe: ({ count }) => [`Exceeded the rate limit: ${many(count, 'request', 'requests')} denied within a minute`],
   },
 };
 
-/** Actions that are known, each with what it is called, in the order in which they are offered. */
-export const knownActions: readonly { action: string; title: string }[] = Object.entries(deeds).map(
+/** The actions that the filter offers, in order. */
+export const knownActions: readonly { action: string; title: string }[] = Object.entries(actions).map(
   ([action, { title }]) => ({ action, title }),
 );
 
-/** What a line tells, without who did it. An action that has no sentence yet is shown as it is. */
-export function tellWhat(entry: ActivityEntry): Sentence {
-  return Object.hasOwn(deeds, entry.action)
-    ? (deeds[entry.action]?.tell(entry, entry.detail ?? {}) ?? [entry.action])
+/** Describes an entry's action, without the actor. An unknown action is returned as it is. */
+export function describeAction(entry: ActivityEntry): Sentence {
+  return Object.hasOwn(actions, entry.action)
+    ? (actions[entry.action]?.describe(entry, entry.detail ?? {}) ?? [entry.action])
     : [entry.action];
 }
 
-/**
- * Actions that nobody asks for: a line of them without a person is the system's, any other an
- * operator's.
- */
-const ofTheSystem: ReadonlySet<string> = new Set([
+/** Actions that the system takes by itself. Any other entry without a person is an operator's. */
+const systemActions: ReadonlySet<string> = new Set([
   'webhook.park',
   'webhook.redelivered',
   'webhook.verified',
   'delivery.cancel',
 ]);
 
-/** Who did it: for a read the key, for all else a person, an operator, or the system. */
-export function tellWho(entry: ActivityEntry): Sentence {
-  if (entry.status !== null && entry.keyId !== null) return say`The key “${key(entry)}”`;
+/** Describes the actor: the API key of a read, otherwise a person, the operator or the system. */
+export function describeActor(entry: ActivityEntry): Sentence {
+  if (entry.status !== null && entry.keyId !== null) return sentence`API key “${key(entry)}”`;
   if (entry.personId !== null) return [{ name: entry.personName ?? entry.personId }];
-  return [ofTheSystem.has(entry.action) ? 'The system' : 'An operator'];
+  return [systemActions.has(entry.action) ? 'System' : 'Operator'];
 }
 
-/** A sentence as plain text. */
-export const textOf = (sentence: Sentence): string =>
-  sentence.map((part) => (typeof part === 'string' ? part : part.name)).join('');
+/** Returns a sentence as plain text. */
+export const textOf = (parts: Sentence): string =>
+  parts.map((part) => (typeof part === 'string' ? part : part.name)).join('');
 
 function factorOf({ factor: kind }: Detail): string {
   return kind === 'passkey' ? 'a passkey' : 'an authenticator app';

@@ -6,14 +6,15 @@ import { firstEventIdAt } from './event-id.ts';
 
 /** What became of the events of a time, as they stand now. */
 export interface HealthCounts {
-  /** Delivered by the first attempt. */
+  /** Delivered by the first attempt, whatever a later redelivery did. */
   atOnce: number;
   /** Delivered by a later one. */
   afterRetries: number;
   /** Still to be delivered. */
   open: number;
-  /** Exhausted or cancelled. */
+  /** Exhausted. */
   failed: number;
+  cancelled: number;
   /** Whether there may be more than were looked at; then the counts are of the newest of them. */
   isCapped: boolean;
 }
@@ -64,7 +65,7 @@ export async function listHealth(
     select c.* from unnest(${arrayOf(ids.slice(0, -1))}::uuid[], ${arrayOf(ids.slice(1))}::uuid[]) with ordinality as b (from_id, until_id, place)
     cross join lateral (
       select ${healthCounts} from (
-        select d.state, d.attempts from delivery d
+        select d.organization_id, d.webhook_id, d.event_id, d.state, d.attempts, d.round from delivery d
         where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id >= b.from_id and d.event_id < b.until_id
         order by d.event_id desc
         limit ${healthLooksAt}
@@ -75,14 +76,24 @@ export async function listHealth(
   return rows.map((counts, index) => ({ from: (begins[index] ?? now).toISOString(), ...counts }));
 }
 
-/** The counts of a subquery `d` of deliveries, of which it has `healthLooksAt` at most. */
+/**
+ * Whether the first attempt of a delivered delivery `d` was accepted. Only one that a redelivery
+ * sent again is looked up in its attempts.
+ */
+const isFirstAccepted = sql`(d.attempts <= 1 or d.round > 1 and exists (
+  select from delivery_attempt a
+  where a.organization_id = d.organization_id and a.webhook_id = d.webhook_id and a.event_id = d.event_id
+    and a.number = 1 and a.status between 200 and 299))`;
+
+/** The counts of a subquery `d` of at most `healthLooksAt` deliveries. */
 export const healthCounts = sql`
-  count(*) filter (where d.state = 'delivered' and d.attempts <= 1)::integer as "atOnce",
-  count(*) filter (where d.state = 'delivered' and d.attempts > 1)::integer as "afterRetries",
+  count(*) filter (where d.state = 'delivered' and ${isFirstAccepted})::integer as "atOnce",
+  count(*) filter (where d.state = 'delivered' and not ${isFirstAccepted})::integer as "afterRetries",
   count(*) filter (where d.state = 'waiting')::integer as open,
-  count(*) filter (where d.state in ('exhausted', 'cancelled'))::integer as failed,
+  count(*) filter (where d.state = 'exhausted')::integer as failed,
+  count(*) filter (where d.state = 'cancelled')::integer as cancelled,
   count(*) = ${literal(healthLooksAt)} as "isCapped"`;
 
 /** How many events the counts are of. */
-export const totalOf = ({ atOnce, afterRetries, open, failed }: HealthCounts): number =>
-  atOnce + afterRetries + open + failed;
+export const totalOf = ({ atOnce, afterRetries, open, failed, cancelled }: HealthCounts): number =>
+  atOnce + afterRetries + open + failed + cancelled;

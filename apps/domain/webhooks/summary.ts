@@ -87,7 +87,7 @@ async function selectOutlooks(
     from webhook w
     cross join lateral (
       select ${healthCounts} from (
-        select d.state, d.attempts from delivery d
+        select d.organization_id, d.webhook_id, d.event_id, d.state, d.attempts, d.round from delivery d
         where d.organization_id = w.organization_id and d.webhook_id = w.id and d.event_id >= ${yesterday}::uuid
         order by d.event_id desc
         limit ${healthLooksAt}

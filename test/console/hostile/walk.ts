@@ -32,7 +32,7 @@ export function paramsOf(route: Route, scene: Scene): Record<string, string> {
     grantId: scene.grant.id,
     seatId: scene.seatId,
     familyId: scene.familyId,
-    lineId: scene.lineId,
+    entryId: scene.lineId,
     sessionId: scene.sessionId,
     factorId: scene.factorId,
     number: '1',

@@ -31,7 +31,7 @@ export const pages: readonly JudgedPage[] = [
     path: (_t, { orgId }) => `/o/${orgId}/activity?action=role.delete&until=2026-01-01T08:00`,
   },
   {
-    route: 'showActivityLine',
+    route: 'showActivityEntry',
     picture: 'activity-line',
     async path(t, { orgId }) {
       const filter = { ...everything, action: 'key.revoke' };

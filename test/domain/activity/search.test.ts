@@ -68,7 +68,7 @@ it('each filter gives its lines alone, and filters together those that fit all',
   expect(await found({ action: 'api.getOrg' })).toEqual([read, refused]);
   expect(await found({ outcome: 'answered' })).toEqual([read, old]);
   expect(await found({ outcome: 'refused' })).toEqual([refused]);
-  expect(await found({ outcome: 'deed' })).toEqual([made, strange]);
+  expect(await found({ outcome: 'action' })).toEqual([made, strange]);
   expect(await found({ from: minutesAgo(3.5), to: minutesAgo(1.5) })).toEqual([refused, made]);
   expect(await found({ keyId: key.id, outcome: 'refused', personId: ada.userId, action: 'api.getOrg' })).toEqual([
     refused,
@@ -188,15 +188,15 @@ it('refusals and deeds of a key or a person are searched far, and in both direct
   );
   const filters: [Partial<ActivityFilter>, number][] = [
     [{ action: 'key.rotate', personId: userId }, 18],
-    [{ action: 'key.rotate', keyId, personId: userId, outcome: 'deed' }, 18],
-    [{ outcome: 'deed', keyId }, 18],
+    [{ action: 'key.rotate', keyId, personId: userId, outcome: 'action' }, 18],
+    [{ outcome: 'action', keyId }, 18],
     [{ outcome: 'refused', keyId }, 3],
     [{ outcome: 'refused', action: 'api.getOrg', personId: userId }, 3],
     [{ outcome: 'refused', action: 'key.rotate' }, 0],
   ];
   for (const fields of [
     { outcome: 'answered', action: 'key.rotate' },
-    { outcome: 'deed', action: 'api.getOrg' },
+    { outcome: 'action', action: 'api.getOrg' },
   ] as const)
     expect(await listActivity(em, orgId, { ...everything, ...fields }, null, 50)).toMatchObject({ entries: [] });
   for (const [fields, count] of filters) {

@@ -1,9 +1,9 @@
-/** Every line of the log says in words what happened. Source: issue of the console, point 5. */
+/** The sentences of the activity log. */
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import type { ActivityEntry } from '#domain/activity/search.ts';
-import { knownActions, reads, tellWhat, tellWho, textOf } from '#domain/activity/sentences.ts';
+import { describeAction, describeActor, knownActions, reads, textOf } from '#domain/activity/sentences.ts';
 import { eventTypes } from '#domain/contract/events.ts';
 import { operationsOfScope } from '#domain/contract/operations.ts';
 
@@ -24,12 +24,12 @@ const line: ActivityEntry = {
   detail: null,
   memberName: null,
 };
-const told = (fields: Partial<ActivityEntry>) => {
+const describe = (fields: Partial<ActivityEntry>) => {
   const entry = { ...line, ...fields };
-  return `${textOf(tellWho(entry))}: ${textOf(tellWhat(entry))}`;
+  return `${textOf(describeActor(entry))}: ${textOf(describeAction(entry))}`;
 };
 
-it('every action that the code writes has a sentence', () => {
+it('describes every action that the code records', () => {
   const written = new Set<string>();
   for (const folder of ['apps', 'workflows'])
     for (const file of readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })) {
@@ -47,44 +47,46 @@ it('every action that the code writes has a sentence', () => {
   for (const action of ['api.rate_limited', 'api.console']) expect(known).toContain(action);
 });
 
-it('every read of the API has its words', () => {
+it('describes every read of the API', () => {
   expect(Object.values(operationsOfScope).flat().sort()).toEqual(Object.keys(reads).sort());
 });
 
-it('says who did what, by the names that things have today', () => {
-  expect(told({ personId: 'usr_1', personName: 'Ada Rivers', keyId: 'k', keyLabel: 'Report' })).toBe(
-    'Ada Rivers: Made the API key “Report”',
+it('names the actor and the object by their current names', () => {
+  expect(describe({ personId: 'usr_1', personName: 'Ada Rivers', keyId: 'k', keyLabel: 'Report' })).toBe(
+    'Ada Rivers: Created API key “Report”',
   );
   expect(
-    told({
+    describe({
       action: 'member.role_assign',
       personId: 'usr_1',
       personName: 'Ada',
       memberName: 'Bo',
       detail: { memberId: 'usr_2', key: 'admin' },
     }),
-  ).toBe('Ada: Gave Bo the role admin');
-  expect(told({ action: 'api.getFirmRoster', personId: 'usr_1', keyId: 'k', keyLabel: 'Report', status: 200 })).toBe(
-    'The key “Report”: Read the roster of clients (getFirmRoster)',
+  ).toBe('Ada: Assigned role admin to Bo');
+  expect(
+    describe({ action: 'api.getFirmRoster', personId: 'usr_1', keyId: 'k', keyLabel: 'Report', status: 200 }),
+  ).toBe('API key “Report”: Read the roster of clients (getFirmRoster)');
+  expect(describe({ action: 'api.getFirmRoster', keyId: 'k', keyLabel: '', keyHint: 'aln_us_1…2', status: 403 })).toBe(
+    'API key “aln_us_1…2”: Was denied the roster of clients (getFirmRoster)',
   );
-  expect(told({ action: 'api.getFirmRoster', keyId: 'k', keyLabel: '', keyHint: 'aln_us_1…2', status: 403 })).toBe(
-    'The key “aln_us_1…2”: Was refused the roster of clients (getFirmRoster)',
+  expect(describe({ action: 'api.rate_limited', keyId: 'k', keyLabel: 'R', status: 429, count: 3 })).toBe(
+    'API key “R”: Exceeded the rate limit: 3 requests denied within a minute',
   );
-  expect(told({ action: 'api.rate_limited', keyId: 'k', keyLabel: 'R', status: 429, count: 3 })).toBe(
-    'The key “R”: Was over the limit: 3 calls were refused within a minute, and read nothing',
+  expect(describe({ action: 'api.console', keyId: 'k', keyLabel: 'R', status: 403, count: 1 })).toBe(
+    'API key “R”: Called the console, which accepts no API keys: 1 request denied within a minute',
   );
-  expect(told({ action: 'api.console', keyId: 'k', keyLabel: 'R', status: 403, count: 1 })).toBe(
-    'The key “R”: Was sent to the console, which accepts no keys: one request was refused within a minute',
+  expect(describe({ action: 'webhook.park' })).toBe(
+    'System: Suspended a webhook, because its receiver accepted no events for days',
   );
-  expect(told({ action: 'webhook.park' })).toBe('The system: Suspended a webhook that had accepted nothing for days');
-  expect(told({ action: 'import', detail: { file: 'us.json' } })).toBe('An operator: Imported us.json');
+  expect(describe({ action: 'import', detail: { file: 'us.json' } })).toBe('Operator: Imported us.json');
 });
 
-it('an action that nobody has given a sentence is shown as it is', () => {
-  expect(told({ action: 'thing.of_tomorrow' })).toBe('An operator: thing.of_tomorrow');
-  expect(told({ action: 'constructor' })).toBe('An operator: constructor');
+it('returns an unknown action as it is', () => {
+  expect(describe({ action: 'thing.of_tomorrow' })).toBe('Operator: thing.of_tomorrow');
+  expect(describe({ action: 'constructor' })).toBe('Operator: constructor');
 });
 
-it('no sentence fails on a line without the details that it wants', () => {
-  for (const { action } of knownActions) expect(told({ action })).not.toMatch(/undefined|null|NaN/);
+it('describes every action even without its details', () => {
+  for (const { action } of knownActions) expect(describe({ action })).not.toMatch(/undefined|null|NaN/);
 });

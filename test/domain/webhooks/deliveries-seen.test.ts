@@ -32,7 +32,7 @@ async function setupDeliveries() {
     em,
     request,
     pool,
-    settled: (state: 'delivered' | 'exhausted', minutes: number, attempts = 1) =>
+    settled: (state: 'delivered' | 'exhausted' | 'cancelled', minutes: number, attempts = 1) =>
       make.delivery({
         webhook,
         state,
@@ -124,13 +124,29 @@ describe('health', () => {
     await t.settled('delivered', 26 * 60);
     const hours = await listHealth(t.em, t.request, 'hours', now);
     expect(hours).toHaveLength(24);
-    const whole = { atOnce: 1, afterRetries: 1, open: 1, failed: 1, isCapped: false };
+    const whole = { atOnce: 1, afterRetries: 1, open: 1, failed: 1, cancelled: 0, isCapped: false };
     const hour = new Date(Math.floor(now.getTime() / 3_600_000) * 3_600_000 - 3_600_000);
     expect(hours.at(-2)).toEqual({ from: hour.toISOString(), ...whole });
     expect(hours.filter((bucket) => totalOf(bucket) > 0)).toHaveLength(1);
     const days = await listHealth(t.em, t.request, 'days', now);
     expect(days).toHaveLength(30);
     expect(days.reduce((sum, bucket) => sum + totalOf(bucket), 0)).toBe(5);
+  });
+
+  it('keeps an event delivered on the first attempt after a redelivery', async () => {
+    const t = await setupDeliveries();
+    const accepted = { status: 200, cause: 'accepted' };
+    const eventId = await t.make.delivery({ webhook: t.webhook, state: 'delivered', attempts: [accepted, accepted] });
+    await t.pool.query('update delivery set round = 2 where event_id = $1', [eventId]);
+    const { day } = await getWebhookOutlook(t.em, t.request, new Date());
+    expect(day).toMatchObject({ atOnce: 1, afterRetries: 0 });
+  });
+
+  it('counts a cancelled delivery apart from failed deliveries', async () => {
+    const t = await setupDeliveries();
+    await t.settled('cancelled', 20);
+    const { day } = await getWebhookOutlook(t.em, t.request, new Date());
+    expect(day).toMatchObject({ failed: 0, cancelled: 1 });
   });
 
   it('looks at a bounded number of an hour’s events, and says so', async () => {

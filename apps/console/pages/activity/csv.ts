@@ -3,12 +3,13 @@ import { z } from 'zod';
 import { byteOrderMark, csvLine } from '#domain/activity/csv.ts';
 import { eachActivityEntry, recordDownload } from '#domain/activity/download.ts';
 import type { ActivityEntry } from '#domain/activity/search.ts';
-import { tellWhat, tellWho, textOf } from '#domain/activity/sentences.ts';
-import { download } from '../../web/answer.ts';
+import { describeAction, describeActor, textOf } from '#domain/activity/sentences.ts';
+import { filterQuery, timeRangeProblems } from '../../components/list-filter.ts';
+import { download, redirect } from '../../web/answer.ts';
 import { member } from '../../web/route.ts';
 import { filterFields, readFilter } from './filter.ts';
 
-/** A file of any filter, as long as it may be. */
+/** Downloads the filtered log as CSV, of any length. */
 export const csvRoutes = [
   member.view({
     name: 'downloadActivity',
@@ -16,6 +17,8 @@ export const csvRoutes = [
     permission: 'org.activity.read',
     query: z.object(filterFields),
     show(visit, query) {
+      // The page explains what is wrong with the filter; a file could not.
+      if (Object.keys(timeRangeProblems(query)).length > 0) return redirect(visit.at(`/activity${filterQuery(query)}`));
       const { em, now } = visit.console;
       const { organizationId } = visit.organization;
       const filter = readFilter(query);
@@ -25,8 +28,8 @@ export const csvRoutes = [
         async open() {
           await recordDownload(em, { organizationId, ...visit.by, filter });
           const batches = eachActivityEntry(em, organizationId, filter);
-          // Before the answer begins, so that a database that is away is said by a page and not by
-          // half a file.
+          // Fetched before the response starts, so that an unavailable database results in an error
+          // page and not in half a file.
           const first = await batches.next();
           return Readable.from(csvText(first, batches), { objectMode: false });
         },
@@ -39,25 +42,23 @@ const linesPerPiece = 200;
 
 const headings = [
   'time_utc',
-  'who',
-  'what',
+  'actor',
+  'description',
   'action',
   'status',
   'code',
-  'times',
-  'address',
+  'count',
+  'ip_address',
   'person_id',
-  'person',
+  'person_name',
   'key_id',
   'key_name',
-  'key_hint',
-  'detail',
-  'line_id',
+  'key_prefix',
+  'details',
+  'id',
 ];
 
-/**
- * The file, a batch of lines at a time; the next is asked for when the browser has taken this one.
- */
+/** Yields the file in batches. The next is fetched when the browser has received this one. */
 async function* csvText(
   first: IteratorResult<ActivityEntry[], void>,
   rest: AsyncGenerator<ActivityEntry[], void>,
@@ -68,7 +69,7 @@ async function* csvText(
   for await (const batch of rest) yield* pieces(batch);
 }
 
-/** A batch in pieces of about 50 KB, so that the progress of a slow browser shows. */
+/** Splits a batch into pieces of about 50 KB, so that a slow browser shows progress. */
 function* pieces(batch: ActivityEntry[]): Generator<string> {
   for (let from = 0; from < batch.length; from += linesPerPiece)
     yield batch
@@ -82,8 +83,8 @@ function entryLine(entry: ActivityEntry): string {
     entry;
   return csvLine([
     new Date(at).toISOString(),
-    textOf(tellWho(entry)),
-    textOf(tellWhat(entry)),
+    textOf(describeActor(entry)),
+    textOf(describeAction(entry)),
     action,
     status,
     code,

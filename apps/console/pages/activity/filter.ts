@@ -1,29 +1,20 @@
 import { z } from 'zod';
 import type { ActivityFilter, Place } from '#domain/activity/search.ts';
-import { dateTimePattern, isTimestamp, parseDateTime, timeZonePattern } from '../../web/date-time.ts';
+import { filterText, timeRangeFields } from '../../components/list-filter.ts';
+import { isTimestamp, parseDateTime } from '../../web/date-time.ts';
 
-/** A text of the query, or nothing when it has another form. */
-const given = (form: RegExp) => z.string().regex(form).catch('');
-
-/**
- * What the address of the log may ask for; empty: not asked for. `zone` is the time zone in which
- * `from` and `until` are meant.
- */
+/** The filters in the query of the log; empty: not set. */
 export const filterFields = {
   key: z.uuid().catch(''),
-  person: given(/^[\x21-\x7e]{1,128}$/),
-  action: given(/^[\w.]{1,100}$/),
-  outcome: z.enum(['answered', 'refused', 'deed', '']).catch(''),
-  from: given(dateTimePattern),
-  until: given(dateTimePattern),
-  zone: given(timeZonePattern),
+  person: filterText(/^[\x21-\x7e]{1,128}$/),
+  action: filterText(/^[\w.]{1,100}$/),
+  outcome: z.enum(['answered', 'refused', 'action', '']).catch(''),
+  ...timeRangeFields,
 };
 
 export type FilterQuery = z.output<z.ZodObject<typeof filterFields>>;
 
-/**
- * The query as the log is searched. Times that do not exist are left out, an unknown zone is UTC.
- */
+/** Returns the filter that a query asks for. A time that is not valid is not applied. */
 export function readFilter({ key, person, action, outcome, from, until, zone }: FilterQuery): ActivityFilter {
   return {
     keyId: key || null,
@@ -35,22 +26,7 @@ export function readFilter({ key, person, action, outcome, from, until, zone }: 
   };
 }
 
-/** Whether anything is asked for. */
-export const isFiltered = ({ zone: _, ...asked }: FilterQuery): boolean =>
-  Object.values(asked).some((value) => value !== '');
-
-/**
- * The query of a link that asks for the same, with `more` added; nothing when there is nothing to
- * say.
- */
-export function queryOf(filter: FilterQuery, more: Record<string, string> = {}): string {
-  const { zone, ...asked } = filter;
-  const given = Object.entries({ ...asked, ...(asked.from || asked.until ? { zone } : {}), ...more });
-  const query = new URLSearchParams(given.filter(([, value]) => value !== '')).toString();
-  return query === '' ? '' : `?${query}`;
-}
-
-/** Where a page begins, as it stands in a link: which way, the time, the line. */
+/** A page's start in a link: its direction, and the time and id of an entry. */
 const cursorForm = /^(older|newer)_(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)_([0-9a-f-]{36})$/;
 
 export const cursorField = z

@@ -12,10 +12,10 @@ import { member } from '../../web/route.ts';
 import { breadcrumbsOf, getHead, of, webhookRequest } from '../webhooks/find-webhook.ts';
 import { deliveryPath } from './cells.ts';
 
-/** Bytes of an answer that are kept at most. */
+/** The maximum bytes of a response that are stored. */
 const keptAtMost = 16_384;
 
-/** One attempt: what was sent, and what came back. */
+/** Shows one attempt: its request and response. */
 export const attemptRoutes = [
   member.view({
     name: 'showAttempt',
@@ -39,7 +39,7 @@ export const attemptRoutes = [
           ...breadcrumbsOf(visit, webhook),
         ],
         body: html`${detailsOf(attempt)}
-          <section aria-labelledby="answer"><h2 id="answer">Answer</h2>${answerOf(attempt)}</section>
+          <section aria-labelledby="response"><h2 id="response">Response</h2>${responseOf(attempt)}</section>
           <section aria-labelledby="request"><h2 id="request">Request</h2>${requestOf(attempt)}</section>`,
       });
     },
@@ -49,40 +49,37 @@ export const attemptRoutes = [
 const detailsOf = (attempt: AttemptDetail): Html => html`
   ${detailList([
     ['Result', attemptStatus(attempt)],
-    attempt.explanation !== null && ['Why', html`${attempt.explanation} <code>${attempt.cause}</code>`],
-    ['Began', exactTime(attempt.startedAt)],
-    attempt.finishedAt !== null && ['Ended', exactTime(attempt.finishedAt)],
+    attempt.explanation !== null && ['Cause', html`${attempt.explanation} <code>${attempt.cause}</code>`],
+    ['Started', exactTime(attempt.startedAt)],
+    attempt.finishedAt !== null && ['Finished', exactTime(attempt.finishedAt)],
     ['Round', String(attempt.round)],
-    ['Sent to address', attempt.peerAddress ?? 'none: no connection came about'],
-    [
-      'Signed with',
-      attempt.signedWith.length === 1 ? 'one secret' : `${attempt.signedWith.length} secrets, newest first`,
-    ],
+    ['IP address', attempt.peerAddress ?? 'No connection'],
+    ['Signed with', attempt.signedWith.length === 1 ? '1 secret' : `${attempt.signedWith.length} secrets`],
   ])}
   ${attempt.timings === null ? nothing : timingPicture(attempt.timings, scaleOf([attempt.timings]))}`;
 
-function answerOf({ finishedAt, status, answer, keptBytes, cause }: AttemptDetail): Html {
-  if (finishedAt === null) return html`<p>It is under way.</p>`;
-  if (cause === 'lost') return html`<p>What came back was not recorded.</p>`;
-  if (status === null) return html`<p>None came.</p>`;
+function responseOf({ finishedAt, status, answer, keptBytes, cause }: AttemptDetail): Html {
+  if (finishedAt === null) return html`<p>The attempt is in progress.</p>`;
+  if (cause === 'lost') return html`<p>The response was not recorded.</p>`;
+  if (status === null) return html`<p>No response.</p>`;
   const bytes = keptBytes ?? 0;
-  if (answer === null || bytes === 0) return html`<p>Status ${status}, without a body.</p>`;
+  if (answer === null || bytes === 0) return html`<p>Status ${status} without a body.</p>`;
   const isCut = bytes >= keptAtMost;
-  return html`<p>Status ${status}, ${isCut ? 'and the first 16 KiB of its body' : `and ${bytes.toLocaleString('en')} ${bytes === 1 ? 'byte' : 'bytes'}`}, shown as text: the receiver’s words, not ours.</p>
-    ${receivedText('The receiver’s answer', answer)}`;
+  return html`<p>Status ${status} with ${isCut ? 'a body, of which the first 16 KiB are shown' : `${bytes.toLocaleString('en')} ${bytes === 1 ? 'byte' : 'bytes'}`}.</p>
+    ${receivedText('Response body', answer)}`;
 }
 
 function requestOf({ headers, body, finishedAt, peerAddress }: AttemptDetail): Html {
   return html`
-    ${finishedAt !== null && peerAddress === null ? notice('info', 'Nothing of this reached the receiver: no connection came about.') : nothing}
+    ${finishedAt !== null && peerAddress === null ? notice('info', 'This request did not reach the receiver, because no connection was made.') : nothing}
     <h3>Headers</h3>
     ${
       headers === null
-        ? html`<p>They are not on record: ${finishedAt === null ? 'the attempt is under way' : 'the attempt was lost, or made before headers were kept'}. The body is what every attempt sends.</p>`
-        : html`${copyable('the headers', headerLines(headers), { multiline: true })}<p class="quiet">As they were sent, with Host, Content-Length and Connection besides.</p>`
+        ? html`<p>${finishedAt === null ? 'The attempt is in progress.' : 'The headers were not recorded.'}</p>`
+        : html`${copyable('Request headers', headerLines(headers), { multiline: true })}<p class="quiet">Host, Content-Length and Connection were also sent.</p>`
     }
     <h3>Body</h3>
-    ${copyable('the body', body, { multiline: true })}`;
+    ${copyable('Request body', body, { multiline: true })}`;
 }
 
 const headerLines = (headers: Record<string, string>): string =>

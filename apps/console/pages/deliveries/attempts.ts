@@ -6,9 +6,9 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { deliveryPath } from './cells.ts';
 
-/** Every attempt on the page, newest first: how it ended, why, what to do, where its time went. */
+/** Lists attempts, newest first, with their result, cause, remedy and timings. */
 export function attemptList(visit: MemberVisit, { newestAttempts, eventId }: DeliveryDetail): Html {
-  if (newestAttempts.length === 0) return html`<p>None was made yet.</p>`;
+  if (newestAttempts.length === 0) return html`<p>No attempts yet.</p>`;
   const scale = scaleOf(newestAttempts.map(({ timings }) => timings));
   return html`<ol class="attempts">${newestAttempts.map((attempt) => {
     const href = `${deliveryPath(visit, eventId)}/attempts/${attempt.number}`;
@@ -16,6 +16,6 @@ export function attemptList(visit: MemberVisit, { newestAttempts, eventId }: Del
       <h3>Attempt ${attempt.number} ${attemptStatus(attempt)} <span class="quiet">${exactTime(attempt.startedAt)}</span></h3>
       ${attempt.explanation === null ? nothing : html`<p>${attempt.explanation} <code>${attempt.cause}</code></p>`}
       ${attempt.timings === null ? nothing : timingPicture(attempt.timings, scale)}
-      <p><a id="attempt-${attempt.number}" href="${href}">Request and answer<span class="visually-hidden"> of attempt ${attempt.number}</span></a></p></li>`;
+      <p><a id="attempt-${attempt.number}" href="${href}">View request and response<span class="visually-hidden"> of attempt ${attempt.number}</span></a></p></li>`;
   })}</ol>`;
 }

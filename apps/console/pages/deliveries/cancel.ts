@@ -12,9 +12,9 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { WorkflowsAway } from '../../workflows.ts';
 import { breadcrumbsOf, getHead, of, webhookRequest } from '../webhooks/find-webhook.ts';
-import { deliveryPath, nowInWords } from './cells.ts';
+import { deliveryPath, describeDelivery } from './cells.ts';
 
-/** Giving up one delivery, after a look at it. */
+/** Cancels one delivery, after a confirmation page. */
 export const cancelRoutes = [
   member.view({
     name: 'showCancelDelivery',
@@ -35,15 +35,15 @@ export const cancelRoutes = [
       const eventId = visit.params.eventId ?? '';
       const { round, started } = await cancelDelivery(em, { organizationId, webhookId, by, eventId });
       if (started && workflows.isConfigured)
-        await workflows.cancelDelivery({ organizationId, webhookId, eventId }, round).catch(endsByItself);
-      return redirect(deliveryPath(visit, eventId), { flash: 'The delivery is cancelled, and not tried again.' });
+        await workflows.cancelDelivery({ organizationId, webhookId, eventId }, round).catch(ignoreAway);
+      return redirect(deliveryPath(visit, eventId), { flash: 'Delivery cancelled.' });
     },
     redraw: cancelPage,
   }),
 ];
 
-/** A workflow that is not told ends at its next attempt, which is not admitted. */
-function endsByItself(error: unknown): void {
+/** Ignores that a workflow could not be notified: it ends at its next attempt, which is refused. */
+function ignoreAway(error: unknown): void {
   if (!(error instanceof WorkflowsAway)) throw error;
 }
 
@@ -57,7 +57,7 @@ async function cancelPage(visit: MemberVisit, state: FormState): Promise<Page> {
   );
   const isOpen = delivery.state === 'waiting' || delivery.state === 'parked';
   return page({
-    title: isOpen ? 'Cancel the delivery?' : 'It is settled already',
+    title: isOpen ? `Cancel delivery of ${delivery.type}?` : 'Delivery already finished',
     breadcrumbs: [
       [delivery.type, deliveryPath(visit, eventId)],
       ['Deliveries', of(visit, '/deliveries')],
@@ -66,22 +66,22 @@ async function cancelPage(visit: MemberVisit, state: FormState): Promise<Page> {
     body: html`
       ${detailList([
         ['Event', html`${delivery.type} <code>${eventId}</code>`],
-        ['Happened', exactTime(delivery.createdAt)],
-        ['State', deliveryStatus(delivery)],
-        ['Now', nowInWords(delivery)],
+        ['Occurred', exactTime(delivery.createdAt)],
+        ['Status', deliveryStatus(delivery)],
+        ['Details', describeDelivery(delivery)],
       ])}
       ${
         isOpen
-          ? html`<p>It is given up for good: it is not tried again, and cannot be sent again later. Other deliveries of the webhook go on.</p>
-            ${delivery.isAttempting ? html`<p>An attempt is under way and is not called back: the receiver may still get this one.</p>` : nothing}
+          ? html`<p>The delivery is not retried, and you can’t redeliver it later. Other deliveries of the webhook continue.</p>
+            ${delivery.isAttempting ? html`<p>An attempt is in progress. The receiver may still get this event.</p>` : nothing}
             ${form(visit, {
               action: `${deliveryPath(visit, eventId)}/cancel`,
               state,
-              button: 'Cancel it for good',
+              button: 'Cancel delivery',
               kind: 'danger',
-              secondary: html`<a href="${deliveryPath(visit, eventId)}">Let it go on</a>`,
+              secondary: html`<a href="${deliveryPath(visit, eventId)}">Keep delivery</a>`,
             })}`
-          : html`<p><a href="${deliveryPath(visit, eventId)}">Back to the delivery</a></p>`
+          : html`<p><a href="${deliveryPath(visit, eventId)}">View delivery</a></p>`
       }`,
   });
 }

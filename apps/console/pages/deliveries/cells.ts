@@ -6,10 +6,10 @@ import { type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { of } from '../webhooks/find-webhook.ts';
 
-/** Where a delivery's page is. */
+/** Returns the path of a delivery's page. */
 export const deliveryPath = (visit: MemberVisit, eventId: string): string => of(visit, `/deliveries/${eventId}`);
 
-/** A list of deliveries, newest first, each with what it is at now. */
+/** Returns a table of deliveries, newest first. */
 export function deliveriesTable(visit: MemberVisit, deliveries: readonly FoundDelivery[]): Html {
   return table<FoundDelivery>({
     caption: 'Deliveries',
@@ -21,39 +21,38 @@ export function deliveriesTable(visit: MemberVisit, deliveries: readonly FoundDe
         cell: ({ eventId, type }) =>
           html`<a id="d-${eventId}" href="${deliveryPath(visit, eventId)}">${type}</a><br><code>${eventId}</code>`,
       },
-      { heading: 'Happened', cell: ({ createdAt }) => time(createdAt) },
-      { heading: 'State', cell: deliveryStatus },
+      { heading: 'Occurred', cell: ({ createdAt }) => time(createdAt) },
+      { heading: 'Status', cell: deliveryStatus },
       { heading: 'Attempts', numeric: true, cell: ({ attempts }) => String(attempts) },
-      { heading: 'Now', cell: nowInWords },
+      { heading: 'Details', cell: describeDelivery },
     ],
   });
 }
 
 /**
- * What a delivery is at now: the server's clock counts, so a viewer's that is wrong does not
- * matter.
+ * Returns when a delivery settled, or when its next attempt is due. Distances are computed on the
+ * server, so that a viewer's wrong clock has no effect.
  */
-export function nowInWords(delivery: FoundDelivery): Html {
+export function describeDelivery(delivery: FoundDelivery): Html {
   const { state, settledAt, isAttempting, attempts, dueInMs, nextAttemptAt } = delivery;
-  if (isAttempting) return html`attempt ${attempts} is under way`;
+  if (isAttempting) return html`Attempt ${attempts} in progress`;
   switch (state) {
     case 'waiting': {
-      const failed = attempts === 0 ? '' : html`${lastInWords(delivery)}; `;
-      if ((dueInMs ?? 0) === 0)
-        return html`${failed}${attempts === 0 ? 'its first attempt is about to be made' : 'the next attempt is due now'}`;
-      return html`${failed}next attempt ${inWords(dueInMs ?? 0)} (${exactTime(nextAttemptAt)})`;
+      const failed = attempts === 0 ? '' : html`${lastAttempt(delivery)}. `;
+      if ((dueInMs ?? 0) === 0) return html`${failed}${attempts === 0 ? 'Queued' : 'Next attempt due now'}`;
+      return html`${failed}Next attempt ${formatDelay(dueInMs ?? 0)} (${exactTime(nextAttemptAt)})`;
     }
     case 'parked':
-      return html`kept until the webhook is resumed`;
+      return html`Held until you resume the webhook`;
     case 'delivered':
-      return html`arrived ${exactTime(settledAt)}`;
+      return html`Delivered ${exactTime(settledAt)}`;
     default:
-      return html`${deliveryStateLabel(state)} ${exactTime(settledAt)}${delivery.lastCause === null ? '' : html`; last: ${lastInWords(delivery)}`}`;
+      return html`${deliveryStateLabel(state)} ${exactTime(settledAt)}${delivery.lastCause === null ? '' : html`. ${lastAttempt(delivery)}`}`;
   }
 }
 
-const lastInWords = ({ lastStatus, lastCause }: FoundDelivery): Html =>
-  lastStatus === null ? html`<code>${lastCause ?? 'unknown'}</code>` : html`answered ${lastStatus}`;
+const lastAttempt = ({ lastStatus, lastCause }: FoundDelivery): Html =>
+  html`Last attempt: ${lastStatus === null ? html`<code>${lastCause ?? 'unknown'}</code>` : lastStatus}`;
 
 const units = [
   ['d', 86_400],
@@ -62,8 +61,8 @@ const units = [
   ['s', 1],
 ] as const;
 
-/** A time ahead in its two largest units: `in 4 min 12 s`. */
-export function inWords(ms: number): string {
+/** Returns a time ahead in its two largest units: `in 4 min 12 s`. */
+export function formatDelay(ms: number): string {
   let left = Math.ceil(ms / 1_000);
   const parts: string[] = [];
   for (const [unit, size] of units) {
@@ -75,7 +74,7 @@ export function inWords(ms: number): string {
   return parts.length === 0 ? 'now' : `in ${parts.join(' ')}`;
 }
 
-/** How soon a page with these deliveries is to be looked at again; null: nothing moves on it. */
+/** Returns the seconds after which a page of these deliveries refreshes; null when none is open. */
 export function refreshSeconds(deliveries: readonly FoundDelivery[]): number | null {
   const moving = deliveries.filter(({ state, isAttempting }) => state === 'waiting' || isAttempting);
   if (moving.length === 0) return null;

@@ -19,11 +19,11 @@ import { WorkflowsAway } from '../../workflows.ts';
 import { breadcrumbsOf, getHead, of, webhookRequest } from '../webhooks/find-webhook.ts';
 import { temporalNotice } from '../webhooks/temporal.ts';
 import { attemptList } from './attempts.ts';
-import { deliveryPath, nowInWords, refreshSeconds } from './cells.ts';
+import { deliveryPath, describeDelivery, refreshSeconds } from './cells.ts';
 
 const attemptsPerPage = 20;
 
-/** One delivery, as it goes on. */
+/** Shows one delivery and refreshes it while it is open. */
 export const deliveryRoutes = [
   member.view({
     name: 'showDelivery',
@@ -46,8 +46,8 @@ export const deliveryRoutes = [
       const sent = await redeliverOne(em, delivery, options);
       const flash =
         sent.how === 'queued'
-          ? 'It is sent again: see the next attempt below.'
-          : await hurry(visit, sent.eventId, sent.round);
+          ? 'Redelivery started. See the next attempt below.'
+          : await requestRetry(visit, sent.eventId, sent.round);
       return redirect(deliveryPath(visit, sent.eventId), { flash });
     },
     redraw: (visit, state) => deliveryPage(visit, state, null),
@@ -55,17 +55,17 @@ export const deliveryRoutes = [
 ];
 
 /**
- * Tells the delivery's workflow. It is due on record by now, so when nobody can be told, the
- * workers see to it by themselves.
+ * Notifies the delivery's workflow that a retry is requested. The delivery is already due in
+ * PostgreSQL, so workers start it even when the workflow cannot be notified.
  */
-async function hurry({ console, ...visit }: MemberVisit, eventId: string, round: number): Promise<string> {
+async function requestRetry({ console, ...visit }: MemberVisit, eventId: string, round: number): Promise<string> {
   const { organizationId, webhookId } = webhookRequest({ console, ...visit });
   try {
-    const isTold = await console.workflows.retryNow({ organizationId, webhookId, eventId }, round);
-    return isTold ? 'The next attempt is made now.' : 'The next attempt is made within two minutes.';
+    const isNotified = await console.workflows.retryNow({ organizationId, webhookId, eventId }, round);
+    return isNotified ? 'The next attempt is starting.' : 'The next attempt starts within two minutes.';
   } catch (error) {
     if (!(error instanceof WorkflowsAway)) throw error;
-    return 'It is due now, but what sends events does not answer: the attempt is made within two minutes of its return.';
+    return 'Sending is temporarily unavailable. The next attempt starts within two minutes after it returns.';
   }
 }
 
@@ -97,36 +97,39 @@ async function deliveryPage(visit: MemberVisit, state: FormState, before: number
         href: (cursor) => `${here}?before=${cursor}`,
         ...(before === null ? {} : { firstHref: here }),
       })}
-      <section aria-labelledby="body"><h2 id="body">Body</h2>
-        <p>These bytes are sent with every attempt; the signature is of them.</p>
-        ${copyable('the body', delivery.body, { multiline: true })}</section>`,
+      <section aria-labelledby="body"><h2 id="body">Request body</h2>
+        <p>Every attempt sends exactly these bytes. The signature covers them.</p>
+        ${copyable('Request body', delivery.body, { multiline: true })}</section>`,
   });
 }
 
 const detailsOf = (delivery: DeliveryDetail): Html =>
   detailList([
-    ['State', deliveryStatus(delivery)],
-    ['Now', nowInWords(delivery)],
-    ['Happened', exactTime(delivery.createdAt)],
-    ['Event id', html`<code>${delivery.eventId}</code>`],
-    ['Number in the webhook’s count', delivery.sequence === null ? 'none yet' : String(delivery.sequence)],
+    ['Status', deliveryStatus(delivery)],
+    ['Details', describeDelivery(delivery)],
+    ['Occurred', exactTime(delivery.createdAt)],
+    ['Event ID', html`<code>${delivery.eventId}</code>`],
+    ['Sequence number', delivery.sequence === null ? 'Not assigned yet' : String(delivery.sequence)],
     ['Attempts', String(delivery.attempts)],
-    delivery.round > 1 && ['Round', `${delivery.round}: each time it was sent again began a new one`],
+    roundOf(delivery) > 1 && ['Round', `${roundOf(delivery)} (each redelivery, resume or repair starts a new round)`],
   ]);
 
-/** What can be done with a delivery, by its state and its webhook's. */
+/** Returns the round of the attempts. A cancellation starts a round too, in which none is made. */
+const roundOf = ({ state, round }: DeliveryDetail): number => (state === 'cancelled' ? round - 1 : round);
+
+/** Draws the actions that a delivery's state and its webhook's allow. */
 function actions(visit: MemberVisit, { state, eventId, isAttempting }: DeliveryDetail, webhookState: string): Html {
   const here = deliveryPath(visit, eventId);
   const isActive = webhookState === 'active';
   const send = (how: 'retry' | 'redeliver', button: string) =>
     buttonForm(visit, { action: here, button, values: { how }, id: `${how}-now` });
-  const cancel = html`<a id="cancel" class="button secondary outline" role="button" href="${here}/cancel">Cancel…</a>`;
+  const cancel = html`<a id="cancel" class="button secondary outline" role="button" href="${here}/cancel">Cancel delivery…</a>`;
   if (state === 'waiting')
     return html`<div class="actions">${isActive && !isAttempting ? send('retry', 'Retry now') : nothing}${cancel}</div>`;
   if (state === 'parked')
-    return html`<div class="actions">${linkButton(of(visit, '/resume'), 'Resume the webhook…')}${cancel}</div>`;
+    return html`<div class="actions">${linkButton(of(visit, '/resume'), 'Resume webhook…')}${cancel}</div>`;
   if (state === 'cancelled' || webhookState === 'deleted') return nothing;
   return isActive
     ? html`<div class="actions">${send('redeliver', 'Redeliver')}</div>`
-    : html`<p>It can be sent again once the webhook is <a href="${of(visit, '/resume')}">resumed</a>.</p>`;
+    : html`<p>To redeliver, <a href="${of(visit, '/resume')}">resume the webhook</a> first.</p>`;
 }

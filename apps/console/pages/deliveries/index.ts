@@ -6,7 +6,7 @@ import { listRoutes } from './list.ts';
 import { redeliverRoutes } from './redeliver.ts';
 import { redeliveryRoutes } from './redelivery.ts';
 
-/** The pages of what a webhook sends: deliveries, their attempts, and sending again. */
+/** The routes of deliveries, attempts and redeliveries. */
 export const routes: readonly Route[] = [
   ...listRoutes,
   ...deliveryRoutes,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type FoundDeliveries, searchDeliveries, searchLooksAt } from '#domain/webhooks/search-deliveries.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
+import { filterQuery, isFiltered } from '../../components/list-filter.ts';
 import { live } from '../../components/live.ts';
 import { notice } from '../../components/notice.ts';
 import { pager } from '../../components/pager.ts';
@@ -12,11 +13,11 @@ import type { MemberVisit } from '../../web/visit.ts';
 import { breadcrumbsOf, getHead, of, webhookRequest } from '../webhooks/find-webhook.ts';
 import { temporalNotice } from '../webhooks/temporal.ts';
 import { deliveriesTable, refreshSeconds } from './cells.ts';
-import { type FilterQuery, filterFields, filterForm, isFiltered, queryOf, readFilter } from './filter.ts';
+import { deliveryFilterForm, type FilterQuery, filterFields, readFilter } from './filter.ts';
 
 const perPage = 25;
 
-/** A webhook's deliveries, newest first. */
+/** Lists a webhook's deliveries, newest first. */
 export const listRoutes = [
   member.view({
     name: 'listDeliveries',
@@ -37,7 +38,7 @@ export const listRoutes = [
         breadcrumbs: breadcrumbsOf(visit, webhook),
         body: html`
           ${temporalNotice(visit)}
-          ${filterForm(visit, query)}
+          ${deliveryFilterForm(visit, query)}
           ${live({
             id: 'deliveries',
             href: visit.target,
@@ -45,41 +46,46 @@ export const listRoutes = [
             everySeconds: everySeconds ?? 0,
             body:
               found.deliveries.length === 0
-                ? none(visit, query, found, before)
+                ? emptyList(visit, query, found, before)
                 : deliveriesTable(visit, found.deliveries),
           })}
           ${pager({
             newer: null,
             older: found.older,
-            href: (cursor) => of(visit, `/deliveries${queryOf(query, { before: cursor })}`),
-            ...(before === null ? {} : { firstHref: of(visit, `/deliveries${queryOf(query)}`) }),
+            href: (cursor) => of(visit, `/deliveries${filterQuery(query, { before: cursor })}`),
+            ...(before === null ? {} : { firstHref: of(visit, `/deliveries${filterQuery(query)}`) }),
           })}
-          <p class="actions">${linkButton(of(visit, '/redeliver'), 'Send many again', 'secondary')}</p>`,
+          <p class="actions">${linkButton(of(visit, '/redeliver'), 'Redeliver…', 'secondary')}</p>`,
       });
     },
   }),
 ];
 
-function none(visit: MemberVisit, query: FilterQuery, { hasStopped }: FoundDeliveries, before: string | null): Html {
+function emptyList(
+  visit: MemberVisit,
+  query: FilterQuery,
+  { hasStopped }: FoundDeliveries,
+  before: string | null,
+): Html {
   if (query.event !== '' && readFilter(query) === null)
     return notice(
       'info',
-      'That is no event id. It looks like 3b1f8a52-9c0e-4d57-8a41-6f0f2f1c7e10, and is the id in the event’s body and in its header webhook-id.',
+      'Enter a valid event ID, for example 3b1f8a52-9c0e-4d57-8a41-6f0f2f1c7e10. You find it in the event’s body and in its webhook-id header.',
     );
   if (hasStopped)
     return notice(
       'info',
-      `None of the ${searchLooksAt.toLocaleString('en')} deliveries looked at matches. “Older” goes on looking; a narrower time is quicker.`,
+      `No matches in ${searchLooksAt.toLocaleString('en')} deliveries. Select “Older” to search further, or narrow the time range.`,
     );
   if (isFiltered(query) || before !== null)
     return emptyState({
-      title: 'No delivery matches',
-      body: html`<p>Ask for less, or for another time.</p>`,
-      action: html`<a href="${of(visit, '/deliveries')}">Show everything</a>`,
+      title: 'No matching deliveries',
+      body: html`<p>Change or clear the filter.</p>`,
+      action: html`<a href="${of(visit, '/deliveries')}">View all</a>`,
     });
   return emptyState({
-    title: 'Nothing was sent yet',
-    body: html`<p>Each event that the webhook is to be told of becomes a delivery here, with every attempt. A test event shows whether the receiver is ready.</p>`,
-    action: linkButton(of(visit, '/test'), 'Send a test event'),
+    title: 'No deliveries yet',
+    body: html`<p>New events appear here within seconds. Send a test event to check that the receiver is ready.</p>`,
+    action: linkButton(of(visit, '/test'), 'Send test event'),
   });
 }

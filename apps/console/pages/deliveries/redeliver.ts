@@ -6,6 +6,7 @@ import {
   requestRedelivery,
   type Selection,
 } from '#domain/webhooks/redeliveries.ts';
+import type { WebhookHead } from '#domain/webhooks/summary.ts';
 import { form, hiddenField, selectField, textField } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
 import { pager } from '../../components/pager.ts';
@@ -20,26 +21,23 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { breadcrumbsOf, getHead, of, webhookRequest } from '../webhooks/find-webhook.ts';
 import { temporalNotice } from '../webhooks/temporal.ts';
-import { progressInWords, selectionInWords } from './redelivery-cells.ts';
+import { describeProgress, describeSelection } from './redelivery-cells.ts';
 
 const hourMs = 3_600_000;
-/**
- * How far back failures are sent again, in hours; a minute is taken off the longest, which would be
- * too old when it arrives.
- */
+/** Choices of how far back failed deliveries are redelivered, in hours. */
 const failedSince = [
-  { value: '1', label: 'the last hour' },
-  { value: '6', label: 'the last 6 hours' },
-  { value: '24', label: 'the last 24 hours' },
-  { value: '72', label: 'the last 3 days' },
-  { value: '168', label: 'the last 7 days' },
-  { value: String(redeliverableDays * 24), label: `the last ${redeliverableDays} days` },
+  { value: '1', label: 'Last hour' },
+  { value: '6', label: 'Last 6 hours' },
+  { value: '24', label: 'Last 24 hours' },
+  { value: '72', label: 'Last 3 days' },
+  { value: '168', label: 'Last 7 days' },
+  { value: String(redeliverableDays * 24), label: `Last ${redeliverableDays} days` },
 ] as const;
 const perPage = 20;
 
 const redeliverForm = z
   .object({
-    what: z.enum(['failed', 'range'], { error: 'Choose what to send again.' }),
+    what: z.enum(['failed', 'range'], { error: 'Choose which events to redeliver.' }),
     hours: z.enum(failedSince.map(({ value }) => value) as [string, ...string[]]).catch('24'),
     from: z.string().max(30).default(''),
     until: z.string().max(30).default(''),
@@ -52,10 +50,10 @@ const redeliverForm = z
       ['until', until],
     ] as const)
       if (parseDateTime(text, zone) === null)
-        context.addIssue({ code: 'custom', path: [path], message: 'Say when: a day and a time.' });
+        context.addIssue({ code: 'custom', path: [path], message: 'Enter a date and a time.' });
   });
 
-/** Sending many again: all that failed lately, or a range of time; and how earlier ones went. */
+/** Redelivers failed events or a time range, and lists past redeliveries. */
 export const redeliverRoutes = [
   member.view({
     name: 'showRedeliver',
@@ -84,6 +82,7 @@ function selectionOf({ what, hours, from, until, zone }: z.output<typeof redeliv
   const [begins, ends] = [parseDateTime(from, zone), parseDateTime(until, zone)];
   if (what === 'range' && begins !== null && ends !== null)
     return { from: begins.toISOString(), to: ends.toISOString() };
+  // The longest choice loses a minute: at the exact limit it would be too old when it is handled.
   const longest = redeliverableDays * 24 * hourMs - 60_000;
   return { failedSince: new Date(now.getTime() - Math.min(Number(hours) * hourMs, longest)).toISOString() };
 }
@@ -94,13 +93,13 @@ async function redeliverPage(visit: MemberVisit, state: FormState, before: strin
   const redeliveries = found.slice(0, perPage);
   const running = before === null ? redeliveries.find(({ finishedAt }) => finishedAt === null) : undefined;
   return page({
-    title: 'Send many again',
+    title: 'Redeliver events',
     breadcrumbs: [['Deliveries', of(visit, '/deliveries')], ...breadcrumbsOf(visit, webhook)],
     body: html`
       ${temporalNotice(visit)}
-      ${unable(visit, webhook.state, running) ?? drawForms(visit, state)}
-      <section aria-labelledby="before"><h2 id="before">Earlier ones</h2>
-        ${redeliveries.length === 0 ? html`<p>Nothing was sent again in this way yet.</p>` : redeliveriesTable(visit, redeliveries)}
+      ${obstacle(visit, webhook, running) ?? drawForms(visit, state)}
+      <section aria-labelledby="before"><h2 id="before">Past redeliveries</h2>
+        ${redeliveries.length === 0 ? html`<p>No redeliveries yet.</p>` : redeliveriesTable(visit, redeliveries)}
         ${pager({
           newer: null,
           older: found.length > perPage ? (redeliveries.at(-1)?.id ?? null) : null,
@@ -110,52 +109,56 @@ async function redeliverPage(visit: MemberVisit, state: FormState, before: strin
   });
 }
 
-/** Why nothing can be sent again now; null: it can. */
-function unable(visit: MemberVisit, state: string, running: RedeliveryRow | undefined): Html | null {
-  if (state === 'deleted') return notice('info', 'The webhook is deleted: nothing is sent to it any more.');
+/** Returns why a redelivery cannot start now; null when it can. */
+function obstacle(
+  visit: MemberVisit,
+  { state, parkedReason }: Pick<WebhookHead, 'state' | 'parkedReason'>,
+  running: RedeliveryRow | undefined,
+): Html | null {
+  if (state === 'deleted') return notice('info', 'This webhook is deleted. No events are sent to it.');
   if (state === 'parked')
     return notice(
       'warning',
-      html`Nothing is sent while it is parked. <a href="${of(visit, '/resume')}">Resume it</a> first, which sends all that waits.`,
+      html`This webhook is ${parkedReason === 'paused' ? 'paused' : 'suspended'}. <a href="${of(visit, '/resume')}">Resume webhook</a> first, which sends held deliveries.`,
     );
   if (running !== undefined)
     return notice(
       'info',
-      html`One is under way, and there is one at a time. <a href="${of(visit, `/redeliveries/${running.id}`)}">See how far it is</a>.`,
+      html`A redelivery is in progress. Only one can run at a time. <a href="${of(visit, `/redeliveries/${running.id}`)}">View redelivery</a>`,
     );
   return null;
 }
 
 function drawForms(visit: MemberVisit, state: FormState): Html {
   const action = of(visit, '/redeliver');
-  // What was typed, and what is wrong with it, belongs to the one of the two that was sent.
+  // Typed values and problems belong to the form that was sent.
   const stateOf = (what: 'failed' | 'range') =>
     textOf(state, 'what') === what ? state : freshForm({ hours: '24', zone: '' });
   const [failed, range] = [stateOf('failed'), stateOf('range')];
   return html`
-    <p>Each keeps its event id, so a receiver that knows repeats acts on none twice. They go out at a steady pace: events of the last ${redeliverableDays} days at most, and never what was cancelled.</p>
+    <p>Events keep their ids, so a receiver that ignores duplicates processes each event once. You can redeliver events of the last ${redeliverableDays} days. Cancelled deliveries are not sent.</p>
     <div class="two">
-      <section aria-labelledby="failed"><h2 id="failed">What failed</h2>
+      <section aria-labelledby="failed"><h2 id="failed">Failed deliveries</h2>
         ${form(visit, {
           action,
           state: failed,
-          button: 'Send what failed again',
+          button: 'Redeliver failed events',
           fields: html`${hiddenField('what', 'failed')}
             ${selectField(failed, {
               name: 'hours',
               label: 'Failed in',
               options: failedSince,
-              hint: 'What was given up in that time, and what is still being tried after a failure.',
+              hint: 'Includes deliveries that are being retried.',
             })}`,
         })}</section>
-      <section aria-labelledby="range"><h2 id="range">All of a time</h2>
+      <section aria-labelledby="range"><h2 id="range">Time range</h2>
         ${form(visit, {
           action,
           state: range,
-          button: 'Send all of it again',
+          button: 'Redeliver time range',
           fields: html`${hiddenField('what', 'range')}
-            ${textField(range, { name: 'from', label: 'Happened from', type: 'datetime-local', hint: 'Also what arrived already.' })}
-            ${textField(range, { name: 'until', label: 'Until', type: 'datetime-local' })}
+            ${textField(range, { name: 'from', label: 'From', type: 'datetime-local', hint: 'Includes events that were delivered.' })}
+            ${textField(range, { name: 'until', label: 'To', type: 'datetime-local' })}
             <input type="hidden" name="zone" value="${textOf(range, 'zone')}" data-zone>
             <p class="quiet">Times are in <span data-zone-name>${textOf(range, 'zone') || 'UTC'}</span>.</p>`,
         })}</section>
@@ -164,18 +167,18 @@ function drawForms(visit: MemberVisit, state: FormState): Html {
 
 function redeliveriesTable(visit: MemberVisit, redeliveries: readonly RedeliveryRow[]): Html {
   return table<RedeliveryRow>({
-    caption: 'Earlier redeliveries',
+    caption: 'Past redeliveries',
     rows: redeliveries,
     columns: [
       {
-        heading: 'What',
+        heading: 'Events',
         main: true,
-        cell: (one) => html`<a href="${of(visit, `/redeliveries/${one.id}`)}">${selectionInWords(one)}</a>`,
+        cell: (one) => html`<a href="${of(visit, `/redeliveries/${one.id}`)}">${describeSelection(one)}</a>`,
       },
-      { heading: 'Asked for', cell: ({ requestedAt }) => time(requestedAt) },
-      { heading: 'State', cell: redeliveryStatus },
-      { heading: 'Sent again', cell: progressInWords },
-      { heading: 'Ended', cell: ({ finishedAt }) => time(finishedAt) },
+      { heading: 'Requested', cell: ({ requestedAt }) => time(requestedAt) },
+      { heading: 'Status', cell: redeliveryStatus },
+      { heading: 'Redelivered', cell: describeProgress },
+      { heading: 'Finished', cell: ({ finishedAt }) => time(finishedAt) },
     ],
   });
 }

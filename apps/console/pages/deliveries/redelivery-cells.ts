@@ -2,14 +2,12 @@ import type { RedeliveryRow } from '#domain/webhooks/redeliveries.ts';
 import { time } from '../../components/time.ts';
 import { type Html, html } from '../../web/html.ts';
 
-/** What is sent again, in words. */
-export const selectionInWords = ({ failedSince, from, to }: RedeliveryRow): Html =>
-  failedSince === null
-    ? html`events from ${time(from)} to ${time(to)}`
-    : html`all that failed since ${time(failedSince)}`;
+/** Returns which events a redelivery sends. */
+export const describeSelection = ({ failedSince, from, to }: RedeliveryRow): Html =>
+  failedSince === null ? html`Events from ${time(from)} to ${time(to)}` : html`Failed since ${time(failedSince)}`;
 
-/** How far it is. */
-export function progressInWords({ seen, queued, retriesRequested }: RedeliveryRow): Html {
+/** Returns how many events a redelivery has sent, of those scanned. */
+export function describeProgress({ seen, queued, retriesRequested }: RedeliveryRow): Html {
   const sent = (queued + retriesRequested).toLocaleString('en');
-  return html`${sent} of ${seen.toLocaleString('en')} looked at`;
+  return html`${sent} of ${seen.toLocaleString('en')} scanned`;
 }

@@ -18,9 +18,9 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { WorkflowsAway } from '../../workflows.ts';
 import { breadcrumbsOf, getHead, of } from '../webhooks/find-webhook.ts';
-import { selectionInWords } from './redelivery-cells.ts';
+import { describeSelection } from './redelivery-cells.ts';
 
-/** One redelivery of many, as it goes on, and stopping it. */
+/** Shows one redelivery and stops it. */
 export const redeliveryRoutes = [
   member.view({
     name: 'showRedelivery',
@@ -39,20 +39,19 @@ export const redeliveryRoutes = [
       const { em, workflows } = visit.console;
       const { organizationId } = visit.organization;
       const asked = await cancelRedelivery(em, { organizationId, redeliveryId: id, by: visit.by });
-      if (asked.finishedAt === null && workflows.isConfigured)
-        await workflows.cancelRedelivery(id).catch(stopsByItself);
+      if (asked.finishedAt === null && workflows.isConfigured) await workflows.cancelRedelivery(id).catch(ignoreAway);
       return redirect(of(visit, `/redeliveries/${id}`));
     },
     redraw: redeliveryPage,
   }),
 ];
 
-/** One whose workflow is not told stops before its next page. */
-function stopsByItself(error: unknown): void {
+/** Ignores that a workflow could not be notified: it stops before its next batch. */
+function ignoreAway(error: unknown): void {
   if (!(error instanceof WorkflowsAway)) throw error;
 }
 
-/** The redelivery that the address names, of the webhook that it names. */
+/** Returns the redelivery in the page's path, if it belongs to the webhook in the path. */
 async function getRedelivery(visit: MemberVisit): Promise<RedeliveryRow> {
   const { redeliveryId = '', webhookId } = visit.params;
   const { organizationId } = visit.organization;
@@ -67,9 +66,9 @@ async function redeliveryPage(visit: MemberVisit, state: FormState): Promise<Pag
   const here = of(visit, `/redeliveries/${redelivery.id}`);
   const moves = redelivery.finishedAt === null;
   return page({
-    title: 'Sending many again',
+    title: 'Redelivery',
     breadcrumbs: [
-      ['Send many again', of(visit, '/redeliver')],
+      ['Redeliver events', of(visit, '/redeliver')],
       ['Deliveries', of(visit, '/deliveries')],
       ...breadcrumbsOf(visit, webhook),
     ],
@@ -80,44 +79,44 @@ async function redeliveryPage(visit: MemberVisit, state: FormState): Promise<Pag
         href: here,
         everySeconds: 2,
         moves,
-        body: html`${sentenceOf(visit, redelivery)}
+        body: html`${stateNotice(visit, redelivery)}
           ${detailsOf(redelivery)}
-          ${moves && redelivery.cancelRequestedAt === null ? html`<div class="actions">${buttonForm(visit, { action: here, button: 'Stop it', id: 'stop' })}</div>` : nothing}`,
+          ${moves && redelivery.cancelRequestedAt === null ? html`<div class="actions">${buttonForm(visit, { action: here, button: 'Stop redelivery', id: 'stop' })}</div>` : nothing}`,
       })}
-      <p><a href="${of(visit, '/deliveries')}">See the deliveries</a></p>`,
+      <p><a href="${of(visit, '/deliveries')}">View deliveries</a></p>`,
   });
 }
 
 const detailsOf = (redelivery: RedeliveryRow): Html =>
   detailList([
-    ['What', selectionInWords(redelivery)],
-    ['State', redeliveryStatus(redelivery)],
-    ['Looked at', redelivery.seen.toLocaleString('en')],
-    ['Sent again', redelivery.queued.toLocaleString('en')],
-    ['Were being tried, and are tried now', redelivery.retriesRequested.toLocaleString('en')],
-    ['Asked for', exactTime(redelivery.requestedAt)],
-    redelivery.finishedAt !== null && ['Ended', exactTime(redelivery.finishedAt)],
+    ['Events', describeSelection(redelivery)],
+    ['Status', redeliveryStatus(redelivery)],
+    ['Scanned', redelivery.seen.toLocaleString('en')],
+    ['Redelivered', redelivery.queued.toLocaleString('en')],
+    ['Already retrying', redelivery.retriesRequested.toLocaleString('en')],
+    ['Requested', exactTime(redelivery.requestedAt)],
+    redelivery.finishedAt !== null && ['Finished', exactTime(redelivery.finishedAt)],
   ]);
 
-/** How it stands, in a sentence. */
-function sentenceOf(visit: MemberVisit, { state, endReason, cancelRequestedAt }: RedeliveryRow): Html {
+/** Returns the state of a redelivery as a notice. */
+function stateNotice(visit: MemberVisit, { state, endReason, cancelRequestedAt }: RedeliveryRow): Html {
   switch (state) {
     case 'requested':
-      return notice('info', 'It is about to begin. It is on record, so it goes on by itself, also when nobody looks.');
+      return notice('info', 'Queued. This continues in the background.');
     case 'running':
       return cancelRequestedAt === null
-        ? notice('info', 'It goes on by itself, also when nobody looks.')
-        : notice('info', 'It stops before its next deliveries.');
+        ? notice('info', 'This continues in the background.')
+        : notice('info', 'Stopping after the current batch.');
     case 'done':
-      return notice('good', 'All of it was sent again.');
+      return notice('good', 'Redelivery completed.');
     case 'cancelled':
-      return notice('info', 'It was stopped. What it had sent again by then stays so.');
+      return notice('info', 'Redelivery stopped. Events that were already sent are not affected.');
     default:
       return endReason === 'webhook_parked'
         ? notice(
             'warning',
-            html`It ended early, because its webhook was parked. <a href="${of(visit, '/resume')}">Resume that</a>, which sends all that waits, and ask again for the rest.`,
+            html`Stopped early, because the webhook was paused or suspended. <a href="${of(visit, '/resume')}">Resume webhook</a>, then redeliver the remaining events.`,
           )
-        : notice('warning', 'It ended early, because its webhook was deleted.');
+        : notice('warning', 'Stopped early, because the webhook was deleted.');
   }
 }

@@ -11,7 +11,7 @@ import { page } from '../../web/answer.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { activityTable } from '../activity/lines.ts';
+import { activityTable } from '../activity/table.ts';
 import { callersTable } from './callers.ts';
 import { isExpiringSoon, isUnused, keyHintCell, keyName, keyTitle, statusOf } from './cells.ts';
 import { getKey } from './find-key.ts';

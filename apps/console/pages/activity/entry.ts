@@ -1,5 +1,5 @@
 import { type ActivityEntry, findActivityEntry } from '#domain/activity/search.ts';
-import { tellWhat, tellWho } from '#domain/activity/sentences.ts';
+import { describeAction, describeActor } from '#domain/activity/sentences.ts';
 import { displayName } from '../../components/display-name.ts';
 import { detailList } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
@@ -7,39 +7,39 @@ import { NotFound, page } from '../../web/answer.ts';
 import { type Child, type Html, html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { resultBadge, sentenceHtml } from './lines.ts';
+import { resultBadge, sentenceHtml } from './table.ts';
 
-/** One line: all that is stored of it, in words. */
-export const lineRoutes = [
+/** Shows one entry of the log with all its details. */
+export const entryRoutes = [
   member.view({
-    name: 'showActivityLine',
-    path: '/activity/:lineId',
+    name: 'showActivityEntry',
+    path: '/activity/:entryId',
     permission: 'org.activity.read',
     async show(visit) {
       const { organizationId } = visit.organization;
-      const entry = await findActivityEntry(visit.console.em, organizationId, visit.params.lineId ?? '');
+      const entry = await findActivityEntry(visit.console.em, organizationId, visit.params.entryId ?? '');
       if (entry === null) throw new NotFound();
       return page({
-        title: 'One line of the log',
+        title: 'Event details',
         breadcrumbs: [['Activity', visit.at('/activity')]],
-        body: html`<p class="lead">${sentenceHtml(tellWho(entry))}: ${sentenceHtml(tellWhat(entry))}.</p>
-          ${detailList([...stored(visit, entry), ...detailsOf(entry)])}`,
+        body: html`<p class="lead">${sentenceHtml(describeActor(entry))}: ${sentenceHtml(describeAction(entry))}.</p>
+          ${detailList([...entryRows(visit, entry), ...detailRows(entry)])}`,
       });
     },
   }),
 ];
 
-type Fact = readonly [name: string, value: Child];
+type DetailRow = readonly [name: string, value: Child];
 
-function stored(visit: MemberVisit, entry: ActivityEntry): Fact[] {
+function entryRows(visit: MemberVisit, entry: ActivityEntry): DetailRow[] {
   const { id, at, personId, personName, keyId, keyHint, action, status, address, count } = entry;
   return [
-    ['When', html`${time(at)} <span class="quiet">(${at})</span>`],
+    ['Time', html`${time(at)} <span class="quiet">(${at})</span>`],
     ...(personId === null
       ? []
       : [
           [
-            status === null ? 'Person' : 'Acting for',
+            status === null ? 'Person' : 'Key owner',
             filterLink(visit, 'person', personId, displayName(personName ?? personId)),
           ] as const,
         ]),
@@ -55,31 +55,31 @@ function stored(visit: MemberVisit, entry: ActivityEntry): Fact[] {
             ),
           ] as const,
         ]),
-    ['What', html`${filterLink(visit, 'action', action, html`<code>${action}</code>`)}`],
+    ['Action', html`${filterLink(visit, 'action', action, html`<code>${action}</code>`)}`],
     ['Result', resultBadge(entry)],
-    ...(count > 1 ? [['Times', count.toLocaleString('en')] as const] : []),
-    ['From', address === null ? html`<span class="quiet">not known</span>` : html`<code>${address}</code>`],
-    [status === null ? 'Line' : 'Request-Id', html`<code>${id}</code>`],
+    ...(count > 1 ? [['Count', count.toLocaleString('en')] as const] : []),
+    ['IP address', address === null ? html`<span class="quiet">–</span>` : html`<code>${address}</code>`],
+    [status === null ? 'Event ID' : 'Request-Id', html`<code>${id}</code>`],
   ];
 }
 
 const filterLink = (visit: MemberVisit, field: string, value: string, label: Html): Html =>
-  html`${label} <a class="quiet" href="${visit.at(`/activity?${new URLSearchParams({ [field]: value })}`)}">all of these</a>`;
+  html`${label} <a class="quiet" href="${visit.at(`/activity?${new URLSearchParams({ [field]: value })}`)}">View all</a>`;
 
 const keyLink = (visit: MemberVisit, keyId: string, label: Html): Html =>
   visit.may('org.keys.manage')
     ? html`<a href="${visit.at(`/keys/${keyId}`)}">${label}</a>`
     : filterLink(visit, 'key', keyId, label);
 
-/** Names of details; others are shown as they are stored. */
+/** Labels of details. Other details are labeled with their stored names. */
 const detailNames: Record<string, string> = {
-  hint: 'Key',
+  hint: 'Key prefix',
   scopes: 'Scopes',
-  predecessorId: 'Predecessor',
+  predecessorId: 'Previous key',
   memberId: 'Member',
   roleId: 'Role',
   webhookId: 'Webhook',
-  eventId: 'Event',
+  eventId: 'Event ID',
   sessionId: 'Session',
   host: 'Host',
   eventTypes: 'Event types',
@@ -89,7 +89,7 @@ const detailNames: Record<string, string> = {
   file: 'File',
 };
 
-function detailsOf({ detail, memberName }: ActivityEntry): Fact[] {
+function detailRows({ detail, memberName }: ActivityEntry): DetailRow[] {
   return Object.entries(detail ?? {})
     .filter(([, value]) => value !== null)
     .map(([name, value]) => [

@@ -1,5 +1,5 @@
 import type { ActivityEntry } from '#domain/activity/search.ts';
-import { type Sentence, tellWhat, tellWho } from '#domain/activity/sentences.ts';
+import { describeAction, describeActor, type Sentence } from '#domain/activity/sentences.ts';
 import { displayName } from '../../components/display-name.ts';
 import { badge } from '../../components/notice.ts';
 import { table } from '../../components/table.ts';
@@ -7,30 +7,31 @@ import { time } from '../../components/time.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
-/** A sentence on a page: names stand apart, whatever direction their script has. */
+/** Returns a sentence as HTML, with its names isolated. */
 export const sentenceHtml = (sentence: Sentence): Html =>
   html`${sentence.map((part) => (typeof part === 'string' ? part : displayName(part.name)))}`;
 
-/** What came of it: the status of a read, or that it was done. */
+/** Returns the result of an entry: the status of a read, or that an action completed. */
 export function resultBadge({ status, code }: Pick<ActivityEntry, 'status' | 'code'>): Html {
-  if (status === null) return badge('plain', 'done');
+  if (status === null) return badge('plain', 'Completed');
   return status < 400 ? badge('good', `${status}`) : badge('bad', `${status} ${code ?? ''}`.trim());
 }
 
-/** Lines of the log, each a link to all that is stored of it. */
+/** Draws entries of the log, each linked to its details. */
 export const activityTable = (visit: MemberVisit, entries: readonly ActivityEntry[], caption: string): Html =>
   table<ActivityEntry>({
     caption,
     columns: [
       {
-        heading: 'What',
+        heading: 'Event',
         main: true,
-        cell: (entry) => html`<a href="${visit.at(`/activity/${entry.id}`)}">${sentenceHtml(tellWhat(entry))}</a>`,
+        cell: (entry) =>
+          html`<a href="${visit.at(`/activity/${entry.id}`)}">${sentenceHtml(describeAction(entry))}</a>`,
       },
-      { heading: 'Who', cell: (entry) => sentenceHtml(tellWho(entry)) },
+      { heading: 'Actor', cell: (entry) => sentenceHtml(describeActor(entry)) },
       { heading: 'Result', cell: resultBadge },
-      { heading: 'From', cell: ({ address }) => address ?? html`<span class="quiet">—</span>` },
-      { heading: 'When', cell: ({ at }) => time(at) },
+      { heading: 'IP address', cell: ({ address }) => address ?? html`<span class="quiet">—</span>` },
+      { heading: 'Time', cell: ({ at }) => time(at) },
     ],
     rows: entries,
   });

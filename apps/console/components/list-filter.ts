@@ -1,0 +1,61 @@
+import { z } from 'zod';
+import { parseDateTime, timeZonePattern } from '../web/date-time.ts';
+import { type FormState, freshForm } from '../web/form.ts';
+import { attributes, type Html, html, nothing } from '../web/html.ts';
+import { textField } from './form.ts';
+
+/** Query text of a known form; anything else counts as empty. */
+export const filterText = (form: RegExp) => z.string().regex(form).catch('');
+
+/** The time range of a list's query. `zone` is the time zone of `from` and `until`. */
+export const timeRangeFields = {
+  from: z.string().max(40).catch(''),
+  until: z.string().max(40).catch(''),
+  zone: filterText(timeZonePattern),
+};
+
+type TimeRange = { from: string; until: string; zone: string };
+
+const badTime = 'Enter a date and a time. This filter was not applied.';
+
+/** Returns what is wrong with the times of a filter, by field. */
+export function timeRangeProblems({ from, until, zone }: TimeRange): Record<string, string> {
+  const isBad = (text: string) => text !== '' && parseDateTime(text, zone) === null;
+  return { ...(isBad(from) ? { from: badTime } : {}), ...(isBad(until) ? { until: badTime } : {}) };
+}
+
+/** Returns whether any filter is set. A zone alone filters nothing. */
+export const isFiltered = ({ zone: _, ...set }: Record<string, string>): boolean =>
+  Object.values(set).some((value) => value !== '');
+
+/** Returns the query string of a filter, with `more` added; an empty string when none is set. */
+export function filterQuery(filter: TimeRange & Record<string, string>, more: Record<string, string> = {}): string {
+  const { zone, ...set } = filter;
+  const all = { ...set, ...(set.from || set.until ? { zone } : {}), ...more };
+  const query = new URLSearchParams(Object.entries(all).filter(([, value]) => value !== '')).toString();
+  return query === '' ? '' : `?${query}`;
+}
+
+/**
+ * Draws the filter of a list, folded while none is set. It is a GET form, so that the address keeps
+ * the filter. `fields` draws the fields before the time range.
+ */
+export function filterForm(parts: {
+  action: string;
+  query: TimeRange & Record<string, string>;
+  fields: (state: FormState) => Html;
+}): Html {
+  const { action, query, fields } = parts;
+  const state = { ...freshForm({ ...query }), problems: timeRangeProblems(query) };
+  const timeField = (name: 'from' | 'until', label: string) =>
+    textField(state, { name, label, type: 'datetime-local', required: false });
+  return html`<details class="filter"${attributes({ open: isFiltered(query) })}>
+    <summary role="button" class="secondary outline">Filter</summary>
+    <form method="get" action="${action}">
+      <div class="filter-fields">${fields(state)}${timeField('from', 'From')}${timeField('until', 'To')}</div>
+      <input type="hidden" name="zone" value="${query.zone}" data-zone>
+      <p class="actions"><button type="submit">Apply</button>${isFiltered(query) ? html`<a href="${action}">View all</a>` : nothing}
+        <span class="quiet">Times are in <span data-zone-name>${query.zone || 'UTC'}</span>.</span></p>
+    </form>
+  </details>`;
+}
