@@ -96,7 +96,7 @@ const events = `\
 
 Webhooks are registered in the console: an https address and the event types it wants. Each event is posted to it as JSON. Answer with a 2xx status within 10 seconds, before you do the work; anything
 else is a refusal, and the event is sent again after 5 s, 30 s, 5 min, 15 min, 30 min, then 1, 2, 4, 8, 12, 20 and 24 hours. The event’s id stays the same, so a repeat can be ignored.
-Events can arrive out of order: \`webhook-sequence\` numbers them for each webhook without gaps. A test event has \`"test": true\` beside \`type\`: nothing happened, so act on none of it.
+Events can arrive out of order: \`webhook-sequence\` numbers them for each webhook without gaps; recognize repeats by the event id, not by this number. A test event has \`"test": true\` beside \`type\`: nothing happened, so act on none of it.
 
 On your request, and never otherwise, your receiver is checked: a correctly signed test event that it has to accept with a 2xx status, and a badly signed one that it has to refuse with another.
 
