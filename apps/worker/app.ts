@@ -55,7 +55,7 @@ export async function startWorker(
       metrics.purged.inc({ kind: 'delivery' }, deliveries);
       metrics.purged.inc({ kind: 'event' }, events);
     },
-    onRound: () => metrics.lastRound.setToCurrentTime(),
+    onRun: () => metrics.lastRun.setToCurrentTime(),
     onError: (cause, step) => {
       const error = describeError(cause);
       if (step === null) return log.error({ error }, 'maintenance could not run; it tries again in a second');

@@ -124,7 +124,7 @@ async function openDeliveries(
       log.error({ error: describeError(cause) }, 'deliveries could not be claimed or started; tried again soon'),
   });
   relay.start();
-  redeliveries.start();
+  void redeliveries.start();
   const repairs = createRepairs({
     pool,
     temporal,
@@ -160,7 +160,7 @@ async function openDeliveries(
     onError: (cause) =>
       log.error({ error: describeError(cause) }, 'deliveries could not be looked after; tried again soon'),
   });
-  repairs.start();
+  void repairs.start();
 
   function versionsOf(version: WorkerVersion) {
     return createVersions({

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Tracing } from '#runtime/tracing.ts';
 import type { AttemptLine, LostAttempt } from '#workflows/deliver-event/activities.ts';
 import type { DeliveryKey, RoundEnd } from '#workflows/deliver-event/types.ts';
-import type { ClaimedDelivery, StartTimes } from './relay/relay.ts';
+import type { ClaimedDelivery } from './relay/claimed-delivery.ts';
+import type { StartTimes } from './relay/relay.ts';
 
 type Round = DeliveryKey & { round: number };
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { Gauge, type Registry } from 'prom-client';
-import { type AilingWebhooks, countAilingWebhooksSql } from '#domain/db/statements/count-webhooks.ts';
+import { countFailingWebhooksSql, type FailingWebhooks } from '#domain/db/statements/count-webhooks.ts';
 import { type Ledger, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { createIntervalLoop } from '#runtime/interval-loop.ts';
 
@@ -54,7 +54,7 @@ export function ledgerMetrics(
     await rollUpLedger(pool);
     const ledger = await readLedger(pool);
     for (const { figure, gauge } of gauges) gauge.set(ledger[figure]);
-    const { rows } = await pool.query<AilingWebhooks>({ name: 'countAilingWebhooks', text: countAilingWebhooksSql });
+    const { rows } = await pool.query<FailingWebhooks>({ name: 'countFailingWebhooks', text: countFailingWebhooksSql });
     for (const [state, count] of Object.entries(rows[0] ?? {})) webhooks.set({ state }, count);
     readAt.setToCurrentTime();
   }

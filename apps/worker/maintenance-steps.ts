@@ -13,14 +13,13 @@ import {
   suspendFailingWebhooksSql,
 } from '#domain/db/statements/park-webhooks.ts';
 import { deliveriesPerMove, purgeBatchSize, suspendTriedWithinSeconds } from '#domain/webhooks/limits.ts';
-import type { MaintenanceOptions } from './maintenance.ts';
 
 const hourMs = 3_600_000;
 /** Ten seconds are nothing beside the days that a webhook has failed by then. */
-const suspendEveryRounds = 10;
+const suspendEveryRuns = 10;
 
 /**
- * What maintenance does, as logs and metrics call it. In this order: what somebody waits for comes
+ * The steps of maintenance, as logs and metrics name them, in order: what people wait for comes
  * first.
  */
 export const maintenanceSteps = [
@@ -38,13 +37,29 @@ export type MaintenanceStep = (typeof maintenanceSteps)[number];
 
 export interface Step {
   name: MaintenanceStep;
-  /** How long it rests once all is done; 0: done in each round. */
+  /** How long it pauses once all is done; 0: it is part of each run. */
   everyMs: number;
   /**
-   * Each is one statement at a time, bounded, and safe to repeat. Not all done: it goes on in the
-   * next round.
+   * Carries out one bounded statement that is safe to repeat. When not all is done, it continues in
+   * the next run.
    */
   run: (client: pg.Client) => Promise<{ isAllDone: boolean }>;
+}
+
+export interface StepOptions {
+  activityRetentionDays: number;
+  deliveryRetentionDays: number;
+  /** How long a webhook fails, in time in which attempts could be made, before it is suspended. */
+  suspendAfterSeconds: number;
+  /** The interval of the loop. */
+  everyMs: number;
+  onEnded?: (grants: number) => void;
+  /** Webhooks that were suspended because all their deliveries failed. */
+  onSuspended?: (webhooks: number) => void;
+  /** Deliveries of resumed webhooks that were restarted, or of deleted ones that were cancelled. */
+  onMoved?: (how: 'restarted' | 'cancelled', deliveries: number) => void;
+  /** Deliveries and events that were deleted because they are older than their retention. */
+  onPurged?: (purged: { deliveries: number; events: number }) => void;
 }
 
 interface MovedRow {
@@ -54,12 +69,12 @@ interface MovedRow {
 const allDone = { isAllDone: true };
 
 /**
- * Each second grants that are due end, deliveries of resumed webhooks are started again and those
- * of deleted ones cancelled, and secrets whose overlap is over are erased; each ten seconds
- * webhooks that only fail are suspended; each hour the log's partitions are kept ahead, and what is
- * older than its retention goes: the log, what is over of signing in, and settled deliveries.
+ * Returns the steps of maintenance. Each second: due grants end, deliveries of resumed webhooks
+ * restart, those of deleted ones are cancelled, and expired secrets are purged. Every ten seconds:
+ * failing webhooks are suspended. Each hour: partitions of the activity log are created ahead, and
+ * what is older than its retention is purged (log, sign-ins, settled deliveries).
  */
-export function stepsOfMaintenance(options: MaintenanceOptions & { everyMs: number }): Step[] {
+export function stepsOfMaintenance(options: StepOptions): Step[] {
   const { activityRetentionDays, deliveryRetentionDays, suspendAfterSeconds, everyMs } = options;
   const { onEnded = () => {}, onSuspended = () => {}, onMoved = () => {}, onPurged = () => {} } = options;
 
@@ -73,7 +88,7 @@ export function stepsOfMaintenance(options: MaintenanceOptions & { everyMs: numb
       },
     },
     suspend_webhooks: {
-      everyMs: suspendEveryRounds * everyMs,
+      everyMs: suspendEveryRuns * everyMs,
       async run(client) {
         const values = [suspendAfterSeconds, suspendTriedWithinSeconds];
         const suspended = await client.query(suspendFailingWebhooksSql, values);

@@ -31,8 +31,8 @@ export function createMetrics() {
       help: 'Grants ended because their end had passed.',
       registers,
     }),
-    lastRound: new Gauge({
-      name: 'org_api_maintenance_last_round_timestamp_seconds',
+    lastRun: new Gauge({
+      name: 'org_api_maintenance_last_run_timestamp_seconds',
       help: 'When this process last maintained the database; 0 while another one does.',
       registers,
     }),

@@ -209,10 +209,7 @@ const platformRow: Row = {
       'Since maintenance, ledger and Temporal',
       'Seconds since each was last done or heard of.',
       's',
-      [
-        `time() - max by (region) (org_api_maintenance_last_round_timestamp_seconds{${self}})`,
-        '{{region}} maintenance',
-      ],
+      [`time() - max by (region) (org_api_maintenance_last_run_timestamp_seconds{${self}})`, '{{region}} maintenance'],
       [`time() - max by (region) (org_api_ledger_read_timestamp_seconds{${self}})`, '{{region}} ledger'],
       [`time() - min by (region) (org_api_temporal_answered_timestamp_seconds{${self}})`, '{{region}} Temporal'],
     ),

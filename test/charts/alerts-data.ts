@@ -100,8 +100,8 @@ export const healthy: Series = {
   [`org_api_ledger_overdue{${worker}}`]: `${'0 2 0 1 0 '.repeat(20)}${always(0)}`,
   [`org_api_ledger_stuck{${worker}}`]: `${'0 2 0 1 0 '.repeat(20)}${always(0)}`,
   [`org_api_ledger_read_timestamp_seconds{${worker}}`]: now,
-  [`org_api_maintenance_last_round_timestamp_seconds{${worker}}`]: now,
-  [`org_api_maintenance_last_round_timestamp_seconds{${otherWorker}}`]: always(0),
+  [`org_api_maintenance_last_run_timestamp_seconds{${worker}}`]: now,
+  [`org_api_maintenance_last_run_timestamp_seconds{${otherWorker}}`]: always(0),
   // One transient failure each hour is nothing.
   [`org_api_maintenance_failures_total{${worker},step="end_grants"}`]: `${'0+0x60 '.repeat(4)}1x${minutes}`,
   [`org_api_maintenance_failures_total{${worker},step="purge_deliveries"}`]: always(0),

@@ -179,7 +179,7 @@ const faults: Fault[] = [
   },
   {
     told: 'nobody maintains',
-    changed: { [`org_api_maintenance_last_round_timestamp_seconds{${worker}}`]: always(0) },
+    changed: { [`org_api_maintenance_last_run_timestamp_seconds{${worker}}`]: always(0) },
     firing: ['OrgApiMaintenanceStalled'],
   },
   {

@@ -7,7 +7,7 @@ import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';
 import { startTestWorker } from '#test/worker.ts';
-import { type RedeliverInput, redeliveryWorkflowId, steadyPace } from '../../workflows/redeliver/types.ts';
+import { type RedeliverInput, rateLimit, redeliveryWorkflowId } from '../../workflows/redeliver/types.ts';
 import { cancelSignal, progressQuery } from '../../workflows/redeliver/workflow.ts';
 
 const timeout = 90_000;
@@ -83,7 +83,7 @@ describe('a redelivery', () => {
       const progress = await handle.query(progressQuery);
       expect(progress).toMatchObject({
         state: 'running',
-        queued: progress.pages * steadyPace.perPage,
+        queued: progress.pages * rateLimit.perPage,
         retriesRequested: 0,
       });
       expect(progress.pages).toBeGreaterThan(0);
@@ -115,7 +115,7 @@ describe('a redelivery', () => {
     await t.cancel(id);
 
     const { queued } = await t.until(id, 'cancelled');
-    expect(queued).toBeGreaterThanOrEqual(steadyPace.perPage);
+    expect(queued).toBeGreaterThanOrEqual(rateLimit.perPage);
     expect(queued).toBeLessThan(100);
     expect(await t.client.workflow.getHandle(redeliveryWorkflowId(id)).result()).toBe('cancelled');
     await t.ledgerHas({ delivered: queued, exhausted: 100 - queued });
@@ -218,7 +218,7 @@ async function setupRedelivery() {
       const input: RedeliverInput = {
         ...key,
         page: 0,
-        pace: steadyPace,
+        pace: rateLimit,
         pagesPerRun: 100,
         progress: null,
         ...replaced,

@@ -6,7 +6,7 @@ import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';
 import { startTestWorker } from '#test/worker.ts';
-import { cancelUnowed } from '../../apps/worker/relay/cancel-unowed.ts';
+import { cancelOrphanedWorkflows } from '../../apps/worker/relay/cancel-orphaned-workflows.ts';
 import { createDeliveryWorkflows } from '../../apps/worker/relay/delivery-workflows.ts';
 import { reconcile } from '../../apps/worker/relay/reconciler.ts';
 import { stateQuery } from '../../workflows/deliver-event/workflow.ts';
@@ -135,7 +135,8 @@ async function setupDelivery(options: { isHeld?: boolean; settings?: Record<stri
     handle,
     workflows,
     run: () => reconcile({ pool, ...workflows, overdueMs, signal }),
-    sweep: () => cancelUnowed({ pool, running: workflows.listRunning(new Date()), cancel: workflows.cancel, signal }),
+    sweep: () =>
+      cancelOrphanedWorkflows({ pool, running: workflows.listRunning(new Date()), cancel: workflows.cancel, signal }),
     setDue: (moment: string) => pool.query(`update delivery set next_attempt_at = ${moment}`),
     isOverdue: () => vi.waitFor(() => so(`next_attempt_at < clock_timestamp() - interval '${overdueMs} ms'`), patient),
     isWaiting: (failed: number) =>

@@ -15,8 +15,8 @@ import { createTestDatabase } from '#test/database.ts';
 import { createFactories } from '#test/make.ts';
 import { createDeliveryActivities, type PostOutcome } from '#workflows/deliver-event/activities.ts';
 import type { AttemptInput, DeliveryKey, LostAttemptInput } from '#workflows/deliver-event/types.ts';
+import type { ClaimedDelivery } from '../../apps/worker/relay/claimed-delivery.ts';
 import { reconcile } from '../../apps/worker/relay/reconciler.ts';
-import type { ClaimedDelivery } from '../../apps/worker/relay/relay.ts';
 
 /** A round of a delivery, which is also what a workflow is started for. */
 export type Round = DeliveryKey & { round: number };

@@ -30,7 +30,7 @@ async function startMaintenance(databaseUrl: string, retentionDays = 730) {
       counts.deliveries += deliveries;
       counts.events += events;
     },
-    onRound: () => {
+    onRun: () => {
       counts.rounds += 1;
     },
     onError: (cause, step) => {

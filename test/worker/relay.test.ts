@@ -1,7 +1,8 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
 import { setupDatabase } from '#test/setup.ts';
-import { type ClaimedDelivery, createRelay } from '../../apps/worker/relay/relay.ts';
+import type { ClaimedDelivery } from '../../apps/worker/relay/claimed-delivery.ts';
+import { createRelay } from '../../apps/worker/relay/relay.ts';
 
 const patient = { timeout: 20_000, interval: 20 };
 /** Longer than the test: nobody claims what another holds because the time of its lease is over. */

@@ -3,7 +3,7 @@
  * mended. Source: design, section 8.
  */
 import { describe, expect, it } from 'vitest';
-import { countAilingWebhooksSql } from '#domain/db/statements/count-webhooks.ts';
+import { countFailingWebhooksSql } from '#domain/db/statements/count-webhooks.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startTestWorker } from '#test/worker.ts';
@@ -77,7 +77,7 @@ it('counting them reads no webhook that is well', async () => {
     [orgId],
   );
   await owner.pool.query('analyze webhook');
-  const { rows } = await owner.pool.query<{ 'QUERY PLAN': string }>(`explain ${countAilingWebhooksSql}`);
+  const { rows } = await owner.pool.query<{ 'QUERY PLAN': string }>(`explain ${countFailingWebhooksSql}`);
   const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
   expect(plan).not.toContain('Seq Scan');
   expect(plan.match(/webhook_(parked|failing)/g)).toEqual(['webhook_failing', 'webhook_parked', 'webhook_parked']);

@@ -3,7 +3,7 @@ import {
   defaultDelaysMs,
   parseSchedule,
   waitAfterInternalErrorMs,
-  waitForPlaceMs,
+  waitForSlotMs,
 } from '../../workflows/deliver-event/schedule.ts';
 
 describe('the schedule', () => {
@@ -34,14 +34,14 @@ describe('the wait after an internal error', () => {
 describe('the wait for a place', () => {
   it('is a second while the attempts that have them may be over at once, or when nothing is known of them', () => {
     const queues = [null, { slots: 10, underWayMs: null, ahead: 3 }, { slots: 1, underWayMs: 999, ahead: 40 }];
-    expect(queues.map(waitForPlaceMs)).toEqual([1_000, 1_000, 1_000]);
+    expect(queues.map(waitForSlotMs)).toEqual([1_000, 1_000, 1_000]);
   });
 
   it('is until its own turn behind a receiver that hangs: eleven seconds for each, a minute at most', () => {
     const waits = (slots: number) =>
-      [0, 1, 4, 5, 10].map((ahead) => waitForPlaceMs({ slots, underWayMs: 3_000, ahead }));
+      [0, 1, 4, 5, 10].map((ahead) => waitForSlotMs({ slots, underWayMs: 3_000, ahead }));
     expect(waits(1)).toEqual([8_000, 19_000, 52_000, 60_000, 60_000]);
     expect(waits(5)).toEqual([8_000, 8_000, 8_000, 19_000, 30_000]);
-    expect(waitForPlaceMs({ slots: 1, underWayMs: 30_000, ahead: 0 })).toBe(1_000);
+    expect(waitForSlotMs({ slots: 1, underWayMs: 30_000, ahead: 0 })).toBe(1_000);
   });
 });

@@ -12,7 +12,7 @@ import {
   recordLostSql,
   recordOutcomeSql,
 } from '#domain/db/statements/attempts.ts';
-import { waitAfterInternalErrorMs, waitForPlaceMs } from './schedule.ts';
+import { waitAfterInternalErrorMs, waitForSlotMs } from './schedule.ts';
 import {
   type AttemptInput,
   type AttemptResult,
@@ -153,7 +153,7 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
     const admitted = await admit(pool, input, beganAt + admissionTimeoutMs);
     if (admitted === null) return { kind: 'closed' };
     if (admitted.isBegun) return { kind: 'begun' };
-    if (!isAdmitted(admitted)) return { kind: 'postponed', waitMs: waitForPlaceMs(admitted.queue) };
+    if (!isAdmitted(admitted)) return { kind: 'postponed', waitMs: waitForSlotMs(admitted.queue) };
     const isLate = performance.now() - beganAt > admissionTimeoutMs;
     const request = prepare(input, admitted, isLate);
     const outcome = request === null ? internalError : await post(request);
@@ -333,8 +333,8 @@ async function admit(pool: Pool, input: AttemptInput, giveUpAt: number): Promise
       const own = isReplyLost ? await findAdmission(pool, input, admissionId) : undefined;
       const asked = own ?? (await askForAdmission(pool, input, admissionId));
       // The first one may have been admitted while this one was asked for, and refused it.
-      if (asked !== noPlace || !isReplyLost) return asked;
-      return (await findAdmission(pool, input, admissionId)) ?? noPlace;
+      if (asked !== noSlot || !isReplyLost) return asked;
+      return (await findAdmission(pool, input, admissionId)) ?? noSlot;
     } catch (error) {
       if (!isConnectionLost(error) || performance.now() > giveUpAt) throw error;
       await new Promise((resolve) => setTimeout(resolve, 250));
@@ -354,7 +354,7 @@ async function askForAdmission(pool: Pool, input: AttemptInput, admissionId: str
       if (!(error instanceof pg.DatabaseError && error.code === uniqueViolation)) throw error;
     }
   }
-  return noPlace;
+  return noSlot;
 }
 
 /** Two statements: the second one's snapshot has what the first one waited for. */
@@ -377,7 +377,7 @@ const isConnectionLost = (error: unknown): boolean =>
   !(error instanceof pg.DatabaseError) || /^(57P0[123]|08)/.test(error.code ?? '');
 
 /** What is answered when the last free place was taken by others again and again. */
-const noPlace: AdmittedRow = {
+const noSlot: AdmittedRow = {
   number: null,
   isBegun: false,
   queue: null,

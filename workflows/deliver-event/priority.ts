@@ -5,8 +5,8 @@ import type { Priority } from '@temporalio/common';
  * attempt at news for a healthy webhook, then test events, at which a person waits, then everything
  * that was tried before or goes to a failing webhook. Source: design, section 6.
  */
-const newsFirst = 2;
-const againLater = 4;
+const firstAttemptPriority = 2;
+const retryPriority = 4;
 
 /**
  * Of a round's workflow and its first attempt: organizations share the queue evenly, however much
@@ -19,9 +19,9 @@ export function priorityOfRound(round: {
 }): Required<Pick<Priority, 'fairnessKey' | 'priorityKey'>> {
   return {
     fairnessKey: round.organizationId,
-    priorityKey: round.round === 1 && !round.slow ? newsFirst : againLater,
+    priorityKey: round.round === 1 && !round.slow ? firstAttemptPriority : retryPriority,
   };
 }
 
 /** Of a retry; its organization is inherited from the workflow. */
-export const priorityOfRetry: Priority = { priorityKey: againLater };
+export const priorityOfRetry: Priority = { priorityKey: retryPriority };

@@ -45,7 +45,7 @@ const hungTurnMs = postDeadlineMs + 1_000;
  * Places are kept meanwhile: nothing new is started for the webhook. `queue` is null when it is not
  * known.
  */
-export function waitForPlaceMs(queue: SlotQueue | null): number {
+export function waitForSlotMs(queue: SlotQueue | null): number {
   const { least, most } = placeWaitMs;
   const underWayMs = queue?.underWayMs ?? 0;
   if (queue === null || underWayMs < least) return least;

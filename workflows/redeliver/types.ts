@@ -49,7 +49,7 @@ export interface RedeliveryActivities {
  * So quickly a redelivery goes: a receiver that takes 20 posts a second beside its usual events is
  * not overrun, and 100,000 deliveries take 84 minutes.
  */
-export const steadyPace: Pace = { perPage: 20, perSecond: 20 };
+export const rateLimit: Pace = { perPage: 20, perSecond: 20 };
 /** A page is 11 events of history; Temporal warns at 10,240. */
 export const pagesPerRun = 300;
 

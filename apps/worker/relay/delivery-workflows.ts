@@ -1,5 +1,5 @@
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
-import type { RunningRound } from '#domain/db/statements/unowed-workflows.ts';
+import type { RunningRound } from '#domain/db/statements/orphaned-workflows.ts';
 import { priorityOfRound } from '#workflows/deliver-event/priority.ts';
 import {
   type DeliverEventInput,
@@ -8,8 +8,8 @@ import {
   parseWorkflowId,
   workflowIdOf,
 } from '#workflows/deliver-event/types.ts';
+import type { ClaimedDelivery } from './claimed-delivery.ts';
 import { failingFromAttempt, getWorkflowStatus, type WorkflowStatus } from './progress.ts';
-import type { ClaimedDelivery } from './relay.ts';
 import type { DeliverySearchAttributes } from './search-attributes.ts';
 
 type Round = DeliveryKey & { round: number };

@@ -1,18 +1,19 @@
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import type { Pool } from 'pg';
 import { claimRedeliveriesSql } from '#domain/db/statements/redelivery-progress.ts';
+import { createIntervalLoop } from '#runtime/interval-loop.ts';
 import { deliverQueue } from '#workflows/deliver-event/types.ts';
 import {
   type Pace,
   pagesPerRun,
   type RedeliverInput,
   type RedeliveryKey,
+  rateLimit,
   redeliveryWorkflowId,
-  steadyPace,
 } from '#workflows/redeliver/types.ts';
 import { failingFromAttempt, getWorkflowStatus } from './progress.ts';
 
-/** A redelivery that is to be begun, or begun again after so many pages. */
+/** A redelivery that is to be started, or started again after so many pages. */
 export type ClaimedRedelivery = RedeliveryKey & {
   page: number;
   /** Unix time by PostgreSQL's clock. */
@@ -27,7 +28,7 @@ export interface RedeliveryStarterOptions {
    */
   startWorkflow: (redelivery: ClaimedRedelivery) => Promise<void>;
   onError: (cause: unknown) => void;
-  /** How often it looks for redeliveries that were asked for and leases that have expired. */
+  /** How often it polls for requested redeliveries and expired leases. */
   pollEveryMs?: number;
   /**
    * How long a claim holds; then another worker claims it. Afterwards each page gives its own
@@ -40,64 +41,33 @@ export interface RedeliveryStarterOptions {
 const perClaim = 20;
 
 /**
- * Starts a workflow for each redelivery that nobody looks after: one that was asked for, and one
- * whose workflow was lost. As with deliveries a claim is a lease, and no transaction is open during
- * a call to Temporal. A workflow that runs after all, only late, is found running by its id, and
- * nothing happens.
+ * Returns the loop that starts a workflow for each redelivery without a lease: one that was
+ * requested, and one whose workflow was lost. As with deliveries a claim is a lease, and no
+ * transaction is open during a call to Temporal. A workflow that still runs is found by its id, and
+ * stays as it is.
  */
 export function createRedeliveryStarter(options: RedeliveryStarterOptions) {
   const { pool, startWorkflow, onError, pollEveryMs = 500, leaseSeconds = 15 } = options;
-  let timer: NodeJS.Timeout | undefined;
-  let working: Promise<void> | null = null;
-  let wanted = false;
-  let stopped = true;
 
-  function wake(): void {
-    wanted = true;
-    if (stopped || working !== null) return;
-    working = work().finally(() => {
-      working = null;
-      if (wanted && !stopped) wake();
-    });
+  async function startAll(): Promise<void> {
+    const { rows } = await pool.query<ClaimedRedelivery>(claimRedeliveriesSql, [perClaim, leaseSeconds]);
+    const tried = await Promise.allSettled(rows.map(startWorkflow));
+    const failure = tried.find((result) => result.status === 'rejected');
+    if (failure !== undefined) throw failure.reason;
+    if (rows.length === perClaim) loop.runNow();
   }
 
-  async function work(): Promise<void> {
-    wanted = false;
-    try {
-      const { rows } = await pool.query<ClaimedRedelivery>(claimRedeliveriesSql, [perClaim, leaseSeconds]);
-      const tried = await Promise.allSettled(rows.map(startWorkflow));
-      const failure = tried.find((result) => result.status === 'rejected');
-      if (failure !== undefined) throw failure.reason;
-      if (rows.length === perClaim) wanted = true;
-    } catch (cause) {
-      onError(cause); // the next poll tries again
-    }
-  }
-
-  return {
-    start(): void {
-      stopped = false;
-      wake();
-      timer = setInterval(wake, pollEveryMs);
-    },
-    /**
-     * Claims nothing more and waits for what is under way. Safe to call twice, and before `start`.
-     */
-    async stop(): Promise<void> {
-      stopped = true;
-      clearInterval(timer);
-      await working;
-    },
-  };
+  const loop = createIntervalLoop({ run: startAll, everyMs: pollEveryMs, onError });
+  return loop;
 }
 
 /**
- * Starts a redelivery's workflow at this pace. One that runs already is what was wanted, unless it
+ * Starts a redelivery's workflow at this pace. One that runs already is left alone, unless it
  * makes no progress: then it is terminated and started again under its id, as is one that ended or
  * was lost before the redelivery did. A page that its predecessor carried out is not carried out
  * twice.
  */
-export function redeliveryWorkflows(client: Client, strandedAfterMs: number, pace: Pace = steadyPace) {
+export function redeliveryWorkflows(client: Client, strandedAfterMs: number, pace: Pace = rateLimit) {
   const limits = { failingFromAttempt, strandedAfterMs };
   return async ({ organizationId, redeliveryId, page, nowMs }: ClaimedRedelivery): Promise<void> => {
     const input: RedeliverInput = { organizationId, redeliveryId, page, pace, pagesPerRun, progress: null };

@@ -5,34 +5,14 @@ import {
   recordStartedSql,
   releaseClaimsSql,
 } from '#domain/db/statements/claim-deliveries.ts';
-import type { DeliveryKey } from '#workflows/deliver-event/types.ts';
+import type { ClaimedDelivery, ClaimTimes } from './claimed-delivery.ts';
 import { createPoll } from './poll.ts';
-import { createStartLanes, type HeldDelivery } from './start-lanes.ts';
-
-/** A delivery that the relay holds: its workflow is to be started now. */
-export interface ClaimedDelivery extends DeliveryKey {
-  round: number;
-  /** Its webhook fails or is slow: every attempt goes to the slow queue. */
-  slow: boolean;
-  /** The event's type. */
-  type: string;
-  /**
-   * When the round became due; of a first round, the event's own time. Unix time in ms, by
-   * PostgreSQL's clock.
-   */
-  begunAtMs: number;
-}
+import { createStartQueue, type HeldDelivery } from './start-queue.ts';
 
 /** One row of a claim. */
 interface ClaimRow extends ClaimedDelivery {
   /** No slot is left for its webhook after this claim, until an attempt ends. */
   isFull: boolean;
-}
-
-/** When a claim was asked for, and when it was answered: Unix times in ms. */
-export interface ClaimTimes {
-  askedAtMs: number;
-  claimedAtMs: number;
 }
 
 /** Unix times in ms of the way from the table to a running workflow. */
@@ -83,7 +63,7 @@ export function createRelay(options: RelayOptions) {
   const { onClaimed = () => {}, onStarted = () => {} } = options;
   const { claimEveryMs = 500, leaseSeconds = 5 } = options;
   const poll = createPoll({ look, retryEveryMs });
-  const lanes = createStartLanes({ start, leaseMs: leaseSeconds * 1_000, onRoom: poll.wake });
+  const queue = createStartQueue({ start, leaseMs: leaseSeconds * 1_000, onRoom: poll.wake });
   /** Webhooks that have deliveries unclaimed for want of a slot: finding them again is no news. */
   let heldUp = new Set<string>();
   let claimedAt = Number.NEGATIVE_INFINITY;
@@ -97,7 +77,7 @@ export function createRelay(options: RelayOptions) {
   /** Claims when there is something new. @returns whether it claimed any delivery. */
   async function look(isWoken: boolean): Promise<boolean> {
     try {
-      if (temporalIsAway && (lanes.isBusy() || performance.now() - failedAt < retryEveryMs)) return false;
+      if (temporalIsAway && (queue.isBusy() || performance.now() - failedAt < retryEveryMs)) return false;
       const unclaimed = isWoken ? null : await listUnclaimed();
       isFailing = temporalIsAway;
       const isDue = performance.now() - claimedAt > claimEveryMs;
@@ -117,7 +97,7 @@ export function createRelay(options: RelayOptions) {
   }
 
   async function claim(unclaimed: string[] | null): Promise<boolean> {
-    const { prompt, slow } = lanes.room();
+    const { prompt, slow } = queue.room();
     if (prompt === 0 && slow === 0) return false;
     const atMost = temporalIsAway ? 1 : Number.POSITIVE_INFINITY; // one of each says whether it is back
     const askedAtMs = Date.now();
@@ -128,8 +108,8 @@ export function createRelay(options: RelayOptions) {
     if (rows.length === 0) return false;
     onClaimed(rows.length);
     const times = { askedAtMs, claimedAtMs: Date.now() };
-    for (const { isFull: _, ...delivery } of rows) lanes.add({ delivery, times });
-    lanes.room(); // notes which lanes are full, so that they say when they have room
+    for (const { isFull: _, ...delivery } of rows) queue.add({ delivery, times });
+    queue.room(); // notes which queues are full, so that they report when they have room
     return true;
   }
 
@@ -142,7 +122,7 @@ export function createRelay(options: RelayOptions) {
       if (!isAway(cause)) return; // this one alone: it is claimed again once its lease is over
       temporalIsAway = true;
       failedAt = performance.now();
-      await release([held, ...lanes.drop()]); // the others would only wait for Temporal too
+      await release([held, ...queue.drop()]); // the others would only wait for Temporal too
       return;
     }
     if (temporalIsAway) {
@@ -207,7 +187,7 @@ export function createRelay(options: RelayOptions) {
     async stop(): Promise<void> {
       stopped = true;
       await poll.stop();
-      await Promise.all([release(lanes.drop()), lanes.drained()]);
+      await Promise.all([release(queue.drop()), queue.drained()]);
       await recording;
     },
   };

@@ -7,7 +7,7 @@ import {
   stateAttribute,
   webhookAttribute,
 } from '#workflows/deliver-event/search-attributes.ts';
-import type { ClaimedDelivery } from './relay.ts';
+import type { ClaimedDelivery } from './claimed-delivery.ts';
 
 /** `INDEXED_VALUE_TYPE_KEYWORD` of Temporal's API. */
 const keyword = 2;

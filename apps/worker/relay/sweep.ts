@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import { claimSweepSql, type RunningRound, recordSweepSql } from '#domain/db/statements/unowed-workflows.ts';
-import { cancelUnowed } from './cancel-unowed.ts';
+import { claimSweepSql, type RunningRound, recordSweepSql } from '#domain/db/statements/orphaned-workflows.ts';
+import { cancelOrphanedWorkflows } from './cancel-orphaned-workflows.ts';
 
 type Running = RunningRound & { startedAtMs: number };
 
@@ -36,7 +36,7 @@ export async function sweepRunning(options: {
   const before = new Date(Math.min(Date.now() - everyMs, sweep.placeMs ?? Number.POSITIVE_INFINITY));
   let left = atMost;
   let placeMs: number | null = null;
-  const told = await cancelUnowed({ pool, running: part(), cancel, signal });
+  const told = await cancelOrphanedWorkflows({ pool, running: part(), cancel, signal });
   if (!signal.aborted) await pool.query(recordSweepSql, [placeMs]);
   return told;
 

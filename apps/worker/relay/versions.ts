@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { NativeConnection } from '@temporalio/worker';
+import { createIntervalLoop } from '#runtime/interval-loop.ts';
 import { StartRefused } from '#runtime/start-refused.ts';
 import { isStopped, planRamp, type RampState } from './ramp.ts';
 import type { TaskCounts } from './task-counts.ts';
@@ -17,7 +18,7 @@ export interface VersionsOptions {
   withinDeadline?: <T>(call: () => Promise<T>) => Promise<T>;
   namespace: string;
   version: WorkerVersion;
-  /** The queue whose pollers tell which versions are alive. */
+  /** The queue whose pollers show which versions are alive. */
   taskQueue: string;
   checkEveryMs?: number;
   /**
@@ -36,14 +37,14 @@ export interface VersionsOptions {
   onStopped?: (isStopped: boolean) => void;
   /** How long `start` tries while Temporal refuses. */
   startDeadlineMs?: number;
-  /** Told which build is current (null: none) when it changes, and whether it is this one. */
+  /** Called when the current build changes (null: none), with whether it is this one. */
   onCurrent?: (current: { buildId: string | null; isOwn: boolean }) => void;
   /** Of a check that failed; it is repeated. */
   onError: (cause: unknown) => void;
 }
 
 const retryEveryMs = 1_000;
-/** The server knows a version a few seconds after its first polls; what fails later is told. */
+/** The server knows a version a few seconds after its first polls; later failures are reported. */
 const quietMs = 10_000;
 
 /**
@@ -71,15 +72,13 @@ export function createVersions(options: VersionsOptions) {
   const { checkEveryMs = 10_000, goneAfterMs = 75_000, startDeadlineMs = 600_000 } = options;
   const { rampStepMs, countTasks, onStopped = () => {} } = options;
   const { deploymentName, buildId } = version;
-  let timer: NodeJS.Timeout | undefined;
-  let checking: Promise<void> | null = null;
   let known: string | null | undefined;
   let hasBegun = false;
   let wasStopped = false;
   let step = { percentage: -1, startedAt: 0, tasks: { completed: 0, failed: 0 } };
   const stopping = new AbortController();
 
-  function tell(current: string | null): void {
+  function reportCurrent(current: string | null): void {
     if (current === known) return;
     known = current;
     onCurrent({ buildId: current, isOwn: current === buildId });
@@ -115,7 +114,7 @@ export function createVersions(options: VersionsOptions) {
     const described = await withinDeadline(() => service.describeWorkerDeployment({ namespace, deploymentName }));
     const { conflictToken = null } = described;
     const { current, ramping } = readRouting(described);
-    tell(current);
+    reportCurrent(current);
     const state = { own: buildId, current, ramping };
     if (isStopped(state) !== wasStopped) {
       wasStopped = isStopped(state);
@@ -133,7 +132,7 @@ export function createVersions(options: VersionsOptions) {
     if (action.kind === 'makeCurrent') {
       await withinDeadline(() => service.setWorkerDeploymentCurrentVersion(change));
       hasBegun = true;
-      tell(buildId);
+      reportCurrent(buildId);
       return true;
     }
     if (action.kind === 'ramp') {
@@ -172,14 +171,7 @@ export function createVersions(options: VersionsOptions) {
     );
   }
 
-  function tick(): void {
-    checking ??= check()
-      .then(() => {}, onError)
-      .finally(() => {
-        checking = null;
-      });
-  }
-
+  const loop = createIntervalLoop({ run: check, everyMs: checkEveryMs, onError });
   return {
     /**
      * Resolves when this version is current, after the steps of its ramp; not while that is
@@ -190,7 +182,7 @@ export function createVersions(options: VersionsOptions) {
      */
     async start(): Promise<void> {
       await becomeCurrent();
-      if (!stopping.signal.aborted) timer = setInterval(tick, checkEveryMs);
+      if (!stopping.signal.aborted) void loop.start();
     },
     /**
      * Waits for the check under way. Safe to call twice, and before `start`. The version stays
@@ -198,8 +190,7 @@ export function createVersions(options: VersionsOptions) {
      */
     async stop(): Promise<void> {
       stopping.abort();
-      clearInterval(timer);
-      await checking;
+      await loop.stop();
     },
   };
 }

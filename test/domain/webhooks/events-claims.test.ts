@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { beginRoundSql, claimDeliveriesSql, recordStartedSql } from '#domain/db/statements/claim-deliveries.ts';
-import type { ClaimedDelivery } from '../../../apps/worker/relay/relay.ts';
+import type { ClaimedDelivery } from '../../../apps/worker/relay/claimed-delivery.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 
 /**

@@ -255,7 +255,7 @@ describe('the sweep, by the worker’s own login', () => {
       deliveryRetentionDays: 90,
       suspendAfterSeconds: 72 * 3_600,
       everyMs: 50,
-      onRound: () => {
+      onRun: () => {
         counts.rounds += 1;
       },
       onError: (cause) => errors.push(cause),

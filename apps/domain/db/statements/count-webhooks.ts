@@ -1,5 +1,5 @@
 /** Webhooks that need somebody's attention. */
-export interface AilingWebhooks {
+export interface FailingWebhooks {
   /** Active, and nothing but failures came back lately. */
   failing: number;
   /** Suspended: nothing was accepted for `SUSPEND_AFTER`. */
@@ -9,10 +9,10 @@ export interface AilingWebhooks {
 }
 
 /**
- * Counts them, `AilingWebhooks` in one row; each by a partial index, so that the many that are well
+ * Counts them, `FailingWebhooks` in one row; each by a partial index, so that the many that are well
  * cost nothing.
  */
-export const countAilingWebhooksSql = /* sql */ `
+export const countFailingWebhooksSql = /* sql */ `
   select (select count(*) from webhook w where w.state = 'active' and w.failing_since is not null)::integer as failing,
     (select count(*) from webhook w where w.state = 'parked' and w.parked_reason = 'failing')::integer as suspended,
     (select count(*) from webhook w where w.state = 'parked' and w.parked_reason = 'paused')::integer as paused`;

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { listUnowedSql, type RunningRound } from '#domain/db/statements/unowed-workflows.ts';
+import { listOrphanedWorkflowsSql, type RunningRound } from '#domain/db/statements/orphaned-workflows.ts';
 
 const pageSize = 500;
 /** Temporal is told of this many at once. */
@@ -14,7 +14,7 @@ const toldAtOnce = 20;
  *
  * The reverse of `reconcile`: it begins at what runs, so it finds what no row points at any more.
  */
-export async function cancelUnowed(options: {
+export async function cancelOrphanedWorkflows(options: {
   pool: Pool;
   /** Rounds whose workflow runs. */
   running: AsyncIterable<RunningRound>;
@@ -41,7 +41,7 @@ export async function cancelUnowed(options: {
       page.map(({ round }) => round),
     ];
     page = [];
-    const { rows } = await pool.query<RunningRound & { nowMs: number }>(listUnowedSql, columns);
+    const { rows } = await pool.query<RunningRound & { nowMs: number }>(listOrphanedWorkflowsSql, columns);
     for (let from = 0; from < rows.length; from += toldAtOnce) {
       await Promise.all(rows.slice(from, from + toldAtOnce).map(({ nowMs, ...round }) => cancel(round, nowMs)));
     }

@@ -13,7 +13,7 @@ export interface RunningRound {
  * the last minute is left out: its workflow is about to end by itself. A webhook that is not in
  * this database is somebody else's, and so are its workflows.
  */
-export const listUnowedSql = /* sql */ `
+export const listOrphanedWorkflowsSql = /* sql */ `
   select r.webhook_id as "webhookId", r.event_id as "eventId", r.round,
     (extract(epoch from clock_timestamp()) * 1000)::double precision as "nowMs"
   from unnest($1::uuid[], $2::uuid[], $3::integer[]) as r (webhook_id, event_id, round)

@@ -1,4 +1,4 @@
-import type { ClaimedDelivery, ClaimTimes } from './relay.ts';
+import type { ClaimedDelivery, ClaimTimes } from './claimed-delivery.ts';
 
 /** A delivery that waits for its start. */
 export interface HeldDelivery {
@@ -12,21 +12,21 @@ export interface Room {
   slow: number;
 }
 
-interface Pace {
+interface QueueLimits {
   /** Starts under way at once. */
   atOnce: number;
-  /** The rest after each, in milliseconds. */
+  /** The pause after each, in milliseconds. */
   restMs: number;
   /** Deliveries held at most, those under way included. */
   atMost: number;
 }
 
 /**
- * Deliveries of slow webhooks go one by one, at most 20 a second: they come together when attempts
- * have run into their time limit together, what Temporal and this process do for those is what the
- * others' would wait for, and apart they stay when they run into the next one.
+ * Deliveries of slow webhooks start one by one, at most 20 a second. They become due together when
+ * attempts time out together, and the work for them would delay all others. Once spread out, they
+ * stay so at the next timeout.
  */
-const paces: { prompt: Pace; slow: Pace } = {
+const limits: { prompt: QueueLimits; slow: QueueLimits } = {
   prompt: { atOnce: 16, restMs: 0, atMost: 64 },
   slow: { atOnce: 1, restMs: 50, atMost: 8 },
 };
@@ -36,32 +36,32 @@ const lastStartWeight = 0.2;
 /** What a start is expected to take before one was made, in milliseconds. */
 const expectedStartMs = 50;
 
-export interface StartLanesOptions {
+export interface StartQueueOptions {
   /** Never rejects. */
   start: (held: HeldDelivery) => Promise<void>;
   /** How long a claim holds, in milliseconds. */
   leaseMs: number;
-  /** Called after a start when a lane that was full has room for half of what it may hold. */
+  /** Called after a start when a queue that was full has room for half of what it may hold. */
   onRoom: () => void;
 }
 
 /**
- * Starts what was claimed: so many at once, the webhooks in turn, and those that are slow in a lane
- * of their own. So a delivery waits for the starts under way and one of each other webhook, and
- * never for all that was claimed before it.
+ * Starts claimed deliveries, a bounded number at once. Webhooks alternate, and slow ones have a
+ * queue of their own. So a delivery waits for the starts under way and one of each other webhook,
+ * and never for all that was claimed before it.
  *
- * A lane has room for no more than it can start in half of a lease, going by how long starts have
- * taken lately. One that is held past its lease all the same is not started: any relay may have
+ * A queue has room for no more than it can start in half of a lease, judged by the duration of the
+ * latest starts. A delivery that is held past its lease is not started, as another relay may have
  * claimed it meanwhile.
  */
-export function createStartLanes(options: StartLanesOptions) {
-  const prompt = createLane(paces.prompt, options);
-  const slow = createLane(paces.slow, options);
+export function createStartQueue(options: StartQueueOptions) {
+  const prompt = createQueue(limits.prompt, options);
+  const slow = createQueue(limits.slow, options);
   return {
     add: (held: HeldDelivery): void => (held.delivery.slow ? slow : prompt).add(held),
     isBusy: (): boolean => prompt.isBusy() || slow.isBusy(),
     room: (): Room => ({ prompt: prompt.room(), slow: slow.room() }),
-    /** Forgets what is not under way, and returns it. */
+    /** Removes and returns what is not under way. */
     drop: (): HeldDelivery[] => [...prompt.drop(), ...slow.drop()],
     /** Resolves when all is started, or dropped. */
     async drained(): Promise<void> {
@@ -70,8 +70,8 @@ export function createStartLanes(options: StartLanesOptions) {
   };
 }
 
-function createLane({ atOnce, restMs, atMost }: Pace, { start, leaseMs, onRoom }: StartLanesOptions) {
-  /** By webhook, the one whose turn it is first. None is empty. */
+function createQueue({ atOnce, restMs, atMost }: QueueLimits, { start, leaseMs, onRoom }: StartQueueOptions) {
+  /** By webhook; the next one to start comes first. No list is empty. */
   const queued = new Map<string, HeldDelivery[]>();
   let queuedCount = 0;
   let underWay = 0;
@@ -80,16 +80,16 @@ function createLane({ atOnce, restMs, atMost }: Pace, { start, leaseMs, onRoom }
   let waiters: (() => void)[] = [];
 
   function takeNext(): HeldDelivery | undefined {
-    const [turn] = queued;
-    if (turn === undefined) return undefined;
-    const [webhookId, [held, ...others]] = turn;
+    const [next] = queued;
+    if (next === undefined) return undefined;
+    const [webhookId, [held, ...others]] = next;
     queuedCount -= 1;
     queued.delete(webhookId);
     if (others.length > 0) queued.set(webhookId, others);
     return held;
   }
 
-  async function startAndRest(held: HeldDelivery): Promise<void> {
+  async function startAndPause(held: HeldDelivery): Promise<void> {
     const begunAt = performance.now();
     await start(held);
     startMs += lastStartWeight * (performance.now() - begunAt - startMs);
@@ -113,7 +113,7 @@ function createLane({ atOnce, restMs, atMost }: Pace, { start, leaseMs, onRoom }
       if (held === undefined) break;
       if (Date.now() - held.times.askedAtMs > leaseMs) continue;
       underWay += 1;
-      void startAndRest(held).then(() => {
+      void startAndPause(held).then(() => {
         underWay -= 1;
         fill();
         if (wasFull && 2 * (queuedCount + underWay) <= capacity()) {
