@@ -16,7 +16,7 @@ import type { ConsoleInstallation } from './setup.ts';
 const copy = copyScenes('Harbor', 'Elsewhere');
 const timeout = 180_000;
 const forms = routes.filter(({ method }) => method === 'POST');
-const pages = routes.filter(({ method, access }) => method === 'GET' && access !== 'anyone' && access !== 'passed');
+const pages = routes.filter(({ method, access }) => method === 'GET' && access !== 'anyone' && access !== 'password');
 const ofMembers = forms.filter(({ access, name }) => filledForms[name] && (access === 'person' || access === 'member'));
 const sentAlone = forms.filter(({ name }) => filledForms[name] !== undefined && !filledForms[name].notAlone);
 

@@ -48,7 +48,7 @@ it('a part that moves keeps what it shows when another answer comes, says that i
 
   // 200, and nothing of the part in it: a proxy's sign-in, for example.
   await answerParts(page, 200);
-  await keepsAll('this cannot be seen any more');
+  await keepsAll('this is no longer available');
   await page.unroute('**/deliveries');
   await part.getByText('Not up to date').waitFor({ state: 'detached' });
 

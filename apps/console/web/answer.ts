@@ -2,47 +2,36 @@ import type { Readable } from 'node:stream';
 import type { Permission } from '#domain/contract/scopes.ts';
 import type { Child } from './html.ts';
 
-/** A page of ours. `title` is its heading too. */
-export interface Page {
+/** Cookies that change with a page or a redirect; what is absent or null stays as it is. */
+interface CookieChanges {
+  /** The session's new token, or its end. */
+  session?: { token: string } | 'ended' | null;
+  /** The token of an enrolment link to remember; null removes it. */
+  enrolment?: string | null | undefined;
+  /** The known browser that this one is from now on, and the address its person signs in with. */
+  browser?: { token: string; email: string } | null;
+}
+
+/** An HTML page. */
+export interface Page extends CookieChanges {
   kind: 'page';
+  /** Also its heading. */
   title: string;
   body: Child;
-  /** 200 unless it says otherwise; 422 for a form drawn again. */
+  /** 200 by default; 422 for a form that is drawn again. */
   status: number;
-  /**
-   * Pages above this one, from the nearest to the organization: `[['Webhooks', '/o/…/webhooks']]`.
-   */
+  /** Pages above this one, the nearest first: `[['Webhooks', '/o/…/webhooks']]`. */
   breadcrumbs: readonly (readonly [label: string, href: string])[];
-  /** Whether the browser talks to a passkey here. */
+  /** Whether the page needs the passkey script. */
   passkeys: boolean;
-  session: SessionChange | null;
-  /** As of a redirect. */
-  enrolment: string | null | undefined;
-  /** As of a redirect. */
-  browser: KnownBrowser | null;
 }
 
-/** What becomes of the browser's session with this answer: a new token, or none any more. */
-export type SessionChange = { token: string } | 'ended';
-
-/**
- * A browser that its person has signed in with: its token, and the address that they sign in with.
- */
-export interface KnownBrowser {
-  token: string;
-  email: string;
-}
-
-/** On to another path of ours, after a change. `told` is said on it. */
-export interface Redirect {
+/** A redirect to another path of the console, after a change. */
+export interface Redirect extends CookieChanges {
   kind: 'redirect';
   to: string;
-  flash: string | null;
-  session: SessionChange | null;
-  /** An enrolment link's token to remember, null to forget it, undefined to leave it. */
-  enrolment: string | null | undefined;
-  /** What to know this browser by from now on; null leaves it as it is. */
-  browser: KnownBrowser | null;
+  /** A sentence that the next page shows. */
+  flash?: string | null;
 }
 
 /** A file, streamed. */
@@ -50,84 +39,70 @@ export interface Download {
   kind: 'download';
   fileName: string;
   type: string;
-  /**
-   * Begins it, when somebody takes it: not for a HEAD. What it throws before it returns is drawn as
-   * a page.
-   */
+  /** Starts the file. Not called for HEAD. An error before it returns becomes a page. */
   open: () => Promise<Readable>;
 }
 
 export type Answer = Page | Redirect | Download;
 
-export function page(
-  parts: Pick<Page, 'title' | 'body'> &
-    Partial<Pick<Page, 'status' | 'breadcrumbs' | 'passkeys' | 'session' | 'enrolment' | 'browser'>>,
-): Page {
-  return {
-    kind: 'page',
-    status: 200,
-    breadcrumbs: [],
-    passkeys: false,
-    session: null,
-    enrolment: undefined,
-    browser: null,
-    ...parts,
-  };
-}
+export const page = (parts: Pick<Page, 'title' | 'body'> & Partial<Omit<Page, 'kind'>>): Page => ({
+  kind: 'page',
+  status: 200,
+  breadcrumbs: [],
+  passkeys: false,
+  ...parts,
+});
 
-export function redirect(
-  to: string,
-  parts: Partial<Pick<Redirect, 'flash' | 'session' | 'enrolment' | 'browser'>> = {},
-): Redirect {
-  return { kind: 'redirect', to, flash: null, session: null, enrolment: undefined, browser: null, ...parts };
-}
+export const redirect = (to: string, parts: Omit<Redirect, 'kind' | 'to'> = {}): Redirect => ({
+  kind: 'redirect',
+  to,
+  ...parts,
+});
 
-export function download(parts: Omit<Download, 'kind'>): Download {
-  return { kind: 'download', ...parts };
-}
+export const download = (parts: Omit<Download, 'kind'>): Download => ({ kind: 'download', ...parts });
 
-/**
- * There is nothing here, or nothing that this person may know of: thrown by a page, drawn as 404.
- */
+/** Thrown for what does not exist, or must not be known to this person. Becomes a 404 page. */
 export class NotFound extends Error {
+  override name = 'NotFound';
+
   constructor() {
     super('There is nothing at this address.');
-    this.name = 'NotFound';
   }
 }
 
 /**
- * The organization has not confirmed its active member's sign-in: thrown, drawn as 403 without the
- * organization's name.
+ * Thrown when an organization has not confirmed the sign-in of its active member. Becomes a 403 page
+ * without the organization's name.
  */
 export class SignInUnconfirmed extends Error {
+  override name = 'SignInUnconfirmed';
+
   constructor() {
     super('The organization has not confirmed this sign-in.');
-    this.name = 'SignInUnconfirmed';
   }
 }
 
-/** The member's roles lack what a page wants: thrown, drawn as 403. */
+/** Thrown when the member's roles lack the permission that a page requires. Becomes a 403 page. */
 export class PermissionNeeded extends Error {
+  override name = 'PermissionNeeded';
   readonly permission: Permission;
 
   constructor(permission: Permission) {
-    super(`This needs a role that holds ${permission}.`);
-    this.name = 'PermissionNeeded';
+    super(`This requires a role with the permission ${permission}.`);
     this.permission = permission;
   }
 }
 
 /**
- * A form that another site may have sent, or that holds what no form of ours does: thrown, drawn
- * with its status. Nothing was done.
+ * Thrown for a form that may come from another site, or that no page of the console can have sent.
+ * Becomes a page with its status. Nothing was changed.
  */
 export class FormRefused extends Error {
+  override name = 'FormRefused';
   readonly status: 403 | 413 | 415 | 422;
 
   constructor(status: FormRefused['status'], message: string) {
     super(message);
-    this.name = 'FormRefused';
     this.status = status;
   }
 }

@@ -7,7 +7,7 @@ import { brotliCompress } from 'node:zlib';
 import type { Middleware } from 'koa';
 import type { ConsoleState } from './state.ts';
 
-/** A file that pages load; its path holds its hash, so that it may be kept for ever. */
+/** A file that pages load. Its path contains its hash, so that browsers keep it for ever. */
 interface Asset {
   path: string;
   type: string;
@@ -24,10 +24,7 @@ const require = createRequire(import.meta.url);
 const css = 'text/css; charset=utf-8';
 const js = 'text/javascript; charset=utf-8';
 
-/**
- * Every file that pages load, read once. All are served from here: no page asks another host for
- * anything.
- */
+/** Every file that pages load, read once. No page loads anything from another host. */
 export const assets = {
   pico: asset('pico.css', css, libraryFile('@picocss/pico/css/pico.min.css')),
   style: asset('console.css', css, ownFile('console.css')),
@@ -40,10 +37,7 @@ export const assets = {
 
 const byPath = new Map<string, Asset>(Object.values(assets).map((each) => [each.path, each]));
 
-/**
- * Serves those files. A path holds the hash of its file, so a browser keeps each for ever and a new
- * version has a new path.
- */
+/** Serves these files, with headers that let browsers keep them for ever. */
 export const serveAssets: Middleware<ConsoleState> = async (ctx, next) => {
   const asset = ctx.method === 'GET' || ctx.method === 'HEAD' ? byPath.get(ctx.path) : undefined;
   if (asset === undefined) return next();

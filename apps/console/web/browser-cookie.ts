@@ -1,28 +1,22 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
- * The cookie of a browser that its person has signed in with: `<token>.<tag>`. The token finds its
- * row; the tag proves, without asking the database, that this console gave it to the person of one
- * address. So a made-up cookie costs nothing, and who holds one for their own address gains nothing
- * for another's.
+ * The cookie of a browser that a person has signed in with: `<token>.<tag>`. The token finds its row.
+ * The tag proves, without the database, that this console issued it for one e-mail address: an
+ * invented cookie costs nothing, and a cookie for one address is worth nothing for another.
  */
 
 type TagSecrets = readonly [Buffer, ...Buffer[]];
 
-/**
- * Returns the cookie's value for a token that was given to the person who signs in with `email`.
- */
+/** Returns the cookie's value for a token that was issued to the person who signs in with `email`. */
 export function sealBrowserToken(token: string, email: string, [newest]: TagSecrets): string {
   return `${token}.${tagOf(token, email, newest)}`;
 }
 
-/** Returns the token of a cookie; null without a cookie. Proves nothing. */
+/** Returns the token of a cookie, unverified; null without a cookie. */
 export const readBrowserToken = (cookie: string | null): string | null => cookie?.split('.')[0] ?? null;
 
-/**
- * Returns the token of a cookie that was given to the person who signs in with `email`; null for
- * any other.
- */
+/** Returns the token of a cookie that was issued for `email`; null for any other. */
 export function findProvenBrowser(cookie: string | null, email: string, secrets: TagSecrets): string | null {
   const [token = '', tag = ''] = cookie?.split('.') ?? [];
   const given = Buffer.from(tag);
@@ -33,7 +27,7 @@ export function findProvenBrowser(cookie: string | null, email: string, secrets:
   return isProven ? token : null;
 }
 
-/** 128 bits, under a label that no API key's text begins with. */
+/** 128 bits, under a label with which no API key begins. */
 function tagOf(token: string, email: string, secret: Buffer): string {
   const text = ['org-api console: known browser', token, email.trim().toLowerCase()].join('\0');
   return createHmac('sha256', secret).update(text).digest('base64url').slice(0, 22);

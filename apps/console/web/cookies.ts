@@ -1,20 +1,19 @@
 import type { RouteContext } from './state.ts';
 
 /**
- * The console's cookies. `__Host-` binds each to this host, to https (browsers count
- * http://localhost as that) and to the whole of it, so that no neighbor can plant one. HttpOnly:
- * no script needs them. SameSite=Lax, not Strict: a person who follows a link in a mail should find
- * themselves signed in; what changes anything is a POST, which Lax, the origin check and the form's
- * token each stop alone.
+ * The console's cookies. `__Host-` binds each to this host and to https (browsers accept
+ * http://localhost), so that no neighboring host can plant one. SameSite is Lax, not Strict, so that
+ * a person who follows a link in an e-mail is signed in. Only POST changes anything, and Lax, the
+ * origin check and the form's token each stop a foreign one.
  */
 const kinds = {
   /** The session's token. */
   session: '__Host-org-api-session',
-  /** A random mark of a browser that is not signed in, which its forms' tokens are bound to. */
+  /** A random value of a browser that is not signed in, to which its forms' tokens are bound. */
   visit: '__Host-org-api-visit',
-  /** The token of an enrolment link that was opened: no address ever holds it. */
+  /** The token of an enrolment link that was opened; it is in no URL. */
   enrolment: '__Host-org-api-enrolment',
-  /** The token by which this is a browser that its person has signed in with; it opens nothing. */
+  /** Marks a browser that its person has signed in with; it opens nothing. */
   browser: '__Host-org-api-browser',
   /** A sentence for the next page (`The key was revoked.`). */
   flash: '__Host-org-api-flash',
@@ -23,8 +22,8 @@ const kinds = {
 export type CookieKind = keyof typeof kinds;
 
 /**
- * What a cookie is called at an origin. Cookies know no ports, so on localhost, where each region's
- * console has one of its own, the name holds it: signing in to one does not sign out of the other.
+ * Returns the name of a cookie. Cookies know no ports, so on localhost, where each region's console
+ * has a port of its own, the name contains it. Signing in to one does not sign out of the other.
  */
 export function cookieName(kind: CookieKind, origin: string): string {
   const { protocol, port } = new URL(origin);

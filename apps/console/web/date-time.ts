@@ -1,12 +1,12 @@
-/** A moment as a field of type `datetime-local` sends it: without a zone. */
+/** The value of a `datetime-local` field: a date and time without a zone. */
 export const dateTimePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$/;
 
 /** A time zone's name, as browsers know them. */
 export const timeZonePattern = /^[\w+/-]{1,64}$/;
 
 /**
- * What a person typed as a moment of their zone; null when it is no moment that PostgreSQL knows. A
- * zone that nobody knows is UTC.
+ * Parses a date and time in a zone; null when PostgreSQL has no such time. An unknown zone counts as
+ * UTC.
  */
 export function parseDateTime(text: string, zone: string): Date | null {
   if (!dateTimePattern.test(text)) return null;
@@ -21,10 +21,7 @@ export function parseDateTime(text: string, zone: string): Date | null {
   }
 }
 
-/**
- * Whether a text in ISO 8601, with its zone, is a moment that PostgreSQL knows: there is no 31
- * February and no year 0.
- */
+/** Returns whether an ISO 8601 text with a zone is a time that PostgreSQL knows: no 31 February. */
 export function isTimestamp(text: string): boolean {
   try {
     return withinYears(Temporal.Instant.from(text)) !== null;
@@ -35,7 +32,7 @@ export function isTimestamp(text: string): boolean {
 
 /** Null outside the years 1 to 9999 in UTC, beyond which ISO 8601 has other forms. */
 function withinYears(instant: Temporal.Instant): Date | null {
-  const moment = new Date(instant.epochMilliseconds);
-  const year = moment.getUTCFullYear();
-  return year >= 1 && year <= 9999 ? moment : null;
+  const date = new Date(instant.epochMilliseconds);
+  const year = date.getUTCFullYear();
+  return year >= 1 && year <= 9999 ? date : null;
 }

@@ -1,7 +1,7 @@
 import { bodyParser } from '@koa/bodyparser';
 import { formIdField, formTokenField } from '../components/form.ts';
 import { FormRefused, page } from './answer.ts';
-import { isFormToken, isSameOrigin } from './forgery.ts';
+import { isFormToken, isSameOrigin } from './csrf.ts';
 import { type FormState, freshForm, problemsOf, valuesOf } from './form.ts';
 import { html } from './html.ts';
 import { refusalOf } from './refusals.ts';
@@ -11,8 +11,8 @@ import type { FormCode, RouteContext, RouteMiddleware } from './state.ts';
 import type { PersonVisit } from './visit.ts';
 
 /**
- * What a form passes before it is carried out, in the order of `pipeline.ts`. What was typed is
- * never lost: every refusal after the origin and the body draws the form again with it.
+ * The checks of a form before it is carried out, in the order of `pipeline.ts`. Input is never lost:
+ * every refusal after the origin and the body draws the form again with it.
  */
 
 /** @throws FormRefused when a form does not come from a page of the console. */
@@ -22,7 +22,7 @@ export const requireSameOrigin: RouteMiddleware = (ctx, next) => {
   throw new FormRefused(403, 'This form was not submitted from the console. Nothing was changed.');
 };
 
-/** The largest form holds a description and a passkey's answer. */
+/** The largest form contains a description and a passkey's response. */
 const readBody = bodyParser({
   enableTypes: ['form'],
   formLimit: '64kb',
@@ -34,12 +34,11 @@ const readBody = bodyParser({
 });
 
 /**
- * Reads a form as browsers send it: at most 64 KiB, not compressed. Its fields are read from the raw
- * text by the standard that browsers write them by; the parser's `qs` would make objects of names
- * with brackets.
+ * Reads a form as browsers send it: at most 64 KiB, not compressed. `URLSearchParams` reads the
+ * fields from the raw text, because the parser's `qs` makes objects of names with brackets.
  *
- * @throws FormRefused when it is larger, or something else, or a field holds NUL, which PostgreSQL
- * has no text with.
+ * @throws FormRefused when it is larger, no form, or a field contains NUL, which PostgreSQL's text
+ * cannot.
  */
 export const parseForm: RouteMiddleware = async (ctx, next) => {
   const isForm = ctx.is('application/x-www-form-urlencoded') && ctx.get('Content-Encoding') === '';
@@ -52,14 +51,14 @@ export const parseForm: RouteMiddleware = async (ctx, next) => {
   await next();
 };
 
-/** Refuses a form before anything is looked up for it, where its route can: without I/O. */
+/** Lets the route refuse a form before any I/O. */
 export const refuseEarly: RouteMiddleware = (ctx, next) => {
   const { route, console, form } = ctx.state;
   route.admit?.(console, callerOf(ctx), form.fields);
   return next();
 };
 
-/** Draws a form again that does not carry the token of its session. */
+/** Draws a form again that lacks the token of its session. */
 export const requireFormToken: RouteMiddleware = (ctx, next) => {
   const { form, visit } = ctx.state;
   if (isFormToken(form.fields.get(formTokenField), visit.formToken)) return next();
@@ -68,7 +67,7 @@ export const requireFormToken: RouteMiddleware = (ctx, next) => {
   });
 };
 
-/** Draws a form again whose fields are not what the route's schema asks for. */
+/** Draws a form again whose fields do not match the route's schema. */
 export const validateForm: RouteMiddleware = (ctx, next) => {
   const { route, form } = ctx.state;
   const read = route.schema.safeParse(form.values);
@@ -80,13 +79,13 @@ export const validateForm: RouteMiddleware = (ctx, next) => {
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /**
- * Notes that a drawing of a form was sent, in a session. `$1` session, `$2` form. One row when it
- * is the first time: for one of two at once, on whatever pods.
+ * Records that a drawing of a form was submitted. `$1` session, `$2` form. Returns one row the first
+ * time; of two at once, also on different pods, only one is first.
  */
 const recordFormUseSql = /* sql */ `
   insert into form_use (session_id, form_id) values ($1, $2) on conflict do nothing returning form_id`;
 
-/** Refuses a form of which the same drawing was sent before, and says nothing more. */
+/** Refuses a form whose drawing was submitted before. */
 export const requireFirstUse: RouteMiddleware = async (ctx, next) => {
   const { console, form } = ctx.state;
   const visit = ctx.state.visit as PersonVisit;
@@ -116,9 +115,8 @@ export const submitForm: RouteMiddleware = async (ctx) => {
     if (refusal === null) throw error;
     return refusal;
   });
-  if (!('isNotThere' in outcome)) return respond(ctx, outcome);
-  // Where what the address names is not there, drawing the form throws the same again, and it
-  // becomes a 404.
+  if (!('isNotFound' in outcome)) return respond(ctx, outcome);
+  // If what the path names does not exist, redrawing throws the same refusal, which becomes a 404.
   const { retry, message } = outcome;
   await redraw(ctx, retry?.code ?? 'form_refused', { problem: message });
   if (retry === null) return;

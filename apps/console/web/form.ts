@@ -1,34 +1,22 @@
 import { z } from 'zod';
 
-/**
- * What a form held as it was sent: texts, and a list of texts for each field that may come several
- * times.
- */
+/** Submitted values: texts, and lists of texts for fields that may repeat. */
 export type FormValues = Record<string, string | string[]>;
 
-/**
- * How a form is drawn: empty, or again with what was typed and what is wrong with it. `problem` is
- * about the form as a whole.
- */
+/** How a form is drawn: with its values and their problems. `problem` is about the whole form. */
 export interface FormState {
   values: FormValues;
   problems: Record<string, string>;
   problem: string | null;
 }
 
-/** A form that nobody has sent yet, with what its fields begin with. */
+/** Returns the state of a new form with its initial values. */
 export const freshForm = (values: FormValues = {}): FormState => ({ values, problems: {}, problem: null });
 
-/**
- * Characters that no field takes: PostgreSQL has no text with NUL, and the other controls have no
- * business in a line.
- */
+/** Control characters, which no field accepts; PostgreSQL's text cannot contain NUL. */
 const controls = /[^\P{Cc}\t\n\r]/u;
 
-/**
- * One line of text, trimmed, from 1 to `max` characters; `what` begins the sentence that refuses it
- * (`The name`).
- */
+/** One line of text, trimmed, 1 to `max` characters. `what` begins its errors (`The name`). */
 export const line = (what: string, max: number) =>
   z
     .string({ error: `${what} is missing.` })
@@ -50,8 +38,8 @@ export const optionalLine = (what: string, max: number) =>
     .default('');
 
 /**
- * A password or the like: taken as typed, blanks and all. The domain judges its length. No page
- * ever holds it again: a step-up does not carry it.
+ * A password or other secret, unchanged, spaces included. The domain checks its length. No page
+ * contains it again: a step-up does not carry it.
  */
 export const typedSecret = (what: string) =>
   z
@@ -61,7 +49,7 @@ export const typedSecret = (what: string) =>
     .refine((text) => !text.includes('\u0000'), `${what} contains characters that are not allowed.`)
     .meta({ isSecret: true });
 
-/** Whether a form has a field that no page may hold (`typedSecret`). */
+/** Whether a form has a field that no page may contain (`typedSecret`). */
 export const hasSecret = (schema: z.ZodObject): boolean =>
   Object.values(schema.shape).some((field) => (field as z.ZodType).meta()?.isSecret === true);
 
@@ -74,10 +62,7 @@ export const checkbox = z
   .optional()
   .transform((value) => value === 'on');
 
-/**
- * Reads sent fields by a schema: those whose schema is a list come as lists, all others as their
- * last text. Unknown fields are dropped.
- */
+/** Picks a schema's fields: lists for fields whose schema is a list, else the last text. */
 export function valuesOf(schema: z.ZodObject, sent: URLSearchParams): FormValues {
   const values: FormValues = {};
   for (const [name, field] of Object.entries(schema.shape)) {
@@ -88,7 +73,7 @@ export function valuesOf(schema: z.ZodObject, sent: URLSearchParams): FormValues
   return values;
 }
 
-/** The first problem of each field, by its name; what belongs to no field is the form's. */
+/** Returns the first problem of each field, and of the form as a whole. */
 export function problemsOf(error: z.ZodError): Pick<FormState, 'problems' | 'problem'> {
   const problems: Record<string, string> = {};
   let problem: string | null = null;

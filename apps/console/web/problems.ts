@@ -42,14 +42,14 @@ interface Problem {
   title: string;
   sentence: string;
   next: string;
-  /** Of a fault, for the log. */
+  /** The cause of an internal error, for the log. */
   cause?: unknown;
   retryAfterSeconds?: number;
 }
 
 function problemOf(error: unknown, now: Date): Problem {
   const refusal = refusalOf(error);
-  if (error instanceof NotFound || refusal?.isNotThere)
+  if (error instanceof NotFound || refusal?.isNotFound)
     return {
       status: 404,
       code: 'not_found',
@@ -133,13 +133,13 @@ function faultOf(error: unknown): Problem {
 
 /**
  * SQLSTATE classes and system errors that mean the database is away, full or stopping, rather than
- * that a statement of ours is wrong.
+ * that a statement is wrong.
  */
 const away = /^(?:08|53|57|58)...$|^E[A-Z]{3,}$/;
 
 /**
- * What `pg` says, without a code, when no connection was free, none could be made, or one was lost
- * or silent in the middle of a statement.
+ * Messages of `pg`, which have no code, when no connection was free, none could be made, or one was
+ * lost or silent during a statement.
  */
 const lost =
   /^(?:timeout exceeded when trying to connect|timeout expired|Query read timeout|Connection terminated.*|Client (?:was closed|has encountered a connection error) and is not queryable)$/;

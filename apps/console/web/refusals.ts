@@ -4,13 +4,11 @@ import { KeyRefused } from '#domain/keys/refused.ts';
 import { WebhookRefused } from '#domain/webhooks/refused.ts';
 import { WorkflowsAway } from '../workflows.ts';
 
-/**
- * The domain's refusals: `reason` for the program, `message` a sentence for the person who asked.
- */
+/** The domain's refusals: `reason` is for programs, `message` is a sentence for the person. */
 const refusals = [IdentityRefused, KeyRefused, OrganizationRefused, WebhookRefused, WorkflowsAway] as const;
 
-/** Refusals because what the address names is not there (for this person): drawn as 404. */
-const notThere: ReadonlySet<string> = new Set([
+/** Reasons that mean that what the path names does not exist for this person: 404. */
+const notFoundReasons: ReadonlySet<string> = new Set([
   'no_such_organization',
   'no_such_key',
   'no_such_webhook',
@@ -24,28 +22,28 @@ const notThere: ReadonlySet<string> = new Set([
   'no_such_seat',
 ]);
 
-/** A refusal that ends by itself. */
+/** A refusal that ends after a time. */
 export interface Retry {
   code: 'too_many_attempts' | 'busy';
   status: 429 | 503;
-  /** Whole seconds from a moment until the form may be sent again, for `Retry-After`. */
+  /** Returns the whole seconds until the form may be submitted again, for `Retry-After`. */
   afterSeconds: (now: Date) => number;
 }
 
 export interface Refusal {
   message: string;
-  isNotThere: boolean;
+  isNotFound: boolean;
   retry: Retry | null;
 }
 
-/** Returns a refusal of the domain as the console draws it, or null for anything else. */
+/** Returns a refusal of the domain as the console shows it; null for any other error. */
 export function refusalOf(error: unknown): Refusal | null {
   const refusal = refusals.some((kind) => error instanceof kind)
     ? (error as InstanceType<(typeof refusals)[number]>)
     : null;
   if (refusal === null) return null;
   const retry = refusal instanceof IdentityRefused ? retryOf(refusal) : null;
-  return { message: refusal.message, isNotThere: notThere.has(refusal.reason), retry };
+  return { message: refusal.message, isNotFound: notFoundReasons.has(refusal.reason), retry };
 }
 
 function retryOf({ reason, retryAt }: IdentityRefused): Retry | null {

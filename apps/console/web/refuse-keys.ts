@@ -13,8 +13,8 @@ import type { ConsoleState } from './state.ts';
 const code = 'api_key_not_accepted';
 
 /**
- * Adds requests with a key to its line of the minute, with the address of the last one. Unknown
- * keys get no line.
+ * Adds requests with a key to its activity row of the minute, with the last address. Unknown keys get
+ * no row.
  */
 export const recordKeysAtConsole = (pool: Pool, counts: readonly RefusalCount[]) =>
   pool.query({
@@ -28,9 +28,9 @@ export const recordKeysAtConsole = (pool: Pool, counts: readonly RefusalCount[])
   });
 
 /**
- * Refuses whatever comes with an API key as bearer, on every path and with every method, whether
- * there is anything there or not. Requests with a genuine key are counted in its organization's
- * log: the refusal itself needs no I/O, and a revoked key cannot fill the log.
+ * Refuses every request with an API key as bearer token, on every path and with every method. The
+ * refusal needs no I/O. Requests with a genuine key are counted in its organization's activity log,
+ * one row per minute, so that a revoked key cannot fill it.
  */
 export function refuseKeys(deps: {
   refusals: RefusalCounter;
@@ -48,7 +48,7 @@ export function refuseKeys(deps: {
     }
     ctx.status = errorStatus[code];
     ctx.set('Content-Type', 'application/json');
-    // What was sent along is not read.
+    // The body is not read.
     ctx.set('Connection', 'close');
     ctx.body = JSON.stringify({
       error: code,

@@ -22,7 +22,7 @@ const browserSeconds = knownBrowserDays * 86_400;
 export async function respond(ctx: RouteContext, answer: Answer): Promise<void> {
   const { visit, console } = ctx.state;
   if (answer.kind === 'download') return sendFile(ctx, answer, console.downloads);
-  const { session, enrolment, browser } = answer;
+  const { session = null, enrolment, browser = null } = answer;
   if (session !== null) setCookie(ctx, 'session', session === 'ended' ? null : session.token);
   if (enrolment !== undefined) setCookie(ctx, 'enrolment', enrolment, enrolmentSeconds);
   if (browser !== null) {
@@ -30,17 +30,16 @@ export async function respond(ctx: RouteContext, answer: Answer): Promise<void> 
     setCookie(ctx, 'browser', cookie, browserSeconds);
   }
   if (answer.kind === 'redirect') {
-    const { flash } = answer;
+    const { flash = null } = answer;
     if (flash !== null) setCookie(ctx, 'flash', encodeURIComponent(truncate(flash, flashMaxLength)), flashSeconds);
     ctx.status = 303;
     ctx.set('Location', answer.to);
     ctx.body = '';
     return;
   }
-  // A HEAD shows it to nobody.
+  // HEAD shows no message.
   if (visit.flash !== null && ctx.method !== 'HEAD') setCookie(ctx, 'flash', null);
-  // The frame's own form (signing out) would carry the token of a session that the browser no
-  // longer has.
+  // The sign-out form of the frame would contain the token of a session that has ended.
   const drawn = session === null ? visit : { ...visit, session: null };
   ctx.status = answer.status;
   ctx.type = 'text/html; charset=utf-8';

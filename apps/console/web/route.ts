@@ -5,40 +5,32 @@ import type { FormState } from './form.ts';
 import type { Caller, ConsoleParts, MemberVisit, PersonVisit, Visit } from './visit.ts';
 
 /**
- * Who may open a route. `anyone`: also without a session. `passed`: who has given the password at
- * least. `person`: who has signed in with both factors. `member`: such a person as an active member
- * of the organization in the path; for everybody else it is not there.
+ * Who may open a route: `anyone`, also without a session; `password`, after the password;
+ * `person`, after both factors; `member`, such a person as an active member of the path's
+ * organization (404 for everyone else).
  */
-export type Access = 'anyone' | 'passed' | 'person' | 'member';
+export type Access = 'anyone' | 'password' | 'person' | 'member';
 
-/** One route, as mounted. `apps/console/routes.ts` lists them all; tests walk over that list. */
+/** One route. `apps/console/routes.ts` lists them all, for the routers and for tests. */
 export interface Route {
-  /** Stands in logs and metrics: `listKeys`. */
+  /** The name in logs and metrics: `listKeys`. */
   name: string;
   method: 'GET' | 'POST';
-  /**
-   * With parameters: `/o/:orgId/keys/:keyId`. Those ending in `Id` are UUIDs, but for `personId`.
-   */
+  /** With parameters: `/o/:orgId/keys/:keyId`. */
   path: string;
   access: Access;
-  /** What the member must hold; null: nothing beyond membership. */
+  /** The permission that the member must hold; null: membership is enough. */
   permission: Permission | null;
-  /**
-   * Whether the second factor is asked for again when it is older than 5 minutes (design, section
-   * 7).
-   */
+  /** Whether the second factor is required again when it is older than 5 minutes. */
   stepUp: boolean;
-  /** Whether one drawing of its form can be sent once only: for what makes something. */
+  /** Whether one drawing of the form can be submitted only once: for forms that create something. */
   once: boolean;
-  /**
-   * Refuses a form before anything is looked up for it, not even its session: without I/O. Null:
-   * nothing is refused.
-   */
+  /** Refuses a form before its session is looked up, without I/O. Null: it refuses nothing. */
   admit: ((console: ConsoleParts, caller: Caller, sent: URLSearchParams) => void) | null;
   /** Of the query (GET) or the form (POST). */
   schema: z.ZodObject;
   run: (visit: Visit, input: Record<string, unknown>) => Promise<Answer>;
-  /** Draws the form again with what was typed and what is wrong. Null for GET. */
+  /** Draws the form again with the input and its problems. Null for GET. */
   redraw: ((visit: Visit, state: FormState) => Promise<Page>) | null;
 }
 
@@ -48,23 +40,18 @@ interface View<V extends Visit, Q extends z.ZodObject> {
   name: string;
   path: string;
   permission?: Permission;
-  /** The query. Every field has a `.catch()`: a bad link shows the page without its filter. */
+  /** The query. Every field has a `.catch()`, so a bad link shows the page without its filter. */
   query?: Q;
   show: (visit: V, query: z.output<Q>) => Awaitable<Answer>;
 }
 
-interface Action<V extends Visit, F extends z.ZodObject> {
+interface Action<V extends Visit, F extends z.ZodObject> extends Partial<Pick<Route, 'stepUp' | 'once'>> {
   name: string;
   path: string;
   permission?: Permission;
-  stepUp?: boolean;
-  once?: boolean;
   admit?: NonNullable<Route['admit']>;
   form: F;
-  /**
-   * Does it. A refusal of the domain (`KeyRefused` and the like) may pass through: the form is
-   * drawn again with its sentence.
-   */
+  /** Carries the form out. A refusal of the domain (`KeyRefused`) draws the form again. */
   act: (visit: V, form: z.output<F>) => Awaitable<Answer>;
   redraw: (visit: V, state: FormState) => Awaitable<Page>;
 }
@@ -75,7 +62,7 @@ interface Action<V extends Visit, F extends z.ZodObject> {
  */
 function routesOf<V extends Visit>(access: Access, prefix: string) {
   return {
-    /** A page to look at: GET, changes nothing. */
+    /** A page: GET, changes nothing. */
     view<Q extends z.ZodObject = z.ZodObject>(declared: View<V, Q>): Route {
       const { name, path, permission = null, query = z.object({}), show } = declared;
       return {
@@ -93,7 +80,7 @@ function routesOf<V extends Visit>(access: Access, prefix: string) {
       };
     },
 
-    /** A form that was sent: POST. */
+    /** A form: POST. */
     action<F extends z.ZodObject>(declared: Action<V, F>): Route {
       const { name, path, permission = null, stepUp = false, once = false, admit = null, form, act, redraw } = declared;
       return {
@@ -113,11 +100,11 @@ function routesOf<V extends Visit>(access: Access, prefix: string) {
   };
 }
 
-/** Routes for everybody: signing in, enrolling. */
+/** Routes for everyone: sign-in, enrolment. */
 export const anyone = routesOf<Visit>('anyone', '');
-/** Routes for whoever has given the password at least: the second factor. */
-export const passed = routesOf<PersonVisit>('passed', '');
-/** Routes of a person, in whatever organization: their account. */
+/** Routes after the password: the second factor. */
+export const afterPassword = routesOf<PersonVisit>('password', '');
+/** Routes of a person in any organization: their account. */
 export const person = routesOf<PersonVisit>('person', '');
-/** Routes within an organization; paths begin after `/o/:orgId`. */
+/** Routes within an organization. Paths begin after `/o/:orgId`. */
 export const member = routesOf<MemberVisit>('member', '/o/:orgId');

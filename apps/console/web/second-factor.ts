@@ -10,7 +10,7 @@ import {
 import { type AvailableFactors, factorFields } from '../components/second-factor.ts';
 import type { PersonVisit } from './visit.ts';
 
-/** What the person of a visit can give now; a passkey is asked anew each time. */
+/** Returns the factors that the person can use now, with a new challenge for a passkey. */
 export async function findAvailableFactors({ console, session }: PersonVisit): Promise<AvailableFactors> {
   const { em, factors, now } = console;
   const passkey = await startPasskeyUse(em, session, factors.relyingParty, now).catch((error: unknown) => {
@@ -21,10 +21,10 @@ export async function findAvailableFactors({ console, session }: PersonVisit): P
 }
 
 /**
- * Takes the second factor that a form brought; null when it brought none. `left`: how many recovery
- * codes are, when one was used.
+ * Verifies the second factor in a form; null when there is none. `left` is the number of recovery
+ * codes that remain after one was used.
  *
- * @throws IdentityRefused when it is not accepted.
+ * @throws IdentityRefused when the factor is not accepted.
  */
 export async function consumeSecondFactor(
   { console, session, visitor }: PersonVisit,
@@ -38,7 +38,7 @@ export async function consumeSecondFactor(
   return null;
 }
 
-/** A browser's answer; what is not JSON is no passkey's answer, and is refused as one. */
+/** Parses a passkey's response; null, which is refused, for what is not JSON. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -6,9 +6,8 @@ import { isClientAbort } from './client-abort.ts';
 import type { RouteContext } from './state.ts';
 
 /**
- * The downloads that may be under way at a time: of one person, of one organization, and of this
- * process. Each holds about 6 MB, and no connection to the database while its browser reads. None
- * waits: a person who is refused asks again.
+ * Bounds the downloads in progress per person, organization and process. Each takes about 6 MB, and
+ * no database connection while its browser reads. A download over the limit is refused at once.
  */
 export const createDownloads = () =>
   createBudget<'person' | 'organization'>({
@@ -18,10 +17,10 @@ export const createDownloads = () =>
   });
 
 /**
- * Sends a file as it is made. When it cannot be finished the connection is cut, so that half a file
- * never looks whole.
+ * Sends a file while it is created. If it cannot be finished, the connection is cut, so that half a
+ * file never looks complete.
  *
- * @throws BudgetExhausted when as many are under way as may be.
+ * @throws BudgetExhausted when too many downloads are in progress.
  */
 export async function sendFile(
   ctx: RouteContext,

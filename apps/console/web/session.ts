@@ -5,7 +5,7 @@ import { clientAddress } from '#runtime/address.ts';
 import { NotFound, PermissionNeeded, redirect, SignInUnconfirmed } from './answer.ts';
 import { readBrowserToken } from './browser-cookie.ts';
 import { readCookie, setCookie } from './cookies.ts';
-import { formToken, isSameOrigin, randomMark } from './forgery.ts';
+import { formToken, isSameOrigin, randomToken } from './csrf.ts';
 import { respond } from './respond.ts';
 import { returnPath } from './return-path.ts';
 import type { Route } from './route.ts';
@@ -13,12 +13,12 @@ import type { RouteContext, RouteMiddleware } from './state.ts';
 import type { Caller, MemberVisit, PersonVisit } from './visit.ts';
 
 /**
- * Whether a page asks for a part of itself, as `live` does, by itself: an open page must not
- * outlive its person by that, and nobody reads what else would be told.
+ * Whether an open page requests a part of itself, as `live` does. Such a request neither extends the
+ * session nor consumes the flash message.
  */
 const isPartRequest = (ctx: RouteContext): boolean => ctx.get('HX-Request') !== '';
 
-/** Who sends a request, as far as the request itself tells. */
+/** Returns the sender of a request, as far as the request itself shows. */
 export function callerOf(ctx: RouteContext): Caller {
   const browserCookie = readCookie(ctx, 'browser');
   return {
@@ -32,8 +32,8 @@ export function callerOf(ctx: RouteContext): Caller {
 }
 
 /**
- * Begins the visit, with the session of its cookie when there is one. A browser without a session
- * gets a random mark for its forms' tokens to be bound to.
+ * Starts the visit, with the session of its cookie if there is one. A browser without a session gets
+ * a random cookie to which its forms' tokens are bound.
  */
 export const loadSession: RouteMiddleware = async (ctx, next) => {
   const { console, route, requestId } = ctx.state;
@@ -43,7 +43,7 @@ export const loadSession: RouteMiddleware = async (ctx, next) => {
   const sessionToken = session === null ? null : token;
   let mark = readCookie(ctx, 'visit');
   if (sessionToken === null && mark === null) {
-    mark = randomMark();
+    mark = randomToken();
     if (!isPart) setCookie(ctx, 'visit', mark);
   }
   const flash = isPart ? null : readCookie(ctx, 'flash');
@@ -66,16 +66,16 @@ export const loadSession: RouteMiddleware = async (ctx, next) => {
 };
 
 const sessionsEnd = `Sessions end after ${sessionIdleMinutes} minutes of inactivity, and after ${sessionAbsoluteHours} hours at most.`;
-/** What the sign-in page says after a session has ended, by what was asked for. */
+/** Messages of the sign-in page after a session has ended. */
 const signedOut = {
   page: `Your session has ended. ${sessionsEnd} Sign in to continue where you were.`,
   form: `Your session had ended, so nothing was changed. ${sessionsEnd} Sign in to return to the form.`,
 };
 
 /**
- * Sends a visitor without the session that the route's access asks for to the sign-in page. What
- * they asked for, or the page of the form that they sent, is kept for afterwards. A part of a page
- * is answered 401 instead: its page says itself that it stands still.
+ * Redirects a visitor without the session that the route requires to the sign-in page, and remembers
+ * the page, or the page of the form, to continue at. A request for a part of a page gets 401: the
+ * open page shows that itself.
  */
 export const requireSignIn =
   (hasPage: (path: string) => boolean): RouteMiddleware =>
@@ -95,11 +95,11 @@ export const requireSignIn =
   };
 
 const isOpenTo = ({ access }: Route, session: Session | null): boolean =>
-  access === 'anyone' || session?.state === 'full' || (access === 'passed' && session !== null);
+  access === 'anyone' || session?.state === 'full' || (access === 'password' && session !== null);
 
 /**
- * What the sign-in page says to a person whose session has ended; null for all others, and for
- * another site's form, which comes without the cookies of the person who is signed in.
+ * Returns the message for a person whose session has ended; null for others, and for a form of
+ * another site, which comes without cookies.
  */
 function signedOutMessage(ctx: RouteContext): string | null {
   const { route, console } = ctx.state;
@@ -107,10 +107,7 @@ function signedOutMessage(ctx: RouteContext): string | null {
   return isSameOrigin(ctx.headers, console.origin) ? signedOut.form : null;
 }
 
-/**
- * The page that a form stood in, as its browser says; null when that is no page of the console that
- * can be opened again.
- */
+/** Returns the page of a form from its `Referer`; null unless it is a page of the console. */
 function formPage(ctx: RouteContext, hasPage: (path: string) => boolean): string | null {
   const { origin } = ctx.state.console;
   const referrer = URL.parse(ctx.get('Referer'));
@@ -120,12 +117,10 @@ function formPage(ctx: RouteContext, hasPage: (path: string) => boolean): string
 }
 
 /**
- * Makes the visit one of a member of the organization in the path, for routes that ask for it.
+ * Adds the membership in the path's organization to the visit, for routes of members.
  *
- * @throws NotFound for an organization that the person is no active member of, as for one that does
- * not exist.
- * @throws SignInUnconfirmed for one whose active member they are, and that has not confirmed their
- * sign-in.
+ * @throws NotFound unless the person is an active member, also when there is no such organization.
+ * @throws SignInUnconfirmed when the organization has not confirmed the member's sign-in.
  */
 export const requireMembership: RouteMiddleware = (ctx, next) => {
   if (ctx.state.route.access !== 'member') return next();
@@ -146,7 +141,7 @@ export const requireMembership: RouteMiddleware = (ctx, next) => {
   return next();
 };
 
-/** @throws PermissionNeeded when the member's roles lack what the route asks for. */
+/** @throws PermissionNeeded when the member's roles lack the route's permission. */
 export const requirePermission: RouteMiddleware = (ctx, next) => {
   const { permission } = ctx.state.route;
   if (permission !== null && !(ctx.state.visit as MemberVisit).may(permission)) throw new PermissionNeeded(permission);

@@ -3,7 +3,7 @@ import { formIdField, formTokenField, hiddenField } from '../components/form.ts'
 import { factorFields, secondFactorForms } from '../components/second-factor.ts';
 import { type Page, page, redirect } from './answer.ts';
 import { setCookie } from './cookies.ts';
-import { formToken } from './forgery.ts';
+import { formToken } from './csrf.ts';
 import { freshForm, hasSecret } from './form.ts';
 import { html } from './html.ts';
 import { refusalOf } from './refusals.ts';
@@ -16,13 +16,12 @@ import type { PersonVisit } from './visit.ts';
 const ownFields: ReadonlySet<string> = new Set([formTokenField, formIdField, ...Object.values(factorFields)]);
 
 /**
- * Asks for the second factor before a form is carried out when it was last given too long ago, or
- * takes it when the form brought it along.
+ * Requires a fresh second factor before a form is carried out: verifies the one in the form, or asks
+ * for it.
  *
- * The form that was sent travels in the question as hidden fields and comes back with the answer to
- * the same address: nothing typed is lost, nothing of it is stored here, and what is carried out in
- * the end is what its person sent, checked like any form. Of a form with a password nothing travels,
- * so that no page ever holds one: it is filled in afterwards.
+ * The page that asks contains the submitted form as hidden fields and submits them to the same path
+ * with the factor. No input is lost, none is stored, and the form is checked again. A form with a
+ * password is not carried, so that no page contains one: it is filled in afterwards.
  */
 export const stepUp: RouteMiddleware = async (ctx, next) => {
   const { route, form, console } = ctx.state;
@@ -39,10 +38,10 @@ export const stepUp: RouteMiddleware = async (ctx, next) => {
   return isCarried ? next() : respond(ctx, redirect(visit.path));
 };
 
-/** The page of the same question, before a form that is not carried is drawn: it leads back to it. */
+/** Returns the page that asks for the second factor before a form with a password is drawn. */
 export const askStepUp = (visit: PersonVisit): Promise<Page> => stepUpPage(visit, null, null);
 
-/** Returns the new token of the session when the form brought a second factor that is accepted. */
+/** Returns the session's new token if the form contains a second factor that is accepted. */
 async function takeFactor(
   visit: PersonVisit,
   fields: URLSearchParams,
@@ -58,8 +57,8 @@ async function takeFactor(
 }
 
 /**
- * Goes on with the session as it is after its second factor was given. The browser gets its token
- * whatever comes now: the one that it has is dead.
+ * Continues with the session's new token. The browser gets it whatever follows, because the old one
+ * no longer works.
  */
 async function renewSession(ctx: RouteContext, token: string): Promise<void> {
   const { visit, console } = ctx.state;

@@ -9,7 +9,7 @@ import type { KeySecrets } from '#domain/keys/fingerprint.ts';
 import type { Workflows } from '../workflows.ts';
 import type { createDownloads } from './send-file.ts';
 
-/** What a page may use; `app.ts` opens it all. Domain functions take these as plain parameters. */
+/** What pages use; `app.ts` opens it. Domain functions take these as plain parameters. */
 export interface ConsoleParts {
   region: Region;
   em: EntityManager;
@@ -24,25 +24,25 @@ export interface ConsoleParts {
   factors: FactorSettings;
   /** Bounds what sign-ins cost this process. */
   signInLimiter: SignInLimiter;
-  /** Tells workflows that run. */
+  /** Signals and starts workflows. */
   workflows: Workflows;
   /** Base URL of the read API, for the ready `curl` line. */
   apiUrl: string;
-  /** Our own origin, for links that people are sent. */
+  /** The console's origin, for links. */
   origin: string;
   now: () => Date;
-  /** Who may download at a time. */
+  /** Bounds the downloads in progress. */
   downloads: ReturnType<typeof createDownloads>;
 }
 
-/** Who sends a request, as far as the request itself tells. */
+/** The sender of a request, as far as the request itself shows. */
 export interface Caller {
   visitor: Visitor;
   /** The cookie of a known browser, token and tag. */
   browserCookie: string | null;
 }
 
-/** One request, as a page sees it. Koa's context stays in `web/`. */
+/** One request, as pages see it. Koa's context stays in `web/`. */
 export interface Visit extends Caller {
   console: ConsoleParts;
   /** The name of the route. */
@@ -57,15 +57,15 @@ export interface Visit extends Caller {
   sessionToken: string | null;
   /** The token of the enrolment link that this browser opened. */
   enrolmentToken: string | null;
-  /** A sentence that the page before left. */
+  /** A sentence from the previous page. */
   flash: string | null;
-  /** The token that every form of this browser's session carries. */
+  /** The token for every form of this session. */
   formToken: string;
 }
 
 /**
- * A visit of a person who has signed in with both factors (or, where the route says so, with the
- * password alone).
+ * A visit of a person who has signed in with both factors, or with the password alone where the
+ * route allows it.
  */
 export interface PersonVisit extends Visit {
   session: Session;
@@ -75,7 +75,7 @@ export interface PersonVisit extends Visit {
 /** A visit of an active member within their organization. */
 export interface MemberVisit extends PersonVisit {
   organization: SessionMembership;
-  /** The member as the domain's functions take who asks, and from where. */
+  /** The member and their address, as domain functions take the caller. */
   by: { personId: string; address: string | null };
   may: (permission: Permission) => boolean;
   /** A path within the organization: `at('/keys')` is `/o/<id>/keys`. */

@@ -5,7 +5,7 @@ import { type Page, page, redirect } from '../../web/answer.ts';
 import { type FormState, freshForm, textOf } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
 import { returnPath } from '../../web/return-path.ts';
-import { passed } from '../../web/route.ts';
+import { afterPassword } from '../../web/route.ts';
 import { consumeSecondFactor, findAvailableFactors } from '../../web/second-factor.ts';
 import type { PersonVisit } from '../../web/visit.ts';
 
@@ -14,7 +14,7 @@ const given = z.string().max(20_000, 'That is too long for any second factor.').
 
 /** The second step: passkey, authenticator app or recovery code. */
 export const secondFactorRoutes = [
-  passed.view({
+  afterPassword.view({
     name: 'showSecondFactor',
     path: '/sign-in/second-factor',
     query: z.object({ to }),
@@ -22,7 +22,7 @@ export const secondFactorRoutes = [
       visit.session.state === 'full' ? redirect('/') : secondFactorPage(visit, freshForm({ to: query.to })),
   }),
 
-  passed.action({
+  afterPassword.action({
     name: 'giveSecondFactor',
     path: '/sign-in/second-factor',
     form: z.object({

@@ -7,7 +7,7 @@ import { findProvenBrowser } from '../../web/browser-cookie.ts';
 import { type FormState, freshForm, line, textOf, typedSecret } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
 import { returnPath } from '../../web/return-path.ts';
-import { anyone, passed } from '../../web/route.ts';
+import { afterPassword, anyone } from '../../web/route.ts';
 import type { Caller, ConsoleParts, Visit } from '../../web/visit.ts';
 
 const to = z.string().max(2_000).catch('').default('');
@@ -43,7 +43,7 @@ export const signInRoutes = [
     redraw: signInPage,
   }),
 
-  passed.action({
+  afterPassword.action({
     name: 'signOut',
     path: '/sign-out',
     form: z.object({}),
