@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { openSecret, type SealingKeys, SecretNotOpened } from '#domain/webhooks/seal.ts';
+import { type SealingKeys, SecretNotUnsealed, unsealSecret } from '#domain/webhooks/seal.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import {
@@ -97,7 +97,7 @@ export function signWith(keys: () => SealingKeys): ActivityDependencies['sign'] 
       id: eventId,
       timestampSeconds,
       body,
-      secrets: sealed.map((secret) => openSecret(secret, { organizationId, webhookId }, keys())),
+      secrets: sealed.map((secret) => unsealSecret(secret, { organizationId, webhookId }, keys())),
     }),
     'Content-Type': 'application/json',
     'User-Agent': 'org-api-webhooks/1.0',
@@ -110,7 +110,7 @@ export function signWith(keys: () => SealingKeys): ActivityDependencies['sign'] 
  */
 const describe = (error: unknown) => ({
   error: describeError(error),
-  ...(error instanceof SecretNotOpened ? { remedy: error.message } : {}),
+  ...(error instanceof SecretNotUnsealed ? { remedy: error.message } : {}),
 });
 
 const internalErrorLines: Record<InternalErrorCode, string> = {

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, it, vi } from 'vitest';
 import type { SealingKeys } from '#domain/seal/envelope.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
-import { openSecret, resealSecret } from '#domain/webhooks/seal.ts';
+import { resealSecret, unsealSecret } from '#domain/webhooks/seal.ts';
 import type { MadeWebhook } from '#test/make.ts';
 import { insertApps, insertOldSecrets, newerSealingKeys, openApps, rotatedSealingKeys } from '#test/sealed-rows.ts';
 import { testSealingKeys } from '#test/secrets.ts';
@@ -190,7 +190,7 @@ async function setupSealed() {
     /** The values of a webhook's secrets. */
     open: async (webhook: MadeWebhook, keys: SealingKeys) =>
       (await sealed(webhook)).map((one) =>
-        openSecret(one, { organizationId: webhook.orgId, webhookId: webhook.id }, keys),
+        unsealSecret(one, { organizationId: webhook.orgId, webhookId: webhook.id }, keys),
       ),
     /** Everything sealed, as it is stored. */
     async dump(): Promise<string[]> {

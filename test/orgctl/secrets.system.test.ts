@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it, vi } from 'vitest';
-import { openSecret } from '#domain/webhooks/seal.ts';
+import { unsealSecret } from '#domain/webhooks/seal.ts';
 import {
   insertApps,
   insertOldSecrets,
@@ -203,7 +203,7 @@ async function setupSecrets() {
       const { rows } = await t.owner.pool.query<{ organizationId: string; webhookId: string; sealed: Buffer }>(
         'select organization_id as "organizationId", webhook_id as "webhookId", sealed from webhook_secret',
       );
-      return rows.map(({ sealed, ...owner }) => openSecret(sealed, owner, newerSealingKeys));
+      return rows.map(({ sealed, ...owner }) => unsealSecret(sealed, owner, newerSealingKeys));
     },
     async countNewer() {
       const { rows } = await t.owner.pool.query<{ count: number }>(

@@ -5,7 +5,7 @@ import { Driver } from './driver.ts';
 import { entities } from './entities/index.ts';
 
 /**
- * A database opened for an app: the entity manager for writes, and the `pg` pool below it for named
+ * An open database: the entity manager of repositories, and the `pg` pool below it for named
  * prepared statements.
  */
 export interface Database {
@@ -15,16 +15,14 @@ export interface Database {
 }
 
 /**
- * A URL, or where to look it up: each new connection then takes user and password as they are at
- * that moment.
+ * A URL, or a function that returns it: each new connection then uses the user and password of that
+ * moment.
  */
 export type DatabaseUrl = string | (() => string);
 
 export const urlNow = (url: DatabaseUrl): string => (typeof url === 'string' ? url : url());
 
-/**
- * A connection lives no longer (seconds), so that a login that is being replaced falls out of use.
- */
+/** The longest life of a connection, so that a login that is being replaced is soon unused. */
 const lifetimeSeconds = 600;
 
 export interface DatabaseOptions {
@@ -36,7 +34,7 @@ export interface DatabaseOptions {
   /** How long a request waits for a free connection, and a new connection for its server. */
   connectTimeoutMs?: number;
   /**
-   * How long one statement may take, at the server and (a second more) at this end, so that a
+   * How long one statement may take at the server and, a second more, in this process, so that a
    * stopped server cannot hold a request.
    */
   statementTimeoutMs?: number;
@@ -45,10 +43,10 @@ export interface DatabaseOptions {
 /**
  * Opens a database without contacting it: connections are made when first needed.
  *
- * The pool is the one MikroORM makes (`driverOptions.onPoolCreated`): one set of connections a
- * process, for both. Plans of prepared statements are generic from the first call on: every
- * statement of ours starts at an organization's index, so its plan never depends on the values, and
- * planning each call anew cost a third of a read's database time.
+ * The pool is the one that MikroORM creates (`driverOptions.onPoolCreated`), so a process has one
+ * set of connections. Plans of prepared statements are generic from the first call on: each
+ * statement starts at an organization's index, so its plan does not depend on the values, and
+ * planning each call took a third of a read's database time.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const { connectTimeoutMs = 2_000, statementTimeoutMs = 5_000 } = options;
@@ -87,7 +85,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   };
 }
 
-/** The pool reads its options anew for every connection that it makes. */
+/** Replaces the pool's login, which it reads again for each new connection. */
 function takeLoginFrom(pool: Pool, url: () => string): void {
   const login = (part: 'username' | 'password') => decodeURIComponent(new URL(url())[part]);
   Object.defineProperties(pool.options, {
@@ -97,8 +95,8 @@ function takeLoginFrom(pool: Pool, url: () => string): void {
 }
 
 /**
- * What every MikroORM of ours has in common: the entities, UTC, and silence (errors reach the
- * caller; values never reach a log).
+ * Returns the options that every MikroORM instance shares: driver, entities, UTC, and no logging.
+ * Errors reach the caller, and values never reach a log.
  */
 export function ormOptions(url: string): Options {
   return {

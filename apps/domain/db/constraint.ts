@@ -1,5 +1,5 @@
 /**
- * The named constraint that a statement broke, through whatever wrapped the error on its way; null
+ * Returns the name of the constraint that a statement broke, also when other errors wrap it; null
  * for any other failure.
  */
 export function brokenConstraint(error: unknown): string | null {

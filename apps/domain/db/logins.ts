@@ -1,7 +1,7 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import pg from 'pg';
 
-/** The group role of each app. What it may do is in migration 0006. */
+/** The group role of each app. Migration 0011 grants its rights. */
 const groupRoles = {
   api: 'org_api_read',
   worker: 'org_api_worker',
@@ -11,24 +11,24 @@ const groupRoles = {
 
 export type LoginRole = keyof typeof groupRoles;
 
-/** One app's login: user and password are taken from the URL that the app itself connects with. */
+/** One app's login: user and password are those of the URL that the app connects with. */
 export interface Login {
   role: LoginRole;
   url: string;
 }
 
 /**
- * SQLSTATEs seen when another database of the same server touches the same role at the same moment;
- * a second try settles it.
+ * SQLSTATEs of two databases of one server that change the same role at the same moment; a retry
+ * succeeds.
  */
 const concurrentRoleChange = new Set(['XX000', '42710', '23505']);
 
 /**
- * Makes a login, or brings its password and rights up to date, over the owner's connection.
+ * Creates a login, or updates its password and rights, over the owner's connection.
  *
- * Roles belong to the server, so CONNECT is taken from everybody and given to each login for its
+ * Roles belong to the server, so CONNECT is revoked from PUBLIC and granted to each login for its
  * own database: a login of one region cannot enter another region's database on the same server.
- * TEMPORARY is the platform's alone, whose imports stage in such tables.
+ * TEMPORARY is granted to the platform alone, whose imports use temporary tables.
  *
  * @throws when the URL names no user or password, or the user is the owner itself.
  */
@@ -69,8 +69,8 @@ async function retried(step: () => Promise<unknown>): Promise<void> {
 }
 
 /**
- * The SCRAM-SHA-256 verifier of a password (RFC 5803): sent instead of it, so that a server logging
- * its statements never holds the password.
+ * Returns the SCRAM-SHA-256 verifier of a password (RFC 5803). It is sent instead of the password,
+ * so that a server that logs its statements never holds it.
  */
 function scramVerifier(password: string): string {
   const iterations = 4096;

@@ -1,5 +1,5 @@
 import { generateSecret, generateURI, verifySync } from 'otplib';
-import { openText, type SealingKeys, sealedVersion, sealText } from '../seal/envelope.ts';
+import { type SealingKeys, seal, sealedVersion, unseal } from '../seal/envelope.ts';
 
 /**
  * Authenticator apps by RFC 6238, as all of them implement it: six digits of SHA-1 every 30
@@ -44,15 +44,15 @@ export const enrolmentRow = ({ organizationId, personId }: { organizationId: str
 
 /** Seals a secret for its row: a factor's, a session's challenge, or an enrolment. */
 export function sealTotp(secret: string, row: string, keys: SealingKeys): Buffer {
-  return sealText(secret, `totp/${row}`, keys);
+  return seal(secret, `totp/${row}`, keys);
 }
 
 /**
- * Opens it. @throws SealBroken, a fault of the installation: its key is missing or the row was
+ * Opens it. @throws UnsealError, a fault of the installation: its key is missing or the row was
  * moved.
  */
 export function unsealTotp(sealed: Buffer, row: string, keys: SealingKeys): string {
-  return openText(sealed, `totp/${row}`, keys);
+  return unseal(sealed, `totp/${row}`, keys);
 }
 
 /**

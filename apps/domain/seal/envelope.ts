@@ -17,11 +17,11 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
  * elsewhere does not open there.
  *
  * Rotation: put a new key in front of the old ones, reseal every row whose {@link sealedVersion} is
- * not the newest (`reseal.ts`), then drop the old key. Random nonces are safe for 2³² secrets under
- * one key (NIST SP 800-38D, section 8.3); nobody comes near.
+ * not the newest (`orgctl secrets reseal`), then drop the old key. Random nonces are safe for 2³² secrets under
+ * one key (NIST SP 800-38D, section 8.3).
  */
 
-/** A key that seals, under the version that each sealed secret remembers. */
+/** A sealing key, with the version that each sealed secret stores. */
 export interface SealingKey {
   /** 0 to 9999. */
   version: number;
@@ -29,19 +29,19 @@ export interface SealingKey {
   secret: Buffer;
 }
 
-/** Newest first: the first seals, all of them open. */
+/** Newest first: the first seals, all of them unseal. */
 export type SealingKeys = readonly [SealingKey, ...SealingKey[]];
 
 /**
- * A sealed text that does not open: not of this format, sealed with a key that is not given
- * (`version`), or not what was sealed for this row.
+ * A sealed text that cannot be unsealed: not of this format, sealed with a key that is not given
+ * (`version`), or not sealed for this row.
  */
-export class SealBroken extends Error {
-  override name = 'SealBroken';
+export class UnsealError extends Error {
+  override name = 'UnsealError';
   readonly reason: 'malformed' | 'key_missing' | 'not_authentic';
   readonly version: number | null;
 
-  constructor(reason: SealBroken['reason'], version: number | null) {
+  constructor(reason: UnsealError['reason'], version: number | null) {
     super(`a sealed secret does not open: ${reason}${version === null ? '' : ` (key version ${version})`}`);
     this.reason = reason;
     this.version = version;
@@ -57,7 +57,7 @@ const tagBytes = 16;
  * Seals a text for the row that `boundTo` names, under the newest key. `random` replaces the source
  * of the nonce in tests.
  */
-export function sealText(
+export function seal(
   text: string,
   boundTo: string,
   [newest]: SealingKeys,
@@ -72,11 +72,15 @@ export function sealText(
   return Buffer.concat([head, nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]);
 }
 
-/** Opens what {@link sealText} sealed for the same row. @throws SealBroken */
-export function openText(sealed: Buffer, boundTo: string, keys: SealingKeys): string {
+/**
+ * Unseals what {@link seal} sealed for the same row.
+ *
+ * @throws UnsealError
+ */
+export function unseal(sealed: Buffer, boundTo: string, keys: SealingKeys): string {
   const version = sealedVersion(sealed);
   const key = keys.find((candidate) => candidate.version === version);
-  if (!key) throw new SealBroken('key_missing', version);
+  if (!key) throw new UnsealError('key_missing', version);
   const head = sealed.subarray(0, headBytes);
   const nonce = sealed.subarray(headBytes, headBytes + nonceBytes);
   const decipher = createDecipheriv('aes-256-gcm', key.secret, nonce, { authTagLength: tagBytes });
@@ -86,20 +90,24 @@ export function openText(sealed: Buffer, boundTo: string, keys: SealingKeys): st
   try {
     return Buffer.concat([opened, decipher.final()]).toString('utf8');
   } catch {
-    throw new SealBroken('not_authentic', version);
+    throw new UnsealError('not_authentic', version);
   }
 }
 
-/** The version of the key that sealed it. @throws SealBroken when it is not of this format. */
+/**
+ * Returns the version of the key that sealed it.
+ *
+ * @throws UnsealError when it is not of this format.
+ */
 export function sealedVersion(sealed: Buffer): number {
   if (sealed.length <= headBytes + nonceBytes + tagBytes || sealed.readUInt8() !== format)
-    throw new SealBroken('malformed', null);
+    throw new UnsealError('malformed', null);
   return sealed.readUInt16BE(1);
 }
 
 /**
- * What the tag covers beside the text. PostgreSQL writes UUIDs in lower case; whoever spells one
- * otherwise means the same row.
+ * Returns what the tag covers beside the text. PostgreSQL writes UUIDs in lower case; another
+ * spelling names the same row.
  */
 function boundData(head: Buffer, boundTo: string): Buffer {
   return Buffer.concat([head, Buffer.from(boundTo.toLowerCase())]);

@@ -4,7 +4,7 @@ import { Webhook } from '../db/entities/webhook.ts';
 import { writeLock } from '../db/locks.ts';
 import { WebhookRefused } from './refused.ts';
 
-/** Whose webhook, and who asks. */
+/** A webhook, and the caller. */
 export interface WebhookRequest {
   organizationId: string;
   webhookId: string;
@@ -12,8 +12,9 @@ export interface WebhookRequest {
 }
 
 /**
- * @throws WebhookRefused unless an operator asks, or an active member who holds
- * `org.webhooks.manage`.
+ * Lets an operator pass, and an active member who holds `org.webhooks.manage`.
+ *
+ * @throws WebhookRefused `may_not_manage_webhooks`
  */
 export async function assertMayManageWebhooks(em: EntityManager, organizationId: string, by: Authority): Promise<void> {
   if (by === 'operator') return;

@@ -6,7 +6,7 @@ import type { AllowList } from './address/addresses.ts';
 import { assertDescription, assertUrl, hostOf, readEventTypes } from './fields.ts';
 import { WebhookRefused } from './refused.ts';
 
-/** What is left out stays. */
+/** A field that is left out stays. */
 export interface ChangeWebhook extends WebhookRequest {
   url?: string;
   eventTypes?: readonly string[];
@@ -14,9 +14,9 @@ export interface ChangeWebhook extends WebhookRequest {
 }
 
 /**
- * Changes a webhook, in one transaction with its activity line. A new URL is used from the next
- * attempt on, also for events that happened before, and begins without the failures of the old one
- * and without its result on signatures; new event types hold for events that happen from then on.
+ * Changes a webhook, in one transaction with its activity row. A new URL is used from the next
+ * attempt on, also for earlier events, and begins without the failures and the signature check of
+ * the old one. New event types apply to events from then on.
  *
  * @throws WebhookRefused when the caller may not, a field is refused, the webhook is deleted, or
  * nothing is to be changed.
@@ -44,7 +44,7 @@ export async function changeWebhook(em: EntityManager, input: ChangeWebhook, all
   });
 }
 
-/** The fields, judged; null for one that stays. */
+/** Returns the checked fields; null for one that stays. */
 function readChange(input: ChangeWebhook, allow: AllowList) {
   const changed = (['url', 'eventTypes', 'description'] as const).filter((field) => input[field] !== undefined);
   if (changed.length === 0)

@@ -21,27 +21,26 @@ export interface CreateWebhook {
   description: string;
 }
 
-/** What making webhooks takes from the installation. */
+/** The settings of the installation that webhooks need. */
 export interface WebhookSettings {
-  /** Addresses that webhooks may have although they are not public. */
+  /** Addresses that webhooks may use although they are not public. */
   allow: AllowList;
   /** Newest first; the first seals. */
   sealingKeys: SealingKeys;
 }
 
-/** A webhook just made. `secret` is its signing secret: show it once, store it nowhere. */
+/** A new webhook. `secret` is its signing secret: show it once, store it nowhere. */
 export interface CreatedWebhook {
   id: string;
   secret: string;
 }
 
 /**
- * Subscribes a URL to event types, in one transaction with its activity line. Events that happen
- * from its commit on go there. Source: design, section 6.
+ * Subscribes a URL to event types, in one transaction with its activity row. It receives the events
+ * from its commit on.
  *
  * @throws WebhookRefused when the caller may not manage webhooks, the URL, an event type or the
- * description is refused, there is no such organization, or it
- *   has 20 webhooks already.
+ * description is refused, there is no such organization, or it has 20 webhooks already.
  */
 export async function createWebhook(
   em: EntityManager,

@@ -6,9 +6,9 @@ import { descriptionMaxCharacters } from './limits.ts';
 import { WebhookRefused } from './refused.ts';
 
 /**
- * Judges a webhook's URL by its text; names are looked up at each attempt, not here.
+ * Checks a webhook's URL by its text; host names are resolved at each attempt, not here.
  *
- * @throws WebhookRefused with what is wrong and what its owner does about it.
+ * @throws WebhookRefused with what is wrong and what its owner can do.
  */
 export function assertUrl(url: string, allow: AllowList): void {
   const target = judgeUrl(url, allow);
@@ -16,7 +16,7 @@ export function assertUrl(url: string, allow: AllowList): void {
 }
 
 /**
- * Event types as they are stored: each once, in the order of the contract.
+ * Returns event types as they are stored: each once, in the order of the contract.
  *
  * @throws WebhookRefused when there is none, or one that does not exist.
  */
@@ -30,7 +30,11 @@ export function readEventTypes(asked: readonly string[]): EventType[] {
   return knownEventTypes.filter((type) => asked.includes(type));
 }
 
-/** @throws WebhookRefused when it is longer than 500 characters. */
+/**
+ * Checks the length of a description.
+ *
+ * @throws WebhookRefused when it is longer than 500 characters.
+ */
 export function assertDescription(description: string): void {
   if (description.length <= descriptionMaxCharacters) return;
   throw new WebhookRefused(
@@ -40,8 +44,8 @@ export function assertDescription(description: string): void {
 }
 
 /**
- * What the activity log tells of a URL: its host. Paths and queries of receivers often hold a
- * token.
+ * Returns what the activity log holds of a URL: its host. Paths and queries of receivers often
+ * contain a token.
  */
 export function hostOf(url: string): string | null {
   return URL.parse(url)?.host ?? null;

@@ -4,18 +4,18 @@ import type { WebhookRequest } from './access.ts';
 import { assertShown } from './deliveries.ts';
 import { firstEventIdAt } from './event-id.ts';
 
-/** What became of the events of a time, as they stand now. */
+/** The outcomes of the events of one period, as of now. */
 export interface HealthCounts {
   /** Delivered by the first attempt, whatever a later redelivery did. */
   atOnce: number;
-  /** Delivered by a later one. */
+  /** Delivered by a later attempt. */
   afterRetries: number;
-  /** Still to be delivered. */
+  /** Not settled yet. */
   open: number;
   /** Exhausted. */
   failed: number;
   cancelled: number;
-  /** Whether there may be more than were looked at; then the counts are of the newest of them. */
+  /** Whether there may be more than were counted; then these are the newest. */
   isCapped: boolean;
 }
 
@@ -25,14 +25,14 @@ export interface HealthBucket extends HealthCounts {
 }
 
 /**
- * How many deliveries of one hour or day are looked at: the picture of a webhook with a million a
+ * The most deliveries of one hour or day that are counted: the chart of a webhook with a million a
  * day takes no longer than that of one with 500.
  */
 export const healthLooksAt = 500;
 
 const hourMs = 3_600_000;
 
-/** How long each bar of the picture is, and how many there are. */
+/** The length and number of the chart's bars. */
 export const healthSpans = {
   hours: { count: 24, lengthMs: hourMs },
   days: { count: 30, lengthMs: 24 * hourMs },
@@ -41,8 +41,8 @@ export const healthSpans = {
 export type HealthSpan = keyof typeof healthSpans;
 
 /**
- * A webhook's health by the hour (24 of them) or by the day (30), oldest first, the one under way
- * last. Hours and days are UTC, and of the time when the event happened.
+ * Returns a webhook's health by the hour (24) or by the day (30), oldest first, the current one
+ * last. Hours and days are UTC and those of the event's time.
  *
  * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
  */
@@ -77,7 +77,7 @@ export async function listHealth(
 }
 
 /**
- * Whether the first attempt of a delivered delivery `d` was accepted. Only one that a redelivery
+ * Matches a delivered delivery `d` whose first attempt was accepted. Only one that a redelivery
  * sent again is looked up in its attempts.
  */
 const isFirstAccepted = sql`(d.attempts <= 1 or d.round > 1 and exists (
@@ -85,7 +85,7 @@ const isFirstAccepted = sql`(d.attempts <= 1 or d.round > 1 and exists (
   where a.organization_id = d.organization_id and a.webhook_id = d.webhook_id and a.event_id = d.event_id
     and a.number = 1 and a.status between 200 and 299))`;
 
-/** The counts of a subquery `d` of at most `healthLooksAt` deliveries. */
+/** Counts a subquery `d` of at most `healthLooksAt` deliveries. */
 export const healthCounts = sql`
   count(*) filter (where d.state = 'delivered' and ${isFirstAccepted})::integer as "atOnce",
   count(*) filter (where d.state = 'delivered' and not ${isFirstAccepted})::integer as "afterRetries",
@@ -94,6 +94,6 @@ export const healthCounts = sql`
   count(*) filter (where d.state = 'cancelled')::integer as cancelled,
   count(*) = ${literal(healthLooksAt)} as "isCapped"`;
 
-/** How many events the counts are of. */
+/** Returns how many events the counts cover. */
 export const totalOf = ({ atOnce, afterRetries, open, failed, cancelled }: HealthCounts): number =>
   atOnce + afterRetries + open + failed + cancelled;

@@ -1,38 +1,37 @@
-/** The numbers of webhooks, each named once with its unit. Source: design, section 6. */
+/** The limits of webhooks, each named once with its unit. */
 
 /** Webhooks of one organization that are not deleted. */
 export const webhooksPerOrganization = 20;
-/** Characters of what people call a webhook. The design is silent: a sentence or two. */
+/** The most characters of a description. */
 export const descriptionMaxCharacters = 500;
 /**
- * How long a rotated secret may go on signing beside its successor, and how long it does when
- * nothing is said.
+ * How long a rotated secret can sign beside its successor: the maximum in days, the default in
+ * seconds.
  */
 export const secretOverlapMaxDays = 7;
 export const secretOverlapDefaultSeconds = 86_400;
-/**
- * Secrets that sign at a time. The design is silent: each adds a signature to every post, and
- * nobody deploys more than a few.
- */
+/** The most secrets that sign at a time: each adds a signature to every post. */
 export const signingSecretsAtMost = 5;
 /** How long after it happened an event can be sent again. */
 export const redeliverableDays = 30;
 /** A webhook is suspended only when an attempt failed within this time. */
 export const suspendTriedWithinSeconds = 3_600;
-/** Deliveries of one webhook that one statement restarts or cancels; the next second goes on. */
+/**
+ * Deliveries of one webhook that one statement restarts or cancels; the next one follows a second
+ * later.
+ */
 export const deliveriesPerMove = 2_000;
 /**
- * A settled delivery is kept for so many days at least: as long as its event can be sent again, and
- * one more.
+ * The least days that a settled delivery is kept: as long as its event can be sent again, and one
+ * more.
  */
 export const deliveryRetentionDaysAtLeast = redeliverableDays + 1;
 /**
- * Settled deliveries, and events, that one statement deletes, so that none is long; the next second
- * goes on.
+ * Settled deliveries and events that one statement deletes; the next one follows a second later.
  */
 export const purgeBatchSize = 5_000;
 /**
- * Test events, probes and checks of signatures that people have sent to one webhook within a
- * minute. The design is silent: more than anybody looks at, and far too few to trouble a receiver.
+ * The most test events, probes and signature checks that people can send to one webhook within a
+ * minute.
  */
 export const testsPerMinute = 10;

@@ -7,12 +7,12 @@ import { redeliverableDays } from './limits.ts';
 import type { SignatureResult } from './signature-result.ts';
 
 /**
- * Deliveries by state. Waiting and parked are all there are; the settled ones are of events of the
- * last 30 days, those that can be sent again.
+ * Deliveries by state. Open ones are counted completely, settled ones for events of the last 30
+ * days, which can be sent again.
  */
 export type DeliveryCounts = Record<'waiting' | 'parked' | 'delivered' | 'exhausted' | 'cancelled', number>;
 
-/** What may be shown of a webhook. Times are UTC, as every answer shows them. */
+/** A webhook in a list. Times are UTC. */
 export interface WebhookRow {
   id: string;
   organizationId: string;
@@ -22,16 +22,13 @@ export interface WebhookRow {
   state: 'active' | 'parked' | 'deleted';
   /** Null unless it is parked. */
   parkedReason: 'failing' | 'paused' | null;
-  /**
-   * Since when nothing but failures came back; null when the last answer was a 2xx, or none came
-   * yet.
-   */
+  /** Since when all deliveries fail; null when the last one was accepted, or none was made yet. */
   failingSince: string | null;
-  /** While it comes back from parking: how many deliveries may be under way; null for all ten. */
+  /** After a resume: how many deliveries may be under way; null for all ten. */
   ramp: number | null;
   /**
-   * Whether its receiver verifies, as last checked; both null when it was not since its URL and its
-   * newest secret are what they are.
+   * Whether its receiver verifies signatures, as last checked; both null when that was not checked
+   * since the last change of URL or secret.
    */
   signatureResult: SignatureResult | null;
   signatureCheckedAt: string | null;
@@ -39,14 +36,15 @@ export interface WebhookRow {
   deliveries: DeliveryCounts;
 }
 
-/** A webhook with its secrets' life, never their values. `validUntil` null: the newest. */
+/** A webhook with the periods of its secrets, never their values. `validUntil` null: the newest. */
 export interface WebhookDetails extends WebhookRow {
   secrets: { id: string; createdAt: string; validUntil: string | null }[];
 }
 
 /**
- * An organization's webhooks that are not deleted, oldest first. @throws WebhookRefused when the
- * caller may not.
+ * Lists an organization's webhooks that are not deleted, oldest first.
+ *
+ * @throws WebhookRefused when the caller may not.
  */
 export async function listWebhooks(
   em: EntityManager,
@@ -58,8 +56,9 @@ export async function listWebhooks(
 }
 
 /**
- * One webhook, also a deleted one. @throws WebhookRefused when the caller may not, or the
- * organization has no such webhook.
+ * Returns one webhook, also a deleted one.
+ *
+ * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
  */
 export async function getWebhook(em: EntityManager, request: WebhookRequest): Promise<WebhookDetails> {
   const { organizationId, webhookId, by } = request;
@@ -71,7 +70,8 @@ export async function getWebhook(em: EntityManager, request: WebhookRequest): Pr
 }
 
 /**
- * The life of a webhook's secrets, newest first; its caller has seen that it is the organization's.
+ * Lists the periods of a webhook's secrets, newest first. Check first that the webhook belongs to
+ * the organization.
  */
 export async function listSecrets(
   em: EntityManager,
@@ -86,7 +86,7 @@ export async function listSecrets(
   );
 }
 
-/** What is listed of a webhook `w` itself. */
+/** The columns of a webhook `w`. */
 export const webhookColumns = sql`
   w.id, w.organization_id as "organizationId", w.url, w.description, w.event_types as "eventTypes", w.state,
   w.parked_reason as "parkedReason", api.utc(w.failing_since) as "failingSince", w.ramp,

@@ -8,20 +8,20 @@ import { lockLivingWebhook, lockWebhook, type WebhookRequest } from './access.ts
 import { deliveriesPerMove } from './limits.ts';
 
 /**
- * Pausing, resuming and deleting change the webhook's row, which stops or opens the way for every
- * claim and attempt. Its open deliveries are parked because the webhook is; those that were started
- * before are started again, and those of a deleted webhook are cancelled, by the maintenance loop.
+ * Pausing, resuming and deleting change the webhook's row, which stops or allows every claim and
+ * attempt. Its open deliveries count as parked because the webhook is. The maintenance loop starts
+ * those again that were started before, and cancels those of a deleted webhook.
  */
 
-/** How many open deliveries the change concerns, up to 10,000. */
+/** The number of open deliveries of the changed webhook, up to 10,000. */
 export interface MovedDeliveries {
   deliveries: number;
 }
 
 /**
  * Pauses a webhook: nothing is sent to it until it is resumed, and nothing is lost. An attempt
- * under way ends by itself. Pausing one that is paused or suspended changes nothing and writes no
- * second line.
+ * under way ends by itself. Pausing one that is paused or suspended changes nothing and is not
+ * recorded.
  *
  * @throws WebhookRefused when the caller may not, or the webhook is deleted.
  */
@@ -33,12 +33,12 @@ export async function pauseWebhook(em: EntityManager, request: WebhookRequest): 
 }
 
 /**
- * Sends what waits for a paused or suspended webhook: one delivery at a time at first, and twice as
- * many after each that is accepted. Its failures are forgotten, so that the time until suspension
- * begins again. Resuming an active webhook changes nothing and writes no second line.
+ * Resumes a paused or suspended webhook: one delivery at a time at first, and twice as many after
+ * each that is accepted. Its failures are cleared, so that the time until suspension begins again.
+ * Resuming an active webhook changes nothing and is not recorded.
  *
- * The signed probe that precedes a resume is the caller's step: a post takes seconds, and no
- * transaction stays open for it.
+ * The signed probe before a resume is the caller's step: a post takes seconds, and no transaction
+ * stays open for it.
  *
  * @throws WebhookRefused when the caller may not, or the webhook is deleted.
  */
@@ -50,9 +50,9 @@ export async function resumeWebhook(em: EntityManager, request: WebhookRequest):
 }
 
 /**
- * Deletes a webhook: its open deliveries end as cancelled, with a line that says how many, its
- * secrets are erased, and its slot is free. What was sent stays on record. Deleting a deleted one
- * changes nothing and writes no second line.
+ * Deletes a webhook: its open deliveries are cancelled, with an activity row that counts them, its
+ * secrets are erased, and its slot is free. What was sent stays on record. Deleting it again
+ * changes nothing and is not recorded.
  *
  * @throws WebhookRefused when the caller may not, or there is no such webhook.
  */

@@ -13,21 +13,20 @@ import { assertSendable, eventTooOld, oldestRedeliverable } from './redeliver.ts
 import { WebhookRefused } from './refused.ts';
 
 /**
- * Redeliveries of many: asked for, cancelled and shown here, and carried out by the workflow
- * `redelivery/<id>`. The row is all there is to a request, so whoever asks needs the database
- * alone, and a Temporal that is away only delays it. Source: design, section 6.
+ * Redeliveries of many deliveries: requested, cancelled and listed here, and carried out by the
+ * workflow `redelivery/<id>`. The row is the whole request, so a request needs the database alone,
+ * and an outage of Temporal only delays it.
  */
 
 /**
- * Which deliveries are sent again: those of events that happened from `from` to before `to`,
- * whatever became of them; or all that failed since `failedSince`, that is exhausted since then or
- * still failing. Times as ISO 8601 text.
+ * Selects deliveries: those of events from `from` to before `to`, in any state; or all that failed
+ * since `failedSince`, that is exhausted since then or still failing. Times are ISO 8601.
  */
 export type Selection = { from: string; to: string } | { failedSince: string };
 
 /**
- * `requested`: no worker has begun. `done`: all of it was sent again. `cancelled`: by a person.
- * `ended`: early, by `endReason`.
+ * `requested`: no worker has begun. `done`: all were sent again. `cancelled`: by a person. `ended`:
+ * early, because of `endReason`.
  */
 export type RedeliveryState = 'requested' | 'running' | 'done' | 'cancelled' | 'ended';
 
@@ -46,7 +45,7 @@ export interface RedeliveryRow {
   /** The person who asked; null: an operator. */
   requestedBy: string | null;
   requestedAt: string;
-  /** Null unless somebody wants it to stop; then it does within a page. */
+  /** Null unless a person has cancelled it; it then ends within a page. */
   cancelRequestedAt: string | null;
   finishedAt: string | null;
   /**
@@ -58,7 +57,7 @@ export interface RedeliveryRow {
   retriesRequested: number;
 }
 
-/** Whose redelivery, and who asks. */
+/** A redelivery, and the caller. */
 export interface RedeliveryRequest {
   organizationId: string;
   redeliveryId: string;
@@ -136,8 +135,9 @@ export async function cancelRedelivery(em: EntityManager, request: RedeliveryReq
 }
 
 /**
- * One redelivery with its progress; null when the organization has none of this id. @throws
- * WebhookRefused when the caller may not.
+ * Returns one redelivery with its progress; null when the organization has none of this id.
+ *
+ * @throws WebhookRefused when the caller may not.
  */
 export async function findRedelivery(em: EntityManager, request: RedeliveryRequest): Promise<RedeliveryRow | null> {
   const { organizationId, redeliveryId, by } = request;
@@ -147,8 +147,8 @@ export async function findRedelivery(em: EntityManager, request: RedeliveryReque
 }
 
 /**
- * A webhook's redeliveries, newest first, at most `atMost`, below the one named by `before` (null
- * begins with the newest).
+ * Lists a webhook's redeliveries, newest first, at most `atMost`, older than the one named by
+ * `before` (null for the newest).
  *
  * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
  */
@@ -170,8 +170,8 @@ export async function listRedeliveries(
 }
 
 /**
- * Which organization has a redelivery, for operators, who name it by id alone; null when there is
- * none.
+ * Returns the organization of a redelivery, for operators, who name it by id alone; null when there
+ * is none.
  */
 export async function findRedeliveryOrganization(em: EntityManager, redeliveryId: string): Promise<string | null> {
   const redelivery = await em.fork().findOne(Redelivery, { id: redeliveryId }, { fields: ['organizationId'] });
@@ -213,6 +213,6 @@ async function underWay(em: EntityManager, { organizationId, webhookId }: Webhoo
   );
 }
 
-/** The refusal of a redelivery that the organization does not have. */
+/** Refuses a redelivery that the organization does not have. */
 export const noSuchRedelivery = () =>
   new WebhookRefused('no_such_redelivery', 'The organization has no such redelivery.');

@@ -1,4 +1,4 @@
-/** Why a webhook, or a delivery of it, was not changed or shown. */
+/** Why a webhook or one of its deliveries was not changed or shown. */
 export type WebhookRefusal =
   | 'may_not_manage_webhooks'
   | 'no_such_organization'
@@ -24,8 +24,7 @@ export type WebhookRefusal =
   | 'redelivery_under_way';
 
 /**
- * A refusal of the domain: `reason` for the program, `message` a sentence for the person who asked;
- * neither holds a secret.
+ * A refusal: `reason` for programs, `message` a sentence for the caller. Neither holds a secret.
  */
 export class WebhookRefused extends Error {
   readonly reason: WebhookRefusal;

@@ -11,16 +11,13 @@ import { type SealingKeys, sealSecret } from './seal.ts';
 import { generateSecret } from './secret.ts';
 
 export interface RotateSecret extends WebhookRequest {
-  /**
-   * How long the secrets of now go on signing beside the new one, 0 to 7 days; 24 hours when left
-   * out.
-   */
+  /** How long the current secrets sign beside the new one: 0 to 7 days, 24 hours by default. */
   overlapSeconds?: number;
 }
 
 /**
- * The new signing secret: show it once, store it nowhere. From `previousValidUntil` on (UTC) it
- * signs alone.
+ * The new signing secret: show it once, store it nowhere. From `previousValidUntil` (UTC) it signs
+ * alone.
  */
 export interface RotatedSecret {
   id: string;
@@ -29,14 +26,14 @@ export interface RotatedSecret {
 }
 
 /**
- * Gives a webhook a new signing secret, in one transaction with its activity line. During the
- * overlap every post carries a signature of each, newest first.
+ * Rotates the signing secret of a webhook, in one transaction with its activity row. During the
+ * overlap every post has a signature of each, newest first.
  *
- * No older secret outlives the one that is replaced now: an overlap of 0 leaves the new one alone,
- * and erases all others at once. The clock is the database's, as for the attempts that sign.
+ * No older secret outlives the one that is replaced: an overlap of 0 leaves the new one alone and
+ * erases all others. The clock is the database's, as for the attempts that sign.
  *
  * @throws WebhookRefused when the caller may not, the webhook is deleted, the overlap is not within
- * 0 to 7 days, or five secrets would not be the most.
+ * 0 to 7 days, or more than five secrets would sign.
  */
 export async function rotateSecret(
   em: EntityManager,
@@ -70,7 +67,10 @@ function assertOverlap(overlapSeconds: number): void {
   throw new WebhookRefused('overlap_out_of_range', `Both secrets can sign for 0 to ${secretOverlapMaxDays} days.`);
 }
 
-/** Returns when the last of the older secrets ends, as ISO 8601. Those that end now are erased. */
+/**
+ * Ends the older secrets, erases those that end now, and returns when the last one ends, as ISO
+ * 8601.
+ */
 async function endOlderSecrets(
   tx: EntityManager,
   { organizationId, webhookId }: WebhookRequest,

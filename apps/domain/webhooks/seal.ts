@@ -1,32 +1,35 @@
-import { openText, SealBroken, type SealingKey, type SealingKeys, sealedVersion, sealText } from '../seal/envelope.ts';
+import { type SealingKey, type SealingKeys, seal, sealedVersion, UnsealError, unseal } from '../seal/envelope.ts';
 
 /**
- * Signing secrets at rest, each bound to its organization and webhook. Source: design, section 6;
- * the form is that of `seal/envelope.ts`.
+ * Signing secrets at rest, each bound to its organization and webhook. The format is that of
+ * `seal/envelope.ts`.
  */
 
 export type { SealingKey, SealingKeys };
 
-/** Whose secret it is: the ids of its row, UUIDs. */
+/** The row of a secret: its ids, UUIDs. */
 export interface SecretOwner {
   organizationId: string;
   webhookId: string;
 }
 
-/** A sealed secret that does not open. The message says why and what to do, and holds no secret. */
-export class SecretNotOpened extends Error {
-  override name = 'SecretNotOpened';
-  readonly reason: SealBroken['reason'];
-  readonly version: SealBroken['version'];
+/**
+ * A sealed secret that cannot be unsealed. The message says why and what to do, and holds no
+ * secret.
+ */
+export class SecretNotUnsealed extends Error {
+  override name = 'SecretNotUnsealed';
+  readonly reason: UnsealError['reason'];
+  readonly version: UnsealError['version'];
 
-  constructor({ reason, version }: SealBroken) {
+  constructor({ reason, version }: UnsealError) {
     super(sentences[reason](version));
     this.reason = reason;
     this.version = version;
   }
 }
 
-const sentences: Record<SealBroken['reason'], (version: number | null) => string> = {
+const sentences: Record<UnsealError['reason'], (version: number | null) => string> = {
   malformed: () =>
     "A webhook's stored secret is not in a form that this release reads: restore the row, or rotate the webhook's secret.",
   key_missing: (version) =>
@@ -45,33 +48,33 @@ export function sealSecret(
   keys: SealingKeys,
   random?: (size: number) => Buffer,
 ): Buffer {
-  return sealText(secret, rowOf(owner), keys, random);
+  return seal(secret, rowOf(owner), keys, random);
 }
 
 /**
- * Opens a sealed secret of its row.
+ * Unseals the secret of a row.
  *
- * @throws SecretNotOpened when it is not of this format, its key's version is not among `keys`, or
- * it is not what was sealed for this row.
+ * @throws SecretNotUnsealed when it is not of this format, its key's version is not among `keys`,
+ * or it was not sealed for this row.
  */
-export function openSecret(sealed: Buffer, owner: SecretOwner, keys: SealingKeys): string {
-  return explained(() => openText(sealed, rowOf(owner), keys));
+export function unsealSecret(sealed: Buffer, owner: SecretOwner, keys: SealingKeys): string {
+  return explained(() => unseal(sealed, rowOf(owner), keys));
 }
 
 /**
- * The same secret sealed with the newest key; null when it already is. Throws as {@link openSecret}
- * does.
+ * Returns the same secret sealed with the newest key; null when it already is. Throws as {@link
+ * unsealSecret} does.
  */
 export function resealSecret(sealed: Buffer, owner: SecretOwner, keys: SealingKeys): Buffer | null {
   if (explained(() => sealedVersion(sealed)) === keys[0].version) return null;
-  return sealSecret(openSecret(sealed, owner, keys), owner, keys);
+  return sealSecret(unsealSecret(sealed, owner, keys), owner, keys);
 }
 
 function explained<T>(work: () => T): T {
   try {
     return work();
   } catch (error) {
-    if (error instanceof SealBroken) throw new SecretNotOpened(error);
+    if (error instanceof UnsealError) throw new SecretNotUnsealed(error);
     throw error;
   }
 }

@@ -6,17 +6,17 @@ import { firstEventIdAt } from './event-id.ts';
 import { type HealthCounts, healthCounts, healthLooksAt } from './health.ts';
 import { listSecrets, type WebhookDetails, type WebhookRow, webhookColumns } from './list.ts';
 
-/** What a webhook is, without what it has sent. */
+/** A webhook without counts. */
 export type WebhookHead = Omit<WebhookRow, 'deliveries'>;
 
 /**
- * A webhook as a page shows it: every number is bounded, so it takes as long with a million
- * deliveries as with ten.
+ * A webhook for a page: each count is bounded, so it takes as long with a million deliveries as
+ * with ten.
  */
 export interface WebhookSummary extends WebhookHead {
   /** Of the events of the last 24 hours, the newest 500 at most. */
   day: HealthCounts;
-  /** Deliveries that are open, up to `openCountedTo`; that many means at least so many. */
+  /** Open deliveries, counted up to `openCountedTo`. */
   waiting: number;
   parked: number;
 }
@@ -25,8 +25,9 @@ export interface WebhookSummary extends WebhookHead {
 export const openCountedTo = 10_000;
 
 /**
- * An organization's webhooks that are not deleted (20 at most), oldest first. @throws
- * WebhookRefused when the caller may not.
+ * Lists an organization's webhooks that are not deleted (20 at most), oldest first.
+ *
+ * @throws WebhookRefused when the caller may not.
  */
 export async function listWebhookOutlooks(
   em: EntityManager,
@@ -39,8 +40,9 @@ export async function listWebhookOutlooks(
 }
 
 /**
- * One webhook with its secrets’ life, also a deleted one. @throws WebhookRefused when the caller
- * may not, or the organization has no such webhook.
+ * Returns one webhook with the periods of its secrets, also a deleted one.
+ *
+ * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
  */
 export async function getWebhookOutlook(
   em: EntityManager,
@@ -55,8 +57,9 @@ export async function getWebhookOutlook(
 }
 
 /**
- * One webhook itself, without a number, also a deleted one. @throws WebhookRefused when the caller
- * may not, or the organization has no such webhook.
+ * Returns one webhook without counts, also a deleted one.
+ *
+ * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
  */
 export async function getWebhookHead(
   em: EntityManager,

@@ -8,7 +8,7 @@ import { assertMayManageWebhooks, lockLivingWebhook, type WebhookRequest } from 
 import { testsPerMinute } from './limits.ts';
 import { WebhookRefused } from './refused.ts';
 
-/** Made-up data of each type: ids that name nothing. */
+/** Example data of each type: ids that refer to nothing. */
 const exampleData: Record<EventType, () => object> = {
   'client.started': () => ({ grantId: randomUUID(), kind: 'attorney' }),
   'client.ended': () => ({ grantId: randomUUID(), kind: 'attorney', reason: 'ended' }),
@@ -17,8 +17,8 @@ const exampleData: Record<EventType, () => object> = {
 };
 
 /**
- * A test event's id and body: the envelope of a real one with `"test": true`, and ids that name
- * nothing. Source: design, section 6.
+ * Returns the id and body of a test event: the envelope of a real one with `"test": true`, and ids
+ * that refer to nothing.
  */
 export function buildTestEvent(type: EventType, organizationId: string, at: Date): { id: string; body: string } {
   const id = randomUUIDv7();
@@ -34,11 +34,13 @@ export function buildTestEvent(type: EventType, organizationId: string, at: Date
 }
 
 /**
- * Allows a test event, or the probe before a resume, and writes its activity line. The post itself
- * is the caller's next step: it takes seconds, and no transaction stays open for it.
+ * Authorizes a test event, or the probe before a resume, and writes its activity row. The post is
+ * the caller's next step: it takes seconds, and no transaction stays open for it.
  *
- * @param askedType - null: the first type the webhook is subscribed to.
+ * @param askedType - null: the first type that the webhook is subscribed to.
+ *
  * @returns the type to send.
+ *
  * @throws WebhookRefused when the caller may not, the webhook is deleted, it is not subscribed to
  * the type, or people have sent it 10 within a minute.
  */
@@ -47,10 +49,11 @@ export function requestTest(em: EntityManager, request: WebhookRequest, askedTyp
 }
 
 /**
- * The same for a check whether the receiver verifies signatures: nothing else ever sends it a badly
- * signed event. Whoever carries the check out records its result.
+ * Authorizes a signature check as `requestTest` does: nothing else ever sends the receiver a badly
+ * signed event. The process that checks records the result.
  *
  * @returns the type to send.
+ *
  * @throws WebhookRefused when the caller may not, the webhook is deleted, or people have sent it 10
  * within a minute.
  */
@@ -81,8 +84,10 @@ function requestPost(
 }
 
 /**
- * The webhook's row is locked, so two at once are counted one after the other. @throws
- * WebhookRefused when it was sent as many within a minute as it may be.
+ * Limits test events; the webhook's row is locked, so concurrent requests are counted one after the
+ * other.
+ *
+ * @throws WebhookRefused `too_many_tests`
  */
 async function assertFewTests(tx: EntityManager, { organizationId, webhookId }: WebhookRequest): Promise<void> {
   const rows = await runStatement<{ count: number }>(
@@ -100,19 +105,19 @@ async function assertFewTests(tx: EntityManager, { organizationId, webhookId }: 
 }
 
 /**
- * What came of a test event, as its line in the activity log keeps it: it is no delivery, so it is
- * in no list of those.
+ * The outcome of a test event, as its activity row holds it: it is no delivery, and is in no list
+ * of deliveries.
  */
 export interface TestOutcome {
   eventType: string;
   eventId: string;
   delivered: boolean;
-  /** HTTP status; null: none came. */
+  /** HTTP status; null without a response. */
   status: number | null;
   cause: string;
 }
 
-/** Writes what came of a test event that somebody had sent. */
+/** Records the outcome of a test event that a person sent. */
 export function recordTestOutcome(em: EntityManager, request: WebhookRequest, outcome: TestOutcome): Promise<void> {
   const { organizationId, webhookId, by } = request;
   const detail = { webhookId, ...outcome };
@@ -121,11 +126,13 @@ export function recordTestOutcome(em: EntityManager, request: WebhookRequest, ou
     .transactional((tx) => recordActivity(tx, { organizationId, ...askerOf(by), action: 'webhook.tested', detail }));
 }
 
-/** Lines of an organization's test events that are looked at for those of one webhook. */
+/** The activity rows of test events that are searched for those of one webhook. */
 const testsLookedAt = 500;
 
 /**
- * The latest test events of a webhook, newest first. `at` is ISO text; `askedBy` null: an operator.
+ * Lists the latest test events of a webhook, newest first. `at` is ISO 8601; `askedBy` null: an
+ * operator.
+ *
  * @throws WebhookRefused when the caller may not.
  */
 export async function listTestOutcomes(

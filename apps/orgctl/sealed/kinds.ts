@@ -1,6 +1,6 @@
 import { enrolmentRow, resealTotp, unsealTotp } from '#domain/identity/totp.ts';
 import type { SealingKeys } from '#domain/seal/envelope.ts';
-import { openSecret, resealSecret } from '#domain/webhooks/seal.ts';
+import { resealSecret, unsealSecret } from '#domain/webhooks/seal.ts';
 
 /** The tables with a column that the keys of WEBHOOK_SECRET_KEYS seal. */
 export type SealedTable = 'webhook_secret' | 'second_factor' | 'factor_challenge' | 'enrolment';
@@ -18,7 +18,7 @@ export interface SealedKind<Ids extends SealedIds = SealedIds> {
   key: readonly (keyof Ids & string)[];
   /** SQL: whether a row may still be opened; one that may not only waits to be erased. */
   living: string;
-  /** Throws SealBroken or SecretNotOpened, as `reseal` does. */
+  /** Throws UnsealError or SecretNotUnsealed, as `reseal` does. */
   open(ids: Ids, sealed: Buffer, keys: SealingKeys): string;
   /** Null when it is sealed with the newest key already. */
   reseal(ids: Ids, sealed: Buffer, keys: SealingKeys): Buffer | null;
@@ -30,7 +30,7 @@ const webhookSecrets: SealedKind<{ organizationId: string; webhookId: string; id
   key: ['organizationId', 'webhookId', 'id'],
   ids: { organizationId: 'organization_id', webhookId: 'webhook_id', id: 'id' },
   living: '(valid_until is null or valid_until > now())',
-  open: (owner, sealed, keys) => openSecret(sealed, owner, keys),
+  open: (owner, sealed, keys) => unsealSecret(sealed, owner, keys),
   reseal: (owner, sealed, keys) => resealSecret(sealed, owner, keys),
 };
 

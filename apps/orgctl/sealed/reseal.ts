@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import { SealBroken, type SealingKeys } from '#domain/seal/envelope.ts';
-import { SecretNotOpened } from '#domain/webhooks/seal.ts';
+import { type SealingKeys, UnsealError } from '#domain/seal/envelope.ts';
+import { SecretNotUnsealed } from '#domain/webhooks/seal.ts';
 import { isSealedSql, type SealedIds, type SealedKind, type SealedTable, sealedKinds } from './kinds.ts';
 
 /**
@@ -9,7 +9,7 @@ import { isSealedSql, type SealedIds, type SealedKind, type SealedTable, sealedK
  */
 export interface UnopenedRow {
   ids: SealedIds;
-  reason: SealBroken['reason'];
+  reason: UnsealError['reason'];
   version: number | null;
 }
 
@@ -100,7 +100,7 @@ function judge(kind: SealedKind, { ids, sealed }: SealedRow, keys: SealingKeys):
     if (resealed === null) kind.open(ids, sealed, keys);
     return resealed ?? 'current';
   } catch (error) {
-    if (!(error instanceof SealBroken || error instanceof SecretNotOpened)) throw error;
+    if (!(error instanceof UnsealError || error instanceof SecretNotUnsealed)) throw error;
     return { ids, reason: error.reason, version: error.version };
   }
 }

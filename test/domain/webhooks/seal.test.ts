@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { openSecret, resealSecret, type SealingKey, SecretNotOpened, sealSecret } from '#domain/webhooks/seal.ts';
+import { resealSecret, type SealingKey, SecretNotUnsealed, sealSecret, unsealSecret } from '#domain/webhooks/seal.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import { webhookSecretKeys } from '#runtime/settings/types.ts';
 
@@ -12,7 +12,7 @@ const refusal = (work: () => unknown) => {
   try {
     work();
   } catch (error) {
-    if (error instanceof SecretNotOpened) return error;
+    if (error instanceof SecretNotUnsealed) return error;
     throw error;
   }
   throw new Error('it opened');
@@ -23,9 +23,9 @@ describe('a sealed secret', () => {
     const keys = [key(1)] as const;
     const secret = generateSecret();
     const sealed = sealSecret(secret, owner, keys);
-    expect(openSecret(sealed, owner, keys)).toBe(secret);
+    expect(unsealSecret(sealed, owner, keys)).toBe(secret);
     const shouted = { organizationId: owner.organizationId.toUpperCase(), webhookId: owner.webhookId.toUpperCase() };
-    expect(openSecret(sealed, shouted, keys)).toBe(secret);
+    expect(unsealSecret(sealed, shouted, keys)).toBe(secret);
   });
 
   it('keeps its documented form: format, key version, nonce, secret, tag', () => {
@@ -49,8 +49,8 @@ describe('a sealed secret', () => {
       fc.property(fc.nat(sealed.length - 1), fc.nat(7), (at, bit) => {
         const changed = Buffer.from(sealed);
         changed.writeUInt8(changed.readUInt8(at) ^ (1 << bit), at);
-        expect(refusal(() => openSecret(changed, owner, keys))).toBeInstanceOf(SecretNotOpened);
-        expect(refusal(() => openSecret(sealed.subarray(0, at), owner, keys))).toBeInstanceOf(SecretNotOpened);
+        expect(refusal(() => unsealSecret(changed, owner, keys))).toBeInstanceOf(SecretNotUnsealed);
+        expect(refusal(() => unsealSecret(sealed.subarray(0, at), owner, keys))).toBeInstanceOf(SecretNotUnsealed);
       }),
     );
   });
@@ -59,15 +59,15 @@ describe('a sealed secret', () => {
     const keys = [key(1)] as const;
     const sealed = sealSecret(generateSecret(), owner, keys);
     const reasons = [
-      refusal(() => openSecret(sealed, { ...owner, webhookId: randomUUID() }, keys)),
-      refusal(() => openSecret(sealed, { ...owner, organizationId: randomUUID() }, keys)),
-      refusal(() => openSecret(sealed, owner, [key(1)])),
+      refusal(() => unsealSecret(sealed, { ...owner, webhookId: randomUUID() }, keys)),
+      refusal(() => unsealSecret(sealed, { ...owner, organizationId: randomUUID() }, keys)),
+      refusal(() => unsealSecret(sealed, owner, [key(1)])),
     ].map((error) => error.reason);
     expect(reasons).toEqual(['not_authentic', 'not_authentic', 'not_authentic']);
   });
 
   it('says which key version is missing, and where to add it', () => {
-    const error = refusal(() => openSecret(sealSecret(generateSecret(), owner, [key(7)]), owner, [key(8)]));
+    const error = refusal(() => unsealSecret(sealSecret(generateSecret(), owner, [key(7)]), owner, [key(8)]));
     expect(error.reason).toBe('key_missing');
     expect(error.message).toContain('version 7');
     expect(error.message).toContain('WEBHOOK_SECRET_KEYS');
@@ -80,11 +80,11 @@ describe('the rotation of the sealing key', () => {
     const secret = generateSecret();
     const sealed = sealSecret(secret, owner, [oldKey]);
 
-    expect(openSecret(sealed, owner, [newKey, oldKey])).toBe(secret);
+    expect(unsealSecret(sealed, owner, [newKey, oldKey])).toBe(secret);
     const resealed = resealSecret(sealed, owner, [newKey, oldKey]);
 
     if (!resealed) throw new Error('nothing was resealed');
-    expect(openSecret(resealed, owner, [newKey])).toBe(secret);
+    expect(unsealSecret(resealed, owner, [newKey])).toBe(secret);
     expect(resealSecret(resealed, owner, [newKey, oldKey])).toBeNull();
   });
 });

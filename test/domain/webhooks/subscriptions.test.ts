@@ -3,7 +3,7 @@
  * that each change has its line. Source: design, section 6.
  */
 import { describe, expect, it } from 'vitest';
-import { openSecret } from '#domain/webhooks/seal.ts';
+import { unsealSecret } from '#domain/webhooks/seal.ts';
 import { isSecret } from '#domain/webhooks/secret.ts';
 import { testSealingKeys } from '#test/secrets.ts';
 import { daySeconds, nowhere, setupWebhooks } from './subscriptions.ts';
@@ -121,7 +121,7 @@ describe('making a webhook', () => {
     expect(isSecret(secret)).toBe(true);
     const [row] = await t.rows<{ sealed: Buffer }>('select sealed from webhook_secret where webhook_id = $1', [id]);
     const owner = { organizationId: t.organizationId, webhookId: id };
-    expect(openSecret(row?.sealed ?? Buffer.alloc(0), owner, testSealingKeys)).toBe(secret);
+    expect(unsealSecret(row?.sealed ?? Buffer.alloc(0), owner, testSealingKeys)).toBe(secret);
     expect(await t.show(id)).toMatchObject({
       id,
       organizationId: t.organizationId,
@@ -284,7 +284,7 @@ describe('rotating a secret', () => {
     const rows = await t.rows<{ sealed: Buffer }>('select sealed from webhook_secret');
     expect(rows).toHaveLength(1);
     const owner = { organizationId: t.organizationId, webhookId: id };
-    expect(openSecret(rows[0]?.sealed ?? Buffer.alloc(0), owner, testSealingKeys)).toBe(secret);
+    expect(unsealSecret(rows[0]?.sealed ?? Buffer.alloc(0), owner, testSealingKeys)).toBe(secret);
   });
 
   it('is refused beyond 7 days, below 0, with five secrets signing, and for a deleted webhook, and changes nothing then', async () => {

@@ -1,9 +1,8 @@
 import type { Scope } from '../../contract/scopes.ts';
 
 /**
- * What the one statement of a read says about its key. `malformed` means that `$2` was null: the
- * request named no organization that could exist. The order is that of the design, section 5, step
- * 4: the first that holds is the verdict.
+ * The result of a read's statement for its key. `malformed`: `$2` was null, so the request named no
+ * possible organization. The first condition that holds, in this order, is the result.
  */
 export type Verdict =
   | 'ok'
@@ -32,15 +31,15 @@ export interface AuthorizedRow {
 }
 
 /**
- * Wraps the SQL of one answer with everything that must hold for it, in one statement and so one
- * snapshot: what a revocation, a role change or a removal has committed is seen by every request
- * that starts afterwards, and nothing is cached.
+ * Wraps the SQL of one answer with the key's authorization, in one statement and so one snapshot: a
+ * request that starts after a revocation, role change or removal has committed sees it, and nothing
+ * is cached.
  *
  * `$1` is the key's fingerprints (bytea[], one per pepper in use), `$2` the organization of the
- * path (uuid or null), `$3` how many bytes the answer may have: one that is longer stays in the
+ * path (uuid or null), `$3` the most bytes that the answer may have: a longer one stays in the
  * database, so that a process never receives what it has no memory for. `body` is a select of one
  * JSON value that may use `$2`; `case` keeps it from running for a refused key. `offset 0` keeps
- * verdict and answer from being computed twice. Every step is a look-up by primary key or unique
+ * result and answer from being computed twice. Every step is a look-up by primary key or unique
  * index, so the cost does not grow with the region.
  */
 export function authorized(scope: Scope, body: string): string {
@@ -69,9 +68,9 @@ export function authorized(scope: Scope, body: string): string {
 }
 
 /**
- * Who a key is, for a request that reaches no read (another method, an unknown path): its use is
- * recorded all the same. Same columns as a read; `$1` as there; the verdict is `revoked`, `expired`
- * or `ok`, and `body` always null.
+ * Identifies a key, for a request that reaches no read (another method, an unknown path): its use
+ * is recorded all the same. Columns and `$1` are those of a read; the verdict is `revoked`,
+ * `expired` or `ok`, and `body` always null.
  */
 export const identifiedKeySql = /* sql */ `
   select k.id as "keyId", k.organization_id as "organizationId", api.utc(k.expires_at) as "expiresAt",

@@ -1,4 +1,4 @@
-/** An organization as operators see it. Times are UTC, as every answer shows them. */
+/** An organization in `orgctl`. Times are UTC. */
 export interface OrganizationRow {
   id: string;
   name: string;
@@ -13,7 +13,7 @@ export const listOrganizationsSql = /* sql */ `
   select o.id, o.name, o.slug, o.kind, o.status, api.utc(o.created_at) as "createdAt"
   from organization o order by o.name collate "C", o.id`;
 
-/** The same with what it has now. */
+/** An organization with the counts of what it has now. */
 export interface OrganizationDetails extends OrganizationRow {
   activeMembers: number;
   activeGrants: number;
