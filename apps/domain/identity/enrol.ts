@@ -4,6 +4,9 @@ import { lockOrganization } from '../access/actor.ts';
 import { confirmSignIn } from '../access/console-access.ts';
 import { recordActivity } from '../activity/record.ts';
 import { brokenConstraint } from '../db/constraint.ts';
+import { Enrolment, SecondFactor, SignIn } from '../db/entities/identity.ts';
+import { Membership } from '../db/entities/organization.ts';
+import { writeLock } from '../db/locks.ts';
 import { runStatement, sql } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import { admitAttempt, deleteFailures, enrolmentSubject } from './attempts.ts';
@@ -60,7 +63,7 @@ export async function setEnrolmentPassword(
   const enrolment = await getOpenEnrolment(em, token, now());
   await assertNewPassword(password, [enrolment.email, enrolment.name, enrolment.organizationName]);
   const hash = await hashPassword(password, 'enrolment');
-  await choose(em, enrolment, sql`password_hash = ${hash}`);
+  await choose(em, enrolment, { passwordHash: hash });
 }
 
 /**
@@ -76,7 +79,7 @@ export async function startEnrolmentTotp(
   const enrolment = await getOpenEnrolment(em, token, now());
   assertHasPassword(enrolment);
   const secret = generateTotpSecret();
-  await choose(em, enrolment, sql`totp_sealed = ${sealTotp(secret, enrolmentRow(enrolment), sealingKeys)}`);
+  await choose(em, enrolment, { totpSealed: sealTotp(secret, enrolmentRow(enrolment), sealingKeys) });
   return { secret, uri: totpUri(secret, enrolment.email, relyingParty.name) };
 }
 
@@ -93,7 +96,7 @@ export async function startEnrolmentPasskey(
   const enrolment = await getOpenEnrolment(em, token, now());
   assertHasPassword(enrolment);
   const options = await passkeySetupOptions(enrolment, [], party);
-  await choose(em, enrolment, sql`challenge = ${options.challenge}`);
+  await choose(em, enrolment, { challenge: options.challenge });
   return options;
 }
 
@@ -232,20 +235,17 @@ async function consumeEnrolmentChallenge(
   em: EntityManager,
   { tokenHash, challenge }: EnrolmentRow,
 ): Promise<string | null> {
-  const rows = await runStatement(
-    em.fork(),
-    sql`
-    update enrolment set challenge = null where token_hash = ${tokenHash} and challenge = ${challenge} returning person_id`,
-  );
-  return rows.length === 0 ? null : challenge;
+  const consumed = await em.fork().nativeUpdate(Enrolment, { tokenHash, challenge }, { challenge: null });
+  return consumed === 0 ? null : challenge;
 }
 
-async function choose(em: EntityManager, { tokenHash }: EnrolmentRow, set: ReturnType<typeof sql>): Promise<void> {
-  const rows = await runStatement(
-    em.fork(),
-    sql`update enrolment set ${set} where token_hash = ${tokenHash} returning person_id`,
-  );
-  if (rows.length === 0) throw linkExpired();
+/** Keeps what the link's person has chosen so far, in the link's own row. */
+async function choose(
+  em: EntityManager,
+  { tokenHash }: EnrolmentRow,
+  chosen: { passwordHash?: string; totpSealed?: Buffer; challenge?: string },
+): Promise<void> {
+  if ((await em.fork().nativeUpdate(Enrolment, { tokenHash }, chosen)) === 0) throw linkExpired();
 }
 
 /**
@@ -261,13 +261,8 @@ async function consume(
   await lockOrganization(tx, organizationId);
   // In the order of an operator who releases the address, and of an import that ends the membership
   // and its link.
-  await runStatement(tx, sql`select from sign_in where person_id = ${personId} for no key update`);
-  await runStatement(
-    tx,
-    sql`
-    select from membership where organization_id = ${organizationId} and person_id = ${personId}
-    for no key update`,
-  );
+  await tx.findOne(SignIn, { personId }, writeLock);
+  await tx.findOne(Membership, { organizationId, personId }, writeLock);
   const rows = await runStatement(
     tx,
     sql`
@@ -279,41 +274,26 @@ async function consume(
 }
 
 /**
- * Who was invited is active now; whoever has been suspended or removed meanwhile does not come back
- * by an old link.
+ * Makes the invited member active. A member who has been suspended or removed meanwhile does not
+ * come back by an old link.
  */
 async function enter(tx: EntityManager, { organizationId, personId }: EnrolmentRow): Promise<void> {
-  const rows = await runStatement(
-    tx,
-    sql`
-    update membership set status = 'active'
-    where organization_id = ${organizationId} and person_id = ${personId} and status in ('invited', 'active') returning person_id`,
-  );
-  if (rows.length === 0) throw linkExpired();
+  const member = { organizationId, personId, status: { $in: ['invited' as const, 'active' as const] } };
+  if ((await tx.nativeUpdate(Membership, member, { status: 'active' })) === 0) throw linkExpired();
 }
 
-/** A recovery begins anew: whoever has the old password or a factor of it is out. */
+/** Ends all that signed the person in before a recovery: sessions, browsers and factors. */
 async function deleteSignIn(tx: EntityManager, personId: string): Promise<void> {
   await endSessions(tx, personId);
   await deleteKnownBrowsers(tx, personId, null);
-  await runStatement(tx, sql`delete from second_factor where person_id = ${personId}`);
+  await tx.nativeDelete(SecondFactor, { personId });
 }
 
 async function writeSignIn(tx: EntityManager, enrolment: EnrolmentRow, passwordHash: string, now: Date): Promise<void> {
   const { personId, email, kind } = enrolment;
-  const at = sql`${now.toISOString()}::timestamptz`;
-  if (kind === 'recover')
-    await runStatement(
-      tx,
-      sql`
-      update sign_in set email = ${email}, password_hash = ${passwordHash}, password_changed_at = ${at} where person_id = ${personId}`,
-    );
-  else
-    await runStatement(
-      tx,
-      sql`
-      insert into sign_in (person_id, email, password_hash, password_changed_at, created_at) values (${personId}, ${email}, ${passwordHash}, ${at}, ${at})`,
-    );
+  const chosen = { email, passwordHash, passwordChangedAt: now };
+  if (kind === 'recover') await tx.nativeUpdate(SignIn, { personId }, chosen);
+  else await tx.insert(SignIn, { personId, ...chosen, createdAt: now });
 }
 
 const linkExpired = () =>

@@ -12,6 +12,8 @@ import { type Authority, askerOf } from '../access/authority.ts';
 import { consoleAccess } from '../access/console-access.ts';
 import { recordActivity } from '../activity/record.ts';
 import type { Permission } from '../contract/scopes.ts';
+import { Enrolment } from '../db/entities/identity.ts';
+import { Membership, MembershipRole, Organization, Person } from '../db/entities/organization.ts';
 import { arrayOf, runStatement, sql } from '../db/statement.ts';
 import { assertEmail } from './email.ts';
 import { enrolmentHours, recoveryHours } from './limits.ts';
@@ -104,15 +106,19 @@ export async function createEnrolment(
     await writeMember(tx, { ...input, email }, invitee, roles);
     const token = generateToken();
     const expiresAt = new Date(now().getTime() + (kind === 'recover' ? recoveryHours : enrolmentHours) * 3_600_000);
-    await runStatement(
-      tx,
-      sql`
-      insert into enrolment (organization_id, person_id, token_hash, kind, email, created_at, expires_at, invited_by)
-      values (${organizationId}, ${invitee.personId}, ${hashOf(token)}, ${kind}, ${email}, ${now().toISOString()}::timestamptz, ${expiresAt.toISOString()}::timestamptz, ${actor.personId})
-      on conflict (organization_id, person_id) do update set token_hash = excluded.token_hash, kind = excluded.kind, email = excluded.email,
-        created_at = excluded.created_at, expires_at = excluded.expires_at, invited_by = excluded.invited_by,
-        password_hash = null, totp_sealed = null, challenge = null`,
-    );
+    await tx.upsert(Enrolment, {
+      organizationId,
+      personId: invitee.personId,
+      tokenHash: hashOf(token),
+      kind,
+      email,
+      createdAt: now(),
+      expiresAt,
+      invitedBy: actor.personId,
+      passwordHash: null,
+      totpSealed: null,
+      challenge: null,
+    });
     await recordActivity(tx, {
       organizationId,
       ...askerOf(by),
@@ -178,8 +184,8 @@ export async function findEnrolmentRow(em: EntityManager, token: string, now: Da
 }
 
 async function assertOrganization(tx: EntityManager, organizationId: string): Promise<void> {
-  const rows = await runStatement(tx, sql`select id from organization where id = ${organizationId}`);
-  if (rows.length === 0) throw new IdentityRefused('no_such_organization', 'There is no such organization.');
+  if ((await tx.count(Organization, { id: organizationId })) === 0)
+    throw new IdentityRefused('no_such_organization', 'There is no such organization.');
 }
 
 /**
@@ -283,29 +289,23 @@ async function writeMember(
   roles: Role[],
 ): Promise<void> {
   if (member === null) {
-    await runStatement(tx, sql`insert into person (id) values (${personId}) on conflict do nothing`);
-    await runStatement(
-      tx,
-      sql`
-      insert into membership (organization_id, person_id, name, email, title, status)
-      values (${organizationId}, ${personId}, ${(name?.trim() || email.split('@')[0]) ?? email}, ${email}, ${title?.trim() || null}, 'invited')`,
-    );
+    await tx.upsert(Person, { id: personId }, { onConflictAction: 'ignore' });
+    await tx.insert(Membership, {
+      organizationId,
+      personId,
+      name: (name?.trim() || email.split('@')[0]) ?? email,
+      email,
+      title: title?.trim() || null,
+      status: 'invited',
+    });
   } else if (member.status === 'left') {
-    await runStatement(
-      tx,
-      sql`delete from membership_role where organization_id = ${organizationId} and person_id = ${personId}`,
-    );
-    await runStatement(
-      tx,
-      sql`
-      update membership set status = 'invited', name = coalesce(${name?.trim() || null}, name), title = coalesce(${title?.trim() || null}, title)
-      where organization_id = ${organizationId} and person_id = ${personId}`,
+    await tx.nativeDelete(MembershipRole, { organizationId, personId });
+    await tx.nativeUpdate(
+      Membership,
+      { organizationId, personId },
+      { status: 'invited', ...(name?.trim() && { name: name.trim() }), ...(title?.trim() && { title: title.trim() }) },
     );
   }
-  for (const role of roles)
-    await runStatement(
-      tx,
-      sql`
-      insert into membership_role (organization_id, person_id, role_id) values (${organizationId}, ${personId}, ${role.id}) on conflict do nothing`,
-    );
+  for (const { id: roleId } of roles)
+    await tx.upsert(MembershipRole, { organizationId, personId, roleId }, { onConflictAction: 'ignore' });
 }
