@@ -34,8 +34,8 @@ export class RolesAndFunctions extends Migration {
     `);
 
     this.addSql(/* sql */ `
-      -- PostgreSQL lets everybody execute a new function; here a login executes what a migration names for it, and no
-      -- more.
+      -- PostgreSQL lets everybody execute a new function; here a login executes what a migration
+      -- names for it, and no more.
       alter default privileges revoke execute on functions from public;
 
       revoke create on schema public from public;

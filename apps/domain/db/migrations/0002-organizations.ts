@@ -18,8 +18,8 @@ export class Organizations extends Migration {
         created_at timestamptz not null default now()
       );
 
-      -- Who signs in. One person may be a member of several organizations; what an organization calls them is the
-      -- membership's.
+      -- Who signs in. One person may be a member of several organizations; what an organization
+      -- calls them is the membership's.
       create table person (
         id text collate "C" primary key constraint person_id_not_empty check (id <> ''),
         created_at timestamptz not null default now()
@@ -33,16 +33,19 @@ export class Organizations extends Migration {
         title text,
         status text not null
           constraint membership_status_known check (status in ('invited', 'active', 'suspended', 'left')),
-        -- False from an invitation until its member has used the link, also while they are suspended: until then the
-        -- organization learns nothing of what they do elsewhere, and suspending and reinstating them makes no member of
-        -- them. A trigger keeps it, so that neither the import nor the platform can skip it.
+        -- False from an invitation until its member has used the link, also while they are
+        -- suspended: until then the organization learns nothing of what they do elsewhere, and
+        -- suspending and reinstating them makes no member of them. A trigger keeps it, so that
+        -- neither the import nor the platform can skip it.
         accepted boolean not null default true,
         primary key (organization_id, person_id)
       );
-      -- The first 100 characters: an index row ends at 2,704 bytes, and an imported name may have 10,000 characters.
+      -- The first 100 characters: an index row ends at 2,704 bytes, and an imported name may have
+      -- 10,000 characters.
       create index membership_by_name on membership (organization_id, lower(left(name, 100)), person_id);
 
-      -- System roles have no organization; every organization has them. Own roles may not take a system role's key.
+      -- System roles have no organization; every organization has them. Own roles may not take a
+      -- system role's key.
       create table role (
         id uuid primary key default new_id(),
         organization_id uuid constraint role_organization references organization,

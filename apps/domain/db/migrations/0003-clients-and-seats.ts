@@ -89,7 +89,7 @@ export class ClientsAndSeats extends Migration {
     // comes last by name, or it would come first: a writer's temporary table named seat_plan would
     // be looked at.
     this.addSql(/* sql */ `
-      create function seat_places(org uuid) returns bigint language sql stable
+      create function seat_capacity(org uuid) returns bigint language sql stable
       begin atomic
         select coalesce((select p.invoiced from seat_plan p where p.organization_id = org), 0)
              + coalesce((select sum(s.quantity) from subscription s
@@ -100,13 +100,13 @@ export class ClientsAndSeats extends Migration {
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
         org uuid;
-        -- An array, not a join: a planner with stale statistics made the join a quadratic loop over 10,000 new seats
-        -- (43 s).
+        -- An array, not a join: a planner with stale statistics made the join a quadratic loop over
+        -- 10,000 new seats (43 s).
         grants uuid[];
       begin
         for org in select distinct n.organization_id from new_seat n where n.ended_at is null order by 1 loop
-          -- Not "for update": the seat's reference already holds a key share on the row, and two givers would wait for
-          -- each other's.
+          -- Not "for update": the seat's reference already holds a key share on the row, and two
+          -- givers would wait for each other's.
           perform from seat_plan p where p.organization_id = org for no key update;
           grants := array(select n.grant_id from new_seat n where n.organization_id = org and n.ended_at is null);
           perform from client_grant g where g.organization_id = org and g.id = any (grants) order by g.id for share;
@@ -117,7 +117,7 @@ export class ClientsAndSeats extends Migration {
             raise exception 'a held seat needs an active grant'
               using errcode = 'check_violation', constraint = 'seat_needs_active_grant';
           end if;
-          if (select count(*) from seat s where s.organization_id = org and s.ended_at is null) > seat_places(org) then
+          if (select count(*) from seat s where s.organization_id = org and s.ended_at is null) > seat_capacity(org) then
             raise exception 'the organization has no free place for another seat'
               using errcode = 'check_violation', constraint = 'seat_needs_free_place';
           end if;

@@ -38,8 +38,8 @@ export class ReferralsAndOutcomes extends Migration {
       );
       create index referral_invoice_by_month on referral_invoice (organization_id, month, currency);
 
-      -- Counts of one family on one UTC day, made by the platform. No read reaches a row of it: api.outcomes returns sums
-      -- over five families or more.
+      -- Counts of one family on one UTC day, made by the platform. No read reaches a row of it:
+      -- api.outcomes returns sums over five families or more.
       create table family_day (
         organization_id uuid not null,
         family_id uuid not null,

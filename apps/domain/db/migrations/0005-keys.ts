@@ -23,18 +23,19 @@ export class Keys extends Migration {
         created_at timestamptz not null default now(),
         expires_at timestamptz constraint api_key_expires_after_it_was_made check (expires_at > created_at),
         revoked_at timestamptz,
-        -- When its maker's membership, in which it was created, ended: it then answers 403 for good. Written by a
-        -- trigger alone.
+        -- When its maker's membership, in which it was created, ended: it then answers 403 for
+        -- good. Written by a trigger alone.
         maker_left_at timestamptz,
-        -- One of the organization's 25 slots. A live key always has one; an expired key keeps its until the next key is
-        -- made.
+        -- One of the organization's 25 slots. A live key always has one; an expired key keeps its
+        -- until the next key is made.
         slot smallint constraint api_key_slot_of_25 check (slot between 1 and 25),
         predecessor_id uuid constraint api_key_predecessor references api_key,
         constraint api_key_live_has_slot
           check (slot is not null or revoked_at is not null or maker_left_at is not null or expires_at is not null),
         constraint api_key_ended_has_no_slot check ((revoked_at is null and maker_left_at is null) or slot is null)
       );
-      -- At most 25 live keys, whoever writes: the index is the proof, not the code that picks a free slot.
+      -- At most 25 live keys, whoever writes: the index is the proof, not the code that picks a
+      -- free slot.
       create unique index api_key_slot_unique on api_key (organization_id, slot) where slot is not null;
       create index api_key_by_organization on api_key (organization_id, created_at, id);
     `);

@@ -26,8 +26,9 @@ export class Activity extends Migration {
       create unique index activity_refusals_of_minute on activity (key_id, at) where action = 'api.rate_limited';
       create unique index activity_keys_at_console_of_minute on activity (key_id, at) where action = 'api.console';
 
-      -- What the console searches by, newest row first; "status" rides along so that a key's uses are counted in the
-      -- index alone. The partial ones hold few rows and cost a read nothing: what people did, and what was refused.
+      -- What the console searches by, newest row first; "status" rides along so that a key's uses
+      -- are counted in the index alone. The partial ones hold few rows and cost a read nothing:
+      -- what people did, and what was refused.
       create index activity_by_key on activity (organization_id, key_id, at desc, id desc)
         include (status) where key_id is not null;
       create index activity_by_person on activity (organization_id, person_id, at desc, id desc)
@@ -41,7 +42,8 @@ export class Activity extends Migration {
       create index activity_refused on activity (organization_id, at desc, id desc)
         include (key_id, person_id, action) where status >= 400;
 
-      -- The proofs that deliveries were cancelled: a person deleted their webhook, or cancelled one of them.
+      -- The proofs that deliveries were cancelled: a person deleted their webhook, or cancelled one
+      -- of them.
       create index activity_webhook_deleted on activity (organization_id, (detail ->> 'webhookId'))
         where action = 'webhook.delete';
       create index activity_delivery_cancelled on activity (organization_id, (detail ->> 'eventId'))
@@ -56,9 +58,9 @@ export class Activity extends Migration {
     `);
 
     this.addSql(/* sql */ `
-      -- Makes the partition of each month from this one to three ahead. A month whose lines already went to the default
-      -- partition
-      -- is left there (attaching would fail); the alert on activity_default tells. Returns how many were made.
+      -- Makes the partition of each month from this one to three ahead. A month whose lines already
+      -- went to the default partition is left there (attaching would fail); the alert on
+      -- activity_default tells. Returns how many were made.
       create function keep_activity_partitions() returns integer
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
@@ -78,16 +80,16 @@ export class Activity extends Migration {
         return made;
       end $$;
 
-      -- What nobody but the owner may shorten: a worker under attack could otherwise drop the log of what it did. The
-      -- migrator writes it.
+      -- What nobody but the owner may shorten: a worker under attack could otherwise drop the log
+      -- of what it did. The migrator writes it.
       create table retention_floor (
         id boolean primary key default true constraint retention_floor_one_row check (id),
         activity_days integer not null default 90 constraint retention_floor_positive check (activity_days > 0)
       );
       insert into retention_floor default values;
 
-      -- Drops the partitions whose every line is older than the retention, and such lines of the default partition.
-      -- Returns the dropped months.
+      -- Drops the partitions whose every line is older than the retention, and such lines of the
+      -- default partition. Returns the dropped months.
       create function drop_old_activity(retention interval) returns text[]
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare

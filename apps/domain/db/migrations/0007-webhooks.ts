@@ -18,36 +18,37 @@ export class Webhooks extends Migration {
         state text not null default 'active'
           constraint webhook_state_known check (state in ('active', 'parked', 'deleted')),
         parked_reason text constraint webhook_parked_reason_known check (parked_reason in ('failing', 'paused')),
-        -- Since when nothing but failures came back; null after a 2xx. The five columns below mean something only
-        -- while it is set.
+        -- Since when nothing but failures came back; null after a 2xx. The five columns below mean
+        -- something only while it is set.
         failing_since timestamptz,
         last_failed_at timestamptz,
-        -- How long it has failed, without the time in which an attempt was due and none was recorded: an outage of the
-        -- service, internal errors. What suspension looks at.
+        -- How long it has failed, without the time in which an attempt was due and none was
+        -- recorded: an outage of the service, internal errors. What suspension looks at.
         failing_seconds double precision not null default 0
           constraint webhook_failing_seconds_not_negative check (failing_seconds >= 0),
-        -- Until when silence is explained by the schedule: the next due time of its open deliveries, and a margin.
+        -- Until when silence is explained by the schedule: the next due time of its open
+        -- deliveries, and a margin.
         next_failure_by timestamptz,
         first_failed_event uuid,
         has_failed_twice boolean not null default false,
-        -- Since when its receiver has taken seconds to answer; null while it is quick. A worker writes it when that
-        -- changes.
+        -- Since when its receiver has taken seconds to answer; null while it is quick. A worker
+        -- writes it when that changes.
         slow_since timestamptz,
-        -- How often it was resumed, and one. A started delivery of an earlier epoch is to be started again: its
-        -- workflow
-        -- was refused while the webhook was parked. So parking and resuming change this row alone.
+        -- How often it was resumed, and one. A started delivery of an earlier epoch is to be
+        -- started again: its workflow was refused while the webhook was parked. So parking and
+        -- resuming change this row alone.
         epoch integer not null default 1 constraint webhook_epoch_positive check (epoch > 0),
-        -- Since it was resumed or deleted, its open deliveries are to follow: at least until then, for those that were
-        -- stored at the same moment, and until none is left. Null: all have.
+        -- Since it was resumed or deleted, its open deliveries are to follow: at least until then,
+        -- for those that were stored at the same moment, and until none is left. Null: all have.
         follow_until timestamptz,
-        -- While it comes back from parking: how many deliveries may be under way; null when all ten places are open
-        -- again.
+        -- While it comes back from parking: how many deliveries may be under way; null when all ten
+        -- slots are open again.
         ramp smallint constraint webhook_ramp_positive check (ramp between 1 and 9),
         next_sequence bigint not null default 1,
-        -- One of the organization's 20 places.
+        -- One of the organization's 20 slots.
         slot smallint constraint webhook_slot_of_20 check (slot between 1 and 20),
-        -- Result of the last signature check; null until its owner asks, and again once the URL or the secret has
-        -- changed.
+        -- Result of the last signature check; null until its owner asks, and again once the URL or
+        -- the secret has changed.
         signature_result text constraint webhook_signature_result_known
           check (signature_result in ('verified', 'accepts_bad_signatures', 'refuses_good_signatures', 'no_answer')),
         signature_checked_at timestamptz,
@@ -69,7 +70,8 @@ export class Webhooks extends Migration {
         id uuid not null default new_id(),
         sealed bytea not null,
         created_at timestamptz not null default now(),
-        -- Null for the newest; a rotated secret signs beside it until then, and is erased afterwards.
+        -- Null for the newest; a rotated secret signs beside it until then, and is erased
+        -- afterwards.
         valid_until timestamptz,
         primary key (organization_id, webhook_id, id),
         constraint webhook_secret_webhook foreign key (organization_id, webhook_id) references webhook

@@ -30,11 +30,12 @@ export class Deliveries extends Migration {
         event_id uuid not null,
         state text not null
           constraint delivery_state_known check (state in ('waiting', 'delivered', 'exhausted', 'cancelled')),
-        -- Which round is current: redelivery, resume and repair each begin a new one, and an attempt of an older one is
-        -- not admitted.
+        -- Which round is current: redelivery, resume and repair each begin a new one, and an
+        -- attempt of an older one is not admitted.
         round integer not null default 1 constraint delivery_round_positive check (round > 0),
         attempts integer not null default 0 constraint delivery_attempts_not_negative check (attempts >= 0),
-        -- The webhook's own count of its events, without gaps; given when the relay first claims it.
+        -- The webhook's own count of its events, without gaps; given when the relay first claims
+        -- it.
         sequence bigint,
         next_attempt_at timestamptz,
         -- Held by a relay that is starting its workflow, until then at most.
@@ -43,7 +44,8 @@ export class Deliveries extends Migration {
         started boolean not null default false,
         -- The webhook's epoch when a relay claimed this round.
         epoch integer not null default 1,
-        -- Whether it takes one of the webhook's places without an attempt under way: claimed, and not yet admitted.
+        -- Whether it takes one of the webhook's slots without an attempt under way: claimed, and
+        -- not yet admitted.
         claimed boolean not null default false,
         created_at timestamptz not null,
         settled_at timestamptz,
@@ -62,8 +64,8 @@ export class Deliveries extends Migration {
         where state = 'waiting' and not started;
       create index delivery_claimed on delivery (organization_id, webhook_id) where claimed;
       create index delivery_open on delivery (organization_id, webhook_id, event_id) where state = 'waiting';
-      -- Retries that are due and wait for a concurrency slot: while there are any, no new delivery of the webhook
-      -- starts.
+      -- Retries that are due and wait for a concurrency slot: while there are any, no new delivery
+      -- of the webhook starts.
       create index delivery_retry on delivery (organization_id, webhook_id, epoch, next_attempt_at)
         where state = 'waiting' and started;
       -- What did not arrive is rare, and the first that people look for.
@@ -82,8 +84,8 @@ export class Deliveries extends Migration {
         event_id uuid not null,
         number integer not null constraint delivery_attempt_number_positive check (number > 0),
         round integer not null,
-        -- Whether the schedule had no further attempt after this one: with a failure, the proof that a delivery is
-        -- exhausted.
+        -- Whether the schedule had no further attempt after this one: with a failure, the proof
+        -- that a delivery is exhausted.
         is_last boolean not null,
         signed_with uuid[] not null,
         started_at timestamptz not null,
@@ -94,9 +96,9 @@ export class Deliveries extends Migration {
         timings jsonb,
         peer_address inet,
         kept_bytes integer,
-        -- By name, in the order in which they were sent; null for an attempt that was lost. Signatures are no secret:
-        -- the
-        -- receiver got them, and none is good for more than 5 minutes.
+        -- By name, in the order in which they were sent; null for an attempt that was lost.
+        -- Signatures are no secret: the receiver got them, and none is good for more than 5
+        -- minutes.
         headers json,
         answer bytea constraint delivery_attempt_answer_size check (length(answer) <= 16384),
         primary key (organization_id, webhook_id, event_id, number),
@@ -106,22 +108,22 @@ export class Deliveries extends Migration {
       -- One attempt of a delivery at a time, whichever process admits it.
       create unique index delivery_attempt_one_open on delivery_attempt (organization_id, webhook_id, event_id)
         where finished_at is null;
-      -- The condition is always true, and keeps every statement that does not name it from this index: without
-      -- statistics
-      -- the planner took it for the attempts of one delivery, instead of the primary key, and read all of the webhook's
-      -- for each (11 s for a ledger of 5,000).
+      -- The condition is always true, and keeps every statement that does not name it from this
+      -- index: without statistics the planner took it for the attempts of one delivery, instead of
+      -- the primary key, and read all of the webhook's for each (11 s for a ledger of 5,000).
       create index delivery_attempt_lately on delivery_attempt (organization_id, webhook_id, started_at)
         where number > 0;
 
-      -- The attempts under way: each holds a concurrency slot, from its admission to the statement that records how
-      -- it ended. The keys prove each bound whichever process admits, and counting what is under way reads these
-      -- few rows, however many attempts are kept. No foreign key: it would lock the
-      -- webhook's row for each attempt.
+      -- The attempts under way: each holds a concurrency slot, from its admission to the statement
+      -- that records how it ended. The keys prove each bound whichever process admits, and counting
+      -- what is under way reads these few rows, however many attempts are kept. No foreign key: it
+      -- would lock the webhook's row for each attempt.
       create table concurrency_slot (
         organization_id uuid not null,
         webhook_id uuid not null,
         slot smallint not null constraint concurrency_slot_of_10 check (slot between 1 and 10),
-        -- One of its organization's slots, numbered apart for prompt and slow webhooks, and one at its receiving host.
+        -- One of its organization's slots, numbered apart for prompt and slow webhooks, and one at
+        -- its receiving host.
         is_slow boolean not null,
         organization_slot smallint not null
           constraint concurrency_slot_organization_slot_positive check (organization_slot > 0),
@@ -130,12 +132,14 @@ export class Deliveries extends Migration {
         event_id uuid not null,
         number integer not null,
         started_at timestamptz not null,
-        -- Made by the process that asked for the admission, which finds it by this id when the reply was lost.
+        -- Made by the process that asked for the admission, which finds it by this id when the
+        -- reply was lost.
         admission_id uuid not null,
         primary key (organization_id, webhook_id, slot),
         constraint concurrency_slot_one_of_organization unique (organization_id, is_slow, organization_slot),
         constraint concurrency_slot_one_of_host unique (organization_id, host, host_slot)
-      -- Rows live for seconds and the table is nearly empty, so a share of it says nothing about dead rows.
+      -- Rows live for seconds and the table is nearly empty, so a share of it says nothing about
+      -- dead rows.
       ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
     `);
 
@@ -166,7 +170,8 @@ export class Deliveries extends Migration {
         seen_all boolean not null default false,
         -- Events of the last page whose running workflows are still to be notified to retry now.
         unnotified uuid[] not null default '{}',
-        -- Deliveries looked at; put into a new round or due now for the relay; open with a workflow that is told.
+        -- Deliveries looked at; put into a new round or due now for the relay; open with a workflow
+        -- that is told.
         seen integer not null default 0,
         queued integer not null default 0,
         retries_requested integer not null default 0,
@@ -186,7 +191,8 @@ export class Deliveries extends Migration {
         constraint redelivery_finished_notified_all check (finished_at is null or unnotified = '{}'),
         constraint redelivery_finished_has_no_lease check (finished_at is null or leased_until is null)
       );
-      -- One at a time for a webhook: two together would keep neither's pace. It is also what the relay looks through.
+      -- One at a time for a webhook: two together would keep neither's pace. It is also what the
+      -- relay looks through.
       create unique index redelivery_one_open on redelivery (organization_id, webhook_id)
         where state in ('requested', 'running');
       create index redelivery_by_webhook on redelivery (organization_id, webhook_id, id);

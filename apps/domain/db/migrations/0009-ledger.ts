@@ -39,7 +39,8 @@ export class Ledger extends Migration {
         changes bigint not null default 0,
         -- Events that are rolled up.
         events bigint not null default 0,
-        -- Rolled up deliveries of the webhook that have a sequence number; \`webhook.next_sequence\` counts them all.
+        -- Rolled up deliveries of the webhook that have a sequence number;
+        -- \`webhook.next_sequence\` counts them all.
         numbered bigint not null default 0
       );
 
@@ -119,7 +120,8 @@ export class Ledger extends Migration {
         insert into ledger_count (organization_id, webhook_id, numbered)
         select o.organization_id, o.webhook_id, -count(*) from gone o
         where o.rolled_up and o.sequence is not null group by o.organization_id, o.webhook_id;
-        -- Their events counted them, and are to be looked at again, whether they were rolled up or not.
+        -- Their events counted them, and are to be looked at again, whether they were rolled up or
+        -- not.
         update event e set rolled_up = false
         where e.rolled_up and (e.organization_id, e.id) in (select o.organization_id, o.event_id from gone o);
         return null;
@@ -150,7 +152,8 @@ export class Ledger extends Migration {
       create trigger event_deleted_leaves_ledger after delete on event referencing old table as gone
         for each statement execute function deleted_events_leave_ledger();
 
-      -- An attempt that has ended is a proof: without it, or with another outcome, its delivery is to be proven again.
+      -- An attempt that has ended is a proof: without it, or with another outcome, its delivery is
+      -- to be proven again.
       create function delivery_attempt_leaves_ledger() returns trigger
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
@@ -247,9 +250,8 @@ export class Ledger extends Migration {
         )
         select events + count(*) into events from events_gone;
 
-        -- What this left in the sums becomes one row a day again. It waits for a rolling up that holds some of them,
-        -- which
-        -- never waits for it.
+        -- What this left in the sums becomes one row a day again. It waits for a rolling up that
+        -- holds some of them, which never waits for it.
         with folded as (
           delete from ledger_day l where l.day in (select o.day from ledger_day o group by o.day having count(*) > 1)
           returning l.day, l.deliveries, l.delivered, l.exhausted, l.cancelled

@@ -26,7 +26,8 @@ export class Identity extends Migration {
         name text not null constraint second_factor_name_length check (length(name) between 1 and 100),
         created_at timestamptz not null,
         last_used_at timestamptz,
-        -- Of an authenticator app: its secret, and the last time step whose code was accepted; no code works twice.
+        -- Of an authenticator app: its secret, and the last time step whose code was accepted; no
+        -- code works twice.
         totp_sealed bytea,
         totp_last_step bigint,
         -- Of a passkey.
@@ -68,8 +69,8 @@ export class Identity extends Migration {
       create index console_session_by_person on console_session (person_id, created_at, id);
       create index console_session_by_end on console_session (expires_at);
 
-      -- What a session waits for an answer to; each is taken away by its first answer. A newer one of a kind replaces
-      -- the older.
+      -- What a session waits for an answer to; each is taken away by its first answer. A newer one
+      -- of a kind replaces the older.
       create table factor_challenge (
         session_id uuid not null constraint factor_challenge_session references console_session on delete cascade,
         purpose text not null
@@ -83,7 +84,8 @@ export class Identity extends Migration {
       );
       create index factor_challenge_by_end on factor_challenge (expires_at);
 
-      -- A one-time link, and what its person has chosen so far. A newer link of a membership replaces the older.
+      -- A one-time link, and what its person has chosen so far. A newer link of a membership
+      -- replaces the older.
       create table enrolment (
         organization_id uuid not null,
         person_id text collate "C" not null,
@@ -107,9 +109,9 @@ export class Identity extends Migration {
       );
       create index enrolment_by_end on enrolment (expires_at);
 
-      -- Which organizations have confirmed a person's sign-in: by a link of theirs that was used, or an operator did
-      -- it.
-      -- An active membership opens an organization's console only with it. No import and no platform login writes here.
+      -- Which organizations have confirmed a person's sign-in: by a link of theirs that was used,
+      -- or an operator did it. An active membership opens an organization's console only with it.
+      -- No import and no platform login writes here.
       create table sign_in_confirmation (
         person_id text collate "C" not null
           constraint sign_in_confirmation_sign_in references sign_in on delete cascade,
@@ -122,9 +124,9 @@ export class Identity extends Migration {
           references membership on delete cascade
       );
 
-      -- An attempt counts as a failure from the moment it is admitted; success takes its person's failures away.
-      -- "subject" is a SHA-256 of who it was
-      -- for, an address nobody has included, so that the log of attempts does not become a list of addresses.
+      -- An attempt counts as a failure from the moment it is admitted; success takes its person's
+      -- failures away. "subject" is a SHA-256 of who it was for, an address nobody has included, so
+      -- that the log of attempts does not become a list of addresses.
       create table sign_in_attempt (
         id uuid primary key default new_id(),
         subject bytea not null constraint sign_in_attempt_subject_length check (length(subject) = 32),
@@ -136,7 +138,8 @@ export class Identity extends Migration {
       create index sign_in_attempt_by_network on sign_in_attempt (network, at) where network is not null;
       create index sign_in_attempt_by_time on sign_in_attempt (at);
 
-      -- What a session's passkeys were asked; each is answered once. Several at a time, since each tab asks for itself.
+      -- What a session's passkeys were asked; each is answered once. Several at a time, since each
+      -- tab asks for itself.
       create table passkey_challenge (
         session_id uuid not null constraint passkey_challenge_session references console_session on delete cascade,
         purpose text not null
@@ -149,9 +152,8 @@ export class Identity extends Migration {
       );
       create index passkey_challenge_by_end on passkey_challenge (expires_at);
 
-      -- A browser that its person has signed in with, both factors: its failures are counted on their own. Only the
-      -- hash of
-      -- its token is kept.
+      -- A browser that its person has signed in with, both factors: its failures are counted on
+      -- their own. Only the hash of its token is kept.
       create table known_browser (
         token_hash bytea primary key constraint known_browser_token_length check (length(token_hash) = 32),
         person_id text collate "C" not null constraint known_browser_sign_in references sign_in on delete cascade,
@@ -185,8 +187,9 @@ export class Identity extends Migration {
       create constraint trigger second_factor_remains after delete on second_factor deferrable initially deferred
         for each row execute function second_factor_remains();
 
-      -- Whatever writes the status, the import and the platform too: links to a member end with their suspension and
-      -- removal, links that they created with their removal, and a person who comes back is confirmed again.
+      -- Whatever writes the status, the import and the platform too: links to a member end with
+      -- their suspension and removal, links that they created with their removal, and a person who
+      -- comes back is confirmed again.
       create function end_membership_access() returns trigger language plpgsql security definer
       set search_path = pg_catalog, public, pg_temp as $$
       begin

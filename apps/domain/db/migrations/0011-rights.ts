@@ -21,7 +21,8 @@ export class Rights extends Migration {
         select id, organization_id, key, name, description, permissions, position from public.role;
       create view api.family as
         select organization_id, id, name from public.family;
-      -- The clock decides at once, here and for seats, what the maintenance loop writes a second later.
+      -- The clock decides at once, here and for seats, what the maintenance loop writes a second
+      -- later.
       create view api.client_grant as
         select organization_id, id, kind, professional_id, family_id, since, ends_at,
           case when status = 'ended' or ends_at <= now() then 'ended' else 'active' end as status
@@ -94,7 +95,8 @@ export class Rights extends Migration {
         ), total as (
           select count(*) as families from counted
         )
-        -- Withheld here, below the read role, so that no statement of it can see a sum over fewer than five families.
+        -- Withheld here, below the read role, so that no statement of it can see a sum over fewer
+        -- than five families.
         select t.families,
           s.messages_families,
           case when t.families >= 5 and s.messages_families >= 5 then s.calm_messages end,
@@ -177,10 +179,9 @@ export class Rights extends Migration {
       grant usage on schema api to org_api_worker, org_api_console, org_api_platform, org_api_backfill;
       grant select on api.schema_version to org_api_worker, org_api_console, org_api_platform;
 
-      -- A right on some columns is a right on those that a statement of the app names. What identifies a row, or says
-      -- whose it is, is given once.
-      -- The platform's own application writes what the organization has; it neither makes keys nor reads or changes the
-      -- log.
+      -- A right on some columns is a right on those that a statement of the app names. What
+      -- identifies a row, or says whose it is, is given once. The platform's own application writes
+      -- what the organization has; it neither makes keys nor reads or changes the log.
       grant select, insert on organization, person, membership, role, family, client_grant, seat_plan, subscription,
         seat,
         referral_code, referral, referral_invoice, membership_role, family_day to org_api_platform;
@@ -226,7 +227,8 @@ export class Rights extends Migration {
       grant select, update (ended_at, end_reason) on seat to org_api_worker;
       grant execute on function keep_activity_partitions, drop_old_activity to org_api_worker;
 
-      -- The console changes webhooks and their secrets, and shows, repeats and cancels their deliveries.
+      -- The console changes webhooks and their secrets, and shows, repeats and cancels their
+      -- deliveries.
       grant select, insert, update (url, description, event_types, state, parked_reason, failing_since, ramp, slot,
         epoch, follow_until,
         signature_result, signature_checked_at) on webhook to org_api_console;
