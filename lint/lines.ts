@@ -4,10 +4,13 @@ const maxColumns = 120;
 /** A word without a space that may exceed the limit: an address, a path, a key, a test vector. */
 const unbreakable = /\S{80,}/;
 
+/** A line of Markdown that is one link. */
+const linkOnly = /^(- )?\[[^\]]*\]\([^)]*\)\.?$/;
+
 /**
  * Returns what is too long in `text`, one message per line.
  *
- * Excepted are lines that cannot be broken: Markdown tables and fenced code (output as it is
+ * Excepted are lines that cannot be broken: Markdown tables, links and fenced code (output as it is
  * printed), and lines with a word of 80 columns or more.
  */
 export function findLongLines(file: string, text: string): string[] {
@@ -16,7 +19,8 @@ export function findLongLines(file: string, text: string): string[] {
   return text.split('\n').flatMap((line, index) => {
     if (isMarkdown && line.trimStart().startsWith('```')) isFenced = !isFenced;
     const columns = [...line].length;
-    const isExcepted = isFenced || (isMarkdown && line.startsWith('|')) || unbreakable.test(line);
+    const isExcepted =
+      isFenced || (isMarkdown && (line.startsWith('|') || linkOnly.test(line))) || unbreakable.test(line);
     return columns > maxColumns && !isExcepted
       ? [`${file}:${index + 1}: ${columns} columns, at most ${maxColumns}`]
       : [];

@@ -11,7 +11,7 @@ const patient = { timeout: 60_000, interval: 50 };
 
 /**
  * A first attempt is made inside the workflow's first task, which a server gives to another worker
- * when the first one does not finish it. Source: workflows/README.md, 2026-11-22.
+ * when the first one does not finish it. Source: docs/adr/0024.
  */
 describe('a first attempt that is under way', () => {
   it('is finished and recorded by a worker that is told to stop, and nobody makes it again', { timeout }, async () => {

@@ -1,6 +1,12 @@
 /** `npm run docs`: writes the documents that are generated from the code. */
 import { writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import path from 'node:path';
 import { configurationPage } from './configuration.ts';
+import { decisionsPage } from './decisions.ts';
+import { guaranteesPage } from './guarantees.ts';
 
-writeFileSync(fileURLToPath(new URL('../../../docs/configuration.md', import.meta.url)), configurationPage());
+const root = path.join(import.meta.dirname, '../../..');
+
+writeFileSync(path.join(root, 'docs/configuration.md'), configurationPage());
+writeFileSync(path.join(root, 'docs/guarantees.md'), guaranteesPage(root));
+writeFileSync(path.join(root, 'docs/adr/README.md'), decisionsPage(path.join(root, 'docs/adr')));

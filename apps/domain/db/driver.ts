@@ -17,7 +17,7 @@ import { CompiledQuery } from 'kysely';
 import pg from 'pg';
 
 /**
- * MikroORM's PostgreSQL driver with three changes (ADR 0201):
+ * MikroORM's PostgreSQL driver with three changes (ADR 0104):
  *
  * - Values are bound. MikroORM 7 writes them into the SQL text, where the server's log and
  *   `pg_stat_activity` would show them.

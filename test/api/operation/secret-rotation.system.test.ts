@@ -1,6 +1,5 @@
 /**
- * Secrets that change under a running API, as Kubernetes replaces mounted files. Source: issue 5,
- * "secrets re-read from files"; apps/README.md.
+ * Secrets that change under a running API, as Kubernetes replaces mounted files. See docs/adr/0011.
  */
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';

@@ -18,7 +18,7 @@ import { Redelivery } from './redelivery.ts';
 import { Webhook, WebhookSecret } from './webhook.ts';
 
 /**
- * Every entity: the rows that repositories load and change (ADR 0200). A test compares each with
+ * Every entity: the rows that repositories load and change (ADR 0103). A test compares each with
  * its table. Tables that statements alone use have none.
  */
 export const entities = [

@@ -1,0 +1,21 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { configurationPage } from '../../apps/dev/docs/configuration.ts';
+import { decisionsPage } from '../../apps/dev/docs/decisions.ts';
+import { guaranteesPage } from '../../apps/dev/docs/guarantees.ts';
+
+const root = path.join(import.meta.dirname, '../..');
+const read = (file: string) => readFileSync(path.join(root, file), 'utf8');
+
+it('docs/configuration.md lists every setting of every process, as their schemas have them', () => {
+  expect(read('docs/configuration.md'), 'run npm run docs').toBe(configurationPage());
+});
+
+it('docs/guarantees.md lists every test with its file', () => {
+  expect(read('docs/guarantees.md') === guaranteesPage(root), 'run npm run docs').toBe(true);
+});
+
+it('docs/adr/README.md lists every decision record', () => {
+  expect(read('docs/adr/README.md'), 'run npm run docs').toBe(decisionsPage(path.join(root, 'docs/adr')));
+});
