@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { Client, Connection, WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
+import { Client, Connection, ServiceError, WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
-import { connectionOptions, describeAway } from './connection.ts';
+import { connectionOptions, describeAway, describeRefusal, isRefusal } from './connection.ts';
 import { type DeliveryKey, deliverQueue, workflowIdOf } from './deliver-event/types.ts';
 import { redeliveryWorkflowId } from './redeliver/types.ts';
 import { WorkflowRefused } from './refused.ts';
@@ -50,7 +50,8 @@ export async function openWorkflowClient(temporal: TemporalServer): Promise<Work
     await connection.ensureConnected();
   } catch (cause) {
     await connection.close();
-    const reason = (await describeAway(temporal)) ?? `Temporal does not answer at ${temporal.address}`;
+    const isRefused = isRefusal(cause instanceof ServiceError ? cause.cause : cause);
+    const reason = isRefused ? describeRefusal(temporal) : describeAway(temporal);
     throw new WorkflowRefused('temporal_away', `${reason}.`, { cause });
   }
   const client = new Client({ connection, namespace: temporal.namespace });

@@ -1,13 +1,13 @@
 import { isGrpcServiceError } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
-import { connectionOptions, describeAway, describeRefusal, isRefusal } from '#workflows/connection.ts';
+import { connectionOptions, describeAway, describeRefusal, isRefusal, refuses } from '#workflows/connection.ts';
 
 export interface ConnectOptions {
   server: TemporalServer;
   /** Ends the trying. */
   signal: AbortSignal;
-  /** Told in a sentence, at every try, what keeps it from connecting and what to do. */
+  /** Called at every failed try with a sentence: the reason and the remedy. */
   onProblem: (sentence: string) => void;
 }
 
@@ -17,8 +17,8 @@ const longestWaitMs = 5_000;
 const grpcNotFound = 5;
 
 /**
- * Connects to Temporal and tries again until it answers for the namespace: the two are started
- * together, and which comes first is chance. A development server answers before it has made its
+ * Connects to Temporal and tries again until it answers for the namespace: both start at the same
+ * time, in any order. A development server answers before it has made its
  * namespaces, hence the question after one. Null once `signal` aborts.
  */
 export async function connectToTemporal(options: ConnectOptions): Promise<NativeConnection | null> {
@@ -41,7 +41,7 @@ export async function connectToTemporal(options: ConnectOptions): Promise<Native
   return null;
 }
 
-/** A connection, or what is wrong. */
+/** Returns a connection, or a sentence that says what is wrong. */
 async function connectOnce({ server }: ConnectOptions): Promise<NativeConnection | string> {
   const { address, namespace } = server;
   const connection = await connect(server);
@@ -60,7 +60,7 @@ async function connectOnce({ server }: ConnectOptions): Promise<NativeConnection
   }
 }
 
-/** What is wrong when there is none in time; one that comes later is closed. */
+/** Returns a connection, or what is wrong if there is none in time; a later one is closed. */
 async function connect(server: TemporalServer): Promise<NativeConnection | string> {
   const connecting = NativeConnection.connect(connectionOptions(server)).catch(() => null);
   let timer: NodeJS.Timeout | undefined;
@@ -71,16 +71,14 @@ async function connect(server: TemporalServer): Promise<NativeConnection | strin
   clearTimeout(timer);
   if (result !== null && result !== 'late') return result;
   void connecting.then((connection) => connection?.close()).catch(() => {});
-  return (
-    (await describeAway(server)) ??
-    `Temporal does not answer at ${server.address}: start it, or correct TEMPORAL_ADDRESS`
-  );
+  if (await refuses(server)) return describeRefusal(server);
+  return `${describeAway(server)}: start it, or correct TEMPORAL_ADDRESS or the settings of TEMPORAL_TLS`;
 }
 
 /** How often a key that changed in its file is handed to the connection. */
 const apiKeyEveryMs = 5_000;
 
-/** Keeps the API key of a connection as its file has it. Returns what ends that. */
+/** Keeps the API key of a connection up to date with its file. Returns a function that ends that. */
 export function followApiKey(connection: NativeConnection, { apiKey }: TemporalServer): () => void {
   if (!apiKey) return () => {};
   let inUse = apiKey();
