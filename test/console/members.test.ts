@@ -80,7 +80,7 @@ describe('an invitation', () => {
     let form = await bo.get(t.at('/members/invite'));
     expect(textOf(form.text)).toMatch(/Only an owner can make an owner\..*do not hold .*org\.seats\.manage/);
     for (const [roles, why] of [
-      ['owner', 'Only an owner can change an owner, or make one.'],
+      ['owner', 'Only an owner can change or appoint an owner.'],
       ['billing', 'You cannot grant what you do not hold'],
       ['nonsense', 'The organization has no role nonsense.'],
     ] as const) {

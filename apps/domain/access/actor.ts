@@ -112,7 +112,7 @@ export async function getMember(tx: EntityManager, organizationId: string, perso
  */
 export function assertMayChange(actor: Actor, member: Pick<MemberAccess, 'isOwner'>): void {
   if (!member.isOwner || actor.isOwner) return;
-  throw new OrganizationRefused('only_owners', 'Only an owner can change an owner, or make one.');
+  throw new OrganizationRefused('only_owners', 'Only an owner can change or appoint an owner.');
 }
 
 /**
@@ -148,6 +148,6 @@ export async function assertOwnerRemains(tx: EntityManager, organizationId: stri
   if (rows.length > 0) return;
   throw new OrganizationRefused(
     'last_owner',
-    'The last active owner cannot leave. Make somebody else an owner first; who has not enrolled yet does not count.',
+    'The last active owner cannot leave. Make another member an owner first; a member who has not enrolled does not count.',
   );
 }

@@ -58,9 +58,9 @@ function readKey(text: string): string {
   if (key === undefined)
     throw new KeyRefused(
       'no_key_in_text',
-      'There is no API key in that text. A key begins with aln_, its region and another _, and 40 letters and digits follow; paste it whole.',
+      'There is no API key in that text. A key is aln_, a region, _ and 40 letters and digits. Paste all of it.',
     );
   if (others.length > 0)
-    throw new KeyRefused('several_keys_in_text', 'There are several keys in that text. Paste one at a time.');
+    throw new KeyRefused('several_keys_in_text', 'That text contains several keys. Paste one at a time.');
   return key;
 }

@@ -58,7 +58,7 @@ export async function createKey(
     if (slot === null) {
       throw new KeyRefused(
         'too_many_keys',
-        `The organization has ${liveKeysPerOrganization} live keys, the most there can be. Revoke one first.`,
+        `The organization has ${liveKeysPerOrganization} live keys, which is the maximum. Revoke one first.`,
       );
     }
     return insertKey(tx, { ...input, slot, predecessorId: null, createdAt }, secrets, 'key.create');
@@ -69,19 +69,19 @@ export async function createKey(
 export async function assertMayCreate(tx: EntityManager, input: CreateKey, now: Date): Promise<void> {
   if (input.scopes.length === 0) throw new KeyRefused('no_scopes', 'A key needs at least one scope.');
   if (input.expiresAt !== null && input.expiresAt <= now)
-    throw new KeyRefused('expiry_in_the_past', 'The expiry lies in the past.');
+    throw new KeyRefused('expiry_in_the_past', 'The expiry is in the past. Enter a later time.');
   await lockMembership(tx, input.organizationId, input.makerId);
   const held = await findPermissions(tx, input.organizationId, input.makerId);
   if (held === null)
-    throw new KeyRefused('not_an_active_member', 'The maker is not an active member of the organization.');
+    throw new KeyRefused('not_an_active_member', 'The key’s owner is not an active member of the organization.');
   if (!input.byOperator && !held.has('org.keys.manage')) {
-    throw new KeyRefused('may_not_manage_keys', 'The maker holds no role that may manage keys (org.keys.manage).');
+    throw new KeyRefused('may_not_manage_keys', 'The key’s owner has no role that may manage keys (org.keys.manage).');
   }
   const missing = input.scopes.filter((scope) => !held.has(scope));
   if (missing.length > 0)
     throw new KeyRefused(
       'scope_not_held',
-      `The maker does not hold ${missing.join(', ')}; a key can carry only what they hold.`,
+      `The key’s owner does not hold ${missing.join(', ')}. A key can have only permissions that its owner holds.`,
     );
 }
 

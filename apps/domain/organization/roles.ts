@@ -108,7 +108,7 @@ export async function deleteRole(
     if (holders > 0)
       throw new OrganizationRefused(
         'role_in_use',
-        `${holders === 1 ? 'One member holds' : `${holders} members hold`} this role. Take it from them first.`,
+        `${holders === 1 ? 'One member holds' : `${holders} members hold`} this role. Remove it from them first.`,
       );
     tx.remove(role);
     await tx.flush();
@@ -143,7 +143,7 @@ async function getOwnRole(tx: EntityManager, organizationId: string, roleId: str
   if (role.isSystem)
     throw new OrganizationRefused(
       'system_role',
-      'A system role is the same in every organization; make one of your own.',
+      'A system role is the same in every organization. Create a role of your own.',
     );
   return role;
 }
@@ -151,11 +151,11 @@ async function getOwnRole(tx: EntityManager, organizationId: string, roleId: str
 async function assertFree(tx: EntityManager, organizationId: string, key: string): Promise<void> {
   const own = await tx.find(Role, { organizationId }, { fields: ['key'] });
   if (own.some((role) => role.key === key) || (systemRoleKeys as readonly string[]).includes(key))
-    throw new OrganizationRefused('role_key_taken', `There is a role ${key} already; give this one another name.`);
+    throw new OrganizationRefused('role_key_taken', `There is a role ${key} already. Enter another name.`);
   if (own.length >= rolesPerOrganization)
     throw new OrganizationRefused(
       'too_many_roles',
-      `The organization has ${rolesPerOrganization} roles of its own, the most there can be. Delete one first.`,
+      `The organization has ${rolesPerOrganization} roles of its own, which is the maximum. Delete one first.`,
     );
 }
 
@@ -172,7 +172,7 @@ function readKey(key: string): string {
   if (/^[a-z0-9][a-z0-9_-]{0,99}$/.test(key)) return key;
   throw new OrganizationRefused(
     'field_refused',
-    'A role’s key has 1 to 100 characters: a–z, 0–9, - and _. Give one, if the name has none of them.',
+    'A role’s key has 1 to 100 characters: a–z, 0–9, - and _. Enter one if the name contains none of them.',
   );
 }
 

@@ -73,9 +73,9 @@ function refusalOf(error: unknown): OrganizationRefused | null {
     case 'seat_plan_of_seat':
       return new OrganizationRefused('no_free_seat', 'Every seat is taken. End one, or get more seats.');
     case 'seat_one_per_family':
-      return new OrganizationRefused('family_holds_seat', 'This family holds a seat already.');
+      return new OrganizationRefused('family_holds_seat', 'This family already holds a seat.');
     case 'seat_needs_active_grant':
-      return new OrganizationRefused('grant_not_active', 'This access has ended; a seat needs one that is active.');
+      return new OrganizationRefused('grant_not_active', 'This access has ended. A seat needs active access.');
     default:
       return null;
   }

@@ -65,5 +65,4 @@ export async function findWebhookOrganization(em: EntityManager, webhookId: stri
 
 export const noSuchWebhook = () => new WebhookRefused('no_such_webhook', 'The organization has no such webhook.');
 
-export const webhookDeleted = () =>
-  new WebhookRefused('webhook_deleted', 'The webhook is deleted; make a new one instead.');
+export const webhookDeleted = () => new WebhookRefused('webhook_deleted', 'The webhook is deleted. Add a new one.');

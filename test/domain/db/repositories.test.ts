@@ -1,0 +1,144 @@
+/** What every repository guarantees: who may, and that a change and its activity row are one. */
+import { expect, it } from 'vitest';
+import type { Authority } from '#domain/access/authority.ts';
+import { createKey } from '#domain/keys/create.ts';
+import { revokeKey } from '#domain/keys/revoke.ts';
+import { rotateKey } from '#domain/keys/rotate.ts';
+import { endGrant, moveGrant } from '#domain/organization/grants.ts';
+import { assignRole, unassignRole } from '#domain/organization/member-roles.ts';
+import { changeMember, reinstateMember, removeMember, suspendMember } from '#domain/organization/members.ts';
+import { changeRole, createRole, deleteRole } from '#domain/organization/roles.ts';
+import { assignSeat, endSeat } from '#domain/organization/seats.ts';
+import { changeWebhook } from '#domain/webhooks/change.ts';
+import { createWebhook } from '#domain/webhooks/create.ts';
+import { deleteWebhook, pauseWebhook, resumeWebhook } from '#domain/webhooks/park.ts';
+import { cancelRedelivery, requestRedelivery } from '#domain/webhooks/redeliveries.ts';
+import { rotateSecret } from '#domain/webhooks/rotate.ts';
+import { testAllowList, testKeySecrets, testSealingKeys } from '#test/secrets.ts';
+import { setupStaff } from '../organization/staff.ts';
+
+/** The tables that the changes write, except for activity. */
+const tables = ['api_key', 'webhook', 'webhook_secret', 'redelivery', 'membership', 'membership_role', 'role'].concat([
+  'seat',
+  'client_grant',
+  'event',
+]);
+
+/** An organization with a row for each change, and the changes in an order in which all succeed. */
+async function setupChanges() {
+  const t = await setupStaff();
+  const { em, orgId: organizationId, make, member } = t;
+  const colleague = await make.member({ orgId: organizationId, roleKey: 'member' });
+  const roleId = await make.role({ orgId: organizationId, permissions: ['org.read'] });
+  const key = await make.apiKey({ maker: t.admin, scopes: ['org.read'] });
+  const [first, second] = [await make.grant({ professional: member }), await make.grant({ professional: member })];
+  const seatId = await make.seat({ orgId: organizationId, grant: second });
+  const webhook = await make.webhook({ orgId: organizationId });
+  const failedSince = new Date(Date.now() - 3_600_000).toISOString();
+  const redelivery = { id: '' };
+  const makerOf = (by: Authority) => (by === 'operator' ? '' : by.personId);
+  const webhookFields = { url: 'https://a.example/', eventTypes: ['seat.given'], description: '' };
+  const newKey = { organizationId, scopes: ['org.read'] as const, label: 'x', expiresAt: null };
+  const newRole = { organizationId, name: 'Case manager', permissions: ['org.read'] };
+  const ofRole = { organizationId, roleId };
+  const ofMember = { organizationId, personId: member.userId };
+  const ofWebhook = { organizationId, webhookId: webhook.id };
+  const changes: [string, (by: Authority) => Promise<unknown>][] = [
+    ['key.create', (by) => createKey(em, { ...newKey, makerId: makerOf(by) }, testKeySecrets)],
+    [
+      'key.rotate',
+      (by) =>
+        rotateKey(
+          em,
+          { organizationId, keyId: key.id, makerId: makerOf(by), overlapSeconds: 60, expiresAt: null },
+          testKeySecrets,
+        ),
+    ],
+    ['key.revoke', (by) => revokeKey(em, { organizationId, keyId: key.id, by })],
+    ['role.create', (by) => createRole(em, { ...newRole, by })],
+    ['role.change', (by) => changeRole(em, { ...ofRole, by, name: 'Other' })],
+    ['member.role_assign', (by) => assignRole(em, { ...ofMember, roleId, by })],
+    ['member.role_unassign', (by) => unassignRole(em, { ...ofMember, roleId, by })],
+    ['role.delete', (by) => deleteRole(em, { ...ofRole, by })],
+    ['member.change', (by) => changeMember(em, { ...ofMember, by, name: 'Other' })],
+    ['seat.end', (by) => endSeat(em, { organizationId, seatId, by })],
+    ['seat.give', (by) => assignSeat(em, { organizationId, grantId: first.id, by })],
+    ['grant.move', (by) => moveGrant(em, { organizationId, grantId: first.id, by, toPersonId: colleague.userId })],
+    ['grant.end', (by) => endGrant(em, { organizationId, grantId: second.id, by })],
+    ['member.suspend', (by) => suspendMember(em, { ...ofMember, by })],
+    ['member.reinstate', (by) => reinstateMember(em, { ...ofMember, by })],
+    ['member.remove', (by) => removeMember(em, { ...ofMember, by })],
+    [
+      'webhook.create',
+      (by) =>
+        createWebhook(
+          em,
+          { organizationId, by, ...webhookFields },
+          { allow: testAllowList, sealingKeys: testSealingKeys },
+        ),
+    ],
+    ['webhook.change', (by) => changeWebhook(em, { ...ofWebhook, by, description: 'Other' }, testAllowList)],
+    ['webhook.rotate_secret', (by) => rotateSecret(em, { ...ofWebhook, by }, testSealingKeys)],
+    [
+      'webhook.redeliver',
+      async (by) => {
+        const { id } = await requestRedelivery(em, { ...ofWebhook, by, selection: { failedSince } });
+        redelivery.id = id;
+      },
+    ],
+    [
+      'webhook.cancel_redelivery',
+      (by) => cancelRedelivery(em, { organizationId, redeliveryId: redelivery.id || organizationId, by }),
+    ],
+    ['webhook.pause', (by) => pauseWebhook(em, { ...ofWebhook, by })],
+    ['webhook.resume', (by) => resumeWebhook(em, { ...ofWebhook, by })],
+    ['webhook.delete', (by) => deleteWebhook(em, { ...ofWebhook, by })],
+  ];
+  const rowsOf = async (table: string) =>
+    (
+      await t.owner.pool.query(
+        `select coalesce(md5(string_agg(r::text, '|' order by r::text)), '') as all from ${table} r`,
+      )
+    ).rows[0].all as string;
+  return {
+    ...t,
+    changes,
+    snapshot: () => Promise.all(tables.map(rowsOf)),
+    async actions() {
+      const { rows } = await t.owner.pool.query<{ action: string }>('select action from activity order by at, id');
+      return rows.map(({ action }) => action);
+    },
+  };
+}
+
+it('no change is made without its activity row: where that cannot be written, nothing is', async () => {
+  const t = await setupChanges();
+  const by = { personId: t.boss.userId };
+  await t.owner.pool.query(`
+    create function no_activity() returns trigger language plpgsql as $$ begin raise exception 'the activity log is full'; end $$;
+    create trigger no_activity before insert on activity for each row execute function no_activity()`);
+  for (const [action, change] of t.changes) {
+    await t.owner.pool.query('alter table activity enable trigger no_activity');
+    const [before, recorded] = [await t.snapshot(), await t.actions()];
+    await expect(change(by), action).rejects.toThrow('the activity log is full');
+    expect({ action, rows: await t.snapshot() }).toEqual({ action, rows: before });
+    await t.owner.pool.query('alter table activity disable trigger no_activity');
+    await change(by);
+    expect({ action, rows: await t.snapshot() }).not.toEqual({ action, rows: before });
+    expect((await t.actions()).slice(recorded.length)).toContain(action);
+  }
+});
+
+it('every change is refused to a member without the permission, and to one who has lost it', async () => {
+  const t = await setupChanges();
+  const reader = await t.make.member({ orgId: t.orgId, roleKey: 'member' });
+  await t.owner.pool.query('delete from membership_role where person_id = $1', [t.admin.userId]);
+  const before = await t.snapshot();
+  const recorded = await t.actions();
+  for (const personId of [reader.userId, t.admin.userId])
+    for (const [action, change] of t.changes)
+      await expect(change({ personId }), action).rejects.toMatchObject({
+        reason: expect.stringMatching(/^may_not_manage_/),
+      });
+  expect([await t.snapshot(), await t.actions()]).toEqual([before, recorded]);
+});
