@@ -88,13 +88,42 @@ export function shareChunks(chunks: Buffer[], answers: Iterable<GuardedAnswer>, 
 }
 
 /**
+ * Bytes of large answers that are written in one turn of the event loop, of all answers together.
+ * Without this, all that clients' sockets have room for is written at once, 4 MB for each, before
+ * any other request is looked at.
+ */
+const bytesPerTurn = 262_144;
+
+let bytesLeft = bytesPerTurn;
+let nextTurn: Promise<void> | null = null;
+
+/** Resolves when so many bytes may be written; answers that wait take turns. */
+async function waitForTurn(bytes: number): Promise<void> {
+  while (bytesLeft <= 0) {
+    nextTurn ??= setImmediate().then(() => {
+      bytesLeft = bytesPerTurn;
+      nextTurn = null;
+    });
+    await nextTurn;
+  }
+  bytesLeft -= bytes;
+}
+
+async function* inTurns(chunks: Iterable<Buffer>): AsyncGenerator<Buffer> {
+  for (const chunk of chunks) {
+    await waitForTurn(chunk.length);
+    yield chunk;
+  }
+}
+
+/**
  * Sends a large body: the next chunk is taken when the client's socket has room for it.
  *
  * The next request on a connection is the only sign that an answer was read. So an answer of this
  * size closes its connection: unread, it would be held for as long as an idle connection is kept.
  */
 export function sendChunks(ctx: ParameterizedContext, chunks: Iterable<Buffer>, bytes: number): void {
-  ctx.body = Readable.from(chunks, { objectMode: false, highWaterMark: 1 });
+  ctx.body = Readable.from(inTurns(chunks), { objectMode: false, highWaterMark: 1 });
   ctx.length = bytes;
   ctx.set('Connection', 'close');
   ctx.remove('Keep-Alive');

@@ -54,6 +54,8 @@ interface Account {
   waiting: number;
   /** Holds and waits that have it open. */
   users: number;
+  /** Of the last one that waited. */
+  turn: number;
   forget: () => void;
 }
 
@@ -66,6 +68,8 @@ const maxIdleAccounts = 10_000;
 interface Waiter<Level extends string> {
   holders: Holders<Level>;
   amount: number;
+  /** Its place among all that wait. */
+  turn: number;
   admit: () => void;
 }
 
@@ -74,8 +78,9 @@ interface Waiter<Level extends string> {
  * limit for each holder and for all.
  *
  * An amount fits where holder and process stay within their limits. One that is larger than a limit
- * fits where nothing else is held, so that nothing is impossible. Those that do not fit wait in
- * order, except that a holder that has used up its own share does not hold up the others.
+ * fits where nothing else is held, so that nothing is impossible. Those that do not fit wait.
+ * Holders of the first level take turns (start-time fair queueing), so that many requests of one
+ * delay one of another by a single turn; a holder that has used up its share delays nobody.
  */
 export function createBudget<Level extends string>(options: BudgetOptions<Level>) {
   const { limits, maxWaiting, waitMs, onWaited = () => {} } = options;
@@ -83,6 +88,8 @@ export function createBudget<Level extends string>(options: BudgetOptions<Level>
   const accounts = new Map<Level, Map<string, Account>>(levels.map((level) => [level, new Map()]));
   let waiting: Waiter<Level>[] = [];
   let held = 0;
+  /** The turn of the last one that was admitted after a wait. */
+  let currentTurn = 0;
 
   const accountOf = (level: Level, id: string) => accounts.get(level)?.get(id);
 
@@ -96,7 +103,7 @@ export function createBudget<Level extends string>(options: BudgetOptions<Level>
       let account = ofLevel.get(id);
       if (account === undefined) {
         const forget = () => void (ofLevel.size > maxIdleAccounts && ofLevel.delete(id));
-        account = { held: 0, waiting: 0, users: 0, forget };
+        account = { held: 0, waiting: 0, users: 0, turn: 0, forget };
         ofLevel.set(id, account);
       }
       account.users += 1;
@@ -204,13 +211,19 @@ export function createBudget<Level extends string>(options: BudgetOptions<Level>
       const waiter: Waiter<Level> = {
         holders,
         amount,
-        admit: () => end('admitted', obstacle, () => resolve(new Taken(holders, amount))),
+        turn: Math.max(currentTurn, ...opened.slice(0, 1).map(({ turn }) => turn + 1)),
+        admit: () => {
+          currentTurn = waiter.turn;
+          end('admitted', obstacle, () => resolve(new Taken(holders, amount)));
+        },
       };
       const timer = setTimeout(() => {
         const limit = findObstacle(holders, amount) ?? obstacle;
         end('refused', limit, () => reject(new BudgetExhausted(limit)));
       }, atMostMs);
-      waiting.push(waiter);
+      const [holder] = opened;
+      if (holder !== undefined) holder.turn = waiter.turn;
+      waiting.splice(waiting.findLastIndex(({ turn }) => turn <= waiter.turn) + 1, 0, waiter);
       for (const account of opened) account.waiting += 1;
       client.onEnd(() => end('gone', obstacle, () => reject(new ClientGone())));
     });

@@ -22,7 +22,7 @@ const samples = 1_200;
  * The best of the rounds counts: an attack that slows others down does so in each, other work on
  * the machine in some. Three at least, and more while none was good.
  */
-const rounds = { least: 3, most: 6 };
+const rounds = { least: 3, most: 4 };
 const mostRatio = 2;
 
 const percentile99 = (values: number[]) =>
@@ -91,9 +91,10 @@ const isFree = ({ heldBytes, waiting }: { heldBytes: number; waiting: number }) 
 
 it.each([
   { who: 'one key', organizations: 1, keysEach: rounds.most, each: 1 },
-  { who: 'ten keys of one organization', organizations: 1, keysEach: 10, each: 10 },
+  { who: 'twelve keys of one organization', organizations: 1, keysEach: 12, each: 12 },
+  { who: 'six organizations', organizations: 6, keysEach: 2, each: 12 },
 ])(
-  '300 connections of $who that ask for 20,000 grants and read nothing leave the process under 400 MB',
+  '300 connections of $who that ask for 20,000 grants and read nothing leave the process under 400 MB and slow down no other key',
   async (attack) => {
     const { api, attackers, others } = await setupPod(attack.organizations, attack.keysEach);
     await readAsOthers(api, others, 320);
@@ -109,8 +110,8 @@ it.each([
       });
       ratios.push(percentile99(await readAsOthers(api, others, samples)) / alone);
       const readers = await Promise.all(opened);
-      const isJudged = attack.each > 1 || Math.min(...ratios) < mostRatio;
-      if (round === rounds.most - 1 || (isJudged && round >= rounds.least - 1)) break;
+      const isGood = Math.min(...ratios) < mostRatio;
+      if (round === rounds.most - 1 || (isGood && round >= rounds.least - 1)) break;
       for (const { socket } of readers) socket.destroy();
       await untilFigures(api.metricsUrl, isFree);
     }
@@ -121,7 +122,7 @@ it.each([
     );
     expect(mostSeen).toBeLessThan(mostMiB);
     expect(residentMiB(api.process.pid ?? 0)).toBeLessThan(before.memoryMiB + 150);
-    if (attack.each === 1) expect(Math.min(...ratios)).toBeLessThan(mostRatio);
+    expect(Math.min(...ratios)).toBeLessThan(mostRatio);
   },
 );
 

@@ -1,0 +1,24 @@
+import { expect, it } from 'vitest';
+import { createBudget } from '#runtime/budget.ts';
+
+const client = { onEnd: () => {} };
+
+it('holders that wait are admitted in turns, however many requests one of them has', async () => {
+  const budget = createBudget<'organization'>({
+    limits: { organization: 1, pod: 1 },
+    maxWaiting: { each: 100, all: 100 },
+    waitMs: 60_000,
+  });
+  const order: string[] = [];
+  const use = async (organization: string) => {
+    const hold = await budget.reserve({ organization }, 1, client);
+    order.push(organization);
+    await new Promise(setImmediate);
+    hold.release();
+  };
+  await Promise.all(['a', 'a', 'a', 'a', 'b', 'b', 'c'].map(use));
+  expect(order.join('')).toBe('aabcaba');
+  await Promise.all([use('a'), use('a'), use('c'), use('b')]);
+  expect(order.slice(7).join('')).toBe('acba');
+  expect(budget.state).toEqual({ held: 0, waiting: 0 });
+});
