@@ -1,4 +1,4 @@
-/** `/livez` and `/readyz`. Source: design, sections 5 and 8. */
+/** `/livez` and `/readyz`. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, it } from 'vitest';
@@ -58,17 +58,20 @@ it('say unready while draining, still alive, and every answer then closes its co
   await expect(api.get('/livez')).rejects.toThrow();
 });
 
-it('an idle connection is kept for longer than gateways keep theirs, and does not hold up the end', async () => {
-  const { database } = await setup();
+it('the idle connection of a known key is kept longer than gateways keep theirs, and does not delay the stop', async () => {
+  const { database, make } = await setup();
+  const { key, orgId } = await make.apiKey();
+  const path = `/v1/orgs/${orgId}`;
   const api = await startTestApi(database);
-  expect((await api.get('/livez')).headers.get('keep-alive')).toBe('timeout=620');
+  expect((await api.get(path, { key })).headers.get('keep-alive')).toBe('timeout=620');
   const idle = connect(Number(new URL(api.url).port), '127.0.0.1');
   idle.write('GET /livez HTTP/1.1\r\nHost: api\r\n\r\n');
   const [answer] = await once(idle.setEncoding('utf8'), 'data');
   expect(answer).toMatch(/^HTTP\/1.1 200 .*Connection: keep-alive/s);
   await Promise.all([once(idle, 'end'), api.stop()]);
   const other = await startTestApi(database, { KEEP_ALIVE_SECONDS: '3700' });
-  expect((await other.get('/livez')).headers.get('keep-alive')).toBe('timeout=3700');
+  expect((await other.get(path, { key })).headers.get('keep-alive')).toBe('timeout=3700');
+  expect((await other.get('/livez')).headers.get('keep-alive')).toBe('timeout=15');
 });
 
 it('stop may be called twice', async () => {
