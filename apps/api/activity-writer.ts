@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { type KeyUse, recordKeyUsesSql } from '#domain/db/statements/activity.ts';
 
-/** Lines that share one insert at most; 500 lines bind about 100 KB. */
+/** Rows of one insert at most; 500 rows bind about 100 KB. */
 const maxLinesPerInsert = 500;
 
 interface Waiting {
@@ -11,17 +11,17 @@ interface Waiting {
 }
 
 /**
- * Writes the uses of keys to the activity log: no line, no answer.
+ * Writes the uses of keys to the activity log. A read is answered only after its row is committed.
  *
- * Lines of concurrent requests share a multi-row insert: one is in flight, and the next takes all
- * that gathered meanwhile. No timer: a lone request waits for nothing but its own insert. Measured
- * on two cores beside its database, this serves 6,000–6,500 reads/s where an insert of its own for
- * each read serves 4,400–5,400.
+ * Rows of concurrent requests share a multi-row insert: one is in flight, and the next takes all
+ * that were added meanwhile. There is no timer, so a single request waits only for its own insert.
+ * Measured on two cores beside the database: 6,000–6,500 reads/s, and 4,400–5,400 with an insert for
+ * each read.
  */
 export function createActivityWriter(options: {
   pool: Pool;
   onInsert?: (lines: number) => void;
-  /** Told of lines that are not known to be committed. */
+  /** Called with the number of rows that are not known to be committed. */
   onRefused?: (lines: number) => void;
 }) {
   const { pool, onInsert = () => {}, onRefused = () => {} } = options;

@@ -96,7 +96,7 @@ interface Together {
  * Bounds what answers hold in this process, from the statement that makes them until their clients'
  * sockets have taken them: for each key, each organization and the whole process.
  *
- * The memory is taken before the statement runs, and the statement is told how much that is: a
+ * The memory is taken before the statement runs, and the statement gets the amount as a bound: a
  * longer answer stays in PostgreSQL, and its statement runs again once there is room. Since that
  * statement also checks the key, a revocation during the wait is seen.
  *

@@ -1,7 +1,7 @@
 import { networkOf } from '#domain/identity/network.ts';
 
 /**
- * Addresses remembered at most; when more than that fail within a minute, the oldest are forgotten
+ * Addresses remembered at most; when more than that fail within a minute, the oldest are dropped
  * first. About 10 MB.
  */
 const maxAddresses = 50_000;
@@ -13,8 +13,8 @@ interface Minute {
 
 /**
  * Counts failed authentications per address and minute, in this process. Above the limit, the
- * address's further failures are refused with 429 without I/O; a valid key is never touched by it
- * (design, section 5). IPv6 clients own whole /64 networks, so these count as one address.
+ * address's further failures are refused with 429 without I/O; a valid key is never affected.
+ * IPv6 clients own whole /64 networks, so these count as one address.
  */
 export function createFailedAuthentications(options: { perMinute: number; now?: () => number }) {
   const { perMinute, now = () => performance.now() } = options;
@@ -22,8 +22,8 @@ export function createFailedAuthentications(options: { perMinute: number; now?: 
 
   return {
     /**
-     * Counts a failure. Null while the address is within the limit, else the whole seconds until
-     * its minute is over.
+     * Counts a failure. Returns null while the address is within the limit, else the whole seconds
+     * until its minute ends.
      */
     count(address: string | null): number | null {
       const at = now();

@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import { ApiError } from '#domain/contract/errors.ts';
 import { type AuthorizedRow, identifiedKeySql } from '#domain/db/statements/authorized.ts';
 import { clientAddress } from '#runtime/address.ts';
-import { databaseFault } from '#runtime/database-fault.ts';
+import { databaseError } from '#runtime/database-error.ts';
 import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
 import type { ActivityWriter } from './activity-writer.ts';
 import { sendChunks } from './answer-body.ts';
@@ -112,7 +112,7 @@ export function createReads(deps: ReadDependencies): Middleware[] {
     const { rows } = await tracing
       .span('statement', () => pool.query<AuthorizedRow>({ ...statement, values }))
       .catch((cause: unknown) => {
-        throw databaseFault(cause);
+        throw databaseError(cause);
       });
     return rows[0] ?? null;
   }
@@ -129,7 +129,7 @@ export function createReads(deps: ReadDependencies): Middleware[] {
     await tracing
       .span('activity', () => activity.record(use))
       .catch((cause: unknown) => {
-        throw databaseFault(cause);
+        throw databaseError(cause);
       });
   }
 

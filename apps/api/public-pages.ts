@@ -4,8 +4,8 @@ import { sendChunks, smallAnswerBytes } from './answer-body.ts';
 import { publicPages } from './docs/public-pages.ts';
 
 /**
- * The OpenAPI document and the reference page, for everybody: a key that comes along is ignored.
- * All who read share the bytes of a page.
+ * The OpenAPI document and the reference page, without a key; one that is sent is ignored.
+ * All readers share the bytes of a page.
  */
 export function servePublicPages(baseUrls: Record<Region, string>): Middleware {
   const findPage = publicPages({ baseUrls });

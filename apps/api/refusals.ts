@@ -27,7 +27,8 @@ function sendRefusal(ctx: RequestContext, error: unknown, log: Logger): void {
   const refusal = refusalOf(error);
   const { requestId, operation } = ctx.state;
   const isInternal = errorStatus[refusal.code] >= 500;
-  if (isInternal) log.error({ requestId, operation, code: refusal.code, error: describeError(refusal.cause) }, 'fault');
+  if (isInternal)
+    log.error({ requestId, operation, code: refusal.code, error: describeError(refusal.cause) }, 'internal error');
   if (refusal.code === 'unavailable')
     ctx.set('Retry-After', String(error instanceof BudgetExhausted ? retryAfterExhaustionSeconds : 1));
   ctx.state.code = refusal.code;
@@ -41,7 +42,7 @@ function refusalOf(cause: unknown): ApiError {
   if (cause instanceof ApiError) return cause;
   return cause instanceof BudgetExhausted
     ? new ApiError('unavailable', 'The service cannot answer right now. Try again in a moment.', { cause })
-    : new ApiError('internal', 'Something went wrong on our side.', { cause });
+    : new ApiError('internal', 'An internal error occurred.', { cause });
 }
 
 /** Logs 499, as nginx does, for a client that disconnected while its request waited. */
@@ -81,12 +82,12 @@ export function refusalOfVerdict(verdict: Exclude<Verdict, 'ok'>, scope: Scope, 
     case 'maker_inactive':
       return new ApiError(
         'forbidden',
-        'The person who made this API key is no longer an active member of the organization.',
+        'The person who created this API key is no longer an active member of the organization.',
       );
     case 'maker_not_permitted':
       return new ApiError(
         'forbidden',
-        `The person who made this API key no longer holds ${scope} in the organization.`,
+        `The person who created this API key no longer holds ${scope} in the organization.`,
       );
   }
 }

@@ -7,15 +7,14 @@ import type { TestResult } from '#workflows/send-test/types.ts';
 import type { ProbeConfig } from './config.ts';
 
 /**
- * What a check found: a sentence, and whether that is how it should be. Sentences hold no key and
- * no secret.
+ * The result of a check, with a message that contains no key and no secret.
  */
 export interface Finding {
   ok: boolean;
-  told: string;
+  message: string;
 }
 
-/** A request that came to the probe's receiver. */
+/** A request that the probe's receiver got. */
 export interface Post {
   headers: IncomingHttpHeaders;
   body: Buffer;
@@ -23,37 +22,36 @@ export interface Post {
 
 const timeoutMs = 10_000;
 
-/** The probe's key reads its organization. */
+/** Checks that the probe's key reads its organization. */
 export async function checkRead(config: ProbeConfig): Promise<Finding> {
   const answer = await read(config, config.key);
   const id = answer.status === 200 ? ((await answer.json()) as { id?: unknown }).id : null;
   const ok = id === config.organizationId;
   return {
     ok,
-    told: ok
+    message: ok
       ? 'a read with the probe’s key answers 200'
       : `a read with the probe’s key answers ${answer.status} and not the probe’s organization`,
   };
 }
 
 /**
- * A key of the other region is refused, and told where it belongs. Any well-formed one will do, so
- * it is made up here.
+ * Checks that a key of the other region is refused with the name of its region. The key is invented.
  */
 export async function checkWrongRegion(config: ProbeConfig): Promise<Finding> {
   const other = regionCodes.find((code) => code !== config.region) ?? 'ca';
   const answer = await read(config, generateKey(other, randomBytes(32)));
-  const { error, message = '' } = (await answer.json()) as { error?: string; message?: string };
-  const ok = answer.status === 401 && error === 'invalid_api_key' && message.includes(regions[other].name);
+  const { error, message: text = '' } = (await answer.json()) as { error?: string; message?: string };
+  const ok = answer.status === 401 && error === 'invalid_api_key' && text.includes(regions[other].name);
   return {
     ok,
-    told: ok
-      ? `a key of ${regions[other].name} is refused with 401 and told so`
+    message: ok
+      ? `a key of ${regions[other].name} is refused with 401, with its region`
       : `a key of ${regions[other].name} gets ${answer.status} ${error ?? ''}`,
   };
 }
 
-/** A test event went through Temporal and a worker, came here once, and verifies. */
+/** Checks that a test event goes through Temporal and a worker, arrives here once, and verifies. */
 export async function checkDelivery(
   config: ProbeConfig,
   sendTest: () => Promise<TestResult | null>,
@@ -61,23 +59,25 @@ export async function checkDelivery(
 ): Promise<Finding[]> {
   const result = await sendTest();
   if (result === null)
-    return [{ ok: false, told: 'the probe’s webhook is deleted: make it anew with orgctl probe create --renew yes' }];
+    return [
+      { ok: false, message: 'the probe’s webhook is deleted: create it again with orgctl probe create --renew yes' },
+    ];
   const delivered = {
     ok: result.delivered,
-    told: result.delivered
+    message: result.delivered
       ? `a worker delivered a test event in ${Math.round(result.durationMs)} ms`
       : `the test event was not delivered (${result.cause}): ${result.explanation}`,
   };
   const own = posts.filter(({ headers }) => headers['webhook-id'] === result.eventId);
   const [post] = own;
-  if (post === undefined) return [delivered, { ok: false, told: 'the test event did not come to this receiver' }];
+  if (post === undefined) return [delivered, { ok: false, message: 'the test event did not arrive at this receiver' }];
   const failed = verifyDelivery({ ...post, secrets: [config.webhookSecret] }).checks.filter(({ ok }) => !ok);
   const verified = {
     ok: failed.length === 0,
-    told:
+    message:
       failed.length === 0 ? 'both of its signatures verify' : `its ${failed.map(({ name }) => name).join(', ')} failed`,
   };
-  return [delivered, { ok: own.length === 1, told: `it came ${own.length} time(s)` }, verified];
+  return [delivered, { ok: own.length === 1, message: `it arrived ${own.length} time(s)` }, verified];
 }
 
 function read({ api, organizationId }: ProbeConfig, key: string): Promise<Response> {

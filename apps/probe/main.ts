@@ -7,16 +7,16 @@ import { checkDelivery, checkRead, checkWrongRegion, type Finding, type Post } f
 import { type ProbeConfig, readConfig } from './config.ts';
 
 /**
- * What `helm test` runs: reads with the probe's key, is refused with a key of the other region, and
- * receives a signed test event on a port of its own. Prints a line per check; exit code 1 when one
- * is not as it should be. It touches no organization but the operator's own (
- * `orgctl probe create`).
+ * Runs what `helm test` checks: a read with the probe's key, the refusal of a key of the other region,
+ * and a signed test event received on a separate port. Prints a line per check; exit code 1 when one
+ * fails. It touches no organization but the operator's own (`orgctl probe
+ * create`).
  */
 async function main(config: ProbeConfig): Promise<boolean> {
   const { posts, stop } = await startReceiver(config);
   try {
     const reads = await Promise.all([checkRead(config), checkWrongRegion(config)]);
-    return [...reads, ...(await deliver(config, posts))].map(tell).every(Boolean);
+    return [...reads, ...(await deliver(config, posts))].map(printFinding).every(Boolean);
   } finally {
     stop();
   }
@@ -37,7 +37,7 @@ async function deliver(config: ProbeConfig, posts: readonly Post[]): Promise<Fin
   }
 }
 
-/** A Service sends to a pod a moment after it is ready, and nothing tells the pod when. */
+/** A Service sends to a pod a moment after it is ready, and the pod is not notified when. */
 const serviceDelayMs = 5_000;
 
 async function startReceiver({ host, port }: ProbeConfig): Promise<{ posts: Post[]; stop: () => void }> {
@@ -53,8 +53,8 @@ async function startReceiver({ host, port }: ProbeConfig): Promise<{ posts: Post
   return { posts, stop: () => server.closeAllConnections() };
 }
 
-function tell({ ok, told }: Finding): boolean {
-  process.stdout.write(`${ok ? 'ok    ' : 'FAILED'} ${told}\n`);
+function printFinding({ ok, message }: Finding): boolean {
+  process.stdout.write(`${ok ? 'ok    ' : 'FAILED'} ${message}\n`);
   return ok;
 }
 
@@ -62,9 +62,7 @@ try {
   process.exit((await main(readConfig())) ? 0 : 1);
 } catch (error) {
   const message =
-    error instanceof SettingsRefused
-      ? error.message
-      : `The probe could not be carried out: ${(error as Error).message}`;
+    error instanceof SettingsRefused ? error.message : `The probe could not run: ${(error as Error).message}`;
   process.stderr.write(`${message}\n`);
   process.exit(1);
 }

@@ -44,7 +44,7 @@ export interface Hold {
   release(): void;
 }
 
-/** What tells that the client went away: an answer, or several. */
+/** Reports that the client disconnected: an answer, or several. */
 export interface Ends {
   onEnd(callback: () => void): void;
 }
@@ -60,7 +60,7 @@ interface Account {
 }
 
 /**
- * Accounts of a level that nobody uses stay until there are so many: making one for each request
+ * Unused accounts of a level stay until there are so many: making one for each request
  * shows in the processor time of a read.
  */
 const maxIdleAccounts = 10_000;
@@ -80,7 +80,7 @@ interface Waiter<Level extends string> {
  * An amount fits where holder and process stay within their limits. One that is larger than a limit
  * fits where nothing else is held, so that nothing is impossible. Those that do not fit wait.
  * Holders of the first level take turns (start-time fair queueing), so that many requests of one
- * delay one of another by a single turn; a holder that has used up its share delays nobody.
+ * delay one of another by a single turn; a holder that has used up its share delays no other.
  */
 export function createBudget<Level extends string>(options: BudgetOptions<Level>) {
   const { limits, maxWaiting, waitMs, onWaited = () => {} } = options;
@@ -157,8 +157,8 @@ export function createBudget<Level extends string>(options: BudgetOptions<Level>
   }
 
   /**
-   * Lets in who fits, in order. Behind one that waits for the process nobody is let in, or a large
-   * amount would wait for ever.
+   * Admits what fits, in order. Nothing is admitted behind a request that waits for the process's
+   * limit, or a large amount would wait forever.
    */
   function admitWaiting(): void {
     for (const waiter of [...waiting]) {
@@ -169,7 +169,7 @@ export function createBudget<Level extends string>(options: BudgetOptions<Level>
     }
   }
 
-  /** Whether one waits for the process, whom a newcomer must not overtake. */
+  /** Returns whether a request waits for the process's limit; a new one must not overtake it. */
   const isPodAwaited = () =>
     waiting.length > 0 && waiting.some(({ holders, amount }) => findObstacle(holders, amount) === 'pod');
 

@@ -13,7 +13,7 @@ export class GuardedAnswer<Request extends IncomingMessage = IncomingMessage> ex
   #callbacks: (() => void)[] | null = null;
   #hasEnded = false;
 
-  /** Whether nobody will read more of it. */
+  /** Whether no client will read more of it. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
@@ -58,7 +58,7 @@ export type CutReason = 'slow' | 'deadline' | 'pipelined';
  */
 const maxPipelined = 16;
 
-/** A cut connection, as logs and metrics are told of it. */
+/** A cut connection, for logs and metrics. */
 export interface Cut {
   reason: CutReason;
   /** Of the answer that was being sent. */
@@ -179,7 +179,7 @@ export function guardAnswers(server: Server, options: GuardOptions): () => void 
     return elapsedMs >= slowAfterMs && enoughBytes >= mark.pendingBytes;
   }
 
-  /** The client is told the time, so the connection is kept a moment longer than that. */
+  /** The connection is kept a moment longer than the time that its answers state. */
   function isStaleUnknown({ isKnown, idleSinceMs }: Connection, nowMs: number): boolean {
     if (unknownKeepAliveSeconds === null || isKnown || idleSinceMs === null) return false;
     return nowMs - idleSinceMs > unknownKeepAliveSeconds * 1_000 + keepAliveGraceMs;

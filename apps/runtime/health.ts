@@ -10,13 +10,13 @@ export interface HealthDependencies {
 }
 
 /**
- * `/livez`: the process turns its event loop; it never asks another server, so that a database's
- * fault restarts no pod. `/readyz`: this pod may get traffic: its schema is there and it is not
- * draining. Both ignore any key (design, sections 5 and 8).
+ * `/livez`: the event loop runs. It never asks another server, so that a database outage restarts no
+ * pod. `/readyz`: this pod may get traffic: its schema is there and it is not
+ * draining. Both ignore any key.
  *
  * Readiness asks the database until it has said yes once: after that every pod would leave the load
- * balancer together when the database is away, and clients would lose the 503 that tells them to
- * try again.
+ * balancer together when the database is away, and clients would lose the 503 that asks them to
+ * retry.
  */
 export function health(deps: HealthDependencies): Middleware {
   let schemaSeen = false;

@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Cut, GuardedAnswer, type GuardOptions, guardAnswers } from './guarded-answer.ts';
+import { StartRefused } from './start-refused.ts';
 
-/** Why a server could not listen: a sentence with the remedy, for whoever starts it. */
-export class ListenRefused extends Error {}
+/** A server could not listen; the message tells the operator what to change. */
+export class ListenRefused extends StartRefused {}
 
 /** A listening HTTP server and the address it got. */
 export interface RunningServer {
@@ -17,7 +18,7 @@ export interface ServerOptions {
   handler: RequestListener;
   host: string;
   port: number;
-  /** How long an idle connection is kept; `defaultKeepAliveSeconds` unless told. */
+  /** How long an idle connection is kept; default `defaultKeepAliveSeconds`. */
   keepAliveSeconds?: number;
   /** How long answers carry `Connection: close` before the server closes; see `stop`. */
   drainDelayMs?: number;
@@ -48,7 +49,7 @@ export interface ServerBounds
 
 /**
  * Longer than Google's load balancers (600 s, fixed), nginx and AWS' (60 s) keep an idle connection
- * to us. Envoy keeps one for an hour unless told.
+ * to the service. Envoy keeps one for an hour by default.
  */
 export const defaultKeepAliveSeconds = 620;
 
@@ -62,7 +63,7 @@ export const defaultKeepAliveSeconds = 620;
  * is under way, and give up at the deadline. (Closing at once reset 5 requests of a loaded
  * keep-alive client here; with 500 ms of that, none.)
  *
- * @throws ListenRefused when the address is taken or not ours.
+ * @throws ListenRefused when the address is in use or not available.
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { handler, host, port, drainDelayMs = 0, onDraining = () => {}, deadlineMs = 20_000, headers = {} } = options;

@@ -4,9 +4,9 @@ export type { Logger };
 
 /**
  * JSON logs, one line per request or event, on standard output. Written in batches off the
- * request's path; whoever ends the process calls `flush` first. A line holds ids, never a key, a
- * body or a family's name: errors are logged by class, code and stack of ours (`describeError`),
- * because a database's error text can quote a value.
+ * request's path; `runApp` flushes them before the process ends. A line contains ids, never a key, a
+ * body or a family's name: errors are logged by class, code and stack (`describeError`), because a
+ * database's error text can quote a value.
  */
 export function createLog(options: {
   level: string;

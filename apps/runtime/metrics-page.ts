@@ -2,7 +2,7 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
 
 /**
- * `GET /metrics` in Prometheus' text format, on a port of its own that no partner reaches. An app
+ * `GET /metrics` in Prometheus' text format, on a separate port that no partner reaches. An app
  * without another port shows its health here: `/livez`, and `/readyz` with 503 while
  * `findUnreadiness` gives a reason.
  */

@@ -13,7 +13,7 @@ export interface RefusalCount {
  * per key and minute.
  *
  * Such a request read nothing, so it is the one use whose line may come after its answer: writing
- * each at once would let whoever is refused load the database. When the process is killed, at most
+ * each at once would let a refused caller load the database. When the process is killed, at most
  * the last second is lost. A flush that fails is kept and added to the next one, whose minute then
  * holds both: the database says which minute it is.
  */

@@ -1,6 +1,4 @@
-import { ListenRefused } from './http-server.ts';
 import { createLog, describeError, type Logger } from './log.ts';
-import { SettingsRefused } from './settings/read.ts';
 import { StartRefused } from './start-refused.ts';
 
 /** What every app's configuration has, whatever else it has. */
@@ -13,8 +11,8 @@ interface AppConfig {
  * Runs an app as this process: reads its settings, starts it, and stops it in order on SIGTERM or
  * SIGINT; a second signal ends it at once.
  *
- * Bad settings and taken addresses are the operator's, so they are told in sentences, without a
- * stack; exit code 1 either way.
+ * Expected startup failures (settings, a port in use) print a sentence with the remedy and no stack
+ * trace; exit code 1 in any case.
  */
 export async function runApp<C extends AppConfig>(app: {
   name: string;
@@ -26,7 +24,7 @@ export async function runApp<C extends AppConfig>(app: {
     const log = createLog({ level: config.logLevel, name: app.name, region: config.region });
     const end = (code: number) => log.flush(() => process.exit(code));
     process.on('uncaughtException', (error) => {
-      log.fatal({ error: describeError(error) }, 'a fault that nothing handled; this process ends');
+      log.fatal({ error: describeError(error) }, 'unhandled error; the process ends');
       end(1);
     });
     const started = app.start(config, log);
@@ -49,7 +47,7 @@ function stopOnSignals(started: Promise<{ stop(): Promise<void> }>, log: Logger,
     (app) => {
       running = app;
     },
-    () => {}, // whoever started it tells
+    () => {}, // `runApp` reports it
   );
   const stop = (signal: string) => {
     if (asked) process.exit(1);
@@ -59,7 +57,7 @@ function stopOnSignals(started: Promise<{ stop(): Promise<void> }>, log: Logger,
     running.stop().then(
       () => end(0),
       (error: unknown) => {
-        log.error({ error: describeError(error) }, 'did not stop in order');
+        log.error({ error: describeError(error) }, 'the process could not stop cleanly');
         end(1);
       },
     );
@@ -68,9 +66,8 @@ function stopOnSignals(started: Promise<{ stop(): Promise<void> }>, log: Logger,
   process.on('SIGINT', () => stop('SIGINT'));
 }
 
-/** Faults of the operator's are told in their own words, all others without the error's text. */
+/** Returns the message of an expected failure, and a description without text of any other. */
 function reasonOf(error: unknown): string {
-  const kinds = [SettingsRefused, ListenRefused, StartRefused];
-  if (error instanceof Error && kinds.some((kind) => error instanceof kind)) return error.message;
+  if (error instanceof StartRefused) return error.message;
   return JSON.stringify(describeError(error));
 }

@@ -1,5 +1,5 @@
 /**
- * Why an app could not start, in one sentence with the remedy, for whoever starts it: it is told
- * without a stack.
+ * An expected startup failure. The message tells the operator what to fix; no stack trace is
+ * printed.
  */
 export class StartRefused extends Error {}

@@ -10,12 +10,12 @@ import {
   trace,
 } from '@opentelemetry/api';
 
-/** A span that is over. Times are Unix time in ms; ids are hexadecimal, 32 digits and 16. */
+/** An ended span. Times are Unix time in ms; ids are hexadecimal, 32 digits and 16. */
 export interface RecordedSpan {
   name: string;
   kind: 'internal' | 'client';
   traceId: string;
-  /** Null for one of chance; given where another process has to know it. */
+  /** Null for a random one; set where another process has to know it. */
   spanId: string | null;
   /** Null for a root. */
   parentSpanId: string | null;
@@ -34,7 +34,7 @@ export interface Tracing {
   span<T>(name: string, run: () => Promise<T>): Promise<T>;
   /** A root span of one request; attributes hold ids and statuses only. */
   request<T>(name: string, run: (span: Span | null) => Promise<T>): Promise<T>;
-  /** Sends a span that is over, of a trace whose id its teller chose. */
+  /** Sends an ended span of a trace whose id the caller chose. */
   record(span: RecordedSpan): void;
   stop(): Promise<void>;
 }
@@ -106,8 +106,8 @@ export async function openTracing(options: {
 }
 
 /**
- * Ids of chance, but for those in `next`, which `startSpan` takes at once: there is no other way to
- * give a span its id.
+ * Random ids, except those in `next`, which `startSpan` uses at once: the SDK has no other way to
+ * set a span's id.
  */
 function createIds() {
   const random = (bytes: number) => randomBytes(bytes).toString('hex');

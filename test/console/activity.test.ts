@@ -234,7 +234,8 @@ describe('a file of the log', () => {
     const ended = new Promise((resolve) => response.once('error', resolve));
     response.resume();
     expect(await ended).toMatchObject({ code: 'ECONNRESET' });
-    const isTold = () => t.logLines.some((line) => line.includes('"fault"') && line.includes('downloadActivity'));
+    const isTold = () =>
+      t.logLines.some((line) => line.includes('"internal error"') && line.includes('downloadActivity'));
     await expect.poll(isTold, { timeout: 20_000 }).toBe(true);
   });
 

@@ -27,9 +27,9 @@ describe('the operator’s probe', () => {
       const { code, stdout } = await run(probe);
       expect(stdout.split('\n').filter(Boolean)).toEqual([
         'ok     a read with the probe’s key answers 200',
-        'ok     a key of Canada is refused with 401 and told so',
+        'ok     a key of Canada is refused with 401, with its region',
         expect.stringMatching(/^ok {5}a worker delivered a test event in \d+ ms$/),
-        'ok     it came 1 time(s)',
+        'ok     it arrived 1 time(s)',
         'ok     both of its signatures verify',
       ]);
       expect(code).toBe(0);

@@ -3,7 +3,7 @@ import { endpoints } from '../endpoints/index.ts';
 import { eventOperationId } from '../openapi/webhooks.ts';
 
 /**
- * What `/docs` may load: its own origin, no inline script, no inline style, nobody's frame. `data:`
+ * What `/docs` may load: its own origin, no inline script or style, no frames. `data:`
  * is the library's own small icons.
  */
 export const pagePolicy = [

@@ -6,7 +6,7 @@ import { openApiDocument, openApiText } from '../openapi/document.ts';
 import { pagePolicy, referencePage } from './page.ts';
 
 /**
- * One page or file that anybody may read. `headers` hold everything but the type and the length;
+ * One public page or file. `headers` hold everything but the type and the length;
  * `ETag` is for the caller to compare.
  */
 export interface PublicPage {
@@ -26,7 +26,7 @@ const types = {
 
 /**
  * The OpenAPI document at `/v1/openapi.json` and the reference page at `/docs`, found by path; null
- * for any other. They ignore every key (design, section 5). Everything is read once, here, and
+ * for any other. They ignore every key. Everything is read once, here, and
  * nothing is ever fetched from another host.
  *
  * Decision (2026-11-20): Swagger UI draws the page. It is the only one tried that runs without

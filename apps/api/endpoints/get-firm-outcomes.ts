@@ -2,7 +2,7 @@ import { Outcomes } from '#domain/contract/resources.ts';
 import { outcomesSql } from '#domain/db/statements/outcomes.ts';
 import { endpoint } from '../endpoint.ts';
 
-/** De-identified outcomes over 90 days. Source: API document, "Outcomes". */
+/** De-identified outcomes over 90 days. */
 export const getFirmOutcomes = endpoint({
   operationId: 'getFirmOutcomes',
   resource: '/outcomes',

@@ -2,7 +2,7 @@ import { Roster } from '#domain/contract/resources.ts';
 import { rosterSql } from '#domain/db/statements/roster.ts';
 import { endpoint } from '../endpoint.ts';
 
-/** The roster of client families. Source: API document, "Roster". */
+/** The roster of client families. */
 export const getFirmRoster = endpoint({
   operationId: 'getFirmRoster',
   resource: '/clients',

@@ -2,7 +2,7 @@ import { ReferralEarnings } from '#domain/contract/resources.ts';
 import { referralEarningsSql } from '#domain/db/statements/referrals.ts';
 import { endpoint } from '../endpoint.ts';
 
-/** Referral earnings by month. Source: API document, "Referral earnings". */
+/** Referral earnings by month. */
 export const getOrgReferralEarnings = endpoint({
   operationId: 'getOrgReferralEarnings',
   resource: '/referral-earnings',

@@ -2,7 +2,7 @@ import { SeatFamilies } from '#domain/contract/resources.ts';
 import { seatFamiliesSql } from '#domain/db/statements/seats.ts';
 import { endpoint } from '../endpoint.ts';
 
-/** Client families and seats. Source: API document, "Seat families". */
+/** Client families and seats. */
 export const getOrgSeatFamilies = endpoint({
   operationId: 'getOrgSeatFamilies',
   resource: '/seats/families',

@@ -2,7 +2,7 @@ import { SeatCounts } from '#domain/contract/resources.ts';
 import { seatCountsSql } from '#domain/db/statements/seats.ts';
 import { endpoint } from '../endpoint.ts';
 
-/** Seat counts and subscriptions. Source: API document, "Seat counts". */
+/** Seat counts and subscriptions. */
 export const getOrgSeats = endpoint({
   operationId: 'getOrgSeats',
   resource: '/seats',

@@ -2,7 +2,7 @@ import { Organization } from '#domain/contract/resources.ts';
 import { organizationSql } from '#domain/db/statements/organization.ts';
 import { endpoint } from '../endpoint.ts';
 
-/** The organization’s record. Source: API document, "Organization". */
+/** The organization’s record. */
 export const getOrg = endpoint({
   operationId: 'getOrg',
   resource: '',

@@ -2,7 +2,7 @@ import { Members } from '#domain/contract/resources.ts';
 import { membersSql } from '#domain/db/statements/members.ts';
 import { endpoint } from '../endpoint.ts';
 
-/** Members and their roles. Source: API document, "Member". */
+/** Members and their roles. */
 export const listMembers = endpoint({
   operationId: 'listMembers',
   resource: '/members',

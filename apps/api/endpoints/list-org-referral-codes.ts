@@ -2,7 +2,7 @@ import { ReferralCodes } from '#domain/contract/resources.ts';
 import { referralCodesSql } from '#domain/db/statements/referrals.ts';
 import { endpoint } from '../endpoint.ts';
 
-/** Referral codes with counts. Source: API document, "Referral code". */
+/** Referral codes with counts. */
 export const listOrgReferralCodes = endpoint({
   operationId: 'listOrgReferralCodes',
   resource: '/referral-codes',

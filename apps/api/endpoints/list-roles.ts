@@ -2,7 +2,7 @@ import { Roles } from '#domain/contract/resources.ts';
 import { rolesSql } from '#domain/db/statements/roles.ts';
 import { endpoint } from '../endpoint.ts';
 
-/** System roles and own roles. Source: API document, "Role". */
+/** System roles and own roles. */
 export const listRoles = endpoint({
   operationId: 'listRoles',
   resource: '/roles',

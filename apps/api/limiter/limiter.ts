@@ -18,7 +18,7 @@ const BATCH_CALLS = 128;
  */
 export type LimiterMode = 'redis' | 'pod';
 
-/** What the limiter says of one call. Source: API document, section 8; design, section 5. */
+/** The limiter's decision about one call. */
 export interface LimitVerdict {
   admitted: boolean;
   /** Calls still free in the window now, after this one. */
@@ -35,11 +35,11 @@ export interface LimitVerdict {
   decidedBy: 'redis' | 'pod' | 'memory';
 }
 
-/** Limits calls per key: at most so many in any window, as design section 5 settles it. */
+/** Limits the calls of each key in any window. */
 export interface Limiter {
   /**
    * Connects to Redis; resolves within about a second also when there is none, in `pod` mode, and
-   * goes on trying. Never rejects.
+   * keeps trying. Never rejects.
    */
   start(): Promise<void>;
   /**
@@ -48,7 +48,7 @@ export interface Limiter {
    */
   stop(): Promise<void>;
   /**
-   * Decides one call of the key with this fingerprint (bytes, or their text as it shall appear in
+   * Decides one call of the key with this fingerprint (bytes, or their text as it appears in
    * Redis). Never rejects, never hangs.
    */
   take(fingerprint: string | Buffer): Promise<LimitVerdict>;
@@ -68,8 +68,8 @@ export interface LimiterOptions {
   /** Monotonic clock (ms). */
   now?: () => number;
   /**
-   * Told by `start` what the first mode is, and then of each change, with the reason in words (no
-   * secrets).
+   * Called by `start` with the first mode, and then for each change, with a reason that contains no
+   * secret.
    */
   onModeChange?: (mode: LimiterMode, reason: string) => void;
 }
@@ -102,7 +102,7 @@ interface Call {
  * Why a caller can rely on `resetSeconds` across changes as well: the pod counts a call from when
  * it was taken, which is never after Redis counts it, so the pod is free no later than Redis said.
  * The other way round, Redis counts nothing after this pod stopped waiting for it (see `ask`), so
- * it is free at most that wait after the pod, which the pod adds to what it tells.
+ * it is free at most that wait after the pod, which the pod adds to its answer.
  */
 export function createLimiter(options: LimiterOptions): Limiter {
   const { redisUrl, limit, windowSeconds, keyPrefix, commandTimeoutMs = 250, onModeChange } = options;
@@ -181,7 +181,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     }
     if (reserved) ring.release(atMs);
     // The window is full until its oldest call leaves, and refused calls do not count: until then
-    // nobody needs to ask. Redis decided between `atMs` and `answeredMs`; to refuse no call that it
+    // there is no need to ask. Redis decided between `atMs` and `answeredMs`; to refuse no call that it
     // would admit, count from the first; to keep the promise, from the last.
     ring.refusedUntilMs = atMs + waitMs;
     ring.freeAtMs = answeredMs + waitMs;

@@ -7,8 +7,7 @@ const FIRST_SLOTS = 8;
 const IDLE_GRACE_MS = 10_000;
 
 /**
- * The sliding window of one key inside this process: the times of the last admitted calls, oldest
- * first (design, section 5).
+ * The sliding window of one key inside this process: the times of the last admitted calls, oldest first.
  *
  * It admits as sliding-window.lua does: a call passes when fewer than `limit` times lie in the
  * window that ends now, a time exactly one window old included. Times are milliseconds of one
@@ -22,7 +21,7 @@ export class PodRing {
   refusedUntilMs = Number.NEGATIVE_INFINITY;
   /**
    * From then on (ms) one more call is free, counted from after Redis's answer: what a refused
-   * caller is told to wait for.
+   * caller has to wait for.
    */
   freeAtMs = Number.NEGATIVE_INFINITY;
   /** When the key was last asked about (ms). */

@@ -23,8 +23,8 @@ const DISCONNECT_TIMEOUT_MS = 500;
  */
 const SILENCE_MS = 2_000;
 /**
- * The probe writes a key of its own, always admitted and gone within seconds: what it needs is what
- * a call needs.
+ * The probe writes a separate key, always admitted and expired within seconds, so that it needs
+ * what a call needs.
  */
 const PROBE = { limit: Number.MAX_SAFE_INTEGER, windowUs: 1 };
 
@@ -44,10 +44,7 @@ export interface RedisWindowOptions {
   onLost: (reason: string) => void;
 }
 
-/**
- * Redis's half of the limiter: one connection, one script, every answer within the timeout (design,
- * section 5).
- */
+/** Redis's half of the limiter: one connection, one script, every answer within the timeout. */
 export interface RedisWindow {
   /**
    * Connects; resolves when Redis is ready, rejects when it is not within a second (it goes on
@@ -82,7 +79,7 @@ export function createRedisWindow(options: RedisWindowOptions): RedisWindow {
     retryStrategy: () => RECONNECT_DELAY_MS,
   });
   /**
-   * Redis's clock minus ours (ms), or a little more: read between sending and receiving, and taken
+   * Redis's clock minus this process's (ms), or a little more: read between sending and receiving, and taken
    * as read at the sending.
    */
   let clockAheadMs = 0;

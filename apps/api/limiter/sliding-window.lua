@@ -1,4 +1,4 @@
--- Exact sliding windows: admits a call to a key when fewer than `limit` admitted calls lie in the window that ends now (design, section 5).
+-- Exact sliding windows: admits a call to a key when fewer than `limit` admitted calls lie in the window that ends now.
 --
 -- KEYS[1..n]  one per call, in the order of arrival; the same key may come more than once
 -- ARGV[1]     limit: admitted calls in any window
@@ -15,7 +15,7 @@
 --
 -- The clock is Redis's own, so all pods share it. If it has stepped back, the stored times move back with it until the newest is now:
 -- they stay in order, the key admits no more than before, and it is free again one window later at most. A step forward
--- cannot be told from time passing.
+-- cannot be distinguished from time passing.
 
 local BYTES = 8
 local limit = tonumber(ARGV[1])

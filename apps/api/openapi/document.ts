@@ -11,7 +11,7 @@ import { deliveryParameters, eventTag, receiverAnswers, webhooks } from './webho
 /**
  * The OpenAPI 3.1 document of the API: nine reads and four webhooks, made from the declarations
  * that serve them. The same for the same base URLs, whenever and wherever it is made, so that a
- * copy can be committed and compared. Source: API document, section 9; design, section 8.
+ * copy can be committed and compared.
  */
 export function openApiDocument({ baseUrls }: { baseUrls: Record<Region, string> }) {
   return {

@@ -221,8 +221,8 @@ export const answerExamples: Record<string, Record<string, Example>> = {
 };
 
 /**
- * The event of the signature's test vector (design, section 6): its body, written without spaces,
- * gives the signatures shown with it.
+ * The event of the signature's test vector: its body, written without spaces, gives the signatures
+ * shown with it.
  */
 const signedEventId = '3b1f8a52-9c0e-4d57-8a41-6f0f2f1c7e10';
 

@@ -1,9 +1,8 @@
 import { requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
 
 /**
- * The headers of the answers, by name: `components.headers`. Source: design, section 5. Those not
- * `required` depend on how far a request came: the limiter judges only a well-formed key of this
- * region.
+ * The headers of the answers, by name: `components.headers`. Those not `required` depend on how far
+ * a request came: the limiter judges only a well-formed key of this region.
  */
 export const headerComponents = {
   'Request-Id': {

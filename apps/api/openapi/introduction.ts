@@ -8,16 +8,13 @@ import {
 import { type Region, regionCodes, regions } from '#domain/contract/regions.ts';
 import { exampleOrgId, exampleSecret } from './examples.ts';
 
-/**
- * What a partner reads before the operations, in Markdown: `info.description`. Source: the API
- * document; what it leaves open: the design.
- */
+/** What a partner reads before the operations, in Markdown: `info.description`. */
 export function introduction(baseUrls: Record<Region, string>): string {
   return [reads(baseUrls), keys, limits, caching, errors, events, promises].join('\n\n');
 }
 
 const reads = (baseUrls: Record<Region, string>) => `\
-An organization’s own systems read its data here, and are told when it changes: the record of the organization, its members and roles, the roster of
+An organization’s own systems read its data here, and are notified when it changes: the record of the organization, its members and roles, the roster of
 client families (names and dates only), seats, referral codes and earnings, and de-identified outcomes. Every operation is a read. A family’s messages,
 documents, money and records cannot be reached, whatever access the organization’s professionals hold.
 
@@ -74,7 +71,7 @@ const errorRows: [code: keyof typeof errorStatus, meaning: string][] = [
   ['not_found', 'There is no such organization, or nothing at this path'],
   ['method_not_allowed', 'Another method than GET, without a key'],
   ['rate_limited', 'Too many requests: wait as long as `Retry-After` says'],
-  ['internal', 'A fault on our side; quote `requestId`'],
+  ['internal', 'An internal error; quote `requestId`'],
   ['unavailable', 'Out of service for a moment: wait as long as `Retry-After` says'],
 ];
 

@@ -21,10 +21,7 @@ interface Refusal {
 
 const scope = 'org.clients.read';
 
-/**
- * Refusals and faults of every read, by component name. Statuses come from the contract. Source:
- * API document, section 7; design, section 5.
- */
+/** Refusals and internal errors of every read, by component name. Statuses come from the contract. */
 function refusals(baseUrls: Record<Region, string>): Record<string, Refusal> {
   return {
     InvalidRequest: {
@@ -60,18 +57,18 @@ function refusals(baseUrls: Record<Region, string>): Record<string, Refusal> {
         reason('forbidden', 'The key is for another organization', 'This API key belongs to another organization.'),
         reason(
           'forbidden',
-          'The person who made the key left, also if they returned since',
+          'The person who created the key left, also if they returned since',
           'The person who created this API key has left the organization. Create a new key; this one stays inactive.',
         ),
         reason(
           'forbidden',
-          'The person who made the key is suspended',
-          'The person who made this API key is no longer an active member of the organization.',
+          'The person who created the key is suspended',
+          'The person who created this API key is no longer an active member of the organization.',
         ),
         reason(
           'forbidden',
-          'The person who made the key lost the permission',
-          `The person who made this API key no longer holds ${scope} in the organization.`,
+          'The person who created the key lost the permission',
+          `The person who created this API key no longer holds ${scope} in the organization.`,
         ),
         reason(
           'api_key_not_accepted',
@@ -101,8 +98,8 @@ function refusals(baseUrls: Record<Region, string>): Record<string, Refusal> {
       ],
     },
     Internal: {
-      description: 'A fault on our side. Trying again may help; quote `requestId` if it does not.',
-      reasons: [reason('internal', 'A fault on our side', 'Something went wrong on our side.')],
+      description: 'An internal error. Try again; if it persists, quote `requestId` to support.',
+      reasons: [reason('internal', 'An internal error', 'An internal error occurred.')],
     },
     Unavailable: {
       description: 'The service cannot answer for a moment: wait as long as `Retry-After` says.',
@@ -118,7 +115,7 @@ function reason(code: ErrorCode, when: string, message: string): Reason {
   return { code, when, message };
 }
 
-/** Every refusal and fault as a shared response, with an example for each reason. */
+/** Every error as a shared response, with an example for each reason. */
 export function refusalComponents(baseUrls: Record<Region, string>): Record<string, object> {
   return Object.fromEntries(
     Object.entries(refusals(baseUrls)).map(([name, { description, reasons, ownHeaders = [] }]) => [

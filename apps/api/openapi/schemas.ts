@@ -7,7 +7,7 @@ export type JsonSchema = { [keyword: string]: unknown };
 
 const { Members, Outcomes, Roster, SeatCounts, SeatFamilies } = resources;
 
-/** Every schema with a name of its own, by that name. The order is the document's. */
+/** Every named schema, by name, in the order of the document. */
 const named: Record<string, z.ZodType> = {
   Organization: resources.Organization,
   Roster,

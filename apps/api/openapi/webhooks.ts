@@ -15,7 +15,7 @@ interface DeliveryHeader {
   schema: object;
 }
 
-/** The headers of every delivery. Source: design, section 6. */
+/** The headers of every delivery. */
 const deliveryHeaders: Record<keyof typeof deliveryHeaderExamples, DeliveryHeader> = {
   'Service-Signature': {
     description:
@@ -46,7 +46,7 @@ const deliveryHeaders: Record<keyof typeof deliveryHeaderExamples, DeliveryHeade
   },
   'webhook-sequence': {
     description:
-      'Counts this webhook’s events without gaps, so that a receiver can tell that it missed one. A number can come twice, with two event ids, after the service lost its last second in a failover: recognize repeats by the event id. Test events have none.',
+      'Counts this webhook’s events without gaps, so that a receiver can detect a missed one. A number can come twice, with two event ids, after the service lost its last second in a failover: recognize repeats by the event id. Test events have none.',
     required: false,
     schema: { type: 'integer', minimum: 1 },
   },

@@ -21,7 +21,7 @@ function drawProblem(ctx: ParameterizedContext<ConsoleState>, error: unknown, lo
   const problem = problemOf(error, now);
   ctx.state.code ??= problem.code;
   if ('cause' in problem)
-    log.error({ requestId, operation, code: problem.code, error: describeError(problem.cause) }, 'fault');
+    log.error({ requestId, operation, code: problem.code, error: describeError(problem.cause) }, 'internal error');
   if (ctx.res.headersSent) return void ctx.res.destroy();
   ctx.status = problem.status;
   if (problem.retryAfterSeconds !== undefined) ctx.set('Retry-After', String(problem.retryAfterSeconds));

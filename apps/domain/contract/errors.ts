@@ -1,8 +1,6 @@
 /**
- * Every refusal the API answers with, and its HTTP status: the closed list of the API document,
- * section 7, completed where it is silent (design, section 5): `invalid_request` is the value for
- * 400, `method_not_allowed` the one for 405, and `internal` and `unavailable` are faults of ours,
- * which carry a `requestId` too.
+ * Every error code of the API, with its HTTP status. The list is closed. `internal` and
+ * `unavailable` are errors of the service; their answers carry a `requestId` too.
  */
 export const errorStatus = {
   invalid_request: 400,
@@ -21,8 +19,8 @@ export const errorStatus = {
 export type ErrorCode = keyof typeof errorStatus;
 
 /**
- * A refusal or fault on its way to the client. `message` is public: it never holds a key, a name or
- * an internal detail; `cause` is for the log.
+ * A refusal or internal error that a client gets. `message` is public and never contains a key, a
+ * name or an internal detail; `cause` is for the log.
  */
 export class ApiError extends Error {
   readonly code: ErrorCode;

@@ -1,7 +1,4 @@
-/**
- * The numbers of the contract, each named once with its unit. Source: API document, section 8,
- * unless a comment says otherwise.
- */
+/** The numbers of the contract, each named once with its unit. */
 
 /** Requests that one key may make in any trailing window. */
 export const requestsPerWindow = 120;
@@ -9,14 +6,11 @@ export const requestsPerWindow = 120;
 export const requestWindowSeconds = 60;
 /** Keys of one organization that may be live (not revoked, not expired) at a time. */
 export const liveKeysPerOrganization = 25;
-/** How long a rotated key may stay valid beside its successor. Source: design, section 4. */
+/** How long a rotated key may stay valid beside its successor. */
 export const keyRotationOverlapMaxDays = 7;
 /** Whole UTC days before today that outcomes cover. */
 export const outcomesWindowDays = 90;
 /** Client families below which outcomes, and each of their metrics, are withheld. */
 export const outcomesMinimumFamilies = 5;
-/**
- * Failed authentications a minute from one address above which its further failures get 429.
- * Source: design, section 5.
- */
+/** Failed authentications a minute from one address above which its further failures get 429. */
 export const failedAuthenticationsPerMinute = 600;

@@ -2,7 +2,7 @@ import type { Scope } from './scopes.ts';
 
 /**
  * Which reads a scope opens, by operation id; a key without the scope, or whose maker lost it, is
- * refused there. Source: API document, section 6.
+ * refused there.
  */
 export const operationsOfScope: Readonly<Record<Scope, readonly string[]>> = {
   'org.read': ['getOrg'],

@@ -1,6 +1,5 @@
 /**
  * The regions of the service. One installation serves one region; nothing is shared across them.
- * Source: API document, section 1.
  */
 export const regions = {
   us: { name: 'United States', keyPrefix: 'aln_us_' },

@@ -3,9 +3,8 @@ import { seatEndReasons } from './events.ts';
 import { outcomesMinimumFamilies, outcomesWindowDays } from './limits.ts';
 
 /**
- * The nine answers, field by field. Source: API document, section 2; formats it leaves open:
- * design, sections 3 and 9. These schemas make the OpenAPI document and check answers in tests; in
- * production PostgreSQL's JSON passes through.
+ * The nine answers, field by field. These schemas make the OpenAPI document and check answers in
+ * tests; in production PostgreSQL's JSON passes through.
  */
 
 const uuid = z.uuid();
@@ -155,7 +154,7 @@ export const SeatFamilies = z.object({
     .describe('Seats that ended, newest first, then by id.'),
 });
 
-/** The body of every refusal and fault. Source: API document, section 2, "Error body". */
+/** The body of every error. */
 export const ErrorBody = z.object({
   error: z.string().describe('A code; see the description of each status.'),
   message: z.string().optional(),

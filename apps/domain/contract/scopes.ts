@@ -1,7 +1,4 @@
-/**
- * The seven scopes a key can carry; each is also a permission of a person. Source: API document,
- * section 5.
- */
+/** The seven scopes a key can carry; each is also a permission of a person. */
 export const scopes = [
   'org.read',
   'org.clients.read',
@@ -14,7 +11,7 @@ export const scopes = [
 
 export type Scope = (typeof scopes)[number];
 
-/** What a person may do beyond the reads; never a scope of a key. Source: design, section 7. */
+/** What a person may do beyond the reads; never a scope of a key. */
 export const managementPermissions = [
   'org.keys.manage',
   'org.webhooks.manage',
@@ -36,7 +33,6 @@ export function isScope(text: string): text is Scope {
 
 /**
  * Keys of the roles every organization has, in the order `listRoles` shows them. Their rows, with
- * fixed ids, come from the first migration; an own role may not take one of these keys. Source:
- * design, sections 7 and 9.
+ * fixed ids, come from the first migration; an own role may not take one of these keys.
  */
 export const systemRoleKeys = ['owner', 'admin', 'billing', 'analyst', 'member'] as const;

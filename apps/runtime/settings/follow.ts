@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
 import { withoutLineEnd } from './read.ts';
 
-/** What is told of settings that are followed: names and reasons, never values. */
+/** Reports changes of followed settings: names and reasons, never values. */
 export interface FollowReport {
   onChanged: (name: string) => void;
   /** A new value is not taken; the old one stays in use. Once a value. */
@@ -29,7 +29,7 @@ export type MayReplace = (old: string, next: string) => string | null;
  * Follows the settings `names` of a schema, as far as their values come from files (`NAME_FILE`):
  * Kubernetes replaces such a file when its Secret changes. `parsed` is what `readSettings` gave at
  * the start, from the same environment. Contents are compared, not times: a Secret that was written
- * anew with the same value changes nothing.
+ * again with the same value changes nothing.
  */
 export function followSettings<S extends z.ZodObject, N extends string & keyof z.output<S>>(options: {
   schema: S;
@@ -87,7 +87,7 @@ export const sameButLogin: MayReplace = (old, next) => {
     url.password = '';
     return url.href;
   });
-  return before === after ? null : 'it names another server, which takes effect when the process starts anew';
+  return before === after ? null : 'it names another server, which takes effect when the process restarts';
 };
 
 function read(path: string): string | undefined {

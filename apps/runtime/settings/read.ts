@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
+import { StartRefused } from '../start-refused.ts';
 import { findPlaintext } from './plaintext.ts';
 
 /**
  * Every problem of an app's settings, one sentence each; its message lists them all. Values of
  * settings are never part of it.
  */
-export class SettingsRefused extends Error {
+export class SettingsRefused extends StartRefused {
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {

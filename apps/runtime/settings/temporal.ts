@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { SettingsRefused } from './read.ts';
 
 /**
- * How a Temporal server is reached: in plain text, by TLS, by TLS with a certificate of our own
+ * How a Temporal server is reached: in plain text, by TLS, by TLS with a client certificate
  * (mutual TLS), and by each of the latter two with an API key.
  */
 export interface TemporalServer {
@@ -24,7 +24,7 @@ export interface TemporalTls {
    * believes.
    */
   ca: string | null;
-  /** PEM of our own certificate and its key; null: the server asks for none. */
+  /** PEM of the client certificate and its key; null: the server asks for none. */
   own: { cert: string; key: string } | null;
 }
 
@@ -33,8 +33,8 @@ const pemCertificate = z.string().refine((text) => canParse(() => new X509Certif
 });
 
 /**
- * What each app that speaks to Temporal reads besides its address and namespace; part of its own
- * schema.
+ * What each app that connects to Temporal reads besides its address and namespace; part of the
+ * app's schema.
  */
 export const temporalAccess = {
   TEMPORAL_TLS: z
@@ -74,7 +74,7 @@ type Parsed = z.output<typeof Access> & { TEMPORAL_ADDRESS?: string | undefined 
  * `apiKeyNow` looks the key up when it may change while the app runs.
  *
  * @throws SettingsRefused when they are half of something, or contradict each other: nothing is
- * ever sent with less protection than somebody asked for.
+ * ever sent with less protection than was configured.
  */
 export function temporalServerOf(
   s: Parsed & { TEMPORAL_ADDRESS: string },
@@ -117,7 +117,7 @@ function findContradictions(s: Parsed): string[] {
   const needingTls = set.filter((name) => name !== 'TEMPORAL_TLS');
   if (s.TEMPORAL_TLS !== 'true' && needingTls.length > 0)
     problems.push(
-      `TEMPORAL_TLS must be true with ${needingTls.join(', ')}: otherwise Temporal is spoken to in plain text`,
+      `TEMPORAL_TLS must be true with ${needingTls.join(', ')}: otherwise the connection to Temporal is in plain text`,
     );
   if (cert !== undefined && key === undefined)
     problems.push('TEMPORAL_TLS_KEY is missing: the private key of TEMPORAL_TLS_CERT');

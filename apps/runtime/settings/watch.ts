@@ -6,7 +6,7 @@ import type { FollowedSettings } from './follow.ts';
  * Reads the files of followed settings again every few seconds, logs each change by the setting's
  * name, and counts it. A value that is refused shows as `org_api_setting_refused` 1 until its file
  * holds one that can be used; the old value stays in use meanwhile.
- * `org_api_setting_read_timestamp_seconds` tells since when a value has been in use: once it is
+ * `org_api_setting_read_timestamp_seconds` is the time since which a value has been in use: once it is
  * later than the change of a Secret at every process, all have the new value. It says nothing of
  * the value, as a hash of a weak password would. Polling, because a file that Kubernetes mounts is
  * a link into a folder that is replaced as a whole, which file watchers miss.

@@ -1,6 +1,5 @@
 /**
- * Whether a version of the OpenAPI document only adds to an earlier one. Source: API document,
- * section 9: an answer or an event may gain fields, and never loses or changes one.
+ * Whether a version of the OpenAPI document only adds to an earlier one.
  *
  * What the earlier version says must be said again, but for texts made for people. What may come is
  * named below, by place; so a keyword that nobody thought of is refused when it comes, goes or

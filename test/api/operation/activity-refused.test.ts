@@ -1,7 +1,4 @@
-/**
- * No line, no answer, and a metric that tells it. Source: design, section 5, step 5; issue 5, point
- * 5.
- */
+/** No line, no answer, and a metric that tells it. */
 import { expect, it } from 'vitest';
 import { setup } from '#test/setup.ts';
 

@@ -1,4 +1,4 @@
-/** The API's settings. Source: design, section 8. */
+/** The API's settings. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

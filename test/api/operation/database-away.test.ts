@@ -1,7 +1,4 @@
-/**
- * PostgreSQL away, silent or wrong: every request ends, in a fault that says nothing of ours.
- * Source: design, section 5, step 6.
- */
+/** PostgreSQL away, silent or wrong: every request ends, in a fault that says nothing of ours. */
 import { expect, it } from 'vitest';
 import { requestsPerWindow } from '#domain/contract/limits.ts';
 import { setupDatabase, startTestApi } from '#test/setup.ts';
@@ -99,10 +96,12 @@ it('a statement that the database refuses is 500 internal, without detail in the
   expect(answer.status).toBe(500);
   expect(await answer.json()).toEqual({
     error: 'internal',
-    message: 'Something went wrong on our side.',
+    message: 'An internal error occurred.',
     requestId: answer.headers.get('request-id'),
   });
-  const line = logLines.map((text) => JSON.parse(text) as Record<string, unknown>).find(({ msg }) => msg === 'fault');
+  const line = logLines
+    .map((text) => JSON.parse(text) as Record<string, unknown>)
+    .find(({ msg }) => msg === 'internal error');
   expect(line).toMatchObject({
     level: 'error',
     requestId: answer.headers.get('request-id'),

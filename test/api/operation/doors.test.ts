@@ -1,6 +1,6 @@
 /**
  * What comes to the door before any key is known: failed authentications, proxies, bytes that are
- * no HTTP. Source: design, section 5.
+ * no HTTP.
  */
 import { expect, it } from 'vitest';
 import { failedAuthenticationsPerMinute } from '#domain/contract/limits.ts';

@@ -1,4 +1,4 @@
-/** An API that is told to end loses no request. Source: design, section 8. */
+/** An API that is told to end loses no request. */
 import { Agent } from 'node:http';
 import { expect, it } from 'vitest';
 import { spawnApi, startChildApi } from '#test/child-api.ts';

@@ -1,4 +1,4 @@
-/** What operators see: metrics, logs, traces; and what they must not. Source: design, section 8. */
+/** What operators see: metrics, logs, traces; and what they must not. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';

@@ -1,4 +1,4 @@
-/** No line, no answer, whenever the process dies. Source: design, section 5, step 5. */
+/** No line, no answer, whenever the process dies. */
 import { Agent } from 'node:http';
 import { expect, it } from 'vitest';
 import { startChildApi } from '#test/child-api.ts';

@@ -1,7 +1,4 @@
-/**
- * The activity log: every use of a key has its line; no line, no answer. Source: API document,
- * section 5; design, section 5, step 5.
- */
+/** The activity log: every use of a key has its line; no line, no answer. */
 import { expect, it } from 'vitest';
 import { requestsPerWindow } from '#domain/contract/limits.ts';
 import { generateKey } from '#domain/keys/format.ts';
@@ -174,7 +171,7 @@ it('gives no answer when the line cannot be written, and answers again when it c
     expect(answer.status).toBe(500);
     expect(JSON.parse(text)).toEqual({
       error: 'internal',
-      message: 'Something went wrong on our side.',
+      message: 'An internal error occurred.',
       requestId: answer.headers.get('request-id'),
     });
     expect(answer.headers.get('etag')).toBeNull();

@@ -1,6 +1,6 @@
 /**
  * "At once": what takes a key's right away has taken it from every read that begins after it has
- * committed. Source: API document, section 5.
+ * committed.
  */
 import { expect, it } from 'vitest';
 import type { ErrorCode } from '#domain/contract/errors.ts';

@@ -1,6 +1,6 @@
 /**
  * Time passes by itself: an end that has come is an end in every answer, before anything has
- * written so. Source: design, section 3.
+ * written so.
  */
 import { expect, it } from 'vitest';
 import { setup } from '#test/setup.ts';

@@ -1,4 +1,4 @@
-/** Answers that did not change are not sent again. Source: design, section 5. */
+/** Answers that did not change are not sent again. */
 import { describe, expect, it } from 'vitest';
 import { setup } from '#test/setup.ts';
 import { endpoints } from '../../../apps/api/endpoints/index.ts';

@@ -1,4 +1,4 @@
-/** The headers of keyed answers. Source: design, section 5. */
+/** The headers of keyed answers. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { setup } from '#test/setup.ts';

@@ -1,7 +1,4 @@
-/**
- * Lists come in a total order, by code point, whatever the order they were written in. Source:
- * design, section 9.
- */
+/** Lists come in a total order, by code point, whatever the order they were written in. */
 import { randomUUID } from 'node:crypto';
 import { expect, it, onTestFinished } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';

@@ -1,4 +1,4 @@
-/** Outcomes, computed a second time here, day by day. Meaning: design, section 9. */
+/** Outcomes, computed a second time here, day by day. */
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';

@@ -1,7 +1,4 @@
-/**
- * Every answer has the fields that are declared, of the declared types, and no other. Source: API
- * document, section 2.
- */
+/** Every answer has the fields that are declared, of the declared types, and no other. */
 import { describe, expect, it } from 'vitest';
 import type { MadeMember } from '#test/make.ts';
 import { setup, type TestInstallation } from '#test/setup.ts';
