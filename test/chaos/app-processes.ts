@@ -33,8 +33,8 @@ export async function startAppProcess(options: {
   name: 'api' | 'worker';
   label: string;
   folder: string;
-  /** What it reads; of a function, in which life it is (from 1). */
-  environment: Record<string, string> | ((life: number) => Record<string, string>);
+  /** What it reads; a function is called before each start. */
+  environment: Record<string, string> | (() => Record<string, string>);
 }): Promise<AppProcess> {
   const { name, label, folder, environment } = options;
   const metricsPort = await getFreePort();
@@ -45,12 +45,10 @@ export async function startAppProcess(options: {
   let killed = false;
   let stopping: Promise<void> | undefined;
   let endedByItself = 0;
-  let life = 0;
 
   function launch(): void {
     killed = false;
-    life += 1;
-    const settings = typeof environment === 'function' ? environment(life) : environment;
+    const settings = typeof environment === 'function' ? environment() : environment;
     child = spawn(process.execPath, [path.join(apps, name, 'main.ts')], {
       env: { ...childEnvironment, HOST: '127.0.0.1', METRICS_PORT: String(metricsPort), ...settings },
       stdio: ['ignore', 'pipe', 'pipe'],

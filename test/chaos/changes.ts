@@ -51,9 +51,9 @@ export async function insertWebhook(
 
 /**
  * Makes change number `index` (from 0), each of which is one event: of every four, access begins, a
- * seat is given, the seat ends, access ends. It is a statement whose repetition changes nothing,
- * and it is repeated until the database confirms it: a commit whose confirmation a killed server
- * swallowed has happened.
+ * seat is given, the seat ends, access ends. It repeats the whole group from its first change, as
+ * the database may have forgotten that one. What is there stays as it is, so it is repeated until
+ * the database confirms it: a commit whose confirmation was lost with a killed server has happened.
  */
 export async function makeChange(
   pool: Pool,
@@ -65,7 +65,7 @@ export async function makeChange(
   const giveUpAt = performance.now() + deadlineMs;
   for (;;) {
     try {
-      await change(pool, organization, seed, index);
+      for (let nth = index - (index % 4); nth <= index; nth += 1) await change(pool, organization, seed, nth);
       return;
     } catch (error) {
       if (performance.now() > giveUpAt) throw error;

@@ -64,6 +64,26 @@ describe('the comparison after a chaos run', () => {
   });
 });
 
+describe('a post whose row PostgreSQL forgot', () => {
+  it('is a problem, unless the run says when commits could be forgotten', async () => {
+    const { pool, posts, webhookIds } = await arrange();
+    posts.push({ ...first(posts), attempt: 3 });
+    const kinds = async (forgettable: { from: number; before: number } | null) =>
+      (await judge({ pool, posts, webhookIds, events: 1, forgettable })).problems.map((text) => text.split(':')[0]);
+    expect(await kinds(null)).toEqual(['unrecorded']);
+    expect(await kinds({ from: 0, before: 2 })).toEqual(['unrecorded']);
+    expect(await kinds({ from: 2, before: 3 })).toEqual([]);
+  });
+
+  it('is signed correctly, and with the bytes of its event', async () => {
+    const { pool, posts, webhookIds } = await arrange();
+    posts.push({ ...first(posts), attempt: 3, bodySha256: 'other', failedChecks: ['service_signature'] });
+    const forgettable = { from: 2, before: 3 };
+    const { problems } = await judge({ pool, posts, webhookIds, events: 1, forgettable });
+    expect(problems.map((text) => text.split(':')[0])).toEqual(['bytes', 'signature']);
+  });
+});
+
 function first(posts: Post[]): Post {
   const [post] = posts;
   if (post === undefined) throw new Error('there is no post');

@@ -1,5 +1,5 @@
 import { ServerUnavailableError } from '../../apps/dev/servers/process.ts';
-import { describeResult, runChaos } from './run.ts';
+import { type ChaosResult, describeResult, runChaos } from './run.ts';
 
 /**
  * `npm run chaos`: 2,000 deliveries (100 events to 20 webhooks) while everything is killed again
@@ -12,11 +12,32 @@ async function main(): Promise<number> {
   const seed = readNumber('--seed', Math.floor(Math.random() * 1_000_000), Number.MAX_SAFE_INTEGER);
   console.log(`${events * webhooks} deliveries, seed ${seed}`);
   const report = (line: string) => console.log(`  ${line}`);
-  const result = await runChaos({ events, webhooks, seed, kills: 4, settleDeadlineMs: 600_000, report });
+  const result = await runChaos({
+    events,
+    webhooks,
+    seed,
+    kills: 4,
+    hasLongFaults: true,
+    settleDeadlineMs: 900_000,
+    report,
+  });
   for (const line of describeResult(result)) console.log(line);
-  for (const problem of result.problems) console.error(`WRONG: ${problem}`);
-  console.log(result.problems.length === 0 ? 'Nothing was lost, nothing was told.' : `Repeat with --seed ${seed}.`);
-  return result.problems.length === 0 ? 0 : 1;
+  const problems = [...result.problems, ...(webhooks < wellMixed ? [] : listMissedFaults(result))];
+  for (const problem of problems) console.error(`WRONG: ${problem}`);
+  console.log(problems.length === 0 ? 'No delivery was lost, no secret leaked.' : `Repeat with --seed ${seed}.`);
+  return problems.length === 0 ? 0 : 1;
+}
+
+/** From so many webhooks on, some delivery waits for its next attempt at any time. */
+const wellMixed = 10;
+
+/** Lists the faults that had no effect, so that the run proves nothing about them. */
+function listMissedFaults({ claims, replaced, forgotten }: ChaosResult): string[] {
+  return [
+    ...(claims > 0 ? [] : ['fault: no relay was killed with claims in hand']),
+    ...(replaced !== null && replaced > 0 ? [] : ['fault: no workflow was replaced because its tasks failed']),
+    ...((forgotten?.events ?? 0) > 0 ? [] : ['fault: PostgreSQL forgot no event']),
+  ];
 }
 
 function readNumber(name: string, otherwise: number, max: number): number {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { describeResult, runChaos } from './run.ts';
 
-it('loses nothing and tells nothing while the worker, the relay, Temporal, PostgreSQL and Redis are killed again and again', async () => {
+it('loses nothing and leaks no secret while the worker, the relay, Temporal, PostgreSQL and Redis are killed again and again', async () => {
   const lines: string[] = [];
   const result = await runChaos({ events: 30, webhooks: 10, seed: 5, report: (line) => lines.push(line) });
 
@@ -10,6 +10,7 @@ it('loses nothing and tells nothing while the worker, the relay, Temporal, Postg
   // Or the run proved little: every kind of fault has happened, and every kind of receiver has
   // misbehaved.
   expect(Object.values(result.kills)).toEqual([3, 3, 3, 3, 3]);
+  expect(result.claims).toBeGreaterThan(0);
   // After each of the 15 kills but PostgreSQL's, and each restart of Temporal, PostgreSQL and
   // Redis; workers come up by themselves.
   expect(result.looks.map(({ difference }) => difference)).toEqual(Array(12 + 9).fill(0));

@@ -7,16 +7,23 @@ export type Behavior =
   | { kind: 'reset' };
 
 /** A receiver's nature: one of these is given to each webhook, in turn. */
-export type Nature = 'steady' | 'failing' | 'limiting' | 'resetting' | 'hanging' | 'slow' | 'first-refuses' | 'dead';
+export type Nature =
+  | 'steady'
+  | 'failing'
+  | 'limiting'
+  | 'resetting'
+  | 'hanging'
+  | 'slow'
+  | 'first-refuses'
+  | 'late'
+  | 'dead';
 
-const natures: readonly Nature[] = [
-  ...(['steady', 'failing', 'limiting', 'resetting', 'hanging', 'slow', 'first-refuses', 'steady'] as const),
-  ...(['failing', 'dead'] as const),
-];
+const ten = ['steady', 'failing', 'limiting', 'resetting', 'hanging', 'slow', 'first-refuses', 'steady'] as const;
+const natures: readonly Nature[] = [...ten, 'failing', 'dead', 'late', ...ten.slice(1), 'failing', 'dead'];
 
 /**
- * The nature of the webhook number `index`, from 0. Of each ten, one never answers 2xx and two are
- * never at fault.
+ * The nature of the webhook number `index`, from 0. Of the first ten, one never answers 2xx and two
+ * are never at fault; the eleventh answers every post 2xx after 9 s, which takes longest.
  */
 export function natureOf(index: number): Nature {
   return natures[index % natures.length] ?? 'steady';
@@ -25,10 +32,12 @@ export function natureOf(index: number): Nature {
 const accept = { kind: 'answer', status: 200 } as const;
 const answer = (status: number): Behavior => ({ kind: 'answer', status });
 /**
- * From this post of an event on, every receiver but a dead one accepts, so that all ends before the
+ * From this post of an event on, nearly every receiver accepts at once, so that all ends before the
  * schedule does.
  */
 const patience = 5;
+/** These keep their nature to the end. */
+const unchanging: ReadonlySet<Nature> = new Set(['dead', 'late']);
 
 const behaviors: Record<Nature, (chance: Dice, nth: number) => Behavior> = {
   steady: () => accept,
@@ -42,6 +51,7 @@ const behaviors: Record<Nature, (chance: Dice, nth: number) => Behavior> = {
   // 9 s is in time, though not always on a busy machine
   slow: (chance) => ({ ...accept, afterMs: chance.chance(0.1) ? 9_000 : chance.whole(0, 400) }),
   'first-refuses': (_, nth) => (nth <= 2 ? answer(401) : accept),
+  late: () => ({ ...accept, afterMs: 9_000 }),
   dead: () => answer(503),
 };
 
@@ -51,6 +61,6 @@ const behaviors: Record<Nature, (chance: Dice, nth: number) => Behavior> = {
  */
 export function planOf(seed: number, index: number, sequence: string, nth: number): Behavior {
   const nature = natureOf(index);
-  if (nature !== 'dead' && nth >= patience) return accept;
+  if (!unchanging.has(nature) && nth >= patience) return accept;
   return behaviors[nature](dice('chaos', seed, index, sequence, nth), nth);
 }

@@ -15,6 +15,14 @@ import { planOf } from './plan.ts';
 import { type ReceivingWebhook, startReceivers } from './receivers.ts';
 import { findSecrets, type Searched } from './secrets-check.ts';
 import { type ChaosServers, startServers } from './servers.ts';
+import {
+  breakReplay,
+  countReplaced,
+  type Forgotten,
+  forgetLastCommits,
+  killWithClaims,
+  writeAlteredBundle,
+} from './staged-faults.ts';
 import { otherSealingKey, sealingKeys, shiftedClock, workerEnvironment } from './worker-settings.ts';
 
 export interface ChaosOptions {
@@ -28,14 +36,22 @@ export interface ChaosOptions {
   kills?: number;
   /** How long everything may take to be settled after the last fault. */
   settleDeadlineMs?: number;
+  /** Faults after the kills that take a minute each: code that cannot replay, forgotten commits. */
+  hasLongFaults?: boolean;
   report: (line: string) => void;
 }
 
 export interface ChaosResult {
-  /** Sentences with ids only; none when nothing was lost and nothing was told. */
+  /** Sentences with ids only; none when nothing was lost and no secret leaked. */
   problems: string[];
   figures: Figures;
   kills: Record<string, number>;
+  /** Claims in hand when both workers were killed. */
+  claims: number;
+  /** Workflows replaced because code that cannot replay failed their tasks; null without the fault. */
+  replaced: number | null;
+  /** What PostgreSQL forgot; null without the fault. */
+  forgotten: Forgotten | null;
   /** What the ledger said after every kill and restart, in order. */
   looks: LedgerLook[];
   searched: Searched;
@@ -49,6 +65,7 @@ export interface ChaosResult {
  * time.
  */
 const schedule = '200ms,500ms,1s,2s,3s,3s,4s,4s,5s,5s,5s';
+const reconcileAfterMs = 8_000;
 
 /**
  * Obligations to receivers that answer, fail, hang and reset, while two workers (with the relay in
@@ -73,20 +90,26 @@ async function runOn(
   options: ChaosOptions,
   closers: (() => Promise<void>)[],
 ): Promise<ChaosResult> {
-  const { events, seed, kills: times = 3, settleDeadlineMs = 300_000, report } = options;
+  const { events, seed, kills: times = 3, settleDeadlineMs = 300_000, hasLongFaults = false, report } = options;
   const startedAt = performance.now();
   const owner = await openDatabase({ url: servers.ownerUrl, applicationName: 'chaos', poolMax: 4 });
   closers.push(() => owner.close());
   const { organization, webhooks, receivers, apiKey } = await arrange(owner, options);
   closers.push(() => receivers.stop());
-  const { workers, api } = await startApps(servers, closers);
+  const settings: WorkerSettings = { lacksSealingKey: false, bundle: null };
+  const { workers, api } = await startApps(servers, settings, closers);
   const reader = readContinuously(api.url, organization.id, apiKey);
   closers.push(() => reader.stop());
 
+  let firstWorkerKills = 0;
   const victims: Victim[] = [
     ...workers.map((worker, index) => ({
       name: `worker ${index + 1}`,
-      kill: () => worker.kill(),
+      kill: () => {
+        // Worker 1 lacks the key that opens signing secrets from its first kill to its second.
+        if (index === 0) settings.lacksSealingKey = ++firstWorkerKills === 1;
+        return worker.kill();
+      },
       restart: null,
       holdsLedger: false,
     })),
@@ -99,15 +122,30 @@ async function runOn(
   ];
   const looks: LedgerLook[] = [];
   const look = async (when: string) => void looks.push(await lookAtLedger(owner.pool, when));
-  const [kills] = await Promise.all([causeFaults({ seed, victims, times, look, report }), makeChanges()]);
+  const lastEvents = hasLongFaults ? Math.min(8, events) : 0;
+  const [kills, claims] = await Promise.all([
+    causeFaults({ seed, victims, times, look, report }),
+    killWithClaims(owner.pool, workers),
+    makeChanges(0, events - lastEvents, 30_000 / events),
+  ]);
+  const altered = hasLongFaults ? await replaceCode() : null;
+  const forgotten = hasLongFaults ? await forget() : null;
   report(`${events} events are made, faults are over (${secondsSince(startedAt)})`);
   const problems: string[] = [];
   if (!(await settles(owner, settleDeadlineMs, report))) problems.push('not every obligation was settled in time');
+  const replaced = altered === null ? null : altered + (await countReplaced(workers));
   for (const worker of workers) await worker.stop();
   await reader.stop();
 
   const webhookIds = [...webhooks.keys()];
-  const verdict = await judge({ pool: owner.pool, posts: receivers.posts, webhookIds, events, looks });
+  const verdict = await judge({
+    pool: owner.pool,
+    posts: receivers.posts,
+    webhookIds,
+    events,
+    looks,
+    forgettable: forgotten?.posts ?? null,
+  });
   report(`compared with the receivers (${secondsSince(startedAt)})`);
   const search = await findSecrets({
     forbidden: {
@@ -130,18 +168,45 @@ async function runOn(
     problems: [...problems, ...verdict.problems, ...search.problems],
     figures: verdict.figures,
     kills,
+    claims,
+    replaced,
+    forgotten,
     looks,
     searched: search.searched,
     workflows: search.workflows,
     seconds: Math.round((performance.now() - startedAt) / 1000),
   };
 
-  /** Spread over the time in which things are killed. */
-  async function makeChanges(): Promise<void> {
-    for (let index = 0; index < events; index += 1) {
+  async function makeChanges(from: number, before: number, pauseMs: number): Promise<void> {
+    for (let index = from; index < before; index += 1) {
       await makeChange(owner.pool, organization, seed, index, 60_000);
-      await new Promise((resolve) => setTimeout(resolve, 30_000 / events));
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
+  }
+
+  async function replaceCode(): Promise<number> {
+    const bundle = path.join(servers.folder, 'altered-bundle.json');
+    await writeAlteredBundle(bundle);
+    const useBundle = (name: 'altered' | 'present') => {
+      settings.bundle = name === 'altered' ? bundle : null;
+    };
+    const count = await breakReplay({ workers, useBundle, reconcileAfterMs, report });
+    await becomesTrue(async () => (await Promise.all(workers.map(answers))).every(Boolean), 60_000, 100);
+    await look('workers had run code that cannot replay');
+    return count;
+  }
+
+  async function forget(): Promise<Forgotten> {
+    const result = await forgetLastCommits({
+      pool: owner.pool,
+      servers,
+      makeChanges: () => makeChanges(events - lastEvents, events, 0),
+      countPosts: () => receivers.posts.length,
+      report,
+    });
+    await look('PostgreSQL had forgotten its last commits');
+    await makeChanges(0, events, 0); // what is there stays, what was forgotten is made again
+    return result;
   }
 }
 
@@ -166,31 +231,42 @@ async function arrange(owner: Database, { webhooks: count, seed }: ChaosOptions)
   return { organization, webhooks, receivers, apiKey: key };
 }
 
-async function startApps(servers: ChaosServers, closers: (() => Promise<void>)[]) {
+/** What the next start of a worker reads. */
+interface WorkerSettings {
+  /** Worker 1 alone. */
+  lacksSealingKey: boolean;
+  /** Null: the present workflows. */
+  bundle: string | null;
+}
+
+async function startApps(servers: ChaosServers, settings: WorkerSettings, closers: (() => Promise<void>)[]) {
   const folder = path.join(servers.folder, 'apps');
   mkdirSync(folder);
-  const start = async (
-    name: 'api' | 'worker',
-    label: string,
-    environment: Record<string, string> | ((life: number) => Record<string, string>),
-  ) => {
+  const start = async (name: 'api' | 'worker', label: string, environment: () => Record<string, string>) => {
     const app = await startAppProcess({ name, label, folder, environment });
     closers.push(() => app.stop());
     return app;
   };
-  const worker = workerEnvironment(servers, { DELIVERY_SCHEDULE: schedule, RECONCILE_AFTER: '8s' });
+  const worker = () =>
+    workerEnvironment(servers, {
+      DELIVERY_SCHEDULE: schedule,
+      RECONCILE_AFTER: `${reconcileAfterMs / 1_000}s`,
+      ...(settings.bundle === null ? {} : { WORKFLOW_BUNDLE: settings.bundle }),
+    });
   const port = await getFreePort();
   const [first, second, api] = await Promise.all([
-    // After its first kill it lacks the key that opens signing secrets, until the next.
-    start('worker', 'worker-1', (life) => (life === 2 ? { ...worker, WEBHOOK_SECRET_KEYS: otherSealingKey } : worker)),
-    start('worker', 'worker-2', { ...worker, ...shiftedClock }),
-    start('api', 'api', {
+    start('worker', 'worker-1', () => ({
+      ...worker(),
+      ...(settings.lacksSealingKey ? { WEBHOOK_SECRET_KEYS: otherSealingKey } : {}),
+    })),
+    start('worker', 'worker-2', () => ({ ...worker(), ...shiftedClock })),
+    start('api', 'api', () => ({
       REGION: 'us',
       API_DATABASE_URL: servers.urls.api,
       REDIS_URL: servers.redisUrl,
       PORT: String(port),
       ...testKeySettings,
-    }),
+    })),
   ]);
   await becomesTrue(() => answers(first), 60_000, 100);
   return { workers: [first, second], api: { ...api, url: `http://127.0.0.1:${port}` } };
@@ -251,7 +327,8 @@ async function settles(owner: Database, deadlineMs: number, report: (line: strin
 }
 
 /** A run in a few lines. */
-export function describeResult({ figures, kills, looks, searched, workflows, seconds }: ChaosResult): string[] {
+export function describeResult(result: ChaosResult): string[] {
+  const { figures, kills, claims, replaced, forgotten, looks, searched, workflows, seconds } = result;
   const list = (counts: Record<string, number>) =>
     Object.entries(counts)
       .map(([name, count]) => `${name} ${count.toLocaleString('en')}`)
@@ -260,7 +337,11 @@ export function describeResult({ figures, kills, looks, searched, workflows, sec
   return [
     `${list(rest)} (${seconds} s)`,
     `attempts by cause: ${list(causes)}`,
-    `killed: ${list(kills)}`,
+    `killed: ${list(kills)}, both workers with ${claims} claims in hand`,
+    ...(replaced === null ? [] : [`workflows replaced because their tasks failed: ${replaced}`]),
+    ...(forgotten === null
+      ? []
+      : [`forgotten by PostgreSQL: ${forgotten.events} events, ${forgotten.attempts} attempts`]),
     `read the ledger after each kill and restart: ${describeLooks(looks)}`,
     `searched for secrets, bytes: ${list(searched)}; ${workflows} histories`,
   ];

@@ -1,0 +1,171 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
+import type { Pool } from 'pg';
+import { becomesTrue, secondsSince } from '../../apps/dev/servers/process.ts';
+import { writeWorkflowBundle } from '../../apps/worker/relay/bundle.ts';
+import type { AppProcess } from './app-processes.ts';
+import type { ChaosServers } from './servers.ts';
+
+/** Faults that need the run in a certain state; the kills of `faults.ts` come at random moments. */
+
+/**
+ * Kills both workers at a moment at which a relay holds claims. Tries again until the claims are
+ * there after the kill, too.
+ *
+ * @returns how many deliveries were claimed, not started, and under a lease; 0 after 60 s.
+ */
+export async function killWithClaims(pool: Pool, workers: readonly AppProcess[]): Promise<number> {
+  const giveUpAt = performance.now() + 60_000;
+  while (performance.now() < giveUpAt) {
+    if ((await countClaims(pool)) === 0) {
+      await pause(3);
+      continue;
+    }
+    await Promise.all(workers.map((worker) => worker.kill()));
+    const claims = await countClaims(pool);
+    if (claims > 0) return claims;
+  }
+  return 0;
+}
+
+/** 0 while PostgreSQL is down. */
+async function countClaims(pool: Pool): Promise<number> {
+  try {
+    const { rows } = await pool.query<{ claims: number }>(
+      'select count(*)::integer as claims from delivery where claimed and not started and leased_until > clock_timestamp()',
+    );
+    return rows[0]?.claims ?? 0;
+  } catch {
+    return 0;
+  }
+}
+
+/** Bundles workflows that replay no history of the present ones, for `WORKFLOW_BUNDLE`. */
+export async function writeAlteredBundle(file: string): Promise<void> {
+  const workflowsPath = fileURLToPath(new URL('../workflows/altered/index.ts', import.meta.url));
+  writeWorkflowBundle(file, await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') }));
+}
+
+/**
+ * A workflow task counts as failing after about 25 s; the reconciler looks after deliveries that
+ * are late by `RECONCILE_AFTER`.
+ */
+const untilFailingMs = 25_000;
+
+/**
+ * Runs both workers with code that cannot replay, for longer than it takes to recognize that, and
+ * then with the present code again. `useBundle` decides what the next start of a worker runs.
+ *
+ * @returns how many workflows the workers replaced meanwhile because their tasks failed.
+ */
+export async function breakReplay(options: {
+  workers: readonly AppProcess[];
+  useBundle: (name: 'altered' | 'present') => void;
+  reconcileAfterMs: number;
+  report: (line: string) => void;
+}): Promise<number> {
+  const { workers, useBundle, reconcileAfterMs, report } = options;
+  const startedAt = performance.now();
+  useBundle('altered');
+  await Promise.all(workers.map((worker) => worker.kill()));
+  await pause(untilFailingMs + reconcileAfterMs);
+  let replaced = 0;
+  for (let waits = 0; waits < 60; waits += 1) {
+    replaced = await countReplaced(workers);
+    if (replaced > 0) break;
+    await pause(1_000);
+  }
+  useBundle('present');
+  await Promise.all(workers.map((worker) => worker.kill()));
+  report(`workers ran code that cannot replay, and replaced ${replaced} workflows (${secondsSince(startedAt)})`);
+  return replaced;
+}
+
+/** Workflows that the workers which run now have replaced because their tasks failed. */
+export async function countReplaced(workers: readonly AppProcess[]): Promise<number> {
+  const counts = await Promise.all(
+    workers.map(async ({ metricsUrl }) => {
+      try {
+        const page = await (await fetch(`${metricsUrl}/metrics`, { signal: AbortSignal.timeout(2_000) })).text();
+        const [, count = '0'] =
+          /^org_api_delivery_workflows_replaced_total\{[^}]*reason="failing"[^}]*\} (\d+)/m.exec(page) ?? [];
+        return Number(count);
+      } catch {
+        return 0;
+      }
+    }),
+  );
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+/** What PostgreSQL forgot, and which posts were made from what it forgot. */
+export interface Forgotten {
+  events: number;
+  attempts: number;
+  /** Posts that came while a commit could be forgotten: their places in `posts`, from and before. */
+  posts: { from: number; before: number };
+}
+
+const postsToForget = 10;
+/** Less than `wal_writer_delay`, after which all is written. */
+const patienceMs = 8_000;
+const forgetfulSettings = { synchronous_commit: 'off', wal_writer_delay: '10s', wal_writer_flush_after: '1GB' };
+
+/**
+ * Lets PostgreSQL confirm commits that it has not written, kills it with SIGKILL after `makeChanges`
+ * and some posts, and brings it up again as it was set before. The last commits are gone, as after a
+ * failover to a standby that had not received them. Tries again until it forgot an event and an
+ * attempt.
+ */
+export async function forgetLastCommits(options: {
+  pool: Pool;
+  servers: ChaosServers;
+  makeChanges: () => Promise<void>;
+  countPosts: () => number;
+  report: (line: string) => void;
+}): Promise<Forgotten> {
+  const { pool, servers, makeChanges, countPosts, report } = options;
+  const posts = { from: countPosts(), before: 0 };
+  const forgotten: Forgotten = { events: 0, attempts: 0, posts };
+  for (let tries = 0; tries < 5 && (forgotten.events === 0 || forgotten.attempts === 0); tries += 1) {
+    for (const [name, value] of Object.entries(forgetfulSettings)) {
+      await pool.query(`alter system set ${name} = '${value}'`);
+    }
+    await pool.query('select pg_reload_conf()');
+    await pause(500);
+    await makeChanges();
+    const postsBefore = countPosts();
+    await becomesTrue(() => countPosts() >= postsBefore + postsToForget, patienceMs, 20);
+    const before = await readIds(pool);
+    await servers.kill('postgres');
+    await servers.restart('postgres');
+    posts.before = countPosts();
+    const after = await untilAnswered(() => readIds(pool));
+    await pool.query('alter system reset all');
+    await pool.query('select pg_reload_conf()');
+    forgotten.events += before.events.difference(after.events).size;
+    forgotten.attempts += before.attempts.difference(after.attempts).size;
+  }
+  report(`PostgreSQL forgot ${forgotten.events} events and ${forgotten.attempts} attempts`);
+  return forgotten;
+}
+
+async function readIds(pool: Pool): Promise<{ events: Set<string>; attempts: Set<string> }> {
+  const list = async (query: string) => new Set((await pool.query<{ id: string }>(query)).rows.map(({ id }) => id));
+  return {
+    events: await list('select id::text as id from event'),
+    attempts: await list(`select concat_ws('/', webhook_id, event_id, number, started_at) as id from delivery_attempt`),
+  };
+}
+
+async function untilAnswered<Result>(ask: () => Promise<Result>): Promise<Result> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (tries === 50) throw error;
+      await pause(200);
+    }
+  }
+}
