@@ -4,30 +4,24 @@ import { openWorkflowClient, type WorkflowClient } from '#workflows/client.ts';
 import { WorkflowRefused } from '#workflows/refused.ts';
 
 /**
- * What the console tells workflows that run, and asks of them: the client that all share, opened by
- * its first use, so that the console starts and serves all else while Temporal is away. Every call
- * throws `WorkflowsAway` when it could not be carried out.
+ * The shared client of Temporal, opened on first use, so that the console starts and serves its other
+ * pages while Temporal is away. Every call throws `WorkflowsAway` if it cannot be carried out.
  */
 export interface Workflows extends WorkflowClient {
-  /** Whether this installation of the console knows a Temporal at all. */
+  /** Whether this installation has a Temporal server. */
   isConfigured: boolean;
 }
 
-/**
- * Why workflows could not be told or asked: a sentence with the remedy, for the person who asked.
- */
+/** A call to Temporal that failed. The message tells the person what to do. */
 export class WorkflowsAway extends Error {
   override name = 'WorkflowsAway';
   readonly reason = 'workflows_away';
 }
 
-/**
- * How long a signal may take. The two that wait for a receiver have limits of their own, and a
- * little is added for the way.
- */
+/** How long (ms) a call may take; the two that wait for a receiver have limits of their own. */
 const patienceMs = { signal: 5_000, sendTest: 45_000, checkSignatures: 65_000 } as const;
 
-/** What people are told: in their words, without the names of what runs here. */
+/** The sentences for people. They name no part of the system. */
 export const awaySentences = {
   notConfigured: 'Sending is not available on this installation. Contact support.',
   away: 'Sending is temporarily unavailable. No events are lost. Try again in a moment.',
@@ -35,11 +29,11 @@ export const awaySentences = {
   old_worker: 'Sending is being updated. Try again in a few minutes.',
 };
 
-/** For an operator's log, where there is no Temporal; people are told what it means for them. */
+/** The warning in the operator's log when there is no Temporal server. */
 export const withoutTemporal =
-  'TEMPORAL_ADDRESS is not set, so this console sends no test event, checks no signatures and hurries no delivery: set it to the Temporal that the workers use';
+  'TEMPORAL_ADDRESS is not set, so this console sends no test event, checks no signatures and retries no delivery on request: set it to the Temporal that the workers use';
 
-/** `temporal` null: the installation has none, and says so when it is asked for. */
+/** `temporal` null: the installation has no Temporal server, and each call says so. */
 export function createWorkflows(temporal: TemporalServer | null): Workflows {
   let opening: Promise<WorkflowClient> | null = null;
 
@@ -49,12 +43,12 @@ export function createWorkflows(temporal: TemporalServer | null): Workflows {
     try {
       return await opening;
     } catch (error) {
-      opening = null; // the next call tries anew
+      opening = null; // the next call tries again
       throw error;
     }
   }
 
-  /** Calls the client, within a time: the SDK itself tries for long while nobody answers. */
+  /** Calls the client with a time limit: the SDK alone retries for long without a server. */
   async function ask<Result>(limitMs: number, call: (client: WorkflowClient) => Promise<Result>): Promise<Result> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
@@ -84,8 +78,8 @@ export function createWorkflows(temporal: TemporalServer | null): Workflows {
 }
 
 /**
- * The shared client's refusals name addresses and commands for operators; people of an organization
- * are told what it means for them.
+ * Translates an error of the shared client, which names addresses and commands for operators, into a
+ * sentence for people.
  */
 function explained(cause: unknown): unknown {
   if (cause instanceof WorkflowRefused)

@@ -1,6 +1,6 @@
 // @ts-check
-// What moves without htmx: times in the viewer's zone, copy buttons, passkeys, and forms that are
-// sent once. Every page works without it but for passkeys.
+// Times in the viewer's zone, copy buttons, passkeys, and forms that are submitted once. Every page
+// works without this script, except passkeys.
 (() => {
   const usual = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
   const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
@@ -14,9 +14,9 @@
     ['second', 1],
   ];
 
-  /** @param {Date} moment */
-  function distance(moment) {
-    const seconds = Math.round((moment.getTime() - Date.now()) / 1000);
+  /** @param {Date} date */
+  function distance(date) {
+    const seconds = Math.round((date.getTime() - Date.now()) / 1000);
     const [unit, size] = units.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1];
     return relative.format(Math.trunc(seconds / size), unit);
   }
@@ -25,10 +25,10 @@
   function showTimes(root) {
     for (const element of root.querySelectorAll('time[datetime]')) {
       const time = /** @type {HTMLTimeElement} */ (element);
-      const moment = new Date(time.dateTime);
-      if (Number.isNaN(moment.getTime())) continue;
+      const date = new Date(time.dateTime);
+      if (Number.isNaN(date.getTime())) continue;
       const format = 'exact' in time.dataset ? exact : 'day' in time.dataset ? day : usual;
-      time.textContent = 'relative' in time.dataset ? distance(moment) : format.format(moment);
+      time.textContent = 'relative' in time.dataset ? distance(date) : format.format(date);
     }
   }
 
@@ -55,19 +55,19 @@
   }
 
   /**
-   * Asks the browser's passkey, puts its answer into the form and sends it. @param
+   * Asks the browser for a passkey, puts its response into the form and submits it. @param
    * {HTMLFormElement} form
    */
   async function askPasskey(form) {
     const problem = form.querySelector('[data-passkey-problem]');
     const { passkey, options = '{}', field = '' } = form.dataset;
     const library = /** @type {any} */ (window).SimpleWebAuthnBrowser;
-    const tell = (/** @type {string} */ text) => {
+    const showText = (/** @type {string} */ text) => {
       if (!(problem instanceof HTMLElement)) return;
       problem.textContent = text;
       problem.hidden = text === '';
     };
-    tell('');
+    showText('');
     try {
       const ask = passkey === 'create' ? library.startRegistration : library.startAuthentication;
       const answer = await ask({ optionsJSON: JSON.parse(options) });
@@ -77,7 +77,7 @@
       showSending(form, form.querySelector('button[type="submit"]'));
     } catch (error) {
       const name = error instanceof Error ? error.name : '';
-      tell(
+      showText(
         name === 'InvalidStateError'
           ? 'This device already has a passkey for your account.'
           : 'The passkey was cancelled or timed out. Try again, or use another method.',
@@ -87,18 +87,18 @@
   }
 
   /**
-   * Forms that are on their way, so that a double click sends one. @type {WeakSet<HTMLFormElement>}
+   * Forms that were submitted, so that a double click submits one. @type {WeakSet<HTMLFormElement>}
    */
   const sent = new WeakSet();
 
   /**
-   * Says that a form is on its way: a test event takes up to 20 seconds. @param {HTMLFormElement}
+   * Shows that a form was submitted: a test event takes up to 20 seconds. @param {HTMLFormElement}
    * form @param {Element | null} button
    */
   function showSending(form, button) {
     form.setAttribute('aria-busy', 'true');
     if (!(button instanceof HTMLButtonElement)) return;
-    // Not at once: an answer that comes at once would make the button flicker.
+    // After a delay, so that the button does not flicker when the response is fast.
     setTimeout(() => {
       button.textContent = 'Submitting…';
       button.setAttribute('aria-busy', 'true');
@@ -116,7 +116,7 @@
     event.preventDefault();
     void askPasskey(form);
   });
-  // A page that comes back by the back button has its forms anew.
+  // A page restored by the back button is reloaded, so that its forms are new.
   addEventListener('pageshow', (event) => {
     if (event.persisted) location.reload();
   });
@@ -128,7 +128,7 @@
       if (!menu.contains(target)) menu.removeAttribute('open');
   });
   document.addEventListener('keydown', (event) => {
-    // A link that looks like a button is pressed like one.
+    // The space key activates a link that looks like a button.
     if (event.key === ' ' && event.target instanceof HTMLAnchorElement && event.target.role === 'button') {
       event.preventDefault();
       event.target.click();
@@ -139,7 +139,7 @@
     open?.querySelector('summary')?.focus();
   });
 
-  /** Times that are typed are in the viewer's zone, unless the address says another. */
+  /** Typed times are in the viewer's zone, unless the URL names another. */
   function fillZone() {
     const zone = document.querySelector('input[data-zone]');
     if (!(zone instanceof HTMLInputElement) || zone.value !== '') return;
@@ -148,8 +148,8 @@
   }
 
   /**
-   * The token of a one-time link is the fragment: out of the address bar and the history, into the
-   * form, and on.
+   * Moves the token of a one-time link from the URL's fragment, and so from the history, into the
+   * form, and submits it.
    */
   function openLink() {
     const form = document.querySelector('form[data-fragment]');
@@ -162,7 +162,7 @@
   }
   addEventListener('hashchange', openLink);
 
-  /** A form that was refused: to the first field that is wrong, else to the sentence on top. */
+  /** Focuses the first invalid field of a refused form, else its problem. */
   function showProblem() {
     const wrong = document.querySelector(
       'main [aria-invalid="true"], main .choices:has(> .problem) input:not(:disabled)',
@@ -173,23 +173,23 @@
     problem.focus();
   }
 
-  /** @param {string} words what whoever cannot see the page is to hear */
+  /** @param {string} words announced to screen readers */
   function say(words) {
     const status = document.querySelector('[data-said]');
     if (status !== null) status.textContent = words;
   }
 
-  /** The states in each part that moves, as they were last seen. @type {Map<string, string[]>} */
+  /** The last known badges of each live part. @type {Map<string, string[]>} */
   const states = new Map();
-  /** Ids of the parts that stand still although they should move. @type {Set<string>} */
+  /** Ids of the live parts that are not up to date. @type {Set<string>} */
   const late = new Set();
 
   /** @param {Element} part */
   const statesOf = (part) => [...part.querySelectorAll('.badge')].map(({ textContent }) => textContent ?? '');
 
   /**
-   * Says a state that has changed in a part that moves to whoever cannot see it: the part itself is
-   * taken out and put in anew, which screen readers pass over. @param {Element} part
+   * Announces a changed badge of a live part: screen readers ignore the part itself, which is
+   * replaced. @param {Element} part
    */
   function sayChange(part) {
     const before = states.get(part.id);
@@ -203,8 +203,8 @@
   }
 
   /**
-   * Says in a part that moves, once, that it stands still and why; it goes on asking, and what
-   * comes takes the place of this. @param {Element} part @param {number} status
+   * Shows once in a live part that it is not up to date, and why. It continues to request itself, and
+   * the next response replaces this. @param {Element} part @param {number} status
    */
   function standStill(part, status) {
     const isSignedOut = status === 401;
@@ -232,8 +232,8 @@
     say(words);
   }
 
-  // A part takes nothing but itself: a page that says why there is none, or that to sign in, would
-  // empty it, end its asking and name the page anew.
+  // A live part is replaced only by itself: an error page or the sign-in page would empty it and end
+  // its requests.
   document.addEventListener('htmx:before:swap', (event) => {
     const { ctx, tasks } = /** @type {CustomEvent} */ (event).detail;
     const part = ctx.sourceElement;

@@ -1,6 +1,6 @@
 // @ts-check
-// Says two minutes before that a session ends, and when it has ended: what was typed is not lost
-// without a word (WCAG 2.2.1). Each page that is opened, in whatever tab, is a use.
+// Warns two minutes before a session ends, and when it has ended, so that input is not lost without
+// notice (WCAG 2.2.1). Each page that is opened in any tab extends the session.
 (() => {
   const found = document.querySelector('[data-session]');
   if (!(found instanceof HTMLElement)) return;
@@ -9,13 +9,13 @@
   const stay = /** @type {HTMLElement} */ (box.querySelector('button'));
   const again = /** @type {HTMLElement} */ (box.querySelector('a'));
   const warnMs = 120_000;
-  /** Moments of this browser's clock, in ms. */
+  /** Times of this browser's clock, in ms. */
   let idleEnd = 0;
   let end = 0;
 
   /**
-   * How long it lasts without use and at most, as a page of the server says. `leftMs` is there in
-   * the last hour alone. @param {DOMStringMap} of
+   * Reads the idle time and the remaining time from a page. `leftMs` is present only in the last
+   * hour. @param {DOMStringMap} of
    */
   function renew(of) {
     idleEnd = Date.now() + Number(of.idleMs);

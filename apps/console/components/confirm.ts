@@ -4,16 +4,16 @@ import type { Visit } from '../web/visit.ts';
 import { form } from './form.ts';
 
 /**
- * A question before what cannot be taken back: a part of the page that opens (no script needed),
- * says what will happen, and holds the form that does it. It stands open when its form was refused.
+ * Draws the confirmation of an action that cannot be undone: a part of the page that opens without
+ * a script, names the consequences, and contains the form. It is open when its form was refused.
  */
 export function confirm(
   visit: Visit,
   parts: {
-    /** What opens it: `Revoke…`. */
+    /** The label that opens it: `Revoke API key…`. */
     summary: string;
     about?: string;
-    /** What will happen, and to whom. */
+    /** What will happen, and to which object. */
     consequences: Child;
     action: string;
     button: string;

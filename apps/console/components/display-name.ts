@@ -1,18 +1,12 @@
 import { type Html, html } from '../web/html.ts';
 
-/**
- * Characters of a name that a list shows. What people type is shorter; what an import brings may
- * have 10,000.
- */
-const shownInList = 120;
+/** Characters of a name that lists show; an imported name may have 10,000. */
+const maxShown = 120;
 
-/**
- * A name that somebody typed or imported, at most its first 120 characters, set apart because it
- * may be in any script and direction.
- */
-export const displayName = (name: string): Html => html`<bdi>${truncate(name, shownInList)}</bdi>`;
+/** Draws a typed or imported name, at most 120 characters, isolated from the text around it. */
+export const displayName = (name: string): Html => html`<bdi>${truncate(name, maxShown)}</bdi>`;
 
-/** The beginning of a text, whole characters, with … when there is more. */
+/** Returns the first `max` whole characters of a text, with … if there are more. */
 export function truncate(text: string, max: number): string {
   if (text.length <= max) return text;
   const characters = [...text];

@@ -1,9 +1,6 @@
 import { type Child, type Html, html } from '../web/html.ts';
 
-/**
- * What stands where a list would be while it is empty: what the list is for, and how to get its
- * first entry.
- */
+/** Draws an empty list: what the list is for, and how to get the first entry. */
 export function emptyState(parts: { title: string; body: Child; action?: Child }): Html {
   return html`<section class="empty-state">
     <h2>${parts.title}</h2>

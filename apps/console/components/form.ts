@@ -4,17 +4,13 @@ import { attributes, type Child, type Html, html, nothing } from '../web/html.ts
 import type { Visit } from '../web/visit.ts';
 import { notice } from './notice.ts';
 
-/**
- * The hidden fields of every form: the token that shows it is a page of ours, and the id of this
- * drawing of it.
- */
+/** The hidden fields of every form: the session's token, and the id of this drawing of the form. */
 export const formTokenField = '_token';
 export const formIdField = '_form';
 
 /**
- * A form of ours: POST to a path of ours, with its hidden fields, the problem of the form as a
- * whole on top, and its button. `kind` colors the button; `danger` is for what cannot be taken
- * back. `secondary` stands beside the button, for example a link back.
+ * Draws a POST form with its hidden fields, the problem of the whole form, and its button. The kind
+ * `danger` is for what cannot be undone. `secondary` is beside the button, for example a link back.
  */
 export function form(
   visit: Visit,
@@ -39,10 +35,7 @@ export function form(
   </form>`;
 }
 
-/**
- * A form that is a button alone, in a row of a table or under a heading. `about` says to screen
- * readers what the button is about (`API key “Reports”`).
- */
+/** Draws a form that is one button. `about` tells screen readers its object (`API key “Reports”`). */
 export function buttonForm(
   visit: Visit,
   parts: {
@@ -51,7 +44,7 @@ export function buttonForm(
     about?: string;
     values?: Record<string, string>;
     kind?: 'primary' | 'secondary' | 'danger';
-    /** Of the button: in a part that comes again (`live`), it keeps the focus by it. */
+    /** Of the button: it keeps the focus when a `live` part is replaced. */
     id?: string;
   },
 ): Html {
@@ -64,7 +57,7 @@ export function buttonForm(
   </form>`;
 }
 
-/** What `form` puts into each form, for one that is drawn by hand. */
+/** Draws the hidden fields of `form`, for forms drawn without it. */
 export function hiddenFields(visit: Visit): Html {
   return html`${hiddenField(formTokenField, visit.formToken)}${hiddenField(formIdField, randomUUIDv7())}`;
 }
@@ -80,7 +73,7 @@ interface Field {
   hint?: Child;
 }
 
-/** A line of text. What was typed stays in it when the form is drawn again, but for a password. */
+/** Draws a line of text. It keeps its input when the form is drawn again, except a password. */
 export function textField(
   state: FormState,
   field: Field & {
@@ -90,11 +83,11 @@ export function textField(
     required?: boolean;
     maxLength?: number;
     inputMode?: 'numeric' | 'text' | 'email' | 'url';
-    /** For what is typed letter by letter: codes, keys, addresses. */
+    /** For exact input: codes, keys, addresses. */
     exact?: boolean;
     /**
-     * Drawn as dots, for a secret that is no password: a browser neither fills its login's in nor
-     * offers to keep what is pasted, as it does with `type=password`.
+     * Shown as dots, for a secret that is not a password: with `type=password` browsers fill in
+     * their own and offer to save what is pasted.
      */
     masked?: boolean;
     placeholder?: string;
@@ -131,7 +124,7 @@ export function textField(
   return framed(state, field, html`<input${attributes(input)}>`);
 }
 
-/** Several lines of text. */
+/** Draws several lines of text. */
 export function textArea(
   state: FormState,
   field: Field & { rows?: number; required?: boolean; maxLength?: number; exact?: boolean },
@@ -149,7 +142,7 @@ export function textArea(
   return framed(state, field, html`<textarea${attributes(area)}>${textOf(state, name)}</textarea>`);
 }
 
-/** One of several, as a list that opens. */
+/** Draws a choice of one as a list that opens. */
 export function selectField(
   state: FormState,
   field: Field & { options: readonly { value: string; label: string }[]; required?: boolean },
@@ -172,7 +165,7 @@ interface Choice {
   disabled?: boolean;
 }
 
-/** Any of several (`checkbox`), or one of a few (`radio`), all in sight under one legend. */
+/** Draws a choice of any (`checkbox`) or one (`radio`), all visible under one legend. */
 export function choiceField(
   state: FormState,
   field: Field & { kind: 'checkbox' | 'radio'; choices: readonly Choice[] },
@@ -193,7 +186,7 @@ export function choiceField(
   </fieldset>`;
 }
 
-/** A box to tick; it is sent as `on`. */
+/** Draws a checkbox; its value is `on`. */
 export function checkboxField(state: FormState, field: Field & { required?: boolean }): Html {
   const { name, label, hint, required = false } = field;
   const input = { type: 'checkbox', id: idOf(name), name, required, checked: textOf(state, name) === 'on' };

@@ -11,14 +11,11 @@ const kinds = [
   { key: 'cancelled', label: 'cancelled' },
 ] as const;
 
-/** Height and width of the picture's own measure: a bar is 10 wide, with 2 between. */
+/** Units of the picture: a bar is 10 wide, with 2 between. */
 const heightOfAll = 60;
 const stepWidth = 12;
 
-/**
- * What became of a webhook's events over time: a bar per hour or day, as high as it had events, in
- * the colors of what became of them; and the same as a table. `buckets` oldest first.
- */
+/** Draws a webhook's events over time, oldest first: a bar per hour or day by status, and a table. */
 export function healthPlot(buckets: readonly HealthBucket[], span: HealthSpan): Html {
   const highest = Math.max(1, ...buckets.map(totalOf));
   const isCapped = buckets.some((bucket) => bucket.isCapped);
@@ -60,7 +57,7 @@ export function healthPlot(buckets: readonly HealthBucket[], span: HealthSpan): 
   </figure>`;
 }
 
-/** All of it in a sentence, for those who do not see the picture. */
+/** Returns the totals in a sentence, for screen readers. */
 export function summaryOf(buckets: readonly HealthBucket[]): string {
   const sums = kinds.map(({ key, label }) => {
     const sum = buckets.reduce((count, bucket) => count + bucket[key], 0);
@@ -81,6 +78,6 @@ function bar(bucket: HealthBucket, index: number, highest: number): Html {
   return totalOf(bucket) === 0 ? nothing : html`<g>${parts}</g>`;
 }
 
-/** What failed is hatched too, for those who tell no red from green. */
+/** Failed events are hatched too, for people who cannot distinguish red from green. */
 const fillOf = (key: (typeof kinds)[number]['key']): Html =>
   key === 'failed' ? html`fill="url(#health-hatch)"` : html`class="health-${key}"`;

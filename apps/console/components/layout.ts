@@ -9,10 +9,7 @@ import type { Visit } from '../web/visit.ts';
 import { buttonForm } from './form.ts';
 import { notice } from './notice.ts';
 
-/**
- * The places of an organization, and what one must hold to find each in the navigation; null: every
- * member.
- */
+/** The navigation of an organization, and the permission for each entry; null: every member. */
 const places: readonly { label: string; path: string; permission: Permission | null; or?: Permission }[] = [
   { label: 'Overview', path: '', permission: null },
   { label: 'API keys', path: '/keys', permission: 'org.keys.manage' },
@@ -22,10 +19,7 @@ const places: readonly { label: string; path: string; permission: Permission | n
   { label: 'Activity', path: '/activity', permission: 'org.activity.read' },
 ];
 
-/**
- * htmx: only what its attributes say, only to us, no style of its own in the page, no history of
- * its own.
- */
+/** htmx: same origin only, no style in the page, no history. */
 const htmxConfig = 'includeIndicatorCSS:false, mode:same-origin, history:false, defaultTimeout:10000';
 
 /**
@@ -73,7 +67,7 @@ export function layout(visit: Visit | null, page: Page): Html {
 </html>`;
 }
 
-/** The organization of the path, when it is open to its visitor. */
+/** Returns the membership in the organization of the path; null without one. */
 function membershipOf(visit: Visit): SessionMembership | null {
   const { session, params } = visit;
   if (session?.state !== 'full') return null;
@@ -95,19 +89,19 @@ function navigation(path: string, membership: SessionMembership): Html {
 }
 
 /**
- * What the script shows when the session is about to end. A use is noted once a minute, so it may
- * end that much sooner after this one.
+ * Draws what the script shows before the session ends. The last use is recorded once a minute, so
+ * the session may end up to a minute earlier than this one says.
  */
 function sessionEnd({ expiresAt }: Session, now: Date): Html {
   const idleMs = (sessionIdleMinutes * 60 - sessionSeenEverySeconds) * 1_000;
   const leftMs = expiresAt.getTime() - now.getTime();
-  // Not before the last hour, so that a page drawn twice is the same.
+  // Only in the last hour, so that a page drawn twice is the same.
   const end = leftMs > 3_600_000 ? nothing : html` data-left-ms="${leftMs}"`;
   return html`<aside class="session-end notice notice-warning" aria-label="Your session" data-session data-idle-ms="${idleMs}"${end} hidden><script src="${assets.session.path}" defer></script>
       <p role="alert"></p><button type="button">Stay signed in</button><a href="/" target="_blank">Sign in in another tab</a></aside>`;
 }
 
-/** Who is signed in, the organizations they may go to, and the way out. */
+/** Draws the account menu: organizations, account, sign-out. */
 function account(visit: Visit, here: SessionMembership | null): Html {
   const { session } = visit;
   if (session === null) return nothing;
@@ -135,10 +129,7 @@ function breadcrumbsOf(breadcrumbs: Page['breadcrumbs']): Html {
     .map(([label, href]) => html`<li><a href="${href}">${label}</a></li>`)}</ul></nav>`;
 }
 
-/**
- * A page that says why there is no page: what happened, what to do next. `requestId` for faults of
- * ours, to quote.
- */
+/** Draws the body of an error page. `requestId` is for internal errors, to quote to support. */
 export function problemBody(parts: { sentence: string; next?: Child; requestId?: string }): Html {
   return html`<p>${parts.sentence}</p>${parts.next ? html`<p>${parts.next}</p>` : nothing}
     ${parts.requestId ? html`<p class="quiet">Request ID for support: <code>${parts.requestId}</code></p>` : nothing}`;

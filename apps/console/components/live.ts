@@ -1,11 +1,9 @@
 import { type Child, type Html, html } from '../web/html.ts';
 
 /**
- * A part of a page that the browser asks for again every few seconds while `moves`, by htmx: the
- * same page, of which only this part is taken. Without script the page stands still, and a reload
- * brings it up to date. `id` is unique in the page. When nothing moves any more, the part that
- * comes has no trigger, and the asking ends. A badge in it that changes is said to screen readers
- * by the script.
+ * Draws a part of a page that htmx requests again every few seconds while `moves` is true. A response
+ * without the trigger ends that. `id` is unique in the page. The script announces changed badges to
+ * screen readers. Without a script, a reload updates the part.
  */
 export function live(parts: { id: string; href: string; everySeconds: number; moves: boolean; body: Child }): Html {
   const { id, href, everySeconds, moves, body } = parts;

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 
 /**
- * How long the old one of two keys or secrets goes on, in hours, up to `maxDays`: the choices of a
- * select field, and the form's field. `none` says what no overlap means.
+ * Returns the choices and the form field for how long an old key or secret continues to work, in
+ * hours, up to `maxDays`. `none` is the label of no overlap.
  */
 export function overlapField(maxDays: number, { none, problem }: { none: string; problem: string }) {
   const choices = [

@@ -1,16 +1,15 @@
 import { type Html, html, nothing } from '../web/html.ts';
 
 /**
- * Newer and older pages of a list that is paged by key. A cursor is whatever the list's query
- * takes; null: there is no such page. `href` makes a path with the filter kept and the cursor
- * added.
+ * Draws links to newer and older pages of a list. A null cursor means that there is no such page.
+ * `href` returns a path with the filter and the cursor.
  */
 export function pager(parts: {
   newer: string | null;
   older: string | null;
   href: (cursor: string) => string;
   firstHref?: string;
-  /** What the links say in a list whose order is not time. */
+  /** The labels of the links, for a list that is not ordered by time. */
   words?: { first: string; newer: string; older: string };
 }): Html {
   const { newer, older, href, firstHref } = parts;

@@ -1,13 +1,13 @@
 import { type Html, html, nothing } from '../web/html.ts';
 
 /**
- * Characters that could act on what stands around them or hide: controls but for line breaks and
- * tabs, everything that is for formatting alone (right-to-left overrides, zero-width ones, tags),
- * other kinds of line ends, private ones. A run of the same is one match.
+ * Characters that could affect the text around them or hide: controls except line breaks and tabs,
+ * formatting characters (right-to-left overrides, zero-width characters, tags), other line ends,
+ * private-use characters. A run of one character is one match.
  */
 const unseen = /((?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}])\1*/gu;
 
-/** `U+202E`, and how often it stands there. */
+/** Returns `U+202E`, and how often it repeats. */
 function nameOf(run: string): string {
   const [first = ''] = run;
   const count = run.length / first.length;
@@ -15,13 +15,10 @@ function nameOf(run: string): string {
   return count === 1 ? name : `${name} ×${count}`;
 }
 
-/**
- * Somebody else's text on one line of ours, where no markup can stand: what would act or hide is
- * named instead.
- */
+/** Returns received text for a place without markup; names such characters instead. */
 export const plainText = (text: string): string => text.replace(unseen, (run) => `[${nameOf(run)}]`);
 
-/** The same as markup, apart from the text around it. */
+/** Returns the same as markup, isolated from the text around it. */
 export function foreignText(text: string): Html {
   const parts: Html[] = [];
   let end = 0;
@@ -33,8 +30,8 @@ export function foreignText(text: string): Html {
 }
 
 /**
- * What another system sent, as text: nothing in it acts on the page, whatever it holds. Long lines
- * wrap, long texts scroll, what is not UTF-8 is shown as �.
+ * Draws what another system sent as inert text. Long lines wrap, long texts scroll, and bytes that
+ * are not UTF-8 show as �.
  *
  * @param label - names it for screen readers.
  */
@@ -45,5 +42,5 @@ export function receivedText(label: string, sent: Buffer | string): Html {
     ${broken > 0 && typeof sent !== 'string' ? html`<p class="quiet">Bytes that are not UTF-8 text are shown as �.</p>` : nothing}`;
 }
 
-/** A character that was cut off at the end is left out. */
+/** Omits a character that is cut off at the end. */
 const decode = (bytes: Buffer): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true });

@@ -5,25 +5,16 @@ import type { Visit } from '../web/visit.ts';
 import { form, hiddenField, textField } from './form.ts';
 import { notice } from './notice.ts';
 
-/**
- * The fields by which a second factor is given, whatever form they stand in; one of them is filled
- * in.
- */
+/** The form fields of a second factor. One of them has a value. */
 export const factorFields = { code: 'factorCode', passkey: 'factorPasskey', recoveryCode: 'factorRecovery' } as const;
 
-/**
- * What a person can give as second factor now. `passkey`: what their browser is asked with; null
- * when they have none.
- */
+/** The factors that a person can use. `passkey`: the options for the browser; null without one. */
 export interface AvailableFactors {
   hasTotp: boolean;
   passkey: Awaited<ReturnType<typeof startPasskeyUse>> | null;
 }
 
-/**
- * The ways to give the second factor, each a form of its own to the same address. `carried` are
- * fields that each takes along.
- */
+/** Draws a form per available factor, all to one path. `carried` are fields in each of them. */
 export function secondFactorForms(
   visit: Visit,
   parts: { action: string; factors: AvailableFactors; state: FormState; carried?: Child },
@@ -61,7 +52,7 @@ export function secondFactorForms(
   </div>`;
 }
 
-/** Six digits of an authenticator app. */
+/** Draws the field for an authenticator code. */
 export function codeField(state: FormState, name: string, autofocus = false): Html {
   return textField(state, {
     name,
@@ -76,9 +67,8 @@ export function codeField(state: FormState, name: string, autofocus = false): Ht
 }
 
 /**
- * A form that the browser's passkey fills in: the script asks it (`create` a new one, `get` an
- * answer of a known one), puts the answer into `field` and sends the form. `options` hold no
- * secret.
+ * Draws a form that a passkey fills in: the script asks the browser (`create` a passkey, or `get` a
+ * response), puts the response into `field` and submits the form. `options` contain no secret.
  */
 export function passkeyForm(
   visit: Visit,

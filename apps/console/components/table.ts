@@ -1,9 +1,6 @@
 import { type Child, type Html, html, nothing } from '../web/html.ts';
 
-/**
- * One column: its heading, and what it shows of a row. `numeric` stands right-aligned; `main` names
- * the row and is its card's title on a phone.
- */
+/** One column. `numeric` is right-aligned; `main` names the row and titles its card on a phone. */
 export interface Column<Row> {
   heading: string;
   cell: (row: Row) => Child;
@@ -12,8 +9,8 @@ export interface Column<Row> {
 }
 
 /**
- * A list of rows: a table, which on a phone becomes a card per row with each value under its
- * heading. `caption` names it for screen readers. `actions` is a last column of buttons.
+ * Draws a table, on a phone a card per row. `caption` names it for screen readers; `actions` is a
+ * last column of buttons.
  */
 export function table<Row>(parts: {
   caption: string;
@@ -22,7 +19,7 @@ export function table<Row>(parts: {
   actions?: (row: Row) => Child;
 }): Html {
   const { caption, columns, rows, actions } = parts;
-  // Roles are said aloud because the cards' `display: block` would take them from the elements.
+  // Roles are explicit because the cards' `display: block` removes them from the elements.
   return html`<div class="table-frame"><table class="cards" role="table">
     <caption>${caption}</caption>
     <thead role="rowgroup"><tr role="row">
@@ -44,7 +41,7 @@ function tableRow<Row>(columns: readonly Column<Row>[], row: Row, actions?: (row
   </tr>`;
 }
 
-/** Facts of one thing: names and values, one under the other. */
+/** Draws the details of one object: names and values. */
 export function detailList(entries: readonly (readonly [name: string, value: Child] | null | false)[]): Html {
   return html`<dl class="details">${entries.map((entry) =>
     entry ? html`<div><dt>${entry[0]}</dt><dd>${entry[1]}</dd></div>` : nothing,

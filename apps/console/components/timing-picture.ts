@@ -1,9 +1,6 @@
 import { type Html, html } from '../web/html.ts';
 
-/**
- * How long the steps of a request took, in ms; null or absent when a step was not completed or not
- * needed.
- */
+/** Durations of a request's steps in ms; null or absent for a step that did not complete. */
 export type Timings = Readonly<Record<string, number | null | undefined>>;
 
 const steps = [
@@ -20,10 +17,9 @@ interface Part {
 }
 
 /**
- * Where an attempt's time went: a bar with a part per step, and the same in words beside it.
+ * Draws the durations of an attempt: a bar with a part per step, and the same in words.
  *
- * @param scaleMs - how many ms the whole width is; pictures that stand together share it, so that a
- * slow one is seen at once.
+ * @param scaleMs - the ms of the whole width; pictures on one page share it
  */
 export function timingPicture(timings: Timings, scaleMs: number): Html {
   const totalMs = timings.total ?? 0;
@@ -42,10 +38,7 @@ export function timingPicture(timings: Timings, scaleMs: number): Html {
   </div>`;
 }
 
-/**
- * The longest of the attempts that are shown together, and 100 ms at least: what is quick should
- * look quick.
- */
+/** Returns the duration of the longest attempt, at least 100 ms, so that fast looks fast. */
 export const scaleOf = (all: readonly (Timings | null)[]): number =>
   Math.max(100, ...all.map((timings) => timings?.total ?? 0));
 

@@ -1,9 +1,9 @@
+import { encode } from 'uqr';
 import { type FormState, textOf } from '../web/form.ts';
-import { type Html, html } from '../web/html.ts';
-import { qrCode } from './qr.ts';
+import { type Html, html, trusted } from '../web/html.ts';
 import { copyable } from './secret.ts';
 
-/** How an authenticator app gets its secret: a QR code to scan, or the secret to type. */
+/** Draws the set-up of an authenticator app: a QR code, or the secret to type. */
 export function totpSetup({ secret, uri }: { secret: string; uri: string }): Html {
   return html`<ol class="steps">
     <li><p>Open your authenticator app and scan this code.</p>${qrCode(uri, 'QR code for your authenticator app')}
@@ -14,13 +14,21 @@ export function totpSetup({ secret, uri }: { secret: string; uri: string }): Htm
   </ol>`;
 }
 
-/**
- * The secret and URI that a form brought back to be drawn again, after a mistyped code; null when
- * they are not what we gave, and the set-up begins anew.
- */
+/** Returns the secret and URI of a submitted form, to draw them again; null if they are malformed. */
 export function totpDrawnAgain(state: FormState): { secret: string; uri: string } | null {
   const [secret, uri] = [textOf(state, 'secret'), textOf(state, 'uri')];
   return /^[A-Z2-7]{16,100}$/.test(secret) && /^otpauth:\/\/totp\/[\x21-\x7e]{1,500}$/.test(uri)
     ? { secret, uri }
     : null;
+}
+
+/** Draws a QR code, black on white in both color schemes: some cameras read no inverted code. */
+function qrCode(text: string, label: string): Html {
+  const { data, size } = encode(text, { ecc: 'M', border: 4 });
+  const modules = data.flatMap((row, y) => row.flatMap((dark, x) => (dark ? [`M${x} ${y}h1v1h-1z`] : [])));
+  // This markup contains only numbers and a fixed label.
+  return trusted(
+    `<svg class="qr" viewBox="0 0 ${size} ${size}" role="img" aria-label="${label.replace(/[^\w ]/g, '')}" shape-rendering="crispEdges">` +
+      `<rect width="${size}" height="${size}" fill="#fff"/><path d="${modules.join('')}" fill="#000"/></svg>`,
+  );
 }

@@ -72,7 +72,7 @@ function libraryFile(path: string): Buffer {
   return readFileSync(require.resolve(path));
 }
 
-/** A file of a package that exports its entry alone, by its place beside that. */
+/** A file of a package that exports its entry alone, by its path beside that. */
 function besideEntry(library: string, file: string): Buffer {
   return readFileSync(join(dirname(require.resolve(library)), file));
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { renewRecoveryCodes } from '#domain/identity/factors.ts';
 import { linkButton } from '../../components/link.ts';
-import { recoveryCodes } from '../../components/recovery-codes.ts';
+import { recoveryCodes } from '../../components/secret.ts';
 import { page } from '../../web/answer.ts';
 import { html } from '../../web/html.ts';
 import { person } from '../../web/route.ts';
