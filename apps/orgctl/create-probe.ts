@@ -26,10 +26,7 @@ export interface CreatedProbe {
   webhookSecret: string;
 }
 
-/**
- * The operator's own organization: no family, no client, one person who is nobody. It is found
- * again by this slug.
- */
+/** The operator's organization: no family, no client, one fictional person. The slug finds it again. */
 const probe = { slug: 'operator-probe', name: "The operator's probe", personId: 'org_api_probe', roleKey: 'probe' };
 /** The least that a read can be made with. */
 const probeScopes: readonly Scope[] = ['org.read'];

@@ -7,8 +7,8 @@ export { sql };
 
 /**
  * A part of a statement, written with the tag `sql`: its values are bound, a list becomes as many
- * values, and a part inside another one is put in its place. Two values or parts never stand side
- * by side without a space: MikroORM reads `??` as a name.
+ * values, and a part inside another one is inserted. Two values or parts never stand side by side
+ * without a space: MikroORM reads `??` as a name.
  */
 export type SqlPart = Raw;
 

@@ -24,9 +24,7 @@ export function generateKey(region: Region, tagSecret: Buffer): string {
   return tagged + toBase62(crc32(tagged), crcLength);
 }
 
-/**
- * What can be told of a bearer token without I/O. `region` is the one that a known prefix names.
- */
+/** What a bearer token shows without I/O. `region` is the one that a known prefix names. */
 export type KeyCheck =
   | { ok: true }
   | { ok: false; reason: 'malformed' }

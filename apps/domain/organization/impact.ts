@@ -91,8 +91,8 @@ export async function previewImpact(
 }
 
 /**
- * Returns which keys lose scopes, whoever created them, when a role keeps these permissions alone
- * (none: it is deleted).
+ * Returns which keys of any member lose scopes when a role keeps these permissions alone (none: it
+ * is deleted).
  */
 export async function previewRoleImpact(
   em: EntityManager,

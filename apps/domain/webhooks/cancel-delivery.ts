@@ -6,20 +6,19 @@ import { assertMayManageWebhooks, type WebhookRequest } from './access.ts';
 import { type DeliveryState, noSuchDelivery } from './deliveries.ts';
 import { WebhookRefused } from './refused.ts';
 
-/** A delivery that was given up. */
+/** A cancelled delivery. */
 export interface CancelledDelivery {
-  /** The round that was current: when `started`, its workflow may run, and is to be ended. */
+  /** The current round: when `started`, its workflow may run, and is to be ended. */
   round: number;
   started: boolean;
 }
 
 /**
- * Gives up one open delivery for good, in one transaction with its activity line, which is the
- * ledger's proof of it. An attempt under way ends by itself and is recorded; what the receiver
- * answers to it changes nothing any more.
+ * Cancels one open delivery, in one transaction with its activity row, which the ledger compares
+ * with. An attempt under way ends by itself and is recorded; its response changes nothing.
  *
- * The workflow is told by whoever asked; one that is not told finds out at its next attempt, which
- * is not admitted.
+ * The caller notifies the workflow. A workflow that is not notified finds out at its next attempt,
+ * which is not admitted.
  *
  * @throws WebhookRefused when the caller may not, the webhook has no such delivery, or that is
  * settled already.
@@ -54,6 +53,6 @@ export async function cancelDelivery(
   });
 }
 
-/** The refusal of what makes sense only while a delivery is open. */
+/** Refuses a change that makes sense only while a delivery is open. */
 export const deliverySettled = (state: DeliveryState) =>
   new WebhookRefused('delivery_settled', `The delivery is settled already: it is ${state}.`);

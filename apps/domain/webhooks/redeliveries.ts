@@ -49,8 +49,8 @@ export interface RedeliveryRow {
   cancelRequestedAt: string | null;
   finishedAt: string | null;
   /**
-   * Deliveries looked at so far; of them sent again in the relay's queue, and open ones whose
-   * running workflow was told to try now.
+   * Deliveries scanned so far; of them queued for the relay, and open ones whose running workflow
+   * was asked to retry now.
    */
   seen: number;
   queued: number;

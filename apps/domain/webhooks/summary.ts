@@ -29,14 +29,14 @@ export const openCountedTo = 10_000;
  *
  * @throws WebhookRefused when the caller may not.
  */
-export async function listWebhookOutlooks(
+export async function listWebhookSummaries(
   em: EntityManager,
   { organizationId, by }: { organizationId: string; by: Authority },
   now: Date,
 ): Promise<WebhookSummary[]> {
   const fork = em.fork();
   await assertMayManageWebhooks(fork, organizationId, by);
-  return selectOutlooks(fork, organizationId, sql`w.state <> 'deleted'`, now);
+  return selectSummaries(fork, organizationId, sql`w.state <> 'deleted'`, now);
 }
 
 /**
@@ -44,14 +44,14 @@ export async function listWebhookOutlooks(
  *
  * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
  */
-export async function getWebhookOutlook(
+export async function getWebhookSummary(
   em: EntityManager,
   { organizationId, webhookId, by }: WebhookRequest,
   now: Date,
 ): Promise<WebhookSummary & Pick<WebhookDetails, 'secrets'>> {
   const fork = em.fork();
   await assertMayManageWebhooks(fork, organizationId, by);
-  const [webhook] = await selectOutlooks(fork, organizationId, sql`w.id = ${webhookId}`, now);
+  const [webhook] = await selectSummaries(fork, organizationId, sql`w.id = ${webhookId}`, now);
   if (webhook === undefined) throw noSuchWebhook();
   return { ...webhook, secrets: await listSecrets(fork, { organizationId, webhookId }) };
 }
@@ -76,7 +76,7 @@ export async function getWebhookHead(
   return webhook;
 }
 
-async function selectOutlooks(
+async function selectSummaries(
   em: EntityManager,
   organizationId: string,
   which: SqlPart,

@@ -4,8 +4,8 @@ import { SecretNotUnsealed } from '#domain/webhooks/seal.ts';
 import { isSealedSql, type SealedIds, type SealedKind, type SealedTable, sealedKinds } from './kinds.ts';
 
 /**
- * A row that was left as it is, because it does not open. `version` is that of the key it asks for;
- * null when it has no such form.
+ * A row that was not resealed, because it cannot be unsealed. `version` is that of the key it
+ * needs; null when its format is unknown.
  */
 export interface UnopenedRow {
   ids: SealedIds;
@@ -14,8 +14,8 @@ export interface UnopenedRow {
 }
 
 /**
- * What became of the rows of one table. `current` were sealed with the newest key before, and open
- * with it.
+ * The result for one table. `current` rows were sealed with the newest key before, and unseal with
+ * it.
  */
 export interface Resealed {
   table: SealedTable;
@@ -29,19 +29,19 @@ interface SealedRow {
   sealed: Buffer;
 }
 
-/** Rows that are read at once. */
+/** Rows of one page. */
 const pageRows = 1_000;
 
 /**
- * Seals everything that is sealed in the database anew with the newest key, so that older ones can
- * go. Nothing changes for whoever holds the secrets, so no organization's log has a line of it.
+ * Seals every sealed text in the database again with the newest key, so that older keys can be
+ * removed. The secrets stay the same, so no organization's activity log has a row of it.
  *
- * Each row is a statement of its own, which changes it only if it is as it was read: one that is
- * rotated, removed or resealed meanwhile keeps what it got, nobody waits for more than one row, and
- * an end in the middle leaves each row whole, to be gone on with by another call. Rows that a pod
- * without the newest key seals meanwhile may be missed; `countSealed` finds them.
+ * Each row is a statement of its own, which changes it only if it is as it was read: a row that is
+ * rotated, removed or resealed meanwhile keeps its new value, a writer waits for one row at most,
+ * and another call continues after an interruption. Rows that a pod without the newest key seals
+ * meanwhile may be missed; `countSealed` finds them.
  *
- * @param tell - hears after each page of a thousand how many rows of a table have been looked at.
+ * @param tell - receives the number of rows of a table after each page of a thousand.
  */
 export async function resealAll(
   pool: Pool,
@@ -91,8 +91,8 @@ async function resealRow(
 }
 
 /**
- * What a row is to hold from now on. One under the newest version is opened all the same: a key
- * that was replaced under its own version shows itself here.
+ * Returns the new text of a row. A row under the newest version is unsealed all the same: this
+ * shows a key that was replaced under its own version.
  */
 function judge(kind: SealedKind, { ids, sealed }: SealedRow, keys: SealingKeys): Buffer | 'current' | UnopenedRow {
   try {
@@ -105,7 +105,7 @@ function judge(kind: SealedKind, { ids, sealed }: SealedRow, keys: SealingKeys):
   }
 }
 
-/** The next rows of a kind by its key, beginning after `after`. */
+/** Lists the next rows of a kind by its key, after `after`. */
 async function listPage(pool: Pool, kind: SealedKind, after: SealedIds | null): Promise<SealedRow[]> {
   const ids = Object.entries(kind.ids).map(([id, column]) => `'${id}', ${column}`);
   const { columns, values } = keyOf(kind, after ?? {});
@@ -128,7 +128,7 @@ async function swap(pool: Pool, kind: SealedKind, ids: SealedIds, was: Buffer, s
   return rowCount === 1;
 }
 
-/** Null when the row is gone, or is over by now. */
+/** Returns the sealed text of a row; null when the row is gone or has expired. */
 async function findSealed(pool: Pool, kind: SealedKind, ids: SealedIds): Promise<Buffer | null> {
   const { columns, values } = keyOf(kind, ids);
   const { rows } = await pool.query<{ sealed: Buffer }>(

@@ -115,7 +115,8 @@ it('no change is made without its activity row: where that cannot be written, no
   const t = await setupChanges();
   const by = { personId: t.boss.userId };
   await t.owner.pool.query(`
-    create function no_activity() returns trigger language plpgsql as $$ begin raise exception 'the activity log is full'; end $$;
+    create function no_activity() returns trigger language plpgsql as
+      $$ begin raise exception 'the activity log is full'; end $$;
     create trigger no_activity before insert on activity for each row execute function no_activity()`);
   for (const [action, change] of t.changes) {
     await t.owner.pool.query('alter table activity enable trigger no_activity');

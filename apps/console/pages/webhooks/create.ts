@@ -1,6 +1,6 @@
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { webhooksPerOrganization } from '#domain/webhooks/limits.ts';
-import { listWebhookOutlooks, type WebhookSummary } from '#domain/webhooks/summary.ts';
+import { listWebhookSummaries, type WebhookSummary } from '#domain/webhooks/summary.ts';
 import { form } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
@@ -57,7 +57,7 @@ export const createRoutes = [
 async function newWebhookPage(visit: MemberVisit, state: FormState): Promise<Page> {
   const { em, now } = visit.console;
   const { organizationId } = visit.organization;
-  const webhooks = await listWebhookOutlooks(em, { organizationId, by: visit.by }, now());
+  const webhooks = await listWebhookSummaries(em, { organizationId, by: visit.by }, now());
   if (webhooks.length >= webhooksPerOrganization) return fullPage(visit, webhooks);
   return page({
     title: 'Add webhook',

@@ -1,5 +1,5 @@
 import type { WebhookRequest } from '#domain/webhooks/access.ts';
-import { getWebhookHead, getWebhookOutlook, type WebhookHead } from '#domain/webhooks/summary.ts';
+import { getWebhookHead, getWebhookSummary, type WebhookHead } from '#domain/webhooks/summary.ts';
 import { plainText } from '../../components/received-text.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
@@ -15,7 +15,7 @@ export const webhookRequest = ({ organization, params, by }: MemberVisit): Webho
  * has no webhook with this id.
  */
 export const getWebhook = (visit: MemberVisit) =>
-  getWebhookOutlook(visit.console.em, webhookRequest(visit), visit.console.now());
+  getWebhookSummary(visit.console.em, webhookRequest(visit), visit.console.now());
 
 /** Returns the webhook without its counts, for pages that show none. */
 export const getHead = (visit: MemberVisit) => getWebhookHead(visit.console.em, webhookRequest(visit));

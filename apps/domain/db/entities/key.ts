@@ -44,7 +44,7 @@ export class ApiKey extends ApiKeySchema.class {
     return this.makerLeftAt ? 'inactive' : 'live';
   }
 
-  /** Revokes the key for good and frees its slot. The first revocation counts. */
+  /** Revokes the key and frees its slot. The first revocation counts. */
   revoke(at: Date): void {
     this.revokedAt ??= at;
     this.slot = null;

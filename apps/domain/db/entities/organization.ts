@@ -62,7 +62,7 @@ export class Membership extends MembershipSchema.class {
     return true;
   }
 
-  /** Ends the membership for good: only a new invitation begins another. */
+  /** Ends the membership: only a new invitation begins another. */
   leave(): void {
     this.status = 'left';
   }

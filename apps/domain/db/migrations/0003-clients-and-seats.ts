@@ -117,7 +117,8 @@ export class ClientsAndSeats extends Migration {
             raise exception 'a held seat needs an active grant'
               using errcode = 'check_violation', constraint = 'seat_needs_active_grant';
           end if;
-          if (select count(*) from seat s where s.organization_id = org and s.ended_at is null) > seat_capacity(org) then
+          if (select count(*) from seat s where s.organization_id = org and s.ended_at is null)
+              > seat_capacity(org) then
             raise exception 'the organization has no free place for another seat'
               using errcode = 'check_violation', constraint = 'seat_needs_free_place';
           end if;
