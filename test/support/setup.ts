@@ -28,10 +28,13 @@ export interface TestApi extends RunningApi {
  * Starts a test's own installation. `settings` replace the API's; `REDIS_URL: ''` runs the limiter
  * in-process.
  */
-export async function setup(settings: Record<string, string> = {}): Promise<TestInstallation> {
-  const { database, owner, make } = await setupDatabase();
+export async function setup(
+  settings: Record<string, string> = {},
+  onFinished: OnFinished = onTestFinished,
+): Promise<TestInstallation> {
+  const { database, owner, make } = await setupDatabase(onFinished);
   const logLines: string[] = [];
-  const api = await startTestApi(database, settings, logLines);
+  const api = await startTestApi(database, settings, logLines, onFinished);
   return { database, owner, make, api, logLines };
 }
 
@@ -55,6 +58,10 @@ export function shareInstallation<T>(setUp: (onFinished: OnFinished) => Promise<
   });
   return () => installation;
 }
+
+/** An API that the tests of a file share; each makes the organizations and keys that it needs. */
+export const shareApi = (settings: Record<string, string> = {}) =>
+  shareInstallation((onFinished) => setup(settings, onFinished));
 
 /** The same without an API. */
 export async function setupDatabase(onFinished: OnFinished = onTestFinished, template?: string) {
@@ -94,6 +101,7 @@ export async function startTestApi(
   database: TestDatabase,
   settings: Record<string, string> = {},
   logLines: string[] = [],
+  onFinished: OnFinished = onTestFinished,
 ): Promise<TestApi> {
   const config = readConfig(apiEnvironment(database, settings));
   const destination = { write: (line: string) => void logLines.push(line) };
@@ -104,7 +112,7 @@ export async function startTestApi(
     destination: destination as DestinationStream,
   });
   const running = await startApi(config, log);
-  onTestFinished(() => running.stop());
+  onFinished(() => running.stop());
   return {
     ...running,
     get: (path, { key, headers = {}, method = 'GET' } = {}) =>

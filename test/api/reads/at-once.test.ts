@@ -7,7 +7,9 @@ import type { ErrorCode } from '#domain/contract/errors.ts';
 import { rotateKey } from '#domain/keys/rotate.ts';
 import type { MadeKey, MadeMember } from '#test/make.ts';
 import { testKeySecrets } from '#test/secrets.ts';
-import { setup, startTestApi, type TestApi, type TestInstallation } from '#test/setup.ts';
+import { shareApi, startTestApi, type TestApi, type TestInstallation } from '#test/setup.ts';
+
+const shared = shareApi();
 
 /**
  * Reads under way at a time for one key, and how many it makes before the change and after it:
@@ -93,7 +95,7 @@ async function readBeside(c: Case, apis: TestApi[], change: Change) {
 }
 
 it.each(Object.entries(changes))('%s is seen by every read that begins after it', async (_name, [change, code]) => {
-  const installation = await setup();
+  const installation = shared();
   const apis = [installation.api, await startTestApi(installation.database)];
   const cases = await Promise.all(
     Array.from({ length: 4 }, async () => {
@@ -119,7 +121,7 @@ it.each(Object.entries(changes))('%s is seen by every read that begins after it'
 });
 
 it('an expiry that passes by itself is seen by every read that begins after its time', async () => {
-  const { api, make } = await setup();
+  const { api, make } = shared();
   const maker = await make.member();
   const expiresAt = new Date(Date.now() + 2_000);
   const { key } = await make.apiKey({ maker, expiresAt });
@@ -135,7 +137,7 @@ it('an expiry that passes by itself is seen by every read that begins after its 
 });
 
 it('what is given back is given back at once', async () => {
-  const { api, make, owner } = await setup();
+  const { api, make, owner } = shared();
   const maker = await make.member({ permissions: ['org.read'] });
   const { key } = await make.apiKey({ maker, scopes: ['org.read'] });
   const statusOf = async () => (await api.get(`/v1/orgs/${maker.orgId}`, { key })).status;

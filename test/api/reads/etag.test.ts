@@ -1,11 +1,13 @@
 /** Answers that did not change are not sent again. */
 import { describe, expect, it } from 'vitest';
-import { setup } from '#test/setup.ts';
+import { shareApi } from '#test/setup.ts';
 import { endpoints } from '../../../apps/api/endpoints/index.ts';
 
+const installation = shareApi();
+
 describe.each(endpoints)('$operationId', ({ resource, operationId }) => {
-  it('has one ETag for all keys of the organization, and answers 304 without a body to it, counted and recorded', async () => {
-    const { api, make, owner } = await setup();
+  it('gives all keys of the organization one ETag, and answers 304 to it, counted and recorded', async () => {
+    const { api, make, owner } = installation();
     const maker = await make.member();
     const [one, two] = [await make.apiKey({ maker }), await make.apiKey({ maker })];
     const path = `/v1/orgs/${maker.orgId}${resource}`;
@@ -25,7 +27,7 @@ describe.each(endpoints)('$operationId', ({ resource, operationId }) => {
 });
 
 it('reads If-None-Match as a list, weak or strong, or *', async () => {
-  const { api, make } = await setup();
+  const { api, make } = installation();
   const { key, orgId } = await make.apiKey();
   const path = `/v1/orgs/${orgId}`;
   const etag = (await api.get(path, { key })).headers.get('etag') ?? '';
@@ -38,7 +40,7 @@ it('reads If-None-Match as a list, weak or strong, or *', async () => {
 });
 
 it('never answers 304 to a key that may not read, whatever If-None-Match says', async () => {
-  const { api, make } = await setup();
+  const { api, make } = installation();
   const made = await make.apiKey();
   const path = `/v1/orgs/${made.orgId}`;
   const etag = (await api.get(path, { key: made.key })).headers.get('etag') ?? '';
@@ -47,8 +49,8 @@ it('never answers 304 to a key that may not read, whatever If-None-Match says', 
     expect((await api.get(path, { key: made.key, headers: { 'if-none-match': value } })).status).toBe(401);
 });
 
-it('changes the ETag when the data changes, and back with it', async () => {
-  const { api, make, owner } = await setup();
+it('changes the ETag with the data, and back with it', async () => {
+  const { api, make, owner } = installation();
   const { key, orgId } = await make.apiKey();
   const read = () => api.get(`/v1/orgs/${orgId}`, { key });
   const before = (await read()).headers.get('etag');

@@ -1,8 +1,10 @@
 /** The headers of keyed answers. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { setup } from '#test/setup.ts';
+import { shareApi } from '#test/setup.ts';
 import { endpoints } from '../../../apps/api/endpoints/index.ts';
+
+const installation = shareApi();
 
 const uuidV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -16,8 +18,8 @@ function expectKeyedHeaders(answer: Response): void {
 }
 
 describe.each(endpoints)('$operationId', ({ resource, scope }) => {
-  it('carries every header of a keyed answer, whatever the answer is', async () => {
-    const { api, make } = await setup();
+  it('sends every header of a keyed answer with every status', async () => {
+    const { api, make } = installation();
     const expiresAt = new Date(Date.now() + 86_400_000);
     const { key, orgId } = await make.apiKey({ expiresAt });
     const path = `/v1/orgs/${orgId}${resource}`;
@@ -44,8 +46,8 @@ describe.each(endpoints)('$operationId', ({ resource, scope }) => {
     for (const answer of [malformed, missing, posted, nowhere]) expect(answer.headers.get('etag')).toBeNull();
   });
 
-  it('carries them on refusals of the key itself, and Key-Expires only for a key that expires', async () => {
-    const { api, make } = await setup();
+  it('sends them when the key itself is refused, and Key-Expires only for a key that expires', async () => {
+    const { api, make } = installation();
     const maker = await make.member({ permissions: [scope] });
     const made = await make.apiKey({ maker, scopes: [scope] });
     const path = `/v1/orgs/${maker.orgId}${resource}`;
@@ -63,7 +65,7 @@ describe.each(endpoints)('$operationId', ({ resource, scope }) => {
 });
 
 it('counts the calls of a key down in RateLimit, refusals included', async () => {
-  const { api, make } = await setup();
+  const { api, make } = installation();
   const { key, orgId } = await make.apiKey();
   const left: (string | undefined)[] = [];
   for (const path of [`/v1/orgs/${orgId}`, '/v1/orgs/x', `/v1/orgs/${randomUUID()}`, '/nowhere']) {
@@ -73,8 +75,8 @@ it('counts the calls of a key down in RateLimit, refusals included', async () =>
   expect(left).toEqual(['r=119', 'r=118', 'r=117', 'r=116']);
 });
 
-it('gives every answer an id of its own, also without a key', async () => {
-  const { api } = await setup();
+it('gives every answer a unique id, also without a key', async () => {
+  const { api } = installation();
   const answers = await Promise.all(Array.from({ length: 20 }, () => api.get('/v1/orgs/x')));
   const ids = answers.map((answer) => answer.headers.get('request-id'));
   for (const id of ids) expect(id).toMatch(uuidV7);

@@ -1,20 +1,19 @@
-/**
- * When several refusals hold at once, the first of the design's order is the answer (section 5,
- * steps 1 to 4).
- */
+/** When several refusals apply at once, the answer is the first in the documented order. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { ErrorCode } from '#domain/contract/errors.ts';
 import { requestsPerWindow } from '#domain/contract/limits.ts';
 import { expectRefusal } from '#test/refusal.ts';
-import { setup } from '#test/setup.ts';
+import { shareApi } from '#test/setup.ts';
 import { endpoints } from '../../../apps/api/endpoints/index.ts';
+
+const installation = shareApi();
 
 const otherScope = (scope: string) => (scope === 'org.read' ? 'org.clients.read' : 'org.read');
 
 describe.each(endpoints)('$operationId', ({ scope, resource }) => {
-  it('names the first cause of the order, as one after the other is mended', async () => {
-    const { api, make, owner } = await setup();
+  it('names the first cause in order, as one after the other is removed', async () => {
+    const { api, make, owner } = installation();
     const other = await make.organization();
     const maker = await make.member({ permissions: [scope, otherScope(scope)] });
     const { id, key } = await make.apiKey({ maker, scopes: [otherScope(scope) as typeof scope] });
@@ -28,8 +27,8 @@ describe.each(endpoints)('$operationId', ({ scope, resource }) => {
     await owner.pool.query('alter table api_key disable trigger api_key_stays_ended');
     for (const spoil of [leave, lose, revokeAndExpire]) await spoil();
 
-    // Each row mends what the row above was refused for, and no more.
-    const table: [mend: (() => Promise<unknown>) | null, orgId: string, code: ErrorCode, message: RegExp][] = [
+    // Each row removes the cause of the row above, and no more.
+    const table: [repair: (() => Promise<unknown>) | null, orgId: string, code: ErrorCode, message: RegExp][] = [
       [null, 'malformed', 'invalid_api_key', /revoked/],
       [sql('update api_key set revoked_at = null where id = $1'), 'malformed', 'invalid_api_key', /expired/],
       [sql('update api_key set expires_at = null where id = $1'), 'malformed', 'invalid_request', /UUID/],
@@ -55,8 +54,8 @@ describe.each(endpoints)('$operationId', ({ scope, resource }) => {
         /no longer holds/,
       ],
     ];
-    for (const [mend, orgId, code, message] of table) {
-      await mend?.();
+    for (const [repair, orgId, code, message] of table) {
+      await repair?.();
       await expectRefusal(await api.get(`/v1/orgs/${orgId}${resource}`, { key }), code, message);
     }
     await owner.pool.query('update role set permissions = array[$2] where id = $1', [maker.roleId, scope]);
@@ -64,8 +63,8 @@ describe.each(endpoints)('$operationId', ({ scope, resource }) => {
   });
 });
 
-it('judges the form of a key before its limit, and its limit before everything that the database knows', async () => {
-  const { api, make } = await setup();
+it('checks the form of a key before its limit, and its limit before anything in the database', async () => {
+  const { api, make } = installation();
   const made = await make.apiKey();
   const path = `/v1/orgs/${made.orgId}`;
   await Promise.all(Array.from({ length: requestsPerWindow }, () => api.get(path, { key: made.key })));

@@ -1,4 +1,4 @@
-/** Every refusal of the API document, section 7, once over the nine reads. */
+/** Every refusal, once over the nine reads. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { requestsPerWindow } from '#domain/contract/limits.ts';
@@ -6,7 +6,7 @@ import { scopes } from '#domain/contract/scopes.ts';
 import { generateKey } from '#domain/keys/format.ts';
 import { expectRefusal } from '#test/refusal.ts';
 import { testKeySecrets } from '#test/secrets.ts';
-import { setup } from '#test/setup.ts';
+import { shareApi, type TestInstallation } from '#test/setup.ts';
 import type { Endpoint } from '../../../apps/api/endpoint.ts';
 import { endpoints } from '../../../apps/api/endpoints/index.ts';
 
@@ -14,9 +14,14 @@ const tagSecret = testKeySecrets.tagSecrets[0];
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 const otherMethods = ['POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
 
-/** An installation with one owner's key, and the path of the read. */
-async function setupRead({ resource }: Endpoint, settings: Record<string, string> = {}) {
-  const installation = await setup(settings);
+const shared = shareApi({ BASE_URL_CA: 'https://reads.example.ca/' });
+const sharedWithoutDatabase = shareApi({
+  API_DATABASE_URL: 'postgresql://none:none@127.0.0.1:1/none',
+  REDIS_URL: '',
+});
+
+/** A new organization with one owner's key, and the path of the read. */
+async function setupRead({ resource }: Endpoint, installation: TestInstallation = shared()) {
   const maker = await installation.make.member();
   const made = await installation.make.apiKey({ maker });
   return { ...installation, maker, made, key: made.key, path: `/v1/orgs/${maker.orgId}${resource}` };
@@ -32,9 +37,8 @@ describe.each(endpoints)('$operationId', (endpoint) => {
     }
   });
 
-  it('answers 401 invalid_api_key to what is no key of ours, without asking the database', async () => {
-    const nowhere = 'postgresql://nobody:nothing@127.0.0.1:1/nothing';
-    const { api, path, key } = await setupRead(endpoint, { API_DATABASE_URL: nowhere, REDIS_URL: '' });
+  it('answers 401 invalid_api_key to a text that is not a key, without asking the database', async () => {
+    const { api, path, key } = await setupRead(endpoint, sharedWithoutDatabase());
     expect((await api.get(path, { key })).status).toBe(503);
     const changed = key.endsWith('0') ? '1' : '0';
     const noKeys = {
@@ -55,7 +59,7 @@ describe.each(endpoints)('$operationId', (endpoint) => {
   });
 
   it('answers 401 invalid_api_key to a key of the other region, and names that region and its server', async () => {
-    const { api, path } = await setupRead(endpoint, { BASE_URL_CA: 'https://reads.example.ca/' });
+    const { api, path } = await setupRead(endpoint);
     const answer = await api.get(path, { key: generateKey('ca', tagSecret) });
     await expectRefusal(answer, 'invalid_api_key', /Canada.*https:\/\/reads\.example\.ca\./);
     expect(answer.headers.get('www-authenticate')).toBe('Bearer');
@@ -108,7 +112,7 @@ describe.each(endpoints)('$operationId', (endpoint) => {
     expect(message).toContain(endpoint.scope);
   });
 
-  it('answers 200 to a key that carries its scope and no other, of a maker with that permission and no other', async () => {
+  it('answers 200 to a key that carries its scope and no other, of a creator with that permission and no other', async () => {
     const { api, make } = await setupRead(endpoint);
     const maker = await make.member({ permissions: [endpoint.scope] });
     const { key } = await make.apiKey({ maker, scopes: [endpoint.scope] });
@@ -122,7 +126,7 @@ describe.each(endpoints)('$operationId', (endpoint) => {
     await expectRefusal(answer, 'not_found', /no organization/);
   });
 
-  it('answers 403 forbidden for another organization, a maker who left and a maker without the permission, and says which', async () => {
+  it('answers 403 forbidden for another organization, a creator who left and a creator without the permission, and says which', async () => {
     const { api, make, owner } = await setupRead(endpoint);
     const maker = await make.member({ permissions: [endpoint.scope] });
     const { key } = await make.apiKey({ maker, scopes: [endpoint.scope] });
@@ -144,7 +148,7 @@ describe.each(endpoints)('$operationId', (endpoint) => {
     await expectRefusal(await api.get(path, { key }), 'forbidden', /has left the organization/);
   });
 
-  it('does not let a permission count that the maker holds in another organization', async () => {
+  it('ignores a permission that the creator holds in another organization', async () => {
     const { api, make, owner, maker } = await setupRead(endpoint);
     const here = await make.member({ permissions: [] });
     await make.role({ orgId: here.orgId, permissions: [...scopes] });
@@ -205,8 +209,8 @@ describe.each(endpoints)('$operationId', (endpoint) => {
   });
 });
 
-it('refuses a path that is no text of ours with 404 or 400, never with a fault', async () => {
-  const { api, make } = await setup();
+it('refuses a malformed path with 400, 401 or 404, never with an internal error', async () => {
+  const { api, make } = shared();
   const { key } = await make.apiKey();
   for (const path of [
     '/',
