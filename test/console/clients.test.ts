@@ -1,4 +1,4 @@
-/** Clients and seats in the console. Source: issue of the console, point 4. */
+/** Clients and seats in the console. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { hiddenFields, unescaped } from './http-visitor.ts';

@@ -1,7 +1,4 @@
-/**
- * Deliveries as people see them and see to them. Source: issue of the console, point 3 and "a
- * hostile browser"; design, section 6.
- */
+/** Deliveries as people see them and see to them. */
 import { describe, expect, it } from 'vitest';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import { unescaped } from './http-visitor.ts';

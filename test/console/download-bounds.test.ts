@@ -10,7 +10,7 @@ import { setupConsole } from './setup.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
-it('a stalled download holds no database connection, is cut, and makes room; a third of one person is refused', async () => {
+it('a stalled download holds no database connection and is cut, and a third download of one person is refused', async () => {
   const { owner, enrol, console: app, http, origin } = await setupConsole({ ANSWER_MIN_BYTES_PER_SECOND: '50000' });
   const person = await enrol();
   await owner.pool.query(

@@ -1,7 +1,4 @@
-/**
- * Enrolling and signing in as a person does it, in a real browser. Source: issue of the console,
- * point 1.
- */
+/** Enrolling and signing in as a person does it, in a real browser. */
 import { afterAll, describe, expect, inject, it } from 'vitest';
 import { addAuthenticator, closeBrowser, expectQuiet, openVisit, picture, ready } from './browser.ts';
 import { codeAt, goodPassword, setupConsole } from './setup.ts';

@@ -1,6 +1,5 @@
 /**
  * Every page on a phone, light and dark; a file of its own, so that two processes share the work.
- * Source: issue of the console, point 7.
  */
 import { afterAll, expect, it } from 'vitest';
 import { closeBrowser } from './browser.ts';

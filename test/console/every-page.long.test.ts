@@ -1,7 +1,4 @@
-/**
- * Every page on a wide screen, light and dark. Source: issue of the console, point 7 and "how it
- * will be judged".
- */
+/** Every page on a wide screen, light and dark. */
 import { afterAll, expect, it } from 'vitest';
 import { closeBrowser } from './browser.ts';
 import { judgeEveryPage } from './pages/judge.ts';

@@ -1,7 +1,4 @@
-/**
- * What holds for every route of the console, walked over. Source: issue of the console, point 6 and
- * "a hostile browser".
- */
+/** Rules that every route of the console obeys. */
 import { hash, randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { routes } from '../../apps/console/routes.ts';
@@ -13,7 +10,7 @@ import { setupConsole, shareConsole } from './setup.ts';
 const shared = shareConsole();
 
 describe('every route', () => {
-  it('refuses API keys with 403 api_key_not_accepted as JSON, also beside a session, and records the use of a genuine one', async () => {
+  it('refuses API keys with 403 and JSON, also beside a session, and records requests with a genuine key', async () => {
     const t = await setupConsole();
     const ada = await t.enrol();
     const key = await t.make.apiKey({ maker: { orgId: ada.orgId, userId: ada.personId, roleId: null } });
@@ -42,7 +39,7 @@ describe('every route', () => {
     expect(t.logLines.join('')).not.toContain(key.key);
   });
 
-  it('of an organization answers 404 to whoever is no active member of it, exactly as for one that does not exist', async () => {
+  it('of an organization answers a person who is not an active member with the same 404 as for an unknown organization', async () => {
     const t = shared();
     const ada = await t.enrol();
     const elsewhere = await t.make.organization({ name: 'Another Firm' });
@@ -63,7 +60,7 @@ describe('every route', () => {
     }
   });
 
-  it('but those for everybody sends whoever is not signed in to the sign-in page, whether or not the organization exists', async () => {
+  it('that requires a session redirects to the sign-in page without one, whether or not the organization exists', async () => {
     const t = shared();
     const ada = await t.enrol();
     for (const route of routes.filter(({ access }) => access !== 'anyone')) {
@@ -75,7 +72,7 @@ describe('every route', () => {
     }
   });
 
-  it('that needs a permission answers 403 to a member without it', async () => {
+  it('that requires a permission answers 403 to a member without it', async () => {
     const t = shared();
     const bo = await t.enrol({ permissions: ['org.read'] });
     const visitor = t.http(bo);
@@ -88,7 +85,7 @@ describe('every route', () => {
     }
   });
 
-  it('carries the security headers, is kept by no cache, and tells its log nothing but ids', {
+  it('sends the security headers, is not cached, and logs only ids', {
     timeout: 120_000,
   }, async () => {
     const t = await setupConsole();
@@ -115,7 +112,7 @@ describe('every route', () => {
       expect(log).not.toContain(secret);
   });
 
-  it('loads only files of ours, which browsers keep for ever under names that change with them', async () => {
+  it('loads only the console’s own files, whose URLs change with their content', async () => {
     const t = shared();
     const ada = await t.enrol();
     const { text } = await t.http(ada).get('/account');
@@ -141,7 +138,7 @@ describe('every route', () => {
     }
   });
 
-  it('over https tells browsers to stay there', async () => {
+  it('sends Strict-Transport-Security over https only', async () => {
     const t = await setupConsole({ CONSOLE_URL: 'https://console.example.org' });
     const answer = await fetch(`${t.console.url}/sign-in`);
     expect(answer.headers.get('strict-transport-security')).toBe('max-age=63072000; includeSubDomains');

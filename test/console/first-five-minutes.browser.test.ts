@@ -1,6 +1,5 @@
 /**
  * What README promises of the first five minutes, done by the book on what `npm start` brings up.
- * Source: issue of the console, "how it will be judged".
  */
 import type { Page } from 'playwright-core';
 import { afterAll, expect, it } from 'vitest';

@@ -1,7 +1,4 @@
-/**
- * What every form of the console withstands. Source: issue of the console, point 1 and "a hostile
- * browser".
- */
+/** Rules that every form of the console obeys. */
 import { describe, expect, it } from 'vitest';
 import { routes } from '../../apps/console/routes.ts';
 import { cookieName } from '../../apps/console/web/cookies.ts';
@@ -15,7 +12,7 @@ const minuteMs = 60_000;
 const newPassword = 'quiet-lantern-otter-ballad';
 
 describe('a form', () => {
-  it('from another site is refused on every route, whatever it carries', async () => {
+  it('from another site is refused on every route', async () => {
     const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);
@@ -37,7 +34,7 @@ describe('a form', () => {
     expect((await visitor.get('/account')).status).toBe(200);
   });
 
-  it('without its session’s token, or with that of another session, changes nothing and is drawn again', async () => {
+  it('without the token of its session changes nothing and is drawn again', async () => {
     const t = shared();
     const [ada, bo] = [await t.enrol(), await t.enrol()];
     const visitor = t.http(ada);
@@ -54,7 +51,7 @@ describe('a form', () => {
     expect((await visitor.submit('/account', '/account/recovery-codes')).text).toContain('only time they are shown');
   });
 
-  it('that may be sent once is carried out once, however many come at once', async () => {
+  it('that may be submitted once is carried out once, also when it is submitted in parallel', async () => {
     const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);
@@ -68,7 +65,7 @@ describe('a form', () => {
     expect(rows).toEqual([{ times: 1 }]);
   });
 
-  it('that is too large, or no form, is refused', async () => {
+  it('that is too large or is not form data is refused', async () => {
     const t = shared();
     const visitor = t.http(await t.enrol());
     expect((await visitor.post('/account/password', { oldPassword: 'x'.repeat(70_000) })).status).toBe(413);
@@ -82,8 +79,8 @@ describe('a form', () => {
   });
 });
 
-describe('a change that wants a fresh second factor', () => {
-  it('is asked for it after 5 minutes, keeps what was typed, is carried out with it, and the session has a new token', async () => {
+describe('a change that requires a fresh second factor', () => {
+  it('asks for it after 5 minutes, keeps the input, is carried out after it, and renews the session’s token', async () => {
     const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);
@@ -107,7 +104,7 @@ describe('a change that wants a fresh second factor', () => {
     expect(rows).toEqual([{ name: 'Bo Typed', title: 'Paralegal' }]);
   });
 
-  it('asks for it before a form with a password is drawn, and puts no password into any page (regression: the question carried old and new in hidden fields)', async () => {
+  it('asks for it before a form with a password is drawn, and no page contains a password', async () => {
     const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);

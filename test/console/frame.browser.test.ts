@@ -1,7 +1,4 @@
-/**
- * What the frame does for every page, in a real browser. Source: issue of the console, points 1 and
- * 7.
- */
+/** What the frame does for every page, in a real browser. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { addAuthenticator, closeBrowser, expectQuiet, fieldFocused, openVisit, ready } from './browser.ts';
 import { codeAt, goodPassword, setupConsole } from './setup.ts';
@@ -11,7 +8,7 @@ const minuteMs = 60_000;
 afterAll(closeBrowser);
 
 describe('in a browser', () => {
-  it('a passkey that was added is asked for again after 5 minutes, and what was typed is carried out', {
+  it('an added passkey is required again after 5 minutes, and the input is then submitted', {
     timeout,
   }, async () => {
     const t = await setupConsole();
@@ -39,7 +36,7 @@ describe('in a browser', () => {
     expectQuiet(visit);
   });
 
-  it('after signing out, the back button shows nothing of what was there', { timeout }, async () => {
+  it('after sign-out, the back button shows no page', { timeout }, async () => {
     const t = await setupConsole();
     const ada = await t.enrol();
     const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
@@ -53,7 +50,7 @@ describe('in a browser', () => {
     expect(await page.content()).not.toContain(ada.email);
   });
 
-  it('times are the viewer’s with UTC on hover, and a secret is copied by a button', { timeout }, async () => {
+  it('times are in the viewer’s zone with UTC on hover, and a button copies a secret', { timeout }, async () => {
     const t = await setupConsole();
     const ada = await t.enrol();
     const visit = await openVisit(t.origin, { sessionToken: ada.sessionToken });
@@ -82,7 +79,7 @@ describe('in a browser', () => {
     expectQuiet(visit);
   });
 
-  it('all but passkeys works without script and by keyboard alone', { timeout }, async () => {
+  it('everything except passkeys works without a script and by keyboard', { timeout }, async () => {
     const t = await setupConsole();
     const ada = await t.enrol();
     const { page, context } = await openVisit(t.origin, { script: false });

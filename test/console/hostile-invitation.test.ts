@@ -1,7 +1,4 @@
-/**
- * Owners and administrators who invite strangers, and keep the links they make. Source: the
- * console's review, tenancy.
- */
+/** Owners and administrators who misuse invitations and their links. */
 import { describe, expect, it } from 'vitest';
 import { cookieName } from '../../apps/console/web/cookies.ts';
 import { secondsLeft } from './http-visitor.ts';
@@ -22,8 +19,8 @@ const plain = (text: string, { personId, email }: { personId: string; email: str
     .replaceAll(encodeURIComponent(email), 'ADDRESS')
     .replaceAll(personId, 'PERSON');
 
-describe('an owner who invites somebody of another organization', () => {
-  it('sees the same pages as for an address that nobody has, and nothing of what they do in the other one', {
+describe('an owner who invites a member of another organization', () => {
+  it('sees the same pages as for an unknown address', {
     timeout,
   }, async () => {
     const t = shared();
@@ -61,8 +58,8 @@ describe('an owner who invites somebody of another organization', () => {
   });
 });
 
-describe('an administrator who keeps a link they made', () => {
-  it('finds it over once its member has been made an owner', { timeout }, async () => {
+describe('an administrator who keeps an enrolment link', () => {
+  it('cannot use it after its member has become an owner', { timeout }, async () => {
     const t = shared();
     const ada = await t.enrol();
     const admin = await t.enrol({ orgId: ada.orgId, roleKey: 'admin' });
@@ -93,7 +90,7 @@ describe('an administrator who keeps a link they made', () => {
 });
 
 describe('a browser that its person has signed in with', () => {
-  it('has a cookie for 30 days that no script, no other host and no plain http sees, and opens nothing with it', async () => {
+  it('has a 30-day cookie that is HttpOnly, Secure and of this host, and that opens nothing', async () => {
     const t = shared();
     const ada = await t.enrol();
     const visitor = t.http();
@@ -114,7 +111,7 @@ describe('a browser that its person has signed in with', () => {
     expect(visitor.jar.get(name)).toBe(token);
   });
 
-  it('comes in while somebody keeps failing from everywhere, and another browser has to wait', {
+  it('can sign in while others keep failing; an unknown browser must wait', {
     timeout,
   }, async () => {
     const t = shared();

@@ -1,7 +1,4 @@
-/**
- * Names that are markup, or as long as an import allows, in a real browser on a phone. Source:
- * issue of the console, "a hostile browser".
- */
+/** Names that are markup, or as long as an import allows, in a real browser on a phone. */
 import { afterAll, expect, it } from 'vitest';
 import { routes } from '../../apps/console/routes.ts';
 import { closeBrowser, expectQuiet, openVisit } from './browser.ts';

@@ -1,4 +1,4 @@
-/** Two at once. Source: issue of the console, "a hostile browser". */
+/** Requests in parallel. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
@@ -12,8 +12,8 @@ const shared = shareConsole();
 const timeout = 120_000;
 const statuses = (answers: readonly { status: number }[]) => answers.map(({ status }) => status).sort();
 
-describe('at once', () => {
-  it('two revocations of a key: it is revoked, once, and both are told so', { timeout }, async () => {
+describe('in parallel', () => {
+  it('two revocations of one key: it is revoked once, and both succeed', { timeout }, async () => {
     const t = shared();
     const { orgId, owner, key } = await arrange(t, 'Harbor');
     const other = await t.enrol({ orgId, name: 'Bo Rivers' });
@@ -30,7 +30,9 @@ describe('at once', () => {
     expect((await t.http(owner).get(path)).text).toContain('It is revoked already');
   });
 
-  it('30 keys: 25 are live, each other is told why not, and no two are the same', { timeout }, async () => {
+  it('30 creations of a key: 25 keys are active, 5 are refused with the reason, and no two are equal', {
+    timeout,
+  }, async () => {
     const t = await setupConsole({ DATABASE_POOL_MAX: '30' });
     const ada = await t.enrol();
     const visitor = t.http(ada);
@@ -50,7 +52,7 @@ describe('at once', () => {
     expect(await count(t, live, [ada.orgId])).toBe(liveKeysPerOrganization);
   });
 
-  it('two uses of an enrolment link by two who do not share a browser: one is in, the other’s link is over', {
+  it('two uses of one enrolment link in two browsers: one succeeds, the other finds the link expired', {
     timeout,
   }, async () => {
     const t = shared();
@@ -68,7 +70,7 @@ describe('at once', () => {
     for (const each of [t.http(), first.visitor]) expect((await each.openLink(link)).status).toBe(410);
   });
 
-  it('two owners removing each other, or each leaving: one owner remains', { timeout }, async () => {
+  it('two owners remove each other, or both leave: one owner remains', { timeout }, async () => {
     const t = shared();
     const ada = await t.enrol();
     const bo = await t.enrol({ orgId: ada.orgId, name: 'Bo Rivers' });
@@ -93,7 +95,7 @@ describe('at once', () => {
     expect(await count(t, owners, [ada.orgId])).toBe(1);
   });
 
-  it('two answers to one step-up with one code: one is carried out', { timeout }, async () => {
+  it('two step-ups with one code: one is carried out', { timeout }, async () => {
     const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);

@@ -1,7 +1,4 @@
-/**
- * Forms sent again, from elsewhere, or with a cookie that is not one's own. Source: issue of the
- * console, "a hostile browser".
- */
+/** Forms submitted again, from another origin, or with a foreign cookie. */
 import { describe, expect, it } from 'vitest';
 import { routes } from '../../apps/console/routes.ts';
 import { cookieName } from '../../apps/console/web/cookies.ts';
@@ -19,8 +16,8 @@ const sentAlone = forms.filter(({ name }) => !filledForms[name]?.notAlone);
 const signedInOnly = forms.filter(({ access }) => access === 'person' || access === 'member');
 const atSecondFactor = '/sign-in/second-factor';
 
-describe('a form that is right in all else', () => {
-  it('does nothing with the token of another session of its person, of another person, or of nobody', {
+describe('an otherwise valid form', () => {
+  it('changes nothing with the token of another session, of another person, or of no session', {
     timeout,
   }, async () => {
     const { t, scenes } = await copy();
@@ -47,7 +44,7 @@ describe('a form that is right in all else', () => {
     expect(await fingerprintTables(t.owner.pool)).toEqual(before);
   });
 
-  it('does nothing when it says that it comes from elsewhere, or hides where it comes from', { timeout }, async () => {
+  it('changes nothing when its origin is another site or hidden', { timeout }, async () => {
     const { t, scenes } = await copy();
     const [mine] = scenes;
     const visitor = t.http(mine.owner);
@@ -76,7 +73,7 @@ describe('a form that is right in all else', () => {
     expect(await fingerprintTables(t.owner.pool)).toEqual(before);
   });
 
-  it('does nothing after its person has signed out, nor with the cookie of then', { timeout }, async () => {
+  it('changes nothing after its person has signed out, also with the old cookie', { timeout }, async () => {
     const { t, scenes } = await copy();
     const [mine] = scenes;
     const visitor = t.http(mine.owner);
@@ -93,7 +90,7 @@ describe('a form that is right in all else', () => {
     expect(await fingerprintTables(t.owner.pool)).toEqual(before);
   });
 
-  it('does nothing for who has given the password alone, whoever they are', { timeout }, async () => {
+  it('changes nothing for a person who has entered only the password', { timeout }, async () => {
     const { t, scenes } = await copy();
     const [mine] = scenes;
     const halfway = t.http();
@@ -109,7 +106,7 @@ describe('a form that is right in all else', () => {
   });
 
   it.each(sentAlone.filter(({ once }) => once).map((route) => ({ name: route.name, route })))(
-    'and makes something is carried out once: $name, sent three times at once and once more',
+    'that creates something is carried out once when submitted four times: $name',
     { timeout },
     async ({ route }) => {
       const { t, scenes } = await copy();
@@ -132,7 +129,7 @@ describe('a form that is right in all else', () => {
   );
 
   it.each(sentAlone.filter(({ once }) => !once).map((route) => ({ name: route.name, route })))(
-    'and sent twice at once and once more changes nothing the third time: $name',
+    'submitted twice in parallel changes nothing the third time: $name',
     { timeout },
     async ({ route }) => {
       const { t, scenes } = await copy();
@@ -150,18 +147,18 @@ describe('a form that is right in all else', () => {
 });
 
 describe('a session', () => {
-  it.each(['a made-up one', 'a stranger’s'])(
-    'is never one that was planted: %s is another one after each step',
+  it.each(['an invented token', 'another person’s token'])(
+    'is never a planted one: %s is replaced at each step',
     async (planted) => {
       const t = await setupConsole();
       const [ada, eve] = [await t.enrol(), await t.enrol()];
-      const token = planted === 'a stranger’s' ? eve.sessionToken : 'x'.repeat(43);
+      const token = planted === 'another person’s token' ? eve.sessionToken : 'x'.repeat(43);
       const name = cookieName('session', t.origin);
       const victim = t.http({ sessionToken: token });
       const given = [token];
       // Whoever is signed in is led past the sign-in page, so that its form's token is of another
       // page of theirs.
-      const page = await victim.get(planted === 'a stranger’s' ? '/account' : '/sign-in');
+      const page = await victim.get(planted === 'another person’s token' ? '/account' : '/sign-in');
       const _token = /name="_token" value="([^"]*)"/.exec(page.text)?.[1] ?? '';
       const first = await victim.post('/sign-in', { email: ada.email, password: goodPassword, to: '', _token });
       expect(first.to).toBe(atSecondFactor);
@@ -175,7 +172,7 @@ describe('a session', () => {
     },
   );
 
-  it('is not there with two cookies of its name, with a part of its token, or with its token beside another’s form', async () => {
+  it('is refused with two cookies of its name, a part of its token, or an altered token', async () => {
     const t = await setupConsole();
     const [ada, bo] = [await t.enrol(), await t.enrol()];
     const name = cookieName('session', t.origin);
@@ -195,7 +192,7 @@ describe('a session', () => {
       expect([cookie, (await get(cookie)).status]).toEqual([cookie, 303]);
   });
 
-  it('is over for every cookie of it at once when its member is removed, and it learns nothing of the organization', {
+  it('ends when its member is removed', {
     timeout,
   }, async () => {
     const { t, scenes } = await copy();

@@ -1,7 +1,4 @@
-/**
- * What is typed, or comes in an address or a header, on purpose to break something. Source: issue
- * of the console, "a hostile browser".
- */
+/** Hostile input in fields, paths, queries and headers. */
 import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import { describe, expect, it } from 'vitest';
@@ -38,8 +35,8 @@ const texts = {
 const pages = routes.filter(({ method, access }) => method === 'GET' && (access === 'member' || access === 'person'));
 const forms = routes.filter(({ method, name }) => method === 'POST' && filledForms[name]?.fields);
 
-describe('a text that is markup, a formula, 10,000 characters, right to left, or no text', () => {
-  it('breaks no form in any of its fields, and comes back on no page as it was', { timeout }, async () => {
+describe('a text of markup, a formula, 10,000 characters, right-to-left text or controls', () => {
+  it('breaks no field of any form, and appears unescaped on no page', { timeout }, async () => {
     const t = shared();
     const mine = await arrange(t, 'Harbor');
     const visitor = t.http(mine.owner);
@@ -62,7 +59,7 @@ describe('a text that is markup, a formula, 10,000 characters, right to left, or
   });
 
   it.each(Object.entries({ markup, formula, long: 'x'.repeat(10_000), rightToLeft: texts.rightToLeft }))(
-    'breaks no page as the name of everything there is: %s',
+    'breaks no page as the name of every object: %s',
     { timeout },
     async (_kind, mark) => {
       const t = shared();
@@ -78,7 +75,7 @@ describe('a text that is markup, a formula, 10,000 characters, right to left, or
 });
 
 describe('an address', () => {
-  it('with whatever in its query shows a page, or says that there is none', { timeout }, async () => {
+  it('with a hostile query shows a page or a 4xx, and changes nothing', { timeout }, async () => {
     const t = shared();
     const mine = await arrange(t, 'Harbor');
     const visitor = t.http(mine.owner);
@@ -97,7 +94,7 @@ describe('an address', () => {
     expect(await fingerprintTables(t.owner.pool)).toEqual(before);
   });
 
-  it('leads nowhere when it is written in another way than ours', async () => {
+  it('answers 404 when it is written differently: letter case, slashes, escapes', async () => {
     const t = shared();
     const mine = await arrange(t, 'Harbor');
     const visitor = t.http(mine.owner);
@@ -126,7 +123,7 @@ describe('an address', () => {
 });
 
 describe('a request', () => {
-  it('is for the console’s own address whatever its headers say, and no header of it comes back', async () => {
+  it('uses the configured origin whatever its headers say, and echoes no header', async () => {
     const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);
@@ -152,7 +149,7 @@ describe('a request', () => {
     expect((await raw(t, '/account/recovery-codes', ways, 'POST')).status).toBe(403);
   });
 
-  it('with another method than a route’s is 405 with those there are, and does nothing', async () => {
+  it('with a method that the path lacks answers 405 with Allow, and changes nothing', async () => {
     const t = shared();
     const mine = await arrange(t, 'Harbor');
     const visitor = t.http(mine.owner);
@@ -169,7 +166,7 @@ describe('a request', () => {
     expect(await fingerprintTables(t.owner.pool)).toEqual(before);
   });
 
-  it('whose body is no form, half a form or a form of bytes that are no text is refused', async () => {
+  it('whose body is not a well-formed form is refused', async () => {
     const t = shared();
     const mine = await arrange(t, 'Harbor');
     const visitor = t.http(mine.owner);

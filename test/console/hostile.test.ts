@@ -1,7 +1,4 @@
-/**
- * A member of one organization against another: walks over every route. Source: issue of the
- * console, "a hostile browser".
- */
+/** A member of one organization who attacks another, on every route. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { routes } from '../../apps/console/routes.ts';
@@ -20,7 +17,7 @@ const pages = routes.filter(({ method, access }) => method === 'GET' && access !
 const ofMembers = forms.filter(({ access, name }) => filledForms[name] && (access === 'person' || access === 'member'));
 const sentAlone = forms.filter(({ name }) => filledForms[name] !== undefined && !filledForms[name].notAlone);
 
-it('every form is among those that are filled in', () => {
+it('every form has valid input in these tests', () => {
   expect(forms.filter(({ name }) => filledForms[name] === undefined).map(({ name }) => name)).toEqual([]);
   for (const name of Object.keys(filledForms)) expect(forms.map((route) => route.name)).toContain(name);
 });
@@ -29,7 +26,7 @@ it('every form is among those that are filled in', () => {
 const leaveNothing = new Set(['findCompromisedKey', 'startTotp', 'startPasskey']);
 
 describe('a member of one organization', () => {
-  it('finds a page for each id of their own, and nothing at all for each of another’s', { timeout }, async () => {
+  it('sees a page for each of its own ids, and 404 for each id of another organization', { timeout }, async () => {
     const { t, scenes } = await copy();
     const [mine, theirs] = scenes;
     const visitor = t.http(mine.owner);
@@ -52,7 +49,7 @@ describe('a member of one organization', () => {
     }
   });
 
-  it('is refused each form with an id of another’s in its path or its fields, and nothing changes', {
+  it('is refused every form with another organization’s id in its path or fields, and nothing changes', {
     timeout,
   }, async () => {
     const { t, scenes } = await copy();
@@ -74,7 +71,7 @@ describe('a member of one organization', () => {
   });
 
   it.each(sentAlone.map((route) => ({ name: route.name, route })))(
-    'sends $name of their own with success, so what was refused above was refused for its ids; and what they add to it is ignored',
+    'can submit $name with their own ids, and added fields are ignored',
     { timeout },
     async ({ route }) => {
       const { t, scenes } = await copy();
@@ -110,7 +107,7 @@ async function countUnaddressed(t: ConsoleInstallation, { orgId, owner }: Scene)
 }
 
 /**
- * Forms within an organization that do without: none of them is on the list of design, section 7.
+ * Forms within an organization that do without: none of them is sensitive.
  */
 const withoutStepUp: Readonly<Record<string, string>> = {
   findCompromisedKey: 'changes nothing; revoking what it finds wants one',
@@ -124,12 +121,12 @@ const withoutStepUp: Readonly<Record<string, string>> = {
 };
 
 describe('every change of keys, webhooks, members and roles', () => {
-  it('wants a fresh second factor', () => {
+  it('requires a fresh second factor', () => {
     const without = forms.filter(({ access, stepUp }) => access === 'member' && !stepUp);
     expect(without.map(({ name }) => name).sort()).toEqual(Object.keys(withoutStepUp).sort());
   });
 
-  it('is asked for it when it is older than 5 minutes, with fields that are right, and does nothing before', {
+  it('asks for it when it is older than 5 minutes, and changes nothing before', {
     timeout,
   }, async () => {
     const { t, scenes } = await copy();

@@ -1,7 +1,4 @@
-/**
- * The console without a mouse, and for whoever wants nothing to move. Source: issue of the console,
- * point 7.
- */
+/** The console by keyboard, with a screen reader and with reduced motion. */
 import type { Page } from 'playwright-core';
 import { afterAll, describe, expect, it } from 'vitest';
 import { closeBrowser, expectQuiet, fieldFocused, openVisit, ready } from './browser.ts';
@@ -12,7 +9,7 @@ const timeout = 120_000;
 afterAll(closeBrowser);
 
 describe('with the keyboard alone', () => {
-  it('a person signs in, skips to the page, makes a key, copies it and signs out, and always sees where they are', {
+  it('a person signs in, creates a key, copies it and signs out, with visible focus', {
     timeout,
   }, async () => {
     const t = await setupConsole();
@@ -68,7 +65,7 @@ describe('with the keyboard alone', () => {
     expectQuiet(visit);
   });
 
-  it('whoever sent a form that was refused is at its first problem, and hears it', { timeout }, async () => {
+  it('a refused form focuses and announces its first problem', { timeout }, async () => {
     const t = await setupConsole();
     const ada = await t.enrol();
     const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
@@ -94,7 +91,7 @@ describe('with the keyboard alone', () => {
     expect(await focused(page)).toBe(await alert.textContent());
   });
 
-  it('what changes by itself is said to whoever does not see it', { timeout }, async () => {
+  it('automatic changes are announced to screen readers', { timeout }, async () => {
     const t = await setupConsole();
     const ada = await t.enrol();
     const webhook = await makeWebhook(t, ada);
@@ -113,7 +110,7 @@ describe('with the keyboard alone', () => {
     await expect.poll(() => said.textContent(), { timeout: 20_000 }).toBe('delivered');
   });
 
-  it('nothing moves for whoever wants nothing to move', { timeout }, async () => {
+  it('nothing is animated for people who prefer reduced motion', { timeout }, async () => {
     const t = await setupConsole();
     const ada = await t.enrol();
     const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });

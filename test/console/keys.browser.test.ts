@@ -1,7 +1,4 @@
-/**
- * The life of a key as people live it, in a real browser. Source: issue of the console, point 2 and
- * "how it will be judged".
- */
+/** The life of a key as people live it, in a real browser. */
 import { afterAll, describe, expect, inject, it } from 'vitest';
 import { listKeys } from '#domain/keys/list.ts';
 import { startTestApi } from '#test/setup.ts';

@@ -1,7 +1,4 @@
-/**
- * API keys over HTTP: what a browser would not do, and what people type. Source: issue of the
- * console, point 2 and "a hostile browser".
- */
+/** API keys over HTTP: what a browser would not do, and what people type. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { scopes } from '#domain/contract/scopes.ts';

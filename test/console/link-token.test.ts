@@ -1,4 +1,4 @@
-/** Tokens of one-time links are in no address that a server sees. */
+/** Tokens of one-time links are in no URL that a server sees. */
 import { expect, it } from 'vitest';
 import { findLinkToken } from '#domain/identity/enrolment-link.ts';
 import { routes } from '../../apps/console/routes.ts';
@@ -7,7 +7,7 @@ import { shareConsole } from './setup.ts';
 
 const shared = shareConsole();
 
-it('no route has a token in its path or its query', () => {
+it('no route has a token in its path or query', () => {
   const named = routes.filter(({ path, method, schema }) => {
     const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
     return [...names, ...(method === 'GET' ? Object.keys(schema.shape) : [])].some((name) =>
@@ -17,7 +17,7 @@ it('no route has a token in its path or its query', () => {
   expect(named).toEqual([]);
 });
 
-it('a link’s token is sent in a form and kept in a cookie, and stands in no log line, page or redirect', async () => {
+it('the token of a link travels in a form and a cookie, and appears in no log line, page or redirect', async () => {
   const t = shared();
   const link = await t.link(await t.make.member());
   const token = findLinkToken(link) ?? '';
@@ -40,7 +40,7 @@ it('a link’s token is sent in a form and kept in a cookie, and stands in no lo
   expect(t.logLines.join('')).not.toContain(token);
 });
 
-it('a form with no link in it, or one that another site sent, opens nothing and shows nothing of it again', async () => {
+it('a form without a link, or from another site, opens nothing and shows none of its input', async () => {
   const t = shared();
   const token = findLinkToken(await t.link(await t.make.member())) ?? '';
   const visitor = t.http();

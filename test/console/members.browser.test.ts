@@ -1,7 +1,4 @@
-/**
- * Members, roles and keys that rest on them, as people do it in a real browser. Source: issue of
- * the console, points 2 and 4.
- */
+/** Members, roles and keys that rest on them, as people do it in a real browser. */
 import type { Page } from 'playwright-core';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 import { startTestApi } from '#test/setup.ts';

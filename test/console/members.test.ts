@@ -1,6 +1,4 @@
-/**
- * Members and roles in the console. Source: issue of the console, points 2 ("maker watch") and 4.
- */
+/** Members and roles in the console. */
 import { describe, expect, it } from 'vitest';
 import { startTestApi } from '#test/setup.ts';
 import { hiddenFields, unescaped } from './http-visitor.ts';

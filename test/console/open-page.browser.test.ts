@@ -1,7 +1,4 @@
-/**
- * A page that stays open: what moves on it, what is typed in it, and what its person is told.
- * Source: review of the console, points 13, 14, 22, 24 and 25.
- */
+/** A page that stays open: live parts, input, and the end of its session. */
 import type { Page } from 'playwright-core';
 import { afterAll, expect, it } from 'vitest';
 import { closeBrowser, expectQuiet, openVisit, ready, violations } from './browser.ts';
@@ -20,7 +17,7 @@ const answerParts = (page: Page, status: number) =>
       : route.fulfill({ status, contentType: 'text/html', body: '<title>Another</title><h1>Another page</h1>' }),
   );
 
-it('a part that moves keeps what it shows when another answer comes, says that it stands still, and goes on', {
+it('a live part keeps its content on a wrong response, says that it is not up to date, and continues', {
   timeout,
 }, async () => {
   const t = await setupConsole({ TEMPORAL_ADDRESS: '127.0.0.1:1' });
@@ -59,7 +56,7 @@ it('a part that moves keeps what it shows when another answer comes, says that i
   await page.getByText('Your session has ended.').waitFor();
 });
 
-it('a session that is about to end says so, goes on when told to, and what was typed outlives it', {
+it('a session warns before it ends, can be extended, and its end loses no input', {
   timeout,
 }, async () => {
   const t = await setupConsole();
@@ -103,7 +100,7 @@ it('a session that is about to end says so, goes on when told to, and what was t
   expectQuiet(visit);
 });
 
-it('a form on its way says so, and so does a secret that was copied', { timeout }, async () => {
+it('a submitted form and a copied secret are announced', { timeout }, async () => {
   const t = await setupConsole();
   const ada = await t.enrol();
   const { page, context } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
@@ -126,7 +123,7 @@ it('a form on its way says so, and so does a secret that was copied', { timeout 
   await expect.poll(() => page.locator('[data-said]').textContent()).toBe('Copied');
 });
 
-it('on a phone every place is in sight, and in a log of 1,200 pixels no time is broken', { timeout }, async () => {
+it('on a phone the whole navigation is visible, and at 1,200 pixels no time wraps', { timeout }, async () => {
   const t = await setupConsole();
   const ada = await t.enrol();
   const phone = await openVisit(t.origin, { sessionToken: ada.sessionToken, screen: 'phone' });
@@ -149,7 +146,7 @@ it('on a phone every place is in sight, and in a log of 1,200 pixels no time is 
   expect(lines.filter((count) => count !== 1)).toEqual([]);
 });
 
-it('a session that is used, and ends all the same, is told of before', { timeout }, async () => {
+it('a session in use warns before it reaches its maximum', { timeout }, async () => {
   const t = await setupConsole();
   const ada = await t.enrol();
   await t.owner.pool.query(`update console_session set expires_at = now() + interval '13 minutes'`);

@@ -1,4 +1,4 @@
-/** The console as a process among others. Source: design, section 8. */
+/** The console as a process: health, metrics, start and stop. */
 import { describe, expect, it, vi } from 'vitest';
 import { sealedVersion } from '#domain/seal/envelope.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
@@ -8,7 +8,7 @@ import { readConfig } from '../../apps/console/config.ts';
 import { setupConsole } from './setup.ts';
 
 describe('the console', () => {
-  it('says that it lives and is ready, ignores keys there, and counts requests by route', async () => {
+  it('answers its health checks, also with an API key, and counts requests by route', async () => {
     const t = await setupConsole();
     const ada = await t.enrol();
     const headers = { authorization: 'Bearer aln_us_nonsense' };
@@ -21,7 +21,7 @@ describe('the console', () => {
     expect(metrics).toMatch(/org_console_refused_forms_total\{code="form_out_of_date"\} 1/);
   });
 
-  it('draws a page with the request’s id when something of ours fails, and logs the fault without a name', async () => {
+  it('shows the request id of an internal error, and logs the error without names', async () => {
     const t = await setupConsole();
     const ada = await t.enrol({ name: 'Ada Unmistakable' });
     await t.owner.pool.query('alter table console_session rename to console_session_gone');
@@ -34,7 +34,7 @@ describe('the console', () => {
     expect(log).not.toContain('Unmistakable');
   });
 
-  it('answers 503, with when to come again, while its database is slow and no connection is free', {
+  it('answers 503 with Retry-After while no database connection is free', {
     timeout: 60_000,
   }, async () => {
     const t = await setupConsole({ DATABASE_POOL_MAX: '2' });
@@ -57,7 +57,7 @@ describe('the console', () => {
     expect((await t.http(ada).get(`/o/${ada.orgId}`)).status).toBe(200);
   });
 
-  it('is not ready while it drains, finishes what is under way, and can be stopped twice', async () => {
+  it('is not ready while it drains, finishes open requests, and can be stopped twice', async () => {
     const t = await setupConsole({ DRAIN_DELAY_MS: '300' });
     const ada = await t.enrol();
     const stopping = t.console.stop();
@@ -93,7 +93,7 @@ describe('the console', () => {
     expect(t.logLines.join('')).not.toContain(newer);
   });
 
-  it('refuses an address for people that is not https, or no name, and names every problem at once', () => {
+  it('refuses a CONSOLE_URL without https or a host name, and reports every problem at once', () => {
     const good = {
       REGION: 'us',
       CONSOLE_DATABASE_URL: 'postgresql://a:b@localhost/c',

@@ -1,7 +1,4 @@
-/**
- * What the first page asks for first, and what becomes of test events and retries. Source: review
- * of the console, points 10, 15, 16, 17 and 27.
- */
+/** What the first page asks for first, and what becomes of test events and retries. */
 import { expect, it } from 'vitest';
 import { getOverview } from '#domain/db/statements/overview.ts';
 import { redeliverOne } from '#domain/webhooks/redeliver.ts';

@@ -1,7 +1,4 @@
-/**
- * What pages say is true, and in the words of who reads it. Source: review of the console, points
- * 12, 18, 21 and 26.
- */
+/** Texts of pages that must be true. */
 import { expect, it } from 'vitest';
 import { shareConsole } from './setup.ts';
 
@@ -9,7 +6,7 @@ const shared = shareConsole();
 
 const plain = (text: string) => text.replace(/<[^>]*>/g, '').replace(/\s+/g, ' ');
 
-it('who has lost a factor is sent to the operator, who alone can help, and to no owner', async () => {
+it('a person who has lost a factor is sent to support, not to an owner', async () => {
   const t = shared();
   const ada = await t.enrol();
   const visitor = t.http(ada);
@@ -25,7 +22,7 @@ it('who has lost a factor is sent to the operator, who alone can help, and to no
   }
 });
 
-it('a key is made in plain words, with the day on which it ends', async () => {
+it('a key is created in plain words, with its expiry date', async () => {
   const t = shared();
   const ada = await t.enrol();
   const text = plain((await t.http(ada).get(`/o/${ada.orgId}/keys/new`)).text);
@@ -34,7 +31,7 @@ it('a key is made in plain words, with the day on which it ends', async () => {
   expect(text).toContain(`In 90 days On ${end}`);
 });
 
-it('a key that got out is pasted into no password field, which a browser would fill in or offer to keep', async () => {
+it('a leaked key is not entered in a password field, which browsers fill in and save', async () => {
   const t = shared();
   const ada = await t.enrol();
   const { text } = await t.http(ada).get(`/o/${ada.orgId}/keys/compromised`);
@@ -43,7 +40,7 @@ it('a key that got out is pasted into no password field, which a browser would f
   expect(input).toContain('class="exact masked"');
 });
 
-it('recovery codes are shown with advice that does not contradict itself', async () => {
+it('recovery codes are shown once, with consistent advice', async () => {
   const t = shared();
   const ada = await t.enrol();
   const { text } = await t.http(ada).submit('/account', '/account/recovery-codes');

@@ -1,10 +1,10 @@
-/** API keys that are sent to the console: what they can write into their organization's log. */
+/** API keys that are sent to the console. */
 import { expect, it } from 'vitest';
 import { generateKey } from '#domain/keys/format.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupConsole } from './setup.ts';
 
-it('1,500 requests with a revoked key leave one line per key and minute, and a stop writes what is counted', async () => {
+it('1,500 requests with a revoked key write one activity row per key and minute, and a stop writes the rest', async () => {
   const t = await setupConsole({ TRUSTED_PROXIES: '127.0.0.1' });
   const maker = await t.make.member();
   const [revoked, live] = [await t.make.apiKey({ maker }), await t.make.apiKey({ maker })];

@@ -1,5 +1,5 @@
 /**
- * Where signing in leads: into the console, whatever a link asked for. Source: OWASP, "Unvalidated
+ * Where signing in leads: into the console, whatever a link asked for. See OWASP, "Unvalidated
  * Redirects".
  */
 import fc from 'fast-check';
@@ -70,7 +70,7 @@ const asked = fc.oneof(
   fc.webUrl({ withQueryParameters: true, withFragments: true }),
 );
 
-describe('where signing in leads', () => {
+describe('the path after sign-in', () => {
   it.each([
     ['/.//evil.example', '/'],
     ['/..//evil.example', '/'],
@@ -92,7 +92,7 @@ describe('where signing in leads', () => {
     expect(returnPath(to, origin)).toBe(path);
   });
 
-  it('stays at the console’s own origin for 1,000 generated paths, and asking again changes nothing', () => {
+  it('stays at the console’s origin for 1,000 generated paths, and is stable', () => {
     fc.assert(
       fc.property(asked, (to) => {
         const path = returnPath(to, origin);
@@ -105,7 +105,7 @@ describe('where signing in leads', () => {
     );
   });
 
-  it('is the console also when a link asked for /.//evil.example', async () => {
+  it('is a path of the console also for /.//evil.example', async () => {
     const t = await setupConsole();
     const ada = await t.enrol();
     const visitor = t.http();

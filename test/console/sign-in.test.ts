@@ -1,7 +1,4 @@
-/**
- * Signing in, as it is on the wire. Source: issue of the console, point 1; OWASP ASVS 5.0, V6 and
- * V7.
- */
+/** Signing in, as it is on the wire. See OWASP ASVS 5.0, V6 and V7. */
 import { describe, expect, it } from 'vitest';
 import { cookieName } from '../../apps/console/web/cookies.ts';
 import { goodPassword, setupConsole, shareConsole } from './setup.ts';

@@ -1,7 +1,4 @@
-/**
- * What becomes of a form, a page and a part of one when the session is over. Source: review of the
- * console, points 13 and 14.
- */
+/** Forms, pages and live parts after the end of a session. */
 import { expect, it } from 'vitest';
 import { cookieName } from '../../apps/console/web/cookies.ts';
 import { goodPassword, shareConsole } from './setup.ts';
@@ -10,7 +7,7 @@ const shared = shareConsole();
 
 const minuteMs = 60_000;
 
-it('a form that comes too late leads over the sign-in page back to its own, and says that nothing was done', async () => {
+it('a form after the end of its session leads through sign-in back to its page, and says that nothing was changed', async () => {
   const t = shared();
   const ada = await t.enrol();
   const visitor = t.http(ada);
@@ -26,7 +23,7 @@ it('a form that comes too late leads over the sign-in page back to its own, and 
   expect(done.to).toBe(`${page}?a=b`);
 });
 
-it('it leads back to no page that is not there to be opened, and to no other site', async () => {
+it('such a form leads back only to an existing page of the console', async () => {
   const t = shared();
   const ada = await t.enrol();
   const from = (referer: string) => t.http().post('/account/recovery-codes', {}, { headers: { referer } });
@@ -48,7 +45,7 @@ it('it leads back to no page that is not there to be opened, and to no other sit
   expect((await t.http(ada).get('/account')).status).toBe(200);
 });
 
-it('a part that a page asks for is answered 401 without a cookie, and takes no sentence from the page that it was for', async () => {
+it('a request for a part of a page gets 401 without a session, and consumes no flash message', async () => {
   const t = shared();
   const ada = await t.enrol();
   const headers = { 'HX-Request': 'true' };

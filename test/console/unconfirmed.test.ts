@@ -15,7 +15,7 @@ async function setupUnconfirmed() {
   return { ...t, person, boss, second: boss.orgId };
 }
 
-it('opens no page of it, reads why and what to do, and finds its name nowhere', async () => {
+it('a member without a confirmed sign-in sees why and what to do, and never the organization’s name', async () => {
   const t = await setupUnconfirmed();
   const visitor = t.http(t.person);
   for (const rest of ['', '/keys', '/members', '/activity', `/leave`]) {
@@ -36,7 +36,7 @@ it('opens no page of it, reads why and what to do, and finds its name nowhere', 
   expect(nowhere.status).toBe(404);
 });
 
-it('enters it with a link that its owner creates on their page, after signing in', async () => {
+it('a link that an owner creates confirms the sign-in', async () => {
   const t = await setupUnconfirmed();
   const owner = t.http(t.boss);
   const path = `/o/${t.second}/members/person/${t.person.personId}`;

@@ -1,7 +1,6 @@
 /**
  * Webhooks in a real browser, with a real worker and receiver: made, tried out, watched through a
- * failure and its end, sent again, rotated, paused and resumed. Source: issue of the console, point
- * 3 and "how it will be judged".
+ * failure and its end, sent again, rotated, paused and resumed.
  */
 import type { Page } from 'playwright-core';
 import { afterAll, describe, expect, inject, it } from 'vitest';

@@ -1,6 +1,4 @@
-/**
- * Webhooks as people keep them. Source: issue of the console, point 3; design, sections 6 and 7.
- */
+/** Webhooks as people keep them. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { readLedger } from '#domain/webhooks/ledger.ts';
