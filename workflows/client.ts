@@ -7,7 +7,7 @@ import { redeliveryWorkflowId } from './redeliver/types.ts';
 import { WorkflowRefused } from './refused.ts';
 import type { SendTestInput, SignatureCheck, TestResult } from './send-test/types.ts';
 
-/** What is told to and asked of workflows from outside of the worker. */
+/** Signals and starts of workflows from outside of the worker. */
 export interface WorkflowClient {
   /**
    * Makes a delivery's next attempt now. False when its workflow ended meanwhile; then the
@@ -94,7 +94,7 @@ async function signal(client: Client, workflowId: string, name: 'retryNow' | 'ca
   }
 }
 
-/** @throws WorkflowRefused when the workflow failed, or nobody carried it out in time. */
+/** @throws WorkflowRefused when the workflow failed, or no worker carried it out in time. */
 async function executeTest(
   client: Client,
   input: SendTestInput,

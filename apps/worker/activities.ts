@@ -51,7 +51,7 @@ export function createActivities(options: {
       onAttemptEnded();
       // The receiver had its chance.
       if (line.outcome !== 'internal_error') void speed.record(line, line.timingsMs.total);
-      tell(line);
+      report(line);
     },
     onLost: (lost) => {
       onAttemptEnded();
@@ -70,7 +70,7 @@ export function createActivities(options: {
       log.error({ error: describeError(cause), ...redelivery }, 'a page of a redelivery failed; tried again soon'),
   });
 
-  function tell(line: AttemptLine): void {
+  function report(line: AttemptLine): void {
     const { timingsMs, startedAtMs, ...logged } = line;
     metrics.attempts.observe({ outcome: line.outcome, cause: line.cause }, timingsMs.total / 1000);
     if (line.number === 1)

@@ -27,12 +27,12 @@ export interface DeliveriesOptions {
 
 /**
  * The delivery half of the worker: Temporal's workers with the activities, the relay that starts
- * workflows, and the repairs that mend what was lost.
+ * workflows, and the repairs.
  *
  * Resolves when it runs, or has found that Temporal does not answer yet; it goes on trying, while
- * events wait in PostgreSQL. What trying cannot mend (workflow code that does not bundle, a worker
+ * events wait in PostgreSQL. What retrying cannot repair (workflow code that does not bundle, a worker
  * that fails for good) is left unhandled on purpose: it ends the process, and whatever restarts it
- * begins anew.
+ * starts again.
  */
 export async function startDeliveries(options: DeliveriesOptions) {
   const { log } = options;
@@ -146,7 +146,7 @@ async function openDeliveries(
         relay.wake();
       }
       if (retriesRequested > 0)
-        log.warn({ retriesRequested }, 'overdue deliveries were waiting in Temporal and were told to go on');
+        log.warn({ retriesRequested }, 'overdue deliveries were waiting in Temporal and were asked to retry now');
     },
     onCancelled: (workflows) => {
       metrics.cancelledWorkflows.inc(workflows);
@@ -158,7 +158,7 @@ async function openDeliveries(
       traces.lost(lost);
     },
     onError: (cause) =>
-      log.error({ error: describeError(cause) }, 'deliveries could not be looked after; tried again soon'),
+      log.error({ error: describeError(cause) }, 'deliveries could not be repaired; tried again soon'),
   });
   void repairs.start();
 

@@ -7,7 +7,7 @@ import type { StartTimes } from './relay/relay.ts';
 
 type Round = DeliveryKey & { round: number };
 
-/** The trace of an event: its id without the dashes, so whoever has the one has the other. */
+/** Returns the trace id of an event: the event id without its dashes. */
 export const traceIdOf = (eventId: string): string => eventId.replaceAll('-', '');
 
 /**

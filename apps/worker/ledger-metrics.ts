@@ -5,7 +5,7 @@ import { type Ledger, readLedger, rollUpLedger } from '#domain/webhooks/ledger.t
 import { createIntervalLoop } from '#runtime/interval-loop.ts';
 
 const help: Record<keyof Ledger, string> = {
-  obligations: 'Deliveries that events were to have, as counted when they were made.',
+  obligations: 'Deliveries that events require, as counted when they were created.',
   delivered: 'Deliveries that a receiver accepted.',
   waiting: 'Deliveries that wait for an attempt.',
   parked: 'Deliveries of parked webhooks.',
@@ -13,7 +13,7 @@ const help: Record<keyof Ledger, string> = {
   cancelled: 'Deliveries whose webhook was deleted.',
   difference: 'Obligations less settled and open deliveries. Alert when it is not 0.',
   missing: 'Obligations without a delivery, or settled without proof. Alert when it is not 0.',
-  surplus: 'What is there and nobody owed. Alert when it is not 0.',
+  surplus: 'Deliveries and settlements without a cause. Alert when it is not 0.',
   unexplained: 'Changes without their event, and sequence numbers without their delivery. Alert when it is not 0.',
   overdue: 'Deliveries of active webhooks that are more than a minute late.',
   stuck: 'Overdue deliveries that do not wait for their own receiver. Alert when it stays above 0.',

@@ -69,7 +69,7 @@ export function createMetrics() {
     }),
     firstAttemptDelay: new Histogram({
       name: 'org_api_delivery_first_attempt_delay_seconds',
-      help: 'From the moment that an event was made, as its id tells it, to its first attempt at a webhook; the time for which the webhook was parked or had no place counts too.',
+      help: 'From the creation of an event, by the time in its id, to its first attempt at a webhook, including time in which the webhook was parked or had no free concurrency slot.',
       buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600],
       registers,
     }),
@@ -95,7 +95,7 @@ export function createMetrics() {
     }),
     retriesRequested: new Counter({
       name: 'org_api_deliveries_retries_requested_total',
-      help: 'Overdue deliveries whose workflow waited and was told to go on.',
+      help: 'Overdue deliveries whose workflow waited and was asked to retry now.',
       registers,
     }),
     replacedWorkflows,

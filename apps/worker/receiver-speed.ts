@@ -35,7 +35,7 @@ interface WebhookKey {
  *
  * The means live in this process and are its own sample: written for each attempt they would make
  * one hot row of every busy webhook. The database hears of changes alone, and says nothing back, so
- * a worker that starts concludes anew.
+ * a worker that starts measures again.
  */
 export function createReceiverSpeed(options: { pool: Pool; onError: (cause: unknown) => void }) {
   const { pool, onError } = options;

@@ -5,18 +5,18 @@ import { schemaIsCurrentSql } from '#domain/db/statements/schema-version.ts';
 /**
  * Resolves when the database has the schema that this code needs. In a rollout the new pods start
  * beside the migration: until it is through they take no work, and so they do not take it from the
- * old ones. `onWaiting` is told why when that changes, in words.
+ * old ones. `onWaiting` is called with the reason when that changes.
  */
 export async function waitForSchema(
   pool: Pool,
   { everyMs = 1_000, onWaiting }: { everyMs?: number; onWaiting: (reason: string) => void },
 ): Promise<void> {
-  let told: string | null = null;
+  let reported: string | null = null;
   for (;;) {
     const reason = await findReason(pool);
     if (reason === null) return;
-    if (reason !== told) onWaiting(reason);
-    told = reason;
+    if (reason !== reported) onWaiting(reason);
+    reported = reason;
     await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
 }

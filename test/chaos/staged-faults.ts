@@ -33,7 +33,8 @@ export async function killWithClaims(pool: Pool, workers: readonly AppProcess[])
 async function countClaims(pool: Pool): Promise<number> {
   try {
     const { rows } = await pool.query<{ claims: number }>(
-      'select count(*)::integer as claims from delivery where claimed and not started and leased_until > clock_timestamp()',
+      `select count(*)::integer as claims from delivery
+       where claimed and not started and leased_until > clock_timestamp()`,
     );
     return rows[0]?.claims ?? 0;
   } catch {

@@ -31,7 +31,8 @@ it('a worker that starts before Temporal is live and not ready, and delivers onc
   expect(await statusOf('/readyz')).toBe(503);
   expect(await statusOf('/metrics')).toBe(200);
   expect(logLines.join('')).toContain(
-    `Temporal does not answer at ${address}: start it, or correct TEMPORAL_ADDRESS or the settings of TEMPORAL_TLS; tried again in 0.25 s`,
+    `Temporal does not answer at ${address}: start it, or correct TEMPORAL_ADDRESS or the settings of TEMPORAL_TLS; ` +
+      'tried again in 0.25 s',
   );
   expect(receiver.received).toHaveLength(0);
 

@@ -87,7 +87,7 @@ export interface ActivityDependencies {
    */
   sign: (delivery: DeliveryKey, signed: ToBeSigned) => Record<string, string>;
   onAttempt?: (line: AttemptLine) => void;
-  /** Told of an attempt that was found under way without a process that makes it. */
+  /** Called for an attempt that was found under way without a process that makes it. */
   onLost?: (lost: LostAttempt) => void;
   /**
    * Reports an internal error whose text goes nowhere else. `code` is stable: the attempt's cause,
@@ -103,7 +103,7 @@ export interface ActivityDependencies {
  */
 export type InternalErrorCode = 'internal_error' | 'activity_failed' | 'delivery_missing';
 
-/** What logs and metrics tell of an attempt: ids, its outcome and times. */
+/** What logs and metrics report of an attempt: ids, its outcome and times. */
 export interface AttemptLine extends DeliveryKey {
   round: number;
   number: number;
@@ -125,13 +125,13 @@ export interface LostAttempt extends DeliveryKey {
 
 /**
  * How often the schedule's last attempt is made again after it was lost. The receiver may never
- * have had it, by our fault; but whatever kills the worker in each of them is not mended by a
- * fifth, and the delivery must end at some time.
+ * have received it. But what kills the worker in each of them would do so again, and the delivery
+ * must end at some time.
  */
 const lostLastRepeats = 3;
 /**
- * What is left of an attempt's time when its outcome is given up: as long as the news of it takes
- * to Temporal.
+ * What is left of an attempt's time when its outcome is given up: the time that its
+ * report to Temporal takes.
  */
 const reserveMs = 2_000;
 const uniqueViolation = '23505';
@@ -309,7 +309,7 @@ function resultOfLoss({ nextDelayMs, lostLast = lostLastRepeats }: LostAttemptIn
 
 /**
  * How a round goes on when no attempt of it is under way: the last one was never admitted, or only
- * the news of its outcome was lost.
+ * the report of its outcome was lost.
  */
 function resultAfterLoss(row: LostRow | undefined, nextDelayMs: number | null): AttemptResult {
   if (!row?.open) return { kind: 'closed' };
@@ -376,7 +376,7 @@ async function findAdmission(
 const isConnectionLost = (error: unknown): boolean =>
   !(error instanceof pg.DatabaseError) || /^(57P0[123]|08)/.test(error.code ?? '');
 
-/** What is answered when the last free place was taken by others again and again. */
+/** The answer when other attempts took the last free concurrency slot several times. */
 const noSlot: AdmittedRow = {
   number: null,
   isBegun: false,

@@ -1,9 +1,9 @@
 import type { Priority } from '@temporalio/common';
 
 /**
- * Who goes first where tasks queue up (1 is first, 5 last, 3 is Temporal's default): the first
- * attempt at news for a healthy webhook, then test events, at which a person waits, then everything
- * that was tried before or goes to a failing webhook. Source: design, section 6.
+ * Priorities of queued tasks (1 is first, 5 last, 3 is Temporal's default): first attempts for a
+ * healthy webhook, then test events, at which a person waits, then everything
+ * that was tried before or goes to a failing webhook.
  */
 const firstAttemptPriority = 2;
 const retryPriority = 4;

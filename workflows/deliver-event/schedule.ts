@@ -30,27 +30,26 @@ export function waitAfterInternalErrorMs(before: number, random: number): number
   return Math.round(waitMs * (1 + jitter * random));
 }
 
-const placeWaitMs = { least: 1_000, most: minuteMs };
+const slotWaitMs = { least: 1_000, most: minuteMs };
 /**
- * A turn of a receiver that hangs: an attempt's time, and a second for what is read and written
+ * How long a hanging receiver holds a concurrency slot: an attempt's time, and a second for what is read and written
  * before and after.
  */
-const hungTurnMs = postDeadlineMs + 1_000;
+const hungAttemptMs = postDeadlineMs + 1_000;
 
 /**
- * How long a delivery waits that found no place, in milliseconds: one second while attempts have
- * just begun, which may be over at once; past that the receiver is taken for one that hangs, and
- * this delivery comes when those before it have had their turns; a minute at most. Asking costs
- * Temporal as much as an attempt does, and 20 that asked every second took a third of a core.
- * Places are kept meanwhile: nothing new is started for the webhook. `queue` is null when it is not
- * known.
+ * Returns how long a delivery waits that found no free concurrency slot, in milliseconds. One second
+ * while attempts have just begun, as they may end at once. After that the receiver counts as
+ * hanging, and the delivery is tried after those before it, a minute later at most. Asking costs
+ * Temporal as much as an attempt does: 20 deliveries that asked every second took a third of a core.
+ * Nothing new is started for the webhook meanwhile. `queue` is null when it is not known.
  */
 export function waitForSlotMs(queue: SlotQueue | null): number {
-  const { least, most } = placeWaitMs;
+  const { least, most } = slotWaitMs;
   const underWayMs = queue?.underWayMs ?? 0;
   if (queue === null || underWayMs < least) return least;
-  const turns = 1 + Math.floor(queue.ahead / queue.slots);
-  return Math.round(Math.min(Math.max(turns * hungTurnMs - underWayMs, least), most));
+  const attemptsBefore = 1 + Math.floor(queue.ahead / queue.slots);
+  return Math.round(Math.min(Math.max(attemptsBefore * hungAttemptMs - underWayMs, least), most));
 }
 
 const units: Record<string, number> = { ms: 1, s: 1_000, m: minuteMs, h: hourMs };

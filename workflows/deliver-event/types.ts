@@ -1,6 +1,6 @@
 /**
  * Everything that enters Temporal is here: ids, numbers and codes, never a body, a secret, a URL or
- * a name. Source: design, section 6.
+ * a name.
  */
 import type { Sinks } from '@temporalio/workflow';
 
@@ -64,7 +64,7 @@ export interface AttemptInput extends DeliveryKey {
    * attempt.
    */
   nextDelayMs: number | null;
-  /** Admitted only if its round has no attempt yet: whoever repeats it unseen gets `begun`. */
+  /** Admitted only if its round has no attempt yet; a repetition gets `begun`. */
   onlyAsFirst?: boolean;
   /**
    * Internal errors in a row before it, which make the wait after another one longer; absent: none.
@@ -92,9 +92,9 @@ export const attemptTimeoutMs = 20_000;
 
 /**
  * How an attempt ended. `failed` waits and goes to the schedule's next attempt; `postponed` (no
- * free place, an internal error) waits and tries the same one again, so that it does not use up the
- * receiver's attempts. `because` is absent when no place was free; `internalError`: we could not
- * try; `lost`: it was the schedule's last, and the process that made it died, so that the receiver
+ * free concurrency slot, an internal error) waits and tries the same one again, so that it does not use up the
+ * receiver's attempts. `because` is absent when no concurrency slot was free; `internalError`: it could not
+ * be tried; `lost`: it was the schedule's last, and the process that made it died, so that the receiver
  * may never have had it.
  */
 export type AttemptResult =
@@ -105,8 +105,8 @@ export type AttemptResult =
   | { kind: 'postponed'; waitMs: number; because?: 'internalError' | 'lost' };
 
 /**
- * The round's first attempt was begun before, by whoever had this step of the workflow first; it
- * may still be under way there.
+ * The round's first attempt was begun before, by the first worker that had this step of the
+ * workflow; it may still be under way there.
  */
 export interface Begun {
   kind: 'begun';
@@ -136,7 +136,7 @@ export interface DeliveryActivities {
 }
 
 /**
- * How a round ended, for whoever watches. `type` and `begunAtMs` are null for a workflow that began
+ * How a round ended, for traces. `type` and `begunAtMs` are null for a workflow that began
  * before they were known.
  */
 export interface RoundEnd extends DeliveryKey {
@@ -149,7 +149,7 @@ export interface RoundEnd extends DeliveryKey {
 }
 
 /**
- * What a workflow tells the worker that runs it: outside of its history, once, and not when it is
+ * What a workflow reports to the worker that runs it: outside of its history, once, and not when it is
  * replayed.
  */
 export interface DeliverySinks extends Sinks {

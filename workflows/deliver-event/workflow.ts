@@ -32,11 +32,11 @@ import {
 
 /**
  * Makes the next attempt now instead of when it is due. With a time (Unix, ms) it means only a wait
- * that began before it: whoever saw a delivery late may be overtaken by its attempt, and must not
- * hurry the wait that follows.
+ * that began before it: an attempt may be made after the delivery was seen late, and the wait that
+ * follows it must not be cut short.
  */
 export const retryNowSignal = defineSignal<[waitingSinceBeforeMs?: number]>('retryNow');
-/** Ends the workflow; whoever sends it has settled the delivery in the database first. */
+/** Ends the workflow; the sender has settled the delivery in the database first. */
 export const cancelSignal = defineSignal('cancel');
 /** What the workflow is at: `attempting`, or `waiting` with the attempts that failed so far. */
 export const stateQuery = defineQuery<{ state: 'attempting' | 'waiting'; failed: number }>('state');
@@ -54,7 +54,7 @@ const slow = proxyActivities<DeliveryActivities>({
   taskQueue: deliverSlowQueue,
   priority: priorityOfRetry,
 });
-// Writes to our own database only, so it is tried until it succeeds.
+// Writes to the service's database only, so it is tried until it succeeds.
 const { recordLostAttempt } = proxyActivities<DeliveryActivities>({
   startToCloseTimeout: '10s',
   retry: { maximumInterval: '2s' }, // goes on soon after the database is back
@@ -63,9 +63,9 @@ const { recordLostAttempt } = proxyActivities<DeliveryActivities>({
 });
 /**
  * Where an attempt is made. All but a round's first go by the slow queue, also those that an
- * internal error postpones: they must not stand before news.
+ * internal error postpones: they must not delay first attempts.
  */
-const places = { local, prompt, slow };
+const queues = { local, prompt, slow };
 const { delivery } = proxySinks<DeliverySinks>();
 
 /**
@@ -103,9 +103,9 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEn
     const delayMs = delaysMs[progress.failed];
     const nextDelayMs = delayMs === undefined ? null : Math.round(delayMs * (1 + jitter * Math.random()));
     waitingSinceMs = null;
-    // Forgotten before the attempt and not after it: an attempt that has failed is on record a
-    // moment before this code hears of it, and whoever saw that record and asked for a retry must
-    // not be ignored.
+    // Reset before the attempt and not after it: an attempt that has failed is on record a
+    // moment before this code learns of it, and a retry requested because of that record must not be
+    // ignored.
     wake = false;
     const where = isFirst && !isFailing ? (firstAttempt ?? 'prompt') : 'slow';
     isFirst = false;
@@ -126,12 +126,12 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEn
  * has expired.
  */
 async function attempt(
-  where: keyof typeof places,
+  where: keyof typeof queues,
   input: AttemptInput,
   { internalErrors, lostLast }: DeliveryProgress,
 ): Promise<AttemptResult> {
   const onlyAsFirst = where === 'local' ? { onlyAsFirst: true } : {};
-  const attempted = places[where].attemptDelivery({ ...input, ...onlyAsFirst, internalErrors });
+  const attempted = queues[where].attemptDelivery({ ...input, ...onlyAsFirst, internalErrors });
   const result = await attempted.catch((error: unknown) => {
     // A local activity's failure comes as the activity threw it, without an ActivityFailure around
     // it.
@@ -164,7 +164,7 @@ function progressAfter(
 }
 
 /**
- * Whether the history is to begin anew: Temporal ends a workflow at 51,200 events, which an
+ * Returns whether to continue as a new run: Temporal ends a workflow at 51,200 events, which an
  * internal error that lasts for weeks would come to, and each worker that takes a workflow over
  * replays it from the start.
  */
@@ -187,7 +187,7 @@ function continueAsNew(input: DeliverEventInput, progress: DeliveryProgress): Pr
  *
  * Each change goes with a command that is sent anyway, so none costs a task of its own, and there
  * are two of them at most: `waiting` once, at the first failure, although attempts follow it (the
- * query tells more), and the end.
+ * query shows more), and the end.
  */
 function showState() {
   const isShown = workflowInfo().typedSearchAttributes.get(stateAttribute) !== undefined;

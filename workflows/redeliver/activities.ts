@@ -20,15 +20,15 @@ export interface RedeliveryDependencies {
   onInternalError?: (cause: unknown, redelivery: RedeliveryKey) => void;
 }
 
-/** Workflows told at once. */
-const toldAtOnce = 10;
+/** Workflows notified at once. */
+const notifiedAtOnce = 10;
 
 /** Makes the activities of redeliveries, over the worker's connections. */
 export function createRedeliveryActivities(deps: RedeliveryDependencies): RedeliveryActivities {
   const { pool, leaseMs, onInternalError = () => {} } = deps;
 
   /**
-   * Told after the commit and noted then: what dies in between is told again, which a workflow that
+   * Notified after the commit and recorded then: after a crash in between it is notified again, which a workflow that
    * has tried already does not mind.
    */
   async function redeliverPage(input: PageInput): Promise<RedeliveryProgress> {
@@ -37,15 +37,15 @@ export function createRedeliveryActivities(deps: RedeliveryDependencies): Redeli
     if (!isUnfinished) return progress;
     const running = await listUnnotified(pool, { organizationId, webhookId, unnotified });
     const client = getClient();
-    for (let from = 0; from < running.length; from += toldAtOnce) {
-      const some = running.slice(from, from + toldAtOnce);
-      // One whose workflow is gone is overdue by now, and the reconciler begins it anew.
+    for (let from = 0; from < running.length; from += notifiedAtOnce) {
+      const some = running.slice(from, from + notifiedAtOnce);
+      // One whose workflow is gone is overdue by now, and the reconciler starts a new round.
       await Promise.all(
         some.map(({ eventId, round }) => retryNow(client, { organizationId, webhookId, eventId }, round)),
       );
     }
-    const told = await recordNotified(pool, { organizationId, redeliveryId, pages: progress.pages });
-    return told ?? progress;
+    const notified = await recordNotified(pool, { organizationId, redeliveryId, pages: progress.pages });
+    return notified ?? progress;
   }
 
   return {

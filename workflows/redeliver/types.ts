@@ -21,7 +21,7 @@ export interface Pace {
 }
 
 export interface RedeliverInput extends RedeliveryKey {
-  /** How many pages are done, as far as whoever starts it knows. */
+  /** How many pages are done, as far as its starter knows. */
   page: number;
   pace: Pace;
   /** After so many pages it goes on as a new run, so that its history stays small. */
@@ -39,7 +39,7 @@ export type RedeliveryEnd = 'done' | 'cancelled' | 'ended';
 
 export interface RedeliveryActivities {
   /**
-   * Carries out a page, tells the running workflows among its deliveries, and says how the
+   * Carries out a page, notifies the running workflows among its deliveries, and says how the
    * redelivery stands. Done twice, it does nothing the second time.
    */
   redeliverPage(input: PageInput): Promise<RedeliveryProgress>;

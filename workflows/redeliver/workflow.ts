@@ -3,7 +3,7 @@ import { deliverSlowQueue } from '../deliver-event/types.ts';
 import type { RedeliverInput, RedeliveryActivities, RedeliveryEnd, RedeliveryProgress } from './types.ts';
 
 /**
- * Looks at once whether somebody wants it to stop. The wish itself is in the database, where the
+ * Checks at once whether a stop was requested. The request itself is in the database, where the
  * next page finds it also without this.
  */
 export const cancelSignal = defineSignal('cancel');

@@ -2,7 +2,7 @@ import { proxyActivities } from '@temporalio/workflow';
 import { deliverSlowQueue } from '../deliver-event/types.ts';
 import type { SendTestInput, SignatureCheck, TestActivities, TestResult } from './types.ts';
 
-// One try: whoever asked sees what came of it and asks again. The slow queue, so that tests stand
+// One try: the caller sees the result and may ask again. The slow queue, so that tests stand
 // behind no event and no event behind them.
 const once = { retry: { maximumAttempts: 1 }, taskQueue: deliverSlowQueue } as const;
 const { postTest } = proxyActivities<TestActivities>({ ...once, startToCloseTimeout: '20s' });

@@ -69,7 +69,7 @@ type End = { reached: true } | { reached: false; timeout: boolean; error: Error 
 
 /**
  * Waits until the socket has emitted `event`, has failed or closed, or the signal aborts. Errors
- * after that are nobody's and are swallowed.
+ * after that concern no request and are ignored.
  */
 function reach(socket: Socket, event: 'connect' | 'secureConnect', signal: AbortSignal): Promise<End> {
   return new Promise((resolve) => {

@@ -49,7 +49,7 @@ interface Progress {
 }
 
 /**
- * Makes one attempt and tells what became of it (design, section 6, "One attempt"). Whatever a
+ * Makes one attempt and returns its outcome. Whatever a
  * receiver, its DNS or the network does is a value, and so is an error of the service before
  * anything was sent. It throws only after that. Redirects are not followed: nothing but the URL
  * that was judged is ever contacted.

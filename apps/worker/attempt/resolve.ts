@@ -13,7 +13,7 @@ const tryTimeoutMs = 1_500;
 const tries = 2;
 
 /**
- * A resolver that asks DNS itself (A and AAAA), each time anew, and keeps nothing.
+ * A resolver that asks DNS itself (A and AAAA), every time, and caches nothing.
  *
  * Decisions (2026-11-20):
  * - Not `dns.lookup`: that blocks one of libuv's four threads for as long as a name server hangs,
@@ -25,7 +25,7 @@ const tries = 2;
  * - A new channel for each name: it can be cancelled on its own, sends from a port of its own
  *   (harder to forge answers to), and sees a changed resolv.conf.
  * - When a name cannot be resolved for want of an answer, the resolver is asked for the root's name
- *   servers. If it cannot tell those either, the fault is ours; otherwise it is the zone's, and a
+ *   servers. If it cannot name those either, it is an internal error; otherwise it is the zone's, and a
  *   zone that hangs on purpose uses up its webhook's attempts.
  *
  * `servers` (`address:port`) replaces the system's.

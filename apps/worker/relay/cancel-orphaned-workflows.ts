@@ -2,15 +2,14 @@ import type { Pool } from 'pg';
 import { listOrphanedWorkflowsSql, type RunningRound } from '#domain/db/statements/orphaned-workflows.ts';
 
 const pageSize = 500;
-/** Temporal is told of this many at once. */
-const toldAtOnce = 20;
+/** So many are cancelled at once. */
+const cancelledAtOnce = 20;
 
 /**
- * Ends the workflows of rounds that nobody owes any more: of a parked or deleted webhook, of a
- * delivery that was settled meanwhile, of a round that another one replaced. They would do no harm,
- * as none of their attempts is admitted, but would wait for theirs for up to a day. The database is
- * settled first and this follows it, so whoever parks or deletes need not reach Temporal. Returns
- * how many it told.
+ * Cancels orphaned workflows: of a parked or deleted webhook, of a delivery that was settled
+ * meanwhile, of a round that another one replaced. None of their attempts would be admitted, but
+ * they would wait for the next one for up to a day. The database is changed first and this follows
+ * it, so an operation that parks or deletes need not reach Temporal. Returns how many it cancelled.
  *
  * The reverse of `reconcile`: it begins at what runs, so it finds what no row points at any more.
  */
@@ -24,17 +23,17 @@ export async function cancelOrphanedWorkflows(options: {
   signal: AbortSignal;
 }): Promise<number> {
   const { pool, running, cancel, signal } = options;
-  let told = 0;
+  let cancelled = 0;
   let page: RunningRound[] = [];
   for await (const round of running) {
-    if (signal.aborted) return told;
+    if (signal.aborted) return cancelled;
     page.push(round);
-    if (page.length === pageSize) await tell();
+    if (page.length === pageSize) await cancelPage();
   }
-  if (page.length > 0) await tell();
-  return told;
+  if (page.length > 0) await cancelPage();
+  return cancelled;
 
-  async function tell(): Promise<void> {
+  async function cancelPage(): Promise<void> {
     const columns = [
       page.map(({ webhookId }) => webhookId),
       page.map(({ eventId }) => eventId),
@@ -42,9 +41,9 @@ export async function cancelOrphanedWorkflows(options: {
     ];
     page = [];
     const { rows } = await pool.query<RunningRound & { nowMs: number }>(listOrphanedWorkflowsSql, columns);
-    for (let from = 0; from < rows.length; from += toldAtOnce) {
-      await Promise.all(rows.slice(from, from + toldAtOnce).map(({ nowMs, ...round }) => cancel(round, nowMs)));
+    for (let from = 0; from < rows.length; from += cancelledAtOnce) {
+      await Promise.all(rows.slice(from, from + cancelledAtOnce).map(({ nowMs, ...round }) => cancel(round, nowMs)));
     }
-    told += rows.length;
+    cancelled += rows.length;
   }
 }

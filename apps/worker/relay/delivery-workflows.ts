@@ -91,7 +91,7 @@ export function createDeliveryWorkflows(options: {
       unlessGone(handleOf(delivery).signal('retryNow', waitingSinceBeforeMs)),
 
     /**
-     * Ends a round that is owed no longer; an attempt that is under way ends first. One that makes
+     * Ends the workflow of an orphaned round; an attempt that is under way ends first. One that makes
      * no progress would never see the signal, and is terminated. Nothing for one that has ended.
      * `nowMs` as for `getStatus`.
      */
@@ -115,9 +115,9 @@ export function createDeliveryWorkflows(options: {
   };
 }
 
-async function unlessGone(told: Promise<unknown>): Promise<void> {
+async function unlessGone(request: Promise<unknown>): Promise<void> {
   try {
-    await told;
+    await request;
   } catch (error) {
     if (!(error instanceof WorkflowNotFoundError)) throw error;
   }

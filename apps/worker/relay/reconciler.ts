@@ -28,7 +28,7 @@ export interface ReconcilerOptions {
   overdueMs: number;
   /** Ends it between two pages. */
   signal: AbortSignal;
-  /** Told of each attempt that was closed because nobody looks after it. */
+  /** Called for each attempt that was closed because its process is gone. */
   onLost?: (lost: LostAttempt) => void;
   pageSize?: number;
 }
@@ -37,7 +37,7 @@ export interface ReconcilerOptions {
 export interface Reconciled {
   /** Without a workflow: given a new round. */
   begun: number;
-  /** With a workflow that waits although they are due: told to go on. */
+  /** With a workflow that waits although they are due: asked to retry now. */
   retriesRequested: number;
   /**
    * With a workflow whose workflow task fails each time: given a new round, and the workflow is
@@ -49,10 +49,10 @@ export interface Reconciled {
 }
 
 /**
- * Looks after every waiting delivery that is overdue. One without a workflow gets a new round, so
- * that a lost Temporal store, a terminated workflow or a fault of ours loses no event; one whose
- * workflow sits on a timer is told to go on, which mends a signal or a timer that was lost. It
- * trusts PostgreSQL about what is owed and Temporal about what runs.
+ * Repairs every waiting delivery that is overdue. One without a workflow gets a new round, so that
+ * a lost Temporal store, a terminated workflow or an internal error loses no event. One whose
+ * workflow waits on a timer is asked to retry now, which repairs a lost signal or timer. PostgreSQL
+ * decides which deliveries are open, Temporal which workflows run.
  *
  * One that is under way is left alone (an attempt in a full queue is late, and no signal makes it
  * quicker). Between the look and the signal the delivery may have been attempted and wait for its

@@ -53,7 +53,7 @@ const retryEveryMs = 250;
  * would share a flush.
  *
  * No transaction is open during a call to Temporal: a claim is a lease, and when this process dies
- * its deliveries are claimed again once the lease is over, under the same workflow id.
+ * its deliveries are claimed again once the lease has expired, under the same workflow id.
  *
  * Claiming does not wait for starting: a start takes tens of milliseconds, for which a new event
  * would have to wait.
@@ -64,7 +64,7 @@ export function createRelay(options: RelayOptions) {
   const { claimEveryMs = 500, leaseSeconds = 5 } = options;
   const poll = createPoll({ look, retryEveryMs });
   const queue = createStartQueue({ start, leaseMs: leaseSeconds * 1_000, onRoom: poll.wake });
-  /** Webhooks that have deliveries unclaimed for want of a slot: finding them again is no news. */
+  /** Webhooks that have deliveries unclaimed for want of a slot: finding them again needs no claim. */
   let heldUp = new Set<string>();
   let claimedAt = Number.NEGATIVE_INFINITY;
   let temporalIsAway = false;
@@ -119,7 +119,7 @@ export function createRelay(options: RelayOptions) {
       await startWorkflow(delivery);
     } catch (cause) {
       fail(cause);
-      if (!isAway(cause)) return; // this one alone: it is claimed again once its lease is over
+      if (!isAway(cause)) return; // this one alone: it is claimed again once its lease has expired
       temporalIsAway = true;
       failedAt = performance.now();
       await release([held, ...queue.drop()]); // the others would only wait for Temporal too
@@ -138,7 +138,7 @@ export function createRelay(options: RelayOptions) {
 
   /**
    * What is started while one statement runs shares the next. One that is not recorded is claimed
-   * again once its lease is over, and found running.
+   * again once its lease has expired, and found running.
    */
   async function recordAll(): Promise<void> {
     while (started.length > 0) {

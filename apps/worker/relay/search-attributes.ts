@@ -31,8 +31,8 @@ export interface DeliverySearchAttributes {
 }
 
 /**
- * Makes those search attributes that the namespace lacks. Two workers may do so at once: whoever
- * comes second finds them. Where it may not (another account's right, Temporal Cloud), it tells
+ * Creates those search attributes that the namespace lacks. Two workers may do so at once: the
+ * second one finds them. Where it may not (another account's right, Temporal Cloud), it tells
  * `onProblem` the command for who may, and deliveries are started without any until the worker is
  * started again.
  */
@@ -88,7 +88,7 @@ async function makeMissing({ connection }: Client, namespace: string): Promise<s
     () => true,
     () => false,
   );
-  // Refused because another worker was quicker, or because we may not: the list tells. Added ones
+  // Refused because another worker was quicker, or because it is not permitted: the list shows which. Added ones
   // may take a moment to be in it.
   return added ? [] : findMissing().catch(() => missing);
 }

@@ -11,11 +11,14 @@ type Running = RunningRound & { startedAtMs: number };
 const atMostByDefault = 10_000;
 
 /**
- * Ends the workflows that nobody owes any more, of at most `atMost` that run, if no worker has done
- * so within `everyMs`. Returns how many it told; 0 also when it was not due.
+ * Ends orphaned workflows among at most `atMost` that run, if no worker has done so within
+ * `everyMs`. Returns how many it cancelled; 0 also when it was not due.
  *
- * Listing what runs costs Temporal's visibility store the same whoever asks, so one worker does for
- * all. The row that says so is a lease and no lock: it needs no connection of its own, and when its
+ * The repairs of the reconciler do not cover this: they begin at deliveries that are due. An
+ * orphaned workflow has none, and would wait for its next attempt for up to a day, or for ever if it
+ * makes no progress.
+ *
+ * Listing what runs is a load on Temporal's visibility store, so one worker does it for all. The row that says so is a lease and no lock: it needs no connection of its own, and when its
  * holder dies the next interval goes on where the last sweep ended.
  */
 export async function sweepRunning(options: {
@@ -36,9 +39,9 @@ export async function sweepRunning(options: {
   const before = new Date(Math.min(Date.now() - everyMs, sweep.placeMs ?? Number.POSITIVE_INFINITY));
   let left = atMost;
   let placeMs: number | null = null;
-  const told = await cancelOrphanedWorkflows({ pool, running: part(), cancel, signal });
+  const cancelled = await cancelOrphanedWorkflows({ pool, running: part(), cancel, signal });
   if (!signal.aborted) await pool.query(recordSweepSql, [placeMs]);
-  return told;
+  return cancelled;
 
   /**
    * The next so many. The last one's millisecond is looked at again: others may have begun in it.

@@ -42,9 +42,9 @@ export interface TemporalOptions extends TemporalServer {
   bundle: WorkflowBundleWithSourceMap | null;
   /** The version as which the workers poll; null: unversioned. */
   version?: WorkerVersion | null;
-  /** Told of the end of each round that this process carried to it; its time is when it is told. */
+  /** Called when this process ends a round, at the time of its end. */
   onRoundEnded?: (end: RoundEnd) => void;
-  /** Told in a sentence what keeps it from opening, or what it does without. */
+  /** Called with a sentence: what keeps it from opening, or what it does without. */
   onProblem?: (sentence: string) => void;
   /** Ends the opening, which goes on until Temporal answers. */
   signal?: AbortSignal;

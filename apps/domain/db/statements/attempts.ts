@@ -280,7 +280,7 @@ export interface RecordedRow {
 export const recordLostSql = /* sql */ `
   with attempt as (
     update delivery_attempt a set finished_at = clock_timestamp(), cause = 'lost',
-      explanation = 'The process that made this attempt ended before it could record the answer. The receiver may have got it; the same event id tells.'
+      explanation = 'The process that made this attempt ended before it could record the answer. The receiver may have received it, and recognizes a repeat by the event id.'
     where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.round = $4 and a.finished_at is null
       and a.started_at <= clock_timestamp() - make_interval(secs => $7::double precision / 1000)
     returning a.number, a.started_at
@@ -323,14 +323,14 @@ export interface LostRow {
 }
 
 /**
- * Closes attempts that nobody looks after: under way for more than `$1` seconds. Returns a row per
+ * Closes abandoned attempts: under way for more than `$1` seconds. Returns a row per
  * attempt: `{organizationId, webhookId, eventId, round, number, startedAtMs}`. Their deliveries are
  * overdue by then, which the reconciler repairs.
  */
 export const closeAbandonedAttemptsSql = /* sql */ `
   with closed as (
     update delivery_attempt a set finished_at = clock_timestamp(), cause = 'lost',
-      explanation = 'The process that made this attempt ended before it could record the answer. The receiver may have got it; the same event id tells.'
+      explanation = 'The process that made this attempt ended before it could record the answer. The receiver may have received it, and recognizes a repeat by the event id.'
     where a.finished_at is null and a.started_at < clock_timestamp() - make_interval(secs => $1)
     returning a.organization_id, a.webhook_id, a.event_id, a.round, a.number, a.started_at
   ), released as (

@@ -42,7 +42,7 @@ export const listUnclaimedSql = /* sql */ `
  * hang. Two relays may claim for two webhooks of one organization at once and so exceed its bound
  * by some; admission does not, and what it refuses waits.
  *
- * Organizations take turns: the first delivery of each, then the second of each, so none waits
+ * Organizations alternate: the first delivery of each, then the second of each, so none waits
  * behind another's backlog. Within an organization the webhook that holds the fewest slots comes
  * first, then the one whose delivery is oldest: a backlog of some webhooks keeps no other from the
  * organization's or the host's slots.

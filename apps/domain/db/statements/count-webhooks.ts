@@ -1,4 +1,4 @@
-/** Webhooks that need somebody's attention. */
+/** Webhooks that need attention, by state. */
 export interface FailingWebhooks {
   /** Active, and nothing but failures came back lately. */
   failing: number;

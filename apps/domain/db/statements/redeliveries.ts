@@ -7,8 +7,8 @@ const keepsRound = /* sql */ `(d.state = 'waiting' and (not d.started
 
 /**
  * What sending a delivery again means, by its state: a settled one waits in a new round, due now.
- * One that waits is due now and keeps its round: when its workflow runs (`started`), whoever asked
- * tells that workflow; when it does not, the relay starts it. Columns on the right are those of the
+ * One that waits is due now and keeps its round: when its workflow runs (`started`), the caller
+ * notifies that workflow; when it does not, the relay starts it. Columns on the right are those of the
  * row as it is when it is changed.
  */
 const restarted = /* sql */ `
@@ -25,7 +25,7 @@ const isAttempting = /* sql */ `exists (
 
 /**
  * Sends one delivery again. `$1` organization, `$2` webhook, `$3` event. Returns
- * `{round, started}`: started when a workflow of that round runs, which is to be told; no row when
+ * `{round, started}`: started when a workflow of that round runs, which is to be notified; no row when
  * it is neither settled nor waiting.
  */
 export const redeliverOneSql = /* sql */ `
@@ -37,7 +37,7 @@ export const redeliverOneSql = /* sql */ `
 export interface RedeliveredRow {
   eventId: string;
   round: number;
-  /** Its workflow of that round runs, and is to be told. */
+  /** Its workflow of that round runs, and is to be notified. */
   started: boolean;
 }
 

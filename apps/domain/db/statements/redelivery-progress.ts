@@ -25,7 +25,7 @@ const columns = /* sql */ `
   r.unnotified, r.seen, r.queued, r.retries_requested as "retriesRequested"`;
 
 /**
- * Claims redeliveries that nobody looks after, at most `$1`, for `$2` seconds: those that were
+ * Claims redeliveries without a lease, at most `$1`, for `$2` seconds: those that were
  * asked for, and those whose workflow has done no page for as long as the lease of its last one.
  * Returns a row each: `{organizationId, redeliveryId, page}`, `page` being how many are done.
  */
@@ -49,7 +49,7 @@ export const lockRedeliverySql = /* sql */ `
 /**
  * Notes that a page is done. `$1`, `$2` the redelivery, `$3` where the next one goes on (null:
  * there is none), `$4` the events whose workflows are to be notified, `$5` how many deliveries it saw,
- * `$6` how many it put into the queue, `$7` seconds after which somebody else looks after it.
+ * `$6` how many it put into the queue, `$7` seconds after which another worker claims it.
  */
 export const recordPageSql = /* sql */ `
   update redelivery r set state = 'running', pages = r.pages + 1, reached = coalesce($3, r.reached), seen_all = $3::uuid is null, unnotified = $4::uuid[],
