@@ -86,7 +86,8 @@ export async function findMember(
       array(select distinct p from membership_role mr join role r on r.id = mr.role_id, unnest(r.permissions) as p
         where mr.organization_id = m.organization_id and mr.person_id = m.person_id) as permissions,
       exists (select from membership_role mr join role r on r.id = mr.role_id
-        where mr.organization_id = m.organization_id and mr.person_id = m.person_id and r.organization_id is null and r.key = 'owner') as "isOwner"
+        where mr.organization_id = m.organization_id and mr.person_id = m.person_id and r.organization_id is null
+          and r.key = 'owner') as "isOwner"
     from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`,
   );
   return rows[0] ?? null;
@@ -148,6 +149,6 @@ export async function assertOwnerRemains(tx: EntityManager, organizationId: stri
   if (rows.length > 0) return;
   throw new OrganizationRefused(
     'last_owner',
-    'The last active owner cannot leave. Make another member an owner first; a member who has not enrolled does not count.',
+    'The last active owner cannot leave. Make another member an owner first, one who has enrolled.',
   );
 }

@@ -69,7 +69,8 @@ const isUse = 'a.status is not null and a.status <> 429';
  * answers both questions to the activity log.
  */
 const usageSql = /* sql */ `
-  select k.id, k.label, k.hint, k.maker_id as "makerId", coalesce(m.name, k.maker_id) as "makerName", coalesce(m.status, 'left') as "makerStatus", k.scopes,
+  select k.id, k.label, k.hint, k.maker_id as "makerId", coalesce(m.name, k.maker_id) as "makerName",
+    coalesce(m.status, 'left') as "makerStatus", k.scopes,
     array(
       select u.scope from unnest(k.scopes) with ordinality as u (scope, place)
       where k.maker_left_at is null and m.status = 'active' and exists (
@@ -77,21 +78,29 @@ const usageSql = /* sql */ `
         where mr.organization_id = m.organization_id and mr.person_id = m.person_id and u.scope = any(r.permissions))
       order by u.place
     ) as working,
-    k.created_at as "createdAt", k.expires_at as "expiresAt", k.revoked_at as "revokedAt", k.maker_left_at as "makerLeftAt",
+    k.created_at as "createdAt", k.expires_at as "expiresAt", k.revoked_at as "revokedAt",
+      k.maker_left_at as "makerLeftAt",
     case when k.revoked_at is not null then 'revoked' when k.expires_at <= $2::timestamptz then 'expired'
       when k.maker_left_at is not null then 'inactive' else 'live' end as state,
-    (select a.at from activity a where a.organization_id = k.organization_id and a.key_id = k.id and ${isUse} order by a.at desc, a.id desc limit 1) as "lastUsedAt",
+    (select a.at from activity a where a.organization_id = k.organization_id and a.key_id = k.id and ${isUse}
+      order by a.at desc, a.id desc limit 1) as "lastUsedAt",
     (select count(*)::int from (
-      select from activity a where a.organization_id = k.organization_id and a.key_id = k.id and a.at > $2::timestamptz - interval '24 hours' and ${isUse} limit $3
+      select from activity a where a.organization_id = k.organization_id and a.key_id = k.id
+        and a.at > $2::timestamptz - interval '24 hours' and ${isUse} limit $3
     ) counted) as "uses24h",
     k.predecessor_id as "predecessorId",
-    (select s.id from api_key s where s.organization_id = k.organization_id and s.predecessor_id = k.id order by s.id desc limit 1) as "successorId"
+    (select s.id from api_key s where s.organization_id = k.organization_id and s.predecessor_id = k.id
+      order by s.id desc limit 1) as "successorId"
   from api_key k
   left join membership m on m.organization_id = k.organization_id and m.person_id = k.maker_id
   where k.organization_id = $1`;
 
-const liveSql = `${usageSql} and k.revoked_at is null and k.maker_left_at is null and (k.expires_at is null or k.expires_at > $2::timestamptz) order by k.id desc`;
-const endedSql = `${usageSql} and (k.revoked_at is not null or k.maker_left_at is not null or k.expires_at <= $2::timestamptz) and ($4::uuid is null or k.id < $4::uuid) order by k.id desc limit $5`;
+const liveSql = `${usageSql} and k.revoked_at is null and k.maker_left_at is null
+    and (k.expires_at is null or k.expires_at > $2::timestamptz)
+  order by k.id desc`;
+const endedSql = `${usageSql} and (k.revoked_at is not null or k.maker_left_at is not null or k.expires_at <= $2::timestamptz)
+    and ($4::uuid is null or k.id < $4::uuid)
+  order by k.id desc limit $5`;
 const oneSql = `${usageSql} and k.id = $4`;
 
 /** Lists the live keys of an organization, newest first: 25 at most. */
@@ -147,7 +156,8 @@ export interface KeyCaller {
 const callersSql = /* sql */ `
   select host(u.address) as address, count(*)::int as uses, max(u.at) as "lastUsedAt"
   from (
-    select a.address, a.at from activity a where a.organization_id = $1 and a.key_id = $2 and ${isUse} order by a.at desc, a.id desc limit 1000
+    select a.address, a.at from activity a where a.organization_id = $1 and a.key_id = $2 and ${isUse}
+      order by a.at desc, a.id desc limit 1000
   ) u
   group by u.address
   order by max(u.at) desc, u.address

@@ -151,15 +151,18 @@ async function listMakers(
       k.keys
     from membership m
     cross join lateral (
-      select json_agg(json_build_object('id', k.id, 'label', k.label, 'hint', k.hint, 'scopes', k.scopes) order by k.created_at, k.id) as keys
+      select json_agg(json_build_object('id', k.id, 'label', k.label, 'hint', k.hint, 'scopes', k.scopes)
+        order by k.created_at, k.id) as keys
       from api_key k
-      where k.organization_id = m.organization_id and k.maker_id = m.person_id and k.revoked_at is null and k.maker_left_at is null
+      where k.organization_id = m.organization_id and k.maker_id = m.person_id and k.revoked_at is null
+        and k.maker_left_at is null
         and (k.expires_at is null or k.expires_at > ${now.toISOString()}::timestamptz)
     ) k
     where m.organization_id = ${organizationId} and k.keys is not null
       and (${personId}::text is null or m.person_id = ${personId})
       and (${roleId}::uuid is null or exists (
-        select from membership_role mr where mr.organization_id = m.organization_id and mr.person_id = m.person_id and mr.role_id = ${roleId}::uuid))
+        select from membership_role mr where mr.organization_id = m.organization_id and mr.person_id = m.person_id
+          and mr.role_id = ${roleId}::uuid))
     order by m.person_id`,
   );
 }
@@ -169,7 +172,8 @@ async function countActiveGrants(em: EntityManager, organizationId: string, pers
     em,
     sql`
     select count(*)::int as count from client_grant
-    where organization_id = ${organizationId} and professional_id = ${personId} and status = 'active' and (ends_at is null or ends_at > now())`,
+    where organization_id = ${organizationId} and professional_id = ${personId} and status = 'active'
+      and (ends_at is null or ends_at > now())`,
   );
   return rows[0]?.count ?? 0;
 }

@@ -73,7 +73,8 @@ export async function listEligibleClients(
 ): Promise<ListPage<ClientRow>> {
   const conditions = [
     sql`g.organization_id = ${organizationId} and ${isActive}`,
-    sql`not exists (select from seat h where h.organization_id = g.organization_id and h.family_id = g.family_id and h.ended_at is null)`,
+    sql`not exists (select from seat h where h.organization_id = g.organization_id and h.family_id = g.family_id
+      and h.ended_at is null)`,
     ...(bareWord(text) === '' ? [] : [sql`(${contains('f.name', text)} or ${contains('m.name', text)})`]),
     ...(after === null ? [] : [beyond(organizationId, after)]),
   ];
@@ -105,7 +106,8 @@ export async function getClient(em: EntityManager, organizationId: string, grant
     em,
     sql`
     select ${columns}, g.end_reason as "endReason",
-      exists (select from seat h where h.organization_id = g.organization_id and h.family_id = g.family_id and h.grant_id <> g.id and h.ended_at is null) as "hasSeatElsewhere"
+      exists (select from seat h where h.organization_id = g.organization_id and h.family_id = g.family_id
+        and h.grant_id <> g.id and h.ended_at is null) as "hasSeatElsewhere"
     ${source}
     where g.organization_id = ${organizationId} and g.id = ${grantId}`,
   );
@@ -117,12 +119,15 @@ const isActive = sql`g.status = 'active' and (g.ends_at is null or g.ends_at > n
 const isOver = sql`(g.status = 'ended' or g.ends_at <= now())`;
 
 const beyond = (organizationId: string, after: string) =>
-  sql`(g.since, g.id) < (select c.since, c.id from client_grant c where c.organization_id = ${organizationId} and c.id = ${after})`;
+  sql`(g.since, g.id) < (select c.since, c.id from client_grant c where c.organization_id = ${organizationId}
+    and c.id = ${after})`;
 
 const columns = sql`
-  g.id as "grantId", g.kind, f.name as family, g.professional_id as "professionalId", m.name as professional, g.since, g.ends_at as "endsAt",
+  g.id as "grantId", g.kind, f.name as family, g.professional_id as "professionalId", m.name as professional, g.since,
+    g.ends_at as "endsAt",
   case when ${isOver} then 'ended' else 'active' end as status,
-  (select s.id from seat s where s.organization_id = g.organization_id and s.grant_id = g.id and s.ended_at is null limit 1) as "seatId"`;
+  (select s.id from seat s where s.organization_id = g.organization_id and s.grant_id = g.id and s.ended_at is null
+    limit 1) as "seatId"`;
 
 const source = sql`
   from client_grant g

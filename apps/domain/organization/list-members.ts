@@ -78,12 +78,14 @@ export async function listMembers(
     ...(roleId === null
       ? []
       : [
-          sql`exists (select from membership_role h where h.organization_id = m.organization_id and h.person_id = m.person_id and h.role_id = ${roleId})`,
+          sql`exists (select from membership_role h where h.organization_id = m.organization_id
+            and h.person_id = m.person_id and h.role_id = ${roleId})`,
         ]),
     ...(after === null
       ? []
       : [
-          sql`${place('m')} > (select lower(left(c.name, 100)), c.person_id from membership c where c.organization_id = ${organizationId} and c.person_id = ${after})`,
+          sql`${place('m')} > (select lower(left(c.name, 100)), c.person_id from membership c
+            where c.organization_id = ${organizationId} and c.person_id = ${after})`,
         ]),
   ];
   const rows = await runStatement<MemberRow>(
@@ -122,7 +124,8 @@ export async function getMemberDetails(
     em,
     sql`
     select ${columns(now)},
-      (select count(*)::int from client_grant g where g.organization_id = m.organization_id and g.professional_id = m.person_id
+      (select count(*)::int from client_grant g where g.organization_id = m.organization_id
+        and g.professional_id = m.person_id
         and g.status = 'active' and (g.ends_at is null or g.ends_at > now())) as "activeGrants",
       (select e.expires_at from enrolment e where e.organization_id = m.organization_id and e.person_id = m.person_id
         and ${isLinkValid(now)}) as "linkExpiresAt"
@@ -145,11 +148,13 @@ export async function getMemberDetails(
  */
 const columns = (now: Date): SqlPart => sql`
   m.person_id as "personId", m.name, m.email, m.title, m.status,
-  (select coalesce(json_agg(json_build_object('id', r.id, 'key', r.key, 'name', r.name, 'isSystem', r.organization_id is null)
+  (select coalesce(json_agg(json_build_object('id', r.id, 'key', r.key, 'name', r.name, 'isSystem',
+    r.organization_id is null)
       order by r.position nulls last, r.name, r.id), '[]')
     from membership_role mr join role r on r.id = mr.role_id
     where mr.organization_id = m.organization_id and mr.person_id = m.person_id) as roles,
-  (select count(*)::int from api_key k where k.organization_id = m.organization_id and k.slot is not null and k.maker_id = m.person_id
+  (select count(*)::int from api_key k where k.organization_id = m.organization_id and k.slot is not null
+    and k.maker_id = m.person_id
     and (k.expires_at is null or k.expires_at > ${now.toISOString()}::timestamptz)) as "liveKeys",
   ${isConfirmed()} as "hasEnrolled",
   case when ${isConfirmed()} then greatest(

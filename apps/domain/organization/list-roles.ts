@@ -30,7 +30,8 @@ export async function listRoles(em: EntityManager, organizationId: string): Prom
     sql`
     select ${columns}, coalesce(h.holders, 0) as holders
     from role r
-    left join (select mr.role_id, count(*)::int as holders ${held(organizationId)} group by mr.role_id) h on h.role_id = r.id
+    left join (select mr.role_id, count(*)::int as holders ${held(organizationId)} group by mr.role_id) h
+      on h.role_id = r.id
     where r.organization_id = ${organizationId} or r.organization_id is null
     order by r.position nulls last, r.name, r.id limit ${literal(rolesListed)}`,
   );

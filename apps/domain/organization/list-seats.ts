@@ -22,7 +22,8 @@ export async function getSeatCounts(em: EntityManager, organizationId: string): 
     em,
     sql`
     select
-      (select coalesce(sum(s.quantity), 0)::int from subscription s where s.organization_id = ${organizationId} and s.status in ('active', 'trialing', 'past_due')) as paid,
+      (select coalesce(sum(s.quantity), 0)::int from subscription s where s.organization_id = ${organizationId}
+        and s.status in ('active', 'trialing', 'past_due')) as paid,
       coalesce((select p.invoiced from seat_plan p where p.organization_id = ${organizationId}), 0) as invoiced,
       (select count(*)::int from seat s where s.organization_id = ${organizationId} and s.ended_at is null) as used`,
   );
@@ -60,12 +61,14 @@ export async function listSeats(
   const beyond =
     after === null
       ? sql``
-      : sql`and (${moment}, s.id) < (select ${cursorMoment}, c.id from seat c where c.organization_id = ${organizationId} and c.id = ${after})`;
+      : sql`and (${moment}, s.id) < (select ${cursorMoment}, c.id from seat c
+        where c.organization_id = ${organizationId} and c.id = ${after})`;
   const rows = await runStatement<SeatRow>(
     em,
     sql`
     select ${columns} ${source}
-    where s.organization_id = ${organizationId} and ${state === 'held' ? sql`s.ended_at is null` : sql`s.ended_at is not null`} ${beyond}
+    where s.organization_id = ${organizationId}
+      and ${state === 'held' ? sql`s.ended_at is null` : sql`s.ended_at is not null`} ${beyond}
     order by ${moment} desc, s.id desc limit ${literal(pageSize + 1)}`,
   );
   return pageOf(rows.map(withDates), pageSize, ({ seatId }) => seatId);
@@ -102,7 +105,8 @@ export async function getSeat(em: EntityManager, organizationId: string, seatId:
 }
 
 const columns = sql`
-  s.id as "seatId", s.grant_id as "grantId", g.kind, f.name as family, m.name as professional, s.given_at as "givenAt", s.ended_at as "endedAt",
+  s.id as "seatId", s.grant_id as "grantId", g.kind, f.name as family, m.name as professional,
+    s.given_at as "givenAt", s.ended_at as "endedAt",
   s.end_reason as "endReason"`;
 
 const source = sql`

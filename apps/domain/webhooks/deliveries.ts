@@ -71,7 +71,8 @@ export const nextAttemptAt = sql`case when not ${isParked} then d.next_attempt_a
 /** What is listed of a delivery `d` with its event `e`. */
 export const deliveryColumns = sql`
   d.event_id as "eventId", e.type, ${deliveryState} as state, d.round, d.attempts, d.sequence::float8 as sequence,
-  api.utc(d.created_at) as "createdAt", api.utc(${nextAttemptAt}) as "nextAttemptAt", api.utc(d.settled_at) as "settledAt"`;
+  api.utc(d.created_at) as "createdAt", api.utc(${nextAttemptAt}) as "nextAttemptAt",
+    api.utc(d.settled_at) as "settledAt"`;
 
 /**
  * The condition that a delivery `d` is in a state, true for null. The table's own state is a
@@ -125,8 +126,10 @@ export async function getDelivery(
   const attempts = await runStatement<Omit<AttemptRow, 'answer'> & { answer: Buffer | null }>(
     fork,
     sql`
-    select a.number, a.round, api.utc(a.started_at) as "startedAt", api.utc(a.finished_at) as "finishedAt", a.status, a.cause, a.explanation,
-      a.timings, host(a.peer_address) as "peerAddress", a.kept_bytes as "keptBytes", a.signed_with as "signedWith", a.answer
+    select a.number, a.round, api.utc(a.started_at) as "startedAt", api.utc(a.finished_at) as "finishedAt", a.status,
+      a.cause, a.explanation,
+      a.timings, host(a.peer_address) as "peerAddress", a.kept_bytes as "keptBytes", a.signed_with as "signedWith",
+        a.answer
     from delivery_attempt a
     where a.organization_id = ${organizationId} and a.webhook_id = ${webhookId} and a.event_id = ${eventId}
     order by a.number`,

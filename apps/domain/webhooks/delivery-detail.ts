@@ -32,7 +32,8 @@ export interface AttemptDetail extends AttemptSummary {
 }
 
 const attemptColumns = sql`
-  a.number, a.round, api.utc(a.started_at) as "startedAt", api.utc(a.finished_at) as "finishedAt", a.status, a.cause, a.explanation,
+  a.number, a.round, api.utc(a.started_at) as "startedAt", api.utc(a.finished_at) as "finishedAt", a.status, a.cause,
+    a.explanation,
   a.timings, host(a.peer_address) as "peerAddress", a.kept_bytes as "keptBytes", a.signed_with as "signedWith"`;
 
 /**
@@ -56,7 +57,8 @@ export async function getDeliveryDetail(
     select ${deliveryColumns}, ${nowColumns}, e.body
     from delivery d
     join event e on e.organization_id = d.organization_id and e.id = d.event_id
-    left join delivery_attempt a on a.organization_id = d.organization_id and a.webhook_id = d.webhook_id and a.event_id = d.event_id and a.number = d.attempts
+    left join delivery_attempt a on a.organization_id = d.organization_id and a.webhook_id = d.webhook_id
+      and a.event_id = d.event_id and a.number = d.attempts
     where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = ${eventId}`,
   );
   if (delivery === undefined) throw noSuchDelivery();
@@ -91,7 +93,8 @@ export async function findAttempt(
     sql`
     select ${attemptColumns}, e.type, e.body, a.headers, a.answer from delivery_attempt a
     join event e on e.organization_id = a.organization_id and e.id = a.event_id
-    where a.organization_id = ${organizationId} and a.webhook_id = ${webhookId} and a.event_id = ${eventId} and a.number = ${number}`,
+    where a.organization_id = ${organizationId} and a.webhook_id = ${webhookId} and a.event_id = ${eventId}
+      and a.number = ${number}`,
   );
   return rows[0] ?? null;
 }

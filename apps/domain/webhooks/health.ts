@@ -62,11 +62,13 @@ export async function listHealth(
   const rows = await runStatement<HealthCounts>(
     fork,
     sql`
-    select c.* from unnest(${arrayOf(ids.slice(0, -1))}::uuid[], ${arrayOf(ids.slice(1))}::uuid[]) with ordinality as b (from_id, until_id, place)
+    select c.* from unnest(${arrayOf(ids.slice(0, -1))}::uuid[],
+      ${arrayOf(ids.slice(1))}::uuid[]) with ordinality as b (from_id, until_id, place)
     cross join lateral (
       select ${healthCounts} from (
         select d.organization_id, d.webhook_id, d.event_id, d.state, d.attempts, d.round from delivery d
-        where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id >= b.from_id and d.event_id < b.until_id
+        where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id >= b.from_id
+          and d.event_id < b.until_id
         order by d.event_id desc
         limit ${healthLooksAt}
       ) d

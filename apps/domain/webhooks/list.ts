@@ -90,7 +90,8 @@ export async function listSecrets(
 export const webhookColumns = sql`
   w.id, w.organization_id as "organizationId", w.url, w.description, w.event_types as "eventTypes", w.state,
   w.parked_reason as "parkedReason", api.utc(w.failing_since) as "failingSince", w.ramp,
-  w.signature_result as "signatureResult", api.utc(w.signature_checked_at) as "signatureCheckedAt", api.utc(w.created_at) as "createdAt"`;
+  w.signature_result as "signatureResult", api.utc(w.signature_checked_at) as "signatureCheckedAt",
+    api.utc(w.created_at) as "createdAt"`;
 
 /** `webhookId` null: all that are not deleted. */
 async function selectWebhooks(
@@ -104,7 +105,8 @@ async function selectWebhooks(
     sql`
     select ${webhookColumns},
       json_build_object('waiting', case when w.state = 'parked' then 0 else o.count end,
-        'parked', case when w.state = 'parked' then o.count else 0 end, 'delivered', s.delivered, 'exhausted', s.exhausted,
+        'parked', case when w.state = 'parked' then o.count else 0 end, 'delivered', s.delivered, 'exhausted',
+          s.exhausted,
         'cancelled', s.cancelled) as deliveries
     from webhook w
     cross join lateral (
@@ -113,7 +115,8 @@ async function selectWebhooks(
       where d.organization_id = w.organization_id and d.webhook_id = w.id and d.state = 'waiting'
     ) o
     cross join lateral (
-      select count(*) filter (where d.state = 'delivered') as delivered, count(*) filter (where d.state = 'exhausted') as exhausted,
+      select count(*) filter (where d.state = 'delivered') as delivered,
+        count(*) filter (where d.state = 'exhausted') as exhausted,
         count(*) filter (where d.state = 'cancelled') as cancelled
       from delivery d
       where d.organization_id = w.organization_id and d.webhook_id = w.id and d.event_id >= ${recent}::uuid

@@ -65,9 +65,12 @@ export interface RedeliveryRequest {
 }
 
 const columns = sql`
-  r.id, r.organization_id as "organizationId", r.webhook_id as "webhookId", api.utc(r.range_from) as "from", api.utc(r.range_to) as "to",
-  api.utc(r.failed_since) as "failedSince", r.state, r.end_reason as "endReason", r.requested_by as "requestedBy", api.utc(r.requested_at) as "requestedAt",
-  api.utc(r.cancel_requested_at) as "cancelRequestedAt", api.utc(r.finished_at) as "finishedAt", r.seen, r.queued, r.retries_requested as "retriesRequested"`;
+  r.id, r.organization_id as "organizationId", r.webhook_id as "webhookId", api.utc(r.range_from) as "from",
+    api.utc(r.range_to) as "to",
+  api.utc(r.failed_since) as "failedSince", r.state, r.end_reason as "endReason", r.requested_by as "requestedBy",
+    api.utc(r.requested_at) as "requestedAt",
+  api.utc(r.cancel_requested_at) as "cancelRequestedAt", api.utc(r.finished_at) as "finishedAt", r.seen, r.queued,
+    r.retries_requested as "retriesRequested"`;
 
 /**
  * Requests that a selection of a webhook's deliveries be sent again. A webhook has one redelivery at
@@ -163,7 +166,8 @@ export async function listRedeliveries(
     fork,
     sql`
     select ${columns} from redelivery r
-    where r.organization_id = ${organizationId} and r.webhook_id = ${webhookId} and (${before}::uuid is null or r.id < ${before}::uuid)
+    where r.organization_id = ${organizationId} and r.webhook_id = ${webhookId} and (${before}::uuid is null
+      or r.id < ${before}::uuid)
     order by r.id desc
     limit ${atMost}`,
   );

@@ -91,21 +91,26 @@ export async function searchDeliveries(
     ), found as (
       select d.event_id from seen d
       where ${inState}
-        and (${from?.toISOString() ?? null}::timestamptz is null or d.created_at >= ${from?.toISOString() ?? null}::timestamptz)
-        and (${to?.toISOString() ?? null}::timestamptz is null or d.created_at < ${to?.toISOString() ?? null}::timestamptz)
+        and (${from?.toISOString() ?? null}::timestamptz is null
+          or d.created_at >= ${from?.toISOString() ?? null}::timestamptz)
+        and (${to?.toISOString() ?? null}::timestamptz is null
+          or d.created_at < ${to?.toISOString() ?? null}::timestamptz)
         and (${type}::text is null or exists (
           select from event e where e.organization_id = ${organizationId} and e.id = d.event_id and e.type = ${type}))
       order by d.event_id desc
       limit ${atMost + 1}
     ), looked as (
-      select count(*)::integer as seen, (select s.event_id from seen s order by s.event_id limit 1) as "lastSeen" from seen
+      select count(*)::integer as seen, (select s.event_id from seen s order by s.event_id limit 1) as "lastSeen"
+        from seen
     )
     select l.seen, l."lastSeen", p.* from looked l left join lateral (
       select ${deliveryColumns}, ${nowColumns}
       from found f
-      join delivery d on d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = f.event_id
+      join delivery d on d.organization_id = ${organizationId} and d.webhook_id = ${webhookId}
+        and d.event_id = f.event_id
       join event e on e.organization_id = d.organization_id and e.id = d.event_id
-      left join delivery_attempt a on a.organization_id = d.organization_id and a.webhook_id = d.webhook_id and a.event_id = d.event_id and a.number = d.attempts
+      left join delivery_attempt a on a.organization_id = d.organization_id and a.webhook_id = d.webhook_id
+        and a.event_id = d.event_id and a.number = d.attempts
     ) p on true
     order by p."eventId" desc`,
   );
@@ -119,7 +124,8 @@ export async function searchDeliveries(
 
 /** What a delivery `d`, with its last attempt `a`, is at now. */
 export const nowColumns = sql`
-  case when ${nextAttemptAt} is not null then greatest(0, extract(epoch from d.next_attempt_at - clock_timestamp()) * 1000)::double precision end as "dueInMs",
+  case when ${nextAttemptAt} is not null then greatest(0, extract(epoch
+    from d.next_attempt_at - clock_timestamp()) * 1000)::double precision end as "dueInMs",
   a.number is not null and a.finished_at is null as "isAttempting", a.status as "lastStatus", a.cause as "lastCause"`;
 
 /** An id may be a second off its event's time either way. */

@@ -145,8 +145,10 @@ export async function listTestOutcomes(
   return runStatement<TestOutcome & { at: string; askedBy: string | null }>(
     fork,
     sql`
-    select to_json(a.at) #>> '{}' as at, coalesce(m.name, a.person_id) as "askedBy", a.detail ->> 'eventType' as "eventType", a.detail ->> 'eventId' as "eventId",
-      (a.detail ->> 'delivered')::boolean as delivered, (a.detail ->> 'status')::integer as status, a.detail ->> 'cause' as cause
+    select to_json(a.at) #>> '{}' as at, coalesce(m.name, a.person_id) as "askedBy",
+      a.detail ->> 'eventType' as "eventType", a.detail ->> 'eventId' as "eventId",
+      (a.detail ->> 'delivered')::boolean as delivered, (a.detail ->> 'status')::integer as status,
+        a.detail ->> 'cause' as cause
     from (
       select a.at, a.id, a.person_id, a.detail from activity a
       where a.organization_id = ${organizationId} and a.action = 'webhook.tested' and a.status is null

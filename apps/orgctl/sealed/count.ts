@@ -46,7 +46,8 @@ export async function countSealed(pool: Pool, keys: SealingKeys): Promise<Sealin
 /** The form is that of `envelope.ts`: format 1, version, 12 bytes of nonce, a text, 16 of tag. */
 async function countKind(pool: Pool, kind: SealedKind): Promise<SealedCount[]> {
   const { rows } = await pool.query<Omit<SealedCount, 'table'>>(
-    `select case when length(s.bytes) < 32 then null when get_byte(s.bytes, 0) = 1 then get_byte(s.bytes, 1) * 256 + get_byte(s.bytes, 2) end as version,
+    `select case when length(s.bytes) < 32 then null
+         when get_byte(s.bytes, 0) = 1 then get_byte(s.bytes, 1) * 256 + get_byte(s.bytes, 2) end as version,
        count(*)::integer as rows
      from (select ${kind.column} as bytes from ${kind.table} where ${isSealedSql(kind)}) s
      group by 1 order by 1`,

@@ -122,7 +122,8 @@ async function listPage(pool: Pool, kind: SealedKind, after: SealedIds | null): 
 async function swap(pool: Pool, kind: SealedKind, ids: SealedIds, was: Buffer, sealed: Buffer): Promise<boolean> {
   const { columns, values } = keyOf(kind, ids);
   const { rowCount } = await pool.query(
-    `update ${kind.table} set ${kind.column} = $1 where (${columns}) = (${numbered(values, 3)}) and ${kind.column} = $2`,
+    `update ${kind.table} set ${kind.column} = $1
+     where (${columns}) = (${numbered(values, 3)}) and ${kind.column} = $2`,
     [sealed, was, ...values],
   );
   return rowCount === 1;
@@ -132,7 +133,8 @@ async function swap(pool: Pool, kind: SealedKind, ids: SealedIds, was: Buffer, s
 async function findSealed(pool: Pool, kind: SealedKind, ids: SealedIds): Promise<Buffer | null> {
   const { columns, values } = keyOf(kind, ids);
   const { rows } = await pool.query<{ sealed: Buffer }>(
-    `select ${kind.column} as sealed from ${kind.table} where (${columns}) = (${numbered(values, 1)}) and ${isSealedSql(kind)}`,
+    `select ${kind.column} as sealed from ${kind.table}
+     where (${columns}) = (${numbered(values, 1)}) and ${isSealedSql(kind)}`,
     values,
   );
   return rows[0]?.sealed ?? null;

@@ -17,7 +17,8 @@ export interface KeyChoice {
  */
 const keyChoicesSql = /* sql */ `
   select c.id, c.label, c.hint from (
-    (select k.id, k.label, k.hint from api_key k where k.organization_id = $1 order by k.created_at desc, k.id desc limit 200)
+    (select k.id, k.label, k.hint from api_key k where k.organization_id = $1 order by k.created_at desc, k.id desc
+      limit 200)
     union
     select k.id, k.label, k.hint from api_key k where k.organization_id = $1 and k.id = $2
   ) c
@@ -37,7 +38,8 @@ export interface PersonChoice {
 /** `$1` organization, `$2` the person chosen, or null. Members who have left are offered too. */
 const peopleChoicesSql = /* sql */ `
   select c."personId", c.name from (
-    (select m.person_id as "personId", m.name from membership m where m.organization_id = $1 order by m.name, m.person_id limit 500)
+    (select m.person_id as "personId", m.name from membership m where m.organization_id = $1 order by m.name,
+      m.person_id limit 500)
     union
     select m.person_id, m.name from membership m where m.organization_id = $1 and m.person_id = $2
   ) c

@@ -26,7 +26,8 @@ export const recordKeyUsesSql = /* sql */ `
  * Adds requests that brought a key to the console to the key's line of this minute. `$1`
  * fingerprints, `$2` counts, `$3` addresses of the last request of each, arrays of equal length.
  */
-export const recordKeysAtConsoleSql = /* sql */ `select api.record_keys_at_console($1::bytea[], $2::integer[], $3::inet[])`;
+export const recordKeysAtConsoleSql = /* sql */ `select api.record_keys_at_console($1::bytea[], $2::integer[],
+  $3::inet[])`;
 
 /**
  * Adds refused calls (429) to their key's line of this minute. `$1` fingerprints, `$2` counts,

@@ -52,14 +52,17 @@ export function authorized(scope: Scope, body: string): string {
         when k.expires_at <= now() then 'expired'
         when $2::uuid is null then 'malformed'
         when '${scope}' <> all (k.scopes) then 'scope_missing'
-        when k.organization_id <> $2 and not exists (select from api.organization o where o.id = $2) then 'no_organization'
+        when k.organization_id <> $2 and not exists (select from api.organization o
+          where o.id = $2) then 'no_organization'
         when k.organization_id <> $2 then 'other_organization'
         when k.maker_left_at is not null then 'maker_left'
         when not exists (
-          select from api.member m where m.organization_id = $2 and m.person_id = k.maker_id and m.status = 'active') then 'maker_inactive'
+          select from api.member m where m.organization_id = $2 and m.person_id = k.maker_id
+            and m.status = 'active') then 'maker_inactive'
         when not exists (
           select from api.member_role mr join api.role r on r.id = mr.role_id
-          where mr.organization_id = $2 and mr.person_id = k.maker_id and '${scope}' = any (r.permissions)) then 'maker_not_permitted'
+          where mr.organization_id = $2 and mr.person_id = k.maker_id
+            and '${scope}' = any (r.permissions)) then 'maker_not_permitted'
         else 'ok'
       end as verdict
       offset 0
@@ -74,7 +77,8 @@ export function authorized(scope: Scope, body: string): string {
  */
 export const identifiedKeySql = /* sql */ `
   select k.id as "keyId", k.organization_id as "organizationId", api.utc(k.expires_at) as "expiresAt",
-    case when k.revoked_at is not null then 'revoked' when k.expires_at <= now() then 'expired' else 'ok' end as verdict,
+    case when k.revoked_at is not null then 'revoked' when k.expires_at <= now() then 'expired'
+      else 'ok' end as verdict,
     null::int as bytes, null as body
   from api.key k
   where k.fingerprint = any ($1)`;

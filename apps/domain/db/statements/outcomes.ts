@@ -1,7 +1,8 @@
 import { outcomesMinimumFamilies, outcomesWindowDays } from '../../contract/limits.ts';
 
 const metric = (count: string, of: string, families: string) => /* sql */ `
-  case when o.families >= ${outcomesMinimumFamilies} and o.${families} >= ${outcomesMinimumFamilies} then json_build_object(
+  case when o.families >= ${outcomesMinimumFamilies}
+    and o.${families} >= ${outcomesMinimumFamilies} then json_build_object(
     'count', o.${count}, 'of', o.${of},
     'percent', case when o.${of} > 0 then round(100.0 * o.${count} / o.${of}, 1) end
   ) end`;

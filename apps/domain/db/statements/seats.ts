@@ -9,14 +9,16 @@ export const seatCountsSql = /* sql */ `
     'used', (select count(*) from api.seat h where h.organization_id = $2 and h.ended_at is null),
     'paid', s.paid,
     'invoiced', coalesce(p.invoiced, 0),
-    'pricePerSeat', case when p.price_currency is not null then json_build_object('currency', p.price_currency, 'cents', p.price_cents) end,
+    'pricePerSeat', case when p.price_currency is not null then
+      json_build_object('currency', p.price_currency, 'cents', p.price_cents) end,
     'subscriptions', s.subscriptions
   )
   from (
     select
       coalesce(sum(u.quantity) filter (where u.status in ('active', 'trialing', 'past_due')), 0) as paid,
       coalesce(json_agg(json_build_object(
-        'status', u.status, 'quantity', u.quantity, 'renewsAt', api.utc(u.renews_at), 'cancelAtPeriodEnd', u.cancel_at_period_end
+        'status', u.status, 'quantity', u.quantity, 'renewsAt', api.utc(u.renews_at),
+        'cancelAtPeriodEnd', u.cancel_at_period_end
       ) order by u.renews_at nulls last, u.id), '[]') as subscriptions
     from api.subscription u
     where u.organization_id = $2
@@ -42,7 +44,8 @@ export const seatFamiliesSql = /* sql */ `
   select json_build_object(
     'seats', (
       select coalesce(json_agg(json_build_object(
-        'id', s.id, 'grantId', s.grant_id, 'family', c.family, 'professional', c.professional, 'kind', c.kind, 'givenAt', api.utc(s.given_at)
+        'id', s.id, 'grantId', s.grant_id, 'family', c.family, 'professional', c.professional, 'kind', c.kind,
+          'givenAt', api.utc(s.given_at)
       ) order by s.given_at, s.id), '[]')
       from seat s join client c on c.id = s.grant_id
       where s.ended_at is null),
@@ -51,7 +54,8 @@ export const seatFamiliesSql = /* sql */ `
         'grantId', c.id, 'family', c.family, 'professional', c.professional, 'kind', c.kind
       ) order by c.family, c.professional, c.id), '[]')
       from client c
-      where c.status = 'active' and not exists (select from seat s where s.family_id = c.family_id and s.ended_at is null)),
+      where c.status = 'active' and not exists (select from seat s where s.family_id = c.family_id
+        and s.ended_at is null)),
     'ended', (
       select coalesce(json_agg(json_build_object(
         'id', s.id, 'family', c.family, 'endedAt', api.utc(s.ended_at), 'reason', s.end_reason

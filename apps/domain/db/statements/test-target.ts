@@ -21,6 +21,7 @@ export const testTargetSql = /* sql */ `
     select json_agg(encode(s.sealed, 'base64') order by s.valid_until desc nulls first, s.created_at desc) as secrets,
       (array_agg(s.id) filter (where s.valid_until is null))[1] as "newestSecretId"
     from webhook_secret s
-    where s.organization_id = w.organization_id and s.webhook_id = w.id and (s.valid_until is null or s.valid_until > clock_timestamp())
+    where s.organization_id = w.organization_id and s.webhook_id = w.id and (s.valid_until is null
+      or s.valid_until > clock_timestamp())
   ) s
   where w.organization_id = $1 and w.id = $2 and w.state <> 'deleted'`;
