@@ -32,7 +32,7 @@ describe('in a browser', () => {
     await page.getByLabel('Old password').fill(goodPassword);
     await page.getByLabel('New password').fill('quiet-lantern-otter-ballad');
     await page.getByRole('button', { name: 'Change the password' }).click();
-    await page.getByText('Your password is changed').waitFor();
+    await page.getByText('Password changed').waitFor();
     expectQuiet(visit);
   });
 

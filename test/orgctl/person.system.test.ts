@@ -64,7 +64,7 @@ it('end-sessions ends them all at once and leaves the sign-in; who never signed 
     expect(await t.orgctl('person', verb, '--email', 'nobody@firm.example')).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: 'Nobody signs in with this address in this region.\n',
+      stderr: 'No person signs in with this address in this region.\n',
     });
   expect(await t.orgctl('person', 'end-sessions')).toMatchObject({ code: 2 });
 });
@@ -111,7 +111,7 @@ it('change-address gives another one, and no two people the same', { timeout }, 
     t.orgctl('person', 'change-address', '--email', 'victim@firm.example', '--to', to, '--json');
   expect(await change('OTHER@firm.example')).toMatchObject({
     code: 1,
-    stderr: 'Somebody else signs in with the new address.\n',
+    stderr: 'Another person signs in with the new address.\n',
   });
   expect((await change('nobody')).stderr).toContain('no e-mail address');
   expect((await change(' new@firm.example ')).json()).toEqual({

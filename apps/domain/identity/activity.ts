@@ -5,9 +5,9 @@ import type { Visitor } from './types.ts';
 
 /**
  * Records what was done with a person's sign-in in the log of every organization that has confirmed
- * it, since each of them trusts it. Others are told nothing: anybody can invite any address.
+ * it, since each of them trusts it. Other organizations record nothing: any address can be invited.
  *
- * `by`: the person, or an operator, who is nobody in the line; `detail.memberId` then says whose
+ * `by`: the person, or an operator, for whom the entry names no person; `detail.memberId` then says whose
  * sign-in it is. `detail` holds kinds, names of factors and ids, never a password, code, token or
  * address that was tried.
  */
@@ -27,7 +27,8 @@ export async function recordPersonActivity(
     tx,
     sql`
     insert into activity (organization_id, person_id, action, address, detail)
-    select m.organization_id, ${by === 'operator' ? sql`null` : sql`m.person_id`}, ${action}, ${visitor?.address ?? null}::inet, ${detail === null ? null : JSON.stringify(detail)}::jsonb
+    select m.organization_id, ${by === 'operator' ? sql`null` : sql`m.person_id`}, ${action},
+      ${visitor?.address ?? null}::inet, ${detail === null ? null : JSON.stringify(detail)}::jsonb
     from membership m where m.person_id = ${personId} and ${isConfirmed()}
     order by m.organization_id`,
   );

@@ -116,7 +116,8 @@ export async function deletePasswordFailures(
 
 /** The IPv4 address, or the /64 of an IPv6 one. */
 const networkSql = ({ address }: Attempt) =>
-  sql`(select case family(a) when 6 then network(set_masklen(a, 64)) else network(a) end from (select ${address}::inet) as given (a))`;
+  sql`(select case family(a) when 6 then network(set_masklen(a, 64)) else network(a) end
+    from (select ${address}::inet) as given (a))`;
 
 async function lock(tx: EntityManager, name: string): Promise<void> {
   await runStatement(tx, sql`select pg_advisory_xact_lock(hashtextextended('org_api.sign_in.' || ${name}::text, 0))`);
@@ -138,11 +139,13 @@ async function listFailures(tx: EntityManager, attempt: Attempt, now: Date): Pro
     with given as (select ${networkSql(attempt)} as network),
     of_subject as (
       select a.at, a.network is not distinct from g.network as "isPair"
-      from given g join sign_in_attempt a on a.subject = ${attempt.subject} and a.at > ${at} - make_interval(hours => ${personWindowHours})
+      from given g join sign_in_attempt a on a.subject = ${attempt.subject}
+        and a.at > ${at} - make_interval(hours => ${personWindowHours})
     ),
     of_network as (
       select a.at
-      from given g join sign_in_attempt a on a.network = g.network and a.at > ${at} - make_interval(mins => ${networkWindowMinutes})
+      from given g join sign_in_attempt a on a.network = g.network
+        and a.at > ${at} - make_interval(mins => ${networkWindowMinutes})
     )
     select
       array(select (extract(epoch from at) * 1000)::float8 from of_subject order by at) as "ofSubject",

@@ -37,8 +37,8 @@ export async function storeChallenge(
 }
 
 /**
- * Takes away the challenge that an answer says it answers; whoever comes second, or too late, finds
- * none. Null then, and for an answer to none of the session's.
+ * Deletes the challenge that an answer names, and returns it. Returns null when it was answered
+ * before, has expired, or is none of the session's.
  */
 export async function consumeChallenge(
   tx: EntityManager,

@@ -153,7 +153,7 @@ export async function completeEnrolment(
     if (constraint === 'sign_in_email_unique')
       throw new IdentityRefused(
         'email_taken',
-        'Somebody else signs in with this address. Ask for a link for another one; or, if the address is yours, an operator can release it (orgctl person release-address).',
+        'Another person signs in with this address. Ask for a link for another one; or, if the address is yours, an operator can release it (orgctl person release-address).',
       );
     if (constraint === 'sign_in_pkey') throw signInFirst();
     throw error;
@@ -179,7 +179,7 @@ export async function acceptEnrolment(
   if (personId !== session.personId)
     throw new IdentityRefused(
       'link_of_another',
-      'This link is for somebody else. Sign out, and sign in as the person it is for.',
+      'This link is for another person. Sign out, then sign in as that person.',
     );
   await em.fork().transactional(async (tx) => {
     await consume(tx, enrolment, now());

@@ -36,14 +36,14 @@ import type { EnrolmentDetails, EnrolmentKind } from './types.ts';
 
 export interface CreateEnrolment {
   organizationId: string;
-  /** Whom: a member of the organization with this address, or somebody new. */
+  /** The address of a member of the organization, or of a new person. */
   email: string;
   /**
-   * What the organization calls somebody new; the part of the address before the `@` when left out.
+   * What the organization calls a new person; the part of the address before the `@` when left out.
    */
   name?: string;
   title?: string | null;
-  /** Roles to give them, by key; somebody new is a `member` when left out, others keep theirs. */
+  /** Roles to give them, by key; a new person is a `member` when left out, others keep theirs. */
   roleKeys?: readonly string[];
   by: Authority;
 }
@@ -123,8 +123,8 @@ export async function createEnrolment(
       organizationId,
       ...askerOf(by),
       action: 'member.invite',
-      // The organization reads it: whether somebody it has invited signs in here already is nothing
-      // that it may learn by inviting them.
+      // The organization reads it, and must not learn by an invitation whether the person signs in
+      // here already.
       detail: {
         memberId: invitee.personId,
         roleKeys: roles.map(({ key }) => key),
@@ -172,8 +172,10 @@ export async function findEnrolmentRow(em: EntityManager, token: string, now: Da
   const [row] = await runStatement<EnrolmentRow>(
     em,
     sql`
-    select e.token_hash as "tokenHash", e.organization_id as "organizationId", o.name as "organizationName", e.person_id as "personId", m.name, e.email,
-      case when e.kind = 'enrol' and exists (select from sign_in i where i.person_id = e.person_id) then 'join' else e.kind end as kind,
+    select e.token_hash as "tokenHash", e.organization_id as "organizationId", o.name as "organizationName",
+      e.person_id as "personId", m.name, e.email,
+      case when e.kind = 'enrol' and exists (select from sign_in i
+        where i.person_id = e.person_id) then 'join' else e.kind end as kind,
       e.password_hash as "passwordHash", e.totp_sealed as "totpSealed", e.challenge, e.expires_at as "expiresAt"
     from enrolment e
     join organization o on o.id = e.organization_id
@@ -189,21 +191,24 @@ async function assertOrganization(tx: EntityManager, organizationId: string): Pr
 }
 
 /**
- * The member with the address, else whoever signs in with it, else somebody new. Members who left
- * count only when nobody else has the address.
+ * Finds the member with the address, else the person who signs in with it, else makes up a new
+ * person. Members who left count only when no other person has the address.
  */
 async function findInvitee(tx: EntityManager, organizationId: string, email: string): Promise<Invitee> {
   const rows = await runStatement<MemberAccess & Omit<Invitee, 'member'> & { signsInWith: boolean }>(
     tx,
     sql`
     select p.id as "personId", m.name, m.email, m.title, m.status, m.accepted,
-      array(select distinct permission from membership_role mr join role r on r.id = mr.role_id, unnest(r.permissions) as permission
+      array(select distinct permission from membership_role mr join role r on r.id = mr.role_id,
+        unnest(r.permissions) as permission
         where mr.organization_id = m.organization_id and mr.person_id = m.person_id) as permissions,
       exists (select from membership_role mr join role r on r.id = mr.role_id
-        where mr.organization_id = m.organization_id and mr.person_id = m.person_id and r.organization_id is null and r.key = 'owner') as "isOwner",
+        where mr.organization_id = m.organization_id and mr.person_id = m.person_id and r.organization_id is null
+          and r.key = 'owner') as "isOwner",
       i.person_id is not null as "signsIn", coalesce(${consoleAccess()} = 'open', false) as "isOpen",
       coalesce(lower(i.email) = lower(${email}), false) as "signsInWith",
-      exists (select from membership e where e.person_id = p.id and e.organization_id <> ${organizationId} and e.status <> 'left') as "isElsewhere"
+      exists (select from membership e where e.person_id = p.id and e.organization_id <> ${organizationId}
+        and e.status <> 'left') as "isElsewhere"
     from person p
     left join membership m on m.organization_id = ${organizationId} and m.person_id = p.id
     left join sign_in i on i.person_id = p.id
@@ -221,17 +226,17 @@ async function findInvitee(tx: EntityManager, organizationId: string, email: str
       'Several members have this address. Remove those whose it is not, and invite each of them with an address of their own.',
     );
   const [found] = candidates;
-  if (found === undefined) return { personId: `usr_${randomUUIDv7().replaceAll('-', '')}`, member: null, ...nobody };
+  if (found === undefined) return { personId: `usr_${randomUUIDv7().replaceAll('-', '')}`, member: null, ...unknown };
   if (rows.some(({ personId, signsInWith }) => signsInWith && personId !== found.personId))
     throw new IdentityRefused(
       'email_taken',
-      'Somebody else signs in with this address. Invite the member with another one; or, if the address is theirs, have an operator release it (orgctl person release-address).',
+      'Another person signs in with this address. Invite the member with another one; or, if the address is theirs, have an operator release it (orgctl person release-address).',
     );
   const { signsIn, isOpen, isElsewhere, personId } = found;
   return { personId, member: found.status === null ? null : found, signsIn, isOpen, isElsewhere };
 }
 
-const nobody = { signsIn: false, isOpen: false, isElsewhere: false };
+const unknown = { signsIn: false, isOpen: false, isElsewhere: false };
 
 const rolesOf = ({ member }: Invitee): Pick<Role, 'isOwner' | 'permissions'>[] =>
   member === null ? [] : [{ isOwner: member.isOwner, permissions: member.permissions }];
@@ -242,7 +247,8 @@ async function getRoles(tx: EntityManager, organizationId: string, keys: readonl
     tx,
     sql`
     select id, key, organization_id is null and key = 'owner' as "isOwner", permissions from role
-    where (organization_id is null or organization_id = ${organizationId}) and key = any (${arrayOf([...keys])}::text[]) order by key`,
+    where (organization_id is null or organization_id = ${organizationId})
+      and key = any (${arrayOf([...keys])}::text[]) order by key`,
   );
   const missing = keys.filter((key) => !rows.some((role) => role.key === key));
   if (missing.length > 0)
@@ -279,7 +285,7 @@ function assertMayInvite(
 const kindOf = ({ signsIn, isOpen }: Invitee): EnrolmentKind => (signsIn ? (isOpen ? 'recover' : 'join') : 'enrol');
 
 /**
- * Somebody new gets a row, who had left is invited again with these roles alone, others get the
+ * Inserts a new person, invites a member who had left with these roles alone, and gives others the
  * roles beside theirs.
  */
 async function writeMember(

@@ -13,7 +13,7 @@ export interface PasskeyRow extends StoredPasskey {
 const oldestFirst = { createdAt: 'asc', id: 'asc' } as const;
 
 /** Loads the authenticator apps of a person, oldest first, for a code that uses one of them. */
-export const lockTotps = (tx: EntityManager, personId: string): Promise<SecondFactor[]> =>
+export const lockTotpFactors = (tx: EntityManager, personId: string): Promise<SecondFactor[]> =>
   tx.find(SecondFactor, { personId, kind: 'totp' }, { orderBy: oldestFirst, ...writeLock });
 
 /** Returns whether a person has an authenticator app. */

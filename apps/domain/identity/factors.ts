@@ -149,7 +149,7 @@ export async function addPasskey(
 }
 
 /**
- * Removes a factor; the person's other sessions end, since whoever had it may be in one. The last
+ * Removes a factor; the person's other sessions end, since a thief of it may be in one. The last
  * one stays, however many are removed at once.
  *
  * @throws IdentityRefused `no_such_factor`, `last_factor`, `step_up_needed`.

@@ -44,10 +44,10 @@ export const recoveryCodes = 10;
 /** Factors a person may have. */
 export const factorsPerPerson = 10;
 
-/** Failures of one person (or of an address nobody has) count this long. */
+/** Failures of one person (or of an unknown address) count this long. */
 export const personWindowHours = 24;
 /**
- * Failures from one network count this long, whoever they were for: an office shares an address.
+ * Failures from one network count this long, for all persons together: an office shares an address.
  */
 export const networkWindowMinutes = 15;
 /**
@@ -63,8 +63,8 @@ export const failuresPerNetwork = 50;
 export const firstWaitSeconds = 30;
 /**
  * The longest wait between two attempts. Above the limits, attempts from all browsers that a person
- * has not signed in with share these waits, so whoever goes on failing on purpose can keep those
- * out for longer; a known browser, which counts by itself, they cannot.
+ * has not signed in with share these waits, so an attacker who keeps failing on purpose locks those
+ * out for longer, but not a known browser, which counts by itself.
  */
 export const longestWaitSeconds = 900;
 /**
@@ -72,7 +72,7 @@ export const longestWaitSeconds = 900;
  * Source: OWASP, device cookies.
  */
 export const knownBrowserDays = 30;
-/** Known browsers a person has at most; the oldest is forgotten. */
+/** Known browsers a person has at most; the oldest is deleted. */
 export const browsersPerPerson = 10;
 
 /**

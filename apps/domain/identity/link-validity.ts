@@ -3,7 +3,7 @@ import { type SqlPart, sql } from '../db/statement.ts';
 
 /**
  * Returns an SQL condition on a link's row `e`: whether the link could be created now as it was. It
- * holds everything that `createEnrolment` checks, except that nobody else signs in with the address
+ * holds everything that `createEnrolment` checks, except that no other person signs in with the address
  * of an `enrol` or `recover` link, which the unique index of `sign_in` checks when the link writes
  * it.
  *

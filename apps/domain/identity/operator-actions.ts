@@ -41,7 +41,7 @@ export interface SignInMembership {
   confirmed: boolean;
 }
 
-/** @throws IdentityRefused `no_such_sign_in` when nobody signs in with the address. */
+/** @throws IdentityRefused `no_such_sign_in` when no person signs in with the address. */
 export async function getSignIn(
   em: EntityManager,
   email: string,
@@ -51,11 +51,13 @@ export async function getSignIn(
     em,
     sql`
     select i.person_id as "personId", i.email, i.created_at as "createdAt",
-      (select count(*)::int from console_session s where s.person_id = i.person_id and s.expires_at > ${now().toISOString()}::timestamptz) as sessions,
+      (select count(*)::int from console_session s where s.person_id = i.person_id
+        and s.expires_at > ${now().toISOString()}::timestamptz) as sessions,
       (select coalesce(json_agg(json_build_object('organizationId', o.id, 'organizationName', o.name, 'name', m.name,
             'status', m.status, 'accepted', m.accepted, 'confirmed', ${isConfirmed()})
           order by o.name collate "C", o.id), '[]')
-        from membership m join organization o on o.id = m.organization_id where m.person_id = i.person_id and m.status <> 'left') as memberships
+        from membership m join organization o on o.id = m.organization_id
+          where m.person_id = i.person_id and m.status <> 'left') as memberships
     from sign_in i where lower(i.email) = lower(${email.trim()})`,
   );
   if (found === undefined) throw noSuchSignIn();
@@ -128,7 +130,7 @@ export async function changeAddress(
     });
   } catch (error) {
     if (brokenConstraint(error) === 'sign_in_email_unique')
-      throw new IdentityRefused('email_taken', 'Somebody else signs in with the new address.');
+      throw new IdentityRefused('email_taken', 'Another person signs in with the new address.');
     throw error;
   }
 }
@@ -136,8 +138,8 @@ export async function changeAddress(
 /**
  * Takes an address back from who signs in with it and cannot prove that it is theirs: their
  * password, factors, recovery codes, sessions, open links and the organizations' confirmations are
- * gone, and the address is free. They stay a member where they are one, and can be enrolled anew.
- * It takes the rights of the database's owner: no login of an app can remove how somebody signs in.
+ * gone, and the address is free. They stay a member where they are one, and can be enrolled again.
+ * It takes the rights of the database's owner: no login of an app can remove how a person signs in.
  *
  * @throws IdentityRefused `no_such_sign_in`.
  */
@@ -163,4 +165,5 @@ async function lockSignIn(tx: EntityManager, email: string): Promise<string> {
   return found.personId;
 }
 
-const noSuchSignIn = () => new IdentityRefused('no_such_sign_in', 'Nobody signs in with this address in this region.');
+const noSuchSignIn = () =>
+  new IdentityRefused('no_such_sign_in', 'No person signs in with this address in this region.');

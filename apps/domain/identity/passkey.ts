@@ -14,7 +14,7 @@ import type { RelyingParty } from './types.ts';
 
 /**
  * Passkeys (WebAuthn). The authenticator always verifies its user, by finger, face or PIN; which
- * make it is, is nobody's business: no attestation.
+ * make it is, is not asked for: no attestation.
  */
 
 /** A passkey as it is stored. */
@@ -47,7 +47,7 @@ export function passkeySetupOptions(
     userName: person.email,
     userDisplayName: person.name,
     timeout,
-    // At most 64 bytes, and no id of ours on a stranger's device.
+    // At most 64 bytes, and no internal id on a stranger's device.
     userID: new Uint8Array(createHash('sha256').update(`passkey\0${person.personId}`).digest()),
     attestationType: 'none',
     supportedAlgorithmIDs: algorithms,
@@ -116,7 +116,7 @@ export function findCredentialId(response: unknown): string | null {
 
 /**
  * The challenge that an answer says it answers, from what the authenticator has signed
- * (`clientDataJSON`); null when the answer holds none. It only says which of ours to compare it
+ * (`clientDataJSON`); null when the answer holds none. It only says which stored one to compare it
  * with: the signature is verified over it.
  */
 export function findAnsweredChallenge(response: unknown): string | null {

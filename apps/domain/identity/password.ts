@@ -21,17 +21,17 @@ import { IdentityRefused } from './refused.ts';
 
 const argon2 = promisify(argon2Callback);
 
-/** OWASP's password storage cheat sheet: 19 MiB, two passes, one lane (25 ms on one core here). */
-const current = { memoryKib: 19_456, passes: 2, lanes: 1 };
+/** OWASP's password storage cheat sheet: 19 MiB, two passes, parallelism 1 (25 ms on one core here). */
+const current = { memoryKib: 19_456, passes: 2, parallelism: 1 };
 const saltBytes = 16;
 const hashBytes = 32;
 const form = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{16,171})$/;
 
 /**
- * What a password is checked against when nobody has the address: the same work, and never right.
+ * What a password is checked against when the address is unknown: the same work, and never right.
  * Made with `current`, so it costs the same.
  */
-const unknownPerson = `$argon2id$v=19$m=${current.memoryKib},t=${current.passes},p=${current.lanes}$${base64(Buffer.alloc(saltBytes, 1))}$${base64(Buffer.alloc(hashBytes, 1))}`;
+const unknownPerson = `$argon2id$v=19$m=${current.memoryKib},t=${current.passes},p=${current.parallelism}$${base64(Buffer.alloc(saltBytes, 1))}$${base64(Buffer.alloc(hashBytes, 1))}`;
 
 /**
  * What passwords are hashed for. Each purpose has a queue of its own, so that none keeps the others
@@ -41,7 +41,7 @@ const unknownPerson = `$argon2id$v=19$m=${current.memoryKib},t=${current.passes}
 export type HashPurpose = 'sign_in' | 'change' | 'enrolment';
 
 /**
- * Hashes at a time in this process, whoever asks for them: one core stays free for pages, and one
+ * Hashes at a time in this process, for all purposes: one core stays free for pages, and one
  * of the four threads on which Node also reads files and looks names up.
  */
 const hashesAtOnce = Math.max(1, Math.min(3, availableParallelism() - 1));
@@ -64,11 +64,11 @@ export const hashLoad = () => ({
 export async function hashPassword(password: string, purpose: HashPurpose): Promise<string> {
   const salt = randomBytes(saltBytes);
   const hash = await derive(password, salt, current, hashBytes, purpose);
-  return `$argon2id$v=19$m=${current.memoryKib},t=${current.passes},p=${current.lanes}$${base64(salt)}$${base64(hash)}`;
+  return `$argon2id$v=19$m=${current.memoryKib},t=${current.passes},p=${current.parallelism}$${base64(salt)}$${base64(hash)}`;
 }
 
 /**
- * Whether a password is the one that was hashed. `hash` null, for a person nobody knows: false,
+ * Whether a password is the one that was hashed. `hash` null, for an unknown person: false,
  * after as much work. @throws IdentityRefused `busy`
  */
 export async function isPassword(password: string, hash: string | null, purpose: HashPurpose): Promise<boolean> {
@@ -80,12 +80,12 @@ export async function isPassword(password: string, hash: string | null, purpose:
 }
 
 /**
- * Whether a hash was made with other costs than today's, and is to be made anew while the password
+ * Whether a hash was made with other costs than today's, and is to be replaced while the password
  * is at hand.
  */
 export function isOutdated(hash: string): boolean {
-  const { memoryKib, passes, lanes } = parse(hash);
-  return memoryKib !== current.memoryKib || passes !== current.passes || lanes !== current.lanes;
+  const { memoryKib, passes, parallelism } = parse(hash);
+  return memoryKib !== current.memoryKib || passes !== current.passes || parallelism !== current.parallelism;
 }
 
 /**
@@ -119,14 +119,14 @@ const lengthOf = (password: string) => [...password].length;
 function derive(
   password: string,
   salt: Buffer,
-  { memoryKib, passes, lanes }: typeof current,
+  { memoryKib, passes, parallelism }: typeof current,
   bytes: number,
   purpose: HashPurpose,
 ): Promise<Buffer> {
   const parameters = {
     message: password,
     nonce: salt,
-    parallelism: lanes,
+    parallelism,
     tagLength: bytes,
     memory: memoryKib,
     passes,
@@ -140,12 +140,12 @@ function derive(
 }
 
 function parse(phc: string) {
-  const [whole, memory, passes, lanes, salt = '', hash = ''] = form.exec(phc) ?? [];
+  const [whole, memory, passes, parallelism, salt = '', hash = ''] = form.exec(phc) ?? [];
   if (whole === undefined) throw new TypeError('a stored password hash is not argon2id in PHC form');
   return {
     memoryKib: Number(memory),
     passes: Number(passes),
-    lanes: Number(lanes),
+    parallelism: Number(parallelism),
     salt: Buffer.from(salt, 'base64'),
     hash: Buffer.from(hash, 'base64'),
   };

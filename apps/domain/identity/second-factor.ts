@@ -12,7 +12,7 @@ import {
   stepUpSubject,
 } from './attempts.ts';
 import { consumeChallenge, storeChallenge } from './challenges.ts';
-import { listPasskeyRows, lockTotps } from './factor-rows.ts';
+import { listPasskeyRows, lockTotpFactors } from './factor-rows.ts';
 import { findKnownBrowser, rememberBrowser } from './known-browsers.ts';
 import { findAnsweredChallenge, findCredentialId, getNewCounter, passkeyUseOptions, wrongPasskey } from './passkey.ts';
 import { consumeRecoveryCode, countRecoveryCodes } from './recovery-codes.ts';
@@ -40,7 +40,7 @@ type Step = 'totp' | 'passkey' | 'recovery_code';
 
 /**
  * Accepts the code of an authenticator app. A code is accepted once, of its time step and no
- * earlier one, whoever tries it at the same moment.
+ * earlier one, also of two at the same moment.
  *
  * @throws IdentityRefused `wrong_code`, `too_many_attempts`, `session_expired`.
  */
@@ -52,7 +52,7 @@ export async function verifyTotp(
   now: () => Date = () => new Date(),
 ): Promise<SecondFactorStep> {
   const take = async (tx: EntityManager) => {
-    for (const factor of await lockTotps(tx, session.personId))
+    for (const factor of await lockTotpFactors(tx, session.personId))
       if (consumeTotpCode(factor, code, settings, now())) return true;
     return false;
   };
@@ -174,7 +174,7 @@ async function pass(
 }
 
 /**
- * Inside, the attempts of each session count by themselves, so that nobody outside can use them up.
+ * Inside, the attempts of each session count by themselves, so that no outsider can use them up.
  */
 export const stepUpAttempt = (session: Session): Attempt => ({ subject: stepUpSubject(session.id), address: null });
 

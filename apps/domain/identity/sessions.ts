@@ -27,7 +27,7 @@ import type { Session, SessionRow, Visitor } from './types.ts';
  *
  * @param now - the clock: sessions end by it, 12 hours after they began and 30 minutes after their
  * last use.
- * @param isUse - false for what a page asks by itself while nobody is there: it finds the session
+ * @param isUse - false for what a page asks by itself without a person's action: it finds the session
  * and keeps it alive
  *   no longer.
  */
@@ -46,7 +46,8 @@ export async function findSession(em: EntityManager, token: string, now: Date, i
       update console_session s set last_seen_at = ${at} from found f
       where ${isUse} and s.id = f.id and f.last_seen_at <= ${at} - make_interval(secs => ${sessionSeenEverySeconds})
     )
-    select f.id, f.person_id as "personId", i.email, f.state, f.created_at as "createdAt", f.last_seen_at as "lastSeenAt",
+    select f.id, f.person_id as "personId", i.email, f.state, f.created_at as "createdAt",
+      f.last_seen_at as "lastSeenAt",
       f.expires_at as "expiresAt", f.second_factor_at as "secondFactorAt", m.memberships, m.unconfirmed
     from found f
     join sign_in i on i.person_id = f.person_id
@@ -238,4 +239,4 @@ const datesOf = ({ createdAt, lastSeenAt, expiresAt }: Record<'createdAt' | 'las
 
 const dateOrNull = (moment: Date | null) => (moment === null ? null : new Date(moment));
 
-export const sessionExpired = () => new IdentityRefused('session_expired', 'Your session is over. Sign in again.');
+export const sessionExpired = () => new IdentityRefused('session_expired', 'Your session has expired. Sign in again.');

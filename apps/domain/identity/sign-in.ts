@@ -28,8 +28,8 @@ interface Known {
 }
 
 /**
- * Signs in with address and password, the first of two steps. Whoever the address belongs to, or
- * nobody: a wrong attempt takes the same work, leaves the same counts and gets the same sentence
+ * Signs in with address and password, the first of two steps. For a known and an unknown address a
+ * wrong attempt takes the same work, leaves the same counts and gets the same sentence
  * (ASVS 6.3.8). Each of a known person leaves its line in the log of their organizations. A right
  * password counts as an attempt too, until the second factor completes the sign-in.
  *
@@ -92,20 +92,22 @@ interface LookedUp {
 
 /**
  * Who signs in with an address, and from a browser of theirs or not: one statement, so that an
- * address nobody has takes as long.
+ * unknown address takes as long.
  */
 async function findSignIn(em: EntityManager, email: string, browser: string | null, at: Date): Promise<LookedUp> {
   const tokenHash = browser === null ? null : findTokenHash(browser);
   const [row] = await runStatement<Known & { folded: string; browserHash: Buffer | null; personId: string | null }>(
     em,
     sql`
-    select f.folded, b.token_hash as "browserHash", i.person_id as "personId", i.email, i.password_hash as "passwordHash",
+    select f.folded, b.token_hash as "browserHash", i.person_id as "personId", i.email,
+      i.password_hash as "passwordHash",
       exists (
         select from membership m where m.person_id = i.person_id and ${consoleAccess()} is not null) as "mayEnter",
       array(select distinct f.kind from second_factor f where f.person_id = i.person_id order by f.kind) as factors
     from (select lower(${email.trim()}::text) as folded) f
     left join sign_in i on lower(i.email) = f.folded
-    left join known_browser b on b.person_id = i.person_id and b.token_hash = ${tokenHash} and b.expires_at > ${at.toISOString()}::timestamptz`,
+    left join known_browser b on b.person_id = i.person_id and b.token_hash = ${tokenHash}
+      and b.expires_at > ${at.toISOString()}::timestamptz`,
   );
   if (row === undefined) throw new Error('a join from one row gave none');
   const { folded, browserHash, ...known } = row;

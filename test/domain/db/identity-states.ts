@@ -5,19 +5,25 @@
 const hash = (digits: string) => `decode(repeat('${digits}', 32), 'hex')`;
 const phc = '$argon2id$v=19$m=19456,t=2,p=1$AAAA$AAAA';
 
-const signIn = `insert into sign_in (person_id, email, password_hash, password_changed_at, created_at) values ('$user', 'a@example.org', '${phc}', now(), now())`;
-const totp = `${signIn}; insert into second_factor (person_id, kind, name, created_at, totp_sealed, totp_last_step) values ('$user', 'totp', 'App', now(), 'x', 1)`;
+const signIn = `insert into sign_in (person_id, email, password_hash, password_changed_at, created_at)
+  values ('$user', 'a@example.org', '${phc}', now(), now())`;
+const totp = `${signIn}; insert into second_factor (person_id, kind, name, created_at, totp_sealed, totp_last_step)
+  values ('$user', 'totp', 'App', now(), 'x', 1)`;
 const passkey = (id: string) =>
-  `insert into second_factor (person_id, kind, name, created_at, credential_id, public_key, counter, transports) values ('$user', 'passkey', 'Key', now(), '${id}', 'x', 0, '{}')`;
+  `insert into second_factor (person_id, kind, name, created_at, credential_id, public_key, counter, transports)
+    values ('$user', 'passkey', 'Key', now(), '${id}', 'x', 0, '{}')`;
 const session = (token = '01') => `
   insert into console_session (token_hash, person_id, state, created_at, last_seen_at, expires_at, user_agent)
   values (${hash(token)}, '$user', 'password_passed', now(), now(), now() + interval '1 hour', '')`;
 const challenge = `${signIn}; ${session()};
-  insert into factor_challenge (session_id, purpose, expires_at, challenge) select id, 'passkey_use', now(), 'x' from console_session`;
+  insert into factor_challenge (session_id, purpose, expires_at, challenge) select id, 'passkey_use', now(), 'x'
+    from console_session`;
 const passkeyChallenge = `${signIn}; ${session()};
-  insert into passkey_challenge (session_id, purpose, expires_at, challenge) select id, 'passkey_use', now(), 'x' from console_session`;
+  insert into passkey_challenge (session_id, purpose, expires_at, challenge) select id, 'passkey_use', now(), 'x'
+    from console_session`;
 const browser = `${signIn};
-  insert into known_browser (token_hash, person_id, created_at, expires_at) values (${hash('01')}, '$user', now(), now() + interval '1 day')`;
+  insert into known_browser (token_hash, person_id, created_at, expires_at)
+    values (${hash('01')}, '$user', now(), now() + interval '1 day')`;
 const enrolment = `
   insert into enrolment (organization_id, person_id, token_hash, kind, email, created_at, expires_at)
   values ('$org', '$user', ${hash('01')}, 'enrol', 'a@example.org', now(), now() + interval '1 hour')`;
@@ -29,7 +35,7 @@ const code = (codeHash: string) =>
   `${signIn}; insert into recovery_code (person_id, code_hash, created_at) values ('$user', ${codeHash}, now())`;
 
 export const wrongIdentityStates: [state: string, constraint: string, statement: string][] = [
-  ['a sign-in without an address', 'sign_in_email_form', `${signIn}; update sign_in set email = 'nobody'`],
+  ['a sign-in without an address', 'sign_in_email_form', `${signIn}; update sign_in set email = 'no-address'`],
   [
     'a password that is not hashed',
     'sign_in_password_is_argon2id',
@@ -99,7 +105,7 @@ export const wrongIdentityStates: [state: string, constraint: string, statement:
     `${browser}; update known_browser set token_hash = 'x'`,
   ],
   [
-    'a browser of somebody who does not sign in',
+    'a browser of a person who does not sign in',
     'known_browser_sign_in',
     `${browser}; insert into person (id) values ('other'); update known_browser set person_id = 'other'`,
   ],
@@ -122,7 +128,7 @@ export const wrongIdentityStates: [state: string, constraint: string, statement:
     `${enrolment}; update enrolment set password_hash = 'x'`,
   ],
   [
-    'a link that sets a password for somebody who has one',
+    'a link that sets a password for a person who has one',
     'enrolment_join_sets_nothing',
     `${enrolment}; update enrolment set kind = 'join', password_hash = '${phc}'`,
   ],

@@ -114,7 +114,7 @@ describe('an imported active owner whose sign-in another organization let enrol'
 });
 
 describe('a confirmation', () => {
-  it('ends when the member is removed or invited again, whoever wrote it, and stays through a suspension', async () => {
+  it('ends when the member is removed or invited again, also when the import wrote it, and stays through a suspension', async () => {
     const t = await setupImported();
     await t.accept((await t.invite()).token);
     await suspendMember(t.em, t.whom);
@@ -136,7 +136,7 @@ describe('a confirmation', () => {
     }
   });
 
-  it('goes with the sign-in that it is of: who enrols anew is confirmed anew, by each organization', async () => {
+  it('goes with the sign-in that it is of: a person who enrols again is confirmed again, by each organization', async () => {
     const t = await setupImported();
     await t.accept((await t.invite()).token);
     await releaseAddress(t.owner.orm.em, t.person.email);
@@ -147,10 +147,10 @@ describe('a confirmation', () => {
     expect(rows).toEqual([]);
   });
 
-  it('is refused for an address that nobody signs in with, and for a person who is no active member', async () => {
+  it('is refused for an address that no person signs in with, and for a person who is no active member', async () => {
     const t = await setupImported();
     const confirm = (email: string) => confirmSignInOf(t.owner.orm.em, { organizationId: t.second, email }, t.now);
-    await expect(confirm('nobody@example.org')).rejects.toMatchObject({ reason: 'no_such_sign_in' });
+    await expect(confirm('unknown@example.org')).rejects.toMatchObject({ reason: 'no_such_sign_in' });
     const stranger = await t.enrol({ orgId: t.first });
     await expect(confirm(stranger.email)).rejects.toMatchObject({ reason: 'not_an_active_member' });
     await suspendMember(t.em, t.whom);

@@ -111,7 +111,8 @@ describe('an enrolment link', () => {
     await setEnrolmentPassword(t.em, { token, password: goodPassword }, t.now);
     const { secret } = await startEnrolmentTotp(t.em, token, settings, t.now);
     const { rows } = await t.owner.pool.query(
-      `select (select string_agg(e::text, '') from enrolment e) || (select string_agg(a::text, '') from activity a) as everything`,
+      `select (select string_agg(e::text, '') from enrolment e) || (select string_agg(a::text, '')
+        from activity a) as everything`,
     );
     for (const needle of [token, goodPassword, secret, Buffer.from(secret).toString('hex')])
       expect(rows[0].everything).not.toContain(needle);
@@ -158,7 +159,7 @@ describe('who may make a link', () => {
     await expect(createEnrolment(t.em, { organizationId: here, email, by }, t.now)).rejects.toMatchObject({
       reason: 'operator_needed',
     });
-    // Not enrolled yet, and there alone: somebody new here, whoever they say they are.
+    // Not enrolled yet, and there alone: a new person here, by whatever name.
     const foreign = await t.make.member({ orgId: there });
     const made = await createEnrolment(
       t.em,
@@ -227,8 +228,8 @@ describe('a recovery link', () => {
   });
 });
 
-describe('an invitation that nobody has accepted', () => {
-  it('tells the organization nothing of its person: no sign-in, no address they come from, no last use, no kind of link (regression: all of them were told)', async () => {
+describe('an invitation that was not accepted yet', () => {
+  it('tells the organization nothing of its person: no sign-in, no address they come from, no last use, no kind of link (regression: it learned all of them)', async () => {
     const t = await setupPeople();
     const victim = await t.enrol();
     const here = await t.make.organization();
@@ -237,7 +238,7 @@ describe('an invitation that nobody has accepted', () => {
     const invite = (email: string) => createEnrolment(t.em, { organizationId: here, email, by }, t.now);
     const link = await invite(victim.email);
     expect(link.personId).toBe(victim.personId);
-    const nobody = await invite('nobody@example.org');
+    const newcomer = await invite('unknown@example.org');
     t.pass(minuteMs);
 
     const live = async () => {
@@ -275,12 +276,12 @@ describe('an invitation that nobody has accepted', () => {
     const lines = (await t.lines(here)).map(({ action, detail }) => [action, detail]);
     expect(lines).toEqual([
       ['member.invite', { memberId: victim.personId, roleKeys: ['member'] }],
-      ['member.invite', { memberId: nobody.personId, roleKeys: ['member'] }],
+      ['member.invite', { memberId: newcomer.personId, roleKeys: ['member'] }],
       ['member.suspend', { memberId: victim.personId }],
       ['member.reinstate', { memberId: victim.personId }],
     ]);
 
-    // Once they have accepted it, they are told as of any member; once they have left, no more.
+    // Once they have accepted it, it learns them as of any member; once they have left, no more.
     const again = await invite(victim.email);
     await acceptEnrolment(t.em, await t.session(token), { token: again.token, visitor }, t.now);
     token = await live();
@@ -294,7 +295,7 @@ describe('an invitation that nobody has accepted', () => {
 describe('a link whose maker could not make it any more', () => {
   /**
    * An organization with an owner, an administrator, and a link that the administrator made for
-   * somebody new, as far as the second factor.
+   * a new person, as far as the second factor.
    */
   async function setupLink() {
     const t = await setupPeople();
@@ -313,7 +314,7 @@ describe('a link whose maker could not make it any more', () => {
     return { ...t, orgId, boss, admin, link, use, member };
   }
 
-  it('enrols nobody as the owner that its member has become since (regression: whoever kept it did)', async () => {
+  it('does not enrol its holder as the owner that its member has become since (regression: it did)', async () => {
     const t = await setupLink();
     const gained = { ...t.member(t.link.personId), roleId: systemRole.owner };
     await assignRole(t.em, gained);

@@ -202,7 +202,7 @@ describe('another authenticator app', () => {
     const { secret } = await startTotp(t.em, session, settings, t.now);
     const add = (code: string, name = 'Phone') => addTotp(t.em, session, { code, name, visitor }, settings, t.now);
     await expect(add('12345')).rejects.toMatchObject({ reason: 'wrong_code' });
-    await add(codeAt(secret, t.now())); // mistyping does not begin anew
+    await add(codeAt(secret, t.now())); // mistyping does not start again
     await expect(add(codeAt(secret, t.now()))).rejects.toMatchObject({ reason: 'setup_expired' });
     t.pass(minuteMs);
     const half = await t.session(

@@ -29,12 +29,14 @@ it('the worker can purge what has expired of signing in, and nothing else', asyn
   await owner(`update console_session set ${day} where person_id = $1`, [old.personId]);
   await owner(`update enrolment set ${day} where email = 'old@example.org'`);
   await owner(
-    `update sign_in_attempt set at = now() - make_interval(hours => $1) where id = (select min(id::text)::uuid from sign_in_attempt)`,
+    `update sign_in_attempt set at = now() - make_interval(hours => $1)
+      where id = (select min(id::text)::uuid from sign_in_attempt)`,
     [personWindowHours],
   );
 
   await owner(
-    `update passkey_challenge set expires_at = now() where place = (select min(place) from passkey_challenge p join console_session s on s.id = p.session_id where s.person_id = $1)`,
+    `update passkey_challenge set expires_at = now() where place = (select min(place)
+      from passkey_challenge p join console_session s on s.id = p.session_id where s.person_id = $1)`,
     [living.personId],
   );
   await owner(
@@ -59,7 +61,8 @@ it('the worker can purge what has expired of signing in, and nothing else', asyn
     await worker.close();
   }
   const { rows } = await owner(
-    `select (select array_agg(person_id) from console_session) as sessions, (select count(*)::int from factor_challenge) as challenges,
+    `select (select array_agg(person_id) from console_session) as sessions, (select count(*)::int
+      from factor_challenge) as challenges,
        (select count(*)::int from passkey_challenge) as asked, (select count(*)::int from known_browser) as browsers,
        (select array_agg(email) from enrolment) as links, (select count(*)::int from sign_in_attempt) as attempts`,
   );

@@ -25,7 +25,7 @@ async function setupLinks() {
   const admin = await t.make.member({ orgId, roleKey: 'admin' });
   const query = (text: string, values: unknown[] = []) => t.owner.pool.query(text, values);
 
-  /** A link for somebody new, as far as the second factor; `use` gives it. */
+  /** A link for a new person, as far as the second factor; `use` gives it. */
   async function enrolling(by: Authority = { personId: admin.userId }) {
     const input = { organizationId: orgId, email: 'bob@example.org', by };
     const { token, personId } = await createEnrolment(t.em, input, t.now);
@@ -138,7 +138,7 @@ describe('a link to enrol', () => {
          values ($1, $2, 'Bob', 'bob@example.org', 'active')`,
         [t.elsewhere, link.personId],
       );
-      // Nobody waits for an import: the link is used before it.
+      // No link waits for an import: it is used before it.
       const { token } = await link.use();
       await client.query('commit');
       const { memberships, unconfirmed } = await t.session(token);
@@ -160,7 +160,7 @@ describe('a link to enrol', () => {
     expect(await t.signInOf(link.personId)).toEqual([]);
   });
 
-  it('is refused when somebody else signs in with its address by then', async () => {
+  it('is refused when another person signs in with its address by then', async () => {
     const t = await setupLinks();
     const link = await t.enrolling();
     const other = await t.enrol({ orgId: t.elsewhere });
@@ -237,7 +237,7 @@ describe('a link to join', () => {
       releaseAddress(t.owner.orm.em, link.email),
     ]);
     // Whichever was first; the session that uses the link may have ended by then.
-    expect(used).toMatch(/^(joined|link_expired|the session is over)$/);
+    expect(used).toMatch(/^(joined|link_expired|the session has ended)$/);
     expect((await t.query('select from sign_in_confirmation where person_id = $1', [link.personId])).rows).toEqual([]);
   });
 
@@ -263,7 +263,7 @@ describe('a link to join', () => {
     await expect(link.use()).rejects.toMatchObject({ reason: 'link_expired' });
   });
 
-  it('has expired when somebody else signs in with its address, or an operator has confirmed the sign-in', async () => {
+  it('has expired when another person signs in with its address, or an operator has confirmed the sign-in', async () => {
     const t = await setupLinks();
     const link = await t.joining();
     await t.query(`update sign_in set email = 'bert@example.org' where person_id = $1`, [link.personId]);

@@ -94,7 +94,7 @@ describe('a stored password', () => {
     expect(isOutdated(await hashPassword('password', 'enrolment'))).toBe(false);
   });
 
-  it('is never right for somebody nobody knows', async () => {
+  it('is never right for an unknown person', async () => {
     expect(await isPassword('anything at all', null, 'sign_in')).toBe(false);
     expect(await isPassword('', null, 'sign_in')).toBe(false);
     expect(typeof argon2Sync).toBe('function'); // the runtime's own

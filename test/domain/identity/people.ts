@@ -67,7 +67,7 @@ export async function setupPeople() {
     },
     async session(token: string): Promise<Session> {
       const found = await findSession(em, token, now());
-      if (found === null) throw new Error('the session is over');
+      if (found === null) throw new Error('the session has ended');
       return found;
     },
     /** The log, oldest first: action and detail. */

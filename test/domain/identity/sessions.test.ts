@@ -97,7 +97,7 @@ describe('a session', () => {
     ]);
   });
 
-  it('is over once its person may enter no organization any more, whoever took the last one away', async () => {
+  it('ends once its person may enter no organization any more, whatever took the last one away', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const elsewhere = await t.make.organization();

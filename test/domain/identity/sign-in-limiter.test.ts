@@ -101,7 +101,7 @@ describe('a remembered refusal', () => {
 });
 
 describe('sign-ins at once', () => {
-  it('of strangers run two at a time, 50 wait, and more are told to come back; known browsers pass them', async () => {
+  it('of strangers run two at a time, 50 wait, and more are refused for now; known browsers pass them', async () => {
     const limiter = createSignInLimiter({ now: () => at });
     const running = { now: 0, most: 0 };
     const held: (() => void)[] = [];

@@ -70,7 +70,7 @@ describe('signing in', () => {
     await t.owner.pool.query(`update membership set status = 'suspended' where person_id = $1`, [suspended.personId]);
     const tries: [string, string][] = [
       [person.email, 'wrong wrong wrong'],
-      ['nobody@example.org', goodPassword],
+      ['unknown@example.org', goodPassword],
       [suspended.email, goodPassword],
     ];
     for (const [email, password] of tries) {
@@ -107,7 +107,7 @@ describe('signing in', () => {
       expect(all).not.toContain(needle);
   });
 
-  it('hashes the password anew when the costs have changed since', async () => {
+  it('hashes the password again when the costs have changed since', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const parameters = {
@@ -119,7 +119,9 @@ describe('signing in', () => {
       passes: 1,
     };
     const plain = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '');
-    const cheap = `$argon2id$v=19$m=1024,t=1,p=1$${plain(parameters.nonce)}$${plain(argon2Sync('argon2id', parameters))}`;
+    const cheap = `$argon2id$v=19$m=1024,t=1,p=1$${plain(parameters.nonce)}$${plain(
+      argon2Sync('argon2id', parameters),
+    )}`;
     await t.owner.pool.query('update sign_in set password_hash = $1', [cheap]);
     await enter(t, person.email);
     const { rows } = await t.owner.pool.query('select password_hash as hash from sign_in');
@@ -139,7 +141,7 @@ describe('failed attempts', () => {
     expect(outcomes.filter((outcome) => outcome === 'too_many_attempts').length).toBe(20);
   });
 
-  it('wait longer each time, up to 15 minutes and never for good; asking while waiting does not count', async () => {
+  it('wait longer each time, up to 15 minutes; asking while waiting does not count', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     for (let n = 0; n < 10; n += 1) await outcomeOf(enter(t, person.email, 'wrong wrong wrong'));
@@ -191,7 +193,7 @@ describe('failed attempts', () => {
     expect(await from('2001:db8:1:2:ffff::1')).toBe('too_many_attempts');
     expect(await from('2001:db8:1:3::1')).toBe('in');
     for (let n = 0; n < 50; n += 1)
-      await outcomeOf(enter(t, `nobody-${n}@example.org`, 'wrong wrong wrong', elsewhere));
+      await outcomeOf(enter(t, `unknown-${n}@example.org`, 'wrong wrong wrong', elsewhere));
     expect(await outcomeOf(enter(t, person.email, goodPassword, elsewhere))).toBe('too_many_attempts');
     t.pass(15 * minuteMs);
     expect(await outcomeOf(enter(t, person.email, goodPassword, elsewhere))).toBe('in');
@@ -241,7 +243,8 @@ describe('a browser that its person has signed in with', () => {
    */
   const attack = (t: People, subject: Buffer) =>
     t.owner.pool.query(
-      `insert into sign_in_attempt (subject, network, at) select $1, format('198.51.%s.1', n)::inet::cidr, $2 from generate_series(1, 110) as n`,
+      `insert into sign_in_attempt (subject, network, at) select $1, format('198.51.%s.1', n)::inet::cidr, $2
+        from generate_series(1, 110) as n`,
       [subject, t.now()],
     );
   const signInFully = async (t: People, person: { email: string; secret: string }, from: typeof visitor) => {
@@ -251,7 +254,7 @@ describe('a browser that its person has signed in with', () => {
     return verifyTotp(t.em, await t.session(token), { code, visitor: from }, settings, t.now);
   };
 
-  it('lets them in while somebody fails on purpose from everywhere (regression: that kept an owner out for as long as it went on)', async () => {
+  it('lets them in while an attacker fails on purpose from everywhere (regression: that kept an owner out for as long as it went on)', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const home = { ...visitor, address: '192.0.2.50' };
@@ -269,7 +272,7 @@ describe('a browser that its person has signed in with', () => {
     expect(rows[0].everything).not.toContain(next.browser);
   });
 
-  it('lets them give the second factor too, when somebody who has the password fails at it', async () => {
+  it('lets them give the second factor too, when a thief of the password fails at it', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const { browser } = await signInFully(t, person, elsewhere);
@@ -292,7 +295,7 @@ describe('a browser that its person has signed in with', () => {
     for (let n = 0; n < 10; n += 1)
       expect(await outcomeOf(enter(t, person.email, 'wrong wrong wrong', from))).toBe('wrong_credentials');
     expect(await outcomeOf(enter(t, person.email, goodPassword, from))).toBe('too_many_attempts');
-    expect(await outcomeOf(enter(t, person.email, goodPassword, elsewhere))).toBe('in'); // it has used up nobody else's
+    expect(await outcomeOf(enter(t, person.email, goodPassword, elsewhere))).toBe('in'); // it has used up no other person's
     for (let n = 0; n < 10; n += 1) await outcomeOf(enter(t, other.email, 'wrong wrong wrong', elsewhere));
     // of the other it is unknown
     expect(await outcomeOf(enter(t, other.email, goodPassword, from))).toBe('too_many_attempts');
@@ -357,7 +360,7 @@ describe('the code of an authenticator app', () => {
     expect(await outcomeOf(verifyTotp(t.em, half, { code, visitor }, settings, t.now))).toBe('wrong_code');
   });
 
-  it('is checked by a secret that is sealed, and sealed anew under a newer key as it is used', async () => {
+  it('is checked by a secret that is sealed, and sealed again under a newer key as it is used', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     t.pass(minuteMs);
@@ -375,7 +378,7 @@ describe('the code of an authenticator app', () => {
 });
 
 describe('a recovery code', () => {
-  it('is accepted once, also of two at once, however it is typed; how many are left is told', async () => {
+  it('is accepted once, also of two at once, however it is typed; and says how many are left', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const [first = '', second = ''] = person.recoveryCodes;

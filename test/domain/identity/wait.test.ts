@@ -17,7 +17,7 @@ function isAdmitted(limit: number, windowMs: number, failuresMs: readonly number
   return atMs >= Math.max(...counted) + waitMs;
 }
 
-it('the wait that is told ends exactly when the rule admits an attempt, neither earlier nor later', () => {
+it('the stated wait ends exactly when the rule admits an attempt, neither earlier nor later', () => {
   const moments = fc.array(fc.integer({ min: 0, max: 900 }), { minLength: 1, maxLength: 12 });
   fc.assert(
     fc.property(

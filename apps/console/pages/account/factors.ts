@@ -15,7 +15,7 @@ export const factorRoutes = [
     form: z.object({}),
     async act({ console, session, params, visitor }) {
       await removeFactor(console.em, session, { factorId: params.factorId ?? '', visitor }, console.now);
-      return redirect('/account', { flash: 'That factor is removed, and your other sessions are over.' });
+      return redirect('/account', { flash: 'Second factor removed. Your other sessions have ended.' });
     },
     redraw: accountPage,
   }),

@@ -29,7 +29,7 @@ export const passwordRoutes = [
       const { token } = await changePassword(console.em, session, { oldPassword, newPassword, visitor }, console.now);
       return redirect('/account', {
         session: { token },
-        flash: 'Your password is changed, and your other sessions are over.',
+        flash: 'Password changed. Your other sessions have ended.',
       });
     },
     redraw: passwordPage,

@@ -19,7 +19,7 @@ export const sessionRoutes = [
       await endSession(console.em, session, sessionId, visitor);
       return sessionId === session.id
         ? redirect('/sign-in', { flash: 'You are signed out.', session: 'ended' })
-        : redirect('/account', { flash: 'That session is over.' });
+        : redirect('/account', { flash: 'Session ended.' });
     },
     redraw: accountPage,
   }),
@@ -32,7 +32,7 @@ export const sessionRoutes = [
     async act({ console, session, visitor }) {
       const ended = await endOtherSessions(console.em, session, visitor);
       return redirect('/account', {
-        flash: ended === 1 ? 'One other session is over.' : `${ended} other sessions are over.`,
+        flash: ended === 1 ? '1 other session ended.' : `${ended} other sessions ended.`,
       });
     },
     redraw: accountPage,

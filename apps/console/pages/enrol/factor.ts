@@ -79,7 +79,7 @@ export function factorChoicePage(visit: Visit, state: FormState): Page {
 }
 
 /**
- * Done: the recovery codes, this once, and the way in. Whoever was signed in here before is out.
+ * Shows the recovery codes, once, and a link to the console. A session of this browser has ended.
  */
 async function complete(visit: Visit, factor: FirstFactor): Promise<Page> {
   const { console, session, visitor, enrolmentToken } = visit;

@@ -54,8 +54,8 @@ async function secondFactorPage(visit: PersonVisit, state: FormState): Promise<P
     title: 'Your second factor',
     passkeys: factors.passkey !== null,
     status: state.problem === null ? 200 : 422,
-    body: html`<p>The password is right. Now show that it is you.</p>
+    body: html`<p>Confirm your identity to finish signing in.</p>
       ${secondFactorForms(visit, { action: '/sign-in/second-factor', factors, state, carried: hiddenField('to', textOf(state, 'to')) })}
-      <div class="aside">${buttonForm(visit, { action: '/sign-out', button: 'Sign in as somebody else' })}</div>`,
+      <div class="aside">${buttonForm(visit, { action: '/sign-out', button: 'Use a different account' })}</div>`,
   });
 }

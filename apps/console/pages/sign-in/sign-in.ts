@@ -34,7 +34,7 @@ export const signInRoutes = [
       const { token } = await signInLimiter.run(request, () =>
         signIn(em, { email, password, visitor: visit.visitor }, now),
       );
-      // Whoever signs in anew leaves the session that this browser had.
+      // A new sign-in ends the session that this browser had.
       if (visit.session !== null) await endSession(em, visit.session, visit.session.id, visit.visitor);
       const next = returnPath(to, origin);
       const query = next === '/' ? '' : `?to=${encodeURIComponent(next)}`;
@@ -77,6 +77,7 @@ function signInPage(visit: Visit, state: FormState): Page {
         ${textField(state, { name: 'email', label: 'E-mail address', type: 'email', autocomplete: 'username', exact: true, maxLength: 254, autofocus: textOf(state, 'email') === '' })}
         ${textField(state, { name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password' })}`,
     })}
-    <p class="quiet">You come here the first time by a link that your organization sends you. If that link is over before you have used it, whoever manages the members there can make another. If you lost your password or second factor, ask the operator of this service: they alone can let you in again.</p>`,
+    <p class="quiet">Signing in for the first time? Use the link that your organization sent you. If it has
+      expired, ask your administrator for a new one. Lost your password or second factor? Contact support.</p>`,
   });
 }
