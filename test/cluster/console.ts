@@ -33,7 +33,7 @@ export async function signInToConsole(
   const setUp = await enrolling.submit('/enrol/step', '/enrol/totp/start');
   const { secret = '' } = hiddenFields(setUp.text, '/enrol/totp');
   const done = await enrolling.submit(setUp, '/enrol/totp', { code: codeOf(secret) });
-  if (!done.text.includes('You are in')) throw new Error(`enrolling in the console ended with ${done.status}`);
+  if (!done.text.includes('You’re all set')) throw new Error(`enrolling in the console ended with ${done.status}`);
 
   const visitor = createHttpVisitor(origin, undefined, address);
   await visitor.submit('/sign-in', '/sign-in', { email, password });

@@ -37,18 +37,21 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByRole('button', { name: 'Use an app' }).click();
     await page.getByText('Can’t scan it?').click();
-    const secret = ((await page.getByRole('region', { name: 'the key' }).textContent()) ?? '').replace(/\s/g, '');
+    const secret = ((await page.getByRole('region', { name: 'key', exact: true }).textContent()) ?? '').replace(
+      /\s/g,
+      '',
+    );
     expect(secret).toMatch(/^[A-Z2-7]{32}$/);
     await picture(page, `enrol-totp-${screen}`);
     await page.getByLabel('Authenticator code').fill(codeAt(secret, t.now()));
     await page.getByRole('button', { name: 'Finish' }).click();
-    await page.getByRole('heading', { name: 'You are in' }).waitFor();
+    await page.getByRole('heading', { name: 'You’re all set' }).waitFor();
     const codes = ((await page.getByRole('region', { name: 'Recovery codes' }).last().textContent()) ?? '').match(
       /[\w-]{29}/g,
     );
     expect(codes?.length).toBe(10);
     await picture(page, `enrol-recovery-codes-${screen}`);
-    await page.getByRole('button', { name: 'I have kept them' }).click();
+    await page.getByRole('button', { name: 'I’ve saved them' }).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     await picture(page, `overview-new-${screen}`);
 
@@ -109,8 +112,8 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.getByRole('button', { name: 'Use a passkey' }).click();
     await ready(page);
     await page.getByRole('button', { name: 'Make the passkey' }).click();
-    await page.getByRole('heading', { name: 'You are in' }).waitFor();
-    await page.getByRole('button', { name: 'I have kept them' }).click();
+    await page.getByRole('heading', { name: 'You’re all set' }).waitFor();
+    await page.getByRole('button', { name: 'I’ve saved them' }).click();
     await page.locator('details.menu summary').click();
     await page.getByRole('button', { name: 'Sign out' }).click();
 

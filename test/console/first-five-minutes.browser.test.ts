@@ -44,8 +44,8 @@ async function firstMinutes(place: Place, us: Region, link: string, screen: keyo
     await ready(page);
     await page.getByRole('button', { name: 'Make the passkey' }).click();
   }
-  await page.getByRole('heading', { name: 'You are in' }).waitFor();
-  await page.getByRole('button', { name: 'I have kept them' }).click();
+  await page.getByRole('heading', { name: 'You’re all set' }).waitFor();
+  await page.getByRole('button', { name: 'I’ve saved them' }).click();
 
   await makeKey(page, screen);
   await watchDelivery(page, place, us, screen);
@@ -58,7 +58,10 @@ async function firstMinutes(place: Place, us: Region, link: string, screen: keyo
 async function chooseApp(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Use an app' }).click();
   await page.getByText('Can’t scan it?').click();
-  const secret = ((await page.getByRole('region', { name: 'the key' }).textContent()) ?? '').replace(/\s/g, '');
+  const secret = ((await page.getByRole('region', { name: 'key', exact: true }).textContent()) ?? '').replace(
+    /\s/g,
+    '',
+  );
   await page.getByLabel('Authenticator code').fill(codeAt(secret, new Date()));
   await page.getByRole('button', { name: 'Finish' }).click();
 }
@@ -75,7 +78,7 @@ async function makeKey(page: Page, screen: string): Promise<void> {
   const [, name = '', value = '', url = ''] = /^curl -H "([^:]+): ([^"]+)" (\S+)$/.exec(line) ?? [];
   const answer = await fetch(url, { headers: { [name]: value } });
   expect(answer.status).toBe(200);
-  await page.getByRole('button', { name: 'I have kept it' }).click();
+  await page.getByRole('button', { name: 'I’ve saved it' }).click();
 }
 
 /**

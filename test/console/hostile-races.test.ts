@@ -63,7 +63,7 @@ describe('in parallel', () => {
     const finish = ({ visitor, secret, page }: Chosen) =>
       visitor.submit(page, '/enrol/totp', { code: codeAt(secret, t.now()) });
     const answers = await Promise.all([finish(first), finish(second), finish(second)]);
-    const inside = answers.filter(({ text }) => text.includes('You are in'));
+    const inside = answers.filter(({ text }) => text.includes('You’re all set'));
     expect(inside).toHaveLength(1);
     expect(await count(t, 'select count(*) from console_session where person_id = $1', [ada.userId])).toBe(1);
     expect(await count(t, 'select count(*) from second_factor where person_id = $1', [ada.userId])).toBe(1);

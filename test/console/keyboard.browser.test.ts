@@ -49,7 +49,7 @@ describe('with the keyboard alone', () => {
     await keyboard.press('Enter');
     await page.getByRole('button', { name: 'Copied' }).waitFor();
     expect(await page.evaluate('navigator.clipboard.readText()')).toMatch(/^aln_us_\w+$/);
-    await tabTo(page, 'I have kept it');
+    await tabTo(page, 'I’ve saved it');
     await keyboard.press('Enter');
     await at(page, 'Monthly report');
 

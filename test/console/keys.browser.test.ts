@@ -57,7 +57,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     const key = ((await page.getByRole('region', { name: 'API key' }).last().textContent()) ?? '').trim();
     expect(key).toMatch(keyForm);
 
-    await page.getByRole('button', { name: 'I have kept it' }).click();
+    await page.getByRole('button', { name: 'I’ve saved it' }).click();
     await page.getByRole('heading', { name: 'Monthly report' }).waitFor();
     expect(await page.content()).not.toContain(key);
     expect(await page.getByText('127.0.0.1').count()).toBeGreaterThan(0);

@@ -15,10 +15,13 @@ async function enrolWithApp(page: Page, link: string, now: () => Date): Promise<
   await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByRole('button', { name: 'Use an app' }).click();
   await page.getByText('Can’t scan it?').click();
-  const secret = ((await page.getByRole('region', { name: 'the key' }).textContent()) ?? '').replace(/\s/g, '');
+  const secret = ((await page.getByRole('region', { name: 'key', exact: true }).textContent()) ?? '').replace(
+    /\s/g,
+    '',
+  );
   await page.getByLabel('Authenticator code').fill(codeAt(secret, now()));
   await page.getByRole('button', { name: 'Finish' }).click();
-  await page.getByRole('button', { name: 'I have kept them' }).click();
+  await page.getByRole('button', { name: 'I’ve saved them' }).click();
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
 }
 
@@ -51,7 +54,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await invited.page.getByRole('link', { name: 'Ada Rivers' }).click();
     expect(await invited.page.getByRole('button', { name: /Take away|Suspend|Remove/ }).count()).toBe(0);
 
-    await page.getByRole('button', { name: 'I have kept it' }).click();
+    await page.getByRole('button', { name: 'I’ve saved it' }).click();
     await page.getByText('May do what their roles say.').waitFor();
     await page.getByLabel('Give another role').selectOption({ label: 'Integrations' });
     await page.getByRole('button', { name: 'Give the role' }).click();

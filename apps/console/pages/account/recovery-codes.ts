@@ -20,7 +20,7 @@ export const recoveryRoutes = [
       return page({
         title: 'Your new recovery codes',
         breadcrumbs: [['Your account', '/account']],
-        body: html`${recoveryCodes(codes)}<p class="actions">${linkButton('/account', 'I have kept them')}</p>`,
+        body: html`${recoveryCodes(codes)}<p class="actions">${linkButton('/account', 'I’ve saved them')}</p>`,
       });
     },
     redraw: accountPage,

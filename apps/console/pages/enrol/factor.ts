@@ -89,12 +89,12 @@ async function complete(visit: Visit, factor: FirstFactor): Promise<Page> {
   const { token, email, organizationId, recoveryCodes: codes } = enrolled;
   if (session !== null && session.id !== undefined) await endSession(em, session, session.id, visitor).catch(() => {});
   return page({
-    title: 'You are in',
+    title: 'You’re all set',
     session: { token },
     browser: { token: enrolled.browser, email },
     enrolment: null,
     body: html`${recoveryCodes(codes)}
-      <p class="actions">${linkButton(`/o/${organizationId}`, 'I have kept them: go on')}</p>`,
+      <p class="actions">${linkButton(`/o/${organizationId}`, 'I’ve saved them')}</p>`,
   });
 }
 

@@ -57,7 +57,7 @@ export const createRoutes = [
         title: 'Your new key',
         breadcrumbs: [['API keys', visit.at('/keys')]],
         body: html`${newKey(visit, { key: created.key, scopes })}
-          <p class="actions">${linkButton(visit.at(`/keys/${created.id}`), 'I have kept it')}</p>`,
+          <p class="actions">${linkButton(visit.at(`/keys/${created.id}`), 'I’ve saved it')}</p>`,
       });
     },
     redraw: newKeyPage,

@@ -66,7 +66,7 @@ export const rotateRoutes = [
         breadcrumbs: breadcrumbsOf(visit, old),
         body: html`${whatBecame(rotated, hours, now())}
           ${newKey(visit, { key: rotated.key, scopes: old.scopes })}
-          <p class="actions">${linkButton(visit.at(`/keys/${rotated.id}`), 'I have kept it')}</p>`,
+          <p class="actions">${linkButton(visit.at(`/keys/${rotated.id}`), 'I’ve saved it')}</p>`,
       });
     },
     redraw: rotatePage,

@@ -46,6 +46,6 @@ export async function linkPage(visit: MemberVisit, { token, expiresAt, personId 
       <p>Hand this link to ${displayName(name)} yourself, by a way that only they read: whoever opens it first becomes this member.</p>
       ${shownOnce({ label: 'Enrolment link', value: enrolmentLink(origin, token), advice: 'A new one can be made at any time; it makes this one void.' })}
       <p>It works once, until ${time(expiresAt)}. With it they choose a password and a second factor; who has those here already signs in with them. Then they are in.</p>
-      <p class="actions">${linkButton(memberPath(visit, personId), 'I have kept it')}</p>`,
+      <p class="actions">${linkButton(memberPath(visit, personId), 'I’ve saved it')}</p>`,
   });
 }
