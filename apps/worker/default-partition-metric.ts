@@ -4,9 +4,9 @@ import { defaultPartitionBytesSql } from '#domain/db/statements/maintenance.ts';
 import { createIntervalLoop } from '#runtime/interval-loop.ts';
 
 /**
- * Shows as `org_api_activity_default_partition_bytes` whether lines of the activity log went to the
- * default partition, which happens when their month has none (see the activity log's partitions in `maintenance-steps.ts`). A size and not a
- * count: the worker may not read the log, and a table that never had a line has 0 bytes.
+ * Shows as `org_api_activity_default_partition_bytes` whether rows of the activity log went to the
+ * default partition, which happens when their month has none. A size and not a count: the worker may
+ * not read the log, and a table that never had a row has 0 bytes.
  *
  * While it cannot be read the figure is not shown, and `onError` is called. `start` resolves after
  * the first run; `stop` may be called twice and before `start`.
