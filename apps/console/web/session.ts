@@ -65,7 +65,9 @@ export const loadSession: RouteMiddleware = async (ctx, next) => {
   await next();
 };
 
-const sessionsEnd = `Sessions end after ${sessionIdleMinutes} minutes of inactivity, and after ${sessionAbsoluteHours} hours at most.`;
+const sessionsEnd =
+  `Sessions end after ${sessionIdleMinutes} minutes of inactivity, ` +
+  `and after ${sessionAbsoluteHours} hours at most.`;
 /** Messages of the sign-in page after a session has ended. */
 const signedOut = {
   page: `Your session has ended. ${sessionsEnd} Sign in to continue where you were.`,
