@@ -59,7 +59,7 @@ export async function startApp(options: {
   await stop();
   const complaint = readLastComplaint(logFile, logStart);
   throw new ServerUnavailableError(
-    `The ${name} did not become ready (${complaint || 'it said nothing'}): see ${logFile}, mend that and start again.`,
+    `The ${name} did not become ready (${complaint || 'it said nothing'}): see ${logFile}, fix that and start again.`,
   );
 }
 

@@ -48,7 +48,7 @@ DATABASE_URL, REDIS_URL and TEMPORAL_ADDRESS use servers that run already. Every
 stack does not decide itself is passed on to it, for example DELIVERY_SCHEDULE=1s,2s npm start.`;
 
 /**
- * Where the stack's state lies and which servers it is told to use; also for the commands beside
+ * Where the stack's state lies and which servers it must use; also for the commands beside
  * `npm start`. @throws SettingsRefused
  */
 export function readStackSettings(environment: Record<string, string | undefined> = process.env) {

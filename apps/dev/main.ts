@@ -87,7 +87,7 @@ async function bringUp(config: DevConfig): Promise<void> {
     started.push(served);
   }
   state.writeStack(started.map(({ stack }) => stack));
-  // The apps and servers are detached, so nothing else keeps this process here until it is told to
+  // The apps and servers are detached, so nothing else keeps this process here until it is stopped
   // stop.
   const staying = setInterval(() => {}, 3_600_000);
   open.push({ name: 'the wait', stop: async () => clearInterval(staying) });

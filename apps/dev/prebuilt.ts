@@ -10,8 +10,8 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..')
 const cache = path.join(root, 'node_modules/.cache/org-api');
 
 /**
- * Settings for processes of ours that share compiled code, which halves the time that each takes to
- * start.
+ * Settings for processes of the project that share compiled code, which halves the time that each
+ * takes to start.
  */
 export const compiledCode: Readonly<Record<string, string>> = { NODE_COMPILE_CACHE: path.join(cache, 'compiled') };
 

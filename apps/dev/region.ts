@@ -10,7 +10,7 @@ import { getRegionDatabase, loginUrls } from './databases.ts';
 import { passedSettings } from './passed-settings.ts';
 import { workflowBundle } from './prebuilt.ts';
 import { ensureSampleKeys } from './sample-keys.ts';
-import { makeOwnerLink, type SampleOwner } from './sample-owner.ts';
+import { createOwnerLink, type SampleOwner } from './sample-owner.ts';
 import { causeFirstEvent, ensureSampleWebhooks, stackAllow } from './sample-webhooks.ts';
 import { type ImportSource, importSources } from './samples.ts';
 import { choosePort } from './servers/ports.ts';
@@ -45,7 +45,7 @@ export interface RegionOptions {
   baseUrls: Record<string, string>;
   sources: ImportSource[];
   report: (line: string) => void;
-  /** Told of each app as soon as it runs, so that it is stopped even when a later step fails. */
+  /** Notified of each app as soon as it runs, so that it is stopped even when a later step fails. */
   onStarted: (app: AppProcess) => void;
 }
 
@@ -200,7 +200,7 @@ export async function startRegion(options: RegionOptions): Promise<StartedRegion
     ...(temporal.ui === null ? {} : { temporalUi: temporal.ui }),
     organizations,
   };
-  return { stack, owner: await makeOwnerLink(ownerUrl, consoleUrl, organizations) };
+  return { stack, owner: await createOwnerLink(ownerUrl, consoleUrl, organizations) };
 }
 
 /** The apps of a region, each with a folder of its name in the region's. */

@@ -19,7 +19,7 @@ export interface SampleOwner {
  * has. An owner whom the organization is open to gets none: an operator's link would replace their
  * password. An older link of theirs becomes void.
  */
-export async function makeOwnerLink(
+export async function createOwnerLink(
   ownerUrl: string,
   consoleUrl: string,
   organizations: readonly StackOrganization[],
@@ -43,7 +43,7 @@ export async function makeOwnerLink(
     const { token } = await createEnrolment(database.orm.em, { organizationId, email, by: 'operator' });
     return { organizationName, email, link: enrolmentLink(consoleUrl, token) };
   } catch (error) {
-    // Two members of an imported file may have one address; then nobody can be told apart by it.
+    // Two members of an imported file may have one address; then no one can be distinguished by it.
     if (error instanceof IdentityRefused) return null;
     throw error;
   } finally {

@@ -37,7 +37,7 @@ export interface StackRegion {
 }
 
 /**
- * What a region's apps share and nobody else may know. Made once, kept in the state folder,
+ * What a region's apps share and no one else may know. Made once, kept in the state folder,
  * readable by its owner alone.
  */
 export interface RegionSecrets {

@@ -18,7 +18,7 @@ try {
   const told =
     error instanceof SettingsRefused
       ? error.message
-      : `${reasonOf(error)} What was not applied changed nothing; mend that and run it again.`;
+      : `${reasonOf(error)} What was not applied changed nothing; fix that and run it again.`;
   process.stderr.write(`The migration did not run: ${told}\n`);
   process.exitCode = 1;
 }

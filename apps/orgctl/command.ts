@@ -30,8 +30,8 @@ export interface Answer {
   json: unknown;
   text: string;
   /**
-   * What could not be done, in a sentence for standard error; the answer is told all the same, and
-   * the exit code is 1.
+   * What could not be done, in a sentence for standard error; the answer is printed all the same,
+   * and the exit code is 1.
    */
   failure?: string;
 }

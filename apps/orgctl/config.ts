@@ -98,7 +98,7 @@ export function readConfig(askedRegion: string | null, environment: Record<strin
     consoleUrl: s.CONSOLE_URL ?? null,
     /** Null: keys cannot be made. */
     tagSecrets: s.KEY_TAG_SECRETS ?? null,
-    /** Null: running workflows cannot be told anything. */
+    /** Null: running workflows cannot be notified. */
     temporal: temporalServerOf(s, s.TEMPORAL_NAMESPACE ?? 'default'),
   });
 }

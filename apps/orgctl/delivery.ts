@@ -94,7 +94,7 @@ const redeliver: Command = {
 
 const cancel: Command = {
   verb: 'cancel',
-  summary: 'give up one that waits or is parked, for good; an attempt under way is not called back',
+  summary: 'cancel one that waits or is parked; an attempt under way is not stopped',
   options: eventOption,
   async run(options, context) {
     const eventId = options.getId('event');

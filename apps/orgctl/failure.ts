@@ -5,7 +5,7 @@ const sentences: Record<string, string> = {
   '28P01': 'PostgreSQL refuses the user or password of DATABASE_URL.',
   '28000': 'PostgreSQL refuses the user of DATABASE_URL.',
   '3D000': 'The database named by DATABASE_URL does not exist.',
-  '42P01': 'The database has no tables of ours, or old ones; run npm run migrate first.',
+  '42P01': 'The database has no tables of org-api, or old ones; run npm run migrate first.',
   '42703': 'The database has an older schema; run npm run migrate first.',
   '42501': 'The login of DATABASE_URL lacks the right to do this; it takes the owner’s or the console’s.',
 };
@@ -24,7 +24,7 @@ export function failureSentence(error: unknown, left = 'nothing was changed'): s
   if (code !== null)
     return sentences[code] ?? `${interruptions[code] ?? `The database or the system failed with ${code}`}; ${left}.`;
   const message = error instanceof Error ? error.message.split('\n')[0] : String(error);
-  return `This failed, which is a fault of ours: ${message}.`;
+  return `This failed, which is an internal error: ${message}.`;
 }
 
 /** The code of an error, or of what caused it. */

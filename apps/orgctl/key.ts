@@ -31,7 +31,7 @@ export const key: Noun = {
     },
     {
       verb: 'revoke',
-      summary: 'revoke a key for good, at once',
+      summary: 'revoke a key at once',
       options: {
         key: { value: 'ID|KEY', about: 'its id, or the key itself when that is all there is', required: true },
       },

@@ -137,7 +137,7 @@ function exitCodeOf(error: unknown): number {
   return error instanceof LeftRunning ? 130 : 1; // as a shell has it for a command that Ctrl-C ended
 }
 
-/** What is told as it is: someone chose the words. */
+/** Errors whose message is printed as it is. */
 const told = [
   Refused,
   LeftRunning,

@@ -32,8 +32,8 @@ export const person: Noun = {
       options: {
         org: { value: 'ID', about: 'the organization', required: true },
         email,
-        name: { value: 'N', about: 'what the organization calls somebody new' },
-        roles: { value: 'K,…', about: 'keys of roles to give them; somebody new is a member when left out' },
+        name: { value: 'N', about: 'what the organization calls a new member' },
+        roles: { value: 'K,…', about: 'keys of the roles to assign; a new member is a plain member when left out' },
       },
       async run(options, context) {
         const { consoleUrl } = context.config;
@@ -49,7 +49,7 @@ export const person: Noun = {
           ...(roles === null ? {} : { roleKeys: options.getList('roles') }),
         });
         const url = enrolmentLink(consoleUrl, token);
-        const text = `${url}\nGood once, until ${expiresAt.toISOString()}: ${purposes[kind]}. Whoever has it can use it; hand it to them alone.`;
+        const text = `${url}\nGood once, until ${expiresAt.toISOString()}: ${purposes[kind]}. Every holder of the link can use it: give it to this person only.`;
         return { json: { url, expiresAt: expiresAt.toISOString(), personId, kind }, text };
       },
     },

@@ -12,7 +12,7 @@ const create: Command = {
     url: { value: 'U', about: "where the probe's receiver answers; NOTES.txt of the chart names it", required: true },
     renew: {
       value: 'yes',
-      about: 'yes: revoke the key and delete the webhook of an earlier probe, and make them anew',
+      about: 'yes: revoke the key and delete the webhook of an earlier probe, and recreate them',
     },
     'secret-name': { value: 'N', about: 'print a Kubernetes Secret of that name instead, for kubectl apply -f -' },
   },

@@ -17,7 +17,7 @@ import { getWebhookRequest } from './webhook.ts';
 const idOption = { id: { value: 'ID', about: 'the redelivery', required: true } };
 const defaultLimit = 100;
 /**
- * How often the row is looked at, how often its progress is told, and how long a worker has to
+ * How often the row is looked at, how often its progress is printed, and how long a worker has to
  * begin.
  */
 const lookEveryMs = 250;

@@ -20,11 +20,11 @@ const about: Record<SealedTable, { holds: string; lastResort: string }> = {
   },
   factor_challenge: {
     holds: 'authenticator apps being added',
-    lastResort: 'wait ten minutes, after which it is over and its person begins anew',
+    lastResort: 'wait ten minutes, after which it expires and its person starts again',
   },
   enrolment: {
     holds: 'authenticator apps of open enrolments',
-    lastResort: 'have its person choose the app anew at their link, or invite them again with orgctl person invite',
+    lastResort: 'have its person choose the app again at their link, or invite them again with orgctl person invite',
   },
 };
 
@@ -33,7 +33,7 @@ const unopenedShown = 100;
 
 const reseal: Command = {
   verb: 'reseal',
-  summary: 'seal all stored secrets anew with the first key of WEBHOOK_SECRET_KEYS; they stay the same; again is safe',
+  summary: 'seal all stored secrets again with the first key of WEBHOOK_SECRET_KEYS; they stay the same; again is safe',
   options: {},
   async run(_options, context) {
     const keys = getSealingKeys(context);

@@ -6,8 +6,8 @@ import type { Context } from './command.ts';
  * been reported. What fails here is reported and nothing more, with what is `left` to itself: the
  * change stands, so the command has done what it was asked for.
  *
- * @returns whether the workflow was told; false also when it had ended. Null when Temporal did not
- * take it.
+ * @returns whether the workflow was notified; false also when it had ended. Null when Temporal did
+ * not take it.
  */
 export async function tellWorkflow(
   { report }: Context,

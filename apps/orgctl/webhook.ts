@@ -226,9 +226,7 @@ const resume: Command = {
     if (options.find('probe') !== 'no') {
       const { delivered, cause, explanation } = await sendTest(request, null, context);
       if (!delivered)
-        throw new Refused(
-          `The probe was not accepted (${cause}): ${explanation} Mend that, or resume with --probe no.`,
-        );
+        throw new Refused(`The probe was not accepted (${cause}): ${explanation} Fix that, or resume with --probe no.`);
     }
     const { deliveries } = await resumeWebhook(context.database.orm.em, request);
     return {
@@ -278,7 +276,7 @@ export const webhook: Noun = {
     stateCommand('park', { summary: 'the same as pause', state: 'parked', said: 'Parked' }, pauseWebhook),
     stateCommand(
       'delete',
-      { summary: 'delete it for good; what is open is cancelled', state: 'deleted', said: 'Deleted' },
+      { summary: 'delete it; open deliveries are cancelled', state: 'deleted', said: 'Deleted' },
       deleteWebhook,
     ),
   ],

@@ -3,7 +3,7 @@ import { dashboardOf } from './dashboard.ts';
 import { rows } from './panels.ts';
 
 /**
- * `node charts/dashboard/main.ts`: writes charts/org-api/dashboards/org-api.json anew. A test fails
+ * `node charts/dashboard/main.ts`: writes charts/org-api/dashboards/org-api.json. A test fails
  * when it differs.
  */
 writeFileSync(

@@ -4,7 +4,7 @@
  */
 export interface Panel {
   title: string;
-  /** Why one looks at it, for whoever does at night. */
+  /** Why one looks at it, for an operator at night. */
   description: string;
   unit: 'reqps' | 'ops' | 's' | 'percentunit' | 'short' | 'bytes' | 'dateTimeFromNow';
   kind: 'timeseries' | 'stat';

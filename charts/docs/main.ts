@@ -5,7 +5,7 @@ import { documentsOf } from './documents.ts';
 import { ValuesRefused } from './read-values.ts';
 
 /**
- * `npm run chart:docs`: writes the chart's values.schema.json and the tables of its README anew
+ * `npm run chart:docs`: writes the chart's values.schema.json and the tables of its README
  * from the comments of values.yaml.
  */
 const chart = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../org-api');
@@ -15,6 +15,6 @@ try {
   process.stdout.write(`Written: ${Object.keys(documents).join(' and ')}.\n`);
 } catch (error) {
   if (!(error instanceof ValuesRefused)) throw error;
-  process.stderr.write(`Nothing was written. Mend values.yaml:\n${error.message}\n`);
+  process.stderr.write(`Nothing was written. Fix values.yaml:\n${error.message}\n`);
   process.exitCode = 1;
 }

@@ -25,7 +25,7 @@ export function getModules(repository: string, cache: string, report: (line: str
   } catch {
     rmSync(making, { recursive: true, force: true });
     throw new Error(
-      'npm ci failed, as it says above: mend that, or run npm install when the lock is behind package.json.',
+      'npm ci failed, as it says above: fix that, or run npm install when the lock is behind package.json.',
     );
   }
   if (existsSync(folder)) rmSync(making, { recursive: true, force: true });

@@ -49,7 +49,7 @@ export function listRuntimePackages(
   return [...reached].sort();
 }
 
-/** Names with whether the package does without. Of our own package only the dependencies proper. */
+/** Names with whether the package does without. Of this package, only the dependencies proper. */
 function neededBy(entry: LockedPackage, isOurs: boolean): [string, boolean][] {
   const { dependencies = {}, optionalDependencies = {}, peerDependencies = {}, peerDependenciesMeta = {} } = entry;
   const names = (of: Record<string, string>, optional: (name: string) => boolean) =>
@@ -110,7 +110,7 @@ export function isPackageFile(file: string, target: string): boolean {
 }
 
 /**
- * Whether a file of ours goes in, by its path in the repository: what runs, and nothing of
+ * Whether a file of org-api goes in, by its path in the repository: what runs, and nothing of
  * development.
  */
 export function isAppFile(file: string): boolean {

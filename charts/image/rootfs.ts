@@ -16,7 +16,7 @@ import { addLibraries } from './libraries.ts';
  * and the Debian packages that its libraries come from.
  */
 const repository = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
-/** Whom the image runs as: nobody else's number, and that of distroless images. */
+/** Whom the image runs as: no one else's number, and that of distroless images. */
 const user = 65_532;
 
 try {

@@ -87,7 +87,7 @@ const faults: Fault[] = [
     firing: ['OrgApiLedgerDifference'],
   },
   {
-    told: 'nobody reads the ledger any more',
+    told: 'no one reads the ledger any more',
     changed: { [`org_api_ledger_read_timestamp_seconds{${worker}}`]: `0+60x30 ${'1800 '.repeat(60).trim()}` },
     firing: ['OrgApiLedgerStale'],
   },
@@ -123,7 +123,7 @@ const faults: Fault[] = [
   },
   { told: 'one busy receiver fails', changed: attempts({ delivered: 1, failed: 200 }), firing: [] },
   {
-    told: 'our own network fails',
+    told: 'the network of the service fails',
     changed: { [`org_api_delivery_internal_errors_total{${worker},cause="dns_unavailable"}`]: growing(4) },
     firing: ['OrgApiInternalErrors'],
   },
@@ -178,7 +178,7 @@ const faults: Fault[] = [
     firing: ['OrgApiSettingRefused'],
   },
   {
-    told: 'nobody maintains',
+    told: 'no one maintains',
     changed: { [`org_api_maintenance_last_run_timestamp_seconds{${worker}}`]: always(0) },
     firing: ['OrgApiMaintenanceStalled'],
   },
@@ -204,7 +204,7 @@ const faults: Fault[] = [
     firing: [],
   },
   { told: 'a fifth of the console’s pages is slow', changed: visits({ slow: 1 }), firing: ['OrgApiConsoleLatency'] },
-  { told: 'nobody visits the console', changed: visits({ perMinute: 0 }), firing: [] },
+  { told: 'no one visits the console', changed: visits({ perMinute: 0 }), firing: [] },
   {
     told: 'a migration that may be tried once has failed',
     changed: {

@@ -126,7 +126,7 @@ describe('the guide', () => {
     ].map(([, name]) => name);
     expect(new Set(needed).size).toBeGreaterThan(5);
     expect([...hosts, ...needed].filter((name) => ![...ofClusters, ...made].includes(name ?? ''))).toEqual([]);
-    // Whoever has a store of backups backs up.
+    // A values file with a store of backups makes backups.
     for (const { metadata } of clusters.filter(({ spec }) => spec.plugins !== undefined))
       expect(
         objects.filter(({ kind, spec }) => kind === 'ScheduledBackup' && spec.cluster.name === metadata.name),

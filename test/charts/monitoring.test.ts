@@ -99,7 +99,7 @@ describe('the dashboard', () => {
   const dashboard = JSON.parse(readFileSync(file, 'utf8'));
   const panels = dashboard.panels.filter(({ type }: { type: string }) => type !== 'row');
 
-  it('is what its panels say; node charts/dashboard/main.ts writes it anew', () => {
+  it('is what its panels say; node charts/dashboard/main.ts writes it', () => {
     expect(dashboard).toEqual(JSON.parse(JSON.stringify(dashboardOf(rows))));
     const { data } = pick(render({ values: watched }), 'ConfigMap');
     const shown = JSON.parse(data['org-api-us-us-org-api.json']);

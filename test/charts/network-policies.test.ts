@@ -31,7 +31,7 @@ describe('NetworkPolicies', () => {
     expect(portsOf(policy('api', { otlp: { endpoint: '' } }).egress)).toEqual([[53, 53], [5432], [6379]]);
   });
 
-  it('let the migrations out to DNS and PostgreSQL, and nobody in', () => {
+  it('let the migrations out to DNS and PostgreSQL, and no one in', () => {
     expect(portsOf(policy('migrations').egress)).toEqual([[53, 53], [5432]]);
     expect(policy('migrations').ingress).toEqual([]);
   });
@@ -40,7 +40,7 @@ describe('NetworkPolicies', () => {
     expect(portsOf(policy('worker').egress).toSorted()).toEqual([[1], [4318], [53, 53], [5432], [7233], ['hooks']]);
   });
 
-  it('let nobody in to a worker but who reads metrics', () => {
+  it('let nothing in to a worker but metrics readers', () => {
     expect(portsOf(policy('worker').ingress)).toEqual([['metrics']]);
   });
 

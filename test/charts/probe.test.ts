@@ -28,7 +28,7 @@ describe.each(regions)('helm test of %s', (region) => {
 });
 
 describe('helm test', () => {
-  it('takes the Secret that it is told', () => {
+  it('takes the Secret that it is given', () => {
     const values = { probe: { existingSecret: 'mine' } };
     expect(JSON.stringify(pick(render({ values }), 'Pod'))).toContain(
       '{"name":"mine","items":[{"key":"key","path":"PROBE_KEY"}]}',

@@ -113,7 +113,7 @@ const misuses: [string, object, RegExp][] = [
   ['a block without its length', { networkPolicy: { webhooks: { except: ['52.0.0.0'] } } }, /\/webhooks\/except\/0/],
   ['a probe at a name', { probe: { clusterIP: 'None' } }, /\/probe\/clusterIP/],
   [
-    'an account that nobody named',
+    'an account that no one named',
     { worker: { serviceAccount: { create: false } } },
     /worker\.serviceAccount\.name is empty beside worker\.serviceAccount\.create false: name the account/,
   ],
@@ -163,7 +163,7 @@ describe('the chart refuses', () => {
     expect(refusalOf(values)).toMatch(sentence);
   });
 
-  it('everything at once that is missing, so that nobody installs it ten times', () => {
+  it('everything at once that is missing, so that no one installs it ten times', () => {
     const told = refusalOf({ region: 'us' }, null);
     expect(told.match(/^- /gm)).toHaveLength(16);
   });

@@ -17,7 +17,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const ours = makeCertificate({ subject: 'us' });
 /** As a setting has it: without the end of its last line. */
 const pem = { cert: ours.cert.trimEnd(), key: ours.key.trimEnd() };
-/** What a Secret holds by the name of its key: well-formed and random to nobody. */
+/** What a Secret holds by the name of its key: well-formed and random to no one. */
 const contents: Record<string, string> = {
   DATABASE_URL: 'postgres://owner:p@db/org?sslmode=verify-full',
   API_DATABASE_URL: 'postgres://api:p@db/org?sslmode=verify-full',

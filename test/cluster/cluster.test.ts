@@ -55,7 +55,7 @@ describe('with KUBECONFIG set', () => {
     await cluster.loadImages(['/tmp/a.tar', '/tmp/b.tar']);
   });
 
-  it('another cluster must be told how its pods reach this machine and how it gets images, both at once', async () => {
+  it('another cluster needs settings that say how its pods reach this machine and how it gets images, both at once', async () => {
     const { environment } = arrange({ server: 'https://kube.example.com:6443' });
     await expect(getCluster(silent, environment)).rejects.toThrow(/CLUSTER_HOST_ADDRESS, .* and CLUSTER_LOAD_IMAGE/);
   });
@@ -71,7 +71,7 @@ describe('with KUBECONFIG set', () => {
     await cluster.loadImages(['/tmp/a.tar']);
   });
 
-  it('a cluster that does not tell its Service range is told so', async () => {
+  it('a cluster that does not tell its Service range fails with that message', async () => {
     const { environment } = arrange({ server: 'https://10.211.0.1:6443', ranges: '' });
     await expect(getCluster(silent, environment)).rejects.toThrow(/set CLUSTER_SERVICE_RANGE/);
     const cluster = await getCluster(silent, { ...environment, CLUSTER_SERVICE_RANGE: '10.43.0.0/16' });
@@ -83,7 +83,7 @@ describe('addresses of the probes', () => {
   const free = (serviceRange: string, taken: string[], count: number) =>
     findFreeAddresses({ serviceRange, kubectl: async () => taken.join(' ') }, count);
 
-  it('are the last free ones of the part that Kubernetes gives to nobody by itself', async () => {
+  it('are the last free ones of the part that Kubernetes gives to no one by itself', async () => {
     expect(await free('10.212.0.0/24', ['10.212.0.1', 'None'], 2)).toEqual(['10.212.0.15', '10.212.0.14']);
     expect(await free('10.212.0.0/24', ['10.212.0.15'], 2)).toEqual(['10.212.0.14', '10.212.0.13']);
     expect(await free('10.96.0.0/12', [], 1)).toEqual(['10.96.0.255']);

@@ -14,7 +14,7 @@ export interface Arrival {
 export interface EventFigures {
   events: number;
   delivered: number;
-  /** Deliveries that are owed and reached nobody. */
+  /** Open deliveries that reached no receiver. */
   lost: number;
   arrivals: number;
   /** Arrivals of an event that had been accepted before. */

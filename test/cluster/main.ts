@@ -10,7 +10,7 @@ import { runClusterTest } from './run.ts';
 
 /**
  * `npm run test:cluster`: installs both regions on a real Kubernetes and counts, at the client and
- * at the receiver, what is lost while they are upgraded, scaled, drained, broken and mended.
+ * at the receiver, what is lost while they are upgraded, scaled, drained, broken and repaired.
  * `-- --quick` stops after install, reads, a delivery and one rolling upgrade: what every change
  * must pass. `-- --keep` leaves up a cluster that it brought up. Exit code 1 with what is wrong.
  */

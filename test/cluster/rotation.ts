@@ -24,7 +24,7 @@ export type Rotated = Pick<Installation, 'servers' | 'secrets' | 'pool' | 'organ
 /**
  * Rotates logins, peppers, tag secrets and sealing keys as charts/README.md has it: the same Secret
  * is patched, and no pod is restarted. The second logins are made first; a new pepper comes last
- * and goes first once every pod has it; what is sealed is sealed anew, and a key is made with the
+ * and goes first once every pod has it; what is sealed is sealed again, and a key is made with the
  * new pepper and read with.
  */
 export async function rotateSecrets(cluster: Cluster, region: Rotated): Promise<void> {
@@ -130,7 +130,8 @@ async function assertReads(region: Rotated): Promise<void> {
 }
 
 /**
- * Once all pods have begun anew, and those before them are gone, the first logins are out of use.
+ * Once all pods have started again, and those before them are gone, the first logins are out of
+ * use.
  * @throws Error when one is not.
  */
 export async function assertSecondLogins({ pool, servers }: Rotated): Promise<void> {

@@ -131,7 +131,7 @@ async function checkAnswers(installed: readonly Installation[], report: (line: s
   return problems;
 }
 
-/** `helm test` of each release, with Service addresses that nobody else has. */
+/** `helm test` of each release, with Service addresses that no one else has. */
 async function probe(
   cluster: Cluster,
   installed: readonly Operated[],
@@ -164,7 +164,7 @@ async function deliverOne(
       const result = arrivals.some(({ endpoint }) => endpoint === organization.id);
       return { result, isComplete: result };
     });
-    if (!hasArrived) throw new Error(`${servers.region}: an event was delivered to nobody`);
+    if (!hasArrived) throw new Error(`${servers.region}: an event was delivered to no one`);
     report(`${servers.region}: a grant started, and its event arrived signed`);
   }
 }

@@ -29,13 +29,13 @@ describe('a test’s database', () => {
     expect(await query(urls.api, 'select count(*)::int as rows from api.organization')).toEqual([{ rows: 0 }]);
   });
 
-  it('is closed to whoever has no login of an app, as in production', async () => {
+  it('is closed to logins of no app, as in production', async () => {
     const { name } = await setup();
     const sql = `select has_database_privilege('pg_monitor', '${name}', 'connect') as may`;
     expect(await query(inject('databaseAdminUrl'), sql)).toEqual([{ may: false }]);
   });
 
-  it('is nobody else’s: what one test writes, another does not see', async () => {
+  it('is no one else’s: what one test writes, another does not see', async () => {
     const [one, other] = await Promise.all([setup(), setup()]);
     await query(one.ownerUrl, 'create table mark ()');
     expect(await query(other.ownerUrl, "select to_regclass('mark') as found")).toEqual([{ found: null }]);

@@ -176,7 +176,7 @@ describe('the embedded PostgreSQL', () => {
   });
 
   it.runIf(isRoot)(
-    'serves root’s clone under a 0700 folder, and begins anew when the state folder was deleted',
+    'serves root’s clone under a 0700 folder, and starts again when the state folder was deleted',
     async () => {
       const { postgres, stateFolder } = setup({ closedParent: true });
       const first = await postgres();

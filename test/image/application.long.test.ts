@@ -40,10 +40,10 @@ it('a bundle of other sources, or none, is refused in one sentence with the reme
     expect(await worker.ended).toBe(1);
     return worker.lines.join('\n');
   };
-  expect(await refusal()).toMatch(/WORKFLOW_BUNDLE: the workflow bundle .* cannot be read \(ENOENT\): build it anew/);
+  expect(await refusal()).toMatch(/WORKFLOW_BUNDLE: the workflow bundle .* cannot be read \(ENOENT\): build it again/);
   writeFileSync(file, JSON.stringify({ sources: 'others', code: '' }));
   expect(await refusal()).toMatch(
-    /WORKFLOW_BUNDLE: .* was built from other sources than this release's workflows: build it anew/,
+    /WORKFLOW_BUNDLE: .* was built from other sources than this release's workflows: build it again/,
   );
 }, 60_000);
 

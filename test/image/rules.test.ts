@@ -100,7 +100,7 @@ it.each([
   'sdk-core/tests/a.json',
 ])('the file %s of a package stays out', (file) => expect(isPackageFile(file, target)).toBe(false));
 
-it('of our own files those go in that run, and none of development', () => {
+it('of the project’s files those go in that run, and none of development', () => {
   const files = [
     'apps/api/main.ts',
     'apps/api/limiter/sliding-window.lua',

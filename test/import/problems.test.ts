@@ -14,7 +14,7 @@ import {
   uuid,
 } from './document.ts';
 
-/** What is made wrong, where it must be told, and how. `o` is the small document's organization. */
+/** What is invalid, where it must be reported, and how. `o` is the small document's organization. */
 type Case = [what: string, change: (o: Loose, document: Loose) => void, path: string, problem: string | RegExp];
 
 const o = '$.organizations[0]';
@@ -22,7 +22,7 @@ const free = uuid('9', 9);
 
 const oneObject: Case[] = [
   ['no region', (_, d) => delete d.region, '$.region', 'is missing'],
-  ['a region nobody has', (_, d) => Object.assign(d, { region: 'eu' }), '$.region', /must be one of us, ca/],
+  ['a region no one has', (_, d) => Object.assign(d, { region: 'eu' }), '$.region', /must be one of us, ca/],
   ['the other region', (_, d) => Object.assign(d, { region: 'ca' }), '$.region', /is Canada .*serves United States/],
   ['no asOf', (_, d) => delete d.asOf, '$.asOf', 'is missing'],
   ['an asOf that is no day', (_, d) => Object.assign(d, { asOf: '2026-02-30' }), '$.asOf', /must be a day/],
@@ -447,7 +447,7 @@ describe('a document with a problem', () => {
       expect(problems).toContainEqual({ path, problem: 'is given twice' });
   });
 
-  it('is told every problem, in the order of the document, not only the first', async () => {
+  it('lists every problem, in the order of the document, not only the first', async () => {
     const document = smallDocument();
     const [organization] = document.organizations;
     organization.name = '';
@@ -466,7 +466,7 @@ describe('a document with a problem', () => {
     expect(total).toBe(5);
   });
 
-  it('is told how many problems there are when they are too many to list', async () => {
+  it('says how many problems there are when they are too many to list', async () => {
     const document = smallDocument();
     document.organizations[0].grants = Array.from({ length: 5_000 }, (_, n) =>
       grant(0, { id: uuid('d', n), familyId: free }),

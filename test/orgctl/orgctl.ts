@@ -22,8 +22,8 @@ export interface Called {
 }
 
 /**
- * Runs the program with this environment and nothing else of ours. Never rejects: the exit code is
- * part of the result.
+ * Runs the program with this environment and nothing else of org-api. Never rejects: the exit code
+ * is part of the result.
  */
 export async function callOrgctl(env: Record<string, string>, args: string[]): Promise<Called> {
   const called = (code: number, stdout: string, stderr: string): Called => ({

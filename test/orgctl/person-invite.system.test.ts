@@ -5,7 +5,7 @@ import { callOrgctl, setupOrgctl } from './orgctl.ts';
 
 const timeout = 60_000;
 
-it('prints a one-time link for a member or somebody new, and a newer one replaces it', { timeout }, async () => {
+it('prints a one-time link for a member or a new person, and a newer one replaces it', { timeout }, async () => {
   const t = await setupOrgctl();
   const orgId = await t.make.organization({ name: 'Harbor' });
   const invite = async (...more: string[]) => {

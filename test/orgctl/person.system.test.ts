@@ -31,7 +31,7 @@ async function setupPerson() {
   return { ...t, em, enrol, orgId, person, enter, session, lines };
 }
 
-it('end-sessions ends them all at once and leaves the sign-in; who never signed in is told apart', {
+it('end-sessions ends them all at once and leaves the sign-in; a person who never signed in gets another message', {
   timeout,
 }, async () => {
   const t = await setupPerson();
@@ -69,7 +69,7 @@ it('end-sessions ends them all at once and leaves the sign-in; who never signed 
   expect(await t.orgctl('person', 'end-sessions')).toMatchObject({ code: 2 });
 });
 
-it('release-address frees an address that somebody enrolled with who is not its owner (regression: no command could)', {
+it('release-address frees an address that a person enrolled with who is not its owner (regression: no command could)', {
   timeout,
 }, async () => {
   const t = await setupPerson();

@@ -98,7 +98,7 @@ describe('delivery redeliver of many', () => {
   });
 });
 
-/** A webhook with this many deliveries that were given up, and a receiver that accepts. */
+/** A webhook with this many deliveries that are exhausted, and a receiver that accepts. */
 async function setupRedelivery(count: number) {
   const t = await setupOrgctl();
   const receiver = await startReceiver();

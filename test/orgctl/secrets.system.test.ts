@@ -107,7 +107,7 @@ describe('orgctl secrets', () => {
     const secrets = [webhook.secret, ...(await insertOldSecrets(t.owner.pool, webhook, 1_500))];
     const holder = await t.owner.pool.connect();
     await holder.query('begin');
-    // The last row of the second page: whoever reseals waits there.
+    // The last row of the second page: the reseal waits there.
     await holder.query(
       'select from webhook_secret where id = (select id from webhook_secret order by id desc limit 1) for update',
     );

@@ -11,7 +11,7 @@ import { takeBuildTurn, waitForBuild } from '../../apps/dev/servers/build-turn.t
 
 /**
  * Debian's Chromium without its window, from the same sources: pages take it half the time, as it
- * draws no browser around them that nobody sees.
+ * draws no browser around them that no one sees.
  */
 const headlessShell = 'chromium-headless-shell';
 const names = [headlessShell, 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
@@ -52,7 +52,7 @@ async function findChromium(): Promise<string> {
 
 /**
  * Debian's headless shell, as root on Debian where it is not there. One process at a time: the
- * others find it there. That it failed is said by whoever looks for the browser then, with the
+ * others find it there. The test that looks for the browser reports the failure, with the
  * remedy.
  */
 export async function installHeadlessShell(): Promise<void> {

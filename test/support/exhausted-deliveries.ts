@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 
 /**
- * Deliveries of a webhook that were given up a while ago, each with its event and the attempt that
+ * Deliveries of a webhook that were exhausted a while ago, each with its event and the attempt that
  * proves it; events of `count` consecutive seconds.
  */
 export async function insertExhausted(

@@ -4,7 +4,7 @@
  *
  * Decisions (2026-11-20):
  * - `DATABASE_URL` (a login that may create databases and roles) and `REDIS_URL` are used when set.
- *   On such a server only databases of our own names are made and dropped; the logins
+ *   On such a server only databases with the test's own names are created and dropped; the logins
  *   `org_api_login_*` stay, as roles belong to the whole server.
  * - Without Redis the run fails: the limiter's promises are tested against the real one only.
  * - Their data lies in memory (/dev/shm) where 2 GiB of it are free, else in the system's temporary
@@ -40,7 +40,7 @@ declare module 'vitest' {
   export interface ProvidedContext {
     /** URL of a login that may create databases and roles on the run's PostgreSQL. */
     databaseAdminUrl: string;
-    /** Name of the migrated, empty database that tests clone; nobody can connect to it. */
+    /** Name of the migrated, empty database that tests clone; no one can connect to it. */
     templateDatabase: string;
     /** URLs of the apps' logins, for the template: replace the database. */
     databaseLogins: Record<TestLogin, string>;
@@ -145,7 +145,7 @@ function findMemoryFolder(): string | null {
 }
 
 /**
- * Migrates a new database once; every test's database is a copy of it. Nobody may connect to it
+ * Migrates a new database once; every test's database is a copy of it. No one may connect to it
  * afterwards, or copying would fail.
  */
 async function buildTemplate(adminUrl: string) {

@@ -27,7 +27,7 @@ export interface PythonPackages {
 
 /**
  * The environment's folder. The first run makes it, said aloud (15 to 30 s); later ones find it.
- * One that has lost its files or its Python is made anew.
+ * One that has lost its files or its Python is recreated.
  *
  * @throws Error with the remedy when it cannot be made.
  */
@@ -75,7 +75,7 @@ async function make(building: string, remedy: string): Promise<void> {
 }
 
 /**
- * Names a finished environment, so that nobody finds half of one. It cannot be moved, as its
+ * Names a finished environment, so that no one finds half of one. It cannot be moved, as its
  * programs know their own path: the name is a link. Of two made at once the first stays; a link to
  * a folder that is gone is replaced.
  */

@@ -33,7 +33,7 @@ export async function stackPlace(settings: Record<string, string> = {}) {
   const folder = mkdtempSync(path.join(tmpdir(), 'org-api-stack-'));
   chmodSync(folder, 0o711);
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  // The environment of a new machine: nothing of ours set, and no server named. The cache alone is
+  // The environment of a new machine: nothing of org-api set, and no server named. The cache alone is
   // the user's own: the run's set-up has put Temporal there, which each place would otherwise build
   // for itself, for minutes.
   const env = {

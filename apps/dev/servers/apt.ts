@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 
 /**
  * Installs Debian's packages as root on Debian or its family, said aloud; true when apt-get says
- * that they are there. Whoever called looks for what it needs afterwards, and tells the remedy when
+ * that they are there. The caller looks for what it needs afterwards, and reports the remedy when
  * it is not there. It waits a minute for another apt-get. The lists of a fresh image are empty,
  * hence the second try.
  */

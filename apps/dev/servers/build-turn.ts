@@ -3,8 +3,8 @@ import path from 'node:path';
 import { isAlive } from './process.ts';
 
 /**
- * No build of ours takes longer; a lock that is older was left by a process on another machine, or
- * one whose pid is another's now.
+ * No build of org-api takes longer; a lock that is older was left by a process on another machine,
+ * or one whose pid is another's now.
  */
 const lostAfterMs = 600_000;
 
@@ -31,7 +31,7 @@ export function takeBuildTurn(lock: string): (() => void) | null {
   };
 }
 
-/** Waits, without giving way to anything else in this process, until nobody has the turn. */
+/** Waits, without giving way to anything else in this process, until no one has the turn. */
 export function waitForBuild(lock: string): void {
   const pause = new Int32Array(new SharedArrayBuffer(4));
   while (isBuilding(lock)) Atomics.wait(pause, 0, 0, 500);

@@ -126,7 +126,7 @@ function copyOnce(native: string, copy: string): void {
   }
 }
 
-/** npm unpacks under the umask of whoever installed, which may have shut everybody else out. */
+/** npm unpacks under the umask of the user who installed, which may exclude other users. */
 function openToAll(folder: string): void {
   chmodSync(folder, 0o755);
   for (const entry of readdirSync(folder, { withFileTypes: true })) {

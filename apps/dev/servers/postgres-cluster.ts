@@ -4,7 +4,7 @@
  * Decisions (2026-11-20):
  * - Data lies in the state folder. Only when root's borrowed account cannot enter that folder (a
  *   clone under 0700) does it lie in `/var/lib/org-api/<hash of the state folder's path>`. The
- *   password stays in the state folder, so whoever deletes `.org-api` to begin anew gets just that:
+ *   password stays in the state folder, so a developer who deletes `.org-api` to start again gets just that:
  *   data whose password is gone is discarded there.
  * - initdb works in a folder of its own that is renamed when finished, so a start that is killed
  *   half-way, or two at once, leave whole data or none.
@@ -118,7 +118,7 @@ function placesOf(stateFolder: string): { inState: string; elsewhere: string } {
 async function discardOrRefuse(folder: string, stateWasDeleted: boolean): Promise<void> {
   if (stateWasDeleted) return discardFolder(folder);
   throw new ServerUnavailableError(
-    `The password of the PostgreSQL data in ${folder} is gone (postgres.password): put it back, or delete ${folder} to begin anew.`,
+    `The password of the PostgreSQL data in ${folder} is gone (postgres.password): put it back, or delete ${folder} to start again.`,
   );
 }
 
@@ -130,8 +130,8 @@ async function discardFolder(folder: string): Promise<void> {
 }
 
 /**
- * Stops the PostgreSQL of a state folder, whoever started it, and deletes its data. For tests,
- * whose data nobody needs afterwards.
+ * Stops the PostgreSQL of a state folder, no matter which process started it, and deletes its data.
+ * For tests, whose data no one needs afterwards.
  */
 export async function discardCluster(stateFolder: string): Promise<void> {
   if (!existsSync(stateFolder)) return;
@@ -158,13 +158,13 @@ function checkData({ folder, data, account, binaries }: Cluster): void {
   const self = account?.uid ?? process.getuid?.() ?? owner;
   if (owner !== self) {
     throw new ServerUnavailableError(
-      `The PostgreSQL data in ${folder} belongs to user ${owner} and not to user ${self}: start as that user, or delete ${folder} to begin anew.`,
+      `The PostgreSQL data in ${folder} belongs to user ${owner} and not to user ${self}: start as that user, or delete ${folder} to start again.`,
     );
   }
   const made = readFileSync(path.join(data, 'PG_VERSION'), 'utf8').trim();
   if (made !== binaries.version.split('.')[0]) {
     throw new ServerUnavailableError(
-      `The PostgreSQL data in ${folder} is of version ${made} and the programs are ${binaries.version}: delete ${folder} to begin anew, or set DATABASE_URL to a PostgreSQL that has your data.`,
+      `The PostgreSQL data in ${folder} is of version ${made} and the programs are ${binaries.version}: delete ${folder} to start again, or set DATABASE_URL to a PostgreSQL that has your data.`,
     );
   }
 }
@@ -233,7 +233,7 @@ async function runInitdb({ folder, account, binaries }: Cluster, args: string[])
     const { stderr, message } = cause as Error & { stderr?: string };
     const reason = stderr?.split('\n').find((line) => /error|fatal/i.test(line)) ?? message;
     throw new ServerUnavailableError(
-      `PostgreSQL could not make its data folder in ${folder} (${reason.trim()}): mend that, or set DATABASE_URL to a PostgreSQL 15 or newer.`,
+      `PostgreSQL could not make its data folder in ${folder} (${reason.trim()}): fix that, or set DATABASE_URL to a PostgreSQL 15 or newer.`,
       { cause },
     );
   }

@@ -251,6 +251,6 @@ function adminUrl({ password }: Cluster, port: number): string {
 
 function refused({ logFile }: Cluster, reason: string): ServerUnavailableError {
   return new ServerUnavailableError(
-    `PostgreSQL did not start (${reason}): mend that (its log is ${logFile}), or set DATABASE_URL to a PostgreSQL 15 or newer.`,
+    `PostgreSQL did not start (${reason}): fix that (its log is ${logFile}), or set DATABASE_URL to a PostgreSQL 15 or newer.`,
   );
 }

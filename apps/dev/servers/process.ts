@@ -4,10 +4,11 @@
  * Decisions (2026-11-20):
  * - Detached, in a session of their own: Ctrl-C in a terminal goes to the whole foreground group,
  *   and a server that stops with us leaves the drain nothing to write to (design section 2).
- * - A pid names a process of ours only while that process's command line holds our folder. Pids are
+ * - A pid names a process of org-api only while that process's command line holds our folder. Pids
+ * are
  *   used again, above all in containers, and `/proc/<pid>/cwd` and `exe`, which look better suited,
  *   cannot be read by Docker's root for another user's process.
- * - A zombie counts as gone. Where pid 1 reaps nobody (many containers), a killed server stays one
+ * - A zombie counts as gone. Where pid 1 reaps no one (many containers), a killed server stays one
  *   for ever, and signal 0 still reaches it.
  */
 import { execFileSync, spawn } from 'node:child_process';
@@ -29,7 +30,7 @@ export interface Account {
   name: string;
 }
 
-/** A child of ours; `exited` resolves once with how it ended, in words, and never rejects. */
+/** A child of org-api; `exited` resolves once with how it ended, in words, and never rejects. */
 export interface Detached {
   pid: number;
   exited: Promise<string>;

@@ -88,7 +88,7 @@ export async function startRedis(options: {
   };
 }
 
-/** Stops the Redis of a state folder, whoever started it. */
+/** Stops the Redis of a state folder, no matter which process started it. */
 export async function stopRedisOf(stateFolder: string): Promise<void> {
   if (!existsSync(path.join(stateFolder, 'redis'))) return;
   const folder = realpathSync(path.join(stateFolder, 'redis'));
@@ -127,7 +127,7 @@ function readNote(folder: string): Found | null {
 
 /**
  * The Redis of last time, if it lives and answers. One that lives and does not (a test paused it)
- * is stopped, or nobody ever would.
+ * is stopped, or no one ever would.
  */
 async function adopt(last: Found, folder: string): Promise<Found | null> {
   const isGone = () => !isServerOf(last.pid, folder);
@@ -162,7 +162,7 @@ async function launch(options: {
     await stopServer(child.pid, folder, STOP_SIGNALS);
     const reason = readLastComplaint(logFile, logStart) || 'no answer';
     throw new ServerUnavailableError(
-      `Redis did not start (${reason}): mend that (its log is ${logFile}), or set REDIS_URL to a Redis 7 or newer.`,
+      `Redis did not start (${reason}): fix that (its log is ${logFile}), or set REDIS_URL to a Redis 7 or newer.`,
     );
   }
 }

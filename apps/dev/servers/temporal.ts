@@ -92,7 +92,7 @@ export async function startTemporal(options: {
   };
 }
 
-/** Stops the Temporal of a state folder, whoever started it. */
+/** Stops the Temporal of a state folder, no matter which process started it. */
 export async function stopTemporalOf(stateFolder: string): Promise<void> {
   const folder = path.join(stateFolder, 'temporal');
   const last = readNote(folder);
@@ -158,7 +158,7 @@ async function launch(options: {
     await stopServer(child.pid, store, stopSignals);
     const reason = readLastComplaint(logFile, logStart) || 'no answer';
     throw new ServerUnavailableError(
-      `Temporal did not start (${reason}): mend that (its log is ${logFile}), or set TEMPORAL_ADDRESS.`,
+      `Temporal did not start (${reason}): fix that (its log is ${logFile}), or set TEMPORAL_ADDRESS.`,
     );
   }
   writeFileSync(path.join(folder, 'server.json'), JSON.stringify(note));

@@ -10,7 +10,7 @@ export const signatureResultSentences: Record<SignatureResult, string> = {
   refuses_good_signatures:
     'The receiver refused a correctly signed event: see that it has this webhook’s secret, verifies the body’s bytes before parsing them, and has the right time.',
   no_answer:
-    'Nothing is proven: what came was no status, or one that neither accepts nor refuses a signature, such as 429, 500 or a redirect. Mend what the cause says, and check again.',
+    'Nothing is proven: what came was no status, or one that neither accepts nor refuses a signature, such as 429, 500 or a redirect. Fix what the cause says, and check again.',
 };
 
 /** Statuses of the 4xx that say that it comes at a bad time, and nothing of what came. */

@@ -29,7 +29,7 @@ export interface DocumentReader {
   readonly complete: boolean;
 }
 
-/** Deeper than any document of ours (7), low enough that a file of brackets is refused at once. */
+/** Deeper than any document of org-api (7), low enough that a file of brackets is refused at once. */
 const depthMax = 16;
 
 interface Frame<Kind extends string> {

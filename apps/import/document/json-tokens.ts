@@ -10,7 +10,7 @@ export type Bytes = AsyncIterable<Uint8Array | string>;
 const pieceBytes = 64 * 1024;
 
 /**
- * A value, or a gap between values, that goes on for longer than this is refused: no row of ours
+ * A value, or a gap between values, that goes on for longer than this is refused: no row of org-api
  * comes near it.
  */
 export const itemSizeMax = 1024 * 1024;

@@ -72,7 +72,7 @@ const subscriptions: Merge = {
   columns: ['status', 'quantity', 'renews_at', 'cancel_at_period_end'],
 };
 // The maintenance loop may end a grant, and with it a seat, between our check and our write; the
-// last condition is judged anew then.
+// last condition is judged again then.
 const seats: Merge = {
   kind: 'seats',
   table: 'seat',
@@ -167,7 +167,7 @@ const removedFamilyDays = `
 
 /**
  * Unique names that change hands within one file: the old holder gives its name up first, for one
- * nobody else has.
+ * no one else has.
  */
 const parked = [
   `update organization t set slug = t.id::text from staged_organization s

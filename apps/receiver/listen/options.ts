@@ -3,7 +3,7 @@ import { type EventType, eventMeaning, eventTypes } from '#domain/contract/event
 import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts';
 import { isSecret } from '#domain/webhooks/secret.ts';
 
-/** A wrong call: its sentence is told with the usage's address, exit code 2. */
+/** A wrong call: its message is printed with the usage's address, exit code 2. */
 export class WrongCall extends Error {}
 
 /** What `npm run listen` is asked to do. */
@@ -38,7 +38,7 @@ For developers of receivers: signed events on your own machine.
 
   --forward-to URL   posts each event on to URL, with its headers and body as they came, and gives URL's answer back
   --events a,b       only these event types (all)
-  --secret SECRET    listens for whoever knows the port, and verifies with this secret; may be repeated. Without it, a webhook
+  --secret SECRET    listens to every caller that knows the port, and verifies with this secret; may be repeated. Without it, a webhook
                      is made on the stack that npm start runs, and deleted when this ends. Nothing is ever registered elsewhere
   --port N           where to listen on 127.0.0.1 (any free port)
   --trigger TYPE     causes an event on that stack by changing its data for real; may be repeated. Alone, it ends when that is done

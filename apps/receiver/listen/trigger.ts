@@ -87,7 +87,7 @@ async function startClient(client: PoolClient, organizationId: string): Promise<
   return String(rows[0]?.id);
 }
 
-/** A client of ours that is active and holds no seat; null when there is none. */
+/** An active client that holds no seat; null when there is none. */
 async function findGrant(client: PoolClient, organizationId: string): Promise<{ id: string } | null> {
   const { rows } = await client.query<{ id: string }>(
     `select g.id from client_grant g join family f on f.organization_id = g.organization_id and f.id = g.family_id

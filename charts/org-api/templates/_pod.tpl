@@ -13,7 +13,7 @@ new version's settings. The checksum shows which pods have which settings; `secr
 {{- define "org-api.podSpec" -}}
 serviceAccountName: {{ include "org-api.serviceAccount" . }}
 automountServiceAccountToken: false
-# Variables such as ORG_API_PORT, which Kubernetes would add for our own Services, are settings of ours.
+# Variables such as ORG_API_PORT, which Kubernetes would add for the release's own Services, are settings of org-api.
 enableServiceLinks: false
 securityContext:
   {{- toYaml .root.Values.podSecurityContext | nindent 2 }}

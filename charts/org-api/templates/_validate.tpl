@@ -1,4 +1,4 @@
-{{/* What the JSON schema cannot say: values that are missing or contradict each other. All problems are told at once, each with its remedy. */}}
+{{/* What the JSON schema cannot say: values that are missing or contradict each other. All problems are reported at once, each with its remedy. */}}
 {{- define "org-api.problems" -}}
 {{- $values := .Values -}}
 {{- if not $values.image.repository }}
@@ -6,7 +6,7 @@
 {{- end }}
 {{- range $code := list "us" "ca" }}
 {{- if not (get $values.baseUrls $code) }}
-- baseUrls.{{ $code }} is empty: callers with a key of the other region are told where it belongs, so give the public URLs of both regions
+- baseUrls.{{ $code }} is empty: callers with a key of the other region get the URL where it belongs, so give the public URLs of both regions
 {{- end }}
 {{- end }}
 {{- range $name := list "address" "namespace" }}
@@ -75,7 +75,7 @@
 {{- range $component := include "org-api.httpComponents" . | splitList " " }}
 {{- $app := get $values $component }}
 {{- if and $app.service.externalTrafficPolicy (eq $app.service.type "ClusterIP") }}
-- {{ $component }}.service.externalTrafficPolicy is set for a ClusterIP, which nobody outside reaches: empty it, or choose another {{ $component }}.service.type
+- {{ $component }}.service.externalTrafficPolicy is set for a ClusterIP, which no one outside reaches: empty it, or choose another {{ $component }}.service.type
 {{- end }}
 {{- if and $app.service.loadBalancerSourceRanges (ne $app.service.type "LoadBalancer") }}
 - {{ $component }}.service.loadBalancerSourceRanges is set for no LoadBalancer, so it would let everybody in: empty it, or set {{ $component }}.service.type to LoadBalancer

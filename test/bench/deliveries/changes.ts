@@ -69,7 +69,7 @@ export async function prepareChanges(
 }
 
 /**
- * Commits one change, which is one event and, with one webhook, one obligation. Returns when this
+ * Commits one change, which is one event and, with one webhook, one delivery. Returns when this
  * process knew that it was committed ({@link machineMs}).
  */
 export async function commitChange(pool: Pool, { organization, familyId, grantId }: GrantChange): Promise<number> {

@@ -7,8 +7,8 @@ import type { BenchStack } from './stack.ts';
 const organizationCount = 10;
 
 /**
- * Time from commit to the receiver's first byte at a steady pace, in three stretches of ours
- * between which each bare side has two.
+ * Time from commit to the receiver's first byte at a steady pace, in three stretches of org-api's
+ * side between which each bare side has two.
  */
 export async function measureLatencies(
   stack: BenchStack,

@@ -27,7 +27,7 @@ const settleDeadlineMs = 120_000;
 const restMs = 700;
 
 /**
- * Deliveries of ours: from the first change to the last settled delivery, by the database's own
+ * Deliveries of org-api: from the first change to the last settled delivery, by the database's own
  * clock. Each is a grant that starts in a transaction of its own.
  *
  * @throws Error unless all were delivered.

@@ -32,8 +32,8 @@ export interface BenchOptions {
   /** Grants that each side of the writers commits in a turn. */
   writersGrants: number;
   /**
-   * Settings of ours for this run, such as `DATABASE_POOL_MAX=20`; the bare side keeps the slots of
-   * the defaults.
+   * Settings of org-api for this run, such as `DATABASE_POOL_MAX=20`; the bare side keeps the slots
+   * of the defaults.
    */
   settings: Record<string, string>;
   /** Writes a processor profile of our worker and tells where its time went. */

@@ -18,7 +18,7 @@ type Side = (typeof sides)[number];
 type Turns = Record<Side, Turn[]>;
 
 /**
- * Deliveries per second of ours beside those of the bare sides, in turns A B C, B C A, C A B, so
+ * Deliveries per second of org-api beside those of the bare sides, in turns A B C, B C A, C A B, so
  * that drift falls on all alike.
  */
 export async function compareThroughput(

@@ -30,8 +30,8 @@ export function printRatio(comparison: Comparison, name: string, other: string, 
 /**
  * How often the processor time of one answer of `name` goes into one of `other`, program,
  * PostgreSQL and Redis together. On a machine that does nothing else it agrees with the ratio of
- * rates; on a busy one it is the steadier of the two, as the scheduler favours whoever runs in more
- * processes.
+ * rates; on a busy one it is the steadier of the two, as the scheduler favors the side that runs in
+ * more processes.
  */
 export function printProcessorRatio({ runs }: Comparison, name: string, other: string): void {
   const [own, others] = [name, other].map((each) =>

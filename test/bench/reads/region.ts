@@ -87,7 +87,7 @@ async function fillKeys(owner: pg.Client, secrets: KeySecrets): Promise<BenchKey
 /**
  * Gives each organization `grantsEach` clients, and one organization more `bigGrants` of its own
  * (0: there is none). Set by set, as an import of a million would take minutes. Ends with a vacuum,
- * so that no autovacuum of ours falls into the measurement.
+ * so that no autovacuum of org-api falls into the measurement.
  */
 export async function fillGrants(owner: pg.Client, grantsEach: number, bigGrants: number): Promise<void> {
   await owner.query(

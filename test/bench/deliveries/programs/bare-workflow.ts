@@ -1,6 +1,6 @@
 /**
- * The workflows of the bare sides: one activity, with the time of ours and Temporal's own retries,
- * as a plain program would have it.
+ * The workflows of the bare sides: one activity, with org-api's time limit and Temporal's own
+ * retries, as a plain program would have it.
  */
 import { proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 
@@ -21,7 +21,7 @@ export async function bareDelivery(input: BareInput): Promise<void> {
   await asTask.post(input);
 }
 
-/** Its post is made inside the workflow's first task, as the first attempt of ours is. */
+/** Its post is made inside the workflow's first task, as org-api makes its first attempt. */
 export async function bareLocalDelivery(input: BareInput): Promise<void> {
   await local.post(input);
 }

@@ -1,8 +1,8 @@
 /**
  * The bare sides, a process of their own: a Temporal worker, and a client on its connection that
  * starts workflows eagerly; no database, nothing recorded, nothing signed. What it posts has the
- * length and the headers of ours, from memory; its connections to the receiver are kept. Its parent
- * asks over IPC for deliveries.
+ * length and the headers of org-api, from memory; its connections to the receiver are kept. Its
+ * parent asks over IPC for deliveries.
  */
 import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:http';
@@ -52,7 +52,7 @@ const answered = new Map<string, () => void>();
 const begun = new Set<string>();
 let retried = 0;
 
-/** What a delivery of ours looks like, but for the event's id. */
+/** What a delivery of org-api looks like, except for the event's id. */
 const bodyOf = (eventId: string) =>
   `{"id":"${eventId}","type":"client.started","createdAt":"2026-01-01T00:00:00.000Z","organization":{"id":"0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d"},"data":{"grantId":"7f3c2f0e-6a1b-4d0e-8f57-2b9a4c1d5e6f","kind":"attorney"}}`;
 const constantHeaders = {

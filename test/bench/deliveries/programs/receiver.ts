@@ -21,7 +21,7 @@ let posts: ReceivedPost[] = [];
 const hanging = new Set<ServerResponse>();
 const tell = (message: ReceiverMessage) => process.send?.(message);
 
-// Headers come in one piece with the first byte, so a request is told of in the turn in which that
+// Headers come in one piece with the first byte, so a request is reported in the turn in which that
 // was read.
 const server = createServer((request, response) => {
   const atMs = machineMs();

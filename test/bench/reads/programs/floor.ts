@@ -1,5 +1,5 @@
 /**
- * The floor: what a read costs before any of our own JavaScript. The same Koa, limiter, prepared
+ * The floor: what a read costs without the API's own JavaScript. The same Koa, limiter, prepared
  * statement and shared log insert as the API's, by the API's own modules, and nothing else: no
  * header, no check, no entity tag, no log line, no metric. One HMAC stays, since without the key's
  * fingerprint there is nothing to ask with.
