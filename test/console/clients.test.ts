@@ -52,15 +52,17 @@ describe('a seat', () => {
     const before = (await events(t, t.orgId)).length;
     const owner = t.http(t.ada);
     const page = await owner.get(t.at('/clients/seats'));
-    expect(textOf(page.text)).toMatch(/Seats 2 2 by invoice Used 0 .* Free 2/);
-    expect(await owner.submit(t.at('/clients/seats/give'), `${t.client}/seat`)).toMatchObject({
-      to: t.at('/clients/seats/give'),
+    expect(textOf(page.text)).toMatch(/Seats 2 2 by invoice Used 0 .* Available 2/);
+    expect(await owner.submit(t.at('/clients/seats/assign'), `${t.client}/seat`)).toMatchObject({
+      to: t.at('/clients/seats/assign'),
     });
     const held = await owner.get(t.at('/clients/seats'));
-    expect(textOf(held.text)).toMatch(/Used 1 .* Free 1 .*Rossi family Bo Lindqvist/);
+    expect(textOf(held.text)).toMatch(/Used 1 .* Available 1 .*Rossi family Bo Lindqvist/);
     const end = unescaped(/href="([^"]*\/end)"/.exec(held.text)?.[1] ?? '');
     expect(await owner.submit(end, end)).toMatchObject({ status: 303, to: t.at('/clients/seats') });
-    expect(textOf((await owner.get(t.at('/clients/seats?state=ended'))).text)).toMatch(/Rossi family .*you ended it/);
+    expect(textOf((await owner.get(t.at('/clients/seats?state=ended'))).text)).toMatch(
+      /Rossi family .*Ended by your organization/,
+    );
 
     const seatId = end.split('/').at(-2);
     const data = { seatId, grantId: t.grant.id };
@@ -92,7 +94,7 @@ describe('a seat', () => {
     expect(textOf(sent.find(({ status }) => status === 422)?.text ?? '')).toContain(
       'Every seat is taken. End one, or get more seats.',
     );
-    expect(textOf((await t.http(t.ada).get(t.at('/clients/seats'))).text)).toMatch(/Used 1 .* Free 0/);
+    expect(textOf((await t.http(t.ada).get(t.at('/clients/seats'))).text)).toMatch(/Used 1 .* Available 0/);
   });
 
   it('is given and ended by the role Billing, which sees no roster', async () => {
@@ -101,14 +103,14 @@ describe('a seat', () => {
     const first = await billing.get(t.at(''));
     expect(first.text).toContain(`href="${t.at('/clients')}"`);
     expect(await billing.get(t.at('/clients'))).toMatchObject({ status: 303, to: t.at('/clients/seats') });
-    expect(await billing.submit(t.at('/clients/seats/give'), `${t.client}/seat`)).toMatchObject({ status: 303 });
+    expect(await billing.submit(t.at('/clients/seats/assign'), `${t.client}/seat`)).toMatchObject({ status: 303 });
     const analyst = t.http(await t.enrol({ orgId: t.orgId, roleKey: 'analyst' }));
     for (const path of ['/clients', '/clients/seats', `/clients/${t.grant.id}`])
       expect([path, (await analyst.get(t.at(path))).status]).toEqual([path, 403]);
   });
 });
 
-describe('a client’s access', () => {
+describe('the access of a client', () => {
   it('is ended with its seat after its page said so, with lines and the events that webhooks are owed', async () => {
     const t = await setupClients();
     const seatId = await t.make.seat({ orgId: t.orgId, grant: t.grant });
@@ -116,10 +118,10 @@ describe('a client’s access', () => {
     const owner = t.http(t.ada);
     const page = await owner.get(`${t.client}/end`);
     expect(textOf(page.text)).toMatch(
-      /Bo Lindqvist for Rossi family ends .*Its seat ends with it .*client\.ended .*seat\.ended/,
+      /access of Bo Lindqvist to Rossi family ends .*The client’s seat also ends .*client\.ended .*seat\.ended/,
     );
     expect(await owner.submit(page, `${t.client}/end`)).toMatchObject({ status: 303, to: t.client });
-    expect(textOf((await owner.get(t.client)).text)).toMatch(/Ended .*A seat needs access that is active/);
+    expect(textOf((await owner.get(t.client)).text)).toMatch(/Ended .*Only active access can have a seat/);
     const owed = (await events(t, t.orgId)).slice(before);
     expect(owed).toHaveLength(2);
     expect(owed).toContainEqual({
@@ -145,7 +147,9 @@ describe('a client’s access', () => {
     const before = (await events(t, t.orgId)).length;
     const owner = t.http(t.ada);
     const page = await owner.get(`${t.client}/move`);
-    expect(textOf(page.text)).toMatch(/Its seat ends with it .*client\.ended .*moved .*client\.started .*Ada Rivers/);
+    expect(textOf(page.text)).toMatch(
+      /The client’s seat also ends .*client\.ended .*moved .*client\.started .*Ada Rivers/,
+    );
     expect(page.text).not.toMatch(/Sam Suspended|Elsewhere/);
     for (const to of [suspended.userId, stranger.userId, t.bo.userId, '', 'nobody']) {
       const refused = await owner.submit(page, `${t.client}/move`, { to });
@@ -155,7 +159,7 @@ describe('a client’s access', () => {
     expect(moved.status).toBe(303);
     const newGrantId = moved.to?.split('/').at(-1);
     expect(textOf((await owner.get(moved.to ?? '')).text)).toMatch(
-      /Rossi family .*Ada Rivers .*Active .*2 of 2 places are free/,
+      /Rossi family .*Ada Rivers .*Active .*2 of 2 seats available/,
     );
     expect(
       (await events(t, t.orgId))
@@ -249,7 +253,7 @@ describe('the roster', () => {
       `update seat set ended_at = now(), end_reason = 'ended_by_organization' where organization_id = $1`,
       [t.orgId],
     );
-    expect(await walk(t.at('/clients/seats/give'))).toEqual(roster);
+    expect(await walk(t.at('/clients/seats/assign'))).toEqual(roster);
     expect((await walk(t.at('/clients/seats?state=ended'))).sort()).toEqual(
       roster.filter((id) => id !== t.grant.id).sort(),
     );
@@ -266,7 +270,7 @@ describe('the roster', () => {
     const paths = [
       '',
       '/seats',
-      '/seats/give',
+      '/seats/assign',
       `/seats/${seatId}/end`,
       ...grants.flatMap(({ id }) => [`/${id}`, `/${id}/end`, `/${id}/move`]),
     ];
@@ -329,7 +333,7 @@ it('a hostile browser reaches nothing with another organization’s access and s
   for (const query of [
     `/clients?after=${theirs.id}`,
     `/clients/seats?after=${seatId}`,
-    `/clients/seats/give?after=${theirs.id}`,
+    `/clients/seats/assign?after=${theirs.id}`,
   ])
     expect((await owner.get(t.at(query))).text).not.toContain('Secret');
   expect((await owner.get(t.at(`/clients?professional=${other.personId}`))).status).toBe(404);

@@ -69,12 +69,12 @@ async function chooseApp(page: Page): Promise<void> {
 /** A key, and the line that its page shows, taken apart as a shell does. */
 async function makeKey(page: Page, screen: string): Promise<void> {
   await page.getByRole('link', { name: 'API keys', exact: true }).click();
-  await page.getByRole('button', { name: 'Make a key' }).first().click();
+  await page.getByRole('button', { name: 'Create API key' }).first().click();
   await page.getByLabel('Name').fill(`Monthly report, ${screen}`);
   await page.getByLabel('org.read').check();
-  await page.getByRole('button', { name: 'Make the key' }).click();
-  await page.getByRole('heading', { name: 'Your new key' }).waitFor();
-  const line = (await page.getByRole('region', { name: 'curl line' }).textContent()) ?? '';
+  await page.getByRole('button', { name: 'Create API key' }).click();
+  await page.getByRole('heading', { name: 'API key created' }).waitFor();
+  const line = (await page.getByRole('region', { name: 'curl command' }).textContent()) ?? '';
   const [, name = '', value = '', url = ''] = /^curl -H "([^:]+): ([^"]+)" (\S+)$/.exec(line) ?? [];
   const answer = await fetch(url, { headers: { [name]: value } });
   expect(answer.status).toBe(200);
@@ -87,7 +87,7 @@ async function makeKey(page: Page, screen: string): Promise<void> {
  */
 async function watchDelivery(page: Page, place: Place, us: Region, screen: string): Promise<void> {
   await page.getByRole('link', { name: 'Webhooks', exact: true }).first().click();
-  await page.getByRole('button', { name: 'Make a webhook' }).first().click();
+  await page.getByRole('button', { name: 'Add webhook' }).first().click();
   await page.getByLabel('URL').fill(`${us.receiver}/hooks/${screen}`);
   await page.getByRole('checkbox', { name: 'client.started' }).check();
   await page.getByLabel('Description').fill(`First webhook, ${screen}`);

@@ -82,7 +82,7 @@ describe('an administrator who keeps an enrolment link', () => {
     expect((await thief.submit(choice, '/enrol/totp/start')).text).toContain('This link has expired');
     expect((await t.http().openLink(link)).status).toBe(410);
     // Its owner sees that none works, and makes one.
-    expect((await owner.get(path)).text).toContain('no link of theirs works now');
+    expect((await owner.get(path)).text).toContain('Create an invitation link and send it to them');
     const anew = await owner.submit(path, `${path}/link`);
     const renewed = /(\/enrol#[\w-]{43})/.exec(anew.text)?.[1] ?? '';
     expect((await t.http().openLink(renewed)).text).toContain('/enrol/password');

@@ -34,9 +34,9 @@ describe('with the keyboard alone', () => {
     await keyboard.press('Tab');
     expect(await focused(page)).toBe('Skip to main content');
     await keyboard.press('Enter');
-    await tabTo(page, 'Make a key', 1); // the first after the navigation
+    await tabTo(page, 'Create API key', 1); // the first after the navigation
     await keyboard.press('Space');
-    await at(page, 'Make an API key');
+    await at(page, 'Create API key');
     await tabTo(page, 'Name');
     await keyboard.type('Monthly report');
     await tabTo(page, 'The roster of clients, the families with seats org.clients.read');
@@ -44,7 +44,7 @@ describe('with the keyboard alone', () => {
     await tabTo(page, 'In 90 days');
     await keyboard.press('ArrowDown'); // never
     await keyboard.press('Enter');
-    await at(page, 'Your new key');
+    await at(page, 'API key created');
     await tabTo(page, 'Copy API key, to copy');
     await keyboard.press('Enter');
     await page.getByRole('button', { name: 'Copied' }).waitFor();
@@ -72,13 +72,15 @@ describe('with the keyboard alone', () => {
     await page.goto(`/o/${ada.orgId}/keys/new`);
     await ready(page);
     await page.getByLabel('Name').fill('Monthly report');
-    await page.getByRole('button', { name: 'Make the key' }).click();
-    await page.getByText('one scope at least').waitFor();
+    await page.getByRole('button', { name: 'Create API key' }).click();
+    await page.getByText('at least one permission').waitFor();
     await ready(page);
     // No scope was chosen: the first of them has the focus, and its group says what is missing.
     expect(await focused(page)).toBe('The organization org.read');
-    const described = await page.getByRole('group', { name: 'What it may read' }).getAttribute('aria-describedby');
-    expect(await page.locator(`[id="${described?.split(' ').at(-1)}"]`).textContent()).toContain('one scope at least');
+    const described = await page.getByRole('group', { name: 'Permissions' }).getAttribute('aria-describedby');
+    expect(await page.locator(`[id="${described?.split(' ').at(-1)}"]`).textContent()).toContain(
+      'at least one permission',
+    );
 
     await page.goto('/account/password');
     await ready(page);

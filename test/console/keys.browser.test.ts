@@ -37,18 +37,18 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: t.origin });
 
     await page.goto(`/o/${ada.orgId}`);
-    await page.getByRole('button', { name: 'Make a key' }).click();
+    await page.getByRole('button', { name: 'Create API key' }).click();
     await page.getByLabel('Name').fill('Monthly report');
     await page.getByLabel('org.read').check();
     // The day is asked for only when one is wanted.
     expect(await page.getByLabel('Last day').isVisible()).toBe(false);
-    await page.getByLabel('At the end of a day of your choice').check();
+    await page.getByLabel('Custom date').check();
     expect(await page.getByLabel('Last day').isVisible()).toBe(true);
     await page.getByLabel('In 90 days').check();
-    await page.getByRole('button', { name: 'Make the key' }).click();
-    await page.getByRole('heading', { name: 'Your new key' }).waitFor();
+    await page.getByRole('button', { name: 'Create API key' }).click();
+    await page.getByRole('heading', { name: 'API key created' }).waitFor();
     await ready(page);
-    await page.getByRole('button', { name: 'Copy curl line' }).click();
+    await page.getByRole('button', { name: 'Copy curl command' }).click();
     await page.getByRole('button', { name: 'Copied' }).waitFor();
     const line = await page.evaluate<string>('navigator.clipboard.readText()');
     const answer = await callAs(line);
@@ -71,9 +71,9 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
         await new Promise((resolve) => setTimeout(resolve, 700));
       }
     })();
-    await page.getByRole('button', { name: 'Revoke…' }).click();
-    await page.getByRole('button', { name: 'Revoke it for good' }).click();
-    await page.getByText('from now on it opens nothing').waitFor();
+    await page.getByRole('button', { name: 'Revoke key…' }).click();
+    await page.getByRole('button', { name: /^Revoke API key/ }).click();
+    await page.getByText('API key revoked').waitFor();
     expect((await callAs(line)).status).toBe(401);
     await reader;
     expect(statuses).toEqual([...Array(statuses.length - 1).fill(200), 401]);
@@ -98,11 +98,11 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await visit.page.goto(`/o/${ada.orgId}/keys`);
     await visit.page.getByText('Inactive').waitFor();
     await visit.page.getByRole('link', { name: 'Calendar' }).click();
-    await visit.page.getByText('no longer holds any of its scopes').waitFor();
+    await visit.page.getByText('no longer has any of its permissions').waitFor();
     // The remedy that the page names: somebody who holds the scopes rotates it.
-    await visit.page.getByRole('button', { name: 'Rotate' }).click();
-    await visit.page.getByText('the new one will act for you').waitFor();
-    await visit.page.getByRole('button', { name: 'Make the new key' }).click();
+    await visit.page.getByRole('button', { name: 'Rotate key…' }).click();
+    await visit.page.getByText('You will own the new key').waitFor();
+    await visit.page.getByRole('button', { name: 'Rotate API key' }).click();
     const made = visit.page.getByRole('region', { name: 'API key' }).last();
     const successor = ((await made.textContent()) ?? '').trim();
     expect((await t.api.get(`/v1/orgs/${ada.orgId}`, { key: successor })).status).toBe(200);
@@ -121,17 +121,17 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     const visit = await openVisit(t.origin, { screen, sessionToken: ada.sessionToken });
     const { page } = visit;
     await page.goto(`/o/${ada.orgId}/keys`);
-    await page.getByRole('button', { name: 'A key got out' }).click();
-    await page.getByLabel('The key, or the line it stands in').fill('no key at all');
-    await page.getByRole('button', { name: 'Find the key' }).click();
+    await page.getByRole('button', { name: 'Report a leaked key' }).click();
+    await page.getByLabel('API key, or text that contains it').fill('no key at all');
+    await page.getByRole('button', { name: 'Find API key' }).click();
     await page.getByText('There is no API key in that text').waitFor();
-    expect(await page.getByLabel('The key, or the line it stands in').inputValue()).toBe('');
-    await page.getByLabel('The key, or the line it stands in').fill(`export KEY=${key}`);
-    await page.getByRole('button', { name: 'Find the key' }).click();
-    await page.getByText('The key you pasted is this one').waitFor();
+    expect(await page.getByLabel('API key, or text that contains it').inputValue()).toBe('');
+    await page.getByLabel('API key, or text that contains it').fill(`export KEY=${key}`);
+    await page.getByRole('button', { name: 'Find API key' }).click();
+    await page.getByText('You pasted this key').waitFor();
     expect(page.url() + (await page.content())).not.toContain(key);
-    await page.getByRole('button', { name: 'Revoke it for good' }).click();
-    await page.getByText('from now on it opens nothing').waitFor();
+    await page.getByRole('button', { name: /^Revoke API key/ }).click();
+    await page.getByText('API key revoked').waitFor();
     expect((await t.api.get(`/v1/orgs/${ada.orgId}`, { key })).status).toBe(401);
     expectQuiet(visit);
   });

@@ -78,7 +78,7 @@ describe('making a key', () => {
     const bo = await t.enrol({ permissions: ['org.keys.manage', 'org.read'] });
     const page = await t.http(bo).get(newKeyAt(bo));
     expect(page.text).toMatch(/value="org\.clients\.read" disabled/);
-    expect(page.text).toContain('Not yours to give');
+    expect(page.text).toContain('Your roles don’t include this permission');
     expect(page.text).not.toMatch(/value="org\.read" disabled/);
     const refused = await makeKey(t.http(bo), bo, { scopes: ['org.read', 'org.clients.read'] });
     expect(refused.status).toBe(422);
@@ -121,9 +121,9 @@ describe('making a key', () => {
     expect(made.filter(({ text }) => keyForm.test(text)).length).toBe(25);
     expect((await keysOf(t, ada)).filter(({ state }) => state === 'live').length).toBe(25);
     const page = await t.http(ada).get(newKeyAt(ada));
-    expect(page.text).toContain('25 is the most there can be');
+    expect(page.text).toContain('The maximum is 25');
     expect(page.text.match(/\/revoke"/g)?.length).toBe(25);
-    expect(page.text).not.toContain('<button type="submit" class="">Make the key');
+    expect(page.text).not.toContain('<button type="submit" class="">Create API key');
   });
 
   it.each([
@@ -200,7 +200,7 @@ describe('a key', () => {
     expect(await read()).toBe(401);
     const lines = await t.owner.pool.query(`select from activity where action = 'key.revoke'`);
     expect(lines.rows.length).toBe(1);
-    expect((await visitor.get(at)).text).toContain('It is revoked already');
+    expect((await visitor.get(at)).text).toContain('API key already revoked');
   });
 
   it('is rotated: both work meanwhile, and each leads to the other', async () => {
@@ -227,9 +227,9 @@ describe('a key', () => {
     const [old] = await keysOf(t, ada);
     const at = `/o/${ada.orgId}/keys/${old?.id}/rotate`;
     const drawn = await t.http(ada).get(at);
-    expect(drawn.text).toContain('there is no room for both');
+    expect(drawn.text).toContain('the old key stops working immediately');
     const rotated = await t.http(ada).submit(drawn, at, { overlapHours: '24', expiry: 'never' });
-    expect(rotated.text).toContain('The old key has stopped already');
+    expect(rotated.text).toContain('The old key has stopped working, because');
     const keys = await keysOf(t, ada);
     expect(keys.find(({ id }) => id === old?.id)?.state).toBe('revoked');
     expect(keys.filter(({ state }) => state === 'live').length).toBe(25);
@@ -242,7 +242,7 @@ describe('a key', () => {
     const { id } = await t.make.apiKey({ maker: makerOf(ada), scopes: ['org.read', 'org.clients.read'] });
     const at = `/o/${ada.orgId}/keys/${id}/rotate`;
     const page = await t.http(bo).get(at);
-    expect(page.text).toContain('none of your roles holds org.clients.read');
+    expect(page.text).toContain('your roles don’t include org.clients.read');
     const own = await t.http(bo).get(newKeyAt(bo));
     const answer = await t.http(bo).post(at, {
       _token: /name="_token" value="([^"]*)"/.exec(own.text)?.[1] ?? '',
@@ -252,6 +252,22 @@ describe('a key', () => {
     });
     expect(answer.status).toBe(422);
     expect((await keysOf(t, ada)).length).toBe(1);
+  });
+
+  it('warns about an expiry only until the key is replaced', async () => {
+    const t = shared();
+    const ada = await t.enrol();
+    const maker = { orgId: ada.orgId, userId: ada.personId, roleId: null };
+    const { id } = await t.make.apiKey({
+      maker,
+      scopes: ['org.read'],
+      expiresAt: new Date(t.now().getTime() + 5 * 86_400_000),
+    });
+    const list = async () => (await t.http(ada).get(`/o/${ada.orgId}/keys`)).text;
+    expect(await list()).toContain('An API key expires within 14 days');
+    const at = `/o/${ada.orgId}/keys/${id}/rotate`;
+    expect((await t.http(ada).submit(at, at, { overlapHours: '24', expiry: 'never' })).status).toBe(200);
+    expect(await list()).not.toContain('expires within 14 days');
   });
 
   it('says whose rights it rests on, and what stops when they go', async () => {
@@ -265,12 +281,12 @@ describe('a key', () => {
     const { id } = await t.make.apiKey({ maker: bo, scopes: ['org.read', 'org.clients.read'] });
     const page = async () => (await t.http(ada).get(`/o/${ada.orgId}/keys/${id}`)).text.replace(/<[^>]*>/g, '');
     expect(await page()).toMatch(
-      /Bo Lindqvist leaves, is removed or suspended\s*Everything: the organization, the roster of clients/,
+      /Bo Lindqvist leaves, is removed or suspended\s*All: the organization, the roster of clients/,
     );
     await t.make.permissionLost(bo, 'org.clients.read');
-    expect(await page()).toMatch(/org\.clients\.read[^)]*\(not now: its maker does not hold it\)/);
+    expect(await page()).toMatch(/org\.clients\.read[^)]*\(inactive: the owner doesn’t have this permission\)/);
     await t.owner.pool.query(`update membership set status = 'suspended' where person_id = $1`, [bo.userId]);
-    expect(await page()).toContain('It reads nothing now');
+    expect(await page()).toContain('This key can’t read anything');
   });
 });
 
@@ -287,7 +303,7 @@ describe('a key that got out', () => {
     const found = await visitor.submit(at(ada), at(ada), { key: `Authorization: Bearer ${key}` });
     expect([found.status, found.to]).toEqual([303, `/o/${ada.orgId}/keys/${id}/revoke?reported=yes`]);
     const asked = await visitor.get(found.to ?? '');
-    expect(asked.text).toContain('The key you pasted is this one');
+    expect(asked.text).toContain('You pasted this key');
     const stepUp = await visitor.submit(asked, `/o/${ada.orgId}/keys/${id}/revoke`);
     expect(stepUp.text).toContain('Confirm your identity');
     const done = await visitor.submit(stepUp, `/o/${ada.orgId}/keys/${id}/revoke`, {

@@ -37,11 +37,11 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.goto(`/o/${ada.orgId}`);
     await page.getByRole('link', { name: 'Members & roles' }).click();
     await page.getByText('You are the only member.').waitFor();
-    await page.getByRole('button', { name: 'Invite somebody' }).click();
+    await page.getByRole('button', { name: 'Invite member' }).click();
     await page.getByLabel('E-mail address').fill('nina@example.org');
     await page.getByRole('textbox', { name: 'Name' }).fill('Nina Ortiz');
-    await page.getByRole('button', { name: 'Make the invitation' }).click();
-    await page.getByRole('heading', { name: 'The invitation is ready' }).waitFor();
+    await page.getByRole('button', { name: 'Create invitation' }).click();
+    await page.getByRole('heading', { name: 'Invitation created' }).waitFor();
     await picture(page, `journey-invited-${screen}`);
     const link = (await page.getByRole('region', { name: 'Enrolment link, to copy' }).textContent()) ?? '';
 
@@ -52,13 +52,13 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     expect((await invited.page.goto(`/o/${ada.orgId}/members/invite`))?.status()).toBe(403);
     await invited.page.goto(`/o/${ada.orgId}/members`);
     await invited.page.getByRole('link', { name: 'Ada Rivers' }).click();
-    expect(await invited.page.getByRole('button', { name: /Take away|Suspend|Remove/ }).count()).toBe(0);
+    expect(await invited.page.getByRole('button', { name: /Remove role|Suspend|Remove/ }).count()).toBe(0);
 
     await page.getByRole('button', { name: 'I’ve saved it' }).click();
-    await page.getByText('May do what their roles say.').waitFor();
-    await page.getByLabel('Give another role').selectOption({ label: 'Integrations' });
-    await page.getByRole('button', { name: 'Give the role' }).click();
-    await page.getByText('The member has the role').waitFor();
+    await page.getByText('Has the permissions of their roles.').waitFor();
+    await page.getByLabel('Assign another role').selectOption({ label: 'Integrations' });
+    await page.getByRole('button', { name: 'Assign role' }).click();
+    await page.getByText('Role assigned').waitFor();
     await picture(page, `journey-role-given-${screen}`);
 
     await invited.page.goto(`/o/${ada.orgId}/keys/new`);
@@ -86,14 +86,14 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     const { page } = visit;
     await page.goto(`/o/${ada.orgId}/members`);
     await page.getByRole('link', { name: 'Ada Rivers' }).click();
-    await page.getByRole('button', { name: /Take away the role Owner/ }).click();
-    await page.getByText('One API key stops at once.').waitFor();
+    await page.getByRole('button', { name: /Remove role the role Owner/ }).click();
+    await page.getByText('1 API key stops working.').waitFor();
     expect(await page.getByRole('listitem').filter({ hasText: 'Monthly report' }).textContent()).toMatch(
       /stops altogether[\s\S]*the organization[\s\S]*getOrg[\s\S]*getFirmOutcomes/,
     );
     await picture(page, `journey-take-role-${screen}`);
-    await page.getByRole('button', { name: 'Take it away' }).click();
-    await page.getByText('The role is taken away').waitFor();
+    await page.getByRole('button', { name: 'Remove role' }).click();
+    await page.getByText('Role removed').waitFor();
     expect(await read()).toBe(403);
 
     await page.goto(`/o/${ada.orgId}/leave`);
@@ -115,17 +115,17 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     for (const { page } of visits) {
       await page.goto(`/o/${orgId}/clients`);
       await page.getByRole('button', { name: 'Seats' }).click();
-      await page.getByRole('button', { name: 'Give a seat' }).click();
+      await page.getByRole('button', { name: 'Assign seat' }).click();
     }
     const [first, second] = visits.map(({ page }) => page);
     await Promise.all([
-      first?.getByRole('button', { name: 'Give a seat to Rossi family' }).click(),
-      second?.getByRole('button', { name: 'Give a seat to Stone family' }).click(),
+      first?.getByRole('button', { name: 'Assign seat to Rossi family' }).click(),
+      second?.getByRole('button', { name: 'Assign seat to Stone family' }).click(),
     ]);
     const told = await Promise.all(
-      visits.map(({ page }) => page.getByText(/^(The seat is given|Every seat is taken)/).textContent()),
+      visits.map(({ page }) => page.getByText(/^(Seat assigned|Every seat is taken)/).textContent()),
     );
-    expect(told.sort()).toEqual(['Every seat is taken. End one, or get more seats.', 'The seat is given.']);
+    expect(told.sort()).toEqual(['Every seat is taken. End one, or get more seats.', 'Seat assigned.']);
     for (const [index, visit] of visits.entries()) {
       await picture(visit.page, `journey-last-seat-${index + 1}-${screen}`);
       expectQuiet(visit);

@@ -26,41 +26,55 @@ async function setup() {
 
 it('each step stays done, also when the key is revoked, was used long ago, or the webhook is deleted', async () => {
   const t = await setup();
-  expect(await t.overview()).toContain('What to do first');
+  expect(await t.overview()).toContain('Get started');
   const key = await t.make.apiKey({ maker: t.maker });
   await writeLines(t.owner, [
     { orgId: t.ada.orgId, keyId: key.id, at: new Date(Date.now() - 9 * dayMs), status: 403, code: 'forbidden' },
   ]);
-  expect(await t.overview()).not.toContain('Call the API with it<span class="visually-hidden"> (done)');
-  expect(await t.overview()).toContain('Not kept? Rotate it');
+  expect(await t.overview()).not.toContain('Call the API<span class="visually-hidden"> (completed)');
+  expect(await t.overview()).toContain('rotate it to get a new one');
   await writeLines(t.owner, [{ orgId: t.ada.orgId, keyId: key.id, at: new Date(Date.now() - 8 * dayMs) }]);
   await t.make.keyRevoked(key);
-  for (const step of ['Make an API key', 'Call the API with it'])
-    expect(await t.overview()).toContain(`${step}<span class="visually-hidden"> (done)`);
+  for (const step of ['Create an API key', 'Call the API'])
+    expect(await t.overview()).toContain(`${step}<span class="visually-hidden"> (completed)`);
 
   const webhook = await makeWebhook(t, t.ada);
   // The step that is open leads to what closes it: a test event, and a real one.
   const open = await t.overview();
   expect(open).toContain(`/webhooks/${webhook.id}/test`);
-  expect(open).toContain('/clients/seats/give');
+  expect(open).toContain('/clients/seats/assign');
   await recordTestOutcome(t.em, t.request(webhook.id), { ...refused, eventId: 'e1' });
-  expect(await t.overview()).toContain('What to do first');
+  expect(await t.overview()).toContain('Get started');
   await recordTestOutcome(t.em, t.request(webhook.id), { ...accepted, eventId: 'e2' });
-  expect(await t.overview()).not.toContain('What to do first');
+  expect(await t.overview()).not.toContain('Get started');
   await t.visitor.submit(
     `/o/${t.ada.orgId}/webhooks/${webhook.id}/delete`,
     `/o/${t.ada.orgId}/webhooks/${webhook.id}/delete`,
   );
-  expect(await t.overview()).not.toContain('What to do first');
+  expect(await t.overview()).not.toContain('Get started');
 });
 
 it('a delivery that arrived closes the last step, and those that wait are counted over all webhooks', async () => {
   const t = await setup();
   const [one, other] = [await makeWebhook(t, t.ada), await makeWebhook(t, t.ada)];
   for (const webhook of [one, other, other]) await t.make.delivery({ webhook });
-  expect(await getOverview(t.owner.pool, t.ada.orgId)).toMatchObject({ waitingDeliveries: 3, delivered: false });
+  expect(await getOverview(t.owner.pool, t.ada.orgId)).toMatchObject({ waitingDeliveries: 3, hasDelivered: false });
   await t.make.delivery({ webhook: one, state: 'delivered' });
-  expect(await getOverview(t.owner.pool, t.ada.orgId)).toMatchObject({ delivered: true, webhooks: 2 });
+  expect(await getOverview(t.owner.pool, t.ada.orgId)).toMatchObject({ hasDelivered: true, webhooks: 2 });
+});
+
+it('names failing, suspended and paused webhooks apart', async () => {
+  const t = await setup();
+  const states = {
+    failing: `failing_since = now()`,
+    suspended: `state = 'parked', parked_reason = 'failing', failing_since = now()`,
+    paused: `state = 'parked', parked_reason = 'paused'`,
+  };
+  for (const set of Object.values(states)) {
+    const { id } = await makeWebhook(t, t.ada);
+    await t.owner.pool.query(`update webhook set ${set} where id = $1`, [id]);
+  }
+  for (const status of Object.keys(states)) expect(await t.overview()).toContain(`1 webhook is ${status}.`);
 });
 
 it('what came of a test event stands on its webhook’s page and in the log, and on no other webhook’s', async () => {
@@ -106,9 +120,9 @@ it('an attempt that was hurried is told as that in the log, and a redelivery as 
   const [open, settled] = [await t.make.delivery({ webhook }), await t.make.delivery({ webhook, state: 'delivered' })];
   await redeliverOne(t.em, { ...t.request(webhook.id), eventId: open }, { canRetryNow: true, onlyOpen: true });
   await redeliverOne(t.em, { ...t.request(webhook.id), eventId: settled }, { canRetryNow: true });
-  const told = async (action: string) =>
+  const isLogged = async (action: string) =>
     (await t.visitor.get(`/o/${t.ada.orgId}/activity?action=${action}`)).text.includes('Ada Rivers');
-  expect(await told('delivery.retry')).toBe(true);
+  expect(await isLogged('delivery.retry')).toBe(true);
   const { text } = await t.visitor.get(`/o/${t.ada.orgId}/activity?action=delivery.retry`);
   expect(text).toContain('Retried a delivery');
   expect(text).not.toContain('>Redelivered an event</a>');

@@ -51,8 +51,8 @@ const pictures: readonly Shown[] = [
       await page.goto(`/o/${orgId}/keys/new`);
       await page.getByLabel('Name').fill('Monthly report');
       await page.getByRole('checkbox', { name: 'org.read' }).check();
-      await page.getByRole('button', { name: 'Make the key' }).click();
-      await page.getByRole('heading', { name: 'Your new key' }).waitFor();
+      await page.getByRole('button', { name: 'Create API key' }).click();
+      await page.getByRole('heading', { name: 'API key created' }).waitFor();
     },
   },
   { name: 'delivery', size: { width: wide, height: 980 }, take: openDelivery },

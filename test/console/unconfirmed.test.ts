@@ -41,7 +41,7 @@ it('a link that an owner creates confirms the sign-in', async () => {
   const owner = t.http(t.boss);
   const path = `/o/${t.second}/members/person/${t.person.personId}`;
   const page = await owner.get(path);
-  expect(page.text).toContain('They cannot sign in to this organization yet');
+  expect(page.text).toContain('This member can’t sign in yet');
   const made = await owner.submit(page, `${path}/link`);
   const link = unescaped(/http:\/\/localhost:\d+(\/enrol#[\w-]+)/.exec(made.text)?.[1] ?? '');
 
@@ -60,5 +60,5 @@ it('a link that an owner creates confirms the sign-in', async () => {
   expect((await visitor.get(`/o/${t.second}`)).text).toContain('Second Firm');
   const log = await owner.get(`/o/${t.second}/activity`);
   expect(log.text).toContain('Confirmed their sign-in with a link');
-  expect((await owner.get(path)).text).not.toContain('They cannot sign in to this organization yet');
+  expect((await owner.get(path)).text).not.toContain('This member can’t sign in yet');
 });

@@ -21,7 +21,8 @@ const badTime = 'Enter a date and a time. This filter was not applied.';
 /** Returns what is wrong with the times of a filter, by field. */
 export function timeRangeProblems({ from, until, zone }: TimeRange): Record<string, string> {
   const isBad = (text: string) => text !== '' && parseDateTime(text, zone) === null;
-  return { ...(isBad(from) ? { from: badTime } : {}), ...(isBad(until) ? { until: badTime } : {}) };
+  const times = Object.entries({ from, until });
+  return Object.fromEntries(times.filter(([, text]) => isBad(text)).map(([name]) => [name, badTime]));
 }
 
 /** Returns whether any filter is set. A zone alone filters nothing. */

@@ -60,6 +60,6 @@ export const pages: readonly JudgedPage[] = [
   { route: 'showMoveGrant', picture: 'client-move', path: path('/GRANT/move') },
   { route: 'listSeats', picture: 'seats', path: path('/seats') },
   { route: 'listSeats', picture: 'seats-over', path: path('/seats?state=ended') },
-  { route: 'showGiveSeat', picture: 'seat-give', path: path('/seats/give') },
+  { route: 'showAssignSeat', picture: 'seat-give', path: path('/seats/assign') },
   { route: 'showEndSeat', picture: 'seat-end', path: path('/seats/SEAT/end') },
 ];

@@ -87,8 +87,8 @@ export const pages: readonly JudgedPage[] = [
     async steps(page) {
       await page.getByLabel('Name').fill('Seat planner');
       await page.getByLabel('org.billing.manage').check();
-      await page.getByRole('button', { name: 'Make the key' }).click();
-      await page.getByRole('heading', { name: 'Your new key' }).waitFor();
+      await page.getByRole('button', { name: 'Create API key' }).click();
+      await page.getByRole('heading', { name: 'API key created' }).waitFor();
     },
   },
   {
@@ -113,9 +113,9 @@ export const pages: readonly JudgedPage[] = [
     path: (_t, { orgId }) => `/o/${orgId}/keys/compromised`,
     async steps(page, t) {
       const { key } = await t.make.apiKey();
-      await page.getByLabel('The key, or the line it stands in').fill(key);
-      await page.getByRole('button', { name: 'Find the key' }).click();
-      await page.getByRole('heading', { name: 'Not a key of this organization' }).waitFor();
+      await page.getByLabel('API key, or text that contains it').fill(key);
+      await page.getByRole('button', { name: 'Find API key' }).click();
+      await page.getByRole('heading', { name: 'API key not found' }).waitFor();
     },
   },
   {

@@ -94,8 +94,8 @@ export const pages: readonly JudgedPage[] = [
     async steps(page) {
       await page.getByLabel('E-mail address').fill(`new.${Math.random().toString(36).slice(2)}@example.org`);
       await page.getByRole('textbox', { name: 'Name' }).fill('Nina Ortiz');
-      await page.getByRole('button', { name: 'Make the invitation' }).click();
-      await page.getByRole('heading', { name: 'The invitation is ready' }).waitFor();
+      await page.getByRole('button', { name: 'Create invitation' }).click();
+      await page.getByRole('heading', { name: 'Invitation created' }).waitFor();
     },
   },
   {
@@ -105,7 +105,7 @@ export const pages: readonly JudgedPage[] = [
   },
   { route: 'showMember', picture: 'member', path: ofMaker() },
   { route: 'showMemberChange', picture: 'member-change', path: ofMaker('/change') },
-  { route: 'showTakeRole', picture: 'member-take-role', path: ofMaker('/roles/ROLE/take') },
+  { route: 'showRemoveRole', picture: 'member-take-role', path: ofMaker('/roles/ROLE/remove') },
   { route: 'showSuspend', picture: 'member-suspend', path: ofMaker('/suspend') },
   { route: 'showRemove', picture: 'member-remove', path: ofMaker('/remove') },
   {
@@ -128,8 +128,8 @@ export const pages: readonly JudgedPage[] = [
     path: ofRole('/change'),
     async steps(page) {
       await page.getByLabel('org.clients.read').uncheck();
-      await page.getByRole('button', { name: 'Change the role' }).click();
-      await page.getByRole('heading', { name: 'This takes reads from API keys' }).waitFor();
+      await page.getByRole('button', { name: 'Save changes' }).click();
+      await page.getByRole('heading', { name: 'Review affected API keys' }).waitFor();
     },
   },
 ];

@@ -9,29 +9,29 @@ import type { MemberVisit } from '../../web/visit.ts';
 
 export const kindWords = { attorney: 'Attorney', neutral: 'Neutral' } as const;
 
-/** Why a seat ended. */
+/** Why a seat ended, for people. */
 export const seatEndWords = {
-  ended_by_organization: 'you ended it',
-  access_ended: 'the access ended',
-  subscription_ended: 'the subscription ended',
+  ended_by_organization: 'Ended by your organization',
+  access_ended: 'Access ended',
+  subscription_ended: 'Subscription ended',
 } as const;
 
 /**
- * Seats are given and ended by people who need not see the roster (the role Billing): they may see
- * the families whom it is about. @throws PermissionNeeded
+ * Lets people who manage seats (the role Billing) see the clients concerned, even when they may not
+ * see the roster. @throws PermissionNeeded
  */
 export function assertMaySeeSeats(visit: MemberVisit): void {
   if (!visit.may('org.clients.read') && !visit.may('org.seats.manage')) throw new PermissionNeeded('org.clients.read');
 }
 
-/** The roster above a page, for whoever may see it. */
+/** Returns the breadcrumb of the roster, for members who may see it. */
 export const clientsBreadcrumbs = (visit: MemberVisit): Page['breadcrumbs'] =>
   visit.may('org.clients.read') ? [['Clients', visit.at('/clients')]] : [];
 
-/** The columns of the roster, and of the families that could have a seat. */
+/** Returns the columns of the roster and of the clients without a seat. */
 export const clientColumns = (visit: MemberVisit): Column<ClientRow>[] => [
   {
-    heading: 'Family',
+    heading: 'Client',
     main: true,
     cell: ({ grantId, family }) => html`<a href="${visit.at(`/clients/${grantId}`)}">${displayName(family)}</a>`,
   },
@@ -40,14 +40,14 @@ export const clientColumns = (visit: MemberVisit): Column<ClientRow>[] => [
   { heading: 'Since', cell: ({ since }) => time(since) },
 ];
 
-/** The columns that every list of seats has. */
+/** Returns the columns of every list of seats. */
 export const seatColumns = (visit: MemberVisit): Column<SeatRow>[] => [
   {
-    heading: 'Family',
+    heading: 'Client',
     main: true,
     cell: ({ grantId, family }) => html`<a href="${visit.at(`/clients/${grantId}`)}">${displayName(family)}</a>`,
   },
   { heading: 'Professional', cell: ({ professional }) => displayName(professional) },
   { heading: 'Kind', cell: ({ kind }) => kindWords[kind] },
-  { heading: 'Given', cell: ({ givenAt }) => time(givenAt) },
+  { heading: 'Assigned', cell: ({ givenAt }) => time(givenAt) },
 ];

@@ -15,7 +15,7 @@ import type { MemberVisit } from '../../web/visit.ts';
 import { memberPath } from '../members/path.ts';
 import { assertMaySeeSeats, clientsBreadcrumbs, kindWords, seatEndWords } from './cells.ts';
 
-/** One family's access to one professional, and its seats. */
+/** Shows one client's access to one professional, and its seats. */
 export const clientRoutes = [
   member.view({
     name: 'showClient',
@@ -24,7 +24,7 @@ export const clientRoutes = [
   }),
 ];
 
-/** `state` is that of the form that was refused; its sentence stands on top. */
+/** Draws the page. `state` is that of a refused form; its problem is shown on top. */
 export async function clientPage(visit: MemberVisit, state: FormState): Promise<Page> {
   assertMaySeeSeats(visit);
   const { em } = visit.console;
@@ -37,14 +37,14 @@ export async function clientPage(visit: MemberVisit, state: FormState): Promise<
     body: html`
       ${state.problem === null ? nothing : notice('bad', state.problem)}
       ${detailList([
-        client.family.length > 80 && ['Family', html`<bdi>${client.family}</bdi>`],
+        client.family.length > 80 && ['Name', html`<bdi>${client.family}</bdi>`],
         ['Professional', professional(visit, client)],
         ['Kind', kindWords[client.kind]],
         ['Since', time(client.since)],
-        ['Ends', time(client.endsAt, 'no end is planned')],
+        ['Ends', time(client.endsAt, 'No end date')],
         [
-          'State',
-          html`${clientStatus(client)} ${client.endReason === 'moved' ? html`<span class="quiet">It was moved to a colleague.</span>` : nothing}`,
+          'Status',
+          html`${clientStatus(client)} ${client.endReason === 'moved' ? html`<span class="quiet">Moved to a colleague.</span>` : nothing}`,
         ],
       ])}
       ${await seatSection(visit, client, seats)}
@@ -59,44 +59,44 @@ function professional(visit: MemberVisit, { professionalId, professional: name }
 
 async function seatSection(visit: MemberVisit, client: ClientDetails, seats: readonly SeatRow[]): Promise<Html> {
   const held = seats.find(({ endedAt }) => endedAt === null);
-  const over = seats.filter(({ endedAt }) => endedAt !== null);
+  const past = seats.filter(({ endedAt }) => endedAt !== null);
   return html`<section aria-labelledby="seat"><h2 id="seat">Seat</h2>
     ${held === undefined ? await withoutSeat(visit, client) : withSeat(visit, held)}
     ${
-      over.length === 0
+      past.length === 0
         ? nothing
         : table<SeatRow>({
-            caption: 'Seats of this access that are over',
-            rows: over,
+            caption: 'Past seats',
+            rows: past,
             columns: [
-              { heading: 'Given', main: true, cell: ({ givenAt }) => time(givenAt) },
+              { heading: 'Assigned', main: true, cell: ({ givenAt }) => time(givenAt) },
               { heading: 'Ended', cell: ({ endedAt }) => time(endedAt) },
-              { heading: 'Why', cell: ({ endReason }) => (endReason === null ? '' : seatEndWords[endReason]) },
+              { heading: 'Reason', cell: ({ endReason }) => (endReason === null ? '' : seatEndWords[endReason]) },
             ],
           })
     }</section>`;
 }
 
 function withSeat(visit: MemberVisit, { seatId, givenAt }: SeatRow): Html {
-  return html`<p>The family holds a seat through this access, since ${time(givenAt)}.</p>
-    ${visit.may('org.seats.manage') ? html`<p class="actions">${linkButton(visit.at(`/clients/seats/${seatId}/end`), 'End the seat…', 'secondary')}</p>` : nothing}`;
+  return html`<p>Seat assigned ${time(givenAt)}.</p>
+    ${visit.may('org.seats.manage') ? html`<p class="actions">${linkButton(visit.at(`/clients/seats/${seatId}/end`), 'End seat…', 'secondary')}</p>` : nothing}`;
 }
 
 async function withoutSeat(visit: MemberVisit, client: ClientDetails): Promise<Html> {
-  if (client.status === 'ended') return html`<p>A seat needs access that is active; this has ended.</p>`;
+  if (client.status === 'ended') return html`<p>This access has ended. Only active access can have a seat.</p>`;
   if (client.hasSeatElsewhere)
-    return html`<p>The family holds a seat through other access already, and a family has one at most.</p>`;
-  if (!visit.may('org.seats.manage')) return html`<p>None.</p>`;
+    return html`<p>This client already has a seat with another professional. Each client can have one seat.</p>`;
+  if (!visit.may('org.seats.manage')) return html`<p>No seat.</p>`;
   const { free, total } = await getSeatCounts(visit.console.em, visit.organization.organizationId);
   if (free === 0)
-    return html`<p>None, and all ${total.toLocaleString('en')} places are taken. <a href="${visit.at('/clients/seats')}">End a seat first</a>.</p>`;
-  return html`<p>None. ${free.toLocaleString('en')} of ${total.toLocaleString('en')} places ${free === 1 ? 'is' : 'are'} free.</p>
-    ${buttonForm(visit, { action: visit.at(`/clients/${client.grantId}/seat`), button: 'Give a seat', kind: 'primary' })}`;
+    return html`<p>No seat. All ${total.toLocaleString('en')} seats are in use. <a href="${visit.at('/clients/seats')}">End a seat</a> first.</p>`;
+  return html`<p>No seat. ${free.toLocaleString('en')} of ${total.toLocaleString('en')} seats available.</p>
+    ${buttonForm(visit, { action: visit.at(`/clients/${client.grantId}/seat`), button: 'Assign seat', kind: 'primary' })}`;
 }
 
 function accessSection(visit: MemberVisit, { grantId }: ClientDetails): Html {
   const here = visit.at(`/clients/${grantId}`);
   return html`<section aria-labelledby="access"><h2 id="access">Access</h2>
-    <p>Moving it gives the family to a colleague; ending it is for good. Both end a seat that it carries.</p>
-    <p class="actions">${linkButton(`${here}/move`, 'Move to a colleague…', 'secondary')}${linkButton(`${here}/end`, 'End the access…', 'secondary')}</p></section>`;
+    <p>Move the client to a colleague, or end the access. Both also end the client’s seat.</p>
+    <p class="actions">${linkButton(`${here}/move`, 'Move client…', 'secondary')}${linkButton(`${here}/end`, 'End access…', 'secondary')}</p></section>`;
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { getSeat } from '#domain/organization/list-seats.ts';
 import { endSeat } from '#domain/organization/seats.ts';
-import { displayName } from '../../components/display-name.ts';
+import { displayName, truncate } from '../../components/display-name.ts';
 import { form } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
@@ -11,7 +11,7 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { clientsBreadcrumbs } from './cells.ts';
 
-/** Ending a seat: the access that carries it goes on. */
+/** Ends a seat. The client's access continues. */
 export const endSeatRoutes = [
   member.view({
     name: 'showEndSeat',
@@ -28,7 +28,7 @@ export const endSeatRoutes = [
     async act(visit) {
       const seatId = visit.params.seatId ?? '';
       await endSeat(visit.console.em, { organizationId: visit.organization.organizationId, seatId, by: visit.by });
-      return redirect(visit.at('/clients/seats'), { flash: 'The seat is ended; its place is free.' });
+      return redirect(visit.at('/clients/seats'), { flash: 'Seat ended.' });
     },
     redraw: endSeatPage,
   }),
@@ -37,18 +37,18 @@ export const endSeatRoutes = [
 async function endSeatPage(visit: MemberVisit, state: FormState): Promise<Page> {
   const seat = await getSeat(visit.console.em, visit.organization.organizationId, visit.params.seatId ?? '');
   return page({
-    title: 'End a seat',
+    title: `End seat of ${truncate(seat.family, 60)}?`,
     breadcrumbs: [['Seats', visit.at('/clients/seats')], ...clientsBreadcrumbs(visit)],
     body: form(visit, {
       action: visit.at(`/clients/seats/${seat.seatId}/end`),
       state,
-      button: 'End the seat',
+      button: 'End seat',
       kind: 'danger',
       fields: html`
-        <p>The seat of ${displayName(seat.family)}, with ${displayName(seat.professional)}, ends from this moment on, and its place is free at once. The access goes on; the family can be given a seat again.</p>
-        <p>Your webhooks are sent <code>seat.ended</code> with the reason <code>ended_by_organization</code>.</p>
-        ${seat.endedAt === null ? nothing : notice('info', 'This seat has ended already.')}`,
-      secondary: html`<a href="${visit.at('/clients/seats')}">Back</a>`,
+        <p>The seat of ${displayName(seat.family)} with ${displayName(seat.professional)} ends now and becomes available. The client’s access continues, and you can assign a seat again.</p>
+        <p>Your webhooks receive <code>seat.ended</code> with the reason <code>ended_by_organization</code>.</p>
+        ${seat.endedAt === null ? nothing : notice('info', 'This seat has already ended.')}`,
+      secondary: html`<a href="${visit.at('/clients/seats')}">Cancel</a>`,
     }),
   });
 }

@@ -11,7 +11,7 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { clientsBreadcrumbs } from './cells.ts';
 
-/** Ending a family's access to a professional. */
+/** Ends a client's access to a professional. */
 export const endRoutes = [
   member.view({
     name: 'showEndGrant',
@@ -29,7 +29,7 @@ export const endRoutes = [
     async act(visit) {
       const grantId = visit.params.grantId ?? '';
       await endGrant(visit.console.em, { organizationId: visit.organization.organizationId, grantId, by: visit.by });
-      return redirect(visit.at(`/clients/${grantId}`), { flash: 'The access is ended.' });
+      return redirect(visit.at(`/clients/${grantId}`), { flash: 'Access ended.' });
     },
     redraw: endPage,
   }),
@@ -39,36 +39,36 @@ async function endPage(visit: MemberVisit, state: FormState): Promise<Page> {
   const client = await getClient(visit.console.em, visit.organization.organizationId, visit.params.grantId ?? '');
   const here = visit.at(`/clients/${client.grantId}`);
   return page({
-    title: 'End a client’s access',
+    title: `End access of ${truncate(client.family, 60)}?`,
     breadcrumbs: clientBreadcrumbs(visit, client),
     body: form(visit, {
       action: `${here}/end`,
       state,
-      button: 'End the access',
+      button: 'End access',
       kind: 'danger',
       fields: html`
-        <p>The work of ${displayName(client.professional)} for ${displayName(client.family)} ends from this moment on. It cannot be taken back: the family would have to give access anew.</p>
+        <p>The access of ${displayName(client.professional)} to ${displayName(client.family)} ends now. You can’t undo this. Only the client can give access again.</p>
         <ul>
-          ${seatThatEnds(client)}
-          <li>Your webhooks are sent <code>client.ended</code> with the reason <code>ended</code>${client.seatId === null ? '' : html`, and <code>seat.ended</code>`}.</li>
+          ${seatImpact(client)}
+          <li>Your webhooks receive <code>client.ended</code> with the reason <code>ended</code>${client.seatId === null ? '' : html`, and <code>seat.ended</code>`}.</li>
         </ul>
-        ${overNotice(client)}`,
-      secondary: html`<a href="${here}">Back</a>`,
+        ${endedNotice(client)}`,
+      secondary: html`<a href="${here}">Cancel</a>`,
     }),
   });
 }
 
-/** Pages above those that change one access. */
+/** Returns the breadcrumbs of the pages that change one access. */
 export const clientBreadcrumbs = (visit: MemberVisit, { grantId, family }: ClientDetails): Page['breadcrumbs'] => [
   [truncate(family, 80), visit.at(`/clients/${grantId}`)],
   ...clientsBreadcrumbs(visit),
 ];
 
-export const seatThatEnds = ({ seatId }: ClientDetails): Html =>
+export const seatImpact = ({ seatId }: ClientDetails): Html =>
   seatId === null
-    ? html`<li>It carries no seat.</li>`
-    : html`<li><strong>Its seat ends with it</strong>, and the place is free at once.</li>`;
+    ? html`<li>No seat is affected.</li>`
+    : html`<li><strong>The client’s seat also ends</strong> and becomes available.</li>`;
 
-/** Said where somebody was quicker. */
-export const overNotice = ({ status }: ClientDetails): Html =>
-  status === 'ended' ? notice('info', 'This access has ended already.') : nothing;
+/** Says that the access has already ended, for example when another member ended it. */
+export const endedNotice = ({ status }: ClientDetails): Html =>
+  status === 'ended' ? notice('info', 'This access has already ended.') : nothing;

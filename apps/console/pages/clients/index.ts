@@ -1,22 +1,19 @@
 import type { Route } from '../../web/route.ts';
+import { assignSeatRoutes } from './assign-seat.ts';
 import { clientRoutes } from './client.ts';
 import { endRoutes } from './end.ts';
 import { endSeatRoutes } from './end-seat.ts';
-import { giveSeatRoutes } from './give-seat.ts';
 import { moveRoutes } from './move.ts';
 import { rosterRoutes } from './roster.ts';
 import { seatsRoutes } from './seats.ts';
 
-/**
- * The pages of clients and seats: the roster, one access, its end and its move; seats held, given
- * and ended.
- */
+/** The routes of clients and seats. */
 export const routes: readonly Route[] = [
   ...rosterRoutes,
   ...clientRoutes,
   ...endRoutes,
   ...moveRoutes,
   ...seatsRoutes,
-  ...giveSeatRoutes,
+  ...assignSeatRoutes,
   ...endSeatRoutes,
 ];

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { moveGrant } from '#domain/organization/grants.ts';
 import { type ClientDetails, getClient } from '#domain/organization/list-clients.ts';
 import { listMembers, type MemberRow } from '#domain/organization/list-members.ts';
-import { displayName } from '../../components/display-name.ts';
+import { displayName, truncate } from '../../components/display-name.ts';
 import { choiceField, form, textField } from '../../components/form.ts';
 import { searchForm, searchText } from '../../components/search-form.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
@@ -10,12 +10,12 @@ import { type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { clientBreadcrumbs, overNotice, seatThatEnds } from './end.ts';
+import { clientBreadcrumbs, endedNotice, seatImpact } from './end.ts';
 
-/** Colleagues that are offered at a time; a search finds the others. */
+/** The maximum of colleagues offered. A search finds the others. */
 const colleaguesOffered = 20;
 
-/** Moving a family's access to a colleague. */
+/** Moves a client's access to a colleague. */
 export const moveRoutes = [
   member.view({
     name: 'showMoveGrant',
@@ -42,7 +42,7 @@ export const moveRoutes = [
       const { organizationId } = visit.organization;
       const { id } = await moveGrant(visit.console.em, { organizationId, grantId, by: visit.by, toPersonId });
       return redirect(visit.at(`/clients/${id}`), {
-        flash: 'The access is moved. This is the colleague’s; it has no seat yet.',
+        flash: 'Client moved. The new access has no seat yet.',
       });
     },
     redraw: (visit, state) => movePage(visit, state, ''),
@@ -57,16 +57,16 @@ async function movePage(visit: MemberVisit, state: FormState, q: string): Promis
   const { rows, next } = await listMembers(em, organizationId, filter, null, colleaguesOffered + 1, now());
   const colleagues = rows.filter(({ personId }) => personId !== client.professionalId);
   return page({
-    title: 'Move a client to a colleague',
+    title: `Move client ${truncate(client.family, 60)}`,
     breadcrumbs: clientBreadcrumbs(visit, client),
     body: html`
-      <p>The work of ${displayName(client.professional)} for ${displayName(client.family)} goes on with the colleague whom you choose, from this moment on, with the same planned end.</p>
+      <p>Moves ${displayName(client.family)} from ${displayName(client.professional)} to a colleague now. The end date stays the same.</p>
       <ul>
-        ${seatThatEnds(client)}
-        ${client.seatId === null ? nothing : html`<li>Give the moved access a seat afterwards, if it needs one.</li>`}
-        <li>Your webhooks are sent <code>client.ended</code> with the reason <code>moved</code>${client.seatId === null ? '' : html`, <code>seat.ended</code>`}, and <code>client.started</code> for the new access.</li>
+        ${seatImpact(client)}
+        ${client.seatId === null ? nothing : html`<li>Assign a new seat afterwards, if needed.</li>`}
+        <li>Your webhooks receive <code>client.ended</code> with the reason <code>moved</code>${client.seatId === null ? '' : html`, <code>seat.ended</code>`}, and <code>client.started</code> for the new access.</li>
       </ul>
-      ${overNotice(client)}
+      ${endedNotice(client)}
       ${searchForm({
         action: visit.at(`/clients/${client.grantId}/move`),
         label: 'Search colleagues',
@@ -94,24 +94,24 @@ function moveForm(
   return form(visit, {
     action: `${here}/move`,
     state,
-    button: 'Move the access',
+    button: 'Move client',
     kind: 'danger',
     fields: choiceField(state, {
       name: 'to',
-      label: 'To whom',
+      label: 'Colleague',
       kind: 'radio',
-      ...(hasMore ? { hint: `The first ${colleaguesOffered} by name. Search to find the others.` } : {}),
+      ...(hasMore ? { hint: `Shows the first ${colleaguesOffered} by name. Search to find others.` } : {}),
       choices: colleagues.map(({ personId, name, title, email }) => ({
         value: personId,
         label: displayName(name),
         hint: html`${title === null ? nothing : html`${displayName(title)}, `}${displayName(email)}`,
       })),
     }),
-    secondary: html`<a href="${here}">Back</a>`,
+    secondary: html`<a href="${here}">Cancel</a>`,
   });
 }
 
 const noColleague = (visit: MemberVisit, q: string): Html =>
   q === ''
-    ? html`<p>There is no other active member to move it to.${visit.may('org.members.manage') ? html` <a href="${visit.at('/members/invite')}">Invite one</a>.` : nothing}</p>`
-    : html`<p>No other active member fits.</p>`;
+    ? html`<p>There are no other active members.${visit.may('org.members.manage') ? html` <a href="${visit.at('/members/invite')}">Invite member</a>` : nothing}</p>`
+    : html`<p>No matching members.</p>`;

@@ -35,7 +35,7 @@ const query = z.object({
 
 type Query = z.output<typeof query>;
 
-/** The roster: which families gave the organization's professionals access. */
+/** Lists the clients who gave the organization's professionals access. */
 export const rosterRoutes = [member.view({ name: 'listClients', path: '/clients', query, show: rosterPage })];
 
 async function rosterPage(visit: MemberVisit, asked: Query): Promise<Answer> {
@@ -49,21 +49,21 @@ async function rosterPage(visit: MemberVisit, asked: Query): Promise<Answer> {
   const { rows, next } = await listClients(em, organizationId, filter, asked.after, clientsPerPage);
   const columns = [
     ...clientColumns(visit),
-    { heading: 'Ends', cell: ({ endsAt }: (typeof rows)[number]) => time(endsAt, 'open') },
-    { heading: 'State', cell: clientStatus },
+    { heading: 'Ends', cell: ({ endsAt }: (typeof rows)[number]) => time(endsAt, 'No end date') },
+    { heading: 'Status', cell: clientStatus },
     {
       heading: 'Seat',
       cell: ({ seatId }: (typeof rows)[number]) =>
-        seatId === null ? html`<span class="quiet">none</span>` : badge('info', 'seat'),
+        seatId === null ? html`<span class="quiet">–</span>` : badge('info', 'Assigned'),
     },
   ];
   return page({
     title: 'Clients',
     body: html`
       <p class="actions">${linkButton(visit.at('/clients/seats'), 'Seats', 'secondary')}</p>
-      ${whose === null ? nothing : html`<p>The clients of ${displayName(whose.name)}. <a href="${visit.at('/clients')}">Show everybody’s</a></p>`}
+      ${whose === null ? nothing : html`<p>Clients of ${displayName(whose.name)}. <a href="${visit.at('/clients')}">View all</a></p>`}
       ${search(visit, asked)}
-      ${rows.length === 0 ? nobody(visit, asked) : table({ caption: 'Clients', columns, rows })}
+      ${rows.length === 0 ? emptyRoster(visit, asked) : table({ caption: 'Clients', columns, rows })}
       ${pager({
         newer: null,
         older: next,
@@ -81,8 +81,8 @@ function search(visit: MemberVisit, { q, state, professional }: Query): Html {
     label: 'Search clients',
     clear: isAll ? null : visit.at('/clients'),
     fields: html`
-      ${textField(form, { name: 'q', label: 'Family or professional', type: 'search', required: false, maxLength: 200 })}
-      ${selectField(form, { name: 'state', label: 'State', required: false, options: states })}
+      ${textField(form, { name: 'q', label: 'Client or professional', type: 'search', required: false, maxLength: 200 })}
+      ${selectField(form, { name: 'state', label: 'Status', required: false, options: states })}
       ${professional === null ? nothing : html`<input type="hidden" name="professional" value="${professional}">`}`,
   });
 }
@@ -93,16 +93,16 @@ const states = [
   { value: 'all', label: 'All' },
 ];
 
-function nobody(visit: MemberVisit, { q, state, professional, after }: Query): Html {
+function emptyRoster(visit: MemberVisit, { q, state, professional, after }: Query): Html {
   if (q === '' && state === 'active' && professional === null && after === null)
     return emptyState({
-      title: 'No client family now',
-      body: html`<p>A family becomes a client when it gives one of your professionals access, in its own app; you see its name, the professional and the dates, nothing else of it. Your systems are told by the event <code>client.started</code>.</p>
-        <p><a href="${visit.at('/clients?state=ended')}">See access that has ended</a></p>`,
+      title: 'No active clients',
+      body: html`<p>A family becomes a client when it gives one of your professionals access in its own app. You see only names and dates. Your webhooks receive <code>client.started</code>.</p>
+        <p><a href="${visit.at('/clients?state=ended')}">View past clients</a></p>`,
     });
   return emptyState({
-    title: 'Nothing found',
-    body: html`<p>No access fits. <a href="${visit.at('/clients?state=all')}">Show all, ended ones too</a>.</p>`,
+    title: 'No matching clients',
+    body: html`<p>Change the search, or <a href="${visit.at('/clients?state=all')}">view all, including past clients</a>.</p>`,
   });
 }
 

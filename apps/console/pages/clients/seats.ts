@@ -16,7 +16,7 @@ const seatsPerPage = 50;
 
 const query = z.object({ state: z.enum(['held', 'ended']).catch('held'), after: z.uuid().nullable().catch(null) });
 
-/** The seats: how many there are, who holds them, which are over. */
+/** Lists the seats in use, or past seats, with the counts of seats. */
 export const seatsRoutes = [member.view({ name: 'listSeats', path: '/clients/seats', query, show: seatsPage })];
 
 async function seatsPage(visit: MemberVisit, { state, after }: z.output<typeof query>): Promise<Page> {
@@ -26,66 +26,66 @@ async function seatsPage(visit: MemberVisit, { state, after }: z.output<typeof q
   const places = await getSeatCounts(em, organizationId);
   const { rows, next } = await listSeats(em, organizationId, state, after, seatsPerPage);
   const href = (cursor: string | null) => hrefOf(visit, state, cursor);
-  const mayGive = visit.may('org.seats.manage');
+  const mayAssign = visit.may('org.seats.manage');
   return page({
-    title: state === 'held' ? 'Seats' : 'Seats that are over',
+    title: state === 'held' ? 'Seats' : 'Past seats',
     breadcrumbs:
       state === 'held'
         ? clientsBreadcrumbs(visit)
         : [['Seats', visit.at('/clients/seats')], ...clientsBreadcrumbs(visit)],
     body: html`
-      ${state === 'held' ? placesSection(places) : nothing}
-      <p class="actions">${mayGive && state === 'held' && places.free > 0 ? linkButton(visit.at('/clients/seats/give'), 'Give a seat') : nothing}
-        ${state === 'held' ? html`<a href="${hrefOf(visit, 'ended', null)}">Seats that are over</a>` : nothing}</p>
+      ${state === 'held' ? countsSection(places) : nothing}
+      <p class="actions">${mayAssign && state === 'held' && places.free > 0 ? linkButton(visit.at('/clients/seats/assign'), 'Assign seat') : nothing}
+        ${state === 'held' ? html`<a href="${hrefOf(visit, 'ended', null)}">View past seats</a>` : nothing}</p>
       ${
         rows.length === 0
-          ? none(state, after !== null)
+          ? emptyList(state, after !== null)
           : table<SeatRow>({
-              caption: state === 'held' ? 'Seats that are held' : 'Seats that are over',
+              caption: state === 'held' ? 'Seats in use' : 'Past seats',
               rows,
               columns: [...seatColumns(visit), ...(state === 'held' ? [] : endColumns)],
-              ...(mayGive && state === 'held' ? { actions: (seat: SeatRow) => endLink(visit, seat) } : {}),
+              ...(mayAssign && state === 'held' ? { actions: (seat: SeatRow) => endLink(visit, seat) } : {}),
             })
       }
       ${pager({ newer: null, older: next, href, ...(after === null ? {} : { firstHref: href(null) }) })}`,
   });
 }
 
-/** How many seats there are, in numbers and in words. */
-export function placesSection({ total, used, free, paid, invoiced }: SeatCounts): Html {
+/** Draws the counts of seats. */
+export function countsSection({ total, used, free, paid, invoiced }: SeatCounts): Html {
   const number = (count: number) => count.toLocaleString('en');
   const sources = [
     paid > 0 && `${number(paid)} by subscription`,
     invoiced > 0 && `${number(invoiced)} by invoice`,
   ].filter((source) => source !== false);
   return html`<ul class="tiles numbers">
-      <li><span class="tile-label">Seats</span><span class="tile-count">${number(total)}</span><span class="quiet">${sources.join(', ') || 'none bought yet'}</span></li>
-      <li><span class="tile-label">Used</span><span class="tile-count">${number(used)}</span><span class="quiet">one a family, while it holds it</span></li>
-      <li><span class="tile-label">Free</span><span class="tile-count">${number(free)}</span><span class="quiet">${free === 0 ? 'end a seat to free one' : 'to give to families'}</span></li>
+      <li><span class="tile-label">Seats</span><span class="tile-count">${number(total)}</span><span class="quiet">${sources.join(', ') || 'No seats yet'}</span></li>
+      <li><span class="tile-label">Used</span><span class="tile-count">${number(used)}</span><span class="quiet">One per client</span></li>
+      <li><span class="tile-label">Available</span><span class="tile-count">${number(free)}</span><span class="quiet">${free === 0 ? 'End a seat to assign another' : 'Ready to assign'}</span></li>
     </ul>
-    <p>With a seat your organization pays for a client family. It is given to a family whose access is active, ends when you end it or when the access ends, and its place can be given again at once.</p>
-    ${used > total ? notice('warning', `${number(used - total)} more seats are held than you have, because a subscription ended. They stay; no new one can be given until enough have ended.`) : nothing}`;
+    <p>With a seat, your organization pays for a client. A seat ends when you end it or when the client’s access ends. You can then assign it to another client.</p>
+    ${used > total ? notice('warning', `${number(used - total)} more ${used - total === 1 ? 'seat is' : 'seats are'} in use than you have, because a subscription ended. They continue, but you can’t assign new seats until enough have ended.`) : nothing}`;
 }
 
-function none(state: 'held' | 'ended', isBeyond: boolean): Html {
-  if (isBeyond) return html`<p>There are no more.</p>`;
+function emptyList(state: 'held' | 'ended', isBeyond: boolean): Html {
+  if (isBeyond) return html`<p>No more seats.</p>`;
   return state === 'held'
     ? emptyState({
-        title: 'No family holds a seat yet',
-        body: html`Give one to a client family whose access is active. Your systems are told by the event <code>seat.given</code>.`,
+        title: 'No seats assigned',
+        body: html`Assign a seat to an active client. Your webhooks receive <code>seat.given</code>.`,
       })
-    : emptyState({ title: 'None is over yet', body: 'Seats that have ended are kept here with the reason.' });
+    : emptyState({ title: 'No ended seats', body: 'Ended seats appear here with the reason.' });
 }
 
 const endColumns: Column<SeatRow>[] = [
   { heading: 'Ended', cell: ({ endedAt }) => time(endedAt) },
-  { heading: 'Why', cell: ({ endReason }) => (endReason === null ? '' : seatEndWords[endReason]) },
+  { heading: 'Reason', cell: ({ endReason }) => (endReason === null ? '' : seatEndWords[endReason]) },
 ];
 
 const endLink = (visit: MemberVisit, { seatId, family }: SeatRow): Html =>
   linkButton(
     visit.at(`/clients/seats/${seatId}/end`),
-    html`End<span class="visually-hidden"> the seat of ${family}</span>…`,
+    html`End seat<span class="visually-hidden"> of ${family}</span>…`,
     'secondary',
   );
 

@@ -3,7 +3,7 @@ import { page, redirect } from '../../web/answer.ts';
 import { html, nothing } from '../../web/html.ts';
 import { person } from '../../web/route.ts';
 
-/** The start: on to the one organization, or a choice of several. */
+/** Redirects to the only organization, or lists several to choose from. */
 export const routes = [
   person.view({
     name: 'showHome',
@@ -16,8 +16,8 @@ export const routes = [
       const waiting = unconfirmed.length === 0 ? nothing : unconfirmedNotice(unconfirmed.length);
       if (first === undefined)
         return page({
-          title: 'No organization yet',
-          body: html`${waiting}<p>You are signed in, but no organization is open to you now. Open the link of your invitation, or ask an owner for one.</p>`,
+          title: 'No organization',
+          body: html`${waiting}<p>You are signed in, but you are not a member of an organization. Open your invitation link, or ask an owner to invite you.</p>`,
         });
       return page({
         title: 'Your organizations',

@@ -3,14 +3,14 @@ import { table } from '../../components/table.ts';
 import { relativeTime } from '../../components/time.ts';
 import { type Html, html } from '../../web/html.ts';
 
-/** Addresses that a key was called from, by its last 1,000 uses. */
+/** Draws the IP addresses that used a key, by its last 1,000 calls. */
 export const callersTable = (callers: readonly KeyCaller[]): Html =>
   table<KeyCaller>({
-    caption: 'Addresses of its last calls',
+    caption: 'IP addresses of recent calls',
     columns: [
-      { heading: 'Address', main: true, cell: ({ address }) => html`<code>${address ?? 'unknown'}</code>` },
+      { heading: 'IP address', main: true, cell: ({ address }) => html`<code>${address ?? 'Unknown'}</code>` },
       { heading: 'Last call', cell: ({ lastUsedAt }) => relativeTime(lastUsedAt) },
-      { heading: 'Of its last 1,000 calls', numeric: true, cell: ({ uses }) => uses.toLocaleString('en') },
+      { heading: 'Calls (of the last 1,000)', numeric: true, cell: ({ uses }) => uses.toLocaleString('en') },
     ],
     rows: callers,
   });

@@ -7,41 +7,45 @@ import { relativeTime, time } from '../../components/time.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
-/** Days before its expiry from which a key is pointed out. */
+/** A key expires soon from this many days before its expiry. */
 const soonDays = 14;
-/** Days without a use from which a key is called unused. */
+/** A key is unused after this many days without a call. */
 const unusedDays = 30;
 const dayMs = 86_400_000;
 
-/** What a person called a key; its hint when they called it nothing. */
+/** Returns a key's name, or its prefix when it has none. */
 export const keyName = ({ label, hint }: Pick<KeyUsage, 'label' | 'hint'>): Html =>
   label === '' ? html`<code class="hint">${hint}</code>` : displayName(label);
 
 export const keyHintCell = ({ hint }: Pick<KeyUsage, 'hint'>): Html => html`<code class="hint">${hint}</code>`;
 
-/** The status of a key at `now`. */
+/** Returns the status of a key at `now`. */
 export const statusOf = (key: KeyUsage, now: Date): Html => keyStatus(key, isExpiringSoon(key, now));
 
-export const isExpiringSoon = ({ expiresAt, state }: KeyUsage, now: Date): boolean =>
-  state === 'live' && expiresAt !== null && expiresAt.getTime() - now.getTime() < soonDays * dayMs;
+/** Returns whether a key expires soon and is not replaced by another. */
+export const isExpiringSoon = ({ expiresAt, state, successorId }: KeyUsage, now: Date): boolean =>
+  state === 'live' &&
+  successorId === null &&
+  expiresAt !== null &&
+  expiresAt.getTime() - now.getTime() < soonDays * dayMs;
 
-/** A key's name in a title. */
+/** Returns a key's name for a title. */
 export const keyTitle = ({ label, hint }: Pick<KeyUsage, 'label' | 'hint'>): string => truncate(label || hint, 60);
 
-/** A live key that nobody has used for long, or ever since it was made long ago. */
+/** Returns whether a live key was not used for `unusedDays`, since its last use or its creation. */
 export function isUnused({ lastUsedAt, createdAt, state }: KeyUsage, now: Date): boolean {
   return state === 'live' && now.getTime() - (lastUsedAt ?? createdAt).getTime() > unusedDays * dayMs;
 }
 
 export const usesText = (uses: number): string =>
-  uses > usesCounted ? `over ${usesCounted.toLocaleString('en')}` : uses.toLocaleString('en');
+  uses > usesCounted ? `More than ${usesCounted.toLocaleString('en')}` : uses.toLocaleString('en');
 
-/** When a key stops by itself. */
+/** Returns when a key expires. */
 export function expiryCell({ expiresAt }: KeyUsage): Html {
-  return expiresAt === null ? html`<span class="quiet">never</span>` : time(expiresAt);
+  return expiresAt === null ? html`<span class="quiet">Never</span>` : time(expiresAt);
 }
 
-/** The columns of a list of keys; `only` those, when given. */
+/** Returns the columns of a list of keys, or `only` those with the given headings. */
 export function keyColumns(visit: MemberVisit, only?: readonly string[]): Column<KeyUsage>[] {
   const now = visit.console.now();
   const columns: Column<KeyUsage>[] = [
@@ -51,20 +55,20 @@ export function keyColumns(visit: MemberVisit, only?: readonly string[]): Column
       cell: (key) =>
         html`<a href="${visit.at(`/keys/${key.id}`)}">${keyName(key)}</a>${key.label === '' ? nothing : html`<br>${keyHintCell(key)}`}`,
     },
-    { heading: 'State', cell: (key) => statusOf(key, now) },
-    { heading: 'Made by', cell: ({ makerName }) => displayName(makerName) },
+    { heading: 'Status', cell: (key) => statusOf(key, now) },
+    { heading: 'Owner', cell: ({ makerName }) => displayName(makerName) },
     { heading: 'Scopes', cell: ({ scopes }) => scopeList(scopes) },
     {
-      heading: 'Last use',
+      heading: 'Last used',
       cell: (key) =>
-        html`${relativeTime(key.lastUsedAt, 'never')}${isUnused(key, now) ? html` ${badge('plain', 'unused')}` : nothing}`,
+        html`${relativeTime(key.lastUsedAt, 'Never')}${isUnused(key, now) ? html` ${badge('plain', 'Unused')}` : nothing}`,
     },
-    { heading: 'Uses in 24\u00a0h', numeric: true, cell: ({ uses24h }) => usesText(uses24h) },
+    { heading: 'Calls in 24\u00a0h', numeric: true, cell: ({ uses24h }) => usesText(uses24h) },
     { heading: 'Expires', cell: expiryCell },
   ];
   return only === undefined ? columns : columns.filter(({ heading }) => only.includes(heading));
 }
 
-/** Scopes, one a line. */
+/** Returns scopes, one per line. */
 export const scopeList = (scopes: readonly string[]): Html =>
   html`<ul class="plain-list">${scopes.map((scope) => html`<li>${scope}</li>`)}</ul>`;

@@ -16,7 +16,7 @@ import { expiryField, expiryFields, expiryGiven, freshExpiry, readExpiry } from 
 import { newKey } from './first-call.ts';
 import { fullPage } from './full.ts';
 
-/** Making a key: the only place where one is shown. */
+/** Creates an API key and shows it once. */
 export const createRoutes = [
   member.view({
     name: 'showNewKey',
@@ -34,7 +34,7 @@ export const createRoutes = [
     form: z
       .object({
         name: line('The name', 100),
-        scopes: choices(scopes).min(1, 'Choose what the key may read: one scope at least.'),
+        scopes: choices(scopes).min(1, 'Choose at least one permission.'),
         ...expiryFields,
       })
       .superRefine(expiryGiven),
@@ -54,7 +54,7 @@ export const createRoutes = [
         now,
       );
       return page({
-        title: 'Your new key',
+        title: 'API key created',
         breadcrumbs: [['API keys', visit.at('/keys')]],
         body: html`${newKey(visit, { key: created.key, scopes })}
           <p class="actions">${linkButton(visit.at(`/keys/${created.id}`), 'I’ve saved it')}</p>`,
@@ -71,20 +71,20 @@ async function newKeyPage(visit: MemberVisit, state: FormState): Promise<Page> {
   const live = await listLiveKeys(pool, visit.organization.organizationId, now());
   if (live.length >= liveKeysPerOrganization) return fullPage(visit, live);
   return page({
-    title: 'Make an API key',
+    title: 'Create API key',
     breadcrumbs: [['API keys', visit.at('/keys')]],
     body: form(visit, {
       action: visit.at('/keys/new'),
       state,
-      button: 'Make the key',
-      secondary: html`<a href="${visit.at('/keys')}">Back</a>`,
+      button: 'Create API key',
+      secondary: html`<a href="${visit.at('/keys')}">Cancel</a>`,
       fields: html`
-        ${textField(state, { name: 'name', label: 'Name', maxLength: 100, hint: 'What uses it, so that you know later what stops when you revoke it: “Monthly report”, “Intake system”.' })}
+        ${textField(state, { name: 'name', label: 'Name', maxLength: 100, hint: 'The system that uses the key, for example “Monthly report”.' })}
         ${choiceField(state, {
           name: 'scopes',
-          label: 'What it may read',
+          label: 'Permissions',
           kind: 'checkbox',
-          hint: 'Choose as little as the system needs. The key acts with your rights: it stops reading what you may no longer read.',
+          hint: 'Choose only what the system needs. The key can never read more than you can.',
           choices: scopes.map((scope) => {
             const isHeld = visit.may(scope);
             const what = operationsOfScope[scope].map((operation) => reads[operation] ?? operation).join(', ');
@@ -92,7 +92,7 @@ async function newKeyPage(visit: MemberVisit, state: FormState): Promise<Page> {
               value: scope,
               label: html`${capitalized(what)} <code class="hint">${scope}</code>`,
               disabled: !isHeld,
-              hint: isHeld ? null : 'Not yours to give: none of your roles holds it.',
+              hint: isHeld ? null : 'Your roles don’t include this permission.',
             };
           }),
         })}

@@ -4,14 +4,11 @@ import { day } from '../../components/time.ts';
 import type { FormState } from '../../web/form.ts';
 import { type Html, html } from '../../web/html.ts';
 
-/** What is offered, since a key that nobody remembers should end by itself. */
+/** The default expiry in days, so that a forgotten key stops working. */
 const offeredDays = 90;
 const dayMs = 86_400_000;
 
-/**
- * The fields of a form that sets an expiry. `readExpiry` reads them once the form is checked by
- * `expiryGiven`.
- */
+/** The fields of a form that sets an expiry, validated by `expiryGiven` and read by `readExpiry`. */
 export const expiryFields = {
   expiry: z.enum(['offered', 'never', 'date'], { error: 'Choose when the key expires.' }),
   expiresOn: z.string().trim().default(''),
@@ -22,16 +19,13 @@ interface Expiry {
   expiresOn: string;
 }
 
-/** For `.superRefine`: a day is given when one is wanted. */
+/** Requires a day when a custom date is chosen; for `.superRefine`. */
 export function expiryGiven({ expiry, expiresOn }: Expiry, context: z.RefinementCtx): void {
   if (expiry === 'date' && !z.iso.date().safeParse(expiresOn).success)
-    context.addIssue({ code: 'custom', path: ['expiresOn'], message: 'Choose the last day on which the key works.' });
+    context.addIssue({ code: 'custom', path: ['expiresOn'], message: 'Choose the last day.' });
 }
 
-/**
- * When the key expires: the end of the day chosen, in UTC. Null: never. The domain refuses a day
- * that has passed.
- */
+/** Returns the end of the chosen day in UTC; null: never. The domain refuses a day in the past. */
 export function readExpiry({ expiry, expiresOn }: Expiry, now: Date): Date | null {
   if (expiry === 'never') return null;
   return expiry === 'offered' ? offeredUntil(now) : new Date(`${expiresOn}T23:59:59.999Z`);
@@ -39,7 +33,7 @@ export function readExpiry({ expiry, expiresOn }: Expiry, now: Date): Date | nul
 
 const offeredUntil = (now: Date) => new Date(now.getTime() + offeredDays * dayMs);
 
-/** What such a form begins with. */
+/** The initial values of the fields. */
 export const freshExpiry = { expiry: 'offered', expiresOn: '' };
 
 export function expiryField(state: FormState, now: Date): Html {
@@ -51,10 +45,10 @@ export function expiryField(state: FormState, now: Date): Html {
       {
         value: 'offered',
         label: `In ${offeredDays} days`,
-        hint: html`On ${day(offeredUntil(now))}. You can rotate it before, without a gap.`,
+        hint: html`On ${day(offeredUntil(now))}. You can rotate the key before then.`,
       },
-      { value: 'never', label: 'Never', hint: 'It works until somebody revokes it.' },
-      { value: 'date', label: 'At the end of a day of your choice' },
+      { value: 'never', label: 'Never', hint: 'The key works until it is revoked.' },
+      { value: 'date', label: 'Custom date' },
     ],
   })}
   ${textField(state, {
@@ -62,6 +56,6 @@ export function expiryField(state: FormState, now: Date): Html {
     label: 'Last day',
     type: 'date',
     required: false,
-    hint: 'The key works until that day ends in UTC. Only asked for “a day of your choice”.',
+    hint: 'For a custom date. The key works until this day ends in UTC.',
   })}`;
 }

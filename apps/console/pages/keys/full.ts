@@ -9,29 +9,26 @@ import { html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { isUnused, keyColumns } from './cells.ts';
 
-/**
- * Stands where a key would be made while 25 are live: says why there is an end to it, and which key
- * to give up.
- */
+/** Replaces the form at the limit of live keys, and lists the keys to revoke, longest unused first. */
 export function fullPage(visit: MemberVisit, live: readonly KeyUsage[]): Page {
   const now = visit.console.now();
   const longestUnused = [...live].sort((a, b) => lastSeen(a) - lastSeen(b));
   const unused = longestUnused.filter((key) => isUnused(key, now)).length;
   return page({
-    title: 'Make an API key',
+    title: 'Create API key',
     breadcrumbs: [['API keys', visit.at('/keys')]],
     status: 200,
     body: html`
-      ${notice('warning', `Your organization has ${live.length} live keys, and ${liveKeysPerOrganization} is the most there can be. Revoke one to make another.`)}
-      <p>The limit keeps keys few enough for somebody to know what each is for. A system needs one key; one that gets a new key has its old one rotated, not left beside it.</p>
+      ${notice('warning', `Your organization has ${live.length} active API keys. The maximum is ${liveKeysPerOrganization}. Revoke a key to create another.`)}
+      <p>Use one key per system. To replace a key, rotate it instead of creating another.</p>
       <p>${
         unused === 0
-          ? 'Each of them was used within the last 30 days. They stand here in the order of their last use, the longest ago first.'
-          : `${unused === 1 ? 'One of them was' : `${unused} of them were`} not used for 30 days or more; most likely nothing stops when you revoke ${unused === 1 ? 'it' : 'them'}. The longest unused comes first.`
+          ? 'All keys were used within the last 30 days. The longest unused comes first.'
+          : `${unused === 1 ? '1 key was' : `${unused} keys were`} not used for 30 days or more. The longest unused comes first.`
       }</p>
       ${table({
-        caption: 'Live API keys, the longest unused first',
-        columns: keyColumns(visit, ['Key', 'Made by', 'Last use']),
+        caption: 'Active API keys, longest unused first',
+        columns: keyColumns(visit, ['Key', 'Owner', 'Last used']),
         rows: longestUnused,
         actions: ({ id, label, hint }) =>
           linkButton(
@@ -43,5 +40,5 @@ export function fullPage(visit: MemberVisit, live: readonly KeyUsage[]): Page {
   });
 }
 
-/** A key that was never used counts as used when it was made: it may not be in place yet. */
+/** A key that was never used counts from its creation, because it may not be deployed yet. */
 const lastSeen = ({ lastUsedAt, createdAt }: KeyUsage) => (lastUsedAt ?? createdAt).getTime();

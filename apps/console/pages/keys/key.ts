@@ -15,12 +15,12 @@ import { activityTable } from '../activity/table.ts';
 import { callersTable } from './callers.ts';
 import { isExpiringSoon, isUnused, keyHintCell, keyName, keyTitle, statusOf } from './cells.ts';
 import { getKey } from './find-key.ts';
-import { makerWatch } from './maker-watch.ts';
+import { ownerSection } from './owner-section.ts';
 
-/** Lines of the log on the page of a key. */
-const recentLines = 5;
+/** How many log entries the page of a key shows. */
+const recentEntries = 5;
 
-/** One key: what it is, who uses it from where, whose rights it rests on. */
+/** Shows one key: its status, permissions, owner, callers and activity. */
 export const keyRoutes = [
   member.view({
     name: 'showKey',
@@ -35,12 +35,12 @@ export const keyRoutes = [
         breadcrumbs: [['API keys', visit.at('/keys')]],
         body: html`
           ${warnings(visit, key)}
-          ${await keyFacts(visit, key)}
+          ${await keyDetails(visit, key)}
           ${key.state === 'live' ? actions(visit, key) : nothing}
-          <section aria-labelledby="reads"><h2 id="reads">What it reads</h2>${whatItReads(key)}</section>
-          ${key.state === 'live' ? await makerWatch(visit, key) : nothing}
-          <section aria-labelledby="callers"><h2 id="callers">Where it is called from</h2>
-            ${callers.length === 0 ? html`<p>Nothing has called the API with it, as far as the activity log goes back.</p>` : callersTable(callers)}</section>
+          <section aria-labelledby="reads"><h2 id="reads">Permissions</h2>${permissionsOf(key)}</section>
+          ${key.state === 'live' ? await ownerSection(visit, key) : nothing}
+          <section aria-labelledby="callers"><h2 id="callers">Callers</h2>
+            ${callers.length === 0 ? html`<p>No calls in the activity log.</p>` : callersTable(callers)}</section>
           ${visit.may('org.activity.read') ? await recent(visit, key) : nothing}`,
       });
     },
@@ -51,37 +51,38 @@ function warnings(visit: MemberVisit, key: KeyUsage): Html {
   const now = visit.console.now();
   if (key.state !== 'live') return notice('info', whyEnded(key));
   return html`
-    ${key.working.length === 0 ? notice('bad', html`It reads nothing now: ${whyNothing(key)} A person who holds its scopes can rotate it; the successor then acts for them.`) : nothing}
-    ${isExpiringSoon(key, now) && key.successorId === null ? notice('warning', html`It expires ${relativeTime(key.expiresAt)}. Rotate it before, and both keys work until you have put the new one in place.`) : nothing}
-    ${isUnused(key, now) ? notice('info', 'Nobody has used it for 30 days or more. If nothing needs it, revoke it: a key that does not exist cannot get out.') : nothing}`;
+    ${key.working.length === 0 ? notice('bad', html`This key can’t read anything: ${whyNothing(key)} To restore access, a member with its permissions can rotate the key.`) : nothing}
+    ${isExpiringSoon(key, now) ? notice('warning', html`Expires ${relativeTime(key.expiresAt)}. Rotate the key before then to avoid an interruption.`) : nothing}
+    ${isUnused(key, now) ? notice('info', 'Not used for 30 days or more. Revoke the key if you no longer need it.') : nothing}`;
 }
 
 const whyEnded = ({ state, makerName }: KeyUsage): Html =>
   state === 'inactive'
-    ? html`This key is inactive because ${displayName(makerName)}, for whom it acted, left the organization: every call with it is answered 403, also if they return.`
-    : html`This key ${state === 'revoked' ? 'was revoked' : 'has expired'}: every call with it is answered 401.`;
+    ? html`This key is inactive, because its owner ${displayName(makerName)} left the organization. All calls return 403. The key stays inactive if they return.`
+    : html`This key ${state === 'revoked' ? 'was revoked' : 'has expired'}. All calls return 401.`;
 
 const whyNothing = ({ makerName, makerStatus }: KeyUsage): Html =>
   makerStatus === 'active'
-    ? html`${displayName(makerName)}, for whom it acts, no longer holds any of its scopes.`
-    : html`${displayName(makerName)}, for whom it acts, is no active member (${makerStatus}).`;
+    ? html`its owner ${displayName(makerName)} no longer has any of its permissions.`
+    : html`its owner ${displayName(makerName)} is not an active member (${makerStatus}).`;
 
-async function keyFacts(visit: MemberVisit, key: KeyUsage): Promise<Html> {
+async function keyDetails(visit: MemberVisit, key: KeyUsage): Promise<Html> {
   return detailList([
-    ['State', statusOf(key, visit.console.now())],
-    ['Shown as', keyHintCell(key)],
-    ['Made', html`${time(key.createdAt)} by ${displayName(key.makerName)}`],
+    ['Status', statusOf(key, visit.console.now())],
+    ['Key prefix', keyHintCell(key)],
+    ['Created', time(key.createdAt)],
+    ['Owner', displayName(key.makerName)],
     key.revokedAt !== null && ['Revoked', time(key.revokedAt)],
     key.makerLeftAt !== null && ['Inactive since', time(key.makerLeftAt)],
-    ['Expires', time(key.expiresAt, 'never')],
-    ['Last use', relativeTime(key.lastUsedAt, 'never')],
-    ['Uses in 24 hours', key.uses24h.toLocaleString('en')],
+    ['Expires', time(key.expiresAt, 'Never')],
+    ['Last used', relativeTime(key.lastUsedAt, 'Never')],
+    ['Calls in 24 hours', key.uses24h.toLocaleString('en')],
     key.predecessorId !== null && ['Replaces', await neighbor(visit, key.predecessorId)],
     key.successorId !== null && ['Replaced by', await neighbor(visit, key.successorId)],
   ]);
 }
 
-/** A link to the key before or after this one. */
+/** Returns a link to the previous or the next key. */
 async function neighbor(visit: MemberVisit, keyId: string): Promise<Html> {
   const { pool, now } = visit.console;
   const key = await findKeyUsage(pool, visit.organization.organizationId, keyId, now());
@@ -90,13 +91,13 @@ async function neighbor(visit: MemberVisit, keyId: string): Promise<Html> {
 }
 
 const actions = (visit: MemberVisit, { id }: KeyUsage): Html =>
-  html`<p class="actions">${linkButton(visit.at(`/keys/${id}/rotate`), 'Rotate')}${linkButton(visit.at(`/keys/${id}/revoke`), 'Revoke…', 'secondary')}</p>`;
+  html`<p class="actions">${linkButton(visit.at(`/keys/${id}/rotate`), 'Rotate key…')}${linkButton(visit.at(`/keys/${id}/revoke`), 'Revoke key…', 'secondary')}</p>`;
 
-function whatItReads({ scopes, working, state }: KeyUsage): Html {
+function permissionsOf({ scopes, working, state }: KeyUsage): Html {
   return html`<ul>${scopes.map((scope) => {
     const what = operationsOfScope[scope].map((operation) => reads[operation] ?? operation).join(', ');
     const isLost = state === 'live' && !working.includes(scope);
-    return html`<li><code>${scope}</code>: ${what}${isLost ? html` <strong class="problem">(not now: its maker does not hold it)</strong>` : nothing}</li>`;
+    return html`<li><code>${scope}</code>: ${what}${isLost ? html` <strong class="problem">(inactive: the owner doesn’t have this permission)</strong>` : nothing}</li>`;
   })}</ul>`;
 }
 
@@ -104,8 +105,8 @@ async function recent(visit: MemberVisit, key: KeyUsage): Promise<Html> {
   const none = { personId: null, action: null, outcome: null, from: null, to: null };
   const filter = { ...none, keyId: key.id };
   const { organizationId } = visit.organization;
-  const { entries } = await listActivity(visit.console.em, organizationId, filter, null, recentLines);
-  return html`<section aria-labelledby="recent"><h2 id="recent">Latest in the activity log</h2>
-    ${activityTable(visit, entries, 'Latest lines about this key')}
-    <p><a href="${visit.at(`/activity?key=${key.id}`)}">Everything about this key</a></p></section>`;
+  const { entries } = await listActivity(visit.console.em, organizationId, filter, null, recentEntries);
+  return html`<section aria-labelledby="recent"><h2 id="recent">Recent activity</h2>
+    ${activityTable(visit, entries, 'Recent activity of this key')}
+    <p><a href="${visit.at(`/activity?key=${key.id}`)}">View all</a></p></section>`;
 }

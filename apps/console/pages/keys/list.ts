@@ -12,7 +12,7 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { isExpiringSoon, keyColumns } from './cells.ts';
 
-/** The keys that work, and on a page of their own those that no longer do. */
+/** Lists live keys, and on a page of their own revoked, expired and inactive keys. */
 export const listRoutes = [
   member.view({
     name: 'listKeys',
@@ -27,14 +27,14 @@ async function livePage(visit: MemberVisit): Promise<Page> {
   const now = visit.console.now();
   const keys = await listLiveKeys(visit.console.pool, visit.organization.organizationId, now);
   const soon = keys.filter((key) => isExpiringSoon(key, now)).length;
-  const makeKey = linkButton(visit.at('/keys/new'), 'Make a key');
+  const create = linkButton(visit.at('/keys/new'), 'Create API key');
   if (keys.length === 0)
     return page({
       title: 'API keys',
       body: html`${emptyState({
-        title: 'No key works yet',
-        body: html`<p>A key lets a system of yours read what your organization may see: its clients, members, seats and outcomes. It reads with the rights of the person who makes it, and can change nothing.</p>`,
-        action: makeKey,
+        title: 'No API keys yet',
+        body: html`<p>API keys let your systems read your organization’s clients, members, seats and outcomes. A key can never read more than its owner, and can’t change anything.</p>`,
+        action: create,
       })}
       <p class="actions">${otherLinks(visit)}</p>`,
     });
@@ -42,21 +42,30 @@ async function livePage(visit: MemberVisit): Promise<Page> {
     title: 'API keys',
     body: html`
       ${keys.length >= liveKeysPerOrganization ? full(visit) : nothing}
-      ${soon > 0 ? notice('warning', `${soon === 1 ? 'A key expires' : `${soon} keys expire`} within 14 days. Rotate it before: for up to 7 days the old key and its successor both work.`) : nothing}
-      <p class="actions">${makeKey}${otherLinks(visit)}</p>
-      ${table({ caption: 'Live API keys', columns: keyColumns(visit), rows: keys })}
-      <p class="quiet">${keys.length} of ${liveKeysPerOrganization} live keys. Each may call 120 times a minute.</p>`,
+      ${
+        soon > 0
+          ? notice(
+              'warning',
+              soon === 1
+                ? 'An API key expires within 14 days. Rotate it before then.'
+                : `${soon} API keys expire within 14 days. Rotate them before then.`,
+            )
+          : nothing
+      }
+      <p class="actions">${create}${otherLinks(visit)}</p>
+      ${table({ caption: 'Active API keys', columns: keyColumns(visit), rows: keys })}
+      <p class="quiet">${keys.length} of ${liveKeysPerOrganization} active keys. Rate limit: 120 calls per minute and key.</p>`,
   });
 }
 
 const full = (visit: MemberVisit): Html =>
   notice(
     'warning',
-    html`${liveKeysPerOrganization} keys are live, the most there can be. <a href="${visit.at('/keys/new')}">See which ones nobody uses</a> before you make the next.`,
+    html`You have reached the maximum of ${liveKeysPerOrganization} active API keys. <a href="${visit.at('/keys/new')}">View unused keys</a>`,
   );
 
 const otherLinks = (visit: MemberVisit): Html =>
-  html`${linkButton(visit.at('/keys/compromised'), 'A key got out', 'secondary')}<a href="${visit.at('/keys?state=ended')}">Revoked, expired and inactive keys</a>`;
+  html`${linkButton(visit.at('/keys/compromised'), 'Report a leaked key', 'secondary')}<a href="${visit.at('/keys?state=ended')}">View revoked, expired and inactive keys</a>`;
 
 async function endedPage(visit: MemberVisit, before: string | null): Promise<Page> {
   const { pool, now } = visit.console;
@@ -69,8 +78,8 @@ async function endedPage(visit: MemberVisit, before: string | null): Promise<Pag
       ${
         keys.length === 0
           ? emptyState({
-              title: 'None here',
-              body: 'Keys that were revoked, have expired or became inactive are kept here.',
+              title: 'No keys',
+              body: 'Revoked, expired and inactive keys appear here.',
             })
           : table({ caption: 'Revoked, expired and inactive API keys', columns: keyColumns(visit), rows: keys })
       }

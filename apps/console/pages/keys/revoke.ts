@@ -15,7 +15,7 @@ import { callersTable } from './callers.ts';
 import { keyHintCell, keyName, keyTitle, statusOf } from './cells.ts';
 import { getKey } from './find-key.ts';
 
-/** Revoking a key, after a look at who would notice. */
+/** Revokes a key, after a page that shows its callers. */
 export const revokeRoutes = [
   member.view({
     name: 'showRevokeKey',
@@ -36,7 +36,7 @@ export const revokeRoutes = [
       const key = await getKey(visit);
       const { organizationId } = visit.organization;
       await revokeKey(em, { organizationId, keyId: key.id, by: visit.by }, now);
-      return redirect(visit.at(`/keys/${key.id}`), { flash: 'The key is revoked: from now on it opens nothing.' });
+      return redirect(visit.at(`/keys/${key.id}`), { flash: 'API key revoked.' });
     },
     redraw: (visit, state) => revokePage(visit, state, false),
   }),
@@ -52,39 +52,39 @@ async function revokePage(visit: MemberVisit, state: FormState, isReported: bool
   };
   if (key.state === 'revoked')
     return page({
-      title: 'It is revoked already',
+      title: 'API key already revoked',
       ...parts,
-      body: html`<p>The key ${keyName(key)} (${keyHintCell(key)}) opens nothing any more, whoever has it.</p>
-        <p class="actions">${linkButton(visit.at('/keys'), 'To the API keys', 'secondary')}</p>`,
+      body: html`<p>API key ${keyName(key)} (${keyHintCell(key)}) no longer works.</p>
+        <p class="actions">${linkButton(visit.at('/keys'), 'View API keys', 'secondary')}</p>`,
     });
   return page({
-    title: 'Revoke the key?',
+    title: `Revoke API key ${keyTitle(key)}?`,
     ...parts,
     body: html`
-      ${isReported ? notice('warning', html`The key you pasted is this one. Whoever else has it can read what it reads until you revoke it.`) : nothing}
+      ${isReported ? notice('warning', html`You pasted this key. Anyone who has it can use it until you revoke it.`) : nothing}
       ${await consequences(visit, key)}
       ${form(visit, {
         action: visit.at(`/keys/${key.id}/revoke`),
         state,
-        button: 'Revoke it for good',
+        button: `Revoke API key ${keyTitle(key)}`,
         kind: 'danger',
-        secondary: html`<a href="${visit.at(`/keys/${key.id}`)}">Keep it</a>`,
+        secondary: html`<a href="${visit.at(`/keys/${key.id}`)}">Cancel</a>`,
       })}`,
   });
 }
 
 async function consequences(visit: MemberVisit, key: KeyUsage): Promise<Html> {
   const callers = await listCallers(visit.console.pool, visit.organization.organizationId, key.id);
-  return html`<p>The next call with it is answered 401, from everywhere, and there is no way back. To replace it without a gap, <a href="${visit.at(`/keys/${key.id}/rotate`)}">rotate it</a> instead.</p>
+  return html`<p>All further calls with this key return 401. You can’t undo this. To replace the key without an interruption, <a href="${visit.at(`/keys/${key.id}/rotate`)}">rotate it</a> instead.</p>
     ${detailList([
       ['Key', html`${keyName(key)} ${keyHintCell(key)} ${statusOf(key, visit.console.now())}`],
-      ['Reads', key.scopes.join(', ')],
-      ['Last use', relativeTime(key.lastUsedAt, 'never')],
-      ['Uses in 24 hours', key.uses24h.toLocaleString('en')],
+      ['Permissions', key.scopes.join(', ')],
+      ['Last used', relativeTime(key.lastUsedAt, 'Never')],
+      ['Calls in 24 hours', key.uses24h.toLocaleString('en')],
     ])}
     ${
       callers.length === 0
-        ? html`<p>Nothing has called the API with it, as far as the activity log goes back: most likely nothing stops.</p>`
-        : html`<h2>What will notice</h2>${callersTable(callers)}`
+        ? html`<p>No calls in the activity log.</p>`
+        : html`<h2>Affected callers</h2>${callersTable(callers)}`
     }`;
 }

@@ -18,13 +18,13 @@ import { expiryField, expiryFields, expiryGiven, freshExpiry, readExpiry } from 
 import { getKey } from './find-key.ts';
 import { newKey } from './first-call.ts';
 
-/** How long both keys may work, in hours. */
+/** How long both keys work, in hours. */
 const overlap = overlapField(keyRotationOverlapMaxDays, {
-  none: 'Not at all: the old key stops at once',
+  none: 'No overlap. The old key stops working immediately.',
   problem: 'Choose how long both keys work.',
 });
 
-/** Replacing a key by a successor with the same name and scopes, with both working for a while. */
+/** Replaces a key by one with the same name and scopes. Both work for the chosen overlap. */
 export const rotateRoutes = [
   member.view({
     name: 'showRotateKey',
@@ -62,9 +62,9 @@ export const rotateRoutes = [
         now,
       );
       return page({
-        title: 'Your new key',
+        title: 'API key rotated',
         breadcrumbs: breadcrumbsOf(visit, old),
-        body: html`${whatBecame(rotated, hours, now())}
+        body: html`${overlapNotice(rotated, hours, now())}
           ${newKey(visit, { key: rotated.key, scopes: old.scopes })}
           <p class="actions">${linkButton(visit.at(`/keys/${rotated.id}`), 'I’ve saved it')}</p>`,
       });
@@ -73,15 +73,15 @@ export const rotateRoutes = [
   }),
 ];
 
-/** When the old key stops, also where that is sooner than was asked for. */
-function whatBecame({ predecessorEndsAt }: RotatedKey, hours: number, now: Date): Html {
+/** Says when the old key stops, which may be sooner than requested. */
+function overlapNotice({ predecessorEndsAt }: RotatedKey, hours: number, now: Date): Html {
   if (predecessorEndsAt > now)
-    return notice('info', html`The old key works until ${time(predecessorEndsAt)}. Put the new one in place before.`);
+    return notice('info', html`The old key works until ${time(predecessorEndsAt)}. Update your system before then.`);
   return hours === 0
-    ? notice('warning', 'The old key has stopped. Put the new one in place now.')
+    ? notice('warning', 'The old key has stopped working. Update your system now.')
     : notice(
         'warning',
-        `The old key has stopped already: with ${liveKeysPerOrganization} live keys there was no room for both. Put the new one in place now.`,
+        `The old key has stopped working, because your organization has the maximum of ${liveKeysPerOrganization} active keys. Update your system now.`,
       );
 }
 
@@ -97,24 +97,24 @@ async function rotatePage(visit: MemberVisit, state: FormState): Promise<Page> {
   const isFull = (await listLiveKeys(pool, visit.organization.organizationId, now())).length >= liveKeysPerOrganization;
   const missing = key.scopes.filter((scope) => !visit.may(scope));
   return page({
-    title: 'Rotate the key',
+    title: 'Rotate API key',
     breadcrumbs: breadcrumbsOf(visit, key),
     body: html`
-      <p>A new key takes the place of ${keyName(key)}: same name, same scopes. Put it where the old one is now.</p>
-      ${key.makerId === visit.by.personId ? nothing : notice('info', html`The old key acts for ${displayName(key.makerName)}; the new one will act for you, and rest on your rights.`)}
-      ${problemOf(key, missing) ?? rotateForm(visit, state, key, isFull)}`,
+      <p>Replaces ${keyName(key)} by a new key with the same name and permissions.</p>
+      ${key.makerId === visit.by.personId ? nothing : notice('info', html`The old key belongs to ${displayName(key.makerName)}. You will own the new key, which can never read more than you can.`)}
+      ${obstacle(key, missing) ?? rotateForm(visit, state, key, isFull)}`,
   });
 }
 
 const notLive = { revoked: 'is revoked', expired: 'has expired', inactive: 'is inactive' } as const;
 
-/** Why it cannot be rotated by this person, or now; null: it can. */
-function problemOf(key: KeyUsage, missing: readonly string[]): Html | null {
-  if (key.state !== 'live') return notice('bad', `The key ${notLive[key.state]}. Create a new key instead.`);
+/** Returns why this person cannot rotate the key now; null when they can. */
+function obstacle(key: KeyUsage, missing: readonly string[]): Html | null {
+  if (key.state !== 'live') return notice('bad', `This key ${notLive[key.state]}. Create a new key instead.`);
   if (missing.length > 0)
     return notice(
       'bad',
-      `You cannot rotate it: none of your roles holds ${missing.join(', ')}, which the new key would carry. Somebody who holds it can.`,
+      `You can’t rotate this key, because your roles don’t include ${missing.join(', ')}. Ask a member who has these permissions.`,
     );
   return null;
 }
@@ -123,15 +123,15 @@ function rotateForm(visit: MemberVisit, state: FormState, key: KeyUsage, isFull:
   return form(visit, {
     action: visit.at(`/keys/${key.id}/rotate`),
     state,
-    button: 'Make the new key',
-    secondary: html`<a href="${visit.at(`/keys/${key.id}`)}">Back</a>`,
+    button: 'Rotate API key',
+    secondary: html`<a href="${visit.at(`/keys/${key.id}`)}">Cancel</a>`,
     fields: html`
-      ${isFull ? notice('warning', `${liveKeysPerOrganization} keys are live, so there is no room for both: the old key stops at once, whatever you choose. Revoke another key first to have an overlap.`) : nothing}
+      ${isFull ? notice('warning', `Your organization has the maximum of ${liveKeysPerOrganization} active keys, so the old key stops working immediately. To have an overlap, revoke another key first.`) : nothing}
       ${selectField(state, {
         name: 'overlapHours',
-        label: 'Both keys work for',
+        label: 'Overlap',
         options: overlap.choices,
-        hint: `The time you need to put the new key in place, at most ${keyRotationOverlapMaxDays} days. If the old one got out, choose “not at all”.`,
+        hint: `How long both keys work, up to ${keyRotationOverlapMaxDays} days. If the old key leaked, choose “No overlap”.`,
       })}
       ${expiryField(state, visit.console.now())}`,
   });

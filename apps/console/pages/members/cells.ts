@@ -7,31 +7,31 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { memberPath } from './path.ts';
 
-/** What each status means for the member, as their page says it. */
+/** Explains each status on the page of a member. */
 export const statusMeaning: Record<MemberStatus, string> = {
-  active: 'May do what their roles say.',
-  invited: 'Has a link on the way, and may do nothing until they have used it.',
-  suspended: 'May do nothing until somebody reinstates them; keys they made stand still.',
-  left: 'Is no member any more. Their row stays, because clients and the log name it.',
+  active: 'Has the permissions of their roles.',
+  invited: 'Has not accepted the invitation yet.',
+  suspended: 'Has no access until reinstated. Their API keys are inactive.',
+  left: 'Has no access. Kept because clients and the activity log refer to them.',
 };
 
-/** Roles, one a line. */
+/** Returns roles, one per line. */
 export function roleList(roles: readonly HeldRole[]): Html {
-  if (roles.length === 0) return html`<span class="quiet">none</span>`;
+  if (roles.length === 0) return html`<span class="quiet">–</span>`;
   return html`<ul class="plain-list">${roles.map(({ name }) => html`<li>${displayName(name)}</li>`)}</ul>`;
 }
 
 /**
- * What stands where no last sign-in is told: of who has not accepted an invitation, or has left, an
- * organization is not told whether they sign in here.
+ * Returns the text in place of a last sign-in. An organization can't see whether removed or invited
+ * people sign in elsewhere.
  */
 export const noSignIn = ({ status, hasEnrolled }: Pick<MemberRow, 'status' | 'hasEnrolled'>): string => {
-  if (status === 'left') return 'not told';
-  if (status === 'invited') return 'not here yet';
-  return hasEnrolled ? 'never' : 'Not set up';
+  if (status === 'left') return '–';
+  if (status === 'invited') return 'Invite pending';
+  return hasEnrolled ? 'Never' : 'Not set up';
 };
 
-/** The columns of the list of members. */
+/** Returns the columns of the list of members. */
 export const memberColumns = (visit: MemberVisit): Column<MemberRow>[] => [
   {
     heading: 'Member',
@@ -42,7 +42,7 @@ export const memberColumns = (visit: MemberVisit): Column<MemberRow>[] => [
   },
   { heading: 'Status', cell: ({ status }) => memberStatus(status) },
   { heading: 'Roles', cell: ({ roles }) => roleList(roles) },
-  { heading: 'Live keys made', numeric: true, cell: ({ liveKeys }) => liveKeys },
+  { heading: 'Active API keys', numeric: true, cell: ({ liveKeys }) => liveKeys },
   {
     heading: 'Last sign-in',
     cell: (member) => relativeTime(member.lastSeenAt, noSignIn(member)),

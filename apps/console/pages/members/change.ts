@@ -10,7 +10,7 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { memberPath, personIdOf } from './path.ts';
 
-/** What the organization calls a member. */
+/** Edits a member's name and title. */
 export const changeRoutes = [
   member.view({
     name: 'showMemberChange',
@@ -29,20 +29,20 @@ export const changeRoutes = [
       const personId = personIdOf(visit);
       const { organizationId } = visit.organization;
       await changeMember(visit.console.em, { organizationId, personId, by: visit.by, name, title: title || null });
-      return redirect(memberPath(visit, personId), { flash: 'The member is changed.' });
+      return redirect(memberPath(visit, personId), { flash: 'Member updated.' });
     },
     redraw: changePage,
   }),
 ];
 
-/** `state` null: as they are called now. */
+/** Draws the form. `typed` null: with the current values. */
 async function changePage(visit: MemberVisit, typed: FormState | null): Promise<Page> {
   const { em, now } = visit.console;
   const shown = await getMemberDetails(em, visit.organization.organizationId, personIdOf(visit), now());
   const here = memberPath(visit, shown.personId);
   const state = typed ?? freshForm({ name: shown.name, title: shown.title ?? '' });
   return page({
-    title: 'Change name or title',
+    title: `Edit ${truncate(shown.name, 80)}`,
     breadcrumbs: [
       [truncate(shown.name, 80), here],
       ['Members', visit.at('/members')],
@@ -50,11 +50,11 @@ async function changePage(visit: MemberVisit, typed: FormState | null): Promise<
     body: form(visit, {
       action: `${here}/change`,
       state,
-      button: 'Change',
-      secondary: html`<a href="${here}">Back</a>`,
+      button: 'Save changes',
+      secondary: html`<a href="${here}">Cancel</a>`,
       fields: html`
-        ${textField(state, { name: 'name', label: 'Name', maxLength: 200, hint: 'As your organization calls them, here and in the API.' })}
-        ${textField(state, { name: 'title', label: 'Title', required: false, maxLength: 200 })}`,
+        ${textField(state, { name: 'name', label: 'Name', maxLength: 200, hint: 'Shown in the console and in the API.' })}
+        ${textField(state, { name: 'title', label: 'Title (optional)', required: false, maxLength: 200 })}`,
     }),
   });
 }

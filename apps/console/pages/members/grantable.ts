@@ -6,34 +6,34 @@ import type { MemberVisit } from '../../web/visit.ts';
 import { roleMeaning } from '../roles/meaning.ts';
 
 /**
- * An administrator holds all that an owner holds, and may yet not make or change owners. Own roles
- * may not take the key.
+ * Returns whether the visitor is an owner. Only owners can change owners, although administrators
+ * have the same permissions. Custom roles can't use the identifier `owner`.
  */
 export const isOwner = (visit: MemberVisit): boolean => visit.organization.roleKeys.includes('owner');
 
-/** Why the visitor cannot give a role, as the domain will say; null when they can. */
-export function whyNotGiven(
+/** Returns why the visitor can't assign a role; null when they can. The domain enforces it. */
+export function whyNotAssignable(
   visit: MemberVisit,
   role: Pick<RoleRow, 'key' | 'isSystem' | 'permissions'>,
 ): string | null {
-  if (role.isSystem && role.key === 'owner' && !isOwner(visit)) return 'Only an owner can make an owner.';
+  if (role.isSystem && role.key === 'owner' && !isOwner(visit)) return 'Only an owner can assign this role.';
   const missing = role.permissions.filter((permission: Permission) => !visit.may(permission));
-  return missing.length === 0 ? null : `Not yours to give: you do not hold ${missing.join(', ')}.`;
+  return missing.length === 0 ? null : `You don’t have ${missing.join(', ')}.`;
 }
 
-/** Roles to choose from; those that are not the visitor's to give cannot be chosen, and say why. */
+/** Returns roles as choices. Those that the visitor can't assign are disabled, with the reason. */
 export function roleChoices(
   visit: MemberVisit,
   roles: readonly RoleRow[],
   valueFor: (role: RoleRow) => string,
 ): { value: string; label: Child; hint: Child; disabled: boolean }[] {
   return roles.map((role) => {
-    const why = whyNotGiven(visit, role);
+    const why = whyNotAssignable(visit, role);
     return { value: valueFor(role), label: displayName(role.name), hint: hintOf(role, why), disabled: why !== null };
   });
 }
 
 function hintOf(role: RoleRow, why: string | null): Html {
-  const isTold = role.isSystem || role.description !== '';
-  return html`${isTold ? roleMeaning(role) : role.permissions.join(', ') || 'No permission at all.'}${why === null ? '' : ` ${why}`}`;
+  const hasMeaning = role.isSystem || role.description !== '';
+  return html`${hasMeaning ? roleMeaning(role) : role.permissions.join(', ') || 'No permissions.'}${why === null ? '' : ` ${why}`}`;
 }

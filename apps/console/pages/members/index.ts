@@ -8,7 +8,7 @@ import { memberRoleRoutes } from './member-roles.ts';
 import { removeRoutes } from './remove.ts';
 import { suspendRoutes } from './suspend.ts';
 
-/** The pages of members: seen, invited, given and taken roles, suspended, removed. */
+/** The routes of members. */
 export const routes: readonly Route[] = [
   ...listRoutes,
   ...inviteRoutes,

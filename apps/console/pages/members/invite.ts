@@ -11,7 +11,7 @@ import type { MemberVisit } from '../../web/visit.ts';
 import { roleChoices } from './grantable.ts';
 import { linkPage } from './link.ts';
 
-/** Inviting somebody: a one-time link, which whoever invites hands over, since we send no mail. */
+/** Invites a member with a one-time link, which the inviter hands over, because no mail is sent. */
 export const inviteRoutes = [
   member.view({
     name: 'showInvite',
@@ -31,10 +31,7 @@ export const inviteRoutes = [
       email: line('The e-mail address', 254),
       name: line('The name', 200),
       title: optionalLine('The title', 200),
-      roles: z
-        .array(z.string().max(255))
-        .min(1, 'Choose one role at least; “Member” shows the organization and its people.')
-        .max(600),
+      roles: z.array(z.string().max(255)).min(1, 'Choose at least one role.').max(600),
     }),
     async act(visit, { email, name, title, roles }) {
       const { em, now } = visit.console;
@@ -53,23 +50,23 @@ export const inviteRoutes = [
 async function invitePage(visit: MemberVisit, state: FormState): Promise<Page> {
   const roles = await listRoles(visit.console.em, visit.organization.organizationId);
   return page({
-    title: 'Invite somebody',
+    title: 'Invite member',
     breadcrumbs: [['Members', visit.at('/members')]],
     body: form(visit, {
       action: visit.at('/members/invite'),
       state,
-      button: 'Make the invitation',
-      secondary: html`<a href="${visit.at('/members')}">Back</a>`,
+      button: 'Create invitation',
+      secondary: html`<a href="${visit.at('/members')}">Cancel</a>`,
       fields: html`
-        <p>You get a link to hand over yourself: no mail is sent. It works once, for ${enrolmentHours} hours. Whoever opens it chooses a password and a second factor, or joins with those they have.</p>
-        ${textField(state, { name: 'email', label: 'E-mail address', type: 'email', maxLength: 254, hint: 'What they will sign in with.' })}
-        ${textField(state, { name: 'name', label: 'Name', maxLength: 200, hint: 'As your organization calls them.' })}
-        ${textField(state, { name: 'title', label: 'Title', required: false, maxLength: 200, hint: 'May stay empty: “Paralegal”, “Mediator”.' })}
+        <p>You get an invitation link to share yourself. No email is sent. The link works once, for ${enrolmentHours} hours.</p>
+        ${textField(state, { name: 'email', label: 'E-mail address', type: 'email', maxLength: 254, hint: 'Used to sign in.' })}
+        ${textField(state, { name: 'name', label: 'Name', maxLength: 200, hint: 'Shown in the console and in the API.' })}
+        ${textField(state, { name: 'title', label: 'Title (optional)', required: false, maxLength: 200, hint: 'For example “Paralegal” or “Mediator”.' })}
         ${choiceField(state, {
           name: 'roles',
           label: 'Roles',
           kind: 'checkbox',
-          hint: 'What they may do. You can give the roles whose every permission you hold yourself.',
+          hint: 'You can assign roles whose permissions you all have.',
           choices: roleChoices(visit, roles, ({ key }) => key),
         })}`,
     }),

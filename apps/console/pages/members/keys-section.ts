@@ -8,21 +8,21 @@ import { table } from '../../components/table.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
-/** The live keys that a member made: what partners' systems lose with them. */
+/** Lists the live API keys that a member owns. */
 export async function keysSection(visit: MemberVisit, { personId, status }: MemberDetails): Promise<Html> {
   const { em, now } = visit.console;
   const keys = await listKeysOfMaker(em, visit.organization.organizationId, personId, now());
-  return html`<section aria-labelledby="keys"><h2 id="keys">API keys they made</h2>
+  return html`<section aria-labelledby="keys"><h2 id="keys">API keys</h2>
     ${
       keys.length === 0
-        ? html`<p>None that is live. Nothing that reads from here depends on this member.</p>`
-        : html`<p>A key can do only what its maker may do now${status === 'active' ? '' : ', so these stand still'}. Before they lose a role or leave, you are told which stop.</p>
+        ? html`<p>No active API keys.</p>`
+        : html`<p>API keys have at most the permissions of their owner${status === 'active' ? '' : ', so these are inactive'}. Before you change this member, you can review the affected keys.</p>
           ${table<MemberKey>({
-            caption: 'Live API keys that this member made',
+            caption: 'Active API keys of this member',
             rows: keys,
             columns: [
               { heading: 'Key', main: true, cell: (key) => nameOf(visit, key) },
-              { heading: 'Reads now', cell: readsNow },
+              { heading: 'Can read', cell: readsNow },
             ],
           })}`
     }</section>`;
@@ -38,5 +38,5 @@ function readsNow({ scopes, working }: MemberKey): Html {
   if (working.length === 0) return badge('bad', 'Inactive');
   const what = working.flatMap((scope) => operationsOfScope[scope]).map((operation) => reads[operation] ?? operation);
   const lost = scopes.length - working.length;
-  return html`${what.join(', ')}${lost === 0 ? '' : html` ${badge('warning', lost === 1 ? 'one scope stands still' : `${lost} scopes stand still`)}`}`;
+  return html`${what.join(', ')}${lost === 0 ? '' : html` ${badge('warning', lost === 1 ? '1 permission inactive' : `${lost} permissions inactive`)}`}`;
 }

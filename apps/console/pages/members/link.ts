@@ -40,12 +40,12 @@ export async function linkPage(visit: MemberVisit, { token, expiresAt, personId 
   const { em, now, origin } = visit.console;
   const { name } = await getMemberDetails(em, visit.organization.organizationId, personId, now());
   return page({
-    title: 'The invitation is ready',
+    title: 'Invitation created',
     breadcrumbs: [['Members', visit.at('/members')]],
     body: html`
-      <p>Hand this link to ${displayName(name)} yourself, by a way that only they read: whoever opens it first becomes this member.</p>
-      ${shownOnce({ label: 'Enrolment link', value: enrolmentLink(origin, token), advice: 'A new one can be made at any time; it makes this one void.' })}
-      <p>It works once, until ${time(expiresAt)}. With it they choose a password and a second factor; who has those here already signs in with them. Then they are in.</p>
+      <p>Send this link to ${displayName(name)} through a private channel. Anyone who opens it first can join as this member.</p>
+      ${shownOnce({ label: 'Enrolment link', value: enrolmentLink(origin, token), advice: 'You can create a new link at any time, which replaces this one.' })}
+      <p>The link works once and expires ${time(expiresAt)}. It leads through sign-in or its setup.</p>
       <p class="actions">${linkButton(memberPath(visit, personId), 'I’ve saved it')}</p>`,
   });
 }

@@ -35,7 +35,7 @@ const alphabetical = { first: 'First page', newer: 'Previous page', older: 'Next
 
 type Query = z.output<typeof query>;
 
-/** The members of the organization, by name. */
+/** Lists the members of the organization, by name. */
 export const listRoutes = [
   member.view({
     name: 'listMembers',
@@ -56,11 +56,11 @@ async function membersPage(visit: MemberVisit, asked: Query): Promise<Page> {
   return page({
     title: 'Members',
     body: html`
-      <p class="actions">${visit.may('org.members.manage') ? linkButton(visit.at('/members/invite'), 'Invite somebody') : nothing}
+      <p class="actions">${visit.may('org.members.manage') ? linkButton(visit.at('/members/invite'), 'Invite member') : nothing}
         ${visit.may('org.roles.read') ? linkButton(visit.at('/members/roles'), 'Roles', 'secondary') : nothing}</p>
-      ${role === null ? nothing : html`<p>Who holds the role ${displayName(role.name)}, whatever their status. <a href="${visit.at('/members')}">Show all members</a></p>`}
+      ${role === null ? nothing : html`<p>Members with role ${displayName(role.name)}. <a href="${visit.at('/members')}">View all members</a></p>`}
       ${search(visit, asked, isAll)}
-      ${rows.length === 0 ? nobody(visit, asked) : table({ caption: 'Members', columns: memberColumns(visit), rows })}
+      ${rows.length === 0 ? emptyList(visit, asked) : table({ caption: 'Members', columns: memberColumns(visit), rows })}
       ${rows.length === 1 && isAll && asked.after === null ? alone(visit) : nothing}
       ${pager({
         newer: null,
@@ -86,32 +86,29 @@ function search(visit: MemberVisit, asked: Query, isAll: boolean): Html {
 }
 
 const statusLabels: Record<(typeof statuses)[number], string> = {
-  present: 'All who have not left',
+  present: 'All current',
   active: 'Active',
   invited: 'Invited',
   suspended: 'Suspended',
-  left: 'Left',
-  all: 'Everybody there ever was',
+  left: 'Removed',
+  all: 'All, including former',
 };
 
-function nobody(visit: MemberVisit, { status }: Query): Html {
+function emptyList(visit: MemberVisit, { status }: Query): Html {
   return emptyState({
-    title: 'Nobody found',
+    title: 'No matching members',
     body:
       status === 'present'
-        ? html`<p>Nobody who is a member now fits. <a href="${visit.at('/members?status=all')}">Look among everybody there ever was</a>.</p>`
-        : html`<p>Nobody fits. <a href="${visit.at('/members')}">Show all members</a>.</p>`,
+        ? html`<p>Change the search, or <a href="${visit.at('/members?status=all')}">view all, including former</a>.</p>`
+        : html`<p>Change the search, or <a href="${visit.at('/members')}">view all members</a>.</p>`,
   });
 }
 
-/**
- * An organization with one member has one person who can lose a phone; only an operator lets in
- * again who has enrolled (enrolment.ts).
- */
+/** Suggests a second owner: only support can restore access after a lost second factor. */
 const alone = (visit: MemberVisit): Html =>
   html`<p>You are the only member. ${
     visit.may('org.members.manage')
-      ? html`<a href="${visit.at('/members/invite')}">Invite a second owner</a> before you lose your phone: the last owner cannot leave, and until the operator of this service has let you in again, nobody could do anything here.`
+      ? html`<a href="${visit.at('/members/invite')}">Invite a second owner</a>, so that your organization keeps access if you lose your second factor. Otherwise, contact support to restore it.`
       : nothing
   }</p>`;
 

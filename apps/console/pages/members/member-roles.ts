@@ -9,11 +9,11 @@ import { type FormState, freshForm } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
+import { affectedKeys, hasSeen, reviewAgain, seenField } from './impact.ts';
 import { memberPage } from './member.ts';
 import { memberPath, personIdOf } from './path.ts';
-import { affectedKeys, hasSeen, readAgain, seenField } from './stops.ts';
 
-/** Giving a member a role, and taking one. */
+/** Assigns roles to members and removes them. */
 export const memberRoleRoutes = [
   member.action({
     name: 'assignRole',
@@ -25,48 +25,49 @@ export const memberRoleRoutes = [
       const personId = personIdOf(visit);
       const { organizationId } = visit.organization;
       await assignRole(visit.console.em, { organizationId, personId, roleId, by: visit.by });
-      return redirect(memberPath(visit, personId), { flash: 'The member has the role, from this moment on.' });
+      return redirect(memberPath(visit, personId), { flash: 'Role assigned.' });
     },
     redraw: memberPage,
   }),
 
   member.view({
-    name: 'showTakeRole',
-    path: '/members/person/:personId/roles/:roleId/take',
+    name: 'showRemoveRole',
+    path: '/members/person/:personId/roles/:roleId/remove',
     permission: 'org.members.manage',
-    show: (visit) => takePage(visit, freshForm()),
+    show: (visit) => removeRolePage(visit, freshForm()),
   }),
 
   member.action({
     name: 'unassignRole',
-    path: '/members/person/:personId/roles/:roleId/take',
+    path: '/members/person/:personId/roles/:roleId/remove',
     permission: 'org.members.manage',
     stepUp: true,
     form: z.object({ seen: z.string().max(100).default('') }),
     async act(visit, { seen }) {
       const personId = personIdOf(visit);
       const { roleId = '' } = visit.params;
-      if (!hasSeen(seen, await stopsOf(visit, personId))) return readAgain((state) => takePage(visit, state));
+      if (!hasSeen(seen, await previewRemoval(visit, personId)))
+        return reviewAgain((state) => removeRolePage(visit, state));
       const { organizationId } = visit.organization;
       await unassignRole(visit.console.em, { organizationId, personId, roleId, by: visit.by });
-      // Who takes a role from themselves may not see the page of members any more.
+      // A member who removes their own role may no longer see the page of members.
       const isSelf = personId === visit.by.personId;
       return redirect(isSelf ? visit.at('') : memberPath(visit, personId), {
-        flash: 'The role is taken away, from this moment on.',
+        flash: 'Role removed.',
       });
     },
-    redraw: takePage,
+    redraw: removeRolePage,
   }),
 ];
 
-async function stopsOf(visit: MemberVisit, personId: string) {
+async function previewRemoval(visit: MemberVisit, personId: string) {
   const { em, now } = visit.console;
   const change = { kind: 'unassign', roleId: visit.params.roleId ?? '' } as const;
   return (await previewImpact(em, visit.organization.organizationId, personId, change, now())).keys;
 }
 
-/** @throws NotFound when they do not hold the role, whosever it is. */
-async function takePage(visit: MemberVisit, state: FormState): Promise<Page> {
+/** Draws the confirmation. @throws NotFound when the member does not have the role. */
+async function removeRolePage(visit: MemberVisit, state: FormState): Promise<Page> {
   const { em, now } = visit.console;
   const { name, personId, roles } = await getMemberDetails(
     em,
@@ -76,24 +77,24 @@ async function takePage(visit: MemberVisit, state: FormState): Promise<Page> {
   );
   const role = roles.find(({ id }) => id === visit.params.roleId);
   if (role === undefined) throw new NotFound();
-  const stops = await stopsOf(visit, personId);
+  const keys = await previewRemoval(visit, personId);
   const here = memberPath(visit, personId);
   return page({
-    title: 'Take a role away',
+    title: `Remove role ${truncate(role.name, 60)}?`,
     breadcrumbs: [
       [truncate(name, 80), here],
       ['Members', visit.at('/members')],
     ],
     body: form(visit, {
-      action: `${here}/roles/${role.id}/take`,
+      action: `${here}/roles/${role.id}/remove`,
       state,
-      button: 'Take it away',
+      button: `Remove role ${truncate(role.name, 60)}`,
       kind: 'danger',
       fields: html`
-        <p>${displayName(name)} loses the role ${displayName(role.name)} from this moment on${roles.length === 1 ? ', and then holds none: they may do nothing' : ''}.</p>
-        ${affectedKeys(stops)}
-        ${seenField(stops)}`,
-      secondary: html`<a href="${here}">Back</a>`,
+        <p>${displayName(name)} loses role ${displayName(role.name)} immediately${roles.length === 1 ? ' and then has no permissions' : ''}.</p>
+        ${affectedKeys(keys)}
+        ${seenField(keys)}`,
+      secondary: html`<a href="${here}">Cancel</a>`,
     }),
   });
 }

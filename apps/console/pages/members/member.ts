@@ -13,11 +13,11 @@ import type { MemberVisit } from '../../web/visit.ts';
 import { noSignIn, statusMeaning } from './cells.ts';
 import { isOwner } from './grantable.ts';
 import { keysSection } from './keys-section.ts';
+import { membershipSection } from './membership-section.ts';
 import { clientsPath, memberPath, personIdOf } from './path.ts';
 import { rolesSection } from './roles-section.ts';
-import { standingSection } from './standing-section.ts';
 
-/** One member: who they are, their roles, the keys they made, whether they may come in. */
+/** Shows one member: details, roles, API keys and membership. */
 export const memberRoutes = [
   member.view({
     name: 'showMember',
@@ -27,7 +27,7 @@ export const memberRoutes = [
   }),
 ];
 
-/** `state` is that of the form that was refused; its sentence stands on top. */
+/** Draws the page. `state` is that of a refused form; its problem is shown on top. */
 export async function memberPage(visit: MemberVisit, state: FormState): Promise<Page> {
   const { em, now } = visit.console;
   const shown = await getMemberDetails(em, visit.organization.organizationId, personIdOf(visit), now());
@@ -37,18 +37,18 @@ export async function memberPage(visit: MemberVisit, state: FormState): Promise<
     breadcrumbs: [['Members', visit.at('/members')]],
     body: html`
       ${state.problem === null ? nothing : notice('bad', state.problem)}
-      ${visit.may('org.members.manage') && shown.isOwner && !isOwner(visit) ? notice('info', 'This member is an owner. Only another owner can change them.') : nothing}
-      ${whoSection(visit, shown)}
-      ${mayChange ? html`<p class="actions">${linkButton(memberPath(visit, shown.personId, '/change'), 'Change name or title', 'secondary')}</p>` : nothing}
+      ${visit.may('org.members.manage') && shown.isOwner && !isOwner(visit) ? notice('info', 'This member is an owner. Only owners can edit owners.') : nothing}
+      ${detailsSection(visit, shown)}
+      ${mayChange ? html`<p class="actions">${linkButton(memberPath(visit, shown.personId, '/change'), 'Edit member', 'secondary')}</p>` : nothing}
       ${await rolesSection(visit, shown, mayChange, state)}
       ${visit.may('org.members.manage') || visit.may('org.keys.manage') ? await keysSection(visit, shown) : nothing}
-      ${standingSection(visit, shown, mayChange)}`,
+      ${membershipSection(visit, shown, mayChange)}`,
   });
 }
 
-function whoSection(visit: MemberVisit, shown: MemberDetails): Html {
+function detailsSection(visit: MemberVisit, shown: MemberDetails): Html {
   const { name, email, title, status, lastSeenAt, activeGrants, personId } = shown;
-  const clients = activeGrants === 0 ? 'none now' : `${activeGrants.toLocaleString('en')} now`;
+  const clients = activeGrants.toLocaleString('en');
   const roster = clientsPath(visit, personId);
   return detailList([
     name.length > 80 && ['Name', html`<bdi>${name}</bdi>`],
@@ -56,6 +56,6 @@ function whoSection(visit: MemberVisit, shown: MemberDetails): Html {
     title !== null && ['Title', html`<bdi>${title}</bdi>`],
     ['Status', html`${memberStatus(status)} <span class="quiet">${statusMeaning[status]}</span>`],
     ['Last sign-in', relativeTime(lastSeenAt, noSignIn(shown))],
-    ['Client families', roster === null ? clients : html`<a href="${roster}">${clients}</a>`],
+    ['Active clients', roster === null ? clients : html`<a href="${roster}">${clients}</a>`],
   ]);
 }

@@ -1,19 +1,16 @@
 import { NotFound } from '../../web/answer.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
-/**
- * Ids that stand in an address as they are. The platform's look like this; an import may bring any
- * text, which stands there as `~` and base64url.
- */
+/** Ids that a path contains as they are. Imported ids may be any text: `~` and base64url. */
 const plainForm = /^\w[\w.-]{0,99}$/;
 
-/** The path of a member's page, or of one below it (`/remove`). */
+/** Returns the path of a member's page, or of one below it (`/remove`). */
 export const memberPath = (visit: MemberVisit, personId: string, rest = ''): string =>
   visit.at(
     `/members/person/${plainForm.test(personId) ? personId : `~${Buffer.from(personId, 'utf8').toString('base64url')}`}${rest}`,
   );
 
-/** Whom the path names. @throws NotFound when no id is written so. */
+/** Returns the member's id in the path. @throws NotFound when the path has no valid id. */
 export function personIdOf({ params }: MemberVisit): string {
   const given = params.personId ?? '';
   const personId = given.startsWith('~') ? Buffer.from(given.slice(1), 'base64url').toString('utf8') : given;
@@ -22,6 +19,6 @@ export function personIdOf({ params }: MemberVisit): string {
   return personId;
 }
 
-/** The roster of one member; null for whoever may not see it. */
+/** Returns the path of a member's clients; null for visitors who may not see them. */
 export const clientsPath = (visit: MemberVisit, personId: string): string | null =>
   visit.may('org.clients.read') ? visit.at(`/clients?${new URLSearchParams({ professional: personId })}`) : null;

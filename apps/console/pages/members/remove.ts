@@ -9,12 +9,12 @@ import { type FormState, freshForm } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
+import { affectedClients, affectedKeys, hasSeen, reviewAgain, seenField } from './impact.ts';
 import { clientsPath, memberPath, personIdOf } from './path.ts';
-import { affectedKeys, clientsThatStay, hasSeen, readAgain, seenField } from './stops.ts';
 
 const seen = z.string().max(100).default('');
 
-/** Removing a member, and leaving by oneself, for which nobody needs a permission. */
+/** Removes a member, or lets a member leave, which needs no permission. */
 export const removeRoutes = [
   member.view({
     name: 'showRemove',
@@ -31,12 +31,15 @@ export const removeRoutes = [
     form: z.object({ seen }),
     async act(visit, form) {
       const personId = personIdOf(visit);
-      if (!hasSeen(form.seen, (await stopsOf(visit, personId)).keys))
-        return readAgain((state) => removePage(visit, state));
+      if (!hasSeen(form.seen, (await previewRemoval(visit, personId)).keys))
+        return reviewAgain((state) => removePage(visit, state));
       const { organizationId } = visit.organization;
+      const { name } = await getMemberDetails(visit.console.em, organizationId, personId, visit.console.now());
       await removeMember(visit.console.em, { organizationId, personId, by: visit.by });
       const isSelf = personId === visit.by.personId;
-      return redirect(isSelf ? '/' : visit.at('/members'), { flash: 'They are a member no more.' });
+      return redirect(isSelf ? '/' : visit.at('/members'), {
+        flash: isSelf ? 'You have left the organization.' : `${truncate(name, 80)} was removed.`,
+      });
     },
     redraw: removePage,
   }),
@@ -50,8 +53,8 @@ export const removeRoutes = [
     form: z.object({ seen }),
     async act(visit, form) {
       const { personId } = visit.by;
-      if (!hasSeen(form.seen, (await stopsOf(visit, personId)).keys))
-        return readAgain((state) => leavePage(visit, state));
+      if (!hasSeen(form.seen, (await previewRemoval(visit, personId)).keys))
+        return reviewAgain((state) => leavePage(visit, state));
       const { organizationId } = visit.organization;
       await removeMember(visit.console.em, { organizationId, personId, by: visit.by });
       return redirect('/', { flash: 'You have left the organization.' });
@@ -60,16 +63,16 @@ export const removeRoutes = [
   }),
 ];
 
-const stopsOf = (visit: MemberVisit, personId: string) =>
+const previewRemoval = (visit: MemberVisit, personId: string) =>
   previewImpact(visit.console.em, visit.organization.organizationId, personId, { kind: 'remove' }, visit.console.now());
 
 async function removePage(visit: MemberVisit, state: FormState): Promise<Page> {
   const { em, now } = visit.console;
   const { name, personId } = await getMemberDetails(em, visit.organization.organizationId, personIdOf(visit), now());
-  const stops = await stopsOf(visit, personId);
+  const impact = await previewRemoval(visit, personId);
   const here = memberPath(visit, personId);
   return page({
-    title: 'Remove a member',
+    title: `Remove ${truncate(name, 80)}?`,
     breadcrumbs: [
       [truncate(name, 80), here],
       ['Members', visit.at('/members')],
@@ -77,33 +80,33 @@ async function removePage(visit: MemberVisit, state: FormState): Promise<Page> {
     body: form(visit, {
       action: `${here}/remove`,
       state,
-      button: 'Remove',
+      button: `Remove ${truncate(name, 60)}`,
       kind: 'danger',
       fields: html`
-        <p>${displayName(name)} leaves the organization from this moment on, without their roles. Their row stays, since clients and the log name it; they can be invited again.</p>
-        ${affectedKeys(stops.keys)}
-        ${clientsThatStay(stops, clientsPath(visit, personId))}
-        ${seenField(stops.keys)}`,
-      secondary: html`<a href="${here}">Back</a>`,
+        <p>${displayName(name)} loses access and all roles immediately. You can invite them again later.</p>
+        ${affectedKeys(impact.keys)}
+        ${affectedClients(impact, clientsPath(visit, personId))}
+        ${seenField(impact.keys)}`,
+      secondary: html`<a href="${here}">Cancel</a>`,
     }),
   });
 }
 
 async function leavePage(visit: MemberVisit, state: FormState): Promise<Page> {
-  const stops = await stopsOf(visit, visit.by.personId);
+  const impact = await previewRemoval(visit, visit.by.personId);
   return page({
-    title: 'Leave the organization',
+    title: `Leave ${truncate(visit.organization.organizationName, 60)}?`,
     body: form(visit, {
       action: visit.at('/leave'),
       state,
-      button: 'Leave',
+      button: 'Leave organization',
       kind: 'danger',
       fields: html`
-        <p>You leave ${displayName(visit.organization.organizationName)} from this moment on, without your roles, and see nothing of it here any more. Only an invitation brings you back.</p>
-        ${affectedKeys(stops.keys)}
-        ${clientsThatStay(stops, null, 'you')}
-        ${seenField(stops.keys)}`,
-      secondary: html`<a href="${visit.at('')}">Stay</a>`,
+        <p>You lose access to ${displayName(visit.organization.organizationName)} and all roles immediately. To return, you need a new invitation.</p>
+        ${affectedKeys(impact.keys)}
+        ${affectedClients(impact, null, 'you')}
+        ${seenField(impact.keys)}`,
+      secondary: html`<a href="${visit.at('')}">Cancel</a>`,
     }),
   });
 }

@@ -7,10 +7,10 @@ import { table } from '../../components/table.ts';
 import type { FormState } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { isOwner, whyNotGiven } from './grantable.ts';
+import { isOwner, whyNotAssignable } from './grantable.ts';
 import { memberPath } from './path.ts';
 
-/** The roles of a member, with the ways to take one and to give another. */
+/** Draws the roles of a member, with the actions to remove and to assign roles. */
 export async function rolesSection(
   visit: MemberVisit,
   shown: MemberDetails,
@@ -18,25 +18,25 @@ export async function rolesSection(
   state: FormState,
 ): Promise<Html> {
   const { personId, roles } = shown;
-  const mayTake = ({ isSystem, key }: HeldRole) => mayChange && (isOwner(visit) || !isSystem || key !== 'owner');
+  const mayRemove = ({ isSystem, key }: HeldRole) => mayChange && (isOwner(visit) || !isSystem || key !== 'owner');
   return html`<section aria-labelledby="roles"><h2 id="roles">Roles</h2>
     ${
       roles.length === 0
-        ? html`<p>None: they may do nothing${mayChange ? ' until you give them one' : ''}.</p>`
+        ? html`<p>No roles${mayChange ? '. Assign a role to give this member access' : ''}.</p>`
         : table<HeldRole>({
             caption: 'Roles of this member',
             rows: roles,
             columns: [
               { heading: 'Role', main: true, cell: (role) => roleName(visit, role) },
-              { heading: 'Kind', cell: ({ isSystem }) => (isSystem ? 'in every organization' : 'your own') },
+              { heading: 'Type', cell: ({ isSystem }) => (isSystem ? 'System' : 'Custom') },
             ],
             ...(mayChange
               ? {
                   actions: (role: HeldRole) =>
-                    mayTake(role)
+                    mayRemove(role)
                       ? linkButton(
-                          memberPath(visit, personId, `/roles/${role.id}/take`),
-                          html`Take away<span class="visually-hidden"> the role ${role.name}</span>…`,
+                          memberPath(visit, personId, `/roles/${role.id}/remove`),
+                          html`Remove<span class="visually-hidden"> role ${role.name}</span>…`,
                           'secondary',
                         )
                       : nothing,
@@ -44,7 +44,7 @@ export async function rolesSection(
               : {}),
           })
     }
-    ${mayChange ? await giveForm(visit, shown, state) : nothing}</section>`;
+    ${mayChange ? await assignForm(visit, shown, state) : nothing}</section>`;
 }
 
 function roleName(visit: MemberVisit, { id, name }: HeldRole): Html {
@@ -53,24 +53,24 @@ function roleName(visit: MemberVisit, { id, name }: HeldRole): Html {
     : displayName(name);
 }
 
-async function giveForm(visit: MemberVisit, { personId, roles }: MemberDetails, state: FormState): Promise<Html> {
+async function assignForm(visit: MemberVisit, { personId, roles }: MemberDetails, state: FormState): Promise<Html> {
   const held = new Set(roles.map(({ id }) => id));
   const others = (await listRoles(visit.console.em, visit.organization.organizationId)).filter(
     ({ id }) => !held.has(id),
   );
-  const assignable = others.filter((role) => whyNotGiven(visit, role) === null);
+  const assignable = others.filter((role) => whyNotAssignable(visit, role) === null);
   const isShort = assignable.length < others.length;
   if (assignable.length === 0)
-    return html`<p class="quiet">${isShort ? 'The other roles give more than you hold, so they are not yours to give.' : 'They hold every role there is.'}</p>`;
+    return html`<p class="quiet">${isShort ? 'The other roles have permissions that you don’t have.' : 'This member has every role.'}</p>`;
   return form(visit, {
     action: memberPath(visit, personId, '/roles'),
-    button: 'Give the role',
+    button: 'Assign role',
     kind: 'secondary',
     state: { ...state, problem: null },
     fields: selectField(state, {
       name: 'roleId',
-      label: 'Give another role',
-      ...(isShort ? { hint: 'Roles that give more than you hold are not listed.' } : {}),
+      label: 'Assign another role',
+      ...(isShort ? { hint: 'Roles with permissions that you don’t have are not listed.' } : {}),
       options: [
         { value: '', label: 'Choose a role' },
         ...assignable.map(({ id, name }) => ({ value: id, label: truncate(name, 80) })),

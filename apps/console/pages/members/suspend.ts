@@ -9,11 +9,11 @@ import { type FormState, freshForm } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
+import { affectedClients, affectedKeys, hasSeen, reviewAgain, seenField } from './impact.ts';
 import { memberPage } from './member.ts';
 import { clientsPath, memberPath, personIdOf } from './path.ts';
-import { affectedKeys, clientsThatStay, hasSeen, readAgain, seenField } from './stops.ts';
 
-/** Taking a member's access away for a while, and giving it back. */
+/** Suspends a member's access and reinstates it. */
 export const suspendRoutes = [
   member.view({
     name: 'showSuspend',
@@ -31,9 +31,10 @@ export const suspendRoutes = [
     async act(visit, { seen }) {
       const { em } = visit.console;
       const personId = personIdOf(visit);
-      if (!hasSeen(seen, (await stopsOf(visit, personId)).keys)) return readAgain((state) => suspendPage(visit, state));
+      if (!hasSeen(seen, (await previewSuspension(visit, personId)).keys))
+        return reviewAgain((state) => suspendPage(visit, state));
       await suspendMember(em, { organizationId: visit.organization.organizationId, personId, by: visit.by });
-      return redirect(memberPath(visit, personId), { flash: 'The member is suspended, from this moment on.' });
+      return redirect(memberPath(visit, personId), { flash: 'Member suspended.' });
     },
     redraw: suspendPage,
   }),
@@ -52,15 +53,15 @@ export const suspendRoutes = [
       const { status } = await getMemberDetails(em, organizationId, personId, now());
       const flash =
         status === 'invited'
-          ? 'They had not come in yet, so they are invited again: make a link for them.'
-          : 'The member is reinstated; their keys read again.';
+          ? 'The member had not joined yet. Create a new invitation link for them.'
+          : 'Member reinstated.';
       return redirect(memberPath(visit, personId), { flash });
     },
     redraw: memberPage,
   }),
 ];
 
-const stopsOf = (visit: MemberVisit, personId: string) =>
+const previewSuspension = (visit: MemberVisit, personId: string) =>
   previewImpact(
     visit.console.em,
     visit.organization.organizationId,
@@ -73,10 +74,10 @@ async function suspendPage(visit: MemberVisit, state: FormState): Promise<Page> 
   const { em, now } = visit.console;
   const personId = personIdOf(visit);
   const { name } = await getMemberDetails(em, visit.organization.organizationId, personId, now());
-  const stops = await stopsOf(visit, personId);
+  const impact = await previewSuspension(visit, personId);
   const here = memberPath(visit, personId);
   return page({
-    title: 'Suspend a member',
+    title: `Suspend ${truncate(name, 80)}?`,
     breadcrumbs: [
       [truncate(name, 80), here],
       ['Members', visit.at('/members')],
@@ -84,14 +85,14 @@ async function suspendPage(visit: MemberVisit, state: FormState): Promise<Page> 
     body: form(visit, {
       action: `${here}/suspend`,
       state,
-      button: 'Suspend',
+      button: `Suspend ${truncate(name, 60)}`,
       kind: 'danger',
       fields: html`
-        <p>${displayName(name)} may do nothing here until somebody reinstates them. They keep their roles; a link that is on its way to them is void.</p>
-        ${affectedKeys(stops.keys)}
-        ${clientsThatStay(stops, clientsPath(visit, personId))}
-        ${seenField(stops.keys)}`,
-      secondary: html`<a href="${here}">Back</a>`,
+        <p>${displayName(name)} loses access until you reinstate them. Their roles are kept. A pending invitation link stops working.</p>
+        ${affectedKeys(impact.keys)}
+        ${affectedClients(impact, clientsPath(visit, personId))}
+        ${seenField(impact.keys)}`,
+      secondary: html`<a href="${here}">Cancel</a>`,
     }),
   });
 }

@@ -10,10 +10,10 @@ import { choices, type FormState, freshForm, line, optionalLine } from '../../we
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { affectedKeys, hasSeen, seenField } from '../members/stops.ts';
+import { affectedKeys, changedImpact, hasSeen, seenField } from '../members/impact.ts';
 import { permissionChoices } from './permissions.ts';
 
-/** Changing an own role. Where keys would stop, a page says which before anything is done. */
+/** Edits a custom role. When API keys would lose reads, a page lists them first. */
 export const changeRoutes = [
   member.view({
     name: 'showRoleChange',
@@ -36,20 +36,20 @@ export const changeRoutes = [
     async act(visit, { seen, ...wanted }) {
       const { em, now } = visit.console;
       const { organizationId } = visit.organization;
-      const role = await getOwnRole(visit);
+      const role = await getCustomRole(visit);
       const stops = await previewRoleImpact(em, organizationId, role.id, wanted.permissions, now());
       if (stops.length > 0 && !hasSeen(seen, stops)) return confirmPage(visit, role, wanted, stops, seen !== '');
       await changeRole(em, { organizationId, roleId: role.id, by: visit.by, ...wanted });
       return redirect(visit.at(`/members/roles/${role.id}`), {
-        flash: 'The role is changed for everybody who holds it, from this moment on.',
+        flash: 'Role updated.',
       });
     },
     redraw: changePage,
   }),
 ];
 
-/** @throws NotFound for a system role, which has no page to change it. */
-async function getOwnRole(visit: MemberVisit): Promise<RoleRow> {
+/** Returns the custom role in the path. @throws NotFound for a system role, which can't be edited. */
+async function getCustomRole(visit: MemberVisit): Promise<RoleRow> {
   const role = await getRoleDetails(visit.console.em, visit.organization.organizationId, visit.params.roleId ?? '');
   if (role.isSystem) throw new NotFound();
   return role;
@@ -57,25 +57,25 @@ async function getOwnRole(visit: MemberVisit): Promise<RoleRow> {
 
 /** `typed` null: as the role is now. */
 async function changePage(visit: MemberVisit, typed: FormState | null): Promise<Page> {
-  const role = await getOwnRole(visit);
+  const role = await getCustomRole(visit);
   const { name, description, holders } = role;
   const state = typed ?? freshForm({ name, description, permissions: role.permissions });
   const here = visit.at(`/members/roles/${role.id}`);
   return page({
-    title: 'Change a role',
+    title: `Edit role ${truncate(role.name, 80)}`,
     breadcrumbs: breadcrumbsOf(visit, role),
     body: form(visit, {
       action: `${here}/change`,
       state,
-      button: 'Change the role',
-      secondary: html`<a href="${here}">Back</a>`,
+      button: 'Save changes',
+      secondary: html`<a href="${here}">Cancel</a>`,
       fields: html`
-        <p>${holders === 0 ? 'Nobody holds it now.' : `It changes for ${holders === 1 ? 'the one member who holds it' : `all ${holders.toLocaleString('en')} who hold it`}, at once.`} When it loses a permission that keys rest on, you are told which keys stop before anything is done.</p>
+        <p>${holders === 0 ? 'No members have this role.' : `Changes apply immediately to ${holders === 1 ? '1 member' : `${holders.toLocaleString('en')} members`}.`} If API keys would lose permissions, you can review them before the change.</p>
         ${textField(state, { name: 'name', label: 'Name', maxLength: 200 })}
-        ${textField(state, { name: 'description', label: 'Description', required: false, maxLength: 200 })}
+        ${textField(state, { name: 'description', label: 'Description (optional)', required: false, maxLength: 200 })}
         ${choiceField(state, {
           name: 'permissions',
-          label: 'What it allows',
+          label: 'Permissions',
           kind: 'checkbox',
           choices: permissionChoices(visit, role.permissions),
         })}`,
@@ -83,7 +83,7 @@ async function changePage(visit: MemberVisit, typed: FormState | null): Promise<
   });
 }
 
-/** The question before keys stop. What was typed is carried along. */
+/** Asks for confirmation when API keys would lose reads. The form carries the typed values. */
 function confirmPage(
   visit: MemberVisit,
   role: RoleRow,
@@ -93,26 +93,22 @@ function confirmPage(
 ): Page {
   const here = visit.at(`/members/roles/${role.id}`);
   const lost = role.permissions.filter((permission) => !wanted.permissions.includes(permission));
-  const problem = wasAsked
-    ? 'What this stops has changed since you were told, so nothing was done. Read it once more.'
-    : null;
+  const problem = wasAsked ? changedImpact : null;
   return page({
-    title: stops.some(({ losesAllScopes }) => losesAllScopes)
-      ? 'This stops API keys'
-      : 'This takes reads from API keys',
+    title: 'Review affected API keys',
     status: wasAsked ? 422 : 200,
     breadcrumbs: breadcrumbsOf(visit, role),
     body: form(visit, {
       action: `${here}/change`,
-      button: 'Change the role all the same',
+      button: `Edit role ${truncate(role.name, 60)}`,
       kind: 'danger',
       state: { ...freshForm(), problem },
       fields: html`
-        <p>Without ${lost.map((permission, index): Html => html`${index === 0 ? nothing : ', '}<code>${permission}</code>`)} in the role ${displayName(role.name)}, keys that its holders made read less. Nothing is changed yet.</p>
+        <p>Removes ${lost.map((permission, index): Html => html`${index === 0 ? nothing : ', '}<code>${permission}</code>`)} from role ${displayName(role.name)}. Not saved yet.</p>
         ${affectedKeys(stops)}
         ${hiddenField('name', wanted.name)}${hiddenField('description', wanted.description)}
         ${wanted.permissions.map((permission) => hiddenField('permissions', permission))}${seenField(stops)}`,
-      secondary: html`<a href="${here}/change">Back</a>`,
+      secondary: html`<a href="${here}/change">Cancel</a>`,
     }),
   });
 }

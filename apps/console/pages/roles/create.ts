@@ -9,7 +9,7 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { permissionChoices } from './permissions.ts';
 
-/** Making an own role. */
+/** Creates a custom role. */
 export const createRoutes = [
   member.view({
     name: 'showNewRole',
@@ -34,7 +34,7 @@ export const createRoutes = [
       const { organizationId } = visit.organization;
       const input = { organizationId, by: visit.by, ...role, ...(key === '' ? {} : { key }) };
       const { id } = await createRole(visit.console.em, input);
-      return redirect(visit.at(`/members/roles/${id}`), { flash: 'The role is made. Nobody holds it yet.' });
+      return redirect(visit.at(`/members/roles/${id}`), { flash: 'Role created.' });
     },
     redraw: newRolePage,
   }),
@@ -42,7 +42,7 @@ export const createRoutes = [
 
 function newRolePage(visit: MemberVisit, state: FormState): Page {
   return page({
-    title: 'Make a role',
+    title: 'Create role',
     breadcrumbs: [
       ['Roles', visit.at('/members/roles')],
       ['Members', visit.at('/members')],
@@ -50,17 +50,17 @@ function newRolePage(visit: MemberVisit, state: FormState): Page {
     body: form(visit, {
       action: visit.at('/members/roles/new'),
       state,
-      button: 'Make the role',
-      secondary: html`<a href="${visit.at('/members/roles')}">Back</a>`,
+      button: 'Create role',
+      secondary: html`<a href="${visit.at('/members/roles')}">Cancel</a>`,
       fields: html`
-        ${textField(state, { name: 'name', label: 'Name', maxLength: 200, hint: 'What people here call it: “Intake”, “Case manager”.' })}
-        ${textField(state, { name: 'description', label: 'Description', required: false, maxLength: 200, hint: 'Whom it is for. May stay empty.' })}
-        ${textField(state, { name: 'key', label: 'Key in the API', required: false, maxLength: 100, exact: true, hint: 'Made from the name when empty: “Case manager” becomes case-manager. It cannot be changed later.' })}
+        ${textField(state, { name: 'name', label: 'Name', maxLength: 200, hint: 'For example “Intake” or “Case manager”.' })}
+        ${textField(state, { name: 'description', label: 'Description (optional)', required: false, maxLength: 200 })}
+        ${textField(state, { name: 'key', label: 'Identifier (optional)', required: false, maxLength: 100, exact: true, hint: 'The role’s identifier in the API. By default “Case manager” becomes case-manager. You can’t change it later.' })}
         ${choiceField(state, {
           name: 'permissions',
-          label: 'What it allows',
+          label: 'Permissions',
           kind: 'checkbox',
-          hint: 'You can give what you hold yourself.',
+          hint: 'You can include permissions that you have.',
           choices: permissionChoices(visit, []),
         })}`,
     }),

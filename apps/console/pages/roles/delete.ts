@@ -4,7 +4,7 @@ import { redirect } from '../../web/answer.ts';
 import { member } from '../../web/route.ts';
 import { rolePage } from './role.ts';
 
-/** Deleting an own role that nobody holds. */
+/** Deletes a custom role that no member has. */
 export const deleteRoutes = [
   member.action({
     name: 'deleteRole',
@@ -15,7 +15,7 @@ export const deleteRoutes = [
     async act(visit) {
       const { organizationId } = visit.organization;
       await deleteRole(visit.console.em, { organizationId, roleId: visit.params.roleId ?? '', by: visit.by });
-      return redirect(visit.at('/members/roles'), { flash: 'The role is deleted.' });
+      return redirect(visit.at('/members/roles'), { flash: 'Role deleted.' });
     },
     redraw: rolePage,
   }),

@@ -5,7 +5,7 @@ import { deleteRoutes } from './delete.ts';
 import { listRoutes } from './list.ts';
 import { roleRoutes } from './role.ts';
 
-/** The pages of roles: seen, and own ones made, changed and deleted. */
+/** The routes of roles. */
 export const routes: readonly Route[] = [
   ...listRoutes,
   ...createRoutes,

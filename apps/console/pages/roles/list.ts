@@ -9,7 +9,7 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { roleMeaning } from './meaning.ts';
 
-/** The roles: the system's, explained, and the organization's own. */
+/** Lists system roles and custom roles. */
 export const listRoutes = [
   member.view({
     name: 'listRoles',
@@ -18,25 +18,25 @@ export const listRoutes = [
     async show(visit) {
       const roles = await listRoles(visit.console.em, visit.organization.organizationId);
       const own = roles.filter(({ isSystem }) => !isSystem);
-      const makeRole = visit.may('org.roles.manage')
-        ? linkButton(visit.at('/members/roles/new'), 'Make a role')
+      const createRole = visit.may('org.roles.manage')
+        ? linkButton(visit.at('/members/roles/new'), 'Create role')
         : nothing;
       return page({
         title: 'Roles',
         breadcrumbs: [['Members', visit.at('/members')]],
         body: html`
-          <p>A role is a set of permissions under a name. A member may do what all their roles together allow, and nobody can give what they do not hold.</p>
-          <section aria-labelledby="system"><h2 id="system">In every organization</h2>
+          <p>A role is a set of permissions. Members have the permissions of all their roles. You can assign only permissions that you have.</p>
+          <section aria-labelledby="system"><h2 id="system">System roles</h2>
             ${table({ caption: 'System roles', columns: columns(visit), rows: roles.filter(({ isSystem }) => isSystem) })}</section>
-          <section aria-labelledby="own"><h2 id="own">Your own</h2>
+          <section aria-labelledby="own"><h2 id="own">Custom roles</h2>
             ${
               own.length === 0
                 ? emptyState({
-                    title: 'No own role yet',
-                    body: 'When a system role gives somebody too much or too little, make one that gives just what they need: “Intake”, say, that reads clients and gives seats.',
-                    action: makeRole,
+                    title: 'No custom roles yet',
+                    body: 'Create a role with exactly the permissions that your members need.',
+                    action: createRole,
                   })
-                : html`<p class="actions">${makeRole}</p>${table({ caption: 'Own roles', columns: columns(visit), rows: own })}`
+                : html`<p class="actions">${createRole}</p>${table({ caption: 'Custom roles', columns: columns(visit), rows: own })}`
             }</section>`,
       });
     },
@@ -51,12 +51,12 @@ const columns = (visit: MemberVisit): Column<RoleRow>[] => [
       <div class="quiet regular">${roleMeaning(role)}</div>`,
   },
   { heading: 'Permissions', numeric: true, cell: ({ permissions }) => permissions.length },
-  { heading: 'Held by', numeric: true, cell: (role) => holdersCell(visit, role) },
+  { heading: 'Members', numeric: true, cell: (role) => holdersCell(visit, role) },
 ];
 
-/** How many hold it, leading to who they are. */
+/** Returns how many members have a role, linked to their list. */
 export function holdersCell(visit: MemberVisit, { id, holders }: RoleRow): Html {
-  const text = holders === 0 ? 'nobody' : holders.toLocaleString('en');
+  const text = holders.toLocaleString('en');
   return holders > 0 && visit.may('org.members.read')
     ? html`<a href="${visit.at(`/members?status=all&role=${id}`)}">${text}</a>`
     : html`${text}`;

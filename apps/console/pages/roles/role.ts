@@ -13,7 +13,7 @@ import { holdersCell } from './list.ts';
 import { roleMeaning } from './meaning.ts';
 import { permissionList } from './permissions.ts';
 
-/** One role: what it gives, and who holds it. */
+/** Shows one role: its permissions and members. */
 export const roleRoutes = [
   member.view({
     name: 'showRole',
@@ -23,7 +23,7 @@ export const roleRoutes = [
   }),
 ];
 
-/** `state` is that of the form that deletes it, when it was refused. */
+/** Draws the page. `state` is that of a refused deletion. */
 export async function rolePage(visit: MemberVisit, state: FormState): Promise<Page> {
   const role = await getRoleDetails(visit.console.em, visit.organization.organizationId, visit.params.roleId ?? '');
   const here = visit.at(`/members/roles/${role.id}`);
@@ -38,23 +38,23 @@ export async function rolePage(visit: MemberVisit, state: FormState): Promise<Pa
       ${state.problem !== null && role.holders > 0 ? notice('bad', state.problem) : nothing}
       <p>${roleMeaning(role)}</p>
       ${detailList([
-        ['Kind', role.isSystem ? 'The same in every organization; it cannot be changed' : 'Your organization’s own'],
-        ['Key in the API', html`<code>${role.key}</code>`],
-        ['Held by', holdersCell(visit, role)],
+        ['Type', role.isSystem ? 'System role' : 'Custom role'],
+        ['Identifier', html`<code>${role.key}</code>`],
+        ['Members', holdersCell(visit, role)],
       ])}
-      <section aria-labelledby="permissions"><h2 id="permissions">What it allows</h2>${permissionList(role.permissions)}</section>
+      <section aria-labelledby="permissions"><h2 id="permissions">Permissions</h2>${permissionList(role.permissions)}</section>
       ${
         mayChange
-          ? html`<section aria-labelledby="change"><h2 id="change">Change it</h2>
-              <p class="actions">${linkButton(`${here}/change`, 'Change name or permissions', 'secondary')}</p>
+          ? html`<section aria-labelledby="change"><h2 id="change">Edit role</h2>
+              <p class="actions">${linkButton(`${here}/change`, 'Edit role', 'secondary')}</p>
               ${
                 role.holders > 0
-                  ? html`<p class="quiet">It can be deleted once nobody holds it.</p>`
+                  ? html`<p class="quiet">To delete this role, remove it from all members first.</p>`
                   : confirm(visit, {
-                      summary: 'Delete…',
-                      consequences: html`<p>Nobody holds it, so nobody loses anything, and no API key stops. It cannot be brought back.</p>`,
+                      summary: 'Delete role…',
+                      consequences: html`<p>No members or API keys are affected. You can’t undo this.</p>`,
                       action: `${here}/delete`,
-                      button: 'Delete the role',
+                      button: `Delete role ${truncate(role.name, 60)}`,
                       state,
                     })
               }</section>`

@@ -89,4 +89,4 @@ async function testPage(visit: MemberVisit, state: FormState, result: TestResult
 const resultOf = (visit: MemberVisit, result: TestResult, hasSeatEvents: boolean): Html =>
   html`<section class="result" aria-labelledby="result" role="status"><h2 id="result">${result.delivered ? 'Test event delivered' : 'Test event failed'}</h2>
     ${testResultDetails(result)}
-    ${result.delivered ? html`<p class="actions">${linkButton(of(visit, '/verify'), 'Check signature verification', 'secondary')}${hasSeatEvents && visit.may('org.seats.manage') ? html`<a href="${visit.at('/clients/seats/give')}">Assign a seat to send a real event</a>` : nothing}</p>` : nothing}</section>`;
+    ${result.delivered ? html`<p class="actions">${linkButton(of(visit, '/verify'), 'Check signature verification', 'secondary')}${hasSeatEvents && visit.may('org.seats.manage') ? html`<a href="${visit.at('/clients/seats/assign')}">Assign a seat to send a real event</a>` : nothing}</p>` : nothing}</section>`;

@@ -1,45 +1,41 @@
 import type { Pool } from 'pg';
 
-/** An organization in numbers, for the console's first page. */
+/** Counts of an organization, for the console's overview. */
 export interface Overview {
   /** Keys that are neither revoked nor expired. */
   liveKeys: number;
-  /**
-   * Whether a key was ever made. This and the other three questions about the past stay answered:
-   * what was done once is not asked for again.
-   */
-  keyMade: boolean;
-  /** Whether a key has ever read something, as far as the activity log goes back. */
-  keyUsed: boolean;
-  webhookMade: boolean;
-  /**
-   * Whether a receiver has ever accepted something: a delivery, a test event, a check of
-   * signatures.
-   */
-  delivered: boolean;
-  /** Webhooks that are not deleted, and those of them that are parked. */
+  /** Whether a key was ever created. This and the other three `has…` stay true once they are. */
+  hasCreatedKey: boolean;
+  /** Whether a key was ever used for a successful read, within the activity log's retention. */
+  hasUsedKey: boolean;
+  hasCreatedWebhook: boolean;
+  /** Whether a receiver ever accepted a delivery, a test event or a signature check. */
+  hasDelivered: boolean;
+  /** Webhooks that are not deleted, and those of them that need attention. */
   webhooks: number;
-  parkedWebhooks: number;
+  failingWebhooks: number;
+  suspendedWebhooks: number;
+  pausedWebhooks: number;
   /** The newest webhook that is not deleted, for a test event; null when there is none. */
   newestWebhookId: string | null;
-  /** Whether a webhook is told when a seat is given. */
-  isToldOfSeats: boolean;
-  /** Deliveries under way or waiting for their next attempt, counted to `waitingCountedTo`. */
+  /** Whether a webhook subscribes to `seat.given`. */
+  hasSeatWebhook: boolean;
+  /** Open deliveries of active webhooks, counted up to `waitingCountedTo`. */
   waitingDeliveries: number;
   activeMembers: number;
   activeFamilies: number;
   seatsUsed: number;
 }
 
-/** How far waiting deliveries are counted; that many means at least so many. */
+/** The maximum count of waiting deliveries; it means this many or more. */
 export const waitingCountedTo = 10_000;
 
 /**
- * How many keys and webhooks are asked about their past, the newest; and of each how many lines or
- * deliveries, the oldest and the newest: 20,000 entries of an index at most.
+ * How many of the newest keys and webhooks are checked for past use, and how many of the oldest and
+ * newest entries or deliveries of each: at most 20,000 index entries.
  */
-const thingsAsked = 50;
-const linesAsked = 200;
+const thingsChecked = 50;
+const rowsChecked = 200;
 
 /**
  * `$1` organization. Each part starts at an index of the organization and is bounded; the questions
@@ -49,38 +45,40 @@ const linesAsked = 200;
 const overviewSql = /* sql */ `
   select
     (select count(*)::int from api_key k where k.organization_id = $1 and k.revoked_at is null and k.maker_left_at is null and (k.expires_at is null or k.expires_at > now())) as "liveKeys",
-    exists (select from api_key k where k.organization_id = $1) as "keyMade",
+    exists (select from api_key k where k.organization_id = $1) as "hasCreatedKey",
     exists (
-      select from (select k.id from api_key k where k.organization_id = $1 order by k.id desc limit ${thingsAsked}) k
+      select from (select k.id from api_key k where k.organization_id = $1 order by k.id desc limit ${thingsChecked}) k
       where exists (
-          select from (select a.status from activity a where a.organization_id = $1 and a.key_id = k.id order by a.at desc, a.id desc limit ${linesAsked}) a
+          select from (select a.status from activity a where a.organization_id = $1 and a.key_id = k.id order by a.at desc, a.id desc limit ${rowsChecked}) a
           where a.status < 400
         ) or exists (
-          select from (select a.status from activity a where a.organization_id = $1 and a.key_id = k.id order by a.at, a.id limit ${linesAsked}) a
+          select from (select a.status from activity a where a.organization_id = $1 and a.key_id = k.id order by a.at, a.id limit ${rowsChecked}) a
           where a.status < 400
         )
-    ) as "keyUsed",
-    exists (select from webhook w where w.organization_id = $1) as "webhookMade",
+    ) as "hasUsedKey",
+    exists (select from webhook w where w.organization_id = $1) as "hasCreatedWebhook",
     exists (select from webhook w where w.organization_id = $1 and w.signature_result in ('verified', 'accepts_bad_signatures'))
       or exists (
         select from (
-          select a.detail from activity a where a.organization_id = $1 and a.action = 'webhook.tested' and a.status is null order by a.at desc, a.id desc limit ${linesAsked}
+          select a.detail from activity a where a.organization_id = $1 and a.action = 'webhook.tested' and a.status is null order by a.at desc, a.id desc limit ${rowsChecked}
         ) a where a.detail ->> 'delivered' = 'true'
       )
       or exists (
-        select from (select w.id from webhook w where w.organization_id = $1 order by w.id desc limit ${thingsAsked}) w
+        select from (select w.id from webhook w where w.organization_id = $1 order by w.id desc limit ${thingsChecked}) w
         where exists (
-            select from (select d.state from delivery d where d.organization_id = $1 and d.webhook_id = w.id order by d.event_id desc limit ${linesAsked}) d
+            select from (select d.state from delivery d where d.organization_id = $1 and d.webhook_id = w.id order by d.event_id desc limit ${rowsChecked}) d
             where d.state = 'delivered'
           ) or exists (
-            select from (select d.state from delivery d where d.organization_id = $1 and d.webhook_id = w.id order by d.event_id limit ${linesAsked}) d
+            select from (select d.state from delivery d where d.organization_id = $1 and d.webhook_id = w.id order by d.event_id limit ${rowsChecked}) d
             where d.state = 'delivered'
           )
-      ) as delivered,
+      ) as "hasDelivered",
     (select count(*)::int from webhook w where w.organization_id = $1 and w.state <> 'deleted') as webhooks,
-    (select count(*)::int from webhook w where w.organization_id = $1 and w.state = 'parked') as "parkedWebhooks",
+    (select count(*)::int from webhook w where w.organization_id = $1 and w.state = 'active' and w.failing_since is not null) as "failingWebhooks",
+    (select count(*)::int from webhook w where w.organization_id = $1 and w.parked_reason = 'failing' and w.state = 'parked') as "suspendedWebhooks",
+    (select count(*)::int from webhook w where w.organization_id = $1 and w.parked_reason = 'paused' and w.state = 'parked') as "pausedWebhooks",
     (select w.id from webhook w where w.organization_id = $1 and w.state <> 'deleted' order by w.created_at desc, w.id desc limit 1) as "newestWebhookId",
-    exists (select from webhook w where w.organization_id = $1 and w.state <> 'deleted' and 'seat.given' = any (w.event_types)) as "isToldOfSeats",
+    exists (select from webhook w where w.organization_id = $1 and w.state <> 'deleted' and 'seat.given' = any (w.event_types)) as "hasSeatWebhook",
     (select count(*)::int from (
       select from webhook w
       cross join lateral (

@@ -7,15 +7,15 @@ import { table } from '../../components/table.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
-/** A change of the maker, in words, and the reads of the key that it would stop. */
+/** A change of the owner and the reads of the key that it would stop. */
 interface Change {
   words: Html;
   stops: readonly string[];
   losesAllScopes: boolean;
 }
 
-/** Whose rights a live key rests on, and what stops when that person leaves or loses a role. */
-export async function makerWatch(visit: MemberVisit, key: KeyUsage): Promise<Html> {
+/** Shows a live key's owner, and which reads stop when the owner leaves or loses a role. */
+export async function ownerSection(visit: MemberVisit, key: KeyUsage): Promise<Html> {
   const { pool, em, now } = visit.console;
   const { organizationId } = visit.organization;
   const roles = key.makerStatus === 'active' ? await listMakerRoles(pool, organizationId, key.makerId) : [];
@@ -28,22 +28,22 @@ export async function makerWatch(visit: MemberVisit, key: KeyUsage): Promise<Htm
   const changes = [await changeOf({ kind: 'remove' }, html`${name} leaves, is removed or suspended`)];
   for (const role of roles)
     changes.push(
-      await changeOf({ kind: 'unassign', roleId: role.id }, html`${name} loses the role ${displayName(role.name)}`),
+      await changeOf({ kind: 'unassign', roleId: role.id }, html`${name} loses role ${displayName(role.name)}`),
     );
-  return html`<section aria-labelledby="maker"><h2 id="maker">Whose rights it rests on</h2>
-    <p>The key acts for ${name}${key.makerStatus === 'active' ? '' : `, who is no active member (${key.makerStatus})`}. It can never read more than they may read at that moment. To let it rest on somebody else, let them rotate it.</p>
+  return html`<section aria-labelledby="maker"><h2 id="maker">Owner</h2>
+    <p>The key belongs to ${name}${key.makerStatus === 'active' ? '' : `, who is not an active member (${key.makerStatus})`}. It can never read more than its owner can. To change the owner, ask another member to rotate the key.</p>
     ${table<Change>({
-      caption: 'What stops when its maker’s rights change',
+      caption: 'Impact of changes to the owner',
       columns: [
-        { heading: 'When', main: true, cell: ({ words }) => words },
-        { heading: 'What stops', cell: whatWouldStop },
+        { heading: 'Change', main: true, cell: ({ words }) => words },
+        { heading: 'Reads that stop', cell: readsThatStop },
       ],
       rows: changes,
     })}</section>`;
 }
 
-function whatWouldStop({ stops, losesAllScopes }: Change): Html {
-  if (stops.length === 0) return html`Nothing: another role holds the same, or it stands still already.`;
+function readsThatStop({ stops, losesAllScopes }: Change): Html {
+  if (stops.length === 0) return html`None. Another role includes them, or they are already inactive.`;
   const what = stops.map((operation) => reads[operation] ?? operation).join(', ');
-  return losesAllScopes ? html`<strong>Everything:</strong> ${what}` : html`${what}`;
+  return losesAllScopes ? html`<strong>All:</strong> ${what}` : html`${what}`;
 }

@@ -11,10 +11,9 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
 /**
- * A key that was seen in a log, a chat or a repository: pasted, found, revoked. What is pasted is
- * in the body of one POST and nowhere else: the field is never drawn with what was typed, the
- * question for the second factor (which carries its form along) comes only with the revocation, and
- * that names the key by its id.
+ * Finds a leaked key that a person pastes, to revoke it. The pasted text is in the body of one POST
+ * and nowhere else: the field is never redrawn with it, and the step-up, which carries its form
+ * along, comes only with the revocation, which names the key by its id.
  */
 export const compromisedRoutes = [
   member.view({
@@ -36,54 +35,51 @@ export const compromisedRoutes = [
       const { organizationId } = visit.organization;
       const asked = { organizationId, personId: visit.by.personId, text, address: visit.visitor.address };
       const found = await findCompromisedKey(em, asked, keys, now);
-      return found === null ? notOurs(visit) : redirect(visit.at(`/keys/${found.keyId}/revoke?reported=yes`));
+      return found === null ? notFoundPage(visit) : redirect(visit.at(`/keys/${found.keyId}/revoke?reported=yes`));
     },
     redraw: compromisedPage,
   }),
 ];
 
 function compromisedPage(visit: MemberVisit, { problem, problems }: FormState): Page {
-  // Never what was typed.
+  // Without values: the pasted text is never redrawn.
   const state = { ...freshForm(), problem, problems };
   return page({
-    title: 'A key got out?',
+    title: 'Report a leaked key',
     breadcrumbs: [['API keys', visit.at('/keys')]],
     body: html`
-      <p>If an API key stands where it should not (a log, a chat, a repository), paste it here. The console finds which one it is, and you can revoke it at once.</p>
+      <p>If an API key appeared in a log, a chat or a repository, paste it here to find and revoke it.</p>
       ${form(visit, {
         action: visit.at('/keys/compromised'),
         state,
-        button: 'Find the key',
-        secondary: html`<a href="${visit.at('/keys')}">Back</a>`,
+        button: 'Find API key',
+        secondary: html`<a href="${visit.at('/keys')}">Cancel</a>`,
         fields: textField(state, {
           name: 'key',
-          label: 'The key, or the line it stands in',
+          label: 'API key, or text that contains it',
           exact: true,
           masked: true,
-          hint: 'It is compared and forgotten: not stored, not logged, not shown again.',
+          hint: 'The text is not stored or logged.',
         }),
       })}`,
   });
 }
 
-/**
- * One answer for every key that is not this organization's, whoever's it is: it says what to do,
- * and nothing about the key.
- */
-function notOurs(visit: MemberVisit): Page {
+/** Returns the same page for every key of another organization, so that it reveals nothing. */
+function notFoundPage(visit: MemberVisit): Page {
   const elsewhere = regionCodes.filter((code) => code !== visit.console.region);
   return page({
-    title: 'Not a key of this organization',
+    title: 'API key not found',
     breadcrumbs: [['API keys', visit.at('/keys')]],
     body: html`
-      <p>${displayName(visit.organization.organizationName)} has no key like that, live or ended, so there is nothing here to revoke. If you expected one:</p>
+      <p>${displayName(visit.organization.organizationName)} has no such API key. If you expected one:</p>
       <ul>
-        <li>Look whether it was copied whole. A character too few is another key.</li>
-        <li>Keys that begin with ${prefixes(elsewhere)} belong to another region: paste it in that region’s console.</li>
-        <li>If you belong to several organizations, paste it in each.</li>
-        <li>If it is not yours at all, tell whoever you got it from. Nobody can see from here whose it is.</li>
+        <li>Check that you copied the whole key.</li>
+        <li>Keys that begin with ${prefixes(elsewhere)} belong to another region. Paste the key in that region’s console.</li>
+        <li>If you are a member of several organizations, try each of them.</li>
+        <li>If the key is not yours, contact the person who shared it. The console can’t show its owner.</li>
       </ul>
-      <p class="actions">${linkButton(visit.at('/keys/compromised'), 'Paste another', 'secondary')}</p>`,
+      <p class="actions">${linkButton(visit.at('/keys/compromised'), 'Paste another key', 'secondary')}</p>`,
   });
 }
 

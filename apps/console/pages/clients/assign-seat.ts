@@ -18,17 +18,14 @@ import { clientPage } from './client.ts';
 
 const eligiblePerPage = 50;
 
-/**
- * Giving a seat: to a family of the list of those that could have one, or from the page of its
- * access.
- */
-export const giveSeatRoutes = [
+/** Assigns a seat to a client, from the list of clients without one or from the client's page. */
+export const assignSeatRoutes = [
   member.view({
-    name: 'showGiveSeat',
-    path: '/clients/seats/give',
+    name: 'showAssignSeat',
+    path: '/clients/seats/assign',
     permission: 'org.seats.manage',
     query: z.object({ q: searchText, after: z.uuid().nullable().catch(null) }),
-    show: (visit, { q, after }) => givePage(visit, freshForm(), q, after),
+    show: (visit, { q, after }) => assignPage(visit, freshForm(), q, after),
   }),
 
   member.action({
@@ -39,35 +36,35 @@ export const giveSeatRoutes = [
     async act(visit, { from }) {
       const grantId = visit.params.grantId ?? '';
       await assignSeat(visit.console.em, { organizationId: visit.organization.organizationId, grantId, by: visit.by });
-      return redirect(visit.at(from === 'list' ? '/clients/seats/give' : `/clients/${grantId}`), {
-        flash: 'The seat is given.',
+      return redirect(visit.at(from === 'list' ? '/clients/seats/assign' : `/clients/${grantId}`), {
+        flash: 'Seat assigned.',
       });
     },
     redraw: (visit, state) =>
-      textOf(state, 'from') === 'list' ? givePage(visit, state, '', null) : clientPage(visit, state),
+      textOf(state, 'from') === 'list' ? assignPage(visit, state, '', null) : clientPage(visit, state),
   }),
 ];
 
-async function givePage(visit: MemberVisit, state: FormState, q: string, after: string | null): Promise<Page> {
+async function assignPage(visit: MemberVisit, state: FormState, q: string, after: string | null): Promise<Page> {
   const { em } = visit.console;
   const { organizationId } = visit.organization;
   const { free, total } = await getSeatCounts(em, organizationId);
   const { rows, next } = await listEligibleClients(em, organizationId, q, after, eligiblePerPage);
-  const here = visit.at('/clients/seats/give');
+  const here = visit.at('/clients/seats/assign');
   const href = (cursor: string | null) => hrefOf(here, q, cursor);
   return page({
-    title: 'Give a seat',
+    title: 'Assign seat',
     breadcrumbs: [['Seats', visit.at('/clients/seats')], ...clientsBreadcrumbs(visit)],
     body: html`
       ${state.problem === null ? nothing : notice('bad', state.problem)}
-      ${free === 0 ? notice('warning', html`All ${total.toLocaleString('en')} places are taken. <a href="${visit.at('/clients/seats')}">End a seat</a>, or get more.`) : html`<p>${free.toLocaleString('en')} of ${total.toLocaleString('en')} places ${free === 1 ? 'is' : 'are'} free. Each family has one seat at most, whoever works for it.</p>`}
+      ${free === 0 ? notice('warning', html`All ${total.toLocaleString('en')} seats are in use. <a href="${visit.at('/clients/seats')}">End a seat</a> or add seats to your subscription.`) : html`<p>${free.toLocaleString('en')} of ${total.toLocaleString('en')} seats available. Each client can have one seat.</p>`}
       ${searchForm({
         action: here,
-        label: 'Search families',
+        label: 'Search clients',
         clear: q === '' ? null : here,
         fields: textField(freshForm({ q }), {
           name: 'q',
-          label: 'Family or professional',
+          label: 'Client or professional',
           type: 'search',
           required: false,
           maxLength: 200,
@@ -75,34 +72,34 @@ async function givePage(visit: MemberVisit, state: FormState, q: string, after: 
       })}
       ${
         rows.length === 0
-          ? noFamily(q)
+          ? emptyList(q)
           : table<ClientRow>({
-              caption: 'Families that could have a seat',
+              caption: 'Clients without a seat',
               columns: clientColumns(visit),
               rows,
-              ...(free > 0 ? { actions: (client: ClientRow) => giveButton(visit, client) } : {}),
+              ...(free > 0 ? { actions: (client: ClientRow) => assignButton(visit, client) } : {}),
             })
       }
       ${pager({ newer: null, older: next, href, ...(after === null ? {} : { firstHref: href(null) }) })}`,
   });
 }
 
-const giveButton = (visit: MemberVisit, { grantId, family, professional }: ClientRow): Html =>
+const assignButton = (visit: MemberVisit, { grantId, family, professional }: ClientRow): Html =>
   buttonForm(visit, {
     action: visit.at(`/clients/${grantId}/seat`),
-    button: 'Give a seat',
+    button: 'Assign seat',
     values: { from: 'list' },
     about: `to ${family} with ${professional}`,
   });
 
-const noFamily = (q: string): Html =>
+const emptyList = (q: string): Html =>
   emptyState(
     q === ''
       ? {
-          title: 'No family could have a seat',
-          body: 'A seat goes to a family whose access is active and that holds none yet; every such family has one.',
+          title: 'No clients without a seat',
+          body: 'Every active client has a seat.',
         }
-      : { title: 'Nothing found', body: 'No family without a seat fits.' },
+      : { title: 'No matching clients', body: 'Change or clear the search.' },
   );
 
 function hrefOf(here: string, q: string, after: string | null): string {
