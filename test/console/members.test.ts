@@ -265,7 +265,9 @@ describe('an own role', () => {
         permissions: ['org.read', 'org.clients.read'],
       }),
     ).toMatchObject({ status: 303 });
-    expect(textOf((await visitor.get(role)).text)).toMatch(/Front desk.*intake.*Members 0.*org\.read.*org\.clients\.read/);
+    expect(textOf((await visitor.get(role)).text)).toMatch(
+      /Front desk.*intake.*Members 0.*org\.read.*org\.clients\.read/,
+    );
 
     await t.http(t.ada).submit(t.person, `${t.person}/roles`, { roleId: role.split('/').at(-1) ?? '' });
     const held = await visitor.post(`${role}/delete`, hiddenFields((await visitor.get(path)).text, path));
