@@ -1,4 +1,5 @@
 import { isGrpcServiceError, ServiceError } from '@temporalio/client';
+import { Refused } from '#domain/contract/refused.ts';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import { openWorkflowClient, type WorkflowClient } from '#workflows/client.ts';
 import { WorkflowRefused } from '#workflows/refused.ts';
@@ -13,9 +14,10 @@ export interface Workflows extends WorkflowClient {
 }
 
 /** A call to Temporal that failed. The message tells the person what to do. */
-export class WorkflowsAway extends Error {
-  override name = 'WorkflowsAway';
-  readonly reason = 'workflows_away';
+export class WorkflowsAway extends Refused<'workflows_away'> {
+  constructor(message: string, options?: ErrorOptions) {
+    super('workflows_away', message, options);
+  }
 }
 
 /** How long (ms) a call may take; the two that wait for a receiver have limits of their own. */

@@ -1,11 +1,5 @@
-import { OrganizationRefused } from '#domain/access/organization-refused.ts';
+import { Refused } from '#domain/contract/refused.ts';
 import { IdentityRefused } from '#domain/identity/refused.ts';
-import { KeyRefused } from '#domain/keys/refused.ts';
-import { WebhookRefused } from '#domain/webhooks/refused.ts';
-import { WorkflowsAway } from '../workflows.ts';
-
-/** The domain's refusals: `reason` is for programs, `message` is a sentence for the person. */
-const refusals = [IdentityRefused, KeyRefused, OrganizationRefused, WebhookRefused, WorkflowsAway] as const;
 
 /** Reasons that mean that what the path names does not exist for this person: 404. */
 const notFoundReasons: ReadonlySet<string> = new Set([
@@ -38,12 +32,9 @@ export interface Refusal {
 
 /** Returns a refusal of the domain as the console shows it; null for any other error. */
 export function refusalOf(error: unknown): Refusal | null {
-  const refusal = refusals.some((kind) => error instanceof kind)
-    ? (error as InstanceType<(typeof refusals)[number]>)
-    : null;
-  if (refusal === null) return null;
-  const retry = refusal instanceof IdentityRefused ? retryOf(refusal) : null;
-  return { message: refusal.message, isNotFound: notFoundReasons.has(refusal.reason), retry };
+  if (!(error instanceof Refused)) return null;
+  const retry = error instanceof IdentityRefused ? retryOf(error) : null;
+  return { message: error.message, isNotFound: notFoundReasons.has(error.reason), retry };
 }
 
 function retryOf({ reason, retryAt }: IdentityRefused): Retry | null {

@@ -1,3 +1,5 @@
+import { Refused } from '../contract/refused.ts';
+
 /** Why a change of an organization's members, roles, seats or access was refused. */
 export type OrganizationRefusal =
   | 'may_not_manage_members'
@@ -26,12 +28,4 @@ export type OrganizationRefusal =
   | 'seat_ended';
 
 /** A refusal: `reason` for programs, `message` a sentence for the caller. */
-export class OrganizationRefused extends Error {
-  readonly reason: OrganizationRefusal;
-
-  constructor(reason: OrganizationRefusal, message: string) {
-    super(message);
-    this.name = 'OrganizationRefused';
-    this.reason = reason;
-  }
-}
+export class OrganizationRefused extends Refused<OrganizationRefusal> {}

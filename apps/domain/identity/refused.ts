@@ -1,3 +1,5 @@
+import { Refused } from '../contract/refused.ts';
+
 /** Why signing in, enrolling or a change of one's own sign-in was refused. */
 export type IdentityRefusal =
   | 'wrong_credentials'
@@ -38,14 +40,11 @@ export type IdentityRefusal =
  * Neither holds a secret, nor tells whether an address is known. `retryAt` says from when an
  * attempt is taken again, null when that is at once or never.
  */
-export class IdentityRefused extends Error {
-  readonly reason: IdentityRefusal;
+export class IdentityRefused extends Refused<IdentityRefusal> {
   readonly retryAt: Date | null;
 
   constructor(reason: IdentityRefusal, message: string, retryAt: Date | null = null) {
-    super(message);
-    this.name = 'IdentityRefused';
-    this.reason = reason;
+    super(reason, message);
     this.retryAt = retryAt;
   }
 }

@@ -1,3 +1,5 @@
+import { Refused } from '../contract/refused.ts';
+
 /** Why a key was not created, rotated, revoked or found. */
 export type KeyRefusal =
   | 'not_an_active_member'
@@ -13,12 +15,4 @@ export type KeyRefusal =
   | 'several_keys_in_text';
 
 /** A refusal: `reason` for programs, `message` a sentence for the caller. */
-export class KeyRefused extends Error {
-  readonly reason: KeyRefusal;
-
-  constructor(reason: KeyRefusal, message: string) {
-    super(message);
-    this.name = 'KeyRefused';
-    this.reason = reason;
-  }
-}
+export class KeyRefused extends Refused<KeyRefusal> {}

@@ -1,3 +1,5 @@
+import { Refused } from '../contract/refused.ts';
+
 /** Why a webhook or one of its deliveries was not changed or shown. */
 export type WebhookRefusal =
   | 'may_not_manage_webhooks'
@@ -26,12 +28,4 @@ export type WebhookRefusal =
 /**
  * A refusal: `reason` for programs, `message` a sentence for the caller. Neither holds a secret.
  */
-export class WebhookRefused extends Error {
-  readonly reason: WebhookRefusal;
-
-  constructor(reason: WebhookRefusal, message: string) {
-    super(message);
-    this.name = 'WebhookRefused';
-    this.reason = reason;
-  }
-}
+export class WebhookRefused extends Refused<WebhookRefusal> {}

@@ -69,7 +69,10 @@ describe('the reference page at /docs', { timeout: 120_000 }, () => {
     const opened = endpoints.length + eventTypes.length;
     const bodies = page.locator('.opblock.is-open .opblock-body');
     await bodies.nth(opened - 1).waitFor({ state: 'attached', ...patient });
-    await page.getByText('Rossi & Tremblay Family Law').first().waitFor({ state: 'attached', ...patient });
+    await page
+      .getByText('Rossi & Tremblay Family Law')
+      .first()
+      .waitFor({ state: 'attached', ...patient });
     expect(await bodies.count()).toBe(opened);
 
     expect(complaints).toEqual([]);
