@@ -1,0 +1,28 @@
+/**
+ * `npm run bench:retention`: what retention of deliveries costs, and what partitions would. How to
+ * read it: README.md beside this file.
+ */
+import { cpus } from 'node:os';
+import { removeDeadRunFolders } from '#test/run-folder.ts';
+import { comparePartitions } from './partitions.ts';
+import { measurePurge } from './purge.ts';
+import { startStack } from './stack.ts';
+
+const startedAt = performance.now();
+const report = (line: string) =>
+  console.log(`  ${String(Math.round((performance.now() - startedAt) / 1000)).padStart(3)} s  ${line}`);
+
+console.log(`Node ${process.version}, ${cpus().length} cores (${cpus()[0]?.model ?? 'unknown'})`);
+await removeDeadRunFolders(report);
+const only = process.argv.slice(2).find((part) => part === 'partitions' || part === 'purge');
+const stack = await startStack(report);
+try {
+  const partitions = only === 'purge' ? [] : await comparePartitions(stack, report);
+  const purge = only === 'partitions' ? [] : await measurePurge(stack, report);
+  if (only !== 'partitions') console.log('\nPurging beside deliveries');
+  for (const line of purge) console.log(`  ${line}`);
+  if (only !== 'purge') console.log('\nStatements over those of plain tables, medians, 8 partitions');
+  for (const line of partitions) console.log(`  ${line}`);
+} finally {
+  await stack.stop();
+}

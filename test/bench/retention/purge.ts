@@ -1,0 +1,72 @@
+import type pg from 'pg';
+import { createMaintenance } from '../../../apps/worker/maintenance.ts';
+import { deliver, type Statement } from './deliver.ts';
+import { addDue, addSettled, addWebhooks } from './fill.ts';
+import { median } from './partitions.ts';
+import type { RetentionStack } from './stack.ts';
+
+const connections = 4;
+const seconds = 20;
+const organizationCount = 10;
+const webhooksEach = 4;
+const oldEach = 3_000;
+const keptEach = 3_000;
+const dueEach = 1_000;
+const aimPerSecond = 1_000;
+
+/**
+ * Deliveries that maintenance purges a second while four connections take others from the claim to
+ * a 2xx as quickly as they can, and what those lose by it. Each part is `seconds` long.
+ */
+export async function measurePurge(stack: RetentionStack, report: (line: string) => void): Promise<string[]> {
+  const { owner, workerUrl } = await stack.createDatabase('purge');
+  const webhooks = await addWebhooks(owner, organizationCount, webhooksEach);
+  for (const webhook of webhooks) {
+    await addSettled(owner, webhook, { count: oldEach, oldestDays: 120, newestDays: 91 });
+    await addSettled(owner, webhook, { count: keptEach, oldestDays: 89, newestDays: 0 });
+    await addDue(owner, webhook, dueEach);
+  }
+  await owner.query('vacuum analyze');
+  const clients = await Promise.all(Array.from({ length: connections }, () => stack.connect(workerUrl)));
+  report(`filled: ${webhooks.length * oldEach} deliveries to purge among ${webhooks.length * (oldEach + keptEach)}`);
+
+  await deliverFor(clients, 2);
+  const alone = await deliverFor(clients, seconds);
+  const purged: { deliveries: number; atMs: number }[] = [];
+  const startedAtMs = performance.now();
+  const maintenance = createMaintenance({
+    databaseUrl: workerUrl,
+    activityRetentionDays: 400,
+    deliveryRetentionDays: 90,
+    suspendAfterSeconds: 86_400 * 30,
+    onPurged: ({ deliveries }) => void purged.push({ deliveries, atMs: performance.now() - startedAtMs }),
+    onError: (cause, step) => report(`${step}: ${String(cause)}`),
+  });
+  const starting = maintenance.start();
+  const beside = await deliverFor(clients, seconds);
+  await starting;
+  await maintenance.stop();
+  const busy = purged.filter(({ deliveries }) => deliveries > 0);
+  const perSecond = busy.reduce((sum, { deliveries }) => sum + deliveries, 0) / ((busy.at(-1)?.atMs ?? 0) / 1_000);
+  const ratio = (of: Statement) =>
+    `${of} ${over(median(beside.times[of]), median(alone.times[of]))} (${median(beside.times[of]).toFixed(2)} ms)`;
+  return [
+    `purged ${perSecond.toFixed(0)} deliveries a second, with their events and attempts; aim ${aimPerSecond}`,
+    `deliveries a second beside it over alone: ${over(beside.perSecond, alone.perSecond)}`,
+    `deliveries a second: ${beside.perSecond.toFixed(0)} beside it, ${alone.perSecond.toFixed(0)} alone`,
+    `statements beside it over alone: ${(['claim', 'admit', 'outcome'] as const).map(ratio).join('  ')}`,
+  ];
+}
+
+const over = (one: number, other: number) => (one / other).toFixed(2);
+
+async function deliverFor(clients: readonly pg.Client[], forSeconds: number) {
+  const times: Record<Statement, number[]> = { find: [], claim: [], admit: [], outcome: [] };
+  const endsAtMs = performance.now() + forSeconds * 1_000;
+  let count = 0;
+  const deliverOn = async (client: pg.Client) => {
+    while (performance.now() < endsAtMs) count += await deliver(client, 4, { onTimed: (of, ms) => times[of].push(ms) });
+  };
+  await Promise.all(clients.map(deliverOn));
+  return { perSecond: count / forSeconds, times };
+}

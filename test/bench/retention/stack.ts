@@ -1,0 +1,56 @@
+import { tmpdir } from 'node:os';
+import pg from 'pg';
+import { migrate } from '#domain/db/migrate.ts';
+import { makeRunFolder, removeRunFolder, removeRunFolderNow, stateOf } from '#test/run-folder.ts';
+import { startPostgres } from '../../../apps/dev/servers/postgres.ts';
+
+/** A migrated database of the benchmark's PostgreSQL. */
+export interface BenchDatabase {
+  ownerUrl: string;
+  workerUrl: string;
+  /** One connection of the owner's, for arranging. */
+  owner: pg.Client;
+}
+
+/**
+ * Starts a PostgreSQL of the benchmark's own, with flushing to disk on, in a folder that `stop`
+ * removes.
+ */
+export async function startStack(report: (line: string) => void) {
+  const folder = makeRunFolder(tmpdir());
+  const postgres = await startPostgres({ stateFolder: stateOf(folder), report });
+  const abandon = () => removeRunFolderNow(folder, [postgres.pid]);
+  process.once('exit', abandon);
+  const clients: pg.Client[] = [];
+
+  async function connect(url: string): Promise<pg.Client> {
+    // Plans are generic, as on every connection of the product.
+    const client = new pg.Client({ connectionString: url, options: '-c plan_cache_mode=force_generic_plan' });
+    await client.connect();
+    clients.push(client);
+    return client;
+  }
+
+  return {
+    connect,
+
+    async createDatabase(name: string): Promise<BenchDatabase> {
+      const admin = await connect(postgres.adminUrl);
+      await admin.query(`create database ${name} template template0 encoding 'UTF8'`);
+      const ownerUrl = new URL(postgres.adminUrl);
+      ownerUrl.pathname = name;
+      const workerUrl = new URL(ownerUrl);
+      Object.assign(workerUrl, { username: `${name}_worker`, password: 'bench' });
+      await migrate({ ownerUrl: ownerUrl.href, logins: [{ role: 'worker', url: workerUrl.href }] });
+      return { ownerUrl: ownerUrl.href, workerUrl: workerUrl.href, owner: await connect(ownerUrl.href) };
+    },
+
+    async stop(): Promise<void> {
+      await Promise.all(clients.map((client) => client.end()));
+      await removeRunFolder(folder);
+      process.off('exit', abandon);
+    },
+  };
+}
+
+export type RetentionStack = Awaited<ReturnType<typeof startStack>>;
