@@ -134,7 +134,7 @@ describe('a change that requires a fresh second factor', () => {
     for (const secret of [goodPassword, '"short"']) expect(refused.text).not.toContain(secret);
 
     expect(await visitor.submit(refused, '/account/password', typed)).toMatchObject({ status: 303, to: '/account' });
-    expect((await visitor.get('/account')).text).toContain('password is changed');
+    expect((await visitor.get('/account')).text).toContain('Password changed.');
     const anew = t.http();
     expect(await anew.submit('/sign-in', '/sign-in', { email: ada.email, password: newPassword })).toMatchObject({
       to: '/sign-in/second-factor',
