@@ -9,8 +9,8 @@ import { type ProbeConfig, readConfig } from './config.ts';
 /**
  * Runs what `helm test` checks: a read with the probe's key, the refusal of a key of the other region,
  * and a signed test event received on a separate port. Prints a line per check; exit code 1 when one
- * fails. It touches no organization but the operator's own (`orgctl probe
- * create`).
+ * fails. It touches no organization but the operator's own (
+ * `orgctl probe create`).
  */
 async function main(config: ProbeConfig): Promise<boolean> {
   const { posts, stop } = await startReceiver(config);
