@@ -60,7 +60,9 @@ export function createMetrics(pool: Pool, parts: { memory: () => AnswerMemory; s
 
   const answerWaits = new Counter({
     name: 'org_api_answer_waits_total',
-    help: 'Reads that waited for memory for their answers, by how that ended and by whose limit they met (key, organization, pod).',
+    help:
+      'Reads that waited for memory for their answers, by how that ended and by whose limit they ' +
+      'met (key, organization, pod).',
     labelNames: ['end', 'limit'],
     registers,
   });

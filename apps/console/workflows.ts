@@ -33,7 +33,8 @@ export const awaySentences = {
 
 /** The warning in the operator's log when there is no Temporal server. */
 export const withoutTemporal =
-  'TEMPORAL_ADDRESS is not set, so this console sends no test event, checks no signatures and retries no delivery on request: set it to the Temporal that the workers use';
+  'TEMPORAL_ADDRESS is not set, so this console sends no test event, checks no signatures and ' +
+  'retries no delivery on request: set it to the Temporal that the workers use';
 
 /** `temporal` null: the installation has no Temporal server, and each call says so. */
 export function createWorkflows(temporal: TemporalServer | null): Workflows {

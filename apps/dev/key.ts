@@ -94,7 +94,8 @@ async function assertDevelopment(database: Database): Promise<void> {
   );
   if (rows[0]?.mark !== 'on') {
     throw new SettingsRefused([
-      'this database is not a development stack’s; real keys are made in the console, by their owners, with a second factor',
+      'this database is not a development stack’s; real keys are made in the console, by their ' +
+        'owners, with a second factor',
     ]);
   }
 }

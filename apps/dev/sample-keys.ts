@@ -29,7 +29,8 @@ export async function ensureSampleKeys(
 
   async function isLive(key: string): Promise<boolean> {
     const { rows } = await database.pool.query(
-      'select from api_key k where k.fingerprint = any ($1) and k.revoked_at is null and k.maker_left_at is null and (k.expires_at is null or k.expires_at > now())',
+      'select from api_key k where k.fingerprint = any ($1) and k.revoked_at is null and ' +
+        'k.maker_left_at is null and (k.expires_at is null or k.expires_at > now())',
       [secrets.peppers.map((pepper) => fingerprint(key, pepper))],
     );
     return rows.length > 0;

@@ -53,7 +53,8 @@ export async function ensureSampleWebhooks(options: {
 /** The receiver's port may be another one at this start. */
 async function followReceiver(database: Database, webhookId: string, receiverUrl: string): Promise<void> {
   await database.pool.query(
-    `update webhook set url = $2 || '/hooks/' || organization_id where id = $1 and url <> $2 || '/hooks/' || organization_id and state <> 'deleted'`,
+    `update webhook set url = $2 || '/hooks/' || organization_id
+      where id = $1 and url <> $2 || '/hooks/' || organization_id and state <> 'deleted'`,
     [webhookId, receiverUrl],
   );
 }
@@ -70,7 +71,8 @@ export async function causeFirstEvent(ownerUrl: string, organizationId: string):
       `with professional as (
          select person_id from membership where organization_id = $1 and status = 'active' order by person_id limit 1
        ), made as (
-         insert into family (organization_id, id, name) select $1, new_id(), 'First event family' from professional returning id
+         insert into family (organization_id, id, name) select $1, new_id(), 'First event family' from professional
+           returning id
        )
        insert into client_grant (organization_id, kind, professional_id, family_id, since)
        select $1, 'attorney', p.person_id, m.id, now() from professional p, made m`,

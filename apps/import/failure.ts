@@ -13,7 +13,8 @@ const sentences: Record<string, string> = {
   '42P01': 'the database has no tables of org-api, or old ones; run npm run migrate first',
   '42703': 'the database has an older schema; run npm run migrate first',
   '42501':
-    'the login of DATABASE_URL lacks the right: it takes the owner or the platform’s login, and for --backfill one that may act as org_api_backfill',
+    'the login of DATABASE_URL lacks the right: it takes the owner or the platform’s login, and ' +
+    'for --backfill one that may act as org_api_backfill',
   '57014': 'PostgreSQL cancelled the statement',
   '53100': 'PostgreSQL’s disk is full',
 };

@@ -29,6 +29,9 @@ function reasonOf(error: unknown): string {
   if (code === '28P01' || code === '28000') return 'PostgreSQL refuses the user or password of DATABASE_URL.';
   if (code === '3D000') return 'the database named by DATABASE_URL does not exist.';
   if (code === '55P03')
-    return 'a transaction holds what the migration changes and did not end in time (find it in pg_stat_activity, by pg_blocking_pids).';
+    return (
+      'a transaction holds what the migration changes and did not end in time (find it in ' +
+      'pg_stat_activity, by pg_blocking_pids).'
+    );
   return `PostgreSQL answered ${code ?? type}${error instanceof Error ? ` (${error.message.split('\n')[0]})` : ''}.`;
 }

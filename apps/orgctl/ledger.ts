@@ -12,7 +12,8 @@ export const ledger: Noun = {
     {
       verb: '',
       summary:
-        'deliveries that were to be made against those there are, by state, and how many are late; with faults, the first of them on standard error',
+        'deliveries that were to be made against those there are, by state, and how many are late; ' +
+        'with faults, the first of them on standard error',
       options: {},
       async run(_options, { database, report }) {
         const read = await readLedger(database.pool);

@@ -114,7 +114,8 @@ export const person: Noun = {
     {
       verb: 'release-address',
       summary:
-        'take an address back from who signs in with it and cannot prove that it is theirs: password, second factors, sessions and open links are gone, memberships stay',
+        'take an address back from who signs in with it and cannot prove that it is theirs: password, ' +
+        'second factors, sessions and open links are gone, memberships stay',
       options: { email },
       async run(options, { database }) {
         const done = await releaseAddress(database.orm.em, options.get('email'));

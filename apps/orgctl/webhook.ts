@@ -29,7 +29,8 @@ export async function getWebhookRequest(options: Options, { database }: Context)
 export function getSealingKeys({ config }: Context): SealingKeys {
   if (config.sealingKeys !== null) return config.sealingKeys;
   throw new SettingsRefused([
-    'WEBHOOK_SECRET_KEYS is missing: the keys that seal signing secrets, as the workers have them; a stack of npm start gets its own when it is started again',
+    'WEBHOOK_SECRET_KEYS is missing: the keys that seal signing secrets, as the workers have ' +
+      'them; a stack of npm start gets its own when it is started again',
   ]);
 }
 

@@ -18,7 +18,9 @@ export function createServerMetrics(prefix: string, registry: Registry, server: 
   return {
     answersCut: new Counter({
       name: `${prefix}_answers_cut_total`,
-      help: 'Connections cut because their clients did not read an answer, by reason: slow (below the minimum throughput) or deadline.',
+      help:
+        'Connections cut because their clients did not read an answer, by reason: slow (below the ' +
+        'minimum throughput) or deadline.',
       labelNames: ['reason'],
       registers,
     }),

@@ -86,7 +86,9 @@ export const Settings = z.object({
     .optional()
     .meta({
       description:
-        'How long a webhook of which two events failed accepts nothing before it is suspended (units s, m, h, d). Time in which no attempt could be made does not count. Not shorter than the schedule.',
+        'How long a webhook of which two events failed accepts nothing before it is suspended (units ' +
+        's, m, h, d). Time in which no attempt could be made does not count. Not shorter than the ' +
+        'schedule.',
       shown: 'the schedule with its jitter and 4 hours (83 hours)',
     }),
   RECONCILE_AFTER: oneWait('60s').describe(
@@ -137,7 +139,8 @@ export const Settings = z.object({
     .default(90)
     .meta({
       description:
-        'Days (at least 31) that settled deliveries, their attempts and events without a delivery are kept. The ledger keeps counting them.',
+        'Days (at least 31) that settled deliveries, their attempts and events without a delivery are ' +
+        'kept. The ledger keeps counting them.',
       shown: '90d',
     }),
   HOST: z.string().default('0.0.0.0').describe('Address to listen on.'),

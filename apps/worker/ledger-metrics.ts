@@ -45,7 +45,9 @@ export function ledgerMetrics(
   });
   const webhooks = new Gauge({
     name: 'org_api_webhooks',
-    help: 'Webhooks that are not well: failing (active, only failures came back lately), suspended (nothing was accepted for SUSPEND_AFTER) and paused (by a person).',
+    help:
+      'Webhooks that are not well: failing (active, only failures came back lately), suspended ' +
+      '(nothing was accepted for SUSPEND_AFTER) and paused (by a person).',
     labelNames: ['state'],
     registers: [registry],
   });

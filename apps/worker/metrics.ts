@@ -17,7 +17,9 @@ export function createMetrics() {
   });
   const replacedWorkflows = new Counter({
     name: 'org_api_delivery_workflows_replaced_total',
-    help: 'Workflows that made no progress and were terminated, their deliveries given a new round. failing: a workflow task failed each time; stranded: no worker would get a task.',
+    help:
+      'Workflows that made no progress and were terminated, their deliveries given a new round. ' +
+      'failing: a workflow task failed each time; stranded: no worker would get a task.',
     labelNames: ['reason'],
     registers,
   });
@@ -56,20 +58,26 @@ export function createMetrics() {
     }),
     attempts: new Histogram({
       name: 'org_api_delivery_attempt_duration_seconds',
-      help: 'Time of one attempt from look-up to the end of its answer, by outcome; its count is the number of attempts.',
+      help:
+        'Time of one attempt from look-up to the end of its answer, by outcome; its count is the ' +
+        'number of attempts.',
       labelNames: ['outcome', 'cause'],
       buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
       registers,
     }),
     internalErrors: new Counter({
       name: 'org_api_delivery_internal_errors_total',
-      help: 'Attempts that could not be made, or whose outcome could not be recorded, because of an error of the service, by cause.',
+      help:
+        'Attempts that could not be made, or whose outcome could not be recorded, because of an error ' +
+        'of the service, by cause.',
       labelNames: ['cause'],
       registers,
     }),
     firstAttemptDelay: new Histogram({
       name: 'org_api_delivery_first_attempt_delay_seconds',
-      help: 'From the creation of an event, by the time in its id, to its first attempt at a webhook, including time in which the webhook was parked or had no free concurrency slot.',
+      help:
+        'From the creation of an event, by the time in its id, to its first attempt at a webhook, ' +
+        'including time in which the webhook was parked or had no free concurrency slot.',
       buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600],
       registers,
     }),
@@ -85,7 +93,9 @@ export function createMetrics() {
     }),
     versionIsCurrent: new Gauge({
       name: 'org_api_worker_version_is_current',
-      help: '1 while this worker’s version is the current one of its deployment in Temporal, or workers have no versions; else 0.',
+      help:
+        '1 while this worker’s version is the current one of its deployment in Temporal, or workers ' +
+        'have no versions; else 0.',
       registers,
     }),
     repaired: new Counter({

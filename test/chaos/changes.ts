@@ -21,11 +21,13 @@ export async function insertOrganization(pool: Pool, seed: number): Promise<{ id
   await pool.query('insert into seat_plan (organization_id, invoiced) values ($1, 100000)', [id]);
   await pool.query('insert into person (id) values ($1)', [userId]);
   await pool.query(
-    `insert into membership (organization_id, person_id, name, email, status) values ($1, $2, 'Ada Rivers', 'ada@example.org', 'active')`,
+    `insert into membership (organization_id, person_id, name, email, status)
+      values ($1, $2, 'Ada Rivers', 'ada@example.org', 'active')`,
     [id, userId],
   );
   await pool.query(
-    `insert into membership_role (organization_id, person_id, role_id) select $1, $2, r.id from role r where r.organization_id is null and r.key = 'owner'`,
+    `insert into membership_role (organization_id, person_id, role_id) select $1, $2, r.id from role r
+      where r.organization_id is null and r.key = 'owner'`,
     [id, userId],
   );
   return { id, userId };

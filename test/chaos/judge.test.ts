@@ -97,8 +97,10 @@ async function arrange(): Promise<{ pool: Pool; posts: Post[]; webhookIds: strin
   const { id } = await make.webhook({ orgId: professional.orgId, url: 'http://127.0.0.1:9/' });
   await make.grant({ professional });
   await owner.pool.query(
-    `insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at, finished_at, status, cause)
-     select organization_id, webhook_id, event_id, n, 1, false, '{}', now(), now(), case n when 1 then 500 else 200 end, 'recorded'
+    `insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with,
+      started_at, finished_at, status, cause)
+     select organization_id, webhook_id, event_id, n, 1, false, '{}', now(), now(), case n when 1 then 500
+       else 200 end, 'recorded'
      from delivery, generate_series(1, 2) n`,
   );
   await owner.pool.query(

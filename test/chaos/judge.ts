@@ -63,10 +63,12 @@ export async function judge(options: {
   const { pool, posts, webhookIds, events, looks = [], forgettable = null } = options;
   const problems = new Problems();
   const { rows: deliveries } = await pool.query<DeliveryRow>(
-    `select webhook_id as "webhookId", event_id as "eventId", state, round, attempts, sequence::text from delivery order by 1, delivery.sequence, 2`,
+    `select webhook_id as "webhookId", event_id as "eventId", state, round, attempts, sequence::text from delivery
+      order by 1, delivery.sequence, 2`,
   );
   const { rows: attempts } = await pool.query<AttemptRow>(
-    `select webhook_id as "webhookId", event_id as "eventId", number, status, cause, is_last as "isLast" from delivery_attempt order by 1, 2, 3`,
+    `select webhook_id as "webhookId", event_id as "eventId", number, status, cause, is_last as "isLast"
+      from delivery_attempt order by 1, 2, 3`,
   );
   const { rows: bodies } = await pool.query<{ id: string; body: string; deliveryCount: number }>(
     'select id, body, delivery_count as "deliveryCount" from event order by id',

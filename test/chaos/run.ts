@@ -311,7 +311,8 @@ async function settles(owner: Database, deadlineMs: number, report: (line: strin
   return becomesTrue(
     async () => {
       const { rows } = await owner.pool.query<{ open: number; late: number }>(
-        `select count(*)::int as open, count(*) filter (where next_attempt_at < now() - interval '5 seconds')::int as late
+        `select count(*)::int as open, count(*) filter (where next_attempt_at < now() - interval '5 seconds')::int
+          as late
          from delivery where state not in ('delivered', 'exhausted', 'cancelled')`,
       );
       const { open = 0, late = 0 } = rows[0] ?? {};

@@ -78,8 +78,10 @@ function secretNeedles({ signingSecrets, apiKeys }: Forbidden): Needle[] {
 async function* readDatabase(pool: Pool): AsyncGenerator<{ column: string; value: Buffer }> {
   const { rows: columns } = await pool.query<{ schema: string; table: string; column: string; type: string }>(
     `select n.nspname as schema, c.relname as "table", a.attname as "column", t.typname as type
-     from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace join pg_type t on t.oid = a.atttypid
-     where c.relkind in ('r', 'p') and not c.relispartition and a.attnum > 0 and not a.attisdropped and n.nspname not in ('pg_catalog', 'information_schema')
+     from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace
+       join pg_type t on t.oid = a.atttypid
+     where c.relkind in ('r', 'p') and not c.relispartition and a.attnum > 0 and not a.attisdropped
+       and n.nspname not in ('pg_catalog', 'information_schema')
      order by 1, 2, a.attnum`,
   );
   for (const { schema, table, column, type } of columns) {

@@ -86,7 +86,10 @@ function helmTrap(verb: string, rest: readonly string[], manifests: readonly Man
     return 'helm rollback without a revision goes to the last but one, which may have failed';
   if (verb !== 'upgrade' || !rest.includes('charts/org-api')) return null;
   if (rest.includes('--reuse-values') || !rest.includes('--values'))
-    return 'helm upgrade takes the values of the last version that succeeded, with its old image, unless --values names the file';
+    return (
+      'helm upgrade takes the values of the last version that succeeded, with its old image, unless ' +
+      '--values names the file'
+    );
   return rest.some((word) => word.startsWith('--set'))
     ? 'helm upgrade forgets a --set at the next upgrade: let it stand in the file of values'
     : null;

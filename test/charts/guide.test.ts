@@ -261,11 +261,13 @@ describe('SQL of guide and runbooks', () => {
     const { owner, make } = await setupDatabase();
     const { orgId } = await make.member();
     const { rows: months } = await owner.pool.query<{ name: string }>(
-      `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'activity'::regclass and c.relname like 'activity_2%'`,
+      `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+        where i.inhparent = 'activity'::regclass and c.relname like 'activity_2%'`,
     );
     for (const { name } of months) await owner.pool.query(`drop table ${pg.escapeIdentifier(name)}`);
     await owner.pool.query(
-      `insert into activity (organization_id, action, at) select $1, 'test', now() - make_interval(days => n) from generate_series(0, 400, 20) n`,
+      `insert into activity (organization_id, action, at) select $1, 'test', now() - make_interval(days => n)
+        from generate_series(0, 400, 20) n`,
       [orgId],
     );
     const count = async (table: string) =>

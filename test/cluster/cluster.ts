@@ -101,7 +101,8 @@ async function findServiceRange(run: (program: string, args: readonly string[]) 
   const range = told.split(/\s+/).find((one) => /^[\d.]+\/\d+$/.test(one));
   if (range !== undefined) return range;
   throw new ClusterUnavailable(
-    'The cluster does not tell its range of Service addresses (IPv4): set CLUSTER_SERVICE_RANGE, for example 10.96.0.0/16.',
+    'The cluster does not tell its range of Service addresses (IPv4): set CLUSTER_SERVICE_RANGE, ' +
+      'for example 10.96.0.0/16.',
   );
 }
 
@@ -142,7 +143,8 @@ const nodeAddress = '10.211.0.1';
 async function bringUp(report: (line: string) => void): Promise<Access> {
   if (!existsSync(upScript))
     throw new ClusterUnavailable(
-      'There is no cluster: set KUBECONFIG (test/cluster/README.md), or put ../shared/kubernetes beside this repository.',
+      'There is no cluster: set KUBECONFIG (test/cluster/README.md), or put ../shared/kubernetes ' +
+        'beside this repository.',
     );
   let isOurs = true;
   const output = await new Promise<string>((resolve, reject) => {

@@ -49,7 +49,8 @@ export async function startGrant(pool: pg.Pool, organization: { id: string; owne
   const grant = randomUUID();
   await pool.query(
     `with family as (insert into family (organization_id, id, name) values ($1, $2, 'Load family'))
-     insert into client_grant (organization_id, id, kind, professional_id, family_id, since) values ($1, $3, 'attorney', $4, $2, now() - interval '1 day')`,
+     insert into client_grant (organization_id, id, kind, professional_id, family_id, since)
+       values ($1, $3, 'attorney', $4, $2, now() - interval '1 day')`,
     [organization.id, family, grant, organization.ownerUserId],
   );
   return grant;

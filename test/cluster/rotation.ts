@@ -138,7 +138,8 @@ export async function assertSecondLogins({ pool, servers }: Rotated): Promise<vo
   const expected = apps.map((app) => new URL(servers.podUrls[app]).username);
   for (const giveUpAt = performance.now() + goneDeadlineMs; ; await wait(1_000)) {
     const { rows } = await pool.query<{ name: string }>(
-      `select distinct usename as name from pg_stat_activity where datname = current_database() and application_name in ('org-api', 'org-api-worker', 'org-console')`,
+      `select distinct usename as name from pg_stat_activity where datname = current_database()
+        and application_name in ('org-api', 'org-api-worker', 'org-console')`,
     );
     const names = rows.map(({ name }) => name);
     if (names.length > 0 && names.every((name) => expected.includes(name))) return;

@@ -57,7 +57,8 @@ async function untilFailed({ pool, servers }: Region): Promise<string[]> {
   for (const giveUpAt = performance.now() + deadlineMs; ; await wait(1_000)) {
     const { rows } = await pool.query<{ name: string }>(
       `select d.webhook_id || '/' || d.event_id as name from delivery d where d.state = 'waiting' and exists (
-         select from delivery_attempt a where a.organization_id = d.organization_id and a.webhook_id = d.webhook_id and a.event_id = d.event_id and a.finished_at is not null)`,
+         select from delivery_attempt a where a.organization_id = d.organization_id and a.webhook_id = d.webhook_id
+           and a.event_id = d.event_id and a.finished_at is not null)`,
     );
     if (rows.length >= fewest) return rows.map(({ name }) => name);
     if (performance.now() > giveUpAt)
@@ -67,7 +68,8 @@ async function untilFailed({ pool, servers }: Region): Promise<string[]> {
 
 async function stillOpen(pool: Pool, names: readonly string[]): Promise<string[]> {
   const { rows } = await pool.query<{ name: string }>(
-    `select n.name from unnest($1::text[]) n (name) join delivery d on d.webhook_id || '/' || d.event_id = n.name where d.state = 'waiting'`,
+    `select n.name from unnest($1::text[]) n (name) join delivery d on d.webhook_id || '/' || d.event_id = n.name
+      where d.state = 'waiting'`,
     [names],
   );
   return rows.map(({ name }) => name);
@@ -77,7 +79,8 @@ async function untilDelivered(pool: Pool, names: readonly string[]): Promise<voi
   for (const giveUpAt = performance.now() + deliveredDeadlineMs; ; await wait(1_000)) {
     const { rows } = await pool.query<{ open: number }>(
       `select count(*)::int as open from unnest($1::text[]) n (name)
-       where not exists (select from delivery d where d.webhook_id || '/' || d.event_id = n.name and d.state = 'delivered')`,
+       where not exists (select from delivery d where d.webhook_id || '/' || d.event_id = n.name
+         and d.state = 'delivered')`,
       [names],
     );
     const open = rows[0]?.open ?? 0;

@@ -13,7 +13,8 @@ const rowsOf = (text: string) => text.match(/<th scope="row"/g)?.length ?? 0;
 /** So many answered reads, one a second, the newest a second ago. */
 const writeReads = (t: ConsoleInstallation, orgId: string, count: number) =>
   t.owner.pool.query(
-    `insert into activity (at, organization_id, action, status) select now() - make_interval(secs => n), $1, 'api.getOrg', 200 from generate_series(1, $2) n`,
+    `insert into activity (at, organization_id, action, status)
+      select now() - make_interval(secs => n), $1, 'api.getOrg', 200 from generate_series(1, $2) n`,
     [orgId, count],
   );
 

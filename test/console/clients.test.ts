@@ -32,7 +32,8 @@ async function setupClients({ places = 2 } = {}) {
 const events = async ({ owner }: ConsoleInstallation, orgId: string) =>
   (
     await owner.pool.query<{ type: string; data: Record<string, unknown> }>(
-      `select e.type, e.body::json -> 'data' as data from event e join delivery d on d.organization_id = e.organization_id and d.event_id = e.id
+      `select e.type, e.body::json -> 'data' as data from event e
+        join delivery d on d.organization_id = e.organization_id and d.event_id = e.id
        where e.organization_id = $1 and d.state = 'waiting' and e.created_at > now() - interval '1 hour' order by e.id`,
       [orgId],
     )
@@ -41,7 +42,8 @@ const events = async ({ owner }: ConsoleInstallation, orgId: string) =>
 const lines = async ({ owner }: ConsoleInstallation, orgId: string) =>
   (
     await owner.pool.query<{ action: string; person: string; detail: Record<string, unknown> }>(
-      `select action, person_id as person, detail from activity where organization_id = $1 and action ~ '^(seat|grant)' order by at, id`,
+      `select action, person_id as person, detail from activity
+        where organization_id = $1 and action ~ '^(seat|grant)' order by at, id`,
       [orgId],
     )
   ).rows;
@@ -218,13 +220,16 @@ describe('the roster', () => {
   it('is whole and in order, page after page, also where access began at the same moment', async () => {
     const t = await setupClients({ places: 1_000 });
     await t.owner.pool.query(
-      `with f as (insert into family (organization_id, id, name) select $1, gen_random_uuid(), 'Family ' || n from generate_series(1, 130) n returning id)
+      `with f as (insert into family (organization_id, id, name) select $1, gen_random_uuid(), 'Family ' || n
+        from generate_series(1, 130) n returning id)
        insert into client_grant (organization_id, professional_id, family_id, kind, since)
-       select $1, $2, id, 'attorney', timestamptz '2026-01-01 00:00:00.123456Z' + make_interval(secs => (row_number() over () / 40)::int) from f`,
+       select $1, $2, id, 'attorney', timestamptz '2026-01-01 00:00:00.123456Z' + make_interval(secs =>
+         (row_number() over () / 40)::int) from f`,
       [t.orgId, t.bo.userId],
     );
     await t.owner.pool.query(
-      `insert into seat (organization_id, grant_id, family_id, given_at) select organization_id, id, family_id, since from client_grant
+      `insert into seat (organization_id, grant_id, family_id, given_at)
+        select organization_id, id, family_id, since from client_grant
        where organization_id = $1 and id <> $2`,
       [t.orgId, t.grant.id],
     );

@@ -32,7 +32,8 @@ describe('every route', () => {
     }
     await t.console.stop(); // writes what it has counted
     const { rows } = await t.owner.pool.query(
-      `select sum(count)::int as uses, min(host(address)) as address from activity where key_id = $1 and code = 'api_key_not_accepted' and action = 'api.console'`,
+      `select sum(count)::int as uses, min(host(address)) as address from activity
+        where key_id = $1 and code = 'api_key_not_accepted' and action = 'api.console'`,
       [key.id],
     );
     expect(rows).toEqual([{ uses: routes.length + 1, address: '127.0.0.1' }]);
@@ -159,7 +160,8 @@ function expectGuarded(what: string, { headers }: { headers: Headers }, cache = 
     {
       'cache-control': cache,
       'content-security-policy':
-        "default-src 'none';script-src 'self';style-src 'self';img-src 'self' data:;connect-src 'self';form-action 'self';frame-ancestors 'none';base-uri 'none'",
+        "default-src 'none';script-src 'self';style-src 'self';img-src 'self' data:;connect-src " +
+        "'self';form-action 'self';frame-ancestors 'none';base-uri 'none'",
       'x-content-type-options': 'nosniff',
       'x-frame-options': 'DENY',
       'referrer-policy': 'same-origin',

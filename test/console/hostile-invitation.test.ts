@@ -51,7 +51,8 @@ describe('an owner who invites a member of another organization', () => {
     );
     expect(rows).toEqual([]);
     const elsewhere = await t.owner.pool.query(
-      `select count(*)::int as lines from activity where organization_id = $1 and action like 'sign_in.%' and person_id = $2`,
+      `select count(*)::int as lines from activity where organization_id = $1 and action like 'sign_in.%'
+        and person_id = $2`,
       [victim.orgId, victim.personId],
     );
     expect(elsewhere.rows[0].lines).toBeGreaterThan(3); // in their own organization, each stands
@@ -122,7 +123,8 @@ describe('a browser that its person has signed in with', () => {
     await home.submit('/account', '/sign-out');
     const attack = (step: string) =>
       t.owner.pool.query(
-        `insert into sign_in_attempt (subject, network, at) select sha256(convert_to($1, 'UTF8') || '\\x00' || convert_to($2, 'UTF8')), format('198.51.%s.1', n)::inet::cidr, $3
+        `insert into sign_in_attempt (subject, network, at) select sha256(convert_to($1, 'UTF8') || '\\x00' ||
+          convert_to($2, 'UTF8')), format('198.51.%s.1', n)::inet::cidr, $3
          from generate_series(1, 110) as n`,
         [step, step === 'password' ? ada.email : ada.personId, t.now()],
       );

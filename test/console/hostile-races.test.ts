@@ -90,7 +90,8 @@ describe('in parallel', () => {
     );
     const answers = await Promise.all(ready.map(({ visitor, path, hidden }) => visitor.post(path, hidden)));
     expect(answers.every(({ status }) => status < 500)).toBe(true);
-    const owners = `select count(*) from membership m join membership_role mr using (organization_id, person_id) join role r on r.id = mr.role_id
+    const owners = `select count(*) from membership m join membership_role mr using (organization_id, person_id)
+      join role r on r.id = mr.role_id
       where m.organization_id = $1 and m.status = 'active' and r.key = 'owner' and r.organization_id is null`;
     expect(await count(t, owners, [ada.orgId])).toBe(1);
   });

@@ -100,7 +100,8 @@ describe('a member of one organization', () => {
 /** Lines of what a scene's owner did that do not say where from. */
 async function countUnaddressed(t: ConsoleInstallation, { orgId, owner }: Scene): Promise<number> {
   const { rows } = await t.owner.pool.query<{ count: number }>(
-    'select count(*)::int from activity where organization_id = $1 and person_id = $2 and status is null and address is null',
+    'select count(*)::int from activity where organization_id = $1 and person_id = $2 and status ' +
+      'is null and address is null',
     [orgId, owner.personId],
   );
   return rows[0]?.count ?? 0;

@@ -36,7 +36,8 @@ describe('making a key', () => {
       expect((await visitor.get(`/o/${ada.orgId}${path}`)).text).not.toContain(key);
     expect(t.logLines.join('')).not.toContain(key);
     const { rows } = await t.owner.pool.query(
-      `select (select jsonb_agg(to_jsonb(k)) from api_key k) as keys, (select jsonb_agg(to_jsonb(a)) from activity a) as lines`,
+      `select (select jsonb_agg(to_jsonb(k)) from api_key k) as keys, (select jsonb_agg(to_jsonb(a))
+        from activity a) as lines`,
     );
     expect(JSON.stringify(rows)).not.toContain(key.slice(11, -4));
     const line = await t.owner.pool.query(`select host(address) as address from activity where action = 'key.create'`);

@@ -373,7 +373,8 @@ describe('a hostile browser', () => {
     for (const id of ['a/b?c=d#e', '..', 'roles', '~tilde', 'ünï "quoted" <b>', 'x'.repeat(255), '日'.repeat(255)]) {
       await t.owner.pool.query('insert into person (id) values ($1)', [id]);
       await t.owner.pool.query(
-        `insert into membership (organization_id, person_id, name, email, status) values ($1, $2, 'Imported', 'i@example.org', 'active')`,
+        `insert into membership (organization_id, person_id, name, email, status)
+          values ($1, $2, 'Imported', 'i@example.org', 'active')`,
         [t.orgId, id],
       );
       const list = await owner.get(t.at('/members?q=Imported'));
@@ -391,7 +392,8 @@ it('a list of members is whole and in order, page after page, also where names a
   const t = await setupMembers();
   await t.owner.pool.query(
     `with made as (insert into person (id) select 'usr_many_' || n from generate_series(1, 130) n returning id)
-     insert into membership (organization_id, person_id, name, email, status) select $1, id, (array['bo', 'Bo', 'Chloé'])[1 + length(id) % 3], 'x@example.org', 'active' from made`,
+     insert into membership (organization_id, person_id, name, email, status)
+       select $1, id, (array['bo', 'Bo', 'Chloé'])[1 + length(id) % 3], 'x@example.org', 'active' from made`,
     [t.orgId],
   );
   const owner = t.http(t.ada);

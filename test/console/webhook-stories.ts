@@ -57,7 +57,9 @@ export async function fillAttempts(
     'webhook-attempt': '1',
   };
   await t.owner.pool.query(
-    `update delivery_attempt set headers = $2, timings = case when status = 200 then $7::jsonb else $3::jsonb end, answer = $4, kept_bytes = $5, explanation = case when status = 200 then 'The receiver accepted the event.' else $6 end, peer_address = '203.0.113.9',
+    `update delivery_attempt set headers = $2, timings = case when status = 200 then $7::jsonb
+      else $3::jsonb end, answer = $4, kept_bytes = $5, explanation = case when status = 200
+        then 'The receiver accepted the event.' else $6 end, peer_address = '203.0.113.9',
        signed_with = array[new_id()]
      where event_id = $1 and finished_at is not null`,
     [
@@ -128,9 +130,11 @@ export async function insertDeliveries(
   });
   await t.owner.pool.query(
     `with made as (
-       select id, now() - make_interval(secs => $4 - n) as at, n % $5 = 0 as fails from unnest($3::uuid[]) with ordinality as m (id, n)
+       select id, now() - make_interval(secs => $4 - n) as at, n % $5 = 0 as fails
+         from unnest($3::uuid[]) with ordinality as m (id, n)
      ), event as (
-       insert into event (organization_id, id, type, created_at, body, delivery_count) select $1, m.id, $6, m.at, format('{"id":"%s"}', m.id), 1 from made m
+       insert into event (organization_id, id, type, created_at, body, delivery_count)
+         select $1, m.id, $6, m.at, format('{"id":"%s"}', m.id), 1 from made m
      )
      insert into delivery (organization_id, webhook_id, event_id, state, attempts, created_at, settled_at)
      select $1, $2, m.id, case when m.fails then 'exhausted' else 'delivered' end, 1, m.at, m.at from made m`,

@@ -35,7 +35,8 @@ const deeds = async ({ owner }: Pick<ConsoleInstallation, 'owner'>, action: stri
 const webhookRows = async ({ owner }: Pick<ConsoleInstallation, 'owner'>, { orgId }: Pick<Enrolled, 'orgId'>) =>
   (
     await owner.pool.query<{ id: string; url: string; description: string; types: string[]; state: string }>(
-      'select id, url, description, event_types as types, state from webhook where organization_id = $1 order by created_at',
+      'select id, url, description, event_types as types, state from webhook where organization_id ' +
+        '= $1 order by created_at',
       [orgId],
     )
   ).rows;

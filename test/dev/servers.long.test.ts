@@ -143,7 +143,8 @@ describe('the embedded PostgreSQL', () => {
 
     const server = await postgres();
 
-    const settings = `select current_setting('server_encoding') as encoding, current_setting('listen_addresses') as addresses,
+    const settings = `select current_setting('server_encoding') as encoding, current_setting('listen_addresses') as
+      addresses,
       current_setting('unix_socket_directories') as sockets,
       (select datctype from pg_database where datname = 'template0') as ctype`;
     expect(await query(server.adminUrl, settings)).toEqual([

@@ -128,7 +128,8 @@ describe('an outcome that comes while the database is away', () => {
     expect(await activities.attemptDelivery(input)).toEqual({ kind: 'delivered' });
 
     const { rows } = await owner.pool.query(
-      `select cause, state, finished_at - started_at > interval '7 seconds' as late from delivery_attempt join delivery using (event_id)`,
+      `select cause, state, finished_at - started_at > interval '7 seconds' as late from delivery_attempt
+        join delivery using (event_id)`,
     );
     expect(rows).toEqual([{ cause: 'accepted', state: 'delivered', late: true }]);
     expect(posts).toBe(1);

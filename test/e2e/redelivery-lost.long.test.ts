@@ -53,7 +53,8 @@ it('sends a redelivery to its end although its worker is killed, and then the wh
     { timeout: 90_000, interval: 250 },
   );
   const { rows } = await owner.pool.query<{ id: string; posts: number }>(
-    `select e.id, count(*) filter (where a.number > 1)::int as posts from event e join delivery_attempt a on a.event_id = e.id group by 1 order by 1`,
+    `select e.id, count(*) filter (where a.number > 1)::int as posts from event e
+      join delivery_attempt a on a.event_id = e.id group by 1 order by 1`,
   );
   for (const { id, posts } of rows) {
     const received = receivers.posts.filter(({ eventId }) => eventId === id);

@@ -249,7 +249,8 @@ async function setupRedelivery() {
     states: async () =>
       (
         await owner.pool.query<{ said: string }>(
-          `select concat_ws(' ', state, attempts, case when next_attempt_at > now() + interval '1 hour' then 'later' end) as said from delivery`,
+          `select concat_ws(' ', state, attempts, case when next_attempt_at > now() + interval '1 hour'
+            then 'later' end) as said from delivery`,
         )
       ).rows.map(({ said }) => said),
   };

@@ -27,7 +27,8 @@ it('loses nothing when the whole Temporal store is deleted while deliveries wait
   await vi.waitFor(
     async () => {
       const { rows } = await owner.pool.query(
-        `select count(*)::int as waiting from delivery where state = 'waiting' and attempts = 2 and next_attempt_at > now() + interval '2 seconds'`,
+        `select count(*)::int as waiting from delivery where state = 'waiting' and attempts = 2
+          and next_attempt_at > now() + interval '2 seconds'`,
       );
       expect(rows).toEqual([{ waiting: events * webhookCount }]);
     },

@@ -230,10 +230,12 @@ describe('--today', () => {
     expect(shiftedDays).toBe(12);
     const [row] = await query(
       url,
-      `select api.utc(o.created_at) as created, api.utc(g.since) as since, api.utc(g.ends_at) as ends, api.utc(s.given_at) as given,
+      `select api.utc(o.created_at) as created, api.utc(g.since) as since, api.utc(g.ends_at) as ends,
+        api.utc(s.given_at) as given,
          api.utc(s.ended_at) as ended, api.utc(b.renews_at) as renews, i.month,
          (select array_agg(day::text order by day) from family_day) as days
-       from organization o, client_grant g, seat s, subscription b, referral_invoice i where g.id = $1 and s.grant_id = g.id`,
+       from organization o, client_grant g, seat s, subscription b, referral_invoice i
+         where g.id = $1 and s.grant_id = g.id`,
       [ids.grants[1]],
     );
     expect(row).toEqual({
@@ -307,7 +309,8 @@ describe('who imports', () => {
     await query(
       url,
       `create table writer (name text); grant insert on writer to public;
-       create function note_writer() returns trigger language plpgsql as $$ begin insert into writer values (current_user); return null; end $$;
+       create function note_writer() returns trigger language plpgsql as $$ begin insert into writer
+         values (current_user); return null; end $$;
        create trigger note_writer after insert on client_grant for each statement execute function note_writer()`,
     );
     await importDocument(url, smallDocument(), { backfill: true });

@@ -63,14 +63,17 @@ describe('a generated sample', () => {
       fresh.ownerUrl,
       `select
          (select array_agg(distinct kind order by kind) from client_grant) as kinds,
-         (select array_agg(distinct coalesce(end_reason, status) order by coalesce(end_reason, status)) from client_grant) as grants,
+         (select array_agg(distinct coalesce(end_reason, status) order by coalesce(end_reason, status))
+           from client_grant) as grants,
          (select count(*) > 0 from client_grant where status = 'active' and ends_at > now()) as "endsAhead",
-         (select array_agg(distinct coalesce(end_reason, 'held') order by coalesce(end_reason, 'held')) from seat) as seats,
+         (select array_agg(distinct coalesce(end_reason, 'held') order by coalesce(end_reason, 'held'))
+           from seat) as seats,
          (select array_agg(distinct status order by status) from membership) as members,
          (select array_agg(distinct state order by state) from referral) as referrals,
          (select count(distinct status) > 4 from subscription) as "manySubscriptionStates",
          (select count(*) > 0 from role where organization_id is not null) as "ownRoles",
-         (select max(days) >= 90 from (select count(*) as days from family_day group by organization_id, family_id) as d) as "longHistory"`,
+         (select max(days) >= 90 from (select count(*) as days
+           from family_day group by organization_id, family_id) as d) as "longHistory"`,
     );
     expect(states).toEqual({
       kinds: ['attorney', 'neutral'],

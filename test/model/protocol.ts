@@ -116,19 +116,23 @@ export async function openProtocol(
     async pass(seconds: number): Promise<void> {
       passedSeconds += seconds;
       await owner.pool.query(`
-        update delivery set next_attempt_at = next_attempt_at - interval '${seconds} s', leased_until = leased_until - interval '${seconds} s'
+        update delivery set next_attempt_at = next_attempt_at - interval '${seconds} s', leased_until = leased_until
+          - interval '${seconds} s'
           where state = 'waiting';
         update delivery_attempt set started_at = started_at - interval '${seconds} s' where finished_at is null;
         update concurrency_slot set started_at = started_at - interval '${seconds} s';
         update webhook set failing_since = failing_since - interval '${seconds} s',
-          last_failed_at = last_failed_at - interval '${seconds} s', next_failure_by = next_failure_by - interval '${seconds} s'`);
+          last_failed_at = last_failed_at - interval '${seconds} s', next_failure_by = next_failure_by - interval
+            '${seconds} s'`);
     },
 
     async listDeliveries(): Promise<DeliveryState[]> {
       const { rows } = await owner.pool.query<DeliveryState>(
-        `select d.organization_id as "organizationId", d.webhook_id as "webhookId", d.event_id as "eventId", d.round, d.state, d.started,
+        `select d.organization_id as "organizationId", d.webhook_id as "webhookId", d.event_id as "eventId",
+          d.round, d.state, d.started,
            d.attempts, d.settled_at::text as "settledAt",
-           (select count(*)::int from delivery_attempt a where (a.organization_id, a.webhook_id, a.event_id) = (d.organization_id, d.webhook_id, d.event_id)
+           (select count(*)::int from delivery_attempt a where (a.organization_id, a.webhook_id,
+             a.event_id) = (d.organization_id, d.webhook_id, d.event_id)
              and a.finished_at is null) as open
          from delivery d order by d.webhook_id, d.event_id`,
       );

@@ -49,7 +49,8 @@ it('end-sessions ends them all at once and leaves the sign-in; a person who neve
   expect(done.json()).toEqual({ personId: t.person.personId, ended: 2 });
   expect(await t.session(t.person.token)).toBeNull();
   const { rows } = await t.owner.pool.query(
-    'select (select count(*)::int from console_session) as sessions, (select count(*)::int from known_browser) as browsers',
+    'select (select count(*)::int from console_session) as sessions, (select count(*)::int from ' +
+      'known_browser) as browsers',
   );
   expect(rows).toEqual([{ sessions: 0, browsers: 0 }]);
   expect((await t.lines()).at(-1)).toEqual({

@@ -206,7 +206,8 @@ async function setupSealed() {
     /** How many statements wait for a lock in this database. */
     async waiting(): Promise<number> {
       const { rows } = await pool.query<{ count: number }>(
-        `select count(*)::integer as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        `select count(*)::integer as count from pg_stat_activity where datname = current_database()
+          and wait_event_type = 'Lock'`,
       );
       return rows[0]?.count ?? 0;
     },

@@ -152,7 +152,8 @@ describe('orgctl secrets', () => {
     await vi.waitFor(
       async () => {
         const { rowCount } = await t.owner.pool.query(
-          `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+          `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
+            and wait_event_type = 'Lock'`,
         );
         expect(rowCount).toBe(1);
       },

@@ -43,7 +43,8 @@ async function setupCheck() {
     check: async (webhook: MadeWebhook) => (await call('verify', webhook)).json<SignatureCheck>(),
     async stored({ id }: MadeWebhook) {
       const { rows } = await t.owner.pool.query(
-        'select signature_result as result, signature_checked_at > now() - interval $$1 minute$$ as fresh from webhook where id = $1',
+        'select signature_result as result, signature_checked_at > now() - interval $$1 minute$$ as ' +
+          'fresh from webhook where id = $1',
         [id],
       );
       return rows[0] as { result: string | null; fresh: boolean | null };
@@ -110,7 +111,8 @@ describe('checking whether a receiver verifies', () => {
 
     expect(await stored(webhook)).toEqual({ result: 'verified', fresh: true });
     const { rows } = await owner.pool.query(
-      `select (select count(*)::int from event) + (select count(*)::int from delivery) + (select count(*)::int from delivery_attempt) as rows,
+      `select (select count(*)::int from event) + (select count(*)::int from delivery) + (select count(*)::int
+        from delivery_attempt) as rows,
          (select next_sequence::int from webhook) as next`,
     );
     expect(rows).toEqual([{ rows: 0, next: 1 }]);
@@ -210,7 +212,8 @@ describe('checking whether a receiver verifies', () => {
         await holder.query('begin; select from webhook for update');
         await holder.query(
           `update webhook_secret set valid_until = now() + interval '1 hour';
-           insert into webhook_secret (organization_id, webhook_id, sealed) select organization_id, id, 'x' from webhook`,
+           insert into webhook_secret (organization_id, webhook_id, sealed) select organization_id, id, 'x'
+             from webhook`,
         );
       }
       response.writeHead(204).end();
@@ -220,7 +223,8 @@ describe('checking whether a receiver verifies', () => {
       await vi.waitFor(
         async () => {
           const { rows } = await owner.pool.query(
-            `select from pg_stat_activity where datname = current_database() and application_name = 'org-api-worker' and wait_event_type = 'Lock'`,
+            `select from pg_stat_activity where datname = current_database() and application_name = 'org-api-worker'
+              and wait_event_type = 'Lock'`,
           );
           expect(rows.length).toBeGreaterThan(0);
         },

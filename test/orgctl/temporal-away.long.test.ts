@@ -31,7 +31,8 @@ it('delivery redeliver --event hurries a delivery although Temporal goes away be
   await vi.waitFor(
     async () => {
       const { rows } = await t.owner.pool.query(
-        `select from pg_stat_activity where datname = current_database() and application_name = 'org-api-orgctl' and wait_event_type = 'Lock'`,
+        `select from pg_stat_activity where datname = current_database() and application_name = 'org-api-orgctl'
+          and wait_event_type = 'Lock'`,
       );
       expect(rows).toHaveLength(1);
     },
@@ -44,7 +45,8 @@ it('delivery redeliver --event hurries a delivery although Temporal goes away be
   const called = await call;
 
   expect(called.stderr).toBe(
-    'Temporal does not take the news of it: the delivery is due now, and the worker makes its attempt within two minutes.\n',
+    'Temporal does not take the news of it: the delivery is due now, and the worker makes its ' +
+      'attempt within two minutes.\n',
   );
   expect(called).toMatchObject({ code: 0, stdout: `${event}: its next attempt is due now.\n` });
   const { rows } = await t.owner.pool.query('select state, round, next_attempt_at <= now() as due from delivery');
@@ -67,7 +69,8 @@ it('redelivery cancel is done whether Temporal is away or does not know the work
   ];
   for (const [env, says] of calls) {
     const { rows } = await t.owner.pool.query<{ id: string }>(
-      `insert into redelivery (organization_id, webhook_id, failed_since, state) values ($1, $2, now() - interval '1 hour', 'running') returning id`,
+      `insert into redelivery (organization_id, webhook_id, failed_since, state)
+        values ($1, $2, now() - interval '1 hour', 'running') returning id`,
       [webhook.orgId, webhook.id],
     );
     const id = rows[0]?.id ?? '';

@@ -48,8 +48,10 @@ describe('a test event', () => {
     expect(verifyDelivery(delivery).checks.filter(({ ok }) => !ok)).toEqual([]);
     expect(post?.headers).not.toHaveProperty('webhook-sequence');
     const { rows } = await owner.pool.query(
-      `select (select count(*)::int from event) + (select count(*)::int from delivery) + (select count(*)::int from delivery_attempt) as rows,
-         (select next_sequence::int from webhook) as next, (select array_agg(action order by at, id) from activity) as actions`,
+      `select (select count(*)::int from event) + (select count(*)::int from delivery) + (select count(*)::int
+        from delivery_attempt) as rows,
+         (select next_sequence::int from webhook) as next, (select array_agg(action order by at, id)
+           from activity) as actions`,
     );
     expect(rows).toEqual([{ rows: 0, next: 1, actions: ['webhook.create', 'webhook.test'] }]);
   });

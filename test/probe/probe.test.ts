@@ -62,8 +62,10 @@ describe('the operator’s probe', () => {
 
     expect(renewed.organizationId).toBe(first.organizationId);
     const { rows } = await owner.pool.query(
-      `select (select count(*)::int from organization) as organizations, (select count(*)::int from api_key where revoked_at is null) as keys,
-        (select array_agg(id) from webhook where state <> 'deleted') as webhooks, (select count(*)::int from family) as families`,
+      `select (select count(*)::int from organization) as organizations, (select count(*)::int from api_key
+        where revoked_at is null) as keys,
+        (select array_agg(id) from webhook where state <> 'deleted') as webhooks, (select count(*)::int
+          from family) as families`,
     );
     expect(rows).toEqual([{ organizations: 1, keys: 1, webhooks: [renewed.webhookId], families: 0 }]);
     expect((await orgctl('key', 'list', '--org', first.organizationId)).json<{ state: string }[]>()).toMatchObject([

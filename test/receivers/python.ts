@@ -15,7 +15,8 @@ export async function preparePython(): Promise<ReceiverProgram> {
     install: ['--requirement', requirements],
     program: 'python',
     remedy:
-      'install Python 3.10 or newer with its venv module (Debian, Ubuntu: apt-get install python3-venv), and check the network and the Python package index',
+      'install Python 3.10 or newer with its venv module (Debian, Ubuntu: apt-get install ' +
+      'python3-venv), and check the network and the Python package index',
   });
   const python = path.join(home, 'bin', 'python');
   return {

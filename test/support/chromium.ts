@@ -46,7 +46,8 @@ async function findChromium(): Promise<string> {
   const found = onThisMachine();
   if (found) return found;
   throw new Error(
-    'The page tests need a Chromium and this machine has none: install chromium or Chrome, or set CHROMIUM_PATH to one.',
+    'The page tests need a Chromium and this machine has none: install chromium or Chrome, or set ' +
+      'CHROMIUM_PATH to one.',
   );
 }
 

@@ -18,7 +18,8 @@ export async function insertExhausted(
        insert into delivery (organization_id, webhook_id, event_id, state, attempts, created_at, settled_at)
        select $1, $2, m.id, 'exhausted', 1, m.at, m.at from made m
      )
-     insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at, finished_at, status, cause)
+     insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with,
+       started_at, finished_at, status, cause)
      select $1, $2, m.id, 1, 1, true, '{}', m.at, m.at, 500, 'status' from made m`,
     [fields.organizationId, fields.webhookId, fields.count],
   );

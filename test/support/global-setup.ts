@@ -119,7 +119,8 @@ function openRun() {
       const server = await startRedis(options);
       if (!server) {
         throw new ServerUnavailableError(
-          'The tests need a real Redis and this machine has none: install redis-server or valkey-server 7 or newer, or set REDIS_URL.',
+          'The tests need a real Redis and this machine has none: install redis-server or valkey-server ' +
+            '7 or newer, or set REDIS_URL.',
         );
       }
       pids.push(server.pid);

@@ -100,7 +100,8 @@ export function createFactories(database: Database) {
         );
       const roleId = permissions === undefined ? null : await make.role({ orgId, permissions });
       await query(
-        'insert into membership_role (organization_id, person_id, role_id) select $1, $2, r.id from role r where r.id = $3 or ($3::uuid is null and r.organization_id is null and r.key = $4)',
+        'insert into membership_role (organization_id, person_id, role_id) select $1, $2, r.id from ' +
+          'role r where r.id = $3 or ($3::uuid is null and r.organization_id is null and r.key = $4)',
         [orgId, userId, roleId, roleKey],
       );
       return { orgId, userId, roleId };
@@ -139,7 +140,8 @@ export function createFactories(database: Database) {
     /** Lets a key's expiry lie in the past. */
     async keyExpired(key: MadeKey): Promise<void> {
       await query(
-        `update api_key set created_at = now() - interval '2 days', expires_at = now() - interval '1 day' where id = $1`,
+        `update api_key set created_at = now() - interval '2 days', expires_at = now() - interval '1 day'
+          where id = $1`,
         [key.id],
       );
     },
@@ -173,7 +175,8 @@ export function createFactories(database: Database) {
       const familyId = fields.familyId ?? (await make.family({ orgId }));
       const id = randomUUID();
       await query(
-        'insert into client_grant (organization_id, id, kind, professional_id, family_id, since, ends_at, status, end_reason) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)',
+        'insert into client_grant (organization_id, id, kind, professional_id, family_id, since, ' +
+          'ends_at, status, end_reason) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)',
         [orgId, id, kind, userId, familyId, since, endsAt, endReason === null ? 'active' : 'ended', endReason],
       );
       return { id, familyId };
@@ -234,13 +237,15 @@ export function createFactories(database: Database) {
       const eventId = millisecondId + randomUUID().slice(15);
       const body = JSON.stringify({ id: eventId, type });
       await query(
-        'insert into event (organization_id, id, type, created_at, body, delivery_count) values ($1, $2, $3, $4, $5, 1)',
+        'insert into event (organization_id, id, type, created_at, body, delivery_count) values ($1, ' +
+          '$2, $3, $4, $5, 1)',
         [orgId, eventId, type, createdAt, body],
       );
       await query('insert into ledger_count (organization_id, changes) values ($1, 1)', [orgId]);
       const isSettled = state !== 'waiting';
       await query(
-        `insert into delivery (organization_id, webhook_id, event_id, state, round, attempts, created_at, settled_at, next_attempt_at, started, claimed)
+        `insert into delivery (organization_id, webhook_id, event_id, state, round, attempts, created_at,
+          settled_at, next_attempt_at, started, claimed)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
         [
           orgId,
@@ -260,7 +265,8 @@ export function createFactories(database: Database) {
         const { status = null, startedAt = createdAt, finishedAt = startedAt, isLast = false } = attempt;
         const { cause = status !== null && status < 300 ? 'accepted' : 'status' } = attempt;
         await query(
-          `insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at, finished_at, status, cause)
+          `insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with,
+            started_at, finished_at, status, cause)
            values ($1, $2, $3, $4, $5, $6, '{}', $7, $8, $9, $10)`,
           [
             orgId,

@@ -12,7 +12,8 @@ interface Queries {
  */
 export async function recordOutcome(on: Queries, values: unknown[]): Promise<RecordedRow[]> {
   const found = await on.query(
-    `select started_at::text as "startedAt", round, is_last as "isLast", signed_with as "signedWith" from delivery_attempt
+    `select started_at::text as "startedAt", round, is_last as "isLast", signed_with as "signedWith"
+      from delivery_attempt
      where organization_id = $1 and webhook_id = $2 and event_id = $3 and number = $4`,
     values.slice(0, 4),
   );

@@ -34,11 +34,13 @@ export async function insertApps(pool: Pool, make: Factories, keys: SealingKeys 
   const [factorId, sessionId, secret] = [randomUUID(), randomUUID(), generateTotpSecret()];
   const sealed = (row: string) => sealTotp(secret, row, keys);
   await pool.query(
-    `insert into sign_in (person_id, email, password_hash, password_changed_at, created_at) values ($1, $1 || '@example.org', '$argon2id$none', now(), now())`,
+    `insert into sign_in (person_id, email, password_hash, password_changed_at, created_at)
+      values ($1, $1 || '@example.org', '$argon2id$none', now(), now())`,
     [personId],
   );
   await pool.query(
-    `insert into second_factor (id, person_id, kind, name, created_at, totp_sealed, totp_last_step) values ($1, $2, 'totp', 'App', now(), $3, 0)`,
+    `insert into second_factor (id, person_id, kind, name, created_at, totp_sealed, totp_last_step)
+      values ($1, $2, 'totp', 'App', now(), $3, 0)`,
     [factorId, personId, sealed(factorId)],
   );
   await pool.query(
@@ -48,7 +50,8 @@ export async function insertApps(pool: Pool, make: Factories, keys: SealingKeys 
   );
   await pool.query(
     `insert into factor_challenge (session_id, purpose, expires_at, challenge, totp_sealed)
-     values ($1, 'totp_setup', now() + interval '10 minutes', null, $2), ($1, 'passkey_setup', now() + interval '10 minutes', 'c', null)`,
+     values ($1, 'totp_setup', now() + interval '10 minutes', null, $2), ($1, 'passkey_setup',
+       now() + interval '10 minutes', 'c', null)`,
     [sessionId, sealed(sessionId)],
   );
   await pool.query(
@@ -65,7 +68,8 @@ export async function openApps(pool: Pool, made: MadeApps, keys: SealingKeys): P
   const { rows } = await pool.query<{ factor: Buffer; challenge: Buffer; enrolment: Buffer }>(
     `select f.totp_sealed as factor, c.totp_sealed as challenge, e.totp_sealed as enrolment
      from second_factor f, factor_challenge c, enrolment e
-     where f.id = $1 and c.session_id = $2 and c.purpose = 'totp_setup' and e.organization_id = $3 and e.person_id = $4`,
+     where f.id = $1 and c.session_id = $2 and c.purpose = 'totp_setup' and e.organization_id = $3
+       and e.person_id = $4`,
     [factorId, sessionId, orgId, personId],
   );
   const bound = {

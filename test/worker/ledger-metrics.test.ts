@@ -18,7 +18,8 @@ it('shows the ledger as gauges, over the worker’s own login, and keeps the las
   expect(await figure('difference')).toBe('0');
 
   await owner.pool.query(
-    `insert into webhook (organization_id, url, event_types, slot) values ($1, 'https://receiver.example/', '{client.started}', 1)`,
+    `insert into webhook (organization_id, url, event_types, slot)
+      values ($1, 'https://receiver.example/', '{client.started}', 1)`,
     [professional.orgId],
   );
   await make.grant({ professional });

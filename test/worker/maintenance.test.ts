@@ -107,7 +107,8 @@ describe('the maintenance loop', () => {
     const { database, owner } = await setupDatabase();
     const { counts, errors } = await startMaintenance(database.urls.worker);
     await owner.pool.query(
-      `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'org-api-maintenance' and datname = current_database()`,
+      `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'org-api-maintenance'
+        and datname = current_database()`,
     );
     const before = counts.rounds;
 
@@ -121,14 +122,16 @@ describe('the maintenance loop', () => {
     const due = await make.grant({ professional });
     await comesToItsEnd(owner, due);
     await owner.pool.query(
-      `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'a bad row' using errcode = '23514'; end $$;
+      `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'a bad row' using
+        errcode = '23514'; end $$;
        create trigger refuse before update on client_grant for each row execute function refuse()`,
     );
     const paused = await make.webhook({ orgId: professional.orgId });
     await make.delivery({ webhook: paused });
     await owner.pool.query(`update webhook set state = 'parked', parked_reason = 'paused' where id = $1`, [paused.id]);
     await owner.pool.query(
-      `insert into webhook_secret (organization_id, webhook_id, sealed, valid_until) values ($1, $2, 'x', now() - interval '1 second')`,
+      `insert into webhook_secret (organization_id, webhook_id, sealed, valid_until)
+        values ($1, $2, 'x', now() - interval '1 second')`,
       [paused.orgId, paused.id],
     );
     const failing = await make.webhook({ orgId: professional.orgId });
@@ -136,7 +139,8 @@ describe('the maintenance loop', () => {
     for (let event = 0; event < 2; event += 1)
       await make.delivery({ webhook: failing, started: true, attempts: [{ status: 500, startedAt: hoursAgo(1) }] });
     await owner.pool.query(
-      'update webhook set failing_since = $2, failing_seconds = 73 * 3600, last_failed_at = now(), has_failed_twice = true where id = $1',
+      'update webhook set failing_since = $2, failing_seconds = 73 * 3600, last_failed_at = now(), ' +
+        'has_failed_twice = true where id = $1',
       [failing.id, hoursAgo(73)],
     );
     await owner.pool.query(`drop table ${(await partitions(owner)).at(-1)}`);
@@ -227,7 +231,8 @@ describe('DELIVERY_RETENTION', () => {
 /** The log's monthly partitions, ordered. */
 async function partitions(owner: Awaited<ReturnType<typeof setupDatabase>>['owner']): Promise<string[]> {
   const { rows } = await owner.pool.query<{ name: string }>(
-    `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'activity'::regclass and c.relname ~ '\\d' order by 1`,
+    `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+      where i.inhparent = 'activity'::regclass and c.relname ~ '\\d' order by 1`,
   );
   return rows.map(({ name }) => name);
 }

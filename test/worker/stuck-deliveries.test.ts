@@ -42,7 +42,8 @@ it('a receiver that hangs with a backlog makes its deliveries overdue and none s
   await worker.stop();
   // As if that had been six minutes ago.
   await owner.pool.query(
-    `update delivery_attempt set started_at = started_at - interval '6 minutes', finished_at = finished_at - interval '6 minutes'`,
+    `update delivery_attempt set started_at = started_at - interval '6 minutes', finished_at = finished_at -
+      interval '6 minutes'`,
   );
   expect(await late()).toEqual({ overdue: 15, stuck: 15, difference: 0 });
 });

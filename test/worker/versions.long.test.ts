@@ -202,7 +202,8 @@ async function setup() {
         expect(await readLedger(owner.pool)).toMatchObject({ obligations: count, delivered: count, difference: 0 });
       }, patient);
       const { rows } = await owner.pool.query(
-        `select count(*)::int as accepted, count(distinct event_id)::int as events from delivery_attempt where cause = 'accepted'`,
+        `select count(*)::int as accepted, count(distinct event_id)::int as events from delivery_attempt
+          where cause = 'accepted'`,
       );
       expect(rows).toEqual([{ accepted: count, events: count }]);
     },

@@ -36,7 +36,8 @@ describe('a worker’s metrics', () => {
     }
     await make.delivery({ webhook: worn, started: true, nextAttemptAt: hoursAgo(-1) });
     await owner.pool.query(
-      'update webhook set failing_since = $2, failing_seconds = 90 * 3600, last_failed_at = now(), has_failed_twice = true where id = $1',
+      'update webhook set failing_since = $2, failing_seconds = 90 * 3600, last_failed_at = now(), ' +
+        'has_failed_twice = true where id = $1',
       [worn.id, hoursAgo(90)],
     );
     await owner.pool.query('update webhook set failing_since = $2 where id = $1', [failing.id, hoursAgo(1)]);
@@ -73,7 +74,8 @@ it('counting them reads no webhook that is well', async () => {
   );
   await owner.pool.query(
     `insert into webhook (organization_id, url, event_types, slot)
-     select o.id, 'https://hooks.example.com/', '{client.started}', s from organization o, generate_series(1, 10) s where o.id <> $1`,
+     select o.id, 'https://hooks.example.com/', '{client.started}', s from organization o, generate_series(1, 10) s
+       where o.id <> $1`,
     [orgId],
   );
   await owner.pool.query('analyze webhook');

@@ -115,7 +115,8 @@ async function setStage(run: Run, seed: number): Promise<Stage> {
     },
     attempts: (count, open) =>
       until(
-        'select count(*) = $2 and count(*) filter (where finished_at is null) = $3 as so from delivery_attempt where webhook_id = $1',
+        'select count(*) = $2 and count(*) filter (where finished_at is null) = $3 as so from ' +
+          'delivery_attempt where webhook_id = $1',
         [count, open],
       ),
     state: (state) => until('select state = $2 as so from delivery where webhook_id = $1', [state]),

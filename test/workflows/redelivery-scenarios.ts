@@ -8,7 +8,8 @@ async function redeliver(stage: Stage, count: number): Promise<{ id: string; wor
   const { pool, organizationId, webhookId } = stage;
   await insertExhausted(pool, { organizationId, webhookId, count });
   const { rows } = await pool.query<{ id: string }>(
-    `insert into redelivery (organization_id, webhook_id, failed_since) values ($1, $2, now() - interval '1 day') returning id`,
+    `insert into redelivery (organization_id, webhook_id, failed_since) values ($1, $2, now() - interval '1 day')
+      returning id`,
     [organizationId, webhookId],
   );
   const id = rows[0]?.id ?? '';

@@ -55,7 +55,8 @@ async function continueTwice(stage: Stage): Promise<{ workflowId: string; runIds
   await stage.state('delivered');
   stage.receive((nth) => (nth < 4 ? fail : accept));
   await pool.query(
-    `update delivery set state = 'waiting', round = 2, started = true, settled_at = null, next_attempt_at = now() where webhook_id = $1`,
+    `update delivery set state = 'waiting', round = 2, started = true, settled_at = null, next_attempt_at = now()
+      where webhook_id = $1`,
     [webhookId],
   );
   const workflowId = `${workflowOf(stage, eventId)}/r2`;

@@ -46,7 +46,8 @@ export interface PostOutcome {
 
 /** Shown to the receiver's owner for an attempt that failed before anything was sent. */
 export const internalErrorExplanation =
-  'The service could not prepare the request, and nothing was sent. The fault is on our side: nothing to do, the attempt does not count and is made again.';
+  'The service could not prepare the request, and nothing was sent. The fault is on our side: ' +
+  'nothing to do, the attempt does not count and is made again.';
 
 /**
  * Lengths of the phases in order, whole ms; null or absent when one was not completed or not

@@ -9,7 +9,8 @@ export const getFirmRoster = endpoint({
   scope: 'org.clients.read',
   summary: 'The roster of client families',
   description:
-    'Which families gave the organization’s professionals access and since when: names and dates only, never what a family writes, files, pays or records. The list is complete.',
+    'Which families gave the organization’s professionals access and since when: names and dates ' +
+    'only, never what a family writes, files, pays or records. The list is complete.',
   response: Roster,
   body: rosterSql,
 });

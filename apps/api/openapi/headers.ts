@@ -7,7 +7,8 @@ import { requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits
 export const headerComponents = {
   'Request-Id': {
     description:
-      'Id of this request: quote it when asking for help. For a key that the server knows it is also the id of the line in the organization’s activity log (429 aside).',
+      'Id of this request: quote it when asking for help. For a key that the server knows it is ' +
+      'also the id of the line in the organization’s activity log (429 aside).',
     required: true,
     schema: { type: 'string', format: 'uuid' },
     example: '019a9f2e-7c41-7d36-9a0b-3f5a5d2c8e11',
@@ -31,7 +32,8 @@ export const headerComponents = {
   },
   RateLimit: {
     description:
-      '`r`: requests left to the key now; `t`: seconds until one more comes free. On every answer to a well-formed key of this region.',
+      '`r`: requests left to the key now; `t`: seconds until one more comes free. On every answer ' +
+      'to a well-formed key of this region.',
     schema: { type: 'string', pattern: '^"key";r=\\d+;t=\\d+$' },
     example: `"key";r=${requestsPerWindow - 1};t=${requestWindowSeconds}`,
   },
@@ -42,7 +44,8 @@ export const headerComponents = {
   },
   ETag: {
     description:
-      'Changes when the answer does, and is the same for all keys of the organization. Send it back in `If-None-Match`.',
+      'Changes when the answer does, and is the same for all keys of the organization. Send it back ' +
+      'in `If-None-Match`.',
     required: true,
     schema: { type: 'string' },
     example: '"k2Xc1mFvRkq0bTn7oZr3Zw"',

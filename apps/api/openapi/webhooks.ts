@@ -6,7 +6,8 @@ import { eventSchemaName } from './schemas.ts';
 export const eventTag = {
   name: 'Events',
   description:
-    'What the service posts to the organization’s own https addresses, registered in the console for the types they want.',
+    'What the service posts to the organization’s own https addresses, registered in the console ' +
+    'for the types they want.',
 };
 
 interface DeliveryHeader {
@@ -19,7 +20,8 @@ interface DeliveryHeader {
 const deliveryHeaders: Record<keyof typeof deliveryHeaderExamples, DeliveryHeader> = {
   'Service-Signature': {
     description:
-      'The time of sending in Unix seconds, and for each secret in use (newest first) the hexadecimal HMAC-SHA-256 of `<t>.<body>`; the key is the whole secret as UTF-8.',
+      'The time of sending in Unix seconds, and for each secret in use (newest first) the ' +
+      'hexadecimal HMAC-SHA-256 of `<t>.<body>`; the key is the whole secret as UTF-8.',
     required: true,
     schema: { type: 'string', pattern: '^t=\\d+(,v1=[0-9a-f]{64})+$' },
   },
@@ -35,7 +37,8 @@ const deliveryHeaders: Record<keyof typeof deliveryHeaderExamples, DeliveryHeade
   },
   'webhook-signature': {
     description:
-      'For each secret in use the base64 HMAC-SHA-256 of `<webhook-id>.<webhook-timestamp>.<body>`; the key is what follows `whsec_`, decoded from base64. As in Standard Webhooks.',
+      'For each secret in use the base64 HMAC-SHA-256 of `<webhook-id>.<webhook-timestamp>.<body>`; ' +
+      'the key is what follows `whsec_`, decoded from base64. As in Standard Webhooks.',
     required: true,
     schema: { type: 'string', pattern: '^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)*$' },
   },
@@ -46,7 +49,9 @@ const deliveryHeaders: Record<keyof typeof deliveryHeaderExamples, DeliveryHeade
   },
   'webhook-sequence': {
     description:
-      'Counts this webhook’s events without gaps, so that a receiver can detect a missed one. A number can come twice, with two event ids, after the service lost its last second in a failover: recognize repeats by the event id. Test events have none.',
+      'Counts this webhook’s events without gaps, so that a receiver can detect a missed one. A ' +
+      'number can come twice, with two event ids, after the service lost its last second in a ' +
+      'failover: recognize repeats by the event id. Test events have none.',
     required: false,
     schema: { type: 'integer', minimum: 1 },
   },
@@ -104,6 +109,7 @@ export const receiverAnswers = {
   },
   NotReceived: {
     description:
-      'Any other status, a redirect, or no status within 10 seconds: the event is sent again, 12 times in about 72 hours. `Retry-After` on a 429 or 503 makes the wait longer, never shorter.',
+      'Any other status, a redirect, or no status within 10 seconds: the event is sent again, 12 ' +
+      'times in about 72 hours. `Retry-After` on a 429 or 503 makes the wait longer, never shorter.',
   },
 };

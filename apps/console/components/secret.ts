@@ -24,6 +24,7 @@ export function recoveryCodes(codes: readonly string[]): Html {
     value: codes.join('\n'),
     several: true,
     advice:
-      'Each code signs you in once if you lose your phone or passkey. Print them, or store them apart from that phone and from your password.',
+      'Each code signs you in once if you lose your phone or passkey. Print them, or store them ' +
+      'apart from that phone and from your password.',
   });
 }

@@ -25,6 +25,7 @@ export async function recordActivity(tx: EntityManager, line: ActivityLine): Pro
     tx,
     sql`
     insert into activity (organization_id, person_id, key_id, action, address, detail)
-    values (${organizationId}, ${personId}, ${keyId}, ${action}, ${address}::inet, ${detail === null ? null : JSON.stringify(detail)}::jsonb)`,
+    values (${organizationId}, ${personId}, ${keyId}, ${action}, ${address}::inet,
+      ${detail === null ? null : JSON.stringify(detail)}::jsonb)`,
   );
 }

@@ -100,7 +100,8 @@ const order = (direction: Direction) =>
 const isoMicroseconds = sql`to_char(a.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
 const entryColumns = sql`
-  a.id, ${isoMicroseconds} as at, a.person_id as "personId", m.name as "personName", a.key_id as "keyId", k.label as "keyLabel", k.hint as "keyHint",
+  a.id, ${isoMicroseconds} as at, a.person_id as "personId", m.name as "personName", a.key_id as "keyId",
+    k.label as "keyLabel", k.hint as "keyHint",
   a.action, a.status, a.code, host(a.address) as address, a.count, a.detail, s.name as "memberName"`;
 
 const entryJoins = sql`
@@ -113,7 +114,8 @@ async function listLines(em: EntityManager, { leading, direction }: Search, want
   return runStatement<ActivityEntry>(
     em,
     sql`
-    select ${entryColumns} from (select a.* from activity a where ${leading} ${order(direction)} limit ${literal(wanted)}) a ${entryJoins}
+    select ${entryColumns} from (select a.* from activity a where ${leading} ${order(direction)}
+      limit ${literal(wanted)}) a ${entryJoins}
     ${order(direction)}`,
   );
 }
@@ -170,7 +172,8 @@ async function findLastSeen(em: EntityManager, { leading, atMost, direction }: S
     em,
     sql`
     select ${isoMicroseconds} as at, a.id
-    from (select a.at, a.id from activity a where ${leading} ${order(direction)} offset ${literal(atMost - 1)} limit 2) a
+    from (select a.at, a.id from activity a where ${leading} ${order(direction)} offset ${literal(atMost - 1)}
+      limit 2) a
     ${order(direction)}`,
   );
   const [last, next] = rows;

@@ -45,7 +45,8 @@ export async function ensureLogin(owner: pg.Client, login: Login): Promise<void>
   const verifier = pg.escapeLiteral(scramVerifier(decodeURIComponent(password)));
   await retried(() =>
     owner.query(`do $$ begin
-      if not exists (select from pg_roles where rolname = ${pg.escapeLiteral(user)}) then create role ${name} login; end if;
+      if not exists (select from pg_roles where rolname = ${pg.escapeLiteral(user)})
+        then create role ${name} login; end if;
     end $$`),
   );
   await retried(() => owner.query(`alter role ${name} login password ${verifier}`));

@@ -153,7 +153,8 @@ export async function completeEnrolment(
     if (constraint === 'sign_in_email_unique')
       throw new IdentityRefused(
         'email_taken',
-        'Another person signs in with this address. Ask for a link for another one; or, if the address is yours, an operator can release it (orgctl person release-address).',
+        'Another person signs in with this address. Ask for a link for another one; or, if the ' +
+          'address is yours, an operator can release it (orgctl person release-address).',
       );
     if (constraint === 'sign_in_pkey') throw signInFirst();
     throw error;

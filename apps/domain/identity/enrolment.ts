@@ -223,14 +223,16 @@ async function findInvitee(tx: EntityManager, organizationId: string, email: str
   if (candidates.length > 1)
     throw new IdentityRefused(
       'email_ambiguous',
-      'Several members have this address. Remove those whose it is not, and invite each of them with an address of their own.',
+      'Several members have this address. Remove those whose it is not, and invite each of them ' +
+        'with an address of their own.',
     );
   const [found] = candidates;
   if (found === undefined) return { personId: `usr_${randomUUIDv7().replaceAll('-', '')}`, member: null, ...unknown };
   if (rows.some(({ personId, signsInWith }) => signsInWith && personId !== found.personId))
     throw new IdentityRefused(
       'email_taken',
-      'Another person signs in with this address. Invite the member with another one; or, if the address is theirs, have an operator release it (orgctl person release-address).',
+      'Another person signs in with this address. Invite the member with another one; or, if the ' +
+        'address is theirs, have an operator release it (orgctl person release-address).',
     );
   const { signsIn, isOpen, isElsewhere, personId } = found;
   return { personId, member: found.status === null ? null : found, signsIn, isOpen, isElsewhere };
@@ -272,7 +274,8 @@ function assertMayInvite(
   if (isOpen)
     throw new IdentityRefused(
       'operator_needed',
-      'This member has enrolled already. If they have lost their password or second factor, an operator can make a link for them.',
+      'This member has enrolled already. If they have lost their password or second factor, an ' +
+        'operator can make a link for them.',
     );
   if (!signsIn && isElsewhere)
     throw new IdentityRefused(

@@ -110,7 +110,8 @@ export async function assertNewPassword(password: string, context: readonly stri
   if (await isCommonPassword(password, context))
     throw new IdentityRefused(
       'password_common',
-      'This password is easy to guess: it is common, or made of a few common words, of your name or of your address. Take four or more unrelated words.',
+      'This password is easy to guess: it is common, or made of a few common words, of your name or ' +
+        'of your address. Take four or more unrelated words.',
     );
 }
 

@@ -41,7 +41,8 @@ export async function findSession(em: EntityManager, token: string, now: Date, i
     with found as (
       select s.id, s.person_id, s.state, s.created_at, s.last_seen_at, s.expires_at, s.second_factor_at
       from console_session s
-      where s.token_hash = ${hash} and s.expires_at > ${at} and s.last_seen_at > ${at} - make_interval(mins => ${sessionIdleMinutes})
+      where s.token_hash = ${hash} and s.expires_at > ${at} and s.last_seen_at > ${at} - make_interval(mins =>
+        ${sessionIdleMinutes})
     ), seen as (
       update console_session s set last_seen_at = ${at} from found f
       where ${isUse} and s.id = f.id and f.last_seen_at <= ${at} - make_interval(secs => ${sessionSeenEverySeconds})

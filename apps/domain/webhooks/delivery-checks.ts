@@ -85,7 +85,8 @@ export function checkAge(timestampSeconds: number, now: Date, toleranceSeconds: 
   const remedy =
     ageSeconds < 0
       ? "set this machine's clock (NTP)"
-      : 'for a delivery captured earlier give a larger tolerance; for a live one set the clock (NTP), and verify before queueing the request';
+      : 'for a delivery captured earlier give a larger tolerance; for a live one set the clock (NTP), ' +
+        'and verify before queueing the request';
   const explanation = ok
     ? `Signed ${distance}, within ${toleranceSeconds} s.`
     : `Signed ${distance}, and ${toleranceSeconds} s are allowed: ${remedy}.`;

@@ -147,7 +147,10 @@ function explain({ state, counted, found }: Pick<FaultRow, 'state' | 'counted' |
     case 'exhausted':
       return 'It is exhausted, but its schedule’s last attempt is missing or has not failed.';
     case 'cancelled':
-      return 'It is cancelled, but the activity log has no line that its webhook was deleted or that somebody cancelled it.';
+      return (
+        'It is cancelled, but the activity log has no line that its webhook was deleted or that ' +
+        'somebody cancelled it.'
+      );
     default:
       return `The event counted ${counted} deliveries when it was made, and there are ${found}.`;
   }

@@ -49,7 +49,11 @@ export function explainMismatch(
   if ('value' in announced && Number(announced.value) !== body.length) {
     return `The body has ${body.length} bytes and Content-Length says ${announced.value}, so it was changed or cut: verify the raw bytes, before any parsing.`;
   }
-  return "No given secret made this signature: either the secret is another webhook's or was rotated out, or the body was changed; compare the secret with the one shown when the webhook was made or last rotated, and verify the raw bytes, before any parsing.";
+  return (
+    "No given secret made this signature: either the secret is another webhook's or was rotated " +
+    'out, or the body was changed; compare the secret with the one shown when the webhook was ' +
+    'made or last rotated, and verify the raw bytes, before any parsing.'
+  );
 }
 
 /**

@@ -71,7 +71,8 @@ function assertRedeliverable(
   if (found.state === 'waiting' && found.started && !canRetryNow) {
     throw new WebhookRefused(
       'delivery_open',
-      'The delivery is still being tried, and its next attempt cannot be brought forward from here: sending is not connected.',
+      'The delivery is still being tried, and its next attempt cannot be brought forward from here: ' +
+        'sending is not connected.',
     );
   }
 }

@@ -31,7 +31,8 @@ export class SecretNotUnsealed extends Error {
 
 const sentences: Record<UnsealError['reason'], (version: number | null) => string> = {
   malformed: () =>
-    "A webhook's stored secret is not in a form that this release reads: restore the row, or rotate the webhook's secret.",
+    "A webhook's stored secret is not in a form that this release reads: restore the row, or " +
+    "rotate the webhook's secret.",
   key_missing: (version) =>
     `A webhook's secret is sealed with key version ${version}, which is not configured: add that version to WEBHOOK_SECRET_KEYS.`,
   not_authentic: (version) =>

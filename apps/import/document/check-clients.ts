@@ -10,19 +10,24 @@ import type { DocumentClock } from './resolve.ts';
 const dayMs = 86_400_000;
 
 const references = [
-  `select ${itemPath('g', 'grants', 'familyId')}, 'is the id of no family of the organization, in the file or the database'
+  `select ${itemPath('g', 'grants', 'familyId')},
+    'is the id of no family of the organization, in the file or the database'
    from staged_grant g
    where g.family_id is not null and g.organization_id is not null
      and not exists (select from staged_family f where f.organization = g.organization and f.id = g.family_id)
      and not exists (select from family f where f.organization_id = g.organization_id and f.id = g.family_id)`,
-  `select ${itemPath('g', 'grants', 'professionalUserId')}, 'is the userId of no member of the organization, in the file or the database'
+  `select ${itemPath('g', 'grants', 'professionalUserId')},
+    'is the userId of no member of the organization, in the file or the database'
    from staged_grant g
    where g.professional_id is not null and g.organization_id is not null
-     and not exists (select from staged_member m where m.organization = g.organization and m.user_id = g.professional_id)
-     and not exists (select from membership m where m.organization_id = g.organization_id and m.person_id = g.professional_id)`,
+     and not exists (select from staged_member m where m.organization = g.organization
+     and m.user_id = g.professional_id)
+     and not exists (select from membership m where m.organization_id = g.organization_id
+     and m.person_id = g.professional_id)`,
   `select ${itemPath('s', 'seats', 'grantId')}, 'is the id of no grant of the organization, in the file or the database'
    from staged_seat s where s.grant_id is not null and s.organization_id is not null and not s.grant_found`,
-  `select ${itemPath('d', 'familyDays', 'familyId')}, 'is the id of no family of the organization, in the file or the database'
+  `select ${itemPath('d', 'familyDays', 'familyId')},
+    'is the id of no family of the organization, in the file or the database'
    from staged_family_day d
    where d.family_id is not null and d.organization_id is not null
      and not exists (select from staged_family f where f.organization = d.organization and f.id = d.family_id)
@@ -32,11 +37,13 @@ const references = [
 const states = [
   `select ${itemPath('g', 'grants', 'familyId')}, 'the grant belongs to another family in the database'
    from staged_grant g where g.family_id is not null and g.stored_family_id <> g.family_id`,
-  `select ${itemPath('g', 'grants', 'endReason')}, 'the grant has ended in the database and cannot become active again; access given again is a new grant'
+  `select ${itemPath('g', 'grants', 'endReason')},
+    'the grant has ended in the database and cannot become active again; access given again is a new grant'
    from staged_grant g where g.stored_status = 'ended' and g.status = 'active' and not g.left_alone`,
   `select ${itemPath('s', 'seats', 'grantId')}, 'the seat belongs to another grant in the database'
    from staged_seat s where s.grant_id is not null and s.stored_grant_id <> s.grant_id`,
-  `select ${itemPath('s', 'seats', 'endedAt')}, 'the seat has ended in the database and cannot be held again; a seat given again is a new one'
+  `select ${itemPath('s', 'seats', 'endedAt')},
+    'the seat has ended in the database and cannot be held again; a seat given again is a new one'
    from staged_seat s where s.stored_ended_at is not null and s.held_in_file and not s.left_alone`,
   `select ${itemPath('s', 'seats')}, 'is held, but its grant has ended'
    from staged_seat s where s.held_in_file and s.grant_ended and not (s.stored and s.stored_ended_at is not null)`,
@@ -48,27 +55,32 @@ const otherHeldSeats = `
   from staged_organization o join seat x on x.organization_id = o.id
   where x.ended_at is null
     and not exists (select from staged_seat s where s.organization_id = x.organization_id and s.id = x.id)
-    and not exists (select from staged_grant g where g.organization_id = x.organization_id and g.id = x.grant_id and g.status = 'ended')`;
+    and not exists (select from staged_grant g where g.organization_id = x.organization_id and g.id = x.grant_id
+    and g.status = 'ended')`;
 
 const seatRules = [
   `select ${itemPath('r', 'seats', 'grantId')}, 'the family of this grant already holds a seat in the file'
-   from (select organization, position, row_number() over (partition by organization, family_id order by position) as nth
+   from (select organization, position, row_number() over (partition by organization, family_id
+     order by position) as nth
          from staged_seat where held_after and family_id is not null) as r
    where r.nth > 1`,
-  `select ${itemPath('s', 'seats', 'grantId')}, 'the family of this grant already holds a seat in the database, which the file does not end'
+  `select ${itemPath('s', 'seats', 'grantId')},
+    'the family of this grant already holds a seat in the database, which the file does not end'
    from staged_seat s join (${otherHeldSeats}) as x on x.organization = s.organization and x.family_id = s.family_id
    where s.held_after`,
   // Where a part of the plan is itself wrong, the places are not known.
   `with held as (
      select organization, count(*) as seats
-     from (select organization from staged_seat where held_after union all select organization from (${otherHeldSeats}) as x) as h
+     from (select organization from staged_seat where held_after union all select organization
+       from (${otherHeldSeats}) as x) as h
      group by organization
    ), paid as (
      select organization, sum(quantity) as places
      from (
        select organization, quantity, status from staged_subscription
        union all
-       select o.position, t.quantity, t.status from staged_organization o join subscription t on t.organization_id = o.id
+       select o.position, t.quantity, t.status from staged_organization o
+         join subscription t on t.organization_id = o.id
        where not exists (select from staged_subscription s where s.organization_id = t.organization_id and s.id = t.id)
      ) as q
      where status in ('active', 'trialing', 'past_due')
@@ -85,7 +97,8 @@ const seatRules = [
    cross join lateral (select coalesce(f.invoiced, t.invoiced, 0) as invoiced, coalesce(q.places, 0) as paid) as p
    where h.seats > p.invoiced + p.paid
      and not (f.organization is not null and f.invoiced is null)
-     and not exists (select from staged_subscription s where s.organization = o.position and (s.status is null or s.quantity is null))
+     and not exists (select from staged_subscription s where s.organization = o.position and (s.status is null
+     or s.quantity is null))
      and (f.organization is not null
        or exists (select from staged_subscription s where s.organization = o.position)
        or exists (select from staged_seat s where s.organization = o.position and s.held_after and not s.stored))`,

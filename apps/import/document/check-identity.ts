@@ -59,7 +59,8 @@ const repeated = identities.map(({ from, by, order, path }) => {
     from === 'staged_family_day' ? 'the family already has this day in the file' : 'is already in the file';
   return `
     select ${path} as path, '${problem}' as problem
-    from (select *, row_number() over (partition by ${by} order by ${order}) as nth from ${from} where ${given(by)}) as r
+    from (select *, row_number() over (partition by ${by} order by ${order}) as nth from ${from}
+      where ${given(by)}) as r
     where r.nth > 1`;
 });
 
@@ -80,7 +81,8 @@ const elsewhere = identities.flatMap(({ from, path, stored }) =>
  */
 const taken = [
   `select ${organizationPath('slug')}, 'is the slug of another organization in the file'
-   from (select position, slug, row_number() over (partition by slug order by position) as nth from staged_organization where slug is not null) as r
+   from (select position, slug, row_number() over (partition by slug order by position) as nth
+     from staged_organization where slug is not null) as r
    where r.nth > 1`,
   `select ${organizationPath('slug')}, 'is the slug of another organization in the database'
    from staged_organization r join organization o on o.slug = r.slug
@@ -96,12 +98,14 @@ const taken = [
     },
   ].flatMap(({ from, list, table, column, what }) => [
     `select ${itemPath('r', list, column)}, 'another ${what} of the organization has it in the file'
-     from (select organization, position, row_number() over (partition by organization, ${column} order by position) as nth
+     from (select organization, position, row_number() over (partition by organization, ${column}
+       order by position) as nth
            from ${from} where ${column} is not null) as r
      where r.nth > 1`,
     `select ${itemPath('r', list, column)}, 'another ${what} of the organization has it in the database'
      from ${from} r join ${table} t on t.organization_id = r.organization_id and t.${column} = r.${column}
-     where t.id is distinct from r.id and not exists (select from ${from} m where m.organization_id = t.organization_id and m.id = t.id)`,
+     where t.id is distinct from r.id and not exists (select from ${from} m
+       where m.organization_id = t.organization_id and m.id = t.id)`,
   ]),
   `select ${itemPath('r', 'roles', 'key')}, 'is the key of a role that every organization has'
    from staged_role r join role t on t.organization_id is null and t.key = r.key`,
@@ -112,7 +116,8 @@ const taken = [
  * leaves alone, nor a system role.
  */
 const unknownRoles = `
-  select format('$.organizations[%s].members[%s].roleKeys[%s]', r.organization, r.position, k.nth - 1), 'is the key of no role of the organization'
+  select format('$.organizations[%s].members[%s].roleKeys[%s]', r.organization, r.position, k.nth - 1),
+    'is the key of no role of the organization'
   from staged_member r cross join unnest(r.role_keys) with ordinality as k (key, nth)
   where not exists (select from staged_role f where f.organization = r.organization and f.key = k.key)
     and not exists (

@@ -135,18 +135,21 @@ const people = `
 /** The roles a mentioned member has after the import, and no others. */
 const memberRoles = `
   select distinct m.organization_id, m.user_id as person_id, r.id as role_id
-  from staged_member m join role r on r.key = any (m.role_keys) and (r.organization_id is null or r.organization_id = m.organization_id)`;
+  from staged_member m join role r on r.key = any (m.role_keys) and (r.organization_id is null
+    or r.organization_id = m.organization_id)`;
 
 const removedMemberRoles = `
   delete from membership_role t using staged_member m
   where t.organization_id = m.organization_id and t.person_id = m.user_id
-    and not exists (select from (${memberRoles}) as s where s.organization_id = t.organization_id and s.person_id = t.person_id and s.role_id = t.role_id)
+    and not exists (select from (${memberRoles}) as s where s.organization_id = t.organization_id
+    and s.person_id = t.person_id and s.role_id = t.role_id)
   returning t.organization_id`;
 
 const addedMemberRoles = `
   insert into membership_role (organization_id, person_id, role_id)
   select s.organization_id, s.person_id, s.role_id from (${memberRoles}) as s
-  where not exists (select from membership_role t where t.organization_id = s.organization_id and t.person_id = s.person_id and t.role_id = s.role_id)
+  where not exists (select from membership_role t where t.organization_id = s.organization_id
+    and t.person_id = s.person_id and t.role_id = s.role_id)
   returning organization_id`;
 
 /**
@@ -162,7 +165,8 @@ const removedFamilyDays = `
     select d.organization_id, d.family_id from staged_family_day d
   ) as m
   where t.organization_id = m.organization_id and t.family_id = m.family_id
-    and not exists (select from staged_family_day s where s.organization_id = t.organization_id and s.family_id = t.family_id and s.day = t.day)
+    and not exists (select from staged_family_day s where s.organization_id = t.organization_id
+    and s.family_id = t.family_id and s.day = t.day)
   returning t.organization_id`;
 
 /**
@@ -171,13 +175,16 @@ const removedFamilyDays = `
  */
 const parked = [
   `update organization t set slug = t.id::text from staged_organization s
-   where s.id = t.id and s.slug <> t.slug and exists (select from staged_organization o where o.slug = t.slug and o.id <> t.id)`,
+   where s.id = t.id and s.slug <> t.slug and exists (select from staged_organization o
+     where o.slug = t.slug and o.id <> t.id)`,
   `update role t set key = t.id::text from staged_role s
    where s.organization_id = t.organization_id and s.id = t.id and s.key <> t.key
-     and exists (select from staged_role o where o.organization_id = t.organization_id and o.key = t.key and o.id <> t.id)`,
+     and exists (select from staged_role o where o.organization_id = t.organization_id and o.key = t.key
+     and o.id <> t.id)`,
   `update referral_code t set code = t.id::text from staged_referral_code s
    where s.organization_id = t.organization_id and s.id = t.id and s.code <> t.code
-     and exists (select from staged_referral_code o where o.organization_id = t.organization_id and o.code = t.code and o.id <> t.id)`,
+     and exists (select from staged_referral_code o where o.organization_id = t.organization_id and o.code = t.code
+     and o.id <> t.id)`,
 ];
 
 /**
@@ -185,7 +192,8 @@ const parked = [
  * is locked.
  */
 const locks = [
-  `select from seat_plan p where p.organization_id in (select id from staged_organization) order by p.organization_id for no key update`,
+  `select from seat_plan p where p.organization_id in (select id from staged_organization)
+    order by p.organization_id for no key update`,
   `select from client_grant t
    where t.id in (
      select g.id from staged_grant g join client_grant c on c.organization_id = g.organization_id and c.id = g.id
@@ -240,7 +248,8 @@ async function merge(client: Client, step: Merge): Promise<void> {
 async function write(client: Client, kind: string, change: keyof Changes, statement: string): Promise<void> {
   await client.query(`
     with done as (${statement})
-    insert into import_change select '${kind}', '${change}', organization_id, count(*) from done group by organization_id`);
+    insert into import_change select '${kind}', '${change}', organization_id, count(*)
+      from done group by organization_id`);
 }
 
 const organizationOf = (merge: Merge) => (merge.table === 'organization' ? 'id' : 'organization_id');

@@ -44,7 +44,8 @@ export async function resolveStaged(client: Client, clock: DocumentClock): Promi
   ];
   await client.query(`
     create temp view staged_organization as
-      select position, id, name, slug, kind, status, created_at + ${shift} as created_at, has_family_days from import_organization`);
+      select position, id, name, slug, kind, status, created_at + ${shift} as created_at, has_family_days
+        from import_organization`);
   for (const [name, table, columns] of views) {
     await client.query(`
       create temp view ${name} as
@@ -56,7 +57,8 @@ export async function resolveStaged(client: Client, clock: DocumentClock): Promi
   }
   await client.query(`
     create temp view staged_seat_plan as
-      select o.id as organization_id, r.organization, r.invoiced, r.price ->> 'currency' as price_currency, (r.price ->> 'cents')::integer as price_cents
+      select o.id as organization_id, r.organization, r.invoiced, r.price ->> 'currency' as price_currency,
+        (r.price ->> 'cents')::integer as price_cents
       from import_organization o join import_seat_plan r on r.organization = o.position`);
   await client.query(`
     create temp view staged_referral as
@@ -88,14 +90,18 @@ function grantSql(shift: string, now: string): string {
 function seatSql(shift: string): string {
   return `
     create temp table staged_seat on commit drop as
-      select s.organization_id, s.organization, s.position, s.id, s.grant_id, s.family_id, s.given_at, s.grant_found, s.grant_ended,
+      select s.organization_id, s.organization, s.position, s.id, s.grant_id, s.family_id, s.given_at,
+        s.grant_found, s.grant_ended,
         s.held_in_file, s.stored_grant_id, s.stored, s.stored_ended_at,
         s.held_in_file and s.grant_clock_ended and s.stored as left_alone,
-        case when s.held_in_file and s.grant_clock_ended then greatest(s.given_at, s.grant_ends_at) else s.ended_at end as ended_at,
+        case when s.held_in_file and s.grant_clock_ended then greatest(s.given_at, s.grant_ends_at)
+          else s.ended_at end as ended_at,
         case when s.held_in_file and s.grant_clock_ended then 'access_ended' else s.end_reason end as end_reason,
-        s.held_in_file and not s.grant_ended and case when s.grant_clock_ended then s.stored and s.stored_ended_at is null else true end as held_after
+        s.held_in_file and not s.grant_ended and case when s.grant_clock_ended then s.stored
+          and s.stored_ended_at is null else true end as held_after
       from (
-        select o.id as organization_id, r.organization, r.position, r.id, r.grant_id, r.given_at + ${shift} as given_at, r.ended_at + ${shift} as ended_at,
+        select o.id as organization_id, r.organization, r.position, r.id, r.grant_id, r.given_at + ${shift} as
+          given_at, r.ended_at + ${shift} as ended_at,
           r.end_reason, r.ended_at is null and r.end_reason is null as held_in_file,
           coalesce(g.family_id, d.family_id) as family_id,
           g.position is not null or d.id is not null as grant_found,

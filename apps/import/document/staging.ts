@@ -59,7 +59,8 @@ function columnsOf(format: KindFormat): string[] {
 function insertOf(format: KindFormat): string {
   const columns = columnsOf(format);
   const names = columns.map(columnName).join(', ');
-  return `insert into ${format.table} (${names}) select ${names} from json_to_recordset($1::json) as r (${columns.join(', ')})`;
+  return `insert into ${format.table} (${names}) select ${names}
+    from json_to_recordset($1::json) as r (${columns.join(', ')})`;
 }
 
 function columnName(definition: string): string {

@@ -43,7 +43,8 @@ const causes: Record<EventType, (client: PoolClient, organizationId: string) => 
     const found = await findGrant(client, organizationId);
     const grantId = found?.id ?? (await startClient(client, organizationId));
     await client.query(
-      `update client_grant set status = 'ended', end_reason = 'ended', ends_at = greatest(since, now()) where organization_id = $1 and id = $2`,
+      `update client_grant set status = 'ended', end_reason = 'ended', ends_at = greatest(since, now())
+        where organization_id = $1 and id = $2`,
       [organizationId, grantId],
     );
     return found === null ? ['client.started', 'client.ended'] : ['client.ended'];
@@ -69,7 +70,8 @@ const causes: Record<EventType, (client: PoolClient, organizationId: string) => 
 
 async function startClient(client: PoolClient, organizationId: string): Promise<string> {
   const { rows: members } = await client.query<{ id: string }>(
-    `select m.person_id as id from membership m where m.organization_id = $1 and m.status = 'active' order by m.person_id limit 1`,
+    `select m.person_id as id from membership m where m.organization_id = $1 and m.status = 'active'
+      order by m.person_id limit 1`,
     [organizationId],
   );
   if (members[0] === undefined)
@@ -81,7 +83,8 @@ async function startClient(client: PoolClient, organizationId: string): Promise<
     [organizationId, familyName],
   );
   const { rows } = await client.query<{ id: string }>(
-    `insert into client_grant (organization_id, kind, professional_id, family_id, since) values ($1, 'attorney', $2, $3, now()) returning id`,
+    `insert into client_grant (organization_id, kind, professional_id, family_id, since)
+      values ($1, 'attorney', $2, $3, now()) returning id`,
     [organizationId, members[0].id, families[0]?.id],
   );
   return String(rows[0]?.id);
@@ -92,7 +95,8 @@ async function findGrant(client: PoolClient, organizationId: string): Promise<{ 
   const { rows } = await client.query<{ id: string }>(
     `select g.id from client_grant g join family f on f.organization_id = g.organization_id and f.id = g.family_id
      where g.organization_id = $1 and f.name = $2 and g.status = 'active' and (g.ends_at is null or g.ends_at > now())
-       and not exists (select from seat s where s.organization_id = g.organization_id and s.family_id = g.family_id and s.ended_at is null)
+       and not exists (select from seat s where s.organization_id = g.organization_id and s.family_id = g.family_id
+       and s.ended_at is null)
      order by g.since, g.id limit 1 for update of g`,
     [organizationId, familyName],
   );
@@ -115,12 +119,15 @@ async function findSeat(client: PoolClient, organizationId: string): Promise<str
 async function assignSeat(client: PoolClient, organizationId: string, grantId: string): Promise<void> {
   await client.query(
     `update seat_plan p set invoiced = p.invoiced + 1
-     where p.organization_id = $1 and (select count(*) from seat s where s.organization_id = $1 and s.ended_at is null) >= p.invoiced
-       + coalesce((select sum(b.quantity) from subscription b where b.organization_id = $1 and b.status in ('active', 'trialing', 'past_due')), 0)`,
+     where p.organization_id = $1 and (select count(*) from seat s
+       where s.organization_id = $1 and s.ended_at is null) >= p.invoiced
+       + coalesce((select sum(b.quantity) from subscription b
+         where b.organization_id = $1 and b.status in ('active', 'trialing', 'past_due')), 0)`,
     [organizationId],
   );
   await client.query(
-    `insert into seat (organization_id, grant_id, family_id) select g.organization_id, g.id, g.family_id from client_grant g
+    `insert into seat (organization_id, grant_id, family_id) select g.organization_id, g.id, g.family_id
+      from client_grant g
      where g.organization_id = $1 and g.id = $2`,
     [organizationId, grantId],
   );

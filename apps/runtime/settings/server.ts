@@ -12,7 +12,8 @@ export const serverSettings = (defaults: { port: number; answerDeadlineSeconds: 
   METRICS_PORT: port.default(9090).describe('Port of `/metrics`.'),
   TRUSTED_PROXIES: addressBlocks.meta({
     description:
-      'Addresses or CIDR blocks, separated by commas, whose `X-Forwarded-For` is believed. Its entries may carry a port.',
+      'Addresses or CIDR blocks, separated by commas, whose `X-Forwarded-For` is believed. Its ' +
+      'entries may carry a port.',
     shown: 'none',
   }),
   DATABASE_POOL_MAX: wholeNumber(2, 100).default(10).describe('Connections to PostgreSQL of one process.'),

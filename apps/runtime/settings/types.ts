@@ -69,7 +69,8 @@ export const addressBlocks = z
 /** Addresses that webhooks may have although they are not public. */
 export const webhookAllow = addressBlocks.meta({
   description:
-    'Addresses or CIDR blocks, separated by commas, that webhooks may reach although they are not public, also by plain http.',
+    'Addresses or CIDR blocks, separated by commas, that webhooks may reach although they are not ' +
+    'public, also by plain http.',
   shown: 'none',
 });
 

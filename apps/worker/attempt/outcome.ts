@@ -94,7 +94,8 @@ const failures = {
   ),
   tls_self_signed: failed('The certificate is signed by itself: serve one of a public certificate authority.'),
   tls_unknown_authority: failed(
-    'The certificate’s authority is unknown or its chain is incomplete: use a public authority and serve all intermediate certificates.',
+    'The certificate’s authority is unknown or its chain is incomplete: use a public authority ' +
+      'and serve all intermediate certificates.',
   ),
   tls_certificate_unfit: failed(
     'The certificate cannot be accepted (revoked, too weak, or made for another purpose): replace it.',
@@ -102,7 +103,8 @@ const failures = {
   tls_protocol_too_old: failed('The receiver does not offer TLS 1.2 or newer: enable TLS 1.2 and 1.3.'),
   tls_not_spoken: failed('The port does not speak TLS: use the https port of the receiver.'),
   tls_client_certificate: failed(
-    'The receiver asks for a client certificate, which we do not have: turn that off for this path and check the signature instead.',
+    'The receiver asks for a client certificate, which we do not have: turn that off for this ' +
+      'path and check the signature instead.',
   ),
   tls_no_http1: failed('The receiver speaks HTTP/2 only: let it offer HTTP/1.1 as well.'),
   tls_failed: failed('The TLS handshake failed: check the receiver’s protocol versions, ciphers and certificate.'),
@@ -117,14 +119,16 @@ const failures = {
 
   answered_redirect: failed('The receiver answered with a redirect, which is not followed: register the final URL.'),
   answered_unauthorized: failed(
-    'The receiver refused us (401, 403 or 407): let posts to this path in without other credentials and check the signature.',
+    'The receiver refused us (401, 403 or 407): let posts to this path in without other ' +
+      'credentials and check the signature.',
   ),
   answered_not_found: failed('The receiver has nothing at this path (404 or 410): correct the URL or the route.'),
   answered_method_refused: failed('The receiver does not take POST at this path (405): correct the URL or the route.'),
   answered_too_large: failed('The receiver finds the event too large (413): raise its limit for bodies.'),
   answered_too_many: failed('The receiver limits our rate (429): raise its limit, or answer with Retry-After.'),
   answered_client_error: failed(
-    'The receiver rejected the event (4xx): look at the answer and at the receiver’s log, and answer 2xx once it is stored.',
+    'The receiver rejected the event (4xx): look at the answer and at the receiver’s log, and ' +
+      'answer 2xx once it is stored.',
   ),
   answered_unavailable: failed('The receiver is not available (503): start it or give it more capacity.'),
   answered_server_error: failed('The receiver failed (5xx): look for the error in its log.'),

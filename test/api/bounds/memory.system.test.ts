@@ -94,7 +94,8 @@ it.each([
   { who: 'twelve keys of one organization', organizations: 1, keysEach: 12, each: 12 },
   { who: 'six organizations', organizations: 6, keysEach: 2, each: 12 },
 ])(
-  '300 connections of $who that ask for 20,000 grants and read nothing leave the process under 400 MB and slow down no other key',
+  '300 connections of $who that ask for 20,000 grants and read nothing leave the process under ' +
+    '400 MB and slow down no other key',
   async (attack) => {
     const { api, attackers, others } = await setupPod(attack.organizations, attack.keysEach);
     await readAsOthers(api, others, 320);

@@ -41,7 +41,8 @@ export async function freePort(): Promise<number> {
 export async function startRedis(): Promise<RedisServer> {
   if (spawnSync('redis-server', ['--version']).error !== undefined) {
     throw new Error(
-      'These tests need redis-server on the PATH, 7 or newer: install it (apt-get install redis-server) and run them again.',
+      'These tests need redis-server on the PATH, 7 or newer: install it (apt-get install ' +
+        'redis-server) and run them again.',
     );
   }
   const port = await freePort();

@@ -80,7 +80,8 @@ it('connections that the server ends are replaced, and idle ones that it ended f
   const { api, owner, key, path } = await setupBehindProxy();
   for (let turn = 0; turn < 3; turn += 1) {
     await owner.pool.query(
-      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'org-api'`,
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
+        and application_name = 'org-api'`,
     );
     await expect.poll(async () => (await api.get(path, { key })).status, { timeout: 10_000 }).toBe(200);
   }

@@ -183,7 +183,8 @@ it('subscriptions by renewsAt with null last, then id; referral codes by code; e
   for (const month of ['2026-10', '2025-12', '2026-02'])
     for (const currency of ['USD', 'CAD', 'usd'])
       await owner.pool.query(
-        'insert into referral_invoice (organization_id, month, currency, share_cents) values ($1, $2, $3, 5000000000), ($1, $2, $3, 7)',
+        'insert into referral_invoice (organization_id, month, currency, share_cents) values ($1, $2, ' +
+          '$3, 5000000000), ($1, $2, $3, 7)',
         [orgId, month, currency],
       );
   const { months } = (await get('/referral-earnings')) as { months: Record<string, string | number>[] };

@@ -101,8 +101,10 @@ async function writeFamilies({ pool }: Database, orgId: string, userId: string, 
     days.map(({ day, messages, exchanges, expenses }) => [ids[n], day, ...messages, ...exchanges, ...expenses]),
   );
   await pool.query(
-    `insert into family_day (organization_id, family_id, day, calm_messages, messages, exchanges_on_time, exchanges, expenses_answered_in_14_days, expenses_due)
-     select $1, (d->>0)::uuid, (now() at time zone 'UTC')::date + (d->>1)::int, (d->>2)::int, (d->>3)::int, (d->>4)::int, (d->>5)::int, (d->>6)::int, (d->>7)::int
+    `insert into family_day (organization_id, family_id, day, calm_messages, messages, exchanges_on_time, exchanges,
+      expenses_answered_in_14_days, expenses_due)
+     select $1, (d->>0)::uuid, (now() at time zone 'UTC')::date + (d->>1)::int, (d->>2)::int, (d->>3)::int,
+       (d->>4)::int, (d->>5)::int, (d->>6)::int, (d->>7)::int
      from json_array_elements($2) as d`,
     [orgId, JSON.stringify(days)],
   );

@@ -21,7 +21,8 @@ describe.each(endpoints)('$operationId', ({ scope, resource }) => {
     const leave = sql(`update membership set status = 'left' where person_id = $1`);
     const lose = () => make.permissionLost(maker, scope);
     const revokeAndExpire = sql(
-      `update api_key set created_at = now() - interval '2 days', expires_at = now() - interval '1 day', revoked_at = now(), slot = null where id = $1`,
+      `update api_key set created_at = now() - interval '2 days', expires_at = now() - interval '1 day',
+        revoked_at = now(), slot = null where id = $1`,
     );
     // No login can bring an ended key back; here it comes back step by step.
     await owner.pool.query('alter table api_key disable trigger api_key_stays_ended');

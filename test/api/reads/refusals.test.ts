@@ -154,7 +154,8 @@ describe.each(endpoints)('$operationId', (endpoint) => {
     await make.role({ orgId: here.orgId, permissions: [...scopes] });
     // The maker of the key is an owner there and a member without a permission here.
     await owner.pool.query(
-      `insert into membership (organization_id, person_id, name, email, status) values ($1, $2, 'Ada', 'a@example.org', 'active')`,
+      `insert into membership (organization_id, person_id, name, email, status)
+        values ($1, $2, 'Ada', 'a@example.org', 'active')`,
       [here.orgId, maker.userId],
     );
     const { id, key } = await make.apiKey({ maker });

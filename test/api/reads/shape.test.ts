@@ -19,12 +19,18 @@ async function makeFullOrganization({ make, owner }: TestInstallation): Promise<
     `update seat set ended_at = now(), end_reason = 'subscription_ended' where grant_id = '${ending.id}'`,
     `update membership set title = 'Mediator' where person_id = '${userId}'`,
     `update seat_plan set price_currency = 'USD', price_cents = 1250`,
-    `insert into subscription (organization_id, status, quantity, renews_at) values ('${orgId}', 'active', 3, now()), ('${orgId}', 'unpaid', 1, null)`,
-    `with c as (insert into referral_code (organization_id, code, link, label) values ('${orgId}', 'A', 'https://example.org/a', 'Poster'), ('${orgId}', 'B', 'https://example.org/b', null) returning id)
-     insert into referral (organization_id, code_id, state) select '${orgId}', c.id, s from c, unnest(array['signed_up', 'qualified', 'not_counted']) s`,
-    `insert into referral_invoice (organization_id, month, currency, share_cents) values ('${orgId}', '2026-09', 'USD', -250), ('${orgId}', '2026-09', 'CAD', 9000000000)`,
+    `insert into subscription (organization_id, status, quantity, renews_at)
+      values ('${orgId}', 'active', 3, now()), ('${orgId}', 'unpaid', 1, null)`,
+    `with c as (insert into referral_code (organization_id, code, link, label)
+      values ('${orgId}', 'A', 'https://example.org/a', 'Poster'), ('${orgId}', 'B', 'https://example.org/b', null)
+        returning id)
+     insert into referral (organization_id, code_id, state) select '${orgId}', c.id, s
+       from c, unnest(array['signed_up', 'qualified', 'not_counted']) s`,
+    `insert into referral_invoice (organization_id, month, currency, share_cents)
+      values ('${orgId}', '2026-09', 'USD', -250), ('${orgId}', '2026-09', 'CAD', 9000000000)`,
     `update client_grant set since = now() - interval '50 days'`,
-    `insert into family_day select organization_id, id, (now() at time zone 'UTC')::date - 7, 9, 4, 3, 2, 1, 1 from family`,
+    `insert into family_day select organization_id, id, (now() at time zone 'UTC')::date - 7, 9, 4, 3, 2, 1, 1
+      from family`,
   ];
   for (const statement of statements) await owner.pool.query(statement);
   return maker;

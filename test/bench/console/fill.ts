@@ -134,7 +134,8 @@ async function fillLines(owner: pg.Client, organizationId: string, keys: string[
        case when n % 200 = 3 and not l.deed then 'forbidden' end, '203.0.113.7'
      from generate_series(1, $2::int) n cross join lateral (
        select n % 500 = 5 as deed,
-         now() - case when n <= $2::int * 0.3 then interval '23 hours' * (n / ($2::int * 0.3)) else interval '1 day' + interval '330 days' * (n::float8 / $2::int) end as at
+         now() - case when n <= $2::int * 0.3 then interval '23 hours' * (n / ($2::int * 0.3))
+           else interval '1 day' + interval '330 days' * (n::float8 / $2::int) end as at
      ) l`,
     [organizationId, lines, keys, membersEach, personId],
   );
@@ -153,16 +154,23 @@ async function fillDeliveries(
   await owner.query(
     `with made as (
        select overlay(gen_random_uuid()::text placing
-         regexp_replace(lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0'), '^(.{8})', '\\1-') || '-7' from 1 for 15)::uuid as id, at, n
-       from generate_series(1, $3::int) n cross join lateral (select now() - interval '25 days' * (n::float8 / $3::int) as at) t
+         regexp_replace(lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0'), '^(.{8})', '\\1-') || '-7'
+           from 1 for 15)::uuid as id, at, n
+       from generate_series(1, $3::int) n cross join lateral (select now() - interval '25 days' * (n::float8 /
+         $3::int) as at) t
      ), events as (
-       insert into event (organization_id, id, type, created_at, body, delivery_count) select $1::uuid, id, 'client.started', at, '{}', 1 from made
+       insert into event (organization_id, id, type, created_at, body, delivery_count)
+         select $1::uuid, id, 'client.started', at, '{}', 1 from made
      ), deliveries as (
-       insert into delivery (organization_id, webhook_id, event_id, state, attempts, sequence, created_at, settled_at, started)
-       select $1::uuid, $2::uuid, id, case when n % 100 = 1 then 'exhausted' else 'delivered' end, 1, n, at, at + interval '1 second', true from made
+       insert into delivery (organization_id, webhook_id, event_id, state, attempts, sequence, created_at,
+         settled_at, started)
+       select $1::uuid, $2::uuid, id, case when n % 100 = 1 then 'exhausted'
+         else 'delivered' end, 1, n, at, at + interval '1 second', true from made
      )
-     insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at, finished_at, status, cause)
-     select $1::uuid, $2::uuid, id, 1, 1, n % 100 = 1, '{}', at, at + interval '200 milliseconds', case when n % 100 = 1 then 500 else 200 end, case when n % 100 = 1 then 'status' else 'accepted' end
+     insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with,
+       started_at, finished_at, status, cause)
+     select $1::uuid, $2::uuid, id, 1, 1, n % 100 = 1, '{}', at, at + interval '200 milliseconds', case
+       when n % 100 = 1 then 500 else 200 end, case when n % 100 = 1 then 'status' else 'accepted' end
      from made`,
     [organizationId, webhookId, deliveries],
   );

@@ -55,7 +55,8 @@ async function drain(stack: BenchStack, organizations: readonly BenchOrganizatio
   await settles(pool, organizations, settleDeadlineMs);
   await stack.receiver.takePosts();
   const settled = await pool.query<{ seconds: number }>(
-    `select extract(epoch from max(settled_at) - $2::timestamptz)::float8 as seconds from delivery where organization_id = any ($1)`,
+    `select extract(epoch from max(settled_at) - $2::timestamptz)::float8 as seconds from delivery
+      where organization_id = any ($1)`,
     [organizations.map(({ id }) => id), rows[0]?.now],
   );
   return events / (settled.rows[0]?.seconds ?? Number.NaN);

@@ -62,7 +62,8 @@ export async function prepareChanges(
     grantId: randomUUID(),
   }));
   await pool.query(
-    `insert into family (organization_id, id, name) select o, f, 'A family' from unnest($1::uuid[], $2::uuid[]) as made (o, f)`,
+    `insert into family (organization_id, id, name) select o, f, 'A family'
+      from unnest($1::uuid[], $2::uuid[]) as made (o, f)`,
     [changes.map(({ organization }) => organization.id), changes.map(({ familyId }) => familyId)],
   );
   return changes;

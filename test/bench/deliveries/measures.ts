@@ -45,7 +45,8 @@ export async function measureOurs(
     await commitAll(pool, changes);
     await settles(pool, organizations, settleDeadlineMs);
     const { rows } = await pool.query<{ delivered: number; retried: number; seconds: number }>(
-      `select count(*) filter (where state = 'delivered')::int as delivered, count(*) filter (where attempts > 1)::int as retried,
+      `select count(*) filter (where state = 'delivered')::int as delivered, count(*) filter (where attempts >
+        1)::int as retried,
          extract(epoch from max(settled_at) - min(created_at))::float8 as seconds
        from delivery where created_at >= $1::timestamptz`,
       [mark.rows[0]?.now],
@@ -117,7 +118,8 @@ export async function measureLatency(
   await settles(pool, organizations, settleDeadlineMs);
   const posts = await stack.receiver.takePosts();
   const { rows } = await pool.query<{ eventId: string; grantId: string }>(
-    `select e.id as "eventId", e.body::json -> 'data' ->> 'grantId' as "grantId" from event e where e.id = any ($1::uuid[])`,
+    `select e.id as "eventId", e.body::json -> 'data' ->> 'grantId' as "grantId" from event e
+      where e.id = any ($1::uuid[])`,
     [posts.map(({ eventId }) => eventId)],
   );
   const grantOf = new Map(rows.map(({ eventId, grantId }) => [eventId, grantId]));

@@ -54,7 +54,8 @@ export async function compareWriters(
   await pool.query('alter database bench reset commit_siblings');
   return {
     title: 'commits of grants per second by eight writers, with a commit of 3 ms',
-    headline: `with triggers / plain inserts = ${describeRatios(ours.map((rate, round) => rate / (plain[round] ?? 0)))}; aim 0.9`,
+    headline: `with triggers / plain inserts =
+      ${describeRatios(ours.map((rate, round) => rate / (plain[round] ?? 0)))}; aim 0.9`,
     details: [
       `with triggers: ${listed(ours)}`,
       `plain inserts: ${listed(plain)}`,
@@ -68,7 +69,8 @@ const listed = (rates: readonly number[]) => rates.map((rate) => `${rate.toFixed
 /** Settings of the database hold for connections that are made later. */
 async function reconnect({ owner }: BenchStack): Promise<void> {
   await owner.pool.query(
-    `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
+    `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
+      and pid <> pg_backend_pid()`,
   );
   const { rows } = await owner.pool.query<{ pid: number }>('select pg_backend_pid() as pid');
   await owner.pool.query(`select pg_terminate_backend(${rows[0]?.pid})`).catch(() => {});

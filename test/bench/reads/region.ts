@@ -42,12 +42,14 @@ export async function fillOrganizations(owner: pg.Client, secrets: KeySecrets): 
   );
   await owner.query(
     `insert into membership (organization_id, person_id, name, email, title, status)
-     select md5('organization ' || n)::uuid, 'person-' || n || '-' || p, 'Professional ' || p || ' of ' || n, 'p' || p || '@o' || n || '.example', null, 'active'
+     select md5('organization ' || n)::uuid, 'person-' || n || '-' || p, 'Professional ' || p || ' of ' || n,
+       'p' || p || '@o' || n || '.example', null, 'active'
      from generate_series(1, ${organizations}) n, generate_series(1, ${professionalsEach}) p`,
   );
   await owner.query(
     `insert into membership_role (organization_id, person_id, role_id)
-     select m.organization_id, m.person_id, r.id from membership m join role r on r.organization_id is null and r.key = 'owner'`,
+     select m.organization_id, m.person_id, r.id from membership m join role r on r.organization_id is null
+       and r.key = 'owner'`,
   );
   return fillKeys(owner, secrets);
 }
@@ -97,7 +99,8 @@ export async function fillGrants(owner: pg.Client, grantsEach: number, bigGrants
   );
   await owner.query(
     `insert into membership (organization_id, person_id, name, email, title, status)
-     select md5('organization big')::uuid, 'person-1-' || p, 'Professional ' || p, 'p' || p || '@big.example', null, 'active'
+     select md5('organization big')::uuid, 'person-1-' || p, 'Professional ' || p, 'p' || p || '@big.example', null,
+       'active'
      from generate_series(1, ${professionalsEach}) p where $1 > 0`,
     [bigGrants],
   );
@@ -114,10 +117,12 @@ export async function fillGrants(owner: pg.Client, grantsEach: number, bigGrants
     );
     await owner.query(
       `insert into client_grant (organization_id, id, kind, professional_id, family_id, since)
-       select m.organization_id, md5(o.slug || ' grant ' || f)::uuid, case f % 2 when 0 then 'attorney' else 'neutral' end, m.person_id,
+       select m.organization_id, md5(o.slug || ' grant ' || f)::uuid, case f % 2 when 0 then 'attorney'
+         else 'neutral' end, m.person_id,
          md5(o.slug || ' family ' || f)::uuid, timestamptz '2026-01-01 09:00Z' + f * interval '1 minute'
        from organization o
-       join (select organization_id, person_id, row_number() over (partition by organization_id order by person_id) as place from membership) m
+       join (select organization_id, person_id, row_number() over (partition by organization_id
+         order by person_id) as place from membership) m
          on m.organization_id = o.id
        join generate_series(1, $1) f on f % ${professionalsEach} = m.place - 1
        where o.slug ${of} 'organization-big'`,

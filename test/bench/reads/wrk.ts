@@ -27,7 +27,8 @@ export interface WrkRun {
 export function requireWrk(): void {
   if (spawnSync('wrk', ['-v']).error === undefined) return;
   throw new BenchRefused(
-    'The benchmark needs wrk and finds none on PATH: install it (Debian and Ubuntu: apt-get install wrk; macOS: brew install wrk).',
+    'The benchmark needs wrk and finds none on PATH: install it (Debian and Ubuntu: apt-get ' +
+      'install wrk; macOS: brew install wrk).',
   );
 }
 

@@ -137,8 +137,10 @@ export async function arrange(t: ConsoleInstallation, mark: string): Promise<Sce
     invitedEmail: `${invited.userId}@example.org`,
     familyId: await make.family({ orgId, name: `${mark} family` }),
     sessionId: await first(
-      `insert into console_session (id, token_hash, person_id, state, created_at, last_seen_at, expires_at, second_factor_at, user_agent)
-       select $1::uuid, sha256(convert_to($1::text, 'UTF8')), $2, 'full', now(), now(), now() + interval '1 hour', now(), '' returning id`,
+      `insert into console_session (id, token_hash, person_id, state, created_at, last_seen_at, expires_at,
+        second_factor_at, user_agent)
+       select $1::uuid, sha256(convert_to($1::text, 'UTF8')), $2, 'full', now(), now(), now() + interval '1 hour',
+         now(), '' returning id`,
       [randomUUID(), owner.personId],
     ),
     factorId: await first(
@@ -147,11 +149,13 @@ export async function arrange(t: ConsoleInstallation, mark: string): Promise<Sce
       [owner.personId, `${short} phone`, randomUUID()],
     ),
     lineId: await first(
-      `insert into activity (id, organization_id, person_id, action, status) values (new_id(), $1, $2, 'role.create', 200) returning id`,
+      `insert into activity (id, organization_id, person_id, action, status)
+        values (new_id(), $1, $2, 'role.create', 200) returning id`,
       [orgId, owner.personId],
     ),
     redeliveryId: await first(
-      `insert into redelivery (organization_id, webhook_id, failed_since) values ($1, $2, now() - interval '1 day') returning id`,
+      `insert into redelivery (organization_id, webhook_id, failed_since) values ($1, $2, now() - interval '1 day')
+        returning id`,
       [orgId, webhook.id],
     ),
   };

@@ -11,12 +11,14 @@ const volatile: Record<string, string> = { console_session: `- 'last_seen_at'` }
  */
 export async function fingerprintTables(pool: Pool, organizationId?: string): Promise<Record<string, string>> {
   const { rows: tables } = await pool.query<{ name: string }>(
-    `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
+    `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
+      and not relispartition
        and relname not in ('form_use', 'sign_in_attempt', 'factor_challenge', 'passkey_challenge') order by relname`,
   );
   const parts = tables.map(
     ({ name }) =>
-      `select '${name}' as name, count(*) || ' ' || coalesce(md5(string_agg(t.line, ',' order by t.line)), '') as content
+      `select '${name}' as name, count(*) || ' ' || coalesce(md5(string_agg(t.line, ','
+        order by t.line)), '') as content
        from (select (to_jsonb(r) ${volatile[name] ?? ''})::text as line from "${name}" r
          where $1::text is null or to_jsonb(r) ->> 'organization_id' = $1) t`,
   );

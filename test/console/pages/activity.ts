@@ -12,7 +12,8 @@ export const pages: readonly JudgedPage[] = [
       await t.owner.pool.query(
         `insert into activity (at, organization_id, person_id, key_id, action, status, code, address, count)
          select now() - make_interval(mins => n), $1, $2, $3, u.action, u.status, u.code, '203.0.113.9', u.count
-         from (values (1, 'api.getFirmRoster', 200, null, 1), (2, 'api.getFirmOutcomes', 403, 'insufficient_scope', 1), (3, 'api.rate_limited', 429, 'rate_limited', 12),
+         from (values (1, 'api.getFirmRoster', 200, null, 1), (2, 'api.getFirmOutcomes', 403, 'insufficient_scope',
+           1), (3, 'api.rate_limited', 429, 'rate_limited', 12),
            (4, 'a.thing_of_tomorrow', null, null, 1)) u (n, action, status, code, count)`,
         [orgId, personId, key.id],
       );

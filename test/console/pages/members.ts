@@ -41,7 +41,8 @@ async function makeStaff(t: ConsoleInstallation, ada: Enrolled): Promise<{ perso
     [maker.roleId],
   );
   await t.owner.pool.query(
-    `insert into membership_role (organization_id, person_id, role_id) select $1, $2, id from role where organization_id is null and key = 'billing'`,
+    `insert into membership_role (organization_id, person_id, role_id) select $1, $2, id from role
+      where organization_id is null and key = 'billing'`,
     [orgId, maker.userId],
   );
   const keys: [string, Scope[]][] = [

@@ -26,7 +26,8 @@ it('pages go down to the end and up again over the same lines, also where many s
   const em = owner.orm.em;
   await owner.pool.query(
     `insert into activity (at, organization_id, action, status)
-     select date_trunc('hour', now()) - make_interval(secs => (n / 7)), $1, 'api.getOrg', 200 from generate_series(0, 99) n`,
+     select date_trunc('hour', now()) - make_interval(secs => (n / 7)), $1, 'api.getOrg', 200
+       from generate_series(0, 99) n`,
     [orgId],
   );
   const { rows } = await owner.pool.query<{ id: string }>('select id from activity order by at desc, id desc');
@@ -137,8 +138,10 @@ async function setupSeldom(met: number, others: number) {
   const [keyId, otherKeyId] = [randomUUID(), randomUUID()];
   await owner.pool.query(
     `insert into activity (at, organization_id, person_id, key_id, action, status)
-     select now() - make_interval(secs => n), $1::uuid, $2, $3::uuid, case n when $5 then 'api.listRoles' else 'api.getOrg' end, 200 from generate_series(1, $5::int) n
-     union all select now() - make_interval(secs => n - 0.5), $1::uuid, $2, $4::uuid, 'api.listRoles', 200 from generate_series(1, $6::int) n`,
+     select now() - make_interval(secs => n), $1::uuid, $2, $3::uuid, case n when $5 then 'api.listRoles'
+       else 'api.getOrg' end, 200 from generate_series(1, $5::int) n
+     union all select now() - make_interval(secs => n - 0.5), $1::uuid, $2, $4::uuid, 'api.listRoles', 200
+       from generate_series(1, $6::int) n`,
     [orgId, userId, keyId, otherKeyId, met, others],
   );
   return { em: owner.orm.em, orgId, keyId };
@@ -180,10 +183,12 @@ it('refusals and deeds of a key or a person are searched far, and in both direct
   // One in 500 fits; the rest would be more than a search of the lines themselves looks at.
   await owner.pool.query(
     `insert into activity (at, organization_id, person_id, key_id, action, status)
-     select now() - make_interval(secs => n), $1::uuid, case when n % 500 = 0 then $2 else 'usr_other' end, case when n % 500 = 0 then $3::uuid end,
+     select now() - make_interval(secs => n), $1::uuid, case when n % 500 = 0 then $2 else 'usr_other' end, case
+       when n % 500 = 0 then $3::uuid end,
        case when n % 2 = 0 then 'key.rotate' else 'api.getOrg' end, case when n % 2 = 1 then 403 end
      from generate_series(1, 9000) n
-     union all select now() - make_interval(secs => n), $1::uuid, $2, $3::uuid, 'api.getOrg', 403 from generate_series(9001, 9003) n`,
+     union all select now() - make_interval(secs => n), $1::uuid, $2, $3::uuid, 'api.getOrg', 403
+       from generate_series(9001, 9003) n`,
     [orgId, userId, keyId],
   );
   const filters: [Partial<ActivityFilter>, number][] = [

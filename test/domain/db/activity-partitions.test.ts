@@ -30,7 +30,8 @@ function monthFromNow(months: number): string {
 async function recordAt({ pool }: Database, at: string): Promise<string> {
   const id = randomUUID();
   const { rows } = await pool.query<{ partition: string }>(
-    `insert into activity (id, at, organization_id, action) values ($1, ${at}, $1, 'test') returning tableoid::regclass::text as partition`,
+    `insert into activity (id, at, organization_id, action) values ($1, ${at}, $1, 'test')
+      returning tableoid::regclass::text as partition`,
     [id],
   );
   return rows[0]?.partition ?? '';

@@ -20,7 +20,8 @@ interface Scene {
   grant: { id: string; familyId: string };
 }
 
-const insertGrant = `insert into client_grant (organization_id, id, kind, professional_id, family_id, since, ends_at, status, end_reason) values`;
+const insertGrant = `insert into client_grant (organization_id, id, kind, professional_id, family_id, since,
+  ends_at, status, end_reason) values`;
 const day = `interval '1 day'`;
 
 /**
@@ -51,7 +52,8 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     'a role of another organization given to a member',
     'membership_role_same_organization',
     `with o as (insert into organization (name, slug, kind, status) values ('B', 'b', 'court', 'active') returning id),
-     r as (insert into role (organization_id, key, name, description, permissions) select id, 'r', 'R', '', '{}' from o returning id)
+     r as (insert into role (organization_id, key, name, description, permissions) select id, 'r', 'R', '', '{}'
+       from o returning id)
      insert into membership_role select '$org', '$user', id from r`,
   ],
   [
@@ -124,7 +126,8 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     'a seat on places that are no longer paid for',
     'seat_needs_free_place',
     `update seat_plan set invoiced = 0;
-     insert into subscription (organization_id, status, quantity) values ('$org', 'canceled', 5), ('$org', 'unpaid', 5); ${assignSeat()}`,
+     insert into subscription (organization_id, status, quantity)
+       values ('$org', 'canceled', 5), ('$org', 'unpaid', 5); ${assignSeat()}`,
   ],
   ['an ended seat without a reason', 'seat_ended_has_reason', `${assignSeat()}; update seat set ended_at = now()`],
   [
@@ -232,7 +235,8 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
 
 function insertRole(org: string, key: string, position = 'null'): string {
   const organization = org === 'null' ? 'null' : `'${org}'`;
-  return `insert into role (organization_id, key, name, description, permissions, position) values (${organization}, '${key}', 'R', '', '{}', ${position})`;
+  return `insert into role (organization_id, key, name, description, permissions, position)
+    values (${organization}, '${key}', 'R', '', '{}', ${position})`;
 }
 
 function assignSeat(family = `'$family'`, grant = `'$grant'`): string {
@@ -324,7 +328,8 @@ describe('a seat', () => {
       ]),
     );
     const { rows } = await owner.pool.query(
-      `select s.id from seat s join client_grant g on g.id = s.grant_id where s.ended_at is null and g.status = 'ended'`,
+      `select s.id from seat s join client_grant g on g.id = s.grant_id
+        where s.ended_at is null and g.status = 'ended'`,
     );
     expect(rows).toEqual([]);
   });

@@ -36,9 +36,12 @@ it('each entity has the columns of its table, with their types, whether they may
         .sort((a, b) => (a.name < b.name ? -1 : 1));
       const { rows: ofTable } = await owner.pool.query<Column>(
         `select c.column_name as name, c.data_type as type, c.is_nullable = 'YES' as nullable,
-           exists (select from information_schema.table_constraints t join information_schema.key_column_usage k using (constraint_schema, constraint_name)
-             where t.constraint_type = 'PRIMARY KEY' and t.table_schema = 'public' and t.table_name = c.table_name and k.column_name = c.column_name) as "inKey"
-         from information_schema.columns c where c.table_schema = 'public' and c.table_name = $1 order by c.column_name collate "C"`,
+           exists (select from information_schema.table_constraints t
+             join information_schema.key_column_usage k using (constraint_schema, constraint_name)
+             where t.constraint_type = 'PRIMARY KEY' and t.table_schema = 'public' and t.table_name = c.table_name
+               and k.column_name = c.column_name) as "inKey"
+         from information_schema.columns c where c.table_schema = 'public' and c.table_name = $1
+           order by c.column_name collate "C"`,
         [tableName],
       );
       expect({ tableName, columns: ofEntity }).toEqual({ tableName, columns: ofTable });

@@ -57,7 +57,8 @@ it('the console writes lines of the log that happen now, and changes none', asyn
   await make.apiKey();
   const client = await connectAs(database, 'console');
   for (const statement of [
-    `insert into activity (organization_id, action, at) select id, 'key.create', now() - interval '1 day' from organization`,
+    `insert into activity (organization_id, action, at) select id, 'key.create', now() - interval '1 day'
+      from organization`,
     'update activity set action = action',
     'delete from activity',
   ])

@@ -122,7 +122,8 @@ it('builds an index of the filled log beside reads, a partition at a time, also 
   const owner = await connectOwner(t.database.ownerUrl);
   const partitions = await partitionsOf(owner);
   await owner.query(
-    `insert into activity (organization_id, action, at) select $1, 'test', now() - make_interval(secs => n) from generate_series(1, 50000) n`,
+    `insert into activity (organization_id, action, at) select $1, 'test', now() - make_interval(secs => n)
+      from generate_series(1, 50000) n`,
     [reading.maker.orgId],
   );
   // What a build leaves that was ended in the middle.
@@ -140,7 +141,8 @@ it('builds an index of the filled log beside reads, a partition at a time, also 
   expect(result.applied).toEqual(['9997-column', '9998-index-on-partitions', '9999-index']);
   // Those that were built beside the reads are its parts as they are; none was built a second time.
   const { rows } = await owner.query(
-    `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid join pg_index x on x.indexrelid = c.oid where i.inhparent = $1::regclass and x.indisvalid order by 1`,
+    `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+      join pg_index x on x.indexrelid = c.oid where i.inhparent = $1::regclass and x.indisvalid order by 1`,
     [index.name],
   );
   expect(rows.map(({ name }) => name)).toEqual(partitions.map((partition) => `${partition}_${index.name}`));
@@ -155,7 +157,8 @@ it('builds an index of the filled log beside reads, a partition at a time, also 
 
 async function partitionsOf(owner: pg.Client): Promise<string[]> {
   const { rows } = await owner.query<{ name: string }>(
-    `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'activity'::regclass order by 1`,
+    `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+      where i.inhparent = 'activity'::regclass order by 1`,
   );
   return rows.map(({ name }) => name);
 }

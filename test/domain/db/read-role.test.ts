@@ -89,7 +89,8 @@ it('writes into the activity log only that a key was used, now, under the name o
   ] as const)
     await expect(record(keyId, action, status)).rejects.toMatchObject({ constraint: 'activity_use_of_key' });
   const { rows } = await owner.pool.query(
-    `select organization_id, person_id, key_id, action, status, at between now() - interval '1 minute' and now() as "isNow" from activity
+    `select organization_id, person_id, key_id, action, status, at between now() - interval '1 minute'
+      and now() as "isNow" from activity
      where action <> 'key.create'`,
   );
   expect(rows).toEqual([

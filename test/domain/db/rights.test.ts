@@ -26,8 +26,10 @@ it('rights.txt lists every right in the database that is not the owner’s, and 
 it('every function that runs with the owner’s rights, and every trigger, looks in pg_temp last', async () => {
   const { owner } = await setupDatabase();
   const { rows } = await owner.pool.query(
-    `select p.oid::regprocedure::text as name, p.proconfig as settings from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-     where n.nspname !~ '^pg_' and n.nspname <> 'information_schema' and (p.prosecdef or p.prorettype = 'trigger'::regtype)
+    `select p.oid::regprocedure::text as name, p.proconfig as settings from pg_proc p
+      join pg_namespace n on n.oid = p.pronamespace
+     where n.nspname !~ '^pg_' and n.nspname <> 'information_schema' and (p.prosecdef
+       or p.prorettype = 'trigger'::regtype)
        and p.proconfig is distinct from array['search_path=pg_catalog, public, pg_temp']`,
   );
   expect(rows).toEqual([]);
@@ -38,7 +40,8 @@ it('no login is a superuser, makes roles or databases, owns an object, or belong
   for (const [login, url] of Object.entries(database.urls)) {
     const { rows } = await owner.pool.query(
       `select rolsuper or rolcreaterole or rolcreatedb or rolreplication or rolbypassrls as "isPowerful",
-         array(select g.rolname::text from pg_auth_members m join pg_roles g on g.oid = m.roleid where m.member = r.oid) as groups,
+         array(select g.rolname::text from pg_auth_members m join pg_roles g on g.oid = m.roleid
+           where m.member = r.oid) as groups,
          (select count(*)::int from pg_shdepend d where d.refobjid = r.oid and d.deptype = 'o') as owned
        from pg_roles r where rolname = $1`,
       [decodeURIComponent(new URL(url).username)],

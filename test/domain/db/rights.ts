@@ -21,29 +21,35 @@ const rightsSql = /* sql */ `
     union all
     select a.grantee, c.relowner, n.nspname || '.' || c.relname, a.privilege_type, v.attname
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
-      cross join aclexplode(coalesce(c.relacl, acldefault(case c.relkind when 'S' then 's' else 'r' end::"char", c.relowner))) a
+      cross join aclexplode(coalesce(c.relacl, acldefault(case c.relkind when 'S' then 's'
+        else 'r' end::"char", c.relowner))) a
       left join pg_attribute v on n.nspname = 'api' and v.attrelid = c.oid and v.attnum > 0 and not v.attisdropped
     where n.nspname !~ '^pg_' and n.nspname <> 'information_schema' and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
     union all
     select a.grantee, c.relowner, n.nspname || '.' || c.relname, a.privilege_type, t.attname
-    from pg_attribute t join pg_class c on c.oid = t.attrelid join pg_namespace n on n.oid = c.relnamespace, aclexplode(t.attacl) a
+    from pg_attribute t join pg_class c on c.oid = t.attrelid
+      join pg_namespace n on n.oid = c.relnamespace, aclexplode(t.attacl) a
     where n.nspname !~ '^pg_' and n.nspname <> 'information_schema' and not t.attisdropped
     union all
     select a.grantee, p.proowner, n.nspname || '.' || p.proname || '()', a.privilege_type, null
-    from pg_proc p join pg_namespace n on n.oid = p.pronamespace, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+    from pg_proc p join pg_namespace n on n.oid = p.pronamespace, aclexplode(coalesce(p.proacl, acldefault('f',
+      p.proowner))) a
     where n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
     union all
     select a.grantee, t.typowner, 'type ' || n.nspname || '.' || t.typname, a.privilege_type, null
     from pg_type t join pg_namespace n on n.oid = t.typnamespace, aclexplode(t.typacl) a
     where n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
     union all
-    select a.grantee, d.defaclrole, 'new ' || d.defaclobjtype::text, a.privilege_type, null from pg_default_acl d, aclexplode(d.defaclacl) a
+    select a.grantee, d.defaclrole, 'new ' || d.defaclobjtype::text, a.privilege_type, null
+      from pg_default_acl d, aclexplode(d.defaclacl) a
     union all
     select m.member, null, 'member of ' || g.rolname, 'MEMBER', null from pg_auth_members m
     join pg_roles g on g.oid = m.roleid join pg_roles r on r.oid = m.member
-    where g.rolname ~ '^org_api_' and (r.rolname ~ '^org_api_(read|worker|console|platform|backfill)$' or r.rolname = any ($1))
+    where g.rolname ~ '^org_api_' and (r.rolname ~ '^org_api_(read|worker|console|platform|backfill)$'
+      or r.rolname = any ($1))
   )
-  select format('%s %s %s %s', coalesce(r.rolname, 'public'), replace(h.object, ' ', '~'), lower(h.privilege_type), coalesce(h.column_name, '*')) as line
+  select format('%s %s %s %s', coalesce(r.rolname, 'public'), replace(h.object, ' ', '~'), lower(h.privilege_type),
+    coalesce(h.column_name, '*')) as line
   from held h left join pg_roles r on r.oid = h.grantee
   where h.grantee is distinct from h.owner
   group by 1 order by 1`;

@@ -26,8 +26,10 @@ it('binds each value, a list as many, and a part where it stands', async () => {
   const conditions = allOf([sql`v.text = ${hostile}`, sql`v.number in (${[1, 2, 3]})`]);
   const rows = await runStatement<Record<string, unknown>>(
     em,
-    sql`select v.*, ${at}::timestamptz = v.at as same, ${{ a: hostile }}::jsonb ->> 'a' as json, ${Buffer.from('00ff', 'hex')}::bytea as bytes
-      from (select ${hostile}::text as text, ${2}::int as number, ${at}::timestamptz as at, ${null}::text as nothing) v where ${conditions}`,
+    sql`select v.*, ${at}::timestamptz = v.at as same, ${{ a: hostile }}::jsonb ->> 'a' as json,
+      ${Buffer.from('00ff', 'hex')}::bytea as bytes
+      from (select ${hostile}::text as text, ${2}::int as number, ${at}::timestamptz as at,
+        ${null}::text as nothing) v where ${conditions}`,
   );
   expect(rows).toMatchObject([
     { text: hostile, number: 2, nothing: null, same: true, json: hostile, bytes: Buffer.from('00ff', 'hex') },

@@ -4,7 +4,8 @@
  */
 const eventId = '00000000-0000-7000-8000-000000000001';
 
-const webhook = `insert into webhook (organization_id, url, event_types, slot) values ('$org', 'https://a.example/', '{client.ended}', 1)`;
+const webhook = `insert into webhook (organization_id, url, event_types, slot)
+  values ('$org', 'https://a.example/', '{client.ended}', 1)`;
 const delivery = `${webhook};
   insert into event (organization_id, id, type, created_at, body, delivery_count) values ('$org', '${eventId}', 'client.ended', now(), '{}', 1);
   insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at)
@@ -14,9 +15,11 @@ const attempt = (number: number) => `
   insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at)
     select '$org', id, '${eventId}', ${number}, 1, false, '{}', now() from webhook`;
 const slot = (number: number, organizationSlot = number, hostSlot = number) => `
-  insert into concurrency_slot (organization_id, webhook_id, slot, is_slow, organization_slot, host, host_slot, event_id, number, started_at,
+  insert into concurrency_slot (organization_id, webhook_id, slot, is_slow, organization_slot, host, host_slot,
+    event_id, number, started_at,
       admission_id)
-    select '$org', id, ${number}, false, ${organizationSlot}, 'a.example', ${hostSlot}, '${eventId}', 1, now(), gen_random_uuid() from webhook`;
+    select '$org', id, ${number}, false, ${organizationSlot}, 'a.example', ${hostSlot}, '${eventId}', 1, now(),
+      gen_random_uuid() from webhook`;
 
 export const wrongWebhookStates: [state: string, constraint: string, statement: string][] = [
   [

@@ -73,7 +73,8 @@ export async function setupPeople() {
     /** The log, oldest first: action and detail. */
     async lines(orgId: string) {
       const { rows } = await owner.pool.query<{ action: string; person: string; detail: Record<string, unknown> }>(
-        'select action, person_id as person, host(address) as address, detail from activity where organization_id = $1 order by at, id',
+        'select action, person_id as person, host(address) as address, detail from activity where ' +
+          'organization_id = $1 order by at, id',
         [orgId],
       );
       return rows;

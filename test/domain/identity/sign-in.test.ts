@@ -211,7 +211,8 @@ describe('failed attempts', () => {
       letters.flatMap((b) => letters.map((c) => email.replace('iii', a + b + c))),
     );
     const { rows } = await t.owner.pool.query<{ text: string }>(
-      'select text from unnest($1::text[]) with ordinality as given (text, place) where lower(text) = lower($2) order by place desc',
+      'select text from unnest($1::text[]) with ordinality as given (text, place) where lower(text) ' +
+        '= lower($2) order by place desc',
       [spellings, email],
     );
     const same = rows.map(({ text }) => text);

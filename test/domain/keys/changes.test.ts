@@ -163,7 +163,8 @@ describe('rotating a key', () => {
     const statusOf = async (key: string) => (await api.get(`/v1/orgs/${maker.orgId}`, { key })).status;
     expect([await statusOf(old.key), await statusOf(successor.key)]).toEqual([200, 200]);
     await owner.pool.query(
-      `update api_key set created_at = created_at - interval '8 days', expires_at = expires_at - interval '8 days' where id = $1`,
+      `update api_key set created_at = created_at - interval '8 days', expires_at = expires_at - interval '8 days'
+        where id = $1`,
       [old.id],
     );
     expect([await statusOf(old.key), await statusOf(successor.key)]).toEqual([401, 200]);

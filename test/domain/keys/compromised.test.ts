@@ -39,7 +39,8 @@ it('is found in whatever it was pasted with, live, expired and revoked, and that
   await make.keyRevoked(key);
   expect(await find(key.key)).toEqual({ keyId: key.id });
   const { rows } = await owner.pool.query(
-    `select person_id, host(address) as address, detail::text from activity where action = 'key.report' and key_id = $1`,
+    `select person_id, host(address) as address, detail::text from activity
+      where action = 'key.report' and key_id = $1`,
     [key.id],
   );
   expect(rows.length).toBe(6);

@@ -13,7 +13,8 @@ import { setup, startTestApi } from '#test/setup.ts';
 async function dumpDatabase({ owner }: TestInstallation): Promise<string> {
   const { rows: tables } = await owner.pool.query<{ name: string }>(
     `select format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
-     where c.relkind in ('r', 'p') and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname not like 'pg_toast%'`,
+     where c.relkind in ('r', 'p') and n.nspname not in ('pg_catalog', 'information_schema')
+       and n.nspname not like 'pg_toast%'`,
   );
   expect(tables.length).toBeGreaterThan(16);
   const parts: string[] = [];

@@ -49,7 +49,8 @@ it('a list counts so far and no further; the page of one key counts exactly', as
   const ada = await make.member();
   const { id } = await make.apiKey({ maker: ada });
   await owner.pool.query(
-    `insert into activity (organization_id, key_id, action, status) select $1, $2, 'api.getOrg', 200 from generate_series(1, 2500)`,
+    `insert into activity (organization_id, key_id, action, status) select $1, $2, 'api.getOrg', 200
+      from generate_series(1, 2500)`,
     [ada.orgId, id],
   );
   expect((await listLiveKeys(owner.pool, ada.orgId, now()))[0]?.uses24h).toBe(usesCounted + 1);

@@ -116,7 +116,9 @@ describe('access of a client', () => {
     await expect(move(gone.userId)).rejects.toMatchObject({ reason: 'no_such_member' });
     const { id } = await move(t.admin.userId);
     const { rows } = await t.owner.pool.query(
-      'select id, kind, professional_id as professional, family_id as family, status, end_reason as reason, (extract(epoch from ends_at) * 1000)::float as "endsAtMs" from client_grant order by since, id',
+      'select id, kind, professional_id as professional, family_id as family, status, end_reason as ' +
+        'reason, (extract(epoch from ends_at) * 1000)::float as "endsAtMs" from client_grant order by ' +
+        'since, id',
     );
     expect(rows).toMatchObject([
       { id: grant.id, professional: t.member.userId, status: 'ended', reason: 'moved' },

@@ -154,7 +154,8 @@ describe('health', () => {
     const { orgId, id } = t.webhook;
     await t.pool.query(
       `with made as (select new_id() as id from generate_series(1, $3)), event as (
-         insert into event (organization_id, id, type, created_at, body, delivery_count) select $1, id, 'client.started', now(), '{}', 1 from made
+         insert into event (organization_id, id, type, created_at, body, delivery_count)
+           select $1, id, 'client.started', now(), '{}', 1 from made
        ) insert into delivery (organization_id, webhook_id, event_id, state, attempts, created_at, settled_at)
        select $1, $2, id, 'delivered', 1, now(), now() from made`,
       [orgId, id, healthLooksAt + 7],

@@ -115,7 +115,8 @@ describe('purging deliveries', () => {
     const eventId = await t.settled('delivered', 100);
     const other = await t.make.webhook({ orgId: t.webhook.orgId });
     await t.pool.query(
-      `insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at) values ($1, $2, $3, 'waiting', $4, $4)`,
+      `insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at)
+        values ($1, $2, $3, 'waiting', $4, $4)`,
       [t.webhook.orgId, other.id, eventId, daysAgo(100)],
     );
     await t.pool.query('update event set delivery_count = 2');
@@ -138,7 +139,8 @@ describe('purging deliveries', () => {
     const { orgId } = t.webhook;
     for (const days of [100, 80])
       await t.pool.query(
-        `insert into event (organization_id, id, type, created_at, body, delivery_count) values ($1, gen_random_uuid(), 'seat.given', $2, '{}', 0)`,
+        `insert into event (organization_id, id, type, created_at, body, delivery_count)
+          values ($1, gen_random_uuid(), 'seat.given', $2, '{}', 0)`,
         [orgId, daysAgo(days)],
       );
     await t.make.delivery({ webhook: t.webhook, state: 'cancelled', createdAt: daysAgo(95), settledAt: daysAgo(95) });

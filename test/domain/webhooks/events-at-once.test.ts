@@ -22,7 +22,8 @@ describe('writers, relays and people at once', () => {
           await client.query('begin');
           // Several families in one transaction, in an order of this writer's own.
           const families = await client.query<{ id: string }>(
-            `insert into family (organization_id, id, name) select $1, gen_random_uuid(), 'F' from generate_series(1, 3) returning id`,
+            `insert into family (organization_id, id, name) select $1, gen_random_uuid(), 'F'
+              from generate_series(1, 3) returning id`,
             [orgId],
           );
           const grants = await client.query<{ id: string; family_id: string }>(
@@ -31,11 +32,13 @@ describe('writers, relays and people at once', () => {
             [orgId, userId, families.rows.map(({ id }) => id)],
           );
           await client.query(
-            `insert into seat (organization_id, grant_id, family_id) select $1, g, f from unnest($2::uuid[], $3::uuid[]) as s (g, f)`,
+            `insert into seat (organization_id, grant_id, family_id) select $1, g, f
+              from unnest($2::uuid[], $3::uuid[]) as s (g, f)`,
             [orgId, grants.rows.map(({ id }) => id), grants.rows.map(({ family_id }) => family_id)],
           );
           await client.query(
-            `update client_grant set status = 'ended', end_reason = 'moved', ends_at = now() where organization_id = $1 and id = any ($2)`,
+            `update client_grant set status = 'ended', end_reason = 'moved', ends_at = now()
+              where organization_id = $1 and id = any ($2)`,
             [orgId, grants.rows.slice(writer % 2).map(({ id }) => id)],
           );
           await client.query('commit');
@@ -48,7 +51,8 @@ describe('writers, relays and people at once', () => {
       while (writing) {
         const { rows: claimed } = await worker.query(claimDeliveriesSql, [200, 200, 15]);
         await worker.query(
-          `update delivery set state = 'delivered', next_attempt_at = null, settled_at = now(), claimed = false where state = 'waiting'
+          `update delivery set state = 'delivered', next_attempt_at = null, settled_at = now(), claimed = false
+            where state = 'waiting'
            and (webhook_id, event_id) in (select * from unnest($1::uuid[], $2::uuid[]))`,
           [claimed.map(({ webhookId }) => webhookId), claimed.map(({ eventId }) => eventId)],
         );
@@ -62,7 +66,8 @@ describe('writers, relays and people at once', () => {
           `change ${change}`,
         ]);
         await console.query(
-          `update webhook set state = case state when 'active' then 'parked' else 'active' end, url = 'https://receiver.example/',
+          `update webhook set state = case state when 'active' then 'parked'
+            else 'active' end, url = 'https://receiver.example/',
              parked_reason = case state when 'active' then 'paused' end where id = $1`,
           [webhookId],
         );
@@ -75,7 +80,8 @@ describe('writers, relays and people at once', () => {
 
     expect([...results, ...others].filter(({ status }) => status === 'rejected')).toEqual([]);
     const { rows: owed } = await pool.query(
-      `select (select sum(delivery_count) from event)::int as counted, (select count(*) from delivery)::int as made, (select count(*) from event)::int as events`,
+      `select (select sum(delivery_count) from event)::int as counted, (select count(*)
+        from delivery)::int as made, (select count(*) from event)::int as events`,
     );
     // 20 writers, 3 turns: 3 starts and 3 seats, and the ends of 3 or 2 grants with their seats.
     const events = 20 * 3 * 6 + 10 * 3 * (6 + 4);

@@ -115,7 +115,8 @@ describe('admitting an attempt', () => {
     expect(tried.filter((admitted) => typeof admitted?.number === 'number')).toHaveLength(10);
     const { rows } = await pool.query(
       `select count(*)::int as open, count(distinct slot)::int as slots, count(distinct event_id)::int as deliveries
-       from delivery_attempt join concurrency_slot using (organization_id, webhook_id, event_id, number) where finished_at is null`,
+       from delivery_attempt join concurrency_slot using (organization_id, webhook_id, event_id, number)
+         where finished_at is null`,
     );
     expect(rows).toEqual([{ open: 10, slots: 10, deliveries: 10 }]);
   });
@@ -232,7 +233,8 @@ describe('admitting an attempt', () => {
     await pool.query(
       `update webhook_secret set valid_until = now() + interval '1 hour', sealed = 'old';
        insert into webhook_secret (organization_id, webhook_id, sealed) values ('${orgId}', '${webhookId}', 'new');
-       insert into webhook_secret (organization_id, webhook_id, sealed, valid_until) values ('${orgId}', '${webhookId}', 'over', now())`,
+       insert into webhook_secret (organization_id, webhook_id, sealed, valid_until)
+         values ('${orgId}', '${webhookId}', 'over', now())`,
     );
     const sealed = (await admit())?.secrets?.map((secret) => Buffer.from(secret.sealed, 'base64').toString());
     expect(sealed).toEqual(['new', 'old']);

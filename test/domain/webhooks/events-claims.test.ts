@@ -63,7 +63,8 @@ describe('claiming deliveries', () => {
     await recordStarted(first);
     const waitFor = (claimed: ClaimedDelivery[], seconds: number) =>
       pool.query(
-        `update delivery set claimed = false, attempts = 1, next_attempt_at = clock_timestamp() + make_interval(secs => $2) where event_id = any ($1)`,
+        `update delivery set claimed = false, attempts = 1, next_attempt_at = clock_timestamp() + make_interval(secs
+          => $2) where event_id = any ($1)`,
         [claimed.map(({ eventId }) => eventId), seconds],
       );
     await waitFor(first, 60); // they have failed, and wait
@@ -174,7 +175,8 @@ describe('claiming deliveries', () => {
       while (left > 0) {
         const claimed = await claim();
         const { rows: taken } = await pool.query<{ most: number }>(
-          'select coalesce(max(n), 0)::int as most from (select count(*) as n from delivery where claimed group by webhook_id) c',
+          'select coalesce(max(n), 0)::int as most from (select count(*) as n from delivery where ' +
+            'claimed group by webhook_id) c',
         );
         most = Math.max(most, taken[0]?.most ?? 0);
         await settle(claimed);

@@ -16,7 +16,8 @@ async function setupWriter() {
     const grantId = String(rows[0]?.id);
     const grant = [orgId, grantId, userId, familyId];
     await client.query(
-      `insert into client_grant (organization_id, id, kind, professional_id, family_id, since) values ($1, $2, 'attorney', $3, $4, now())`,
+      `insert into client_grant (organization_id, id, kind, professional_id, family_id, since)
+        values ($1, $2, 'attorney', $3, $4, now())`,
       grant,
     );
     await client.query('insert into seat (organization_id, grant_id, family_id) values ($1, $2, $3)', [
@@ -82,8 +83,10 @@ describe('silence', () => {
       const { writeAll, rows, orgId, platform, webhookId } = await setupWriter();
       const ours = name === 'seat' ? 'set search_path = public, pg_temp' : 'select 1';
       await platform.query(
-        `create temp table ${name} (organization_id uuid, id uuid, state text, event_types text[], grant_id uuid, given_at timestamptz,
-         ended_at timestamptz, end_reason text, type text, created_at timestamptz, body text, delivery_count int, webhook_id uuid, event_id uuid,
+        `create temp table ${name} (organization_id uuid, id uuid, state text, event_types text[], grant_id uuid,
+          given_at timestamptz,
+         ended_at timestamptz, end_reason text, type text, created_at timestamptz, body text, delivery_count int,
+           webhook_id uuid, event_id uuid,
          next_attempt_at timestamptz);
        grant all on ${name} to public; ${ours}`,
       );
@@ -99,7 +102,8 @@ describe('silence', () => {
     const { rows, orgId, platform } = await setupWriter();
     const forgeries = [
       `select record_event('${orgId}', 'client.started', '{}')`,
-      `insert into event (organization_id, id, type, created_at, body, delivery_count) values ('${orgId}', gen_random_uuid(), 'x', now(), '', 0)`,
+      `insert into event (organization_id, id, type, created_at, body, delivery_count)
+        values ('${orgId}', gen_random_uuid(), 'x', now(), '', 0)`,
       `create temp table forged (organization_id uuid, id uuid, kind text, status text);
        create trigger forged after insert on forged for each row execute function client_grant_event();
        insert into forged values ('${orgId}', gen_random_uuid(), 'attorney', 'active')`,

@@ -25,7 +25,8 @@ async function setupEvents() {
       const row = { kind: 'attorney', since: '2026-01-01Z', family_id: familyId, ...columns };
       const names = ['organization_id', 'professional_id', ...Object.keys(row)];
       const { rows } = await client.query<{ id: string }>(
-        `insert into client_grant (${names.join(', ')}) values (${names.map((_, index) => `$${index + 1}`).join(', ')}) returning id`,
+        `insert into client_grant (${names.join(', ')})
+          values (${names.map((_, index) => `$${index + 1}`).join(', ')}) returning id`,
         [orgId, professional.userId, ...Object.values(row)],
       );
       return String(rows[0]?.id);
@@ -145,7 +146,8 @@ describe('the events that the database makes', () => {
     const ended = await insertGrant({ status: 'ended', end_reason: 'ended', ends_at: '2026-02-01Z' });
     await platform.query(
       `insert into seat (organization_id, grant_id, family_id, given_at, ended_at, end_reason)
-       select organization_id, id, family_id, '2026-01-02Z', '2026-02-01Z', 'access_ended' from client_grant where id = $1`,
+       select organization_id, id, family_id, '2026-01-02Z', '2026-02-01Z', 'access_ended' from client_grant
+         where id = $1`,
       [ended],
     );
     expect(await told()).toEqual([]);

@@ -42,9 +42,11 @@ async function setupCounts() {
     settleAll: () =>
       pool.query(
         `with settled as (
-           update delivery set state = 'delivered', claimed = false, next_attempt_at = null, settled_at = now() - interval '91 days', attempts = 1
+           update delivery set state = 'delivered', claimed = false, next_attempt_at = null, settled_at = now() -
+             interval '91 days', attempts = 1
            returning organization_id, webhook_id, event_id)
-         insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at, finished_at, status, cause)
+         insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with,
+           started_at, finished_at, status, cause)
          select organization_id, webhook_id, event_id, 1, 1, false, '{}', now(), now(), 204, 'accepted' from settled`,
       ),
   };
@@ -108,7 +110,8 @@ describe('the independent counts of the ledger', () => {
     const before = (await t.rows.events(t.orgId)).length;
     await owner.query(silence);
     await owner.query(
-      `insert into client_grant (organization_id, kind, professional_id, family_id, since) values ($1, 'neutral', $2, $3, now())`,
+      `insert into client_grant (organization_id, kind, professional_id, family_id, since)
+        values ($1, 'neutral', $2, $3, now())`,
       [t.orgId, professional.userId, familyId],
     );
     expect(await t.rows.events(t.orgId)).toHaveLength(before);
@@ -119,7 +122,8 @@ describe('the independent counts of the ledger', () => {
   it('show an event that no change made', async () => {
     const t = await setupCounts();
     await t.pool.query(
-      `insert into event (organization_id, id, type, created_at, body, delivery_count) values ($1, new_id(), 'seat.given', now(), '{}', 0)`,
+      `insert into event (organization_id, id, type, created_at, body, delivery_count)
+        values ($1, new_id(), 'seat.given', now(), '{}', 0)`,
       [t.orgId],
     );
     expect(await t.unexplained()).toBe(1);
@@ -132,7 +136,8 @@ describe('the independent counts of the ledger', () => {
     const owner = await t.connect(t.database.ownerUrl);
     await owner.query('grant insert, select, update on client_grant to org_api_backfill; set role org_api_backfill');
     await owner.query(
-      `insert into client_grant (organization_id, kind, professional_id, family_id, since) values ($1, 'neutral', $2, $3, now())`,
+      `insert into client_grant (organization_id, kind, professional_id, family_id, since)
+        values ($1, 'neutral', $2, $3, now())`,
       [t.orgId, professional.userId, familyId],
     );
     expect(await t.unexplained()).toBe(0);

@@ -248,7 +248,8 @@ describe('what is late', () => {
       /** As if all that has happened to attempts had happened so much earlier. */
       shift: (interval: string) =>
         pool.query(
-          'update delivery_attempt set started_at = started_at - $1::interval, finished_at = finished_at - $1::interval',
+          'update delivery_attempt set started_at = started_at - $1::interval, finished_at = ' +
+            'finished_at - $1::interval',
           [interval],
         ),
       /** The attempts under way fail, as those of a receiver that hangs do after ten seconds. */

@@ -20,7 +20,8 @@ import { nowhere, setupWebhooks } from './subscriptions.ts';
 const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
 const lately: Selection = { failedSince: hoursAgo(10).toISOString() };
 const counts =
-  'select state, pages, seen, queued, retries_requested as "retriesRequested", unnotified, finished_at is not null as finished from redelivery';
+  'select state, pages, seen, queued, retries_requested as "retriesRequested", unnotified, ' +
+  'finished_at is not null as finished from redelivery';
 
 describe('asking for a redelivery', () => {
   it('leaves a row and one line, and is refused without the permission, empty, too old, and where nothing may be sent', async () => {

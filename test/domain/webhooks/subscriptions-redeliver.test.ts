@@ -77,7 +77,8 @@ describe('showing deliveries', () => {
       attempts: [{ status: 500 }, { status: null, cause: 'timeout' }, { finishedAt: null }],
     });
     await t.rows(
-      `update delivery_attempt set answer = 'no', peer_address = '192.0.2.7', timings = '{"total": 12}' where number = 1`,
+      `update delivery_attempt set answer = 'no', peer_address = '192.0.2.7', timings = '{"total": 12}'
+        where number = 1`,
     );
     expect(await t.delivery(t.id, eventId)).toMatchObject({
       eventId,

@@ -275,7 +275,8 @@ describe('the sweep, by the worker’s own login', () => {
       attempts: [{ status: 410, startedAt: lately, isLast: true }],
     });
     await t.rows(
-      'update webhook set failing_since = $1, failing_seconds = 73 * 3600, last_failed_at = now(), has_failed_twice = true',
+      'update webhook set failing_since = $1, failing_seconds = 73 * 3600, last_failed_at = now(), ' +
+        'has_failed_twice = true',
       [t.failedHours(73)],
     );
 

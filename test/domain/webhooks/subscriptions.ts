@@ -74,7 +74,8 @@ export async function setupWebhooks() {
     stateOf: async (eventId: string) =>
       (
         await rows<Record<string, unknown>>(
-          `select state, round, started, claimed, leased_until, next_attempt_at is not null as due, settled_at is not null as settled
+          `select state, round, started, claimed, leased_until, next_attempt_at is not null as due,
+            settled_at is not null as settled
            from delivery where event_id = $1`,
           [eventId],
         )

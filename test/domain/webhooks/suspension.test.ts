@@ -28,7 +28,8 @@ async function setupSuspension() {
     const by = [ms / 1_000];
     await t.rows(
       `update webhook set failing_since = failing_since - make_interval(secs => $1),
-         last_failed_at = last_failed_at - make_interval(secs => $1), next_failure_by = next_failure_by - make_interval(secs => $1)`,
+         last_failed_at = last_failed_at - make_interval(secs => $1), next_failure_by = next_failure_by -
+           make_interval(secs => $1)`,
       by,
     );
     await t.rows('update delivery set next_attempt_at = next_attempt_at - make_interval(secs => $1)', by);

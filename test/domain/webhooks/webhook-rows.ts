@@ -47,7 +47,8 @@ export async function setupWebhooks() {
       await pool.query(
         `insert into webhook (organization_id, id, url, event_types, state, parked_reason, ramp, slot)
          values ($1, $2, 'https://receiver.example/hooks', $3, $4, case $4 when 'parked' then 'paused' end, $5,
-           case when $4 <> 'deleted' then (select coalesce(max(slot), 0) + 1 from webhook where organization_id = $1) end)`,
+           case when $4 <> 'deleted' then (select coalesce(max(slot), 0) + 1 from webhook
+             where organization_id = $1) end)`,
         [orgId, id, types, state, ramp],
       );
       await pool.query('insert into webhook_secret (organization_id, webhook_id, sealed) values ($1, $2, $3)', [
@@ -67,7 +68,8 @@ export async function setupWebhooks() {
     async events(orgId: string): Promise<EventRow[]> {
       const found = await pool.query<EventRow>(
         `select e.id, e.type, e.body, e.created_at, e.delivery_count as "deliveryCount" from event e
-         left join lateral (select min(d.created_at) as at from delivery d where d.organization_id = e.organization_id and d.event_id = e.id) d on true
+         left join lateral (select min(d.created_at) as at from delivery d
+           where d.organization_id = e.organization_id and d.event_id = e.id) d on true
          where e.organization_id = $1 order by coalesce(d.at, e.created_at), e.id`,
         [orgId],
       );
@@ -120,7 +122,8 @@ export async function insertSettled(pool: Pool, { orgId, id }: { orgId: string; 
      ), c as (
        insert into ledger_count (organization_id, changes) values ($1, $3)
      )
-     insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at, finished_at, status, cause)
+     insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with,
+       started_at, finished_at, status, cause)
      select $1, $2, event_id, 1, 1, false, '{}', created_at, created_at, 204, 'accepted' from d`,
     [orgId, id, count],
   );

@@ -70,7 +70,8 @@ function emptyList(
   if (query.event !== '' && readFilter(query) === null)
     return notice(
       'info',
-      'Enter a valid event ID, for example 3b1f8a52-9c0e-4d57-8a41-6f0f2f1c7e10. You find it in the event’s body and in its webhook-id header.',
+      'Enter a valid event ID, for example 3b1f8a52-9c0e-4d57-8a41-6f0f2f1c7e10. You find it in the ' +
+        'event’s body and in its webhook-id header.',
     );
   if (hasStopped)
     return notice(

@@ -59,7 +59,9 @@ function firstSteps(visit: MemberVisit, counts: Overview): Html {
       {
         done: counts.hasUsedKey,
         title: 'Call the API',
-        why: 'A new key comes with a command that you can run in a terminal. If you didn’t save the key, rotate it to get a new one.',
+        why:
+          'A new key comes with a command that you can run in a terminal. If you didn’t save the key, ' +
+          'rotate it to get a new one.',
         action: html`<a href="${visit.at('/keys')}">View API keys</a><a href="${visit.console.apiUrl}/docs" rel="noreferrer">API reference</a>`,
       },
     );
@@ -68,7 +70,9 @@ function firstSteps(visit: MemberVisit, counts: Overview): Html {
       {
         done: counts.hasCreatedWebhook,
         title: 'Add a webhook',
-        why: 'Your system receives an event within seconds when a client starts or ends, or a seat is assigned or ended.',
+        why:
+          'Your system receives an event within seconds when a client starts or ends, or a seat is ' +
+          'assigned or ended.',
         action: linkButton(visit.at('/webhooks/new'), 'Add webhook'),
       },
       {

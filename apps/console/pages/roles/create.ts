@@ -55,7 +55,16 @@ function newRolePage(visit: MemberVisit, state: FormState): Page {
       fields: html`
         ${textField(state, { name: 'name', label: 'Name', maxLength: 200, hint: 'For example “Intake” or “Case manager”.' })}
         ${textField(state, { name: 'description', label: 'Description (optional)', required: false, maxLength: 200 })}
-        ${textField(state, { name: 'key', label: 'Identifier (optional)', required: false, maxLength: 100, exact: true, hint: 'The role’s identifier in the API. By default “Case manager” becomes case-manager. You can’t change it later.' })}
+        ${textField(state, {
+          name: 'key',
+          label: 'Identifier (optional)',
+          required: false,
+          maxLength: 100,
+          exact: true,
+          hint:
+            'The role’s identifier in the API. By default “Case manager” becomes case-manager. You can’t ' +
+            'change it later.',
+        })}
         ${choiceField(state, {
           name: 'permissions',
           label: 'Permissions',

@@ -5,7 +5,8 @@ import { type Html, html } from '../../web/html.ts';
 /** The console's descriptions of system roles. The stored descriptions are the API's. */
 const systemMeaning: Record<string, string> = {
   owner:
-    'Full access, including changes to owners. Have two owners, because only support can restore access after a lost second factor.',
+    'Full access, including changes to owners. Have two owners, because only support can restore ' +
+    'access after a lost second factor.',
   admin: 'Full access, except for changes to owners.',
   billing: 'Reads the organization, seat counts and subscriptions. Assigns and ends seats.',
   analyst: 'Reads the organization and its de-identified outcomes, without client names.',

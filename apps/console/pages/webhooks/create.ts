@@ -44,7 +44,13 @@ export const createRoutes = [
         title: 'Webhook added',
         breadcrumbs: breadcrumbs(visit),
         body: html`
-          ${shownOnce({ label: 'Signing secret', value: created.secret, advice: 'Store it with your system’s other secrets. Your system uses it to verify that an event came from this service.' })}
+          ${shownOnce({
+            label: 'Signing secret',
+            value: created.secret,
+            advice:
+              'Store it with your system’s other secrets. Your system uses it to verify that an event came ' +
+              'from this service.',
+          })}
           ${howToVerify()}
           <p class="actions">${linkButton(visit.at(`/webhooks/${created.id}/test`), 'Send test event')}
             <a href="${visit.at(`/webhooks/${created.id}`)}">View webhook</a></p>`,

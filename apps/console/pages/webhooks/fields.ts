@@ -54,7 +54,8 @@ export function drawWebhookFields(visit: MemberVisit, state: FormState): Html {
 const urlHint = ({ console: { webhookAllow } }: MemberVisit): string =>
   webhookAllow.rules.length === 0
     ? 'An https URL that the internet can reach, without a user name, password or fragment.'
-    : 'An https URL that the internet can reach, or an http or https URL at an address that this installation allows. No user name, password or fragment.';
+    : 'An https URL that the internet can reach, or an http or https URL at an address that this ' +
+      'installation allows. No user name, password or fragment.';
 
 /** Returns an example of a request body, indented. */
 export function exampleOf({ organization, console }: MemberVisit, type: EventType): Html {

@@ -56,7 +56,8 @@ export const rotateRoutes = [
             hours === 0
               ? notice(
                   'warning',
-                  'The old secret has stopped signing. Update your system now. Until then it rejects events, which are retried later.',
+                  'The old secret has stopped signing. Update your system now. Until then it rejects events, ' +
+                    'which are retried later.',
                 )
               : notice(
                   'info',

@@ -8,7 +8,8 @@ export function temporalNotice({ console }: MemberVisit): Html {
   if (console.workflows.isConfigured) return nothing;
   return notice(
     'info',
-    'Sending is not available on this installation. Contact support. You can manage webhooks, and no events are lost. Test events, signature checks and immediate retries are unavailable.',
+    'Sending is not available on this installation. Contact support. You can manage webhooks, and ' +
+      'no events are lost. Test events, signature checks and immediate retries are unavailable.',
   );
 }
 

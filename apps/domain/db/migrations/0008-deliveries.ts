@@ -182,7 +182,8 @@ export class Deliveries extends Migration {
         constraint redelivery_one_selection
           check ((range_from is null) = (range_to is null) and (range_from is null) <> (failed_since is null)),
         constraint redelivery_range_not_empty check (range_from < range_to),
-        constraint redelivery_counts_add_up check (queued >= 0 and retries_requested >= 0 and queued + retries_requested <= seen),
+        constraint redelivery_counts_add_up check (queued >= 0 and retries_requested >= 0
+          and queued + retries_requested <= seen),
         constraint redelivery_finished_has_time
           check ((state in ('done', 'cancelled', 'ended')) = (finished_at is not null)),
         constraint redelivery_ended_has_reason check ((state = 'ended') = (end_reason is not null)),

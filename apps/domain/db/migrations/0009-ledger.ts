@@ -132,7 +132,8 @@ export class Ledger extends Migration {
       create function event_leaves_ledger() returns trigger
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
-        insert into ledger_day (day, deliveries) values ((old.created_at at time zone 'UTC')::date, -old.delivery_count);
+        insert into ledger_day (day, deliveries) values ((old.created_at at time zone 'UTC')::date,
+          -old.delivery_count);
         insert into ledger_count (organization_id, events) values (old.organization_id, -1);
         new.rolled_up := false;
         return new;

@@ -254,7 +254,8 @@ export class Rights extends Migration {
         answer, headers)
         on delivery_attempt to org_api_worker;
       grant select, insert, delete on concurrency_slot to org_api_worker;
-      grant select, update (state, end_reason, finished_at, pages, reached, seen_all, unnotified, seen, queued, retries_requested,
+      grant select, update (state, end_reason, finished_at, pages, reached, seen_all, unnotified, seen, queued,
+        retries_requested,
         leased_until)
         on redelivery to org_api_worker;
       grant select, update (due_at, place) on workflow_sweep to org_api_worker;

@@ -116,7 +116,8 @@ export const admitAttemptSql = /* sql */ `
     case when a.number is null and not t.is_begun then json_build_object(
       'slots', t.slots,
       -- Its own webhook's, unless none is: then others hold the slots of the organization or the host.
-      'underWayMs', (select extract(epoch from clock_timestamp() - coalesce(min(c.started_at) filter (where c.webhook_id = $2), min(c.started_at))) * 1000
+      'underWayMs', (select extract(epoch from clock_timestamp() - coalesce(min(c.started_at) filter (where
+        c.webhook_id = $2), min(c.started_at))) * 1000
         from concurrency_slot c where c.organization_id = $1 and (c.webhook_id = $2 or c.is_slow = t.is_slow
           or c.host = t.host)),
       'ahead', (select count(*) from (
@@ -247,7 +248,8 @@ export const recordOutcomeSql = /* sql */ `
     where c.organization_id = $1 and c.webhook_id = $2 and c.event_id = $3 and c.number = a.number
   ), delivery_now as (
     update delivery d set state = $12::text, attempts = greatest(d.attempts, a.number),
-      next_attempt_at = case when $12 = 'waiting' then clock_timestamp() + make_interval(secs => $13::double precision / 1000) end,
+      next_attempt_at = case when $12 = 'waiting' then clock_timestamp() + make_interval(secs => $13::double
+        precision / 1000) end,
       settled_at = case when $12 <> 'waiting' then clock_timestamp() end, claimed = false
     from ended a
     where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3
@@ -289,7 +291,8 @@ export const recordLostSql = /* sql */ `
     where c.organization_id = $1 and c.webhook_id = $2 and c.event_id = $3 and c.number = a.number
   ), delivery_now as (
     update delivery d set state = $5::text,
-      next_attempt_at = case when $5 = 'waiting' then clock_timestamp() + make_interval(secs => $6::double precision / 1000) end,
+      next_attempt_at = case when $5 = 'waiting' then clock_timestamp() + make_interval(secs => $6::double precision
+        / 1000) end,
       settled_at = case when $5 <> 'waiting' then clock_timestamp() end, claimed = false
     where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.round = $4 and d.state = 'waiting'
       and exists (select from attempt)

@@ -21,7 +21,8 @@ export const listUnclaimedSql = /* sql */ `
     ) n
   )
   select coalesce(array_agg(u.webhook_id::text), '{}') as "webhookIds"
-  from unclaimed u join webhook w on w.organization_id = u.organization_id and w.id = u.webhook_id and w.state = 'active'`;
+  from unclaimed u join webhook w on w.organization_id = u.organization_id and w.id = u.webhook_id
+    and w.state = 'active'`;
 
 /**
  * Claims deliveries whose workflow is to be started, as many as there are concurrency slots for,
@@ -59,11 +60,13 @@ export const listUnclaimedSql = /* sql */ `
  */
 export const claimDeliveriesSql = /* sql */ `
   with recursive unstarted as (
-    (select d.organization_id, d.webhook_id from delivery d where d.state = 'waiting' and not d.started order by d.organization_id, d.webhook_id limit 1)
+    (select d.organization_id, d.webhook_id from delivery d where d.state = 'waiting' and not d.started
+      order by d.organization_id, d.webhook_id limit 1)
     union all
     select n.organization_id, n.webhook_id from unstarted u cross join lateral (
       select d.organization_id, d.webhook_id from delivery d
-      where d.state = 'waiting' and not d.started and (d.organization_id, d.webhook_id) > (u.organization_id, u.webhook_id)
+      where d.state = 'waiting' and not d.started and (d.organization_id, d.webhook_id) > (u.organization_id,
+        u.webhook_id)
       order by d.organization_id, d.webhook_id limit 1
     ) n
   ), used as materialized (
@@ -74,23 +77,29 @@ export const claimDeliveriesSql = /* sql */ `
     from (select distinct u.organization_id from unstarted u) o
     join webhook w on w.organization_id = o.organization_id and w.state = 'active'
     cross join lateral (
-      select (select count(*) from concurrency_slot s where s.organization_id = w.organization_id and s.webhook_id = w.id) as held,
-        (select count(*) from delivery c where c.organization_id = w.organization_id and c.webhook_id = w.id and c.claimed
+      select (select count(*) from concurrency_slot s where s.organization_id = w.organization_id
+        and s.webhook_id = w.id) as held,
+        (select count(*) from delivery c where c.organization_id = w.organization_id and c.webhook_id = w.id
+          and c.claimed
           and c.epoch = w.epoch and (c.leased_until is null or c.leased_until >= clock_timestamp())) as claimed,
         (select count(*) from (
-          select from delivery r where r.organization_id = w.organization_id and r.webhook_id = w.id and r.state = 'waiting' and r.started and not r.claimed
+          select from delivery r where r.organization_id = w.organization_id and r.webhook_id = w.id
+            and r.state = 'waiting' and r.started and not r.claimed
             and r.epoch = w.epoch and r.next_attempt_at <= clock_timestamp()
           order by r.next_attempt_at limit 10) retry) as retries
     ) t
   ), organization_room as (
-    select u.organization_id, u.slow, max(u.organization_slots) - sum(u.taken) - least(sum(u.retries), max(u.organization_slots) / 2) as free
+    select u.organization_id, u.slow, max(u.organization_slots) - sum(u.taken) - least(sum(u.retries),
+      max(u.organization_slots) / 2) as free
     from used u group by u.organization_id, u.slow
   ), host_room as (
     select u.organization_id, u.host, ${hostSlots} - sum(u.taken) - least(sum(u.retries), ${hostSlots} / 2) as free
     from used u group by u.organization_id, u.host
   ), due as (
-    select w.organization_id, w.id as webhook_id, w.version, w.host, w.slow, w.free, o.free as organization_free, h.free as host_free,
-      d.event_id, d.created_at, w.taken + row_number() over (partition by w.id order by d.created_at, d.event_id) as webhook_turn
+    select w.organization_id, w.id as webhook_id, w.version, w.host, w.slow, w.free, o.free as organization_free,
+      h.free as host_free,
+      d.event_id, d.created_at, w.taken + row_number() over (partition by w.id
+        order by d.created_at, d.event_id) as webhook_turn
     from unstarted u
     join used w on w.organization_id = u.organization_id and w.id = u.webhook_id
     join organization_room o on o.organization_id = w.organization_id and o.slow = w.slow
@@ -103,11 +112,14 @@ export const claimDeliveriesSql = /* sql */ `
       limit greatest(least(w.free, o.free, h.free), 0)
     ) d
   ), in_turns as (
-    select due.*, row_number() over (partition by due.organization_id, due.slow order by due.webhook_turn, due.created_at, due.event_id, due.webhook_id) as organization_turn,
-      row_number() over (partition by due.organization_id, due.host order by due.webhook_turn, due.created_at, due.event_id, due.webhook_id) as host_turn
+    select due.*, row_number() over (partition by due.organization_id, due.slow
+      order by due.webhook_turn, due.created_at, due.event_id, due.webhook_id) as organization_turn,
+      row_number() over (partition by due.organization_id, due.host
+        order by due.webhook_turn, due.created_at, due.event_id, due.webhook_id) as host_turn
     from due
   ), ranked as (
-    select t.*, row_number() over (partition by t.slow order by t.organization_turn, t.created_at, t.event_id, t.webhook_id) as turn
+    select t.*, row_number() over (partition by t.slow order by t.organization_turn, t.created_at, t.event_id,
+      t.webhook_id) as turn
     from in_turns t where t.organization_turn <= t.organization_free and t.host_turn <= t.host_free
   ), chosen as materialized (
     select r.*, count(*) over (partition by r.organization_id, r.webhook_id) >= r.free
@@ -121,7 +133,8 @@ export const claimDeliveriesSql = /* sql */ `
     order by w.id
     for no key update of w skip locked
   ), picked as (
-    select c.organization_id, c.webhook_id, c.slow, c.is_full, d.event_id, d.round, d.sequence, d.created_at, d.next_attempt_at
+    select c.organization_id, c.webhook_id, c.slow, c.is_full, d.event_id, d.round, d.sequence, d.created_at,
+      d.next_attempt_at
     from chosen c
     join hook h on h.organization_id = c.organization_id and h.id = c.webhook_id and h.version = c.version
     join delivery d on d.organization_id = c.organization_id and d.webhook_id = c.webhook_id and d.event_id = c.event_id
@@ -133,16 +146,19 @@ export const claimDeliveriesSql = /* sql */ `
     from picked p
   ), moved as (
     update webhook w set next_sequence = w.next_sequence + n.given
-    from (select organization_id, webhook_id, count(place_in_line) as given from numbered group by organization_id, webhook_id) n
+    from (select organization_id, webhook_id, count(place_in_line) as given
+      from numbered group by organization_id, webhook_id) n
     where w.organization_id = n.organization_id and w.id = n.webhook_id
   )
   update delivery d
   set epoch = (select w.epoch from webhook w where w.organization_id = n.organization_id and w.id = n.webhook_id),
     claimed = true, leased_until = clock_timestamp() + make_interval(secs => $3::double precision),
-    sequence = coalesce(d.sequence, (select h.next_sequence from hook h where h.organization_id = n.organization_id and h.id = n.webhook_id) + n.place_in_line - 1)
+    sequence = coalesce(d.sequence, (select h.next_sequence from hook h where h.organization_id = n.organization_id
+      and h.id = n.webhook_id) + n.place_in_line - 1)
   from numbered n
   where d.organization_id = n.organization_id and d.webhook_id = n.webhook_id and d.event_id = n.event_id
-  returning d.organization_id as "organizationId", d.webhook_id as "webhookId", d.event_id as "eventId", d.round, n.slow, n.is_full as "isFull",
+  returning d.organization_id as "organizationId", d.webhook_id as "webhookId", d.event_id as "eventId", d.round,
+    n.slow, n.is_full as "isFull",
     (select e.type from event e where e.organization_id = n.organization_id and e.id = n.event_id) as type,
     (extract(epoch from n.next_attempt_at) * 1000)::double precision as "begunAtMs"`;
 
@@ -153,7 +169,8 @@ export const claimDeliveriesSql = /* sql */ `
 export const recordStartedSql = /* sql */ `
   update delivery d set started = true, leased_until = null
   from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::integer[]) as s (organization_id, webhook_id, event_id, round)
-  where d.organization_id = s.organization_id and d.webhook_id = s.webhook_id and d.event_id = s.event_id and d.round = s.round`;
+  where d.organization_id = s.organization_id and d.webhook_id = s.webhook_id and d.event_id = s.event_id
+    and d.round = s.round`;
 
 /**
  * Gives claims back that come to no start, so that any relay may claim them at once. `$1`…`$4`:
@@ -164,7 +181,8 @@ export const recordStartedSql = /* sql */ `
 export const releaseClaimsSql = /* sql */ `
   update delivery d set claimed = false, leased_until = null
   from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::integer[]) as s (organization_id, webhook_id, event_id, round)
-  where d.organization_id = s.organization_id and d.webhook_id = s.webhook_id and d.event_id = s.event_id and d.round = s.round
+  where d.organization_id = s.organization_id and d.webhook_id = s.webhook_id and d.event_id = s.event_id
+    and d.round = s.round
     and d.claimed and not d.started and d.leased_until is not null`;
 
 /**
@@ -189,23 +207,27 @@ export const listOverdueSql = /* sql */ `
       order by d.organization_id, d.webhook_id limit 1
     ) n
   )
-  select d.organization_id as "organizationId", d.webhook_id as "webhookId", d.event_id as "eventId", d.round, d.next_attempt_at::text as "dueAt",
+  select d.organization_id as "organizationId", d.webhook_id as "webhookId", d.event_id as "eventId", d.round,
+    d.next_attempt_at::text as "dueAt",
     (extract(epoch from d.next_attempt_at) * 1000)::double precision as "dueAtMs",
     (extract(epoch from clock_timestamp()) * 1000)::double precision as "nowMs"
   from hook h
   join webhook w on w.organization_id = h.organization_id and w.id = h.webhook_id and w.state = 'active'
   cross join lateral (
     select d.organization_id, d.webhook_id, d.event_id, d.round, d.next_attempt_at from delivery d
-    where d.organization_id = w.organization_id and d.webhook_id = w.id and d.state = 'waiting' and d.started and d.epoch = w.epoch
+    where d.organization_id = w.organization_id and d.webhook_id = w.id and d.state = 'waiting' and d.started
+      and d.epoch = w.epoch
       and d.next_attempt_at < clock_timestamp() - make_interval(secs => $1)
-      and (d.organization_id, d.webhook_id, d.next_attempt_at, d.event_id) > ($3::uuid, $4::uuid, $5::timestamptz, $6::uuid)
+      and (d.organization_id, d.webhook_id, d.next_attempt_at, d.event_id) > ($3::uuid, $4::uuid, $5::timestamptz,
+      $6::uuid)
     order by d.next_attempt_at, d.event_id
     limit $2
   ) d
   order by d.organization_id, d.webhook_id, d.next_attempt_at, d.event_id
   limit $2`;
 
-const nextRoundSql = /* sql */ `update delivery d set round = d.round + 1, started = false, claimed = false, leased_until = null, next_attempt_at = clock_timestamp()
+const nextRoundSql = /* sql */ `update delivery d set round = d.round + 1, started = false, claimed = false,
+  leased_until = null, next_attempt_at = clock_timestamp()
   where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.round = $4 and d.state = 'waiting'`;
 
 /**

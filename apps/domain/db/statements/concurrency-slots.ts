@@ -40,7 +40,8 @@ export const organizationSlotsSql = /* sql */ `case when ${isSlowSql} then 5 els
 export const hostSlots = 20;
 
 /** The receiving host of the webhook's URL, without its port. */
-export const hostSql = /* sql */ `coalesce(substring(lower(w.url), '^[a-z]+://(?:[^/?#@]*@)?(\\[[^]]*\\]|[^/:?#]+)'), '')`;
+export const hostSql = /* sql */ `coalesce(substring(lower(w.url),
+  '^[a-z]+://(?:[^/?#@]*@)?(\\[[^]]*\\]|[^/:?#]+)'), '')`;
 
 /**
  * Records that a webhook became slow (`$3` true) or quick again: `$1` organization, `$2` webhook.

@@ -20,12 +20,14 @@ const isProven = /* sql */ `
     when 'exhausted' then exists (
       select from delivery_attempt a
       where a.organization_id = d.organization_id and a.webhook_id = d.webhook_id and a.event_id = d.event_id
-        and a.is_last and a.round = d.round and a.finished_at is not null and (a.status is null or a.status not between 200 and 299))
+        and a.is_last and a.round = d.round and a.finished_at is not null and (a.status is null
+        or a.status not between 200 and 299))
     else exists (
       select from webhook_deletion l where l.organization_id = d.organization_id and l.webhook_id = d.webhook_id::text)
     or exists (
       select from delivery_cancellation l
-      where l.organization_id = d.organization_id and l.webhook_id = d.webhook_id::text and l.event_id = d.event_id::text)
+      where l.organization_id = d.organization_id and l.webhook_id = d.webhook_id::text
+        and l.event_id = d.event_id::text)
   end`;
 
 const settledStates = /* sql */ `('delivered', 'exhausted', 'cancelled')`;
@@ -68,7 +70,8 @@ const independentCounts = /* sql */ `
     union all
     select e.organization_id, null, 0, count(*) from event e where not e.rolled_up group by e.organization_id
     union all
-    select d.organization_id, d.webhook_id, 0, count(d.sequence) from delivery d where d.state = 'waiting' group by d.organization_id, d.webhook_id
+    select d.organization_id, d.webhook_id, 0, count(d.sequence) from delivery d
+      where d.state = 'waiting' group by d.organization_id, d.webhook_id
     union all
     select d.organization_id, d.webhook_id, 0, count(d.sequence) from delivery d
     where not d.rolled_up and d.state in ${settledStates} group by d.organization_id, d.webhook_id
@@ -81,7 +84,8 @@ const independentCounts = /* sql */ `
  * `{organizationId, webhookId, counted, found}`, `webhookId` null for an organization's events.
  */
 export const listUnexplainedSql = /* sql */ `
-  select c.organization_id as "organizationId", c.webhook_id as "webhookId", c.counted::float8 as counted, c.found::float8 as found
+  select c.organization_id as "organizationId", c.webhook_id as "webhookId", c.counted::float8 as counted,
+    c.found::float8 as found
   from (${independentCounts}) c
   order by c.organization_id, c.webhook_id nulls first limit $1`;
 
@@ -91,7 +95,8 @@ export const listUnexplainedSql = /* sql */ `
  */
 export const foldLedgerCountsSql = /* sql */ `
   with several as (
-    select l.organization_id, l.webhook_id from ledger_count l group by l.organization_id, l.webhook_id having count(*) > 1 limit 5000
+    select l.organization_id, l.webhook_id from ledger_count l
+      group by l.organization_id, l.webhook_id having count(*) > 1 limit 5000
   ), held as (
     select l.id from ledger_count l
     join several s on s.organization_id = l.organization_id and s.webhook_id is not distinct from l.webhook_id
@@ -118,16 +123,20 @@ export const foldLedgerCountsSql = /* sql */ `
  */
 export const readLedgerSql = /* sql */ `
   with rolled as (
-    select coalesce(sum(l.deliveries), 0) as deliveries, coalesce(sum(l.delivered), 0) as delivered, coalesce(sum(l.exhausted), 0) as exhausted,
+    select coalesce(sum(l.deliveries), 0) as deliveries, coalesce(sum(l.delivered), 0) as delivered,
+      coalesce(sum(l.exhausted), 0) as exhausted,
       coalesce(sum(l.cancelled), 0) as cancelled
     from ledger_day l
   ), made as (
-    select coalesce(sum(e.delivery_count), 0) as deliveries, coalesce(sum(greatest(e.delivery_count - n.found, 0)), 0) as missing
+    select coalesce(sum(e.delivery_count), 0) as deliveries, coalesce(sum(greatest(e.delivery_count - n.found, 0)),
+      0) as missing
     from event e
-    cross join lateral (select count(*) as found from delivery d where d.organization_id = e.organization_id and d.event_id = e.id) n
+    cross join lateral (select count(*) as found from delivery d where d.organization_id = e.organization_id
+      and d.event_id = e.id) n
     where not e.rolled_up
   ), settled as (
-    select count(*) filter (where d.state = 'delivered') as delivered, count(*) filter (where d.state = 'exhausted') as exhausted,
+    select count(*) filter (where d.state = 'delivered') as delivered, count(*) filter (where d.state = 'exhausted')
+      as exhausted,
       count(*) filter (where d.state = 'cancelled') as cancelled, count(*) filter (where ${isProven}) as proven
     from delivery d where not d.rolled_up and d.state in ${settledStates}
   ), open as (
@@ -142,7 +151,8 @@ export const readLedgerSql = /* sql */ `
       coalesce(sum(o.late) filter (where w.state = 'active' and o.late > 0 and not ${isHeldUp}), 0) as stuck
     from open o join webhook w on w.organization_id = o.organization_id and w.id = o.webhook_id
   ), compared as (
-    select r.deliveries + m.deliveries - (r.delivered + r.exhausted + r.cancelled + s.proven) - w.count - w.parked as difference,
+    select r.deliveries + m.deliveries - (r.delivered + r.exhausted + r.cancelled + s.proven) - w.count - w.parked
+      as difference,
       m.missing + s.delivered + s.exhausted + s.cancelled - s.proven as missing
     from rolled r, made m, settled s, waiting w
   )
@@ -170,7 +180,8 @@ export const readLedgerSql = /* sql */ `
 export const rollUpLedgerSql = /* sql */ `
   with due_delivery as (
     select d.organization_id, d.webhook_id, d.event_id from delivery d
-    where not d.rolled_up and d.state in ${settledStates} and d.settled_at < clock_timestamp() - make_interval(secs => $1) and ${isProven}
+    where not d.rolled_up and d.state in ${settledStates} and d.settled_at < clock_timestamp() - make_interval(secs
+      => $1) and ${isProven}
     order by d.settled_at, d.event_id, d.webhook_id
     limit $2
     for no key update of d skip locked
@@ -181,7 +192,8 @@ export const rollUpLedgerSql = /* sql */ `
   ), due_event as (
     select e.organization_id, e.id from event e
     where not e.rolled_up and e.created_at < clock_timestamp() - make_interval(secs => $1)
-      and e.delivery_count = (select count(*) from delivery d where d.organization_id = e.organization_id and d.event_id = e.id)
+      and e.delivery_count = (select count(*) from delivery d where d.organization_id = e.organization_id
+      and d.event_id = e.id)
     order by e.created_at, e.id
     limit $2
     for no key update of e skip locked
@@ -190,27 +202,32 @@ export const rollUpLedgerSql = /* sql */ `
     where e.organization_id = u.organization_id and e.id = u.id
     returning e.organization_id, e.created_at, e.delivery_count
   ), counted as (
-    select (e.created_at at time zone 'UTC')::date as day, sum(e.delivery_count) as deliveries, 0 as delivered, 0 as exhausted, 0 as cancelled
+    select (e.created_at at time zone 'UTC')::date as day, sum(e.delivery_count) as deliveries, 0 as delivered,
+      0 as exhausted, 0 as cancelled
     from event_now e group by 1
     union all
-    select (d.created_at at time zone 'UTC')::date, 0, count(*) filter (where d.state = 'delivered'), count(*) filter (where d.state = 'exhausted'),
+    select (d.created_at at time zone 'UTC')::date, 0, count(*) filter (where d.state = 'delivered'),
+      count(*) filter (where d.state = 'exhausted'),
       count(*) filter (where d.state = 'cancelled')
     from delivery_now d group by 1
   ), count_now as (
     insert into ledger_count (organization_id, webhook_id, events, numbered)
     select e.organization_id, null, count(*), 0 from event_now e group by e.organization_id
     union all
-    select d.organization_id, d.webhook_id, 0, count(*) from delivery_now d where d.sequence is not null group by d.organization_id, d.webhook_id
+    select d.organization_id, d.webhook_id, 0, count(*) from delivery_now d
+      where d.sequence is not null group by d.organization_id, d.webhook_id
   ), held as (
     select l.id from ledger_day l where l.day in (select c.day from counted c) for update skip locked
   ), folded as (
-    delete from ledger_day l using held h where l.id = h.id returning l.day, l.deliveries, l.delivered, l.exhausted, l.cancelled
+    delete from ledger_day l using held h where l.id = h.id returning l.day, l.deliveries, l.delivered, l.exhausted,
+      l.cancelled
   ), day_now as (
     insert into ledger_day (day, deliveries, delivered, exhausted, cancelled)
     select c.day, sum(c.deliveries), sum(c.delivered), sum(c.exhausted), sum(c.cancelled)
     from (select * from counted union all select * from folded) c group by c.day
   )
-  select (select count(*) from delivery_now)::integer as deliveries, (select count(*) from event_now)::integer as events`;
+  select (select count(*) from delivery_now)::integer as deliveries, (select count(*)
+    from event_now)::integer as events`;
 
 /**
  * What makes the difference, oldest event first, at most `$1`: a row per fault,
@@ -228,11 +245,13 @@ export const listLedgerFaultsSql = (everything: boolean) => /* sql */ `
     union select d.organization_id, d.event_id from delivery d where d.state = 'waiting'`
     }
   ), fault as (
-    select 'delivery_count_differs' as kind, e.organization_id, null::uuid as webhook_id, e.id as event_id, null as state, e.delivery_count as counted, n.found, e.created_at
+    select 'delivery_count_differs' as kind, e.organization_id, null::uuid as webhook_id, e.id as event_id,
+      null as state, e.delivery_count as counted, n.found, e.created_at
     from candidate c
     join event e on e.organization_id = c.organization_id and e.id = c.id
     cross join lateral (
-      select count(*)::integer as found from delivery d where d.organization_id = e.organization_id and d.event_id = e.id
+      select count(*)::integer as found from delivery d where d.organization_id = e.organization_id
+        and d.event_id = e.id
     ) n
     where e.delivery_count <> n.found
     union all
@@ -240,5 +259,6 @@ export const listLedgerFaultsSql = (everything: boolean) => /* sql */ `
     from delivery d
     where ${everything ? '' : 'not d.rolled_up and '}d.state in ${settledStates} and not ${isProven}
   )
-  select f.kind, f.organization_id as "organizationId", f.webhook_id as "webhookId", f.event_id as "eventId", f.state, f.counted, f.found
+  select f.kind, f.organization_id as "organizationId", f.webhook_id as "webhookId", f.event_id as "eventId",
+    f.state, f.counted, f.found
   from fault f order by f.created_at, f.event_id, f.webhook_id nulls first limit $1`;

@@ -44,51 +44,66 @@ const rowsChecked = 200;
  */
 const overviewSql = /* sql */ `
   select
-    (select count(*)::int from api_key k where k.organization_id = $1 and k.revoked_at is null and k.maker_left_at is null and (k.expires_at is null or k.expires_at > now())) as "liveKeys",
+    (select count(*)::int from api_key k where k.organization_id = $1 and k.revoked_at is null
+      and k.maker_left_at is null and (k.expires_at is null or k.expires_at > now())) as "liveKeys",
     exists (select from api_key k where k.organization_id = $1) as "hasCreatedKey",
     exists (
       select from (select k.id from api_key k where k.organization_id = $1 order by k.id desc limit ${thingsChecked}) k
       where exists (
-          select from (select a.status from activity a where a.organization_id = $1 and a.key_id = k.id order by a.at desc, a.id desc limit ${rowsChecked}) a
+          select from (select a.status from activity a where a.organization_id = $1 and a.key_id = k.id
+            order by a.at desc, a.id desc limit ${rowsChecked}) a
           where a.status < 400
         ) or exists (
-          select from (select a.status from activity a where a.organization_id = $1 and a.key_id = k.id order by a.at, a.id limit ${rowsChecked}) a
+          select from (select a.status from activity a where a.organization_id = $1 and a.key_id = k.id
+            order by a.at, a.id limit ${rowsChecked}) a
           where a.status < 400
         )
     ) as "hasUsedKey",
     exists (select from webhook w where w.organization_id = $1) as "hasCreatedWebhook",
-    exists (select from webhook w where w.organization_id = $1 and w.signature_result in ('verified', 'accepts_bad_signatures'))
+    exists (select from webhook w where w.organization_id = $1
+      and w.signature_result in ('verified', 'accepts_bad_signatures'))
       or exists (
         select from (
-          select a.detail from activity a where a.organization_id = $1 and a.action = 'webhook.tested' and a.status is null order by a.at desc, a.id desc limit ${rowsChecked}
+          select a.detail from activity a where a.organization_id = $1 and a.action = 'webhook.tested'
+            and a.status is null order by a.at desc, a.id desc limit ${rowsChecked}
         ) a where a.detail ->> 'delivered' = 'true'
       )
       or exists (
-        select from (select w.id from webhook w where w.organization_id = $1 order by w.id desc limit ${thingsChecked}) w
+        select from (select w.id from webhook w where w.organization_id = $1
+          order by w.id desc limit ${thingsChecked}) w
         where exists (
-            select from (select d.state from delivery d where d.organization_id = $1 and d.webhook_id = w.id order by d.event_id desc limit ${rowsChecked}) d
+            select from (select d.state from delivery d where d.organization_id = $1 and d.webhook_id = w.id
+              order by d.event_id desc limit ${rowsChecked}) d
             where d.state = 'delivered'
           ) or exists (
-            select from (select d.state from delivery d where d.organization_id = $1 and d.webhook_id = w.id order by d.event_id limit ${rowsChecked}) d
+            select from (select d.state from delivery d where d.organization_id = $1 and d.webhook_id = w.id
+              order by d.event_id limit ${rowsChecked}) d
             where d.state = 'delivered'
           )
       ) as "hasDelivered",
     (select count(*)::int from webhook w where w.organization_id = $1 and w.state <> 'deleted') as webhooks,
-    (select count(*)::int from webhook w where w.organization_id = $1 and w.state = 'active' and w.failing_since is not null) as "failingWebhooks",
-    (select count(*)::int from webhook w where w.organization_id = $1 and w.parked_reason = 'failing' and w.state = 'parked') as "suspendedWebhooks",
-    (select count(*)::int from webhook w where w.organization_id = $1 and w.parked_reason = 'paused' and w.state = 'parked') as "pausedWebhooks",
-    (select w.id from webhook w where w.organization_id = $1 and w.state <> 'deleted' order by w.created_at desc, w.id desc limit 1) as "newestWebhookId",
-    exists (select from webhook w where w.organization_id = $1 and w.state <> 'deleted' and 'seat.given' = any (w.event_types)) as "hasSeatWebhook",
+    (select count(*)::int from webhook w where w.organization_id = $1 and w.state = 'active'
+      and w.failing_since is not null) as "failingWebhooks",
+    (select count(*)::int from webhook w where w.organization_id = $1 and w.parked_reason = 'failing'
+      and w.state = 'parked') as "suspendedWebhooks",
+    (select count(*)::int from webhook w where w.organization_id = $1 and w.parked_reason = 'paused'
+      and w.state = 'parked') as "pausedWebhooks",
+    (select w.id from webhook w where w.organization_id = $1 and w.state <> 'deleted'
+      order by w.created_at desc, w.id desc limit 1) as "newestWebhookId",
+    exists (select from webhook w where w.organization_id = $1 and w.state <> 'deleted'
+      and 'seat.given' = any (w.event_types)) as "hasSeatWebhook",
     (select count(*)::int from (
       select from webhook w
       cross join lateral (
-        select from delivery d where d.organization_id = w.organization_id and d.webhook_id = w.id and d.state = 'waiting' limit ${waitingCountedTo}
+        select from delivery d where d.organization_id = w.organization_id and d.webhook_id = w.id
+          and d.state = 'waiting' limit ${waitingCountedTo}
       ) d
       where w.organization_id = $1 and w.state = 'active'
       limit ${waitingCountedTo}
     ) counted) as "waitingDeliveries",
     (select count(*)::int from membership m where m.organization_id = $1 and m.status = 'active') as "activeMembers",
-    (select count(distinct g.family_id)::int from client_grant g where g.organization_id = $1 and g.status = 'active') as "activeFamilies",
+    (select count(distinct g.family_id)::int from client_grant g
+      where g.organization_id = $1 and g.status = 'active') as "activeFamilies",
     (select count(*)::int from seat s where s.organization_id = $1 and s.ended_at is null) as "seatsUsed"`;
 
 export async function getOverview(pool: Pool, organizationId: string): Promise<Overview> {

@@ -23,7 +23,8 @@ export const suspendFailingWebhooksSql = /* sql */ `
     returning w.organization_id, w.id, f.failing_since
   ), line as (
     insert into activity (organization_id, action, detail)
-    select p.organization_id, 'webhook.park', jsonb_build_object('webhookId', p.id, 'reason', 'failing', 'failingSince', api.utc(p.failing_since))
+    select p.organization_id, 'webhook.park', jsonb_build_object('webhookId', p.id, 'reason', 'failing',
+      'failingSince', api.utc(p.failing_since))
     from suspended p
   )
   select p.organization_id as "organizationId", p.id as "webhookId" from suspended p`;
@@ -51,23 +52,27 @@ export const restartDeliveriesSql = /* sql */ `
     ) ahead
     cross join lateral (
       select d.organization_id, d.webhook_id, d.event_id from delivery d
-      where d.organization_id = h.organization_id and d.webhook_id = h.id and d.state = 'waiting' and d.started and d.epoch < h.epoch
+      where d.organization_id = h.organization_id and d.webhook_id = h.id and d.state = 'waiting' and d.started
+        and d.epoch < h.epoch
       order by d.epoch, d.next_attempt_at
       limit greatest(0, $1 - ahead.count)
       for no key update skip locked
     ) d
   ), restarted as (
-    update delivery d set round = d.round + 1, started = false, claimed = false, leased_until = null, next_attempt_at = clock_timestamp()
+    update delivery d set round = d.round + 1, started = false, claimed = false, leased_until = null,
+      next_attempt_at = clock_timestamp()
     from picked p
     where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id and d.event_id = p.event_id
     returning d.organization_id, d.webhook_id
   ), followed as (
     update webhook w set follow_until = null
     from hook h
-    where w.organization_id = h.organization_id and w.id = h.id and w.follow_until < clock_timestamp() and w.epoch = h.epoch
+    where w.organization_id = h.organization_id and w.id = h.id and w.follow_until < clock_timestamp()
+      and w.epoch = h.epoch
       and not exists (
         select from delivery d
-        where d.organization_id = h.organization_id and d.webhook_id = h.id and d.state = 'waiting' and d.started and d.epoch < h.epoch)
+        where d.organization_id = h.organization_id and d.webhook_id = h.id and d.state = 'waiting' and d.started
+          and d.epoch < h.epoch)
   )
   select r.organization_id as "organizationId", r.webhook_id as "webhookId", count(*)::integer as deliveries
   from restarted r group by r.organization_id, r.webhook_id order by r.webhook_id`;
@@ -95,24 +100,29 @@ const cancelSql = (which: string, address = 'null') => /* sql */ `
       for no key update skip locked
     ) d
   ), cancelled as (
-    update delivery d set state = 'cancelled', round = d.round + 1, started = false, claimed = false, leased_until = null,
+    update delivery d set state = 'cancelled', round = d.round + 1, started = false, claimed = false,
+      leased_until = null,
       next_attempt_at = null, settled_at = clock_timestamp()
     from picked p
     where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id and d.event_id = p.event_id
     returning d.organization_id, d.webhook_id
   ), moved as (
-    select c.organization_id, c.webhook_id, count(*)::integer as deliveries from cancelled c group by c.organization_id, c.webhook_id
+    select c.organization_id, c.webhook_id, count(*)::integer as deliveries
+      from cancelled c group by c.organization_id, c.webhook_id
   ), line as (
     insert into activity (organization_id, person_id, address, action, detail)
-    select m.organization_id, $2::text, ${address}::inet, 'delivery.cancel', jsonb_build_object('webhookId', m.webhook_id, 'deliveries', m.deliveries)
+    select m.organization_id, $2::text, ${address}::inet, 'delivery.cancel', jsonb_build_object('webhookId',
+      m.webhook_id, 'deliveries', m.deliveries)
     from moved m
   ), followed as (
     update webhook w set follow_until = null
     from hook h
     where w.organization_id = h.organization_id and w.id = h.id and w.follow_until < clock_timestamp()
-      and not exists (select from delivery d where d.organization_id = h.organization_id and d.webhook_id = h.id and d.state = 'waiting')
+      and not exists (select from delivery d where d.organization_id = h.organization_id and d.webhook_id = h.id
+      and d.state = 'waiting')
   )
-  select m.organization_id as "organizationId", m.webhook_id as "webhookId", m.deliveries from moved m order by m.webhook_id`;
+  select m.organization_id as "organizationId", m.webhook_id as "webhookId", m.deliveries from moved m
+    order by m.webhook_id`;
 
 /** The same for every webhook that was deleted and has deliveries left, or may get one. */
 export const cancelDeliveriesSql = cancelSql('w.follow_until is not null');

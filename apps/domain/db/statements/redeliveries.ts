@@ -30,7 +30,8 @@ const isAttempting = /* sql */ `exists (
  */
 export const redeliverOneSql = /* sql */ `
   update delivery d set ${restarted}
-  where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.state in ('delivered', 'exhausted', 'waiting')
+  where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.state in ('delivered', 'exhausted',
+    'waiting')
   returning d.round, d.started`;
 
 /** One delivery that was sent again. */
@@ -79,13 +80,15 @@ export const redeliverPageSql = /* sql */ `
     order by s.event_id limit $6
   ), stop as (
     select case
-      when (select count(*) from matching) = $6 then (select m.event_id from matching m order by m.event_id desc limit 1)
+      when (select count(*) from matching) = $6 then (select m.event_id from matching m
+        order by m.event_id desc limit 1)
       when (select count(*) from seen) = $5 then (select s.event_id from seen s order by s.event_id desc limit 1)
     end as next
   ), locked as (
     select d.event_id from delivery d
     where d.organization_id = $1 and d.webhook_id = $2 and d.event_id in (select m.event_id from matching m)
-      and (d.state = 'exhausted' or d.state = 'delivered' and $7::timestamptz is not null or d.state = 'waiting' and not ${isAttempting})
+      and (d.state = 'exhausted' or d.state = 'delivered' and $7::timestamptz is not null or d.state = 'waiting'
+      and not ${isAttempting})
     order by d.event_id
     for no key update
   ), redelivered as (
@@ -95,6 +98,7 @@ export const redeliverPageSql = /* sql */ `
     returning d.event_id, d.round, d.started
   )
   select
-    coalesce((select json_agg(json_build_object('eventId', r.event_id, 'round', r.round, 'started', r.started) order by r.event_id) from redelivered r), '[]') as redelivered,
+    coalesce((select json_agg(json_build_object('eventId', r.event_id, 'round', r.round, 'started', r.started)
+      order by r.event_id) from redelivered r), '[]') as redelivered,
     (select count(*) from seen s, stop where stop.next is null or s.event_id <= stop.next)::integer as seen,
     (select next from stop) as next`;

@@ -52,8 +52,10 @@ export const lockRedeliverySql = /* sql */ `
  * `$6` how many it put into the queue, `$7` seconds after which another worker claims it.
  */
 export const recordPageSql = /* sql */ `
-  update redelivery r set state = 'running', pages = r.pages + 1, reached = coalesce($3, r.reached), seen_all = $3::uuid is null, unnotified = $4::uuid[],
-    seen = r.seen + $5, queued = r.queued + $6, retries_requested = r.retries_requested + cardinality($4::uuid[]), leased_until = clock_timestamp() + make_interval(secs => $7)
+  update redelivery r set state = 'running', pages = r.pages + 1, reached = coalesce($3, r.reached),
+    seen_all = $3::uuid is null, unnotified = $4::uuid[],
+    seen = r.seen + $5, queued = r.queued + $6, retries_requested = r.retries_requested + cardinality($4::uuid[]),
+      leased_until = clock_timestamp() + make_interval(secs => $7)
   where r.organization_id = $1 and r.id = $2
   returning ${columns}`;
 
@@ -63,7 +65,8 @@ export const recordPageSql = /* sql */ `
  */
 export const listUnnotifiedSql = /* sql */ `
   select d.event_id as "eventId", d.round from delivery d
-  where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = any ($3::uuid[]) and d.state = 'waiting' and d.started
+  where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = any ($3::uuid[]) and d.state = 'waiting'
+    and d.started
     and d.next_attempt_at <= clock_timestamp()
   order by d.event_id`;
 
@@ -80,13 +83,16 @@ export const recordNotifiedSql = /* sql */ `
  */
 export const finishRedeliverySql = /* sql */ `
   with finished as (
-    update redelivery r set state = $3::text, end_reason = $4::text, finished_at = clock_timestamp(), leased_until = null
+    update redelivery r set state = $3::text, end_reason = $4::text, finished_at = clock_timestamp(),
+      leased_until = null
     where r.organization_id = $1 and r.id = $2 and r.state in ('requested', 'running')
     returning r.*
   ), line as (
     insert into activity (organization_id, action, detail)
-    select r.organization_id, 'webhook.redelivered', jsonb_strip_nulls(jsonb_build_object('webhookId', r.webhook_id, 'redeliveryId', r.id,
-      'state', r.state, 'reason', r.end_reason, 'seen', r.seen, 'queued', r.queued, 'retriesRequested', r.retries_requested))
+    select r.organization_id, 'webhook.redelivered', jsonb_strip_nulls(jsonb_build_object('webhookId', r.webhook_id,
+      'redeliveryId', r.id,
+      'state', r.state, 'reason', r.end_reason, 'seen', r.seen, 'queued', r.queued, 'retriesRequested',
+        r.retries_requested))
     from finished r
   )
   select ${columns} from finished r`;

@@ -20,6 +20,7 @@ export const recordSignatureResultSql = /* sql */ `
     returning w.organization_id, w.id, w.signature_result
   ), line as (
     insert into activity (organization_id, action, detail)
-    select w.organization_id, 'webhook.verified', jsonb_build_object('webhookId', w.id, 'result', w.signature_result) from webhook_now w
+    select w.organization_id, 'webhook.verified', jsonb_build_object('webhookId', w.id, 'result',
+      w.signature_result) from webhook_now w
   )
   select exists (select from webhook_now) as recorded`;

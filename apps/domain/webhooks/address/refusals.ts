@@ -13,7 +13,8 @@ export const refusals = {
   url_fragment: 'The URL has a fragment (#…), which is never sent: remove it, or put it into the path or query.',
   url_port: 'Port 0 cannot be reached: use the port the receiver listens on.',
   url_host_form:
-    'The host is written in an unusual way: use its plain name, or an address in its usual form, without a trailing dot.',
+    'The host is written in an unusual way: use its plain name, or an address in its usual form, ' +
+    'without a trailing dot.',
   url_host_local: 'The host is a name that only exists inside a network: use a name that public DNS resolves.',
   address_not_public: 'The host is an address that is not public: use a receiver that the internet can reach.',
   name_not_public:

@@ -63,7 +63,8 @@ const findPermission = {
 };
 const recordUse = {
   name: 'record-use',
-  text: `select api.record_key_uses(array[$1::uuid], array[$2::uuid], array[$3], array[$4::smallint], array[$5], array[$6::inet])`,
+  text: `select api.record_key_uses(array[$1::uuid], array[$2::uuid], array[$3], array[$4::smallint], array[$5],
+    array[$6::inet])`,
 };
 
 /** Form, tag and limit; the fingerprint of a key that passes. */
