@@ -67,9 +67,12 @@ export function createReads(deps: ReadDependencies): Middleware[] {
   }
 
   /** Refuses what the statement did not authorize. The refusal is a use of the key, and recorded. */
-  async function refuseKey(ctx: ReadContext, next: Next): Promise<void> {
-    const { endpoint, key, content, malformation } = ctx.state;
-    if (content !== null) return next();
+  function refuseKey(ctx: ReadContext, next: Next): Promise<void> {
+    return ctx.state.content === null ? recordRefusal(ctx) : next();
+  }
+
+  async function recordRefusal(ctx: ReadContext): Promise<never> {
+    const { endpoint, key, malformation } = ctx.state;
     // No body with a good verdict cannot happen: it would mean that one snapshot changed.
     const verdict = key.verdict === 'ok' ? 'no_organization' : key.verdict;
     const refusal = refusalOfVerdict(verdict, endpoint.scope, malformation);

@@ -235,9 +235,10 @@ export function createBudget<Level extends string>(options: BudgetOptions<Level>
      *
      * @param client - whose end ends the wait.
      * @param waitAtMostMs - shortens the wait for one that has waited elsewhere.
-     * @throws BudgetExhausted when too many wait, or nothing came free in time; ClientGone.
+     * @returns the hold, or a promise of it, which rejects with BudgetExhausted or ClientGone.
+     * @throws BudgetExhausted when too many wait.
      */
-    async reserve(holders: Holders<Level>, amount: number, client: Ends, waitAtMostMs = waitMs): Promise<Hold> {
+    reserve(holders: Holders<Level>, amount: number, client: Ends, waitAtMostMs = waitMs): Hold | Promise<Hold> {
       const obstacle = findObstacle(holders, amount) ?? (isPodAwaited() ? 'pod' : null);
       return obstacle === null ? new Taken(holders, amount) : wait(holders, amount, obstacle, client, waitAtMostMs);
     },
