@@ -109,7 +109,7 @@ describe('with the keyboard alone', () => {
       `update delivery set state = 'delivered', settled_at = now(), next_attempt_at = null where event_id = $1`,
       [eventId],
     );
-    await expect.poll(() => said.textContent(), { timeout: 20_000 }).toBe('delivered');
+    await expect.poll(() => said.textContent(), { timeout: 20_000 }).toBe('Delivered');
   });
 
   it('nothing is animated for people who prefer reduced motion', { timeout }, async () => {

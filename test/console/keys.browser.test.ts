@@ -96,7 +96,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     expect(await read()).toBe(403);
     const visit = await openVisit(t.origin, { screen, sessionToken: ada.sessionToken });
     await visit.page.goto(`/o/${ada.orgId}/keys`);
-    await visit.page.getByText('Inactive').waitFor();
+    await visit.page.getByText('Inactive', { exact: true }).waitFor();
     await visit.page.getByRole('link', { name: 'Calendar' }).click();
     await visit.page.getByText('no longer has any of its permissions').waitFor();
     // The remedy that the page names: somebody who holds the scopes rotates it.

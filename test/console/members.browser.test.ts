@@ -86,10 +86,10 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     const { page } = visit;
     await page.goto(`/o/${ada.orgId}/members`);
     await page.getByRole('link', { name: 'Ada Rivers' }).click();
-    await page.getByRole('button', { name: /Remove role the role Owner/ }).click();
+    await page.getByRole('button', { name: /Remove role Owner/ }).click();
     await page.getByText('1 API key stops working.').waitFor();
     expect(await page.getByRole('listitem').filter({ hasText: 'Monthly report' }).textContent()).toMatch(
-      /stops altogether[\s\S]*the organization[\s\S]*getOrg[\s\S]*getFirmOutcomes/,
+      /stops working[\s\S]*the organization[\s\S]*getOrg[\s\S]*getFirmOutcomes/,
     );
     await picture(page, `journey-take-role-${screen}`);
     await page.getByRole('button', { name: 'Remove role' }).click();

@@ -1,5 +1,5 @@
 import type { FoundDelivery } from '#domain/webhooks/search-deliveries.ts';
-import { deliveryStateLabel, deliveryStatus } from '../../components/status.ts';
+import { deliveryStatus } from '../../components/status.ts';
 import { table } from '../../components/table.ts';
 import { exactTime, time } from '../../components/time.ts';
 import { type Html, html } from '../../web/html.ts';
@@ -45,9 +45,9 @@ export function describeDelivery(delivery: FoundDelivery): Html {
     case 'parked':
       return html`Held until you resume the webhook`;
     case 'delivered':
-      return html`Delivered ${exactTime(settledAt)}`;
+      return exactTime(settledAt);
     default:
-      return html`${deliveryStateLabel(state)} ${exactTime(settledAt)}${delivery.lastCause === null ? '' : html`. ${lastAttempt(delivery)}`}`;
+      return html`${exactTime(settledAt)}${delivery.lastCause === null ? '' : html`. ${lastAttempt(delivery)}`}`;
   }
 }
 

@@ -99,7 +99,7 @@ async function deliveryPage(visit: MemberVisit, state: FormState, before: number
       })}
       <section aria-labelledby="body"><h2 id="body">Request body</h2>
         <p>Every attempt sends exactly these bytes. The signature covers them.</p>
-        ${copyable('Request body', delivery.body, { multiline: true })}</section>`,
+        ${copyable('Body of every attempt', delivery.body, { multiline: true })}</section>`,
   });
 }
 
