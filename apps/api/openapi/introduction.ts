@@ -18,7 +18,7 @@ An organization’s own systems read its data here, and are notified when it cha
 client families (names and dates only), seats, referral codes and earnings, and de-identified outcomes. Every operation is a read. A family’s messages,
 documents, money and records cannot be reached, whatever access the organization’s professionals hold.
 
-# First answer
+# Get started
 
 Data is kept per country, on two servers. A key works only on the server of its region.
 
@@ -37,10 +37,10 @@ The organization’s id is shown in the console, and every event carries it. Ans
 const keys = `\
 # Keys
 
-Keys are made in the console by the organization’s owners, and by people whose role lets them manage keys, with a second sign-in factor. A key is shown once, when it is made.
+Owners, and members whose role may manage keys, create keys in the console with a second sign-in factor. A key is shown once, when it is created.
 An organization can have ${liveKeysPerOrganization} at a time, each with the scopes it needs and, if you like, an expiry, which answers repeat in \`Key-Expires\`.
 
-A key acts for the person who made it and can never do more than that person can now. When they leave or lose a permission, the reads concerned answer 403 at once. A key that was
+A key acts for the person who created it and can never do more than that person can now. When they leave or lose a permission, the reads concerned answer 403 at once. A key that was
 lost or leaked is revoked in the console, also at once. Every use of a key is in the organization’s activity log, under the \`Request-Id\` of the answer.`;
 
 const limits = `\
@@ -53,11 +53,11 @@ RateLimit-Policy: "key";q=${requestsPerWindow};w=${requestWindowSeconds}
 RateLimit: "key";r=118;t=41
 \`\`\`
 
-Here 118 requests are left, and one more comes free in 41 seconds. Above the limit the answer is 429 with \`Retry-After\`; refused requests do not count, and a lone caller that waits that
-long is admitted. An address that fails to authenticate more than ${failedAuthenticationsPerMinute} times a minute gets 429 for further failures; valid keys are not touched by that.`;
+Here 118 requests are left, and one more becomes available in 41 seconds. Above the limit the answer is 429 with \`Retry-After\`; refused requests do not count, and a lone caller that waits that
+long is admitted. An address that fails to authenticate more than ${failedAuthenticationsPerMinute} times a minute gets 429 for further failures; valid keys are not affected.`;
 
 const caching = `\
-# Asking again
+# Caching
 
 Every answer has an \`ETag\`. Send it back in \`If-None-Match\`: if nothing has changed, the answer is 304 without a body. Both count against the limit.`;
 
@@ -66,13 +66,13 @@ const errorRows: [code: keyof typeof errorStatus, meaning: string][] = [
   ['unauthenticated', 'No key was sent'],
   ['invalid_api_key', 'The key is not valid, revoked, expired, or for the other region; `message` says which'],
   ['insufficient_scope', 'The key lacks the scope that the read needs'],
-  ['forbidden', 'The key is for another organization, or the person who made it can no longer do this'],
+  ['forbidden', 'The key is for another organization, or the person who created it can no longer do this'],
   ['api_key_not_accepted', 'A key was sent to something that is not a read of this API'],
   ['not_found', 'There is no such organization, or nothing at this path'],
   ['method_not_allowed', 'Another method than GET, without a key'],
   ['rate_limited', 'Too many requests: wait as long as `Retry-After` says'],
   ['internal', 'An internal error; quote `requestId`'],
-  ['unavailable', 'Out of service for a moment: wait as long as `Retry-After` says'],
+  ['unavailable', 'Temporarily unavailable: wait as long as `Retry-After` says'],
 ];
 
 const errors = `\
@@ -101,7 +101,7 @@ On your request, and never otherwise, your receiver is checked: a correctly sign
 signatures with \`Service-Signature\`, or these steps:
 
 1. Take \`t\` and every \`v1\` from \`Service-Signature\`. Refuse a \`t\` more than five minutes from your clock.
-2. Compute HMAC-SHA-256 of \`t\`, a full stop and the body’s bytes as they came, before any parsing; the key is the whole secret, with \`whsec_\`.
+2. Compute HMAC-SHA-256 of \`t\`, a full stop and the body’s bytes as received, before any parsing; the key is the whole secret, with \`whsec_\`.
 3. Compare its hexadecimal form with each \`v1\` in constant time. One match is enough: while a secret is being rotated there are two.
 
 \`\`\`js
@@ -122,6 +122,6 @@ function isGenuine(body, header, secret, nowSeconds = Date.now() / 1000) {
 To try yours: the example of \`client.started\`, written without spaces, signed with the secret \`${exampleSecret}\`, gives the signatures shown with it.`;
 
 const promises = `\
-# What stays
+# Compatibility
 
 An answer or an event may gain fields; it never loses or changes one. Ignore fields that you do not know. New event types go only to webhooks that subscribe to them.`;
