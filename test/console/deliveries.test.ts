@@ -140,7 +140,7 @@ describe('one delivery', () => {
     );
     const late = await t.visitor.submit(open, t.at(`/deliveries/${waiting}`), { how: 'retry' });
     expect(late.status).toBe(422);
-    expect(late.text).toContain('settled already: it is delivered');
+    expect(late.text).toContain('This delivery is already delivered');
   });
 });
 

@@ -42,7 +42,7 @@ describe('delivery cancel', () => {
     expect(lines.rows).toEqual([{ person_id: null, detail: { webhookId: webhook.id, eventId: event } }]);
     expect((await t.orgctl('ledger', '--json')).json()).toMatchObject({ cancelled: 1, waiting: 0, difference: 0 });
     const twice = await t.orgctl('delivery', 'cancel', ...named, '--json');
-    expect(twice).toMatchObject({ code: 1, stdout: '', stderr: 'The delivery is settled already: it is cancelled.\n' });
+    expect(twice).toMatchObject({ code: 1, stdout: '', stderr: 'This delivery is already cancelled.\n' });
     const again = await t.orgctl('delivery', 'redeliver', ...named);
     expect(again).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('cancelled') });
     expect(receiver.received).toHaveLength(1);

@@ -55,4 +55,4 @@ export async function cancelDelivery(
 
 /** Refuses a change that makes sense only while a delivery is open. */
 export const deliverySettled = (state: DeliveryState) =>
-  new WebhookRefused('delivery_settled', `The delivery is settled already: it is ${state}.`);
+  new WebhookRefused('delivery_settled', `This delivery is already ${state === 'exhausted' ? 'failed' : state}.`);

@@ -113,7 +113,10 @@ async function findForRedelivery(tx: EntityManager, delivery: WebhookRequest & {
 export const oldestRedeliverable = (now: Date) => new Date(now.getTime() - redeliverableDays * 86_400_000);
 
 const webhookParked = () =>
-  new WebhookRefused('webhook_parked', 'The webhook is parked: resume it first, which sends all that waits.');
+  new WebhookRefused(
+    'webhook_parked',
+    'This webhook is paused or suspended. Resume it first, which sends held deliveries.',
+  );
 
 /** The refusal of what happened too long ago. */
 export const eventTooOld = () =>

@@ -100,7 +100,7 @@ async function assertFewTests(tx: EntityManager, { organizationId, webhookId }: 
   if ((rows[0]?.count ?? 0) < testsPerMinute) return;
   throw new WebhookRefused(
     'too_many_tests',
-    `${testsPerMinute} test events and checks were sent to this webhook within a minute, the most there can be. Wait a minute, and try again.`,
+    `You can send ${testsPerMinute} test events and signature checks per minute. Wait a minute, and try again.`,
   );
 }
 

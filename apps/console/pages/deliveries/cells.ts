@@ -45,9 +45,9 @@ export function describeDelivery(delivery: FoundDelivery): Html {
     case 'parked':
       return html`Held until you resume the webhook`;
     case 'delivered':
-      return exactTime(settledAt);
+      return html`Finished ${exactTime(settledAt)}`;
     default:
-      return html`${exactTime(settledAt)}${delivery.lastCause === null ? '' : html`. ${lastAttempt(delivery)}`}`;
+      return html`Finished ${exactTime(settledAt)}${delivery.lastCause === null ? '' : html`. ${lastAttempt(delivery)}`}`;
   }
 }
 
