@@ -21,7 +21,7 @@ export const workflowBundle = path.join(cache, 'workflows.bundle.json');
 /**
  * Makes sure that `workflowBundle` holds today's workflows, for workers that would otherwise each
  * bundle the same sources when they start (3 s of processor time). What is there and current stays;
- * a new one takes its place whole, so two at once do no harm.
+ * a new one replaces it whole, so two at once do no harm.
  *
  * @throws ServerUnavailableError when the bundler fails.
  */

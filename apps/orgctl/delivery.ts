@@ -14,7 +14,7 @@ const webhookOption = { webhook: { value: 'ID', about: 'the webhook', required: 
 const eventOption = { ...webhookOption, event: { value: 'ID', about: 'the event', required: true } };
 const defaultLimit = 1_000;
 const notRunning = 'The delivery’s workflow does not run (any more); the worker gives it a new one within two minutes.';
-const hurriedByItself = 'the delivery is due now, and the worker makes its attempt within two minutes';
+const retriedByItself = 'the delivery is due now, and the worker makes its attempt within two minutes';
 const endsByItself = 'the delivery is cancelled, and its workflow ends by itself at the time of its next attempt';
 
 const list: Command = {
@@ -139,7 +139,7 @@ async function redeliverEvent(input: WebhookRequest & { eventId: string }, conte
   try {
     const sent = await redeliverOne(context.database.orm.em, input, { canRetryNow: signals !== null });
     if (sent.how === 'queued') return { json: sent, text: `${sent.eventId}: it is sent again, round ${sent.round}.` };
-    const told = await tellWorkflow(context, signals, hurriedByItself, (open) => open.retryNow(input, sent.round));
+    const told = await tellWorkflow(context, signals, retriedByItself, (open) => open.retryNow(input, sent.round));
     if (told === false) context.report(notRunning);
     return { json: sent, text: `${sent.eventId}: its next attempt is ${told === null ? 'due' : 'made'} now.` };
   } finally {

@@ -271,10 +271,10 @@ export const webhook: Noun = {
     resume,
     stateCommand(
       'pause',
-      { summary: 'park it: nothing is sent and nothing is lost', state: 'parked', said: 'Parked' },
+      { summary: 'pause it: nothing is sent and nothing is lost', state: 'parked', said: 'Paused' },
       pauseWebhook,
     ),
-    stateCommand('park', { summary: 'the same as pause', state: 'parked', said: 'Parked' }, pauseWebhook),
+    stateCommand('park', { summary: 'the same as pause', state: 'parked', said: 'Paused' }, pauseWebhook),
     stateCommand(
       'delete',
       { summary: 'delete it; open deliveries are cancelled', state: 'deleted', said: 'Deleted' },

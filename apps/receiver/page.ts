@@ -17,7 +17,7 @@ const html = `<!doctype html>
   <output id="failing"></output>
 </p>
 <table>
-<thead><tr><th>Last</th><th>Endpoint</th><th>Type</th><th>Event</th><th>No.</th><th>Times</th><th>Duplicates</th><th>Signature</th><th>Answer</th></tr></thead>
+<thead><tr><th>Last</th><th>Endpoint</th><th>Type</th><th>Event</th><th>No.</th><th>Times</th><th>Duplicates</th><th>Signature</th><th>Response</th></tr></thead>
 <tbody id="deliveries"></tbody>
 </table>
 <p id="none">Nothing yet.</p>

@@ -26,7 +26,7 @@ export type Arrival = Pick<
 
 /**
  * Remembers the last `atMost` events by endpoint and event id, in memory; the one that came longest
- * ago is forgotten first.
+ * ago is dropped first.
  */
 export function createReceived(atMost = 200) {
   const events = new Map<string, ReceivedEvent & { accepted: boolean }>();

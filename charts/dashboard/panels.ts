@@ -116,7 +116,7 @@ const webhooksRow: Row = {
       `max by (region) (org_api_ledger_overdue{${self}})`,
     ),
     figure('Waiting', 'Deliveries that wait for an attempt.', `max by (region) (org_api_ledger_waiting{${self}})`),
-    figure('Parked', 'Deliveries of parked webhooks.', `max by (region) (org_api_ledger_parked{${self}})`),
+    figure('Held', 'Deliveries of paused and suspended webhooks.', `max by (region) (org_api_ledger_parked{${self}})`),
     lines(
       'Events',
       'Deliveries that events made, and those that workers took up, a second.',

@@ -26,7 +26,7 @@ export const placeholderCode = `exports.webpack = () => {
 /**
  * Paths (`node_modules/…`) of the packages that our dependencies need at run time, sorted: what
  * Node's own resolution reaches through the lock, leaving out `leftOut` and what only they need.
- * Our own optional dependencies (servers for development) are no part of it.
+ * The optional dependencies of this package (servers for development) are no part of it.
  *
  * @throws when the lock lacks a package that is needed.
  */

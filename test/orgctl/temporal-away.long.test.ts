@@ -16,7 +16,7 @@ async function setupAway() {
   return { ...t, temporal, env: { ...t.env, TEMPORAL_ADDRESS: `127.0.0.1:${temporal.port}` } };
 }
 
-it('delivery redeliver --event hurries a delivery although Temporal goes away before it hears of it, and says so', {
+it('delivery redeliver --event requests a retry although Temporal goes away before it hears of it, and says so', {
   timeout,
 }, async () => {
   const t = await setupAway();

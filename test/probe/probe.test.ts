@@ -52,7 +52,7 @@ describe('the operator’s probe', () => {
     timeout,
   );
 
-  it('is made once; made anew, the key of before is revoked and its webhook deleted', async () => {
+  it('is created once; when it is created again, the earlier key is revoked and its webhook deleted', async () => {
     const { orgctl, owner, createProbe } = await setupProbe();
     const first = (await createProbe()).json<ProbeSecret>();
     const again = await createProbe();

@@ -165,7 +165,7 @@ it('reads its secrets from a file, and refuses settings that are wrong without r
   expect(wrong).not.toThrow(/secret-value/);
 });
 
-it('remembers the last 200 events, the one that came longest ago is forgotten first', () => {
+it('remembers the last 200 events, and drops the oldest first', () => {
   const received = createReceived();
   const arrival = (eventId: string) => ({
     endpoint: 'e',

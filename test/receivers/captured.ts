@@ -53,7 +53,7 @@ export function capturedOf(
 
 type IsAcceptedBy = Case['isAcceptedBy'];
 const everyone: IsAcceptedBy = () => true;
-const nobody: IsAcceptedBy = () => false;
+const noReceiver: IsAcceptedBy = () => false;
 
 /**
  * Every case, over what was caught around a rotation. To be checked at once: libraries allow 5
@@ -62,16 +62,16 @@ const nobody: IsAcceptedBy = () => false;
 export function captureCases({ older, newer, before, atItsBegin, atItsEnd, after }: CaughtRotation): Case[] {
   const cases: [name: string, captured: Captured, isAcceptedBy: IsAcceptedBy][] = [
     ["in the middle of a secret's life", capturedOf(before, older), everyone],
-    ['before a rotation, by who holds the new secret already', capturedOf(before, newer), nobody],
+    ['before a rotation, by who holds the new secret already', capturedOf(before, newer), noReceiver],
     ['at the begin of a rotation, by who holds the old secret', capturedOf(atItsBegin, older), everyone],
     ['at the begin of a rotation, by who holds the new secret', capturedOf(atItsBegin, newer), everyone],
     ['at the end of a rotation, by who holds the old secret', capturedOf(atItsEnd, older), everyone],
     ['at the end of a rotation, by who holds the new secret', capturedOf(atItsEnd, newer), everyone],
     ['after a rotation, by who holds the new secret', capturedOf(after, newer), everyone],
-    ['after a rotation, by who holds the old secret still', capturedOf(after, older), nobody],
+    ['after a rotation, by who holds the old secret still', capturedOf(after, older), noReceiver],
     // A worker signs now, and ASCII: an older signature and other letters are made here.
     ['240 seconds old, and not ASCII only', capture({ secret: older, ageSeconds: 240 }), everyone],
-    ['400 seconds old', capture({ secret: older, ageSeconds: 400 }), nobody],
+    ['400 seconds old', capture({ secret: older, ageSeconds: 400 }), noReceiver],
   ];
   for (const [name, delivery, isAcceptedBy] of alter(before)) {
     cases.push([name, capturedOf(delivery, older), isAcceptedBy]);
@@ -85,10 +85,10 @@ function alter({ headers, body }: Caught): [name: string, delivery: Caught, isAc
   const arriving = (changed: string): Caught => ({ headers, body: Buffer.from(changed) });
   const withHeaders = (changed: Record<string, string>): Caught => ({ headers: { ...headers, ...changed }, body });
   return [
-    ['with one letter changed', arriving(text.replace('attorney', 'attorneY')), nobody],
-    ['with a body that was parsed and written again', arriving(JSON.stringify(JSON.parse(text), null, 2)), nobody],
-    ['with a line end behind the body', arriving(`${text}\n`), nobody],
-    ['without signatures', withHeaders({ 'service-signature': '', 'webhook-signature': '' }), nobody],
+    ['with one letter changed', arriving(text.replace('attorney', 'attorneY')), noReceiver],
+    ['with a body that was parsed and written again', arriving(JSON.stringify(JSON.parse(text), null, 2)), noReceiver],
+    ['with a line end behind the body', arriving(`${text}\n`), noReceiver],
+    ['without signatures', withHeaders({ 'service-signature': '', 'webhook-signature': '' }), noReceiver],
     // The Stripe form does not cover the header: that is why receivers know a repeat by the id in
     // the body.
     ['with another webhook-id', withHeaders({ 'webhook-id': 'another' }), (name) => name === 'stripe'],

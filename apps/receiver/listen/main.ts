@@ -97,12 +97,12 @@ async function trigger(options: Extract<ListenOptions, { task: 'listen' }>, stac
 
 /** One line for an event, and one for each check that failed. */
 function listenedText({ at, type, eventId, attempt, verification, answer }: Listened): string {
-  const verdict = verification.ok ? 'verified' : 'NOT VERIFIED';
+  const result = verification.ok ? 'verified' : 'NOT VERIFIED';
   const answered =
     answer.status === null ? `no answer: ${answer.problem}` : `${answer.status} in ${answer.durationMs} ms`;
   const failed = verification.checks.filter((check) => !check.ok);
   return [
-    `${at.toISOString()}  ${type}  ${eventId}${attempt === null ? '' : `  attempt ${attempt}`}  ${verdict}  -> ${answered}`,
+    `${at.toISOString()}  ${type}  ${eventId}${attempt === null ? '' : `  attempt ${attempt}`}  ${result}  -> ${answered}`,
     ...failed.map((check) => `    ${check.name}: ${check.explanation}`),
   ].join('\n');
 }

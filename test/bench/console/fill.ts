@@ -127,13 +127,13 @@ export async function fillOrganization(
 async function fillLines(owner: pg.Client, organizationId: string, keys: string[], lines: number): Promise<void> {
   await owner.query(
     `insert into activity (id, at, organization_id, person_id, key_id, action, status, code, address)
-     select new_id(), l.at, $1::uuid, case when l.deed then 'usr_' || (n / 500 % $4 + 1) || '_' || $1::uuid else $5 end,
-       case when not l.deed then ($3::uuid[])[n % cardinality($3::uuid[]) + 1] end,
-       case when l.deed then 'role.change' when n % 10000 = 7 then 'api.getFirmOutcomes' else 'api.getOrg' end,
-       case when l.deed then null when n % 200 = 3 then 403 else 200 end,
-       case when n % 200 = 3 and not l.deed then 'forbidden' end, '203.0.113.7'
+     select new_id(), l.at, $1::uuid, case when l.is_action then 'usr_' || (n / 500 % $4 + 1) || '_' || $1::uuid else $5 end,
+       case when not l.is_action then ($3::uuid[])[n % cardinality($3::uuid[]) + 1] end,
+       case when l.is_action then 'role.change' when n % 10000 = 7 then 'api.getFirmOutcomes' else 'api.getOrg' end,
+       case when l.is_action then null when n % 200 = 3 then 403 else 200 end,
+       case when n % 200 = 3 and not l.is_action then 'forbidden' end, '203.0.113.7'
      from generate_series(1, $2::int) n cross join lateral (
-       select n % 500 = 5 as deed,
+       select n % 500 = 5 as is_action,
          now() - case when n <= $2::int * 0.3 then interval '23 hours' * (n / ($2::int * 0.3))
            else interval '1 day' + interval '330 days' * (n::float8 / $2::int) end as at
      ) l`,
