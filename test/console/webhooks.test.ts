@@ -86,6 +86,13 @@ describe('making a webhook', () => {
     expect(await webhookRows(t, t.ada)).toEqual([]);
   });
 
+  it('says that http is accepted only where the installation allows it', async () => {
+    const allowed = 'or an http or https URL at an address that this installation allows';
+    const hintOf = async (t: Awaited<ReturnType<typeof setup>>) => (await t.visitor.get(t.at('/new'))).text;
+    expect(await hintOf(await setup({ WEBHOOK_ALLOW: '' }))).not.toContain(allowed);
+    expect(await hintOf(await setup({ WEBHOOK_ALLOW: '127.0.0.1' }))).toContain(allowed);
+  });
+
   it('explains the most there can be, instead of a form', async () => {
     const t = await setup();
     const form = await t.visitor.get(t.at('/new'));

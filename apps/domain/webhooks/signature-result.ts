@@ -6,14 +6,14 @@ export type { SignatureResult };
 export const signatureResultSentences: Record<SignatureResult, string> = {
   verified: 'The receiver verifies: it accepted a correctly signed event and refused a badly signed one.',
   accepts_bad_signatures:
-    'The receiver accepted a badly signed event, so anybody who knows its URL can make it believe ' +
-    'anything: verify the signature before answering, and answer 400 when it is wrong.',
+    'The receiver accepted a badly signed event, so anyone who knows its URL can send it false events. ' +
+    'Verify the signature first, and answer 400 when it is wrong.',
   refuses_good_signatures:
-    'The receiver refused a correctly signed event: see that it has this webhook’s secret, ' +
-    'verifies the body’s bytes before parsing them, and has the right time.',
+    'The receiver refused a correctly signed event. Check that it has this webhook’s secret, verifies the raw body ' +
+    'before parsing, and has the right time.',
   no_answer:
-    'Nothing is proven: what came was no status, or one that neither accepts nor refuses a ' +
-    'signature, such as 429, 500 or a redirect. Fix what the cause says, and check again.',
+    'The result is inconclusive: there was no response, or a status such as 429, 500 or a redirect. ' +
+    'Fix the cause and check again.',
 };
 
 /** Statuses of the 4xx that say that it comes at a bad time, and nothing of what came. */
