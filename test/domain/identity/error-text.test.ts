@@ -1,0 +1,81 @@
+/** Database errors about what people sign in with quote none of it, whatever a program prints of them. */
+import { randomUUID } from 'node:crypto';
+import { Writable } from 'node:stream';
+import { expect, it } from 'vitest';
+import {
+  ConsoleSession,
+  Enrolment,
+  FactorChallenge,
+  KnownBrowser,
+  RecoveryCode,
+  SecondFactor,
+  SignIn,
+} from '#domain/db/entities/identity.ts';
+import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { createLog, describeError } from '#runtime/log.ts';
+import { setupPeople } from './people.ts';
+
+/** Everything that a program could print of an error, and the line that it logs. */
+function textsOf(error: unknown): string {
+  if (!(error instanceof Error)) throw new Error('the statement was accepted');
+  const lines: string[] = [];
+  const destination = new Writable({ write: (line, _, done) => done(void lines.push(String(line))) });
+  createLog({ level: 'info', name: 'test', region: 'us', destination }).error(
+    { error: describeError(error) },
+    'failed',
+  );
+  const own = Object.getOwnPropertyNames(error).map((name) => String(error[name as keyof Error]));
+  return [String(error), ...own, JSON.stringify(error), ...lines].join('\n');
+}
+
+it('a broken constraint quotes no password hash, sealed secret, recovery code, token, address or name', async () => {
+  const t = await setupPeople();
+  const [person, other] = [await t.enrol(), await t.enrol()];
+  const { personId } = person;
+  await createEnrolment(t.em, { organizationId: person.orgId, email: 'quartz@example.org', by: 'operator' }, t.now);
+  const em = () => t.em.fork();
+  const signIn = await em().findOneOrFail(SignIn, { personId });
+  const factor = await em().findOneOrFail(SecondFactor, { personId });
+  const session = await em().findOneOrFail(ConsoleSession, { personId });
+  const [code] = await em().find(RecoveryCode, { personId });
+  const browser = await em().findOneOrFail(KnownBrowser, { personId });
+  if (!code || !factor.totpSealed) throw new Error('the person has no recovery code or no app');
+  const { totpSealed } = factor;
+  const copy = { ...structuredClone({ ...factor }), id: randomUUID() };
+  const at = t.now();
+  const notArgon = signIn.passwordHash.replace('argon2id', 'bcrypt');
+  const challenge = { sessionId: session.id, expiresAt: at };
+  const refused: [constraint: string, change: () => Promise<unknown>][] = [
+    ['sign_in_password_is_argon2id', () => em().nativeUpdate(SignIn, { personId }, { passwordHash: notArgon })],
+    ['sign_in_email_unique', () => em().nativeUpdate(SignIn, { personId }, { email: other.email.toUpperCase() })],
+    ['sign_in_pkey', () => em().insert(SignIn, { ...structuredClone({ ...signIn }), email: 'quartz@example.net' })],
+    ['enrolment_password_is_argon2id', () => em().nativeUpdate(Enrolment, {}, { passwordHash: notArgon })],
+    ['second_factor_pkey', () => em().insert(SecondFactor, { ...copy, id: factor.id, name: 'Quartz' })],
+    ['second_factor_totp_whole', () => em().insert(SecondFactor, { ...copy, totpLastStep: null, name: 'Quartz' })],
+    ['second_factor_name_length', () => em().insert(SecondFactor, { ...copy, name: 'Quartz'.repeat(20) })],
+    ['recovery_code_pkey', () => em().insert(RecoveryCode, { ...structuredClone({ ...code }) })],
+    [
+      'console_session_token_unique',
+      () => em().insert(ConsoleSession, { ...structuredClone({ ...session }), id: randomUUID(), userAgent: 'Quartz' }),
+    ],
+    ['known_browser_pkey', () => em().insert(KnownBrowser, { ...structuredClone({ ...browser }) })],
+    [
+      'factor_challenge_whole',
+      () => em().insert(FactorChallenge, { ...challenge, purpose: 'totp_setup', totpSealed, challenge: 'quartz' }),
+    ],
+  ];
+  const secrets = [totpSealed, code.codeHash, session.tokenHash, browser.tokenHash].flatMap((value) => [
+    value.toString('hex'),
+    value.toString('base64'),
+    value.subarray(4, 12).toString('hex'),
+  ]);
+  const hashPart = signIn.passwordHash.split('$').at(-1) ?? '';
+  expect(hashPart.length).toBeGreaterThan(20);
+  for (const [constraint, change] of refused) {
+    const text = await change().then(() => '', textsOf);
+    expect(text).toContain(constraint);
+    expect(text, constraint).not.toMatch(/quartz/i);
+    for (const secret of [...secrets, hashPart, notArgon, person.email, other.email, other.email.toUpperCase()])
+      expect(text, constraint).not.toContain(secret);
+  }
+});
