@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import {
-  foldLedgerCountsSql,
+  foldLedgerSql,
   listLedgerFaultsSql,
   listUnexplainedSql,
   readLedgerSql,
@@ -97,7 +97,7 @@ export async function rollUpLedger(
 ): Promise<{ deliveries: number; events: number }> {
   const values = [settledForSeconds, atMost];
   const { rows } = await pool.query<{ deliveries: number; events: number }>(rollUpLedgerSql, values);
-  await pool.query(foldLedgerCountsSql);
+  await pool.query(foldLedgerSql);
   return rows[0] ?? { deliveries: 0, events: 0 };
 }
 

@@ -78,6 +78,39 @@ describe('the independent counts of the ledger', () => {
     expect(rows).toEqual([{ count: 3 }]); // one of the organization, one of each webhook
   });
 
+  it('are folded by the worker, which can neither delete nor change a sum', async () => {
+    const t = await setupCounts();
+    await t.settleAll();
+    await t.rollUp();
+    const sums = async () => {
+      const { rows } = await t.pool.query(
+        `select (select count(*)::int from ledger_day) as days, (select sum(deliveries)::int from ledger_day) as made,
+          (select count(*)::int from ledger_count) as counts, (select sum(changes)::int from ledger_count) as changes`,
+      );
+      return rows[0];
+    };
+    const before = await sums();
+    expect(before).toEqual({ days: 1, made: 12, counts: 3, changes: 6 });
+    for (const statement of [
+      'delete from ledger_day',
+      'update ledger_day set id = default',
+      'update ledger_day set deliveries = 0',
+      'delete from ledger_count',
+      'update ledger_count set changes = 0',
+    ])
+      await expect(t.worker.query(statement), statement).rejects.toMatchObject({ code: '42501' });
+    await t.pool.query(
+      `insert into ledger_day (day, deliveries) select day, n from ledger_day, (values (5), (-5)) v (n)`,
+    );
+    await t.pool.query(
+      `insert into ledger_count (organization_id, webhook_id, changes)
+        select organization_id, webhook_id, n from ledger_count, (values (5), (-5)) v (n)`,
+    );
+    expect(await sums()).toEqual({ ...before, days: 3, counts: 9 });
+    await t.rollUp();
+    expect(await sums()).toEqual(before);
+  });
+
   it.each([{ isRolledUp: false }, { isRolledUp: true }])(
     'show an event that was deleted with all its deliveries (rolled up: $isRolledUp)',
     async ({ isRolledUp }) => {

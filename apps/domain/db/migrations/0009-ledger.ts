@@ -180,6 +180,42 @@ export class Ledger extends Migration {
         for each statement execute function deleted_attempts_leave_ledger();
     `);
 
+    // The only way for the worker to delete from the sums: each row goes into the sum that replaces
+    // it. It waits for nothing: rows that another fold holds are left to it.
+    this.addSql(/* sql */ `
+      create function fold_ledger() returns void
+      language sql volatile security definer set search_path = pg_catalog, public, pg_temp
+      begin atomic
+        with held as (
+          select l.id from ledger_day l
+          where l.day in (select o.day from ledger_day o group by o.day having count(*) > 1)
+          order by l.id limit 50000
+          for update of l skip locked
+        ), folded as (
+          delete from ledger_day l using held h where l.id = h.id
+          returning l.day, l.deliveries, l.delivered, l.exhausted, l.cancelled
+        )
+        insert into ledger_day (day, deliveries, delivered, exhausted, cancelled)
+        select f.day, sum(f.deliveries), sum(f.delivered), sum(f.exhausted), sum(f.cancelled)
+          from folded f group by f.day;
+        with several as (
+          select l.organization_id, l.webhook_id from ledger_count l
+          group by l.organization_id, l.webhook_id having count(*) > 1 limit 5000
+        ), held as (
+          select l.id from ledger_count l
+          join several s on s.organization_id = l.organization_id and s.webhook_id is not distinct from l.webhook_id
+          order by l.id limit 50000
+          for update of l skip locked
+        ), folded as (
+          delete from ledger_count l using held h where l.id = h.id
+          returning l.organization_id, l.webhook_id, l.changes, l.events, l.numbered
+        )
+        insert into ledger_count (organization_id, webhook_id, changes, events, numbered)
+        select f.organization_id, f.webhook_id, sum(f.changes), sum(f.events), sum(f.numbered)
+        from folded f group by f.organization_id, f.webhook_id;
+      end;
+    `);
+
     // One statement deletes attempts, deliveries and events, so that their foreign keys are checked
     // when all are gone, and the triggers of the ledger see each table once. What the triggers take
     // out of the sums is put back: it was counted. Joins along the primary keys only, whatever the
@@ -251,8 +287,8 @@ export class Ledger extends Migration {
         )
         select events + count(*) into events from events_gone;
 
-        -- What this left in the sums becomes one row a day again. It waits for a rolling up that
-        -- holds some of them, which never waits for it.
+        -- What this left in the sums becomes one row a day again. It waits for \`fold_ledger\`, which
+        -- never waits for it.
         with folded as (
           delete from ledger_day l where l.day in (select o.day from ledger_day o group by o.day having count(*) > 1)
           returning l.day, l.deliveries, l.delivered, l.exhausted, l.cancelled

@@ -259,10 +259,8 @@ export class Rights extends Migration {
         leased_until)
         on redelivery to org_api_worker;
       grant select, update (due_at, place) on workflow_sweep to org_api_worker;
-      -- The update is for the lock that folding takes.
-      grant select, insert, update (day), delete on ledger_day to org_api_worker;
-      grant select, insert, update, delete on ledger_count to org_api_worker;
-      grant execute on function purge_deliveries to org_api_worker;
+      grant select, insert on ledger_day, ledger_count to org_api_worker;
+      grant execute on function purge_deliveries, fold_ledger to org_api_worker;
 
       -- The console signs people in.
       grant select, insert on sign_in_confirmation to org_api_console;

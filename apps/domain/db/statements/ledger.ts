@@ -90,25 +90,10 @@ export const listUnexplainedSql = /* sql */ `
   order by c.organization_id, c.webhook_id nulls first limit $1`;
 
 /**
- * Folds rows of `ledger_count` that are of one organization or webhook into one, at most 50,000
- * rows.
+ * Folds rows of the sums that are of one day, organization or webhook into one, at most 50,000 rows
+ * of each table. No sum changes.
  */
-export const foldLedgerCountsSql = /* sql */ `
-  with several as (
-    select l.organization_id, l.webhook_id from ledger_count l
-      group by l.organization_id, l.webhook_id having count(*) > 1 limit 5000
-  ), held as (
-    select l.id from ledger_count l
-    join several s on s.organization_id = l.organization_id and s.webhook_id is not distinct from l.webhook_id
-    order by l.id limit 50000
-    for update of l skip locked
-  ), folded as (
-    delete from ledger_count l using held h where l.id = h.id
-    returning l.organization_id, l.webhook_id, l.changes, l.events, l.numbered
-  )
-  insert into ledger_count (organization_id, webhook_id, changes, events, numbered)
-  select f.organization_id, f.webhook_id, sum(f.changes), sum(f.events), sum(f.numbered)
-  from folded f group by f.organization_id, f.webhook_id`;
+export const foldLedgerSql = /* sql */ `select fold_ledger()`;
 
 /**
  * The whole ledger in one row, `{ledger}`, in one statement and so of one moment.
@@ -216,15 +201,9 @@ export const rollUpLedgerSql = /* sql */ `
     union all
     select d.organization_id, d.webhook_id, 0, count(*) from delivery_now d
       where d.sequence is not null group by d.organization_id, d.webhook_id
-  ), held as (
-    select l.id from ledger_day l where l.day in (select c.day from counted c) for update skip locked
-  ), folded as (
-    delete from ledger_day l using held h where l.id = h.id returning l.day, l.deliveries, l.delivered, l.exhausted,
-      l.cancelled
   ), day_now as (
     insert into ledger_day (day, deliveries, delivered, exhausted, cancelled)
-    select c.day, sum(c.deliveries), sum(c.delivered), sum(c.exhausted), sum(c.cancelled)
-    from (select * from counted union all select * from folded) c group by c.day
+    select c.day, sum(c.deliveries), sum(c.delivered), sum(c.exhausted), sum(c.cancelled) from counted c group by c.day
   )
   select (select count(*) from delivery_now)::integer as deliveries, (select count(*)
     from event_now)::integer as events`;
