@@ -14,7 +14,7 @@ export const passwordStepMinutes = 10;
  * each.
  */
 export const sessionSeenEverySeconds = 60;
-/** A second factor counts as fresh this long. Source: design, section 7. */
+/** A second factor counts as fresh this long. */
 export const stepUpMinutes = 5;
 
 /** How long a link works with which a person enrols or joins one more organization. */

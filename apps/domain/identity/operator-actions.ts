@@ -91,7 +91,7 @@ export async function confirmSignInOf(
 }
 
 /**
- * Ends every session of a person at once (ASVS 7.4.5) and forgets their browsers; password and
+ * Ends every session of a person at once (ASVS 7.4.5) and deletes their known browsers; password and
  * factors stay. `ended`: how many sessions there were. @throws IdentityRefused `no_such_sign_in`
  */
 export async function endSessionsOf(em: EntityManager, email: string): Promise<{ personId: string; ended: number }> {

@@ -81,7 +81,7 @@ export async function isPassword(password: string, hash: string | null, purpose:
 
 /**
  * Whether a hash was made with other costs than today's, and is to be replaced while the password
- * is at hand.
+ * is available.
  */
 export function isOutdated(hash: string): boolean {
   const { memoryKib, passes, parallelism } = parse(hash);

@@ -118,7 +118,6 @@ const minutesAfter = (now: Date, minutes: number) => new Date(now.getTime() + mi
 
 /**
  * Whether the second factor is to be given again before an action that asks for a fresh one.
- * Source: design, section 7.
  */
 export function needsStepUp(session: Pick<Session, 'state' | 'secondFactorAt'>, now: Date): boolean {
   if (session.state !== 'full' || session.secondFactorAt === null) return true;

@@ -14,7 +14,7 @@ export interface FailureLimit {
  * Returns the first moment (ms) from `nowMs` on at which a limit admits an attempt, as long as
  * nothing else fails.
  *
- * That is when the wait since the last failure is over, or before, when failures have left the
+ * That is when the wait since the last failure has ended, or before, when failures have left the
  * window: then the wait is shorter or the limit no longer reached. From that moment on the limit
  * goes on admitting.
  */

@@ -1,6 +1,5 @@
 /**
- * One-time links: how people come to sign in. Source: issue of the console, point 1; design,
- * section 7.
+ * One-time links: how people come to sign in.
  */
 import { describe, expect, it } from 'vitest';
 import {
@@ -78,7 +77,7 @@ describe('an enrolment link', () => {
     expect(rows).toEqual([{ factors: 1 }]);
   });
 
-  it('is over after 72 hours, when a newer one is made, and when its person is suspended or removed', async () => {
+  it('expires after 72 hours, when a newer one is created, and when its person is suspended or removed', async () => {
     const t = await setupPeople();
     const orgId = await t.make.organization();
     const boss = await t.make.member({ orgId });
@@ -334,13 +333,13 @@ describe('a link whose maker could not make it any more', () => {
       'has lost the role that let them',
       (t: Link) => unassignRole(t.em, { ...t.member(t.admin.userId), roleId: systemRole.admin }),
     ],
-  ])('is over when they have gone: who %s does not come back by it', async (_, lose) => {
+  ])('expires when its creator %s', async (_, lose) => {
     const t = await setupLink();
     await lose(t);
     await expect(t.use()).rejects.toMatchObject({ reason: 'link_expired' });
   });
 
-  it('is over when an own role that it gives has grown beyond what they hold', async () => {
+  it('expires when a custom role that it assigns has grown beyond what its creator holds', async () => {
     const t = await setupPeople();
     const orgId = await t.make.organization();
     const boss = await t.make.member({ orgId, roleKey: 'owner' });
@@ -355,7 +354,7 @@ describe('a link whose maker could not make it any more', () => {
     expect(await findEnrolment(t.em, token, t.now())).not.toBeNull();
   });
 
-  it('used while its member becomes an owner comes first, or is over', async () => {
+  it('used while its member becomes an owner comes first, or has expired', async () => {
     const t = await setupLink();
     const gained = { ...t.member(t.link.personId), roleId: systemRole.owner };
     const [used, assigned] = await Promise.allSettled([t.use(), assignRole(t.em, gained)]);

@@ -1,6 +1,5 @@
 /**
- * Second factors of a person: passkeys, authenticator apps, recovery codes. Source: issue of the
- * console, point 1.
+ * Second factors of a person: passkeys, authenticator apps, recovery codes.
  */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';

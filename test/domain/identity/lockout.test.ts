@@ -49,7 +49,7 @@ describe('failures from one network', () => {
     const known = { ...visitor, browser };
     const next = await signInFully(t, person, known);
     expect(next.browser).toMatch(/^[\w-]{43}$/);
-    expect(await outcomeOf(signInFully(t, person, visitor))).toBe('too_many_attempts'); // as anybody
+    expect(await outcomeOf(signInFully(t, person, visitor))).toBe('too_many_attempts'); // as any stranger
   });
 
   it('do not block the step-up or the change of password of a session that is in', async () => {

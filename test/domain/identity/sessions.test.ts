@@ -70,7 +70,7 @@ describe('a session', () => {
     expect(await t.session(token)).toMatchObject({ memberships: [], unconfirmed: [] });
   });
 
-  it('is listed with the others of its person, and each can be ended at once, none of anybody else’s', async () => {
+  it('is listed with the others of its person, and each can be ended at once, none of another person’s', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const stranger = await t.enrol();

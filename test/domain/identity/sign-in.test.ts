@@ -1,6 +1,6 @@
 /**
- * Signing in: two steps, limits, and nothing that tells who is known. Source: issue of the console,
- * point 1; OWASP ASVS 5.0, V6.
+ * Signing in: two steps, limits, and nothing that tells who is known.
+ * Source: OWASP ASVS 5.0, V6.
  */
 import { argon2Sync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
@@ -263,7 +263,7 @@ describe('a browser that its person has signed in with', () => {
     expect(browser).toMatch(/^[\w-]{43}$/);
     await attack(t, passwordSubject(person.email));
     const known = { ...home, browser };
-    expect(await outcomeOf(enter(t, person.email, goodPassword, home))).toBe('too_many_attempts'); // as anybody
+    expect(await outcomeOf(enter(t, person.email, goodPassword, home))).toBe('too_many_attempts'); // as any stranger
     const next = await signInFully(t, person, known);
     expect(next.browser).not.toBe(browser);
     // Each sign-in renews it; the token before is nothing any more.

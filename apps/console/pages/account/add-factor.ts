@@ -71,7 +71,8 @@ export const addFactorRoutes = [
 
 async function totpPage(visit: PersonVisit, state: FormState): Promise<Page> {
   const setup = totpDrawnAgain(state);
-  if (setup === null) return accountPage(visit, { ...state, problem: state.problem ?? 'Begin again.' });
+  if (setup === null)
+    return accountPage(visit, { ...state, problem: state.problem ?? 'This setup has expired. Start again.' });
   const { secret, uri } = setup;
   return page({
     title: 'Add an authenticator app',

@@ -70,7 +70,7 @@ export function factorChoicePage(visit: Visit, state: FormState): Page {
     body: html`${state.problem === null ? nothing : notice('bad', state.problem)}
       <p>A password can be guessed or stolen. The second factor is something that only you have; you can add more of them later.</p>
       <div class="two">
-        <section><h2>Passkey</h2><p>Your finger, face or PIN on this device, your phone or a security key. The quickest, and no false page can take it from you.</p>
+        <section><h2>Passkey</h2><p>Your finger, face or PIN on this device, your phone or a security key. The fastest option, and it resists phishing.</p>
           ${buttonForm(visit, { action: '/enrol/passkey/start', button: 'Use a passkey', kind: 'primary' })}</section>
         <section><h2>Authenticator app</h2><p>An app on your phone shows a new code every 30 seconds.</p>
           ${buttonForm(visit, { action: '/enrol/totp/start', button: 'Use an app' })}</section>

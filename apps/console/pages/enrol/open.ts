@@ -6,14 +6,14 @@ import { type Page, page } from '../../web/answer.ts';
 import { html } from '../../web/html.ts';
 import type { Visit } from '../../web/visit.ts';
 
-/** What the link that this browser opened is for; null when it is over. */
+/** What the link that this browser opened is for; null when it has expired. */
 export async function findOpenEnrolment({ console, enrolmentToken }: Visit): Promise<EnrolmentDetails | null> {
   return enrolmentToken === null ? null : findEnrolment(console.em.fork(), enrolmentToken, console.now());
 }
 
 /**
- * What is said of a link that never was, was used, was replaced, is too old, or whose maker may not
- * make it any more: the same for each.
+ * Returns the page for a link that does not exist, was used or replaced, has expired, or whose
+ * creator may no longer create it: the same for each.
  */
 export function linkOverPage(): Page {
   return page({
