@@ -96,7 +96,7 @@ it('ten misses make a person wait, nobody else, and time or a hit ends it', asyn
   for (let n = 0; n < 9; n += 1) expect(await find(unknownKey)).toBeNull();
   expect(await find(key.key)).toEqual({ keyId: key.id });
   for (let n = 0; n < 10; n += 1) expect(await find(unknownKey)).toBeNull();
-  await expect(find(key.key)).rejects.toMatchObject({ name: 'IdentityRefused', reason: 'too_many_attempts' });
+  await expect(find(key.key)).rejects.toMatchObject({ name: 'TooManyAttempts', reason: 'too_many_attempts' });
   expect(await find(key.key, bo)).toEqual({ keyId: key.id });
   const later = () => new Date(Date.now() + 31_000);
   expect(await find(key.key, ada, testKeySecrets, later)).toEqual({ keyId: key.id });
