@@ -162,7 +162,7 @@ describe('checking whether a receiver verifies', () => {
     expect(await check(webhook)).toMatchObject({
       result: 'accepts_bad_signatures',
       bad: { delivered: true, status: 200 },
-      explanation: expect.stringContaining('verify the signature'),
+      explanation: expect.stringContaining('Verify the signature'),
     });
     expect(await stored(webhook)).toEqual({ result: 'accepts_bad_signatures', fresh: true });
 
