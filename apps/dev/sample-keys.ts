@@ -6,8 +6,9 @@ import { fingerprint } from '#domain/keys/fingerprint.ts';
 import type { StackOrganization } from './state.ts';
 
 /**
- * Gives each organization a sample key with all seven scopes, made by its owner: the one it had
- * when that still works, else a new one. An organization without an active owner gets none (null).
+ * Gives each organization a sample key with all seven scopes, which acts for its owner: the one it
+ * had when that still works, else a new one. An organization without an active owner gets none
+ * (null). The log names the operator, because the owner may never have signed in.
  */
 export async function ensureSampleKeys(
   ownerUrl: string,
@@ -38,7 +39,14 @@ export async function ensureSampleKeys(
 
   async function makeSampleKey({ id, ownerUserId }: StackOrganization): Promise<string | null> {
     if (ownerUserId === null) return null;
-    const input = { organizationId: id, makerId: ownerUserId, scopes, label: 'npm start', expiresAt: null };
+    const input = {
+      organizationId: id,
+      makerId: ownerUserId,
+      scopes,
+      label: 'npm start',
+      expiresAt: null,
+      byOperator: true,
+    };
     return (await createKey(database.orm.em, input, secrets)).key;
   }
 }

@@ -17,10 +17,25 @@ it('a form after the end of its session leads through sign-in back to its page, 
   const late = await visitor.submit(drawn, page, {}, { headers: { referer: `${t.origin}${page}?a=b` } });
   expect(late).toMatchObject({ status: 303, to: `/sign-in?to=${encodeURIComponent(`${page}?a=b`)}` });
   const signIn = await visitor.get(late.to ?? '');
-  expect(signIn.text).toContain('Your session had ended, so nothing was changed.');
+  expect(signIn.text).toContain('Nothing was changed. Your session has ended. Sessions end after 30 minutes');
   const half = await visitor.submit(signIn, '/sign-in', { email: ada.email, password: goodPassword });
   const done = await visitor.submit(half.to ?? '', '/sign-in/second-factor', { factorCode: t.nextCode(ada) });
   expect(done.to).toBe(`${page}?a=b`);
+});
+
+it('a removed member is told that their access ended, and not that the session timed out', async () => {
+  const t = shared();
+  const ada = await t.enrol();
+  const sara = await t.enrol({ orgId: ada.orgId, roleKey: 'member' });
+  const visitor = t.http(sara);
+  expect((await visitor.get(`/o/${ada.orgId}`)).status).toBe(200);
+  const person = `/o/${ada.orgId}/members/person/${sara.personId}`;
+  await t.http(ada).submit(`${person}/remove`, `${person}/remove`);
+  const ended = await visitor.get(`/o/${ada.orgId}`);
+  expect(ended.to).toMatch(/^\/sign-in/);
+  const signIn = await visitor.get(ended.to ?? '');
+  expect(signIn.text).toContain('You were signed out because you no longer have access');
+  expect(signIn.text).not.toContain('minutes of inactivity');
 });
 
 it('such a form leads back only to an existing page of the console', async () => {

@@ -1,5 +1,5 @@
 import { sessionAbsoluteHours, sessionIdleMinutes } from '#domain/identity/limits.ts';
-import { findSession } from '#domain/identity/sessions.ts';
+import { findSession, findSessionEnd, type SessionEnd } from '#domain/identity/sessions.ts';
 import type { Session } from '#domain/identity/types.ts';
 import { clientAddress } from '#runtime/address.ts';
 import { NotFound, PermissionNeeded, redirect, SignInUnconfirmed } from './answer.ts';
@@ -68,10 +68,13 @@ export const loadSession: RouteMiddleware = async (ctx, next) => {
 const sessionsEnd =
   `Sessions end after ${sessionIdleMinutes} minutes of inactivity, ` +
   `and after ${sessionAbsoluteHours} hours at most.`;
-/** Messages of the sign-in page after a session has ended. */
-const signedOut = {
-  page: `Your session has ended. ${sessionsEnd} Sign in to continue where you were.`,
-  form: `Your session had ended, so nothing was changed. ${sessionsEnd} Sign in to return to the form.`,
+/** Why a session has ended, for the sign-in page. */
+const sessionEnds: Record<SessionEnd, string> = {
+  timed_out: `Your session has ended. ${sessionsEnd}`,
+  access_lost:
+    'You were signed out because you no longer have access to an organization here. ' +
+    'Ask an owner of the organization to restore your access.',
+  unknown: 'Your session has ended.',
 };
 
 /**
@@ -81,7 +84,7 @@ const signedOut = {
  */
 export const requireSignIn =
   (hasPage: (path: string) => boolean): RouteMiddleware =>
-  (ctx, next) => {
+  async (ctx, next) => {
     const { route, visit } = ctx.state;
     if (isOpenTo(route, visit.session)) return next();
     ctx.state.code = 'sign_in_needed';
@@ -93,7 +96,7 @@ export const requireSignIn =
     const to = route.method === 'GET' ? visit.target : formPage(ctx, hasPage);
     const query = to === null ? '' : `?to=${encodeURIComponent(to)}`;
     if (visit.session !== null) return respond(ctx, redirect(`/sign-in/second-factor${query}`));
-    return respond(ctx, redirect(`/sign-in${query}`, { flash: signedOutMessage(ctx) }));
+    return respond(ctx, redirect(`/sign-in${query}`, { flash: await signedOutMessage(ctx) }));
   };
 
 const isOpenTo = ({ access }: Route, session: Session | null): boolean =>
@@ -103,10 +106,17 @@ const isOpenTo = ({ access }: Route, session: Session | null): boolean =>
  * Returns the message for a person whose session has ended; null for others, and for a form of
  * another site, which comes without cookies.
  */
-function signedOutMessage(ctx: RouteContext): string | null {
+async function signedOutMessage(ctx: RouteContext): Promise<string | null> {
   const { route, console } = ctx.state;
-  if (route.method === 'GET') return readCookie(ctx, 'session') === null ? null : signedOut.page;
-  return isSameOrigin(ctx.headers, console.origin) ? signedOut.form : null;
+  const token = readCookie(ctx, 'session');
+  if (route.method === 'GET') return token === null ? null : signedOutText(ctx, token, 'continue where you were');
+  if (!isSameOrigin(ctx.headers, console.origin)) return null;
+  return `Nothing was changed. ${await signedOutText(ctx, token ?? '', 'return to the form')}`;
+}
+
+async function signedOutText(ctx: RouteContext, token: string, purpose: string): Promise<string> {
+  const end = await findSessionEnd(ctx.state.console.em.fork(), token);
+  return end === 'access_lost' ? sessionEnds[end] : `${sessionEnds[end]} Sign in to ${purpose}.`;
 }
 
 /** Returns the page of a form from its `Referer`; null unless it is a page of the console. */

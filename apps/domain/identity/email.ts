@@ -1,11 +1,17 @@
 import { IdentityRefused } from './refused.ts';
 
+/** A local part and a domain of at least two labels; the last is no number. Any script is allowed. */
+const emailForm =
+  /^[^\s@]{1,64}@(?:[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}])?\.)+[\p{L}\p{M}][\p{L}\p{M}\p{N}-]+$/u;
+
 /**
- * An address as people type it, without blanks around it; the domain's own form is PostgreSQL's
- * lower case. @throws IdentityRefused `email_malformed`
+ * Returns an e-mail address without surrounding blanks, as it was typed. PostgreSQL compares
+ * addresses in lower case.
+ *
+ * @throws IdentityRefused `email_malformed`
  */
 export function assertEmail(text: string): string {
   const email = text.trim();
-  if (/^[^\s@]+@[^\s@]+$/.test(email) && email.length <= 254) return email;
-  throw new IdentityRefused('email_malformed', 'That is no e-mail address; it looks like ada@example.org.');
+  if (email.length <= 254 && emailForm.test(email)) return email;
+  throw new IdentityRefused('email_malformed', 'Enter a complete e-mail address, for example ada@example.org.');
 }

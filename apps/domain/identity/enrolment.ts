@@ -14,6 +14,7 @@ import { recordActivity } from '../activity/record.ts';
 import type { Permission } from '../contract/scopes.ts';
 import { Enrolment } from '../db/entities/identity.ts';
 import { Membership, MembershipRole, Organization, Person } from '../db/entities/organization.ts';
+import { writeLock } from '../db/locks.ts';
 import { arrayOf, runStatement, sql } from '../db/statement.ts';
 import { assertEmail } from './email.ts';
 import { enrolmentHours, recoveryHours } from './limits.ts';
@@ -39,7 +40,8 @@ export interface CreateEnrolment {
   /** The address of a member of the organization, or of a new person. */
   email: string;
   /**
-   * What the organization calls a new person; the part of the address before the `@` when left out.
+   * What the organization calls the person. Left out: a new person gets the part of the address
+   * before the `@`, and a member keeps their name. The same holds for the title.
    */
   name?: string;
   title?: string | null;
@@ -103,7 +105,7 @@ export async function createEnrolment(
     const roles = await getRoles(tx, organizationId, input.roleKeys ?? (isNew ? ['member'] : []));
     assertMayInvite(actor, invitee, isNew ? roles : [...roles, ...rolesOf(invitee)]);
     const kind = kindOf(invitee);
-    await writeMember(tx, { ...input, email }, invitee, roles);
+    const changed = await writeMember(tx, { ...input, email }, invitee, roles);
     const token = generateToken();
     const expiresAt = new Date(now().getTime() + (kind === 'recover' ? recoveryHours : enrolmentHours) * 3_600_000);
     await tx.upsert(Enrolment, {
@@ -128,6 +130,7 @@ export async function createEnrolment(
       detail: {
         memberId: invitee.personId,
         roleKeys: roles.map(({ key }) => key),
+        ...(changed.length > 0 ? { changed } : {}),
         ...(kind === 'recover' ? { kind } : {}),
       },
     });
@@ -289,32 +292,41 @@ const kindOf = ({ signsIn, isOpen }: Invitee): EnrolmentKind => (signsIn ? (isOp
 
 /**
  * Inserts a new person, invites a member who had left with these roles alone, and gives others the
- * roles beside theirs.
+ * roles beside theirs. A member gets the name and title that the inviter typed. Returns which of
+ * the two changed.
  */
 async function writeMember(
   tx: EntityManager,
   { organizationId, email, name, title }: CreateEnrolment,
   { personId, member }: Invitee,
   roles: Role[],
-): Promise<void> {
+): Promise<string[]> {
+  const typed = { name: name?.trim() || null, title: title?.trim() || null };
+  const changed: string[] = [];
   if (member === null) {
     await tx.upsert(Person, { id: personId }, { onConflictAction: 'ignore' });
     await tx.insert(Membership, {
       organizationId,
       personId,
-      name: (name?.trim() || email.split('@')[0]) ?? email,
+      name: (typed.name ?? email.split('@')[0]) || email,
       email,
-      title: title?.trim() || null,
+      title: typed.title,
       status: 'invited',
     });
-  } else if (member.status === 'left') {
-    await tx.nativeDelete(MembershipRole, { organizationId, personId });
-    await tx.nativeUpdate(
-      Membership,
-      { organizationId, personId },
-      { status: 'invited', ...(name?.trim() && { name: name.trim() }), ...(title?.trim() && { title: title.trim() }) },
-    );
+  } else {
+    const membership = await tx.findOneOrFail(Membership, { organizationId, personId }, writeLock);
+    if (membership.status === 'left') {
+      await tx.nativeDelete(MembershipRole, { organizationId, personId });
+      membership.status = 'invited';
+    }
+    for (const field of ['name', 'title'] as const)
+      if (typed[field] !== null && typed[field] !== membership[field]) {
+        membership[field] = typed[field];
+        changed.push(field);
+      }
+    await tx.flush();
   }
   for (const { id: roleId } of roles)
     await tx.upsert(MembershipRole, { organizationId, personId, roleId }, { onConflictAction: 'ignore' });
+  return changed;
 }

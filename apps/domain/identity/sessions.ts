@@ -73,6 +73,27 @@ export async function findSession(em: EntityManager, token: string, now: Date, i
   return found === undefined ? null : { ...found, ...datesOf(found), secondFactorAt: dateOrNull(found.secondFactorAt) };
 }
 
+/** Why a token has no session: it timed out, its person lost access to the console, or unknown. */
+export type SessionEnd = 'timed_out' | 'access_lost' | 'unknown';
+
+/**
+ * Returns why `findSession` found none for a token. `unknown`: it was signed out or ended from
+ * another session, its row is deleted, or there never was one.
+ */
+export async function findSessionEnd(em: EntityManager, token: string): Promise<SessionEnd> {
+  const hash = findTokenHash(token);
+  if (hash === null) return 'unknown';
+  const [found] = await runStatement<{ hasAccess: boolean }>(
+    em,
+    sql`
+    select exists (select from membership m
+      where m.person_id = s.person_id and ${consoleAccess()} is not null) as "hasAccess"
+    from console_session s where s.token_hash = ${hash}`,
+  );
+  if (found === undefined) return 'unknown';
+  return found.hasAccess ? 'timed_out' : 'access_lost';
+}
+
 /**
  * Begins a session that has passed the password alone, in the transaction that saw it pass. Returns
  * its token.
@@ -217,15 +238,16 @@ export const endSessions = (tx: EntityManager, personId: string, exceptId: strin
   tx.nativeDelete(ConsoleSession, { personId, ...(exceptId !== null && { id: { $ne: exceptId } }) });
 
 /**
- * Ends the sessions of a person without any access to the console. `findSession` would refuse them
- * anyway; this erases them.
+ * Ends the sessions of a person without any access to the console. Their rows stay until retention
+ * deletes them, so that `findSessionEnd` can tell the person why they were signed out.
  */
 export async function endSessionsWithoutAccess(tx: EntityManager, personId: string): Promise<void> {
   await runStatement(
     tx,
     sql`
-    delete from console_session s where s.person_id = ${personId}
-      and not exists (
+    update console_session s
+      set expires_at = least(s.expires_at, s.last_seen_at)
+      where s.person_id = ${personId} and not exists (
         select from membership m where m.person_id = s.person_id and ${consoleAccess()} is not null)`,
   );
 }

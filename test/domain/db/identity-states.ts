@@ -77,7 +77,7 @@ export const wrongIdentityStates: [state: string, constraint: string, statement:
   [
     'a session that ended before it began',
     'console_session_ends',
-    `${signIn}; ${session()}; update console_session set expires_at = created_at`,
+    `${signIn}; ${session()}; update console_session set expires_at = created_at - interval '1 second'`,
   ],
   [
     'a browser’s name of 301 characters',

@@ -102,6 +102,25 @@ describe('an enrolment link', () => {
     await expect(setEnrolmentPassword(t.em, password, t.now)).rejects.toMatchObject({ reason: 'link_expired' });
   });
 
+  it('gives a member with the address the name that was typed, and records what changed', async () => {
+    const t = await setupPeople();
+    const orgId = await t.make.organization();
+    const boss = await t.make.member({ orgId, name: 'Boss' });
+    const imported = await t.make.member({ orgId, name: 's.olsen' });
+    const { rows } = await t.owner.pool.query('select email from membership where person_id = $1', [imported.userId]);
+    const input = { organizationId: orgId, email: rows[0].email, by: { personId: boss.userId } };
+    await createEnrolment(t.em, { ...input, name: 'Sara Olsen', title: '' }, t.now);
+    await createEnrolment(t.em, input, t.now);
+    const found = await t.owner.pool.query('select name, title from membership where person_id = $1', [
+      imported.userId,
+    ]);
+    expect(found.rows).toEqual([{ name: 'Sara Olsen', title: null }]);
+    const lines = await t.owner.pool.query(
+      `select detail -> 'changed' as changed from activity where action = 'member.invite' order by at, id`,
+    );
+    expect(lines.rows).toEqual([{ changed: ['name'] }, { changed: null }]);
+  });
+
   it('is stored as a hash: no table holds its text', async () => {
     const t = await setupPeople();
     const member = await t.make.member();
@@ -140,7 +159,8 @@ describe('who may make a link', () => {
     await invite(admin, `${reader.userId}@example.org`);
     await invite(boss, 'x@example.org', ['owner', 'billing']);
     await expect(invite(boss, 'y@example.org', ['nothing'])).rejects.toMatchObject({ reason: 'no_such_role' });
-    await expect(invite(boss, 'no address')).rejects.toMatchObject({ reason: 'email_malformed' });
+    for (const text of ['no address', 'bad@x', '@example.org', 'a@example..org', 'a@-x.org', 'a@x.1', 'a@b@c.org'])
+      await expect(invite(boss, text)).rejects.toMatchObject({ reason: 'email_malformed' });
   });
 
   it('never lets an organization enrol, or take over, a person of another one', async () => {

@@ -3,7 +3,14 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { changePassword } from '#domain/identity/change-password.ts';
 import { verifyTotp } from '#domain/identity/second-factor.ts';
-import { endOtherSessions, endSession, findSession, listSessions, needsStepUp } from '#domain/identity/sessions.ts';
+import {
+  endOtherSessions,
+  endSession,
+  findSession,
+  findSessionEnd,
+  listSessions,
+  needsStepUp,
+} from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
 import { removeMember, suspendMember } from '#domain/organization/members.ts';
 import { codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from './people.ts';
@@ -111,8 +118,11 @@ describe('a session', () => {
     await t.enrol({ orgId: elsewhere });
     await removeMember(t.em, { organizationId: elsewhere, personId: person.personId, by });
     expect(await findSession(t.em, person.token, t.now())).toBeNull();
-    const { rows } = await t.owner.pool.query('select id from console_session where person_id = $1', [person.personId]);
-    expect(rows).toEqual([]);
+    expect(await findSessionEnd(t.em, person.token)).toBe('access_lost');
+    await t.make.member({ orgId: await t.make.organization(), userId: person.personId });
+    // Access that comes back does not bring back the session.
+    expect(await findSession(t.em, person.token, t.now())).toBeNull();
+    expect(await findSessionEnd(t.em, person.token)).toBe('timed_out');
 
     const other = await t.enrol();
     // by an import
