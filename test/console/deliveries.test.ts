@@ -13,7 +13,11 @@ async function setup() {
   const at = (rest: string) => `/o/${ada.orgId}/webhooks/${webhook.id}${rest}`;
   const get = (rest: string) => visitor.get(at(rest));
   const submit = (rest: string, values: Record<string, string> = {}) => visitor.submit(at(rest), at(rest), values);
-  return { ...t, ada, visitor, webhook, at, get, submit };
+  /** Chooses what to redeliver, and returns the page that asks for confirmation. */
+  const review = (values: Record<string, string>) => get(`/redeliver/review?${new URLSearchParams(values)}`);
+  const confirm = async (values: Record<string, string>) =>
+    visitor.submit(await review(values), at('/redeliver/review'));
+  return { ...t, ada, visitor, webhook, at, get, submit, review, confirm };
 }
 
 /** Ids of the events that a page lists, in order. */
@@ -148,7 +152,7 @@ describe('sending many again', () => {
   it('is asked for once at a time, shows how far it is, and is stopped', async () => {
     const t = await setup();
     await makeDeliveries(t, t.webhook);
-    const asked = await t.submit('/redeliver', { what: 'failed', hours: '720' });
+    const asked = await t.confirm({ what: 'failed', hours: '720' });
     expect(asked.to).toMatch(/\/redeliveries\/[0-9a-f-]{36}$/);
     const path = asked.to ?? '';
     const page = await t.visitor.get(path);
@@ -165,13 +169,16 @@ describe('sending many again', () => {
   it('of a time wants both ends, in order, of the last 30 days, and keeps what was typed', async () => {
     const t = await setup();
     const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 16);
-    const range = (from: string, until: string) => t.submit('/redeliver', { what: 'range', from, until, zone: 'UTC' });
+    await makeDeliveries(t, t.webhook);
+    const range = (from: string, until: string) => t.review({ what: 'range', from, until, zone: 'UTC' });
     expect((await range('', day(1))).text).toContain('Enter a date and a time');
     const reversed = await range(day(1), day(2));
     expect(reversed.text).toContain('ends before it begins');
     expect(reversed.text).toContain(`value="${day(1)}"`);
     expect((await range(day(40), day(1))).text).toContain('last 30 days');
-    expect((await range(day(2), day(1))).status).toBe(303);
+    expect((await range(day(2), day(1))).text).toContain('No events to redeliver');
+    const times = { what: 'range', from: day(2), until: day(-1), zone: 'UTC' };
+    expect((await t.confirm(times)).status).toBe(303);
     const rows = await t.owner.pool.query('select range_from = $1 as right, requested_by from redelivery', [
       `${day(2)}:00Z`,
     ]);
@@ -179,11 +186,53 @@ describe('sending many again', () => {
   });
 });
 
+describe('a redelivery', () => {
+  it('shows how many events it sends, and sends none before that is confirmed', async () => {
+    const t = await setup();
+    await insertDeliveries(t, t.webhook, { count: 30, failsEvery: 2 });
+    const settled = async () =>
+      (await t.owner.pool.query(`select count(*)::int as n from delivery where state <> 'waiting'`)).rows[0].n;
+    const before = await settled();
+    const failed = await t.review({ what: 'failed', hours: '720' });
+    expect(failed.text).toContain('Redeliver 15 events?');
+    const until = new Date(Date.now() + 60_000).toISOString().slice(0, 16);
+    const from = new Date(Date.now() - 29 * 86_400_000).toISOString().slice(0, 16);
+    expect((await t.review({ what: 'range', from, until, zone: 'UTC' })).text).toContain('Redeliver 30 events?');
+    expect(await settled()).toBe(before);
+    expect((await t.owner.pool.query('select from redelivery')).rowCount).toBe(0);
+    expect((await t.visitor.submit(failed, t.at('/redeliver/review'))).to).toMatch(/redeliveries/);
+  });
+
+  it('of selected deliveries sends these and no others, each with its line, and skips a cancelled one', async () => {
+    const t = await setup();
+    const { delivered, exhausted, waiting: cancelled } = await makeDeliveries(t, t.webhook);
+    await t.submit(`/deliveries/${cancelled}/cancel`);
+    const list = await t.get('/deliveries');
+    expect(list.text).toContain(`id="select-${delivered}"`);
+    expect(list.text).not.toContain(`id="select-${cancelled}"`);
+    const query = [delivered, exhausted, cancelled].map((eventId) => `&event=${eventId}`).join('');
+    const review = await t.get(`/redeliver/review?what=selected${query}`);
+    expect(review.text).toContain('Redeliver 3 events?');
+    const action = t.at('/redeliver/review');
+    const sent = await t.visitor.submit(review, action, { event: [delivered, exhausted, cancelled] });
+    expect(sent.to).toBe(t.at('/deliveries'));
+    expect((await t.visitor.get(sent.to ?? '')).text).toContain('Redelivering 2 events. 1 event can’t be sent again.');
+    const { rows } = await t.owner.pool.query<{ id: string }>(
+      `select event_id as id from delivery where round = 2 and state = 'waiting' order by event_id`,
+    );
+    expect(rows.map(({ id }) => id)).toEqual([delivered, exhausted].sort());
+    const lines = await t.owner.pool.query(`select detail ->> 'eventId' as id from activity
+      where action = 'delivery.redeliver' order by 1`);
+    expect(lines.rows.map(({ id }) => id)).toEqual([delivered, exhausted].sort());
+    expect((await t.get('/redeliver/review?what=selected')).text).toContain('Select at least one delivery.');
+  });
+});
+
 describe('a member of another organization, and a wrong webhook in the address', () => {
   it('find nothing of a delivery, an attempt or a redelivery, and change nothing', async () => {
     const t = await setup();
     const { waiting, delivered } = await makeDeliveries(t, t.webhook);
-    const asked = await t.submit('/redeliver', { what: 'failed', hours: '24' });
+    const asked = await t.confirm({ what: 'failed', hours: '24' });
     const redelivery = asked.to?.split('/').at(-1);
     const mine = await makeWebhook(t, t.ada, { description: 'Another of mine' });
     const bo = await t.enrol({ name: 'Bo Strange' });

@@ -118,10 +118,9 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
       await page.getByRole('button', { name: 'Assign seat' }).click();
     }
     const [first, second] = visits.map(({ page }) => page);
-    await Promise.all([
-      first?.getByRole('button', { name: 'Assign seat to Rossi family' }).click(),
-      second?.getByRole('button', { name: 'Assign seat to Stone family' }).click(),
-    ]);
+    await first?.getByRole('link', { name: 'Assign seat… to Rossi family' }).click();
+    await second?.getByRole('link', { name: 'Assign seat… to Stone family' }).click();
+    await Promise.all(visits.map(({ page }) => page.getByRole('button', { name: 'Assign seat' }).click()));
     const told = await Promise.all(
       visits.map(({ page }) => page.getByText(/^(Seat assigned|Every seat is taken)/).textContent()),
     );

@@ -189,7 +189,8 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.getByText(/Last attempt: 503. Next attempt in 1 h/).waitFor(patient);
     receiver.answer = j.verify;
     await page.goto(at('/redeliver'));
-    await page.getByRole('button', { name: 'Redeliver failed events' }).click();
+    await page.getByRole('button', { name: 'Redeliver failed events…' }).click();
+    await page.getByRole('button', { name: 'Redeliver 1 event' }).click();
     await page.getByText('Redelivery completed.').waitFor(patient);
     await picture(page, `journey-redelivered-${screen}`);
     await expect.poll(() => j.deliveries().length, patient).toBe(4);

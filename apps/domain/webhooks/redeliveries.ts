@@ -5,10 +5,11 @@ import { recordActivity } from '../activity/record.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import { Redelivery } from '../db/entities/redelivery.ts';
 import { writeLock } from '../db/locks.ts';
-import { numbered, runStatement, sql } from '../db/statement.ts';
+import { numbered, runStatement, type SqlPart, sql } from '../db/statement.ts';
 import { finishRedeliverySql } from '../db/statements/redelivery-progress.ts';
 import { assertMayManageWebhooks, type WebhookRequest } from './access.ts';
 import { assertShown } from './deliveries.ts';
+import { firstEventIdAt } from './event-id.ts';
 import { assertSendable, eventTooOld, oldestRedeliverable } from './redeliver.ts';
 import { WebhookRefused } from './refused.ts';
 
@@ -113,6 +114,49 @@ export async function requestRedelivery(
     throw error;
   }
 }
+
+/** The most deliveries that `countRedelivery` looks at. */
+export const redeliveryCountedTo = 100_000;
+
+/**
+ * Returns how many events a selection would send if it was requested now. `isCapped`: there may be
+ * more, because only `redeliveryCountedTo` deliveries are looked at.
+ *
+ * @throws WebhookRefused as `requestRedelivery`, except for a redelivery under way.
+ */
+export async function countRedelivery(
+  em: EntityManager,
+  input: WebhookRequest & { selection: Selection; scanAtMost?: number },
+): Promise<{ events: number; isCapped: boolean }> {
+  const { organizationId, webhookId, selection, scanAtMost = redeliveryCountedTo } = input;
+  const fork = em.fork();
+  await assertSendable(fork, input);
+  assertSelectable(selection);
+  const begins = 'from' in selection ? new Date(selection.from) : oldestRedeliverable(new Date());
+  const ends = new Date(('from' in selection ? Date.parse(selection.to) : Date.now()) + idLeewayMs);
+  const look = (state: SqlPart, matches: SqlPart) => sql`
+    select count(*)::int as seen, count(*) filter (where ${matches})::int as events
+    from (
+      select d.created_at, d.settled_at, d.attempts from delivery d
+      where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and ${state}
+        and d.event_id > ${firstEventIdAt(begins)}::uuid and d.event_id < ${firstEventIdAt(ends)}::uuid
+      order by d.event_id desc limit ${scanAtMost}
+    ) d`;
+  const parts =
+    'from' in selection
+      ? look(
+          sql`d.state <> 'cancelled'`,
+          sql`d.created_at >= ${selection.from}::timestamptz and d.created_at < ${selection.to}::timestamptz`,
+        )
+      : sql`${look(sql`d.state = 'exhausted'`, sql`d.settled_at >= ${selection.failedSince}::timestamptz`)}
+          union all ${look(sql`d.state = 'waiting'`, sql`d.attempts > 0`)}`;
+  const rows = await runStatement<{ seen: number; events: number }>(fork, parts);
+  const events = rows.reduce((sum, row) => sum + row.events, 0);
+  return { events, isCapped: rows.some(({ seen }) => seen === scanAtMost) };
+}
+
+/** An id may be a second off its event's time either way. */
+const idLeewayMs = 2_000;
 
 /**
  * Requests that a redelivery stop. One that no worker has begun is cancelled at once; one that runs

@@ -51,7 +51,7 @@ export const organizationForms: Readonly<Record<string, FilledForm>> = {
   endGrant: {},
   moveGrant: { fields: ({ member }) => ({ to: member.userId }) },
   assignSeat: {
-    page: ({ orgId, seatlessGrant }) => `/o/${orgId}/clients/${seatlessGrant.id}`,
+    page: ({ orgId, seatlessGrant }) => `/o/${orgId}/clients/${seatlessGrant.id}/seat`,
     params: ({ seatlessGrant }) => ({ grantId: seatlessGrant.id }),
     fields: () => ({ from: 'client' }),
   },

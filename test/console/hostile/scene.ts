@@ -30,7 +30,6 @@ export interface Scene {
   waitingEventId: string;
   pausedWebhook: MadeWebhook;
   /** One that nothing was delivered to, and nothing is sent again. */
-  quietWebhook: MadeWebhook;
   /** A client of the owner's with a seat, one without, and a family without anybody. */
   grant: { id: string; familyId: string };
   seatId: string;
@@ -98,7 +97,6 @@ export async function arrange(t: ConsoleInstallation, mark: string): Promise<Sce
   const key = await make.apiKey({ maker, label: `${short} key` });
   const memberKey = await make.apiKey({ maker: member, scopes: ['org.read'], label: `${short} member’s key` });
   const webhook = await make.webhook({ orgId, description: `${short} webhook` });
-  const quietWebhook = await make.webhook({ orgId, description: `${short} quiet` });
   const pausedWebhook = await make.webhook({ orgId, description: `${short} paused` });
   await database.pool.query(`update webhook set state = 'parked', parked_reason = 'paused' where id = $1`, [
     pausedWebhook.id,
@@ -126,7 +124,6 @@ export async function arrange(t: ConsoleInstallation, mark: string): Promise<Sce
     memberKey,
     webhook,
     pausedWebhook,
-    quietWebhook,
     failedEventId,
     waitingEventId,
     grant,

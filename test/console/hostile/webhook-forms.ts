@@ -4,7 +4,6 @@ import type { Scene } from './scene.ts';
 const needsReceiver = 'needs a worker and a receiver: webhooks.test.ts';
 const fields = () => ({ url: 'https://hooks.example.com/new', eventTypes: ['seat.given'], description: 'Billing' });
 const ofPaused = ({ pausedWebhook }: Scene) => ({ webhookId: pausedWebhook.id });
-const ofQuiet = ({ quietWebhook }: Scene) => ({ webhookId: quietWebhook.id });
 
 /** Forms of webhooks and their deliveries. */
 export const webhookForms: Readonly<Record<string, FilledForm>> = {
@@ -20,8 +19,9 @@ export const webhookForms: Readonly<Record<string, FilledForm>> = {
   sendDeliveryAgain: { fields: () => ({ how: 'redeliver' }) },
   cancelDelivery: { params: ({ waitingEventId }) => ({ eventId: waitingEventId }) },
   redeliver: {
-    params: ofQuiet,
-    fields: () => ({ what: 'failed', hours: '24', from: '', until: '', zone: 'UTC' }),
+    page: ({ orgId, webhook, failedEventId }) =>
+      `/o/${orgId}/webhooks/${webhook.id}/redeliver/review?what=selected&event=${failedEventId}`,
+    fields: ({ failedEventId }) => ({ what: 'selected', event: [failedEventId] }),
   },
   cancelRedelivery: {},
 };

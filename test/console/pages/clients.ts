@@ -61,5 +61,6 @@ export const pages: readonly JudgedPage[] = [
   { route: 'listSeats', picture: 'seats', path: path('/seats') },
   { route: 'listSeats', picture: 'seats-over', path: path('/seats?state=ended') },
   { route: 'showAssignSeat', picture: 'seat-give', path: path('/seats/assign') },
+  { route: 'confirmAssignSeat', picture: 'seat-confirm', path: path('/GRANT/seat') },
   { route: 'showEndSeat', picture: 'seat-end', path: path('/seats/SEAT/end') },
 ];

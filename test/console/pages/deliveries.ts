@@ -57,6 +57,11 @@ export const pages: readonly JudgedPage[] = [
   },
   { route: 'showRedeliver', picture: 'redeliver', path: pathTo(() => '/redeliver') },
   {
+    route: 'reviewRedelivery',
+    picture: 'redeliver-review',
+    path: pathTo(() => '/redeliver/review?what=failed&hours=720'),
+  },
+  {
     route: 'showRedelivery',
     picture: 'redelivery',
     async path(t, ada) {

@@ -1,14 +1,11 @@
 import { type ClientDetails, getClient } from '#domain/organization/list-clients.ts';
 import { getSeatCounts, listSeatsOfGrant, type SeatRow } from '#domain/organization/list-seats.ts';
 import { truncate } from '../../components/display-name.ts';
-import { buttonForm } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
-import { notice } from '../../components/notice.ts';
 import { clientStatus } from '../../components/status.ts';
 import { detailList, table } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
 import { type Page, page } from '../../web/answer.ts';
-import { type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
@@ -20,12 +17,11 @@ export const clientRoutes = [
   member.view({
     name: 'showClient',
     path: '/clients/:grantId',
-    show: (visit) => clientPage(visit, freshForm()),
+    show: clientPage,
   }),
 ];
 
-/** Draws the page. `state` is that of a refused form; its problem is shown on top. */
-export async function clientPage(visit: MemberVisit, state: FormState): Promise<Page> {
+async function clientPage(visit: MemberVisit): Promise<Page> {
   assertMaySeeSeats(visit);
   const { em } = visit.console;
   const { organizationId } = visit.organization;
@@ -35,7 +31,6 @@ export async function clientPage(visit: MemberVisit, state: FormState): Promise<
     title: truncate(client.family, 80),
     breadcrumbs: clientsBreadcrumbs(visit),
     body: html`
-      ${state.problem === null ? nothing : notice('bad', state.problem)}
       ${detailList([
         client.family.length > 80 && ['Name', html`<bdi>${client.family}</bdi>`],
         ['Professional', professional(visit, client)],
@@ -91,7 +86,7 @@ async function withoutSeat(visit: MemberVisit, client: ClientDetails): Promise<H
   if (free === 0)
     return html`<p>No seat. All ${total.toLocaleString('en')} seats are in use. <a href="${visit.at('/clients/seats')}">End a seat</a> first.</p>`;
   return html`<p>No seat. ${free.toLocaleString('en')} of ${total.toLocaleString('en')} seats available.</p>
-    ${buttonForm(visit, { action: visit.at(`/clients/${client.grantId}/seat`), button: 'Assign seat', kind: 'primary' })}`;
+    <p class="actions">${linkButton(visit.at(`/clients/${client.grantId}/seat`), 'Assign seat…')}</p>`;
 }
 
 function accessSection(visit: MemberVisit, { grantId }: ClientDetails): Html {

@@ -9,6 +9,18 @@ import { of } from '../webhooks/find-webhook.ts';
 /** Returns the path of a delivery's page. */
 export const deliveryPath = (visit: MemberVisit, eventId: string): string => of(visit, `/deliveries/${eventId}`);
 
+/** The form that the checkboxes of the list belong to. */
+export const selectionForm = 'redeliver-selected';
+
+/**
+ * Draws a checkbox that selects a delivery. `hx-preserve` keeps its state when the list refreshes.
+ * A cancelled delivery is not sent again, so it has none.
+ */
+const selectBox = ({ eventId, type, state }: FoundDelivery): Html =>
+  state === 'cancelled'
+    ? html``
+    : html`<input type="checkbox" id="select-${eventId}" name="event" value="${eventId}" form="${selectionForm}" aria-label="Select ${type} ${eventId}" autocomplete="off" hx-preserve>`;
+
 /** Returns a table of deliveries, newest first. */
 export function deliveriesTable(visit: MemberVisit, deliveries: readonly FoundDelivery[]): Html {
   return table<FoundDelivery>({
@@ -25,6 +37,7 @@ export function deliveriesTable(visit: MemberVisit, deliveries: readonly FoundDe
       { heading: 'Status', cell: deliveryStatus },
       { heading: 'Attempts', numeric: true, cell: ({ attempts }) => String(attempts) },
       { heading: 'Details', cell: describeDelivery },
+      { heading: 'Select', cell: selectBox },
     ],
   });
 }

@@ -58,7 +58,11 @@ export const deliveryRoutes = [
  * Notifies the delivery's workflow that a retry is requested. The delivery is already due in
  * PostgreSQL, so workers start it even when the workflow cannot be notified.
  */
-async function requestRetry({ console, ...visit }: MemberVisit, eventId: string, round: number): Promise<string> {
+export async function requestRetry(
+  { console, ...visit }: MemberVisit,
+  eventId: string,
+  round: number,
+): Promise<string> {
   const { organizationId, webhookId } = webhookRequest({ console, ...visit });
   try {
     const isNotified = await console.workflows.retryNow({ organizationId, webhookId, eventId }, round);

@@ -4,6 +4,7 @@ import { cancelRoutes } from './cancel.ts';
 import { deliveryRoutes } from './delivery.ts';
 import { listRoutes } from './list.ts';
 import { redeliverRoutes } from './redeliver.ts';
+import { redeliverReviewRoutes } from './redeliver-review.ts';
 import { redeliveryRoutes } from './redelivery.ts';
 
 /** The routes of deliveries, attempts and redeliveries. */
@@ -13,5 +14,6 @@ export const routes: readonly Route[] = [
   ...attemptRoutes,
   ...cancelRoutes,
   ...redeliverRoutes,
+  ...redeliverReviewRoutes,
   ...redeliveryRoutes,
 ];

@@ -1,18 +1,19 @@
 import { z } from 'zod';
 import { type FoundDeliveries, searchDeliveries, searchLooksAt } from '#domain/webhooks/search-deliveries.ts';
 import { emptyState } from '../../components/empty-state.ts';
+import { hiddenField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { filterQuery, isFiltered } from '../../components/list-filter.ts';
 import { live } from '../../components/live.ts';
 import { notice } from '../../components/notice.ts';
 import { pager } from '../../components/pager.ts';
 import { page } from '../../web/answer.ts';
-import { type Html, html } from '../../web/html.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { breadcrumbsOf, getHead, of, webhookRequest } from '../webhooks/find-webhook.ts';
 import { temporalNotice } from '../webhooks/temporal.ts';
-import { deliveriesTable, refreshSeconds } from './cells.ts';
+import { deliveriesTable, refreshSeconds, selectionForm } from './cells.ts';
 import { deliveryFilterForm, type FilterQuery, filterFields, readFilter } from './filter.ts';
 
 const perPage = 25;
@@ -55,7 +56,11 @@ export const listRoutes = [
             href: (cursor) => of(visit, `/deliveries${filterQuery(query, { before: cursor })}`),
             ...(before === null ? {} : { firstHref: of(visit, `/deliveries${filterQuery(query)}`) }),
           })}
-          <p class="actions">${linkButton(of(visit, '/redeliver'), 'Redeliver…', 'secondary')}</p>`,
+          <form id="${selectionForm}" method="get" action="${of(visit, '/redeliver/review')}">
+            ${hiddenField('what', 'selected')}
+            <p class="actions">${found.deliveries.length === 0 ? nothing : html`<button type="submit" class="secondary outline">Redeliver selected…</button>`}
+              ${linkButton(of(visit, '/redeliver'), 'Redeliver many…', 'secondary')}</p>
+          </form>`,
       });
     },
   }),

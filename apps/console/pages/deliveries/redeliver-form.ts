@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { redeliverableDays } from '#domain/webhooks/limits.ts';
+import type { Selection } from '#domain/webhooks/redeliveries.ts';
+import { parseDateTime } from '../../web/date-time.ts';
+
+const hourMs = 3_600_000;
+
+/** Choices of how far back failed deliveries are redelivered, in hours. */
+export const failedSince = [
+  { value: '1', label: 'Last hour' },
+  { value: '6', label: 'Last 6 hours' },
+  { value: '24', label: 'Last 24 hours' },
+  { value: '72', label: 'Last 3 days' },
+  { value: '168', label: 'Last 7 days' },
+  { value: String(redeliverableDays * 24), label: `Last ${redeliverableDays} days` },
+] as const;
+
+/** The most deliveries that can be selected in the list: those of one page. */
+export const selectedAtMost = 25;
+
+/** What is redelivered: failed events, a time range, or the selected deliveries (`event`). */
+export const redeliverForm = z
+  .object({
+    what: z.enum(['failed', 'range', 'selected'], { error: 'Choose which events to redeliver.' }),
+    hours: z.enum(failedSince.map(({ value }) => value) as [string, ...string[]]).catch('24'),
+    from: z.string().max(30).default(''),
+    until: z.string().max(30).default(''),
+    zone: z.string().max(64).default(''),
+    event: z.array(z.uuid()).max(selectedAtMost),
+  })
+  .superRefine(({ what, from, until, zone, event }, context) => {
+    if (what === 'selected' && event.length === 0)
+      context.addIssue({ code: 'custom', message: 'Select at least one delivery.' });
+    if (what !== 'range') return;
+    for (const [path, text] of [
+      ['from', from],
+      ['until', until],
+    ] as const)
+      if (parseDateTime(text, zone) === null)
+        context.addIssue({ code: 'custom', path: [path], message: 'Enter a date and a time.' });
+  });
+
+export type RedeliverFields = z.output<typeof redeliverForm>;
+
+/** Returns the selection of failed events or of a time range. */
+export function selectionOf({ what, hours, from, until, zone }: RedeliverFields, now: Date): Selection {
+  const [begins, ends] = [parseDateTime(from, zone), parseDateTime(until, zone)];
+  if (what === 'range' && begins !== null && ends !== null)
+    return { from: begins.toISOString(), to: ends.toISOString() };
+  // The longest choice loses a minute: at the exact limit it would be too old when it is handled.
+  const longest = redeliverableDays * 24 * hourMs - 60_000;
+  return { failedSince: new Date(now.getTime() - Math.min(Number(hours) * hourMs, longest)).toISOString() };
+}

@@ -1,0 +1,145 @@
+import { z } from 'zod';
+import { redeliverOne } from '#domain/webhooks/redeliver.ts';
+import { countRedelivery, requestRedelivery } from '#domain/webhooks/redeliveries.ts';
+import { WebhookRefused } from '#domain/webhooks/refused.ts';
+import { emptyState } from '../../components/empty-state.ts';
+import { form, hiddenField } from '../../components/form.ts';
+import { time } from '../../components/time.ts';
+import { type Answer, type Page, page, redirect } from '../../web/answer.ts';
+import { type FormState, freshForm, listOf, problemsOf, textOf } from '../../web/form.ts';
+import { type Html, html } from '../../web/html.ts';
+import { refusalOf } from '../../web/refusals.ts';
+import { member } from '../../web/route.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+import { breadcrumbsOf, getHead, nameOf, of, webhookRequest } from '../webhooks/find-webhook.ts';
+import { requestRetry } from './delivery.ts';
+import { redeliverPage } from './redeliver.ts';
+import { failedSince, type RedeliverFields, redeliverForm, selectionOf } from './redeliver-form.ts';
+
+/** Any query: `redeliverForm` judges it, so that problems are shown at their fields. */
+const anyFields = z.object({
+  what: z.string().catch(''),
+  hours: z.string().catch(''),
+  from: z.string().catch(''),
+  until: z.string().catch(''),
+  zone: z.string().catch(''),
+  event: z.array(z.string()),
+});
+
+/** Shows how many events a redelivery sends, and starts it when that is confirmed. */
+export const redeliverReviewRoutes = [
+  member.view({
+    name: 'reviewRedelivery',
+    path: '/webhooks/:webhookId/redeliver/review',
+    permission: 'org.webhooks.manage',
+    query: anyFields,
+    show: (visit, values) => reviewPage(visit, freshForm(values)),
+  }),
+
+  member.action({
+    name: 'redeliver',
+    path: '/webhooks/:webhookId/redeliver/review',
+    permission: 'org.webhooks.manage',
+    once: true,
+    form: redeliverForm,
+    async act(visit, fields) {
+      if (fields.what === 'selected') return redeliverSelected(visit, fields.event);
+      const selection = selectionOf(fields, visit.console.now());
+      const { id } = await requestRedelivery(visit.console.em, { ...webhookRequest(visit), selection });
+      return redirect(of(visit, `/redeliveries/${id}`));
+    },
+    redraw: reviewPage,
+  }),
+];
+
+/** Refusals of one delivery that do not stop the others. */
+const skipped: readonly string[] = ['delivery_cancelled', 'event_too_old', 'delivery_open', 'no_such_delivery'];
+
+/** Sends each selected delivery again, in a transaction of its own with its activity line. */
+async function redeliverSelected(visit: MemberVisit, eventIds: readonly string[]): Promise<Answer> {
+  const { em, workflows } = visit.console;
+  const options = { canRetryNow: workflows.isConfigured };
+  let sent = 0;
+  let refused: WebhookRefused | null = null;
+  for (const eventId of new Set(eventIds)) {
+    try {
+      const { how, round } = await redeliverOne(em, { ...webhookRequest(visit), eventId }, options);
+      if (how === 'retry_now') await requestRetry(visit, eventId, round);
+      sent += 1;
+    } catch (error) {
+      if (!(error instanceof WebhookRefused) || !skipped.includes(error.reason)) throw error;
+      refused ??= error;
+    }
+  }
+  if (sent === 0 && refused !== null) throw refused;
+  const left = new Set(eventIds).size - sent;
+  const rest = left === 0 ? '' : ` ${eventCount(left)} can’t be sent again.`;
+  return redirect(of(visit, '/deliveries'), { flash: `Redelivering ${eventCount(sent)}.${rest}` });
+}
+
+async function reviewPage(visit: MemberVisit, state: FormState): Promise<Page> {
+  const read = redeliverForm.safeParse(state.values);
+  if (!read.success) return redeliverPage(visit, { ...state, ...problemsOf(read.error) });
+  try {
+    const { events, isCapped } = await countEvents(visit, read.data);
+    return await confirmPage(visit, state, read.data, events, isCapped);
+  } catch (error) {
+    const refusal = refusalOf(error);
+    if (refusal === null || refusal.isNotFound) throw error;
+    return redeliverPage(visit, { ...state, problem: refusal.message });
+  }
+}
+
+async function countEvents(visit: MemberVisit, fields: RedeliverFields) {
+  if (fields.what === 'selected') return { events: new Set(fields.event).size, isCapped: false };
+  const selection = selectionOf(fields, visit.console.now());
+  return countRedelivery(visit.console.em, { ...webhookRequest(visit), selection });
+}
+
+async function confirmPage(
+  visit: MemberVisit,
+  state: FormState,
+  fields: RedeliverFields,
+  events: number,
+  isCapped: boolean,
+): Promise<Page> {
+  const webhook = await getHead(visit);
+  const count = isCapped ? `at least ${eventCount(events)}` : eventCount(events);
+  const back = of(visit, fields.what === 'selected' ? '/deliveries' : '/redeliver');
+  return page({
+    title: events === 0 ? 'No events to redeliver' : `Redeliver ${count}?`,
+    breadcrumbs: [
+      ['Redeliver', of(visit, '/redeliver')],
+      ['Deliveries', of(visit, '/deliveries')],
+      ...breadcrumbsOf(visit, webhook),
+    ],
+    body:
+      events === 0
+        ? emptyState({
+            title: 'No matching events',
+            body: html`<p>${describeFields(visit, fields)}.</p>`,
+            action: html`<a href="${back}">Choose other events</a>`,
+          })
+        : form(visit, {
+            action: of(visit, '/redeliver/review'),
+            state,
+            button: `Redeliver ${count}`,
+            secondary: html`<a href="${back}">Cancel</a>`,
+            fields: html`
+              <p>${describeFields(visit, fields)}: <strong>${count}</strong> to <bdi>${nameOf(webhook)}</bdi> (<code>${webhook.url}</code>).</p>
+              <p>The receiver gets each event again with the same id. Events are sent at a limited rate.</p>
+              ${(['what', 'hours', 'from', 'until', 'zone'] as const).map((name) => hiddenField(name, textOf(state, name)))}
+              ${listOf(state, 'event').map((eventId) => hiddenField('event', eventId))}`,
+          }),
+  });
+}
+
+function describeFields(visit: MemberVisit, fields: RedeliverFields): Html {
+  if (fields.what === 'selected') return html`Selected deliveries`;
+  const selection = selectionOf(fields, visit.console.now());
+  if ('from' in selection) return html`Events from ${time(selection.from)} to ${time(selection.to)}`;
+  const span = failedSince.find(({ value }) => value === fields.hours)?.label.toLowerCase() ?? '';
+  return html`Deliveries that failed in the ${span}`;
+}
+
+const eventCount = (events: number): string => `${events.toLocaleString('en')} ${events === 1 ? 'event' : 'events'}`;
