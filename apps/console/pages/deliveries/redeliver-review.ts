@@ -126,9 +126,10 @@ async function confirmPage(
             button: `Redeliver ${count}`,
             secondary: html`<a href="${back}">Cancel</a>`,
             fields: html`
-              <p>${describeFields(visit, fields)}: <strong>${count}</strong> to <bdi>${nameOf(webhook)}</bdi> (<code>${webhook.url}</code>).</p>
+              <p>${describeFields(visit, fields)}: <strong>${count}</strong> to <bdi>${nameOf(webhook)}</bdi>
+                (<code>${webhook.url}</code>).</p>
               <p>The receiver gets each event again with the same id. Events are sent at a limited rate.</p>
-              ${(['what', 'hours', 'from', 'until', 'zone'] as const).map((name) => hiddenField(name, textOf(state, name)))}
+              ${carried.map((name) => hiddenField(name, textOf(state, name)))}
               ${listOf(state, 'event').map((eventId) => hiddenField('event', eventId))}`,
           }),
   });
@@ -141,5 +142,8 @@ function describeFields(visit: MemberVisit, fields: RedeliverFields): Html {
   const span = failedSince.find(({ value }) => value === fields.hours)?.label.toLowerCase() ?? '';
   return html`Deliveries that failed in the ${span}`;
 }
+
+/** The fields that the confirmation repeats, beside the selected events. */
+const carried = ['what', 'hours', 'from', 'until', 'zone'] as const;
 
 const eventCount = (events: number): string => `${events.toLocaleString('en')} ${events === 1 ? 'event' : 'events'}`;
