@@ -60,7 +60,7 @@ const lookedAtPerPage = 2_000;
 export async function carryOutPage(
   pool: Pool,
   request: PageRequest,
-  options: { leaseMs: number; lookAtMost?: number; now?: Date },
+  options: { leaseMs: number; scanLimit?: number; now?: Date },
 ): Promise<PageLeft> {
   const client = await pool.connect();
   try {
@@ -96,12 +96,12 @@ async function carryOut(
   if (hookState === 'parked') return finish(client, of, 'ended', 'webhook_parked');
   if (hookState !== 'active') return finish(client, of, 'ended', 'webhook_deleted');
 
-  const { lookAtMost = lookedAtPerPage, now = new Date(), leaseMs } = options;
+  const { scanLimit = lookedAtPerPage, now = new Date(), leaseMs } = options;
   const sent = await client.query<RedeliveredPageRow>(redeliverPageSql, [
     organizationId,
     row.webhookId,
     ...boundsOf(row, now),
-    lookAtMost,
+    scanLimit,
     perPage,
     row.from,
     row.to,

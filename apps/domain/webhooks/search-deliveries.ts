@@ -64,7 +64,7 @@ export async function searchDeliveries(
   em: EntityManager,
   request: WebhookRequest,
   filter: DeliveryFilter,
-  page: { before: string | null; atMost: number; lookAtMost?: number },
+  page: { before: string | null; atMost: number; scanLimit?: number },
 ): Promise<FoundDeliveries> {
   const { organizationId, webhookId } = request;
   const { before, atMost } = page;
@@ -75,7 +75,7 @@ export async function searchDeliveries(
   const isIndexed = state !== null && state !== 'delivered';
   // Where the index alone finds what is wanted, a page and one more is all there is to look at.
   const isSifted = type !== null || from !== null || to !== null || state === 'delivered';
-  const lookAtMost = isSifted ? (page.lookAtMost ?? searchLooksAt) : atMost + 1;
+  const scanLimit = isSifted ? (page.scanLimit ?? searchLooksAt) : atMost + 1;
   const rows = await runStatement<FoundDelivery & { seen: number; lastSeen: string }>(
     fork,
     sql`
@@ -87,7 +87,7 @@ export async function searchDeliveries(
         and (${idAt(from)}::uuid is null or d.event_id >= ${idAt(from)}::uuid)
         and (${idAt(to, 2_000)}::uuid is null or d.event_id < ${idAt(to, 2_000)}::uuid)
       order by d.event_id desc
-      limit ${lookAtMost}
+      limit ${scanLimit}
     ), found as (
       select d.event_id from seen d
       where ${inState}
@@ -118,7 +118,7 @@ export async function searchDeliveries(
   const deliveries = found.slice(0, atMost).map(({ seen: _seen, lastSeen: _lastSeen, ...delivery }) => delivery);
   if (found.length > atMost) return { deliveries, older: deliveries.at(-1)?.eventId ?? null, hasStopped: false };
   const [looked] = rows;
-  const hasStopped = looked !== undefined && looked.seen === lookAtMost;
+  const hasStopped = looked !== undefined && looked.seen === scanLimit;
   return { deliveries, older: hasStopped ? looked.lastSeen : null, hasStopped };
 }
 

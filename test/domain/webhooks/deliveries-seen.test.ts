@@ -1,7 +1,4 @@
-/**
- * What pages read of deliveries, and giving one up. Source: design, sections 6 and 7; issue of the
- * console, point 3.
- */
+/** What pages read of deliveries, and giving one up. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { type AdmittedRow, admitAttemptSql } from '#domain/db/statements/attempts.ts';
@@ -87,9 +84,9 @@ describe('searching deliveries', () => {
     const t = await setupDeliveries();
     const seatGiven = await t.make.delivery({ webhook: t.webhook, type: 'seat.given', createdAt: minutesAgo(50) });
     for (let minutes = 8; minutes > 0; minutes -= 1) await t.settled('delivered', minutes);
-    const first = await t.search({ type: 'seat.given' }, { lookAtMost: 5 });
+    const first = await t.search({ type: 'seat.given' }, { scanLimit: 5 });
     expect(first).toMatchObject({ deliveries: [], hasStopped: true });
-    const second = await t.search({ type: 'seat.given' }, { lookAtMost: 5, before: first.older });
+    const second = await t.search({ type: 'seat.given' }, { scanLimit: 5, before: first.older });
     expect(ids(second)).toEqual([seatGiven]);
     expect(second).toMatchObject({ older: null, hasStopped: false });
   });

@@ -1,7 +1,4 @@
-/**
- * Sending deliveries again: one, a range, all that failed since a moment; and showing them. Source:
- * design, section 6.
- */
+/** Sending deliveries again: one, a range, all that failed since a moment; and showing them. */
 import { describe, expect, it } from 'vitest';
 import { claimDeliveriesSql } from '#domain/db/statements/claim-deliveries.ts';
 import { requestRedelivery, type Selection } from '#domain/webhooks/redeliveries.ts';
@@ -28,7 +25,7 @@ async function setupDeliveries() {
    * Every page, one after the other, as the workflow does; what each sent, by the deliveries that
    * it changed.
    */
-  async function carryOut({ id: redeliveryId }: { id: string }, { perPage = 100, lookAtMost = 2_000 } = {}) {
+  async function carryOut({ id: redeliveryId }: { id: string }, { perPage = 100, scanLimit = 2_000 } = {}) {
     const of = { organizationId: t.organizationId, redeliveryId };
     const pages: { eventId: string; how: string }[][] = [];
     for (let page = 0; ; page += 1) {
@@ -36,7 +33,7 @@ async function setupDeliveries() {
       const { progress, unnotified } = await carryOutPage(
         t.owner.pool,
         { ...of, page, perPage },
-        { leaseMs: 60_000, lookAtMost },
+        { leaseMs: 60_000, scanLimit },
       );
       const changed = (await deliveryStates()).filter(({ eventId, version }) => before.get(eventId) !== version);
       pages.push(
@@ -229,7 +226,7 @@ describe('redelivering many', () => {
       if (event % 30 === 29) failed.push(eventId);
     }
     const redelivery = await t.request({ failedSince: hoursAgo(300).toISOString() });
-    const pages = await t.carryOut(redelivery, { perPage: 1, lookAtMost: 20 });
+    const pages = await t.carryOut(redelivery, { perPage: 1, scanLimit: 20 });
     expect(pages.flat().map(({ eventId }) => eventId)).toEqual(failed);
     expect(pages.length).toBeGreaterThan(4);
   });
