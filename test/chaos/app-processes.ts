@@ -13,11 +13,11 @@ export interface AppProcess {
   metricsUrl: string;
   /** File that every life of it writes to. */
   logFile: string;
-  /** How often it ended without having been killed by us. */
+  /** How often it ended without having been killed by the run. */
   endedByItself(): number;
   /** SIGKILL; resolves when it is gone. It is up again a moment later. */
   kill(): Promise<void>;
-  /** Ends it for good with SIGTERM, after 40 s with SIGKILL. Safe to call twice. */
+  /** Ends it with SIGTERM, after 40 s with SIGKILL. Safe to call twice. */
   stop(): Promise<void>;
 }
 
@@ -26,7 +26,7 @@ const restartAfterMs = 250;
 const stopDeadlineMs = 40_000;
 
 /**
- * Starts `apps/<name>/main.ts` with these settings and nothing else of our environment; its log
+ * Starts `apps/<name>/main.ts` with these settings and nothing else of the environment; its log
  * goes to a file in `folder`.
  */
 export async function startAppProcess(options: {

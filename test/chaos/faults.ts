@@ -6,7 +6,7 @@ export interface Victim {
   name: string;
   kill(): Promise<void>;
   restart: (() => Promise<void>) | null;
-  /** Whether nobody can read the ledger while it is down. */
+  /** Whether the ledger cannot be read while it is down. */
   holdsLedger: boolean;
 }
 
@@ -23,9 +23,9 @@ export function orderOfKills(seed: number, victims: readonly Victim[], times: nu
 }
 
 /**
- * Kills one after the other with SIGKILL, leaves each down for a moment and brings it up again; the
- * next may die while the last is still finding its feet. `look` is called after every kill, unless
- * nothing can be seen then, and after every restart.
+ * Kills one victim after the other with SIGKILL, leaves each down for a moment and starts it again.
+ * The next may die while the last one still starts. Calls `readLedger` after every restart, and
+ * after every kill that leaves the ledger readable.
  *
  * @returns how often each was killed.
  */
@@ -33,10 +33,10 @@ export async function causeFaults(options: {
   seed: number;
   victims: readonly Victim[];
   times: number;
-  look: (when: string) => Promise<void>;
+  readLedger: (when: string) => Promise<void>;
   report: (line: string) => void;
 }): Promise<Record<string, number>> {
-  const { seed, victims, times, look, report } = options;
+  const { seed, victims, times, readLedger, report } = options;
   const startedAt = performance.now();
   const kills: Record<string, number> = {};
   for (const [index, victim] of orderOfKills(seed, victims, times).entries()) {
@@ -45,11 +45,11 @@ export async function causeFaults(options: {
     await victim.kill();
     kills[victim.name] = (kills[victim.name] ?? 0) + 1;
     report(`killed ${victim.name} (${secondsSince(startedAt)})`);
-    if (!victim.holdsLedger) await look(`${victim.name} was killed (fault ${index + 1})`);
+    if (!victim.holdsLedger) await readLedger(`${victim.name} was killed (fault ${index + 1})`);
     await pause(chance.whole(0, 1_000));
     if (victim.restart === null) continue;
     await victim.restart();
-    await look(`${victim.name} is up again (fault ${index + 1})`);
+    await readLedger(`${victim.name} is up again (fault ${index + 1})`);
   }
   return kills;
 }

@@ -3,17 +3,21 @@ import type { Pool } from 'pg';
 import { describe, expect, it } from 'vitest';
 import { setupDatabase } from '#test/setup.ts';
 import { judge } from './judge.ts';
-import type { LedgerLook } from './ledger-looks.ts';
+import type { LedgerReading } from './ledger-readings.ts';
 import type { Post } from './receivers.ts';
 
-const rightLook: LedgerLook = { when: 'a server was killed', difference: 0, overdue: 3 };
+const rightReading: LedgerReading = { when: 'a server was killed', difference: 0, overdue: 3 };
 
 /**
  * What could go wrong, made by hand: in the database, in what the receiver saw, or in what the
  * ledger said meanwhile.
  */
-const wrongs: { what: string; kind: string; sql?: string; see?: (posts: Post[]) => void; look?: LedgerLook }[] = [
-  { what: 'a difference that was there during the run only', kind: 'ledger', look: { ...rightLook, difference: -1 } },
+const wrongs: { what: string; kind: string; sql?: string; see?: (posts: Post[]) => void; reading?: LedgerReading }[] = [
+  {
+    what: 'a difference that was there during the run only',
+    kind: 'ledger',
+    reading: { ...rightReading, difference: -1 },
+  },
   {
     what: 'a delivery that is more than a minute late',
     kind: 'overdue',
@@ -44,7 +48,7 @@ const wrongs: { what: string; kind: string; sql?: string; see?: (posts: Post[]) 
   { what: 'a 2xx that was never answered', kind: 'invented', see: (posts) => posts.pop() },
   {
     what: 'another answer than recorded',
-    kind: 'verdict',
+    kind: 'result',
     see: (posts) => Object.assign(first(posts), { answered: 200 }),
   },
 ];
@@ -52,14 +56,14 @@ const wrongs: { what: string; kind: string; sql?: string; see?: (posts: Post[]) 
 describe('the comparison after a chaos run', () => {
   it('finds nothing where nothing is wrong', async () => {
     const { pool, posts, webhookIds } = await arrange();
-    expect((await judge({ pool, posts, webhookIds, events: 1, looks: [rightLook] })).problems).toEqual([]);
+    expect((await judge({ pool, posts, webhookIds, events: 1, readings: [rightReading] })).problems).toEqual([]);
   });
 
-  it.each(wrongs)('finds $what', async ({ kind, sql, see, look = rightLook }) => {
+  it.each(wrongs)('finds $what', async ({ kind, sql, see, reading = rightReading }) => {
     const { pool, posts, webhookIds } = await arrange();
     if (sql !== undefined) await pool.query(sql);
     see?.(posts);
-    const { problems } = await judge({ pool, posts, webhookIds, events: 1, looks: [look] });
+    const { problems } = await judge({ pool, posts, webhookIds, events: 1, readings: [reading] });
     expect(problems.map((problem) => problem.split(':')[0])).toContain(kind);
   });
 });

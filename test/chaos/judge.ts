@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { listLedgerFaults, readLedger } from '#domain/webhooks/ledger.ts';
-import type { LedgerLook } from './ledger-looks.ts';
+import type { LedgerReading } from './ledger-readings.ts';
 import { natureOf } from './plan.ts';
 import type { Post } from './receivers.ts';
 
@@ -45,7 +45,7 @@ export interface Figures {
 
 /**
  * Compares the database with what the receivers saw, and what the ledger said during the run
- * (`looks`). `webhookIds` in the order of their natures. Returns every problem, none when nothing
+ * (`readings`). `webhookIds` in the order of their natures. Returns every problem, none when nothing
  * was lost.
  */
 export async function judge(options: {
@@ -53,14 +53,14 @@ export async function judge(options: {
   posts: readonly Post[];
   webhookIds: readonly string[];
   events: number;
-  looks?: readonly LedgerLook[];
+  readings?: readonly LedgerReading[];
   /**
    * Posts from and before these places in `posts` came while PostgreSQL could forget commits: their
    * rows may be gone, or may belong to another post. Only a run with that fault gives this.
    */
   forgettable?: { from: number; before: number } | null;
 }): Promise<{ problems: string[]; figures: Figures }> {
-  const { pool, posts, webhookIds, events, looks = [], forgettable = null } = options;
+  const { pool, posts, webhookIds, events, readings = [], forgettable = null } = options;
   const problems = new Problems();
   const { rows: deliveries } = await pool.query<DeliveryRow>(
     `select webhook_id as "webhookId", event_id as "eventId", state, round, attempts, sequence::text from delivery
@@ -78,11 +78,11 @@ export async function judge(options: {
   if (bodies.length !== events) problems.add('events', `${bodies.length} events instead of ${events}`);
   if (counted !== events * webhookIds.length || deliveries.length !== counted) {
     problems.add(
-      'obligations',
+      'deliveries',
       `${counted} were counted and ${deliveries.length} are there, of ${events * webhookIds.length}`,
     );
   }
-  for (const { when, difference } of looks) {
+  for (const { when, difference } of readings) {
     if (difference !== 0) problems.add('ledger', `its difference was ${difference} when ${when}`);
   }
   const ledger = await readLedger(pool);
@@ -160,7 +160,7 @@ function judgePosts(options: {
     if (post.failedChecks.length > 0) problems.add('signature', `${name} failed ${post.failedChecks.join(', ')}`);
     const isContradicted = attempt !== undefined && attempt.status !== null && attempt.status !== post.answered;
     if (isContradicted)
-      problems.add('verdict', `${name} was answered ${post.answered} and recorded as ${attempt.status}`);
+      problems.add('result', `${name} was answered ${post.answered} and recorded as ${attempt.status}`);
   }
 }
 

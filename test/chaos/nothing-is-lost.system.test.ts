@@ -13,7 +13,7 @@ it('loses nothing and leaks no secret while the worker, the relay, Temporal, Pos
   expect(result.claims).toBeGreaterThan(0);
   // After each of the 15 kills but PostgreSQL's, and each restart of Temporal, PostgreSQL and
   // Redis; workers come up by themselves.
-  expect(result.looks.map(({ difference }) => difference)).toEqual(Array(12 + 9).fill(0));
+  expect(result.readings.map(({ difference }) => difference)).toEqual(Array(12 + 9).fill(0));
   expect(Object.keys(result.figures.causes)).toEqual(
     expect.arrayContaining([
       'accepted',

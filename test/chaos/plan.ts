@@ -45,8 +45,7 @@ const behaviors: Record<Nature, (chance: Dice, nth: number) => Behavior> = {
   limiting: (chance) =>
     chance.chance(0.3) ? { kind: 'answer', status: chance.pick([429, 503]), retryAfterSeconds: 1 } : accept,
   resetting: (chance) => (chance.chance(0.4) ? { kind: 'reset' } : accept),
-  // takes one of its ten places for the attempt's 10 s; often enough that some worker dies in the
-  // middle of one
+  // Takes one of its ten slots for the attempt's 10 s, often enough that a worker dies meanwhile.
   hanging: (chance) => (chance.chance(0.4) ? { kind: 'hang' } : accept),
   // 9 s is in time, though not always on a busy machine
   slow: (chance) => ({ ...accept, afterMs: chance.chance(0.1) ? 9_000 : chance.whole(0, 400) }),

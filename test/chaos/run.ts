@@ -10,7 +10,7 @@ import { type AppProcess, startAppProcess } from './app-processes.ts';
 import { insertOrganization, insertWebhook, makeChange, nameMark, subjectIds } from './changes.ts';
 import { causeFaults, type Victim } from './faults.ts';
 import { type Figures, judge } from './judge.ts';
-import { describeLooks, type LedgerLook, lookAtLedger } from './ledger-looks.ts';
+import { describeReadings, type LedgerReading, readLedgerNow } from './ledger-readings.ts';
 import { planOf } from './plan.ts';
 import { type ReceivingWebhook, startReceivers } from './receivers.ts';
 import { findSecrets, type Searched } from './secrets-check.ts';
@@ -53,7 +53,7 @@ export interface ChaosResult {
   /** What PostgreSQL forgot; null without the fault. */
   forgotten: Forgotten | null;
   /** What the ledger said after every kill and restart, in order. */
-  looks: LedgerLook[];
+  readings: LedgerReading[];
   searched: Searched;
   workflows: number;
   seconds: number;
@@ -68,10 +68,10 @@ const schedule = '200ms,500ms,1s,2s,3s,3s,4s,4s,5s,5s,5s';
 const reconcileAfterMs = 8_000;
 
 /**
- * Obligations to receivers that answer, fail, hang and reset, while two workers (with the relay in
- * each), Temporal, PostgreSQL and Redis are killed again and again; then compares the database with
- * what the receivers saw, and searches everything for secrets. Bounded in time; everything it
- * started is gone when it resolves.
+ * Delivers to receivers that answer, fail, hang and reset, while two workers (with the relay in
+ * each), Temporal, PostgreSQL and Redis are killed again and again. Then it compares the database
+ * with what the receivers saw, and searches everything for secrets. The run is bounded in time, and
+ * everything that it started has ended when it resolves.
  */
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const { report } = options;
@@ -120,11 +120,11 @@ async function runOn(
       holdsLedger: name === 'postgres',
     })),
   ];
-  const looks: LedgerLook[] = [];
-  const look = async (when: string) => void looks.push(await lookAtLedger(owner.pool, when));
+  const readings: LedgerReading[] = [];
+  const readAfter = async (when: string) => void readings.push(await readLedgerNow(owner.pool, when));
   const lastEvents = hasLongFaults ? Math.min(8, events) : 0;
   const [kills, claims] = await Promise.all([
-    causeFaults({ seed, victims, times, look, report }),
+    causeFaults({ seed, victims, times, readLedger: readAfter, report }),
     killWithClaims(owner.pool, workers),
     makeChanges(0, events - lastEvents, 30_000 / events),
   ]);
@@ -132,18 +132,18 @@ async function runOn(
   const forgotten = hasLongFaults ? await forget() : null;
   report(`${events} events are made, faults are over (${secondsSince(startedAt)})`);
   const problems: string[] = [];
-  if (!(await settles(owner, settleDeadlineMs, report))) problems.push('not every obligation was settled in time');
+  if (!(await settles(owner, settleDeadlineMs, report))) problems.push('not every delivery was settled in time');
   const replaced = altered === null ? null : altered + (await countReplaced(workers));
   for (const worker of workers) await worker.stop();
   await reader.stop();
 
   const webhookIds = [...webhooks.keys()];
-  const verdict = await judge({
+  const judgement = await judge({
     pool: owner.pool,
     posts: receivers.posts,
     webhookIds,
     events,
-    looks,
+    readings,
     forgettable: forgotten?.posts ?? null,
   });
   report(`compared with the receivers (${secondsSince(startedAt)})`);
@@ -165,13 +165,13 @@ async function runOn(
     if (ended > 0) report(`worker ${index + 1} ended by itself ${ended} times and was started again (${complaint})`);
   }
   return {
-    problems: [...problems, ...verdict.problems, ...search.problems],
-    figures: verdict.figures,
+    problems: [...problems, ...judgement.problems, ...search.problems],
+    figures: judgement.figures,
     kills,
     claims,
     replaced,
     forgotten,
-    looks,
+    readings,
     searched: search.searched,
     workflows: search.workflows,
     seconds: Math.round((performance.now() - startedAt) / 1000),
@@ -192,7 +192,7 @@ async function runOn(
     };
     const count = await breakReplay({ workers, useBundle, reconcileAfterMs, report });
     await becomesTrue(async () => (await Promise.all(workers.map(answers))).every(Boolean), 60_000, 100);
-    await look('workers had run code that cannot replay');
+    await readAfter('workers had run code that cannot replay');
     return count;
   }
 
@@ -204,7 +204,7 @@ async function runOn(
       countPosts: () => receivers.posts.length,
       report,
     });
-    await look('PostgreSQL had forgotten its last commits');
+    await readAfter('PostgreSQL had forgotten its last commits');
     await makeChanges(0, events, 0); // what is there stays, what was forgotten is made again
     return result;
   }
@@ -329,7 +329,7 @@ async function settles(owner: Database, deadlineMs: number, report: (line: strin
 
 /** A run in a few lines. */
 export function describeResult(result: ChaosResult): string[] {
-  const { figures, kills, claims, replaced, forgotten, looks, searched, workflows, seconds } = result;
+  const { figures, kills, claims, replaced, forgotten, readings, searched, workflows, seconds } = result;
   const list = (counts: Record<string, number>) =>
     Object.entries(counts)
       .map(([name, count]) => `${name} ${count.toLocaleString('en')}`)
@@ -343,7 +343,7 @@ export function describeResult(result: ChaosResult): string[] {
     ...(forgotten === null
       ? []
       : [`forgotten by PostgreSQL: ${forgotten.events} events, ${forgotten.attempts} attempts`]),
-    `read the ledger after each kill and restart: ${describeLooks(looks)}`,
+    `read the ledger after each kill and restart: ${describeReadings(readings)}`,
     `searched for secrets, bytes: ${list(searched)}; ${workflows} histories`,
   ];
 }

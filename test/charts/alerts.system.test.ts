@@ -1,6 +1,6 @@
 /**
  * The alerts, evaluated by Prometheus' own engine (promtool): each fires when it should, is quiet
- * when all is well, and fires when it cannot know. Issue 5, point 5.
+ * when all is well, and fires when it cannot know.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { getTool } from '#test/chart-tools.ts';

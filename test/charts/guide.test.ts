@@ -1,6 +1,6 @@
 /**
- * The operators' guide: its values render, its commands exist, its SQL runs, and a PostgreSQL as it
- * describes takes the migrations. Issue 5, point 8.
+ * The operators' guide: its values render, its commands exist, its SQL runs, and a PostgreSQL as
+ * it describes takes the migrations.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

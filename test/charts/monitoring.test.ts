@@ -1,6 +1,6 @@
 /**
  * What watches a release: where Prometheus reads, what Grafana shows, and that every metric named
- * anywhere is one that the running apps have. Issue 5, point 5.
+ * anywhere is one that the running apps have.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -1,6 +1,4 @@
-/**
- * Runbooks: one for each alert, with commands, expressions and links that exist. Issue 5, point 5.
- */
+/** Runbooks: one for each alert, with commands, expressions and links that exist. */
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { problemOf } from './commands.ts';

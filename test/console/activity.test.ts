@@ -251,7 +251,7 @@ describe('a file of the log', () => {
     request.on('error', () => {});
     const response = await new Promise<IncomingMessage>((resolve) => request.once('response', resolve));
     await new Promise((resolve) => response.once('readable', resolve));
-    // Nobody reads: buffers fill, and the console stands still.
+    // The client does not read: buffers fill, and the console stops reading from the database.
     const ofConsole = async () => {
       const { rows } = await t.owner.pool.query<{ last: string; active: number }>(
         `select max(query_start)::text as last, (count(*) filter (where state = 'active'))::int as active

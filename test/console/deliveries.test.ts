@@ -3,13 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import { unescaped } from './http-visitor.ts';
 import { setupConsole } from './setup.ts';
-import { fillAttempts, hostileAnswer, insertDeliveries, makeDeliveries, makeWebhook } from './webhook-stories.ts';
+import { fillAttempts, hostileAnswer, insertDeliveries, insertWebhook, makeDeliveries } from './webhook-stories.ts';
 
 async function setup() {
   const t = await setupConsole();
   const ada = await t.enrol({ name: 'Ada Rivers' });
   const visitor = t.http(ada);
-  const webhook = await makeWebhook(t, ada);
+  const webhook = await insertWebhook(t, ada);
   const at = (rest: string) => `/o/${ada.orgId}/webhooks/${webhook.id}${rest}`;
   const get = (rest: string) => visitor.get(at(rest));
   const submit = (rest: string, values: Record<string, string> = {}) => visitor.submit(at(rest), at(rest), values);
@@ -234,9 +234,9 @@ describe('a member of another organization, and a wrong webhook in the address',
     const { waiting, delivered } = await makeDeliveries(t, t.webhook);
     const asked = await t.confirm({ what: 'failed', hours: '24' });
     const redelivery = asked.to?.split('/').at(-1);
-    const mine = await makeWebhook(t, t.ada, { description: 'Another of mine' });
+    const mine = await insertWebhook(t, t.ada, { description: 'Another of mine' });
     const bo = await t.enrol({ name: 'Bo Strange' });
-    const theirs = await makeWebhook(t, bo, { description: 'Theirs' });
+    const theirs = await insertWebhook(t, bo, { description: 'Theirs' });
     const before = await t.owner.pool.query('select event_id, state, round, next_attempt_at from delivery order by 1');
     for (const [visitor, base] of [
       [t.http(bo), `/o/${bo.orgId}/webhooks/${t.webhook.id}`],

@@ -47,7 +47,7 @@ async function firstMinutes(place: Place, us: Region, link: string, screen: keyo
   await page.getByRole('heading', { name: 'You’re all set' }).waitFor();
   await page.getByRole('button', { name: 'I’ve saved them' }).click();
 
-  await makeKey(page, screen);
+  await createKey(page, screen);
   await watchDelivery(page, place, us, screen);
   await page.goto('/account');
   const email = await page.locator('dl.details dd').first().textContent();
@@ -67,7 +67,7 @@ async function chooseApp(page: Page): Promise<void> {
 }
 
 /** A key, and the line that its page shows, taken apart as a shell does. */
-async function makeKey(page: Page, screen: string): Promise<void> {
+async function createKey(page: Page, screen: string): Promise<void> {
   await page.getByRole('link', { name: 'API keys', exact: true }).click();
   await page.getByRole('button', { name: 'Create API key' }).first().click();
   await page.getByLabel('Name').fill(`Monthly report, ${screen}`);
@@ -82,8 +82,8 @@ async function makeKey(page: Page, screen: string): Promise<void> {
 }
 
 /**
- * A webhook to the sample receiver, which is told its secret; an event, caused as npm start says;
- * its delivery, as it comes.
+ * Adds a webhook for the sample receiver, gives the receiver its secret, causes an event as
+ * `npm start` says, and follows its delivery.
  */
 async function watchDelivery(page: Page, place: Place, us: Region, screen: string): Promise<void> {
   await page.getByRole('link', { name: 'Webhooks', exact: true }).first().click();

@@ -135,8 +135,8 @@ describe('a change that requires a fresh second factor', () => {
 
     expect(await visitor.submit(refused, '/account/password', typed)).toMatchObject({ status: 303, to: '/account' });
     expect((await visitor.get('/account')).text).toContain('Password changed.');
-    const anew = t.http();
-    expect(await anew.submit('/sign-in', '/sign-in', { email: ada.email, password: newPassword })).toMatchObject({
+    const again = t.http();
+    expect(await again.submit('/sign-in', '/sign-in', { email: ada.email, password: newPassword })).toMatchObject({
       to: '/sign-in/second-factor',
     });
   });

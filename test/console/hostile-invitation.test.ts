@@ -28,7 +28,7 @@ describe('an owner who invites a member of another organization', () => {
     const owner = t.http(mallory);
     const at = (rest: string) => `/o/${mallory.orgId}${rest}`;
     const pages: string[][] = [];
-    for (const email of [victim.email, 'nobody-at-all@example.org']) {
+    for (const email of [victim.email, 'unknown@example.org']) {
       const typed = { email, name: 'A Name', title: '', roles: ['member'] };
       const invited = await owner.submit(at('/members/invite'), at('/members/invite'), typed);
       const personId = /\/members\/person\/([\w-]+)/.exec(invited.text)?.[1] ?? '';
@@ -84,8 +84,8 @@ describe('an administrator who keeps an enrolment link', () => {
     expect((await t.http().openLink(link)).status).toBe(410);
     // Its owner sees that none works, and makes one.
     expect((await owner.get(path)).text).toContain('Create an invitation link and send it to them');
-    const anew = await owner.submit(path, `${path}/link`);
-    const renewed = /(\/enrol#[\w-]{43})/.exec(anew.text)?.[1] ?? '';
+    const created = await owner.submit(path, `${path}/link`);
+    const renewed = /(\/enrol#[\w-]{43})/.exec(created.text)?.[1] ?? '';
     expect((await t.http().openLink(renewed)).text).toContain('/enrol/password');
   });
 });

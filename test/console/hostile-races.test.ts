@@ -116,7 +116,7 @@ interface Chosen {
   page: Awaited<ReturnType<HttpVisitor['get']>>;
 }
 
-/** Somebody who has opened a link, chosen a password and been shown an app's secret. */
+/** A person who has opened a link, chosen a password and seen the secret for their app. */
 async function chosen(t: ConsoleInstallation, link: string): Promise<Chosen> {
   const visitor = t.http();
   const password = await visitor.openLink(link);

@@ -156,8 +156,7 @@ describe('a session', () => {
       const name = cookieName('session', t.origin);
       const victim = t.http({ sessionToken: token });
       const given = [token];
-      // Whoever is signed in is led past the sign-in page, so that its form's token is of another
-      // page of theirs.
+      // The sign-in page redirects a person who is signed in, so the token comes from another page.
       const page = await victim.get(planted === 'another person’s token' ? '/account' : '/sign-in');
       const _token = /name="_token" value="([^"]*)"/.exec(page.text)?.[1] ?? '';
       const first = await victim.post('/sign-in', { email: ada.email, password: goodPassword, to: '', _token });

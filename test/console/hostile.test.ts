@@ -180,7 +180,7 @@ function* mixtures(route: Route, mine: Scene, theirs: Scene): Generator<[string,
 
 function expectRefused(what: string, answer: Visited): void {
   expect(answer.text).not.toContain('Elsewhere');
-  // A key that is no key of ours is looked for with success: there is none.
+  // The search for a text that is no key succeeds: there is none.
   if (what === 'findCompromisedKey key') expect(answer.text).toContain('API key not found');
   else expect([what, answer.status >= 400 && answer.status < 500]).toEqual([what, true]);
 }

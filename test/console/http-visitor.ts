@@ -52,7 +52,7 @@ export function createHttpVisitor(origin: string, sessionToken?: string, address
     jar,
     get: (path: string, { headers = {}, method = 'GET' }: VisitOptions = {}) => send(path, { method, headers }),
 
-    /** Sends fields to a path as a form of ours would; `headers` replace the browser's. */
+    /** Sends fields to a path as a form of the console would; `headers` replace the browser's. */
     post: (path: string, fields: Record<string, string | string[]>, { headers = {} }: VisitOptions = {}) => {
       const body = new URLSearchParams();
       for (const [name, value] of Object.entries(fields)) for (const each of [value].flat()) body.append(name, each);

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, describe, expect, it } from 'vitest';
 import { closeBrowser, expectQuiet, fieldFocused, openVisit, ready } from './browser.ts';
 import { goodPassword, setupConsole } from './setup.ts';
-import { makeWebhook } from './webhook-stories.ts';
+import { insertWebhook } from './webhook-stories.ts';
 
 const timeout = 120_000;
 afterAll(closeBrowser);
@@ -96,7 +96,7 @@ describe('with the keyboard alone', () => {
   it('automatic changes are announced to screen readers', { timeout }, async () => {
     const t = await setupConsole();
     const ada = await t.enrol();
-    const webhook = await makeWebhook(t, ada);
+    const webhook = await insertWebhook(t, ada);
     const attempt = { status: 503, cause: 'answered_unavailable' };
     const nextAttemptAt = new Date(Date.now() + 60_000);
     const eventId = await t.make.delivery({ webhook, nextAttemptAt, started: true, attempts: [attempt] });

@@ -18,9 +18,7 @@ async function setupWithApi() {
   return { ...t, api };
 }
 
-/**
- * Takes a ready line apart as a shell does, as far as our own lines need it, and makes the call.
- */
+/** Parses the `curl` line of the page as a shell does, and makes the call. */
 async function callAs(curlLine: string): Promise<Response> {
   const [, name = '', value = '', url = ''] = /^curl -H "([^:]+): ([^"]+)" (\S+)$/.exec(curlLine) ?? [];
   return fetch(url, { headers: { [name]: value } });
@@ -99,7 +97,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await visit.page.getByText('Inactive', { exact: true }).waitFor();
     await visit.page.getByRole('link', { name: 'Calendar' }).click();
     await visit.page.getByText('no longer has any of its permissions').waitFor();
-    // The remedy that the page names: somebody who holds the scopes rotates it.
+    // The remedy that the page names: a member who holds the scopes rotates it.
     await visit.page.getByRole('button', { name: 'Rotate key…' }).click();
     await visit.page.getByText('You will own the new key').waitFor();
     await visit.page.getByRole('button', { name: 'Rotate API key' }).click();

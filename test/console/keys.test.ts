@@ -15,7 +15,7 @@ const keyForm = /aln_us_[0-9A-Za-z]{40}/;
 const fields = { name: 'Monthly report', scopes: ['org.read'], expiry: 'offered' };
 
 const newKeyAt = ({ orgId }: Pick<Enrolled, 'orgId'>) => `/o/${orgId}/keys/new`;
-const makeKey = (visitor: HttpVisitor, ada: Enrolled, more: Record<string, string | string[]> = {}) =>
+const createKey = (visitor: HttpVisitor, ada: Enrolled, more: Record<string, string | string[]> = {}) =>
   visitor.submit(newKeyAt(ada), newKeyAt(ada), { ...fields, ...more });
 const keysOf = (t: ConsoleInstallation, { orgId }: Enrolled) => listKeys(t.owner.orm.em, orgId, t.now());
 const makerOf = ({ orgId, personId }: Enrolled) => ({ orgId, userId: personId, roleId: null });
@@ -25,7 +25,7 @@ describe('making a key', () => {
     const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);
-    const made = await makeKey(visitor, ada);
+    const made = await createKey(visitor, ada);
     expect(made.status).toBe(200);
     const key = keyForm.exec(made.text)?.[0] ?? '';
     expect(unescaped(made.text)).toContain(
@@ -50,7 +50,7 @@ describe('making a key', () => {
     const api = await startTestApi(t.database, { REDIS_URL: '' });
     expect(firstReads.map(([scope]) => scope).sort()).toEqual([...scopes].sort());
     for (const scope of scopes) {
-      const made = await makeKey(t.http(ada), ada, { scopes: [scope] });
+      const made = await createKey(t.http(ada), ada, { scopes: [scope] });
       const key = keyForm.exec(made.text)?.[0] ?? '';
       const line = curlLine({ apiUrl: api.url, organizationId: ada.orgId, key, scopes: [scope] });
       const url = line.split(' ').at(-1) ?? '';
@@ -63,12 +63,12 @@ describe('making a key', () => {
     const t = shared();
     const ada = await t.enrol();
     for (const more of [{}, { expiry: 'never' }, { expiry: 'date', expiresOn: '2031-05-06' }])
-      expect((await makeKey(t.http(ada), ada, more)).status).toBe(200);
+      expect((await createKey(t.http(ada), ada, more)).status).toBe(200);
     const [offered, never, day] = (await keysOf(t, ada)).map(({ expiresAt }) => expiresAt);
     expect(offered?.getTime()).toBeCloseTo(t.now().getTime() + 90 * 86_400_000, -6);
     expect([never, day?.toISOString()]).toEqual([null, '2031-05-06T23:59:59.999Z']);
     for (const expiresOn of ['', 'tomorrow', '2031-02-30', '2020-01-01']) {
-      const refused = await makeKey(t.http(ada), ada, { expiry: 'date', expiresOn });
+      const refused = await createKey(t.http(ada), ada, { expiry: 'date', expiresOn });
       expect([expiresOn, refused.status]).toEqual([expiresOn, 422]);
       expect(refused.text).toContain('Monthly report');
     }
@@ -81,11 +81,11 @@ describe('making a key', () => {
     expect(page.text).toMatch(/value="org\.clients\.read" disabled/);
     expect(page.text).toContain('Your roles don’t include this permission');
     expect(page.text).not.toMatch(/value="org\.read" disabled/);
-    const refused = await makeKey(t.http(bo), bo, { scopes: ['org.read', 'org.clients.read'] });
+    const refused = await createKey(t.http(bo), bo, { scopes: ['org.read', 'org.clients.read'] });
     expect(refused.status).toBe(422);
     expect(refused.text).toContain('does not hold org.clients.read');
     for (const scopes of [[], ['org.nothing'], ['org.keys.manage']])
-      expect((await makeKey(t.http(bo), bo, { scopes })).status).toBe(422);
+      expect((await createKey(t.http(bo), bo, { scopes })).status).toBe(422);
     expect(await keysOf(t, bo)).toEqual([]);
   });
 
@@ -94,7 +94,7 @@ describe('making a key', () => {
     const ada = await t.enrol();
     t.pass(6 * 60_000);
     const visitor = t.http(ada);
-    const asked = await makeKey(visitor, ada);
+    const asked = await createKey(visitor, ada);
     expect(asked.text).toContain('Confirm your identity');
     expect(await keysOf(t, ada)).toEqual([]);
     const made = await visitor.submit(asked, newKeyAt(ada), { [factorFields.code]: t.nextCode(ada), ...fields });
@@ -117,7 +117,7 @@ describe('making a key', () => {
   }, async () => {
     const t = shared();
     const ada = await t.enrol();
-    const answers = await Promise.all(Array.from({ length: 30 }, () => makeKey(t.http(ada), ada)));
+    const answers = await Promise.all(Array.from({ length: 30 }, () => createKey(t.http(ada), ada)));
     const made = answers.filter(({ status }) => status === 200 && keyForm);
     expect(made.filter(({ text }) => keyForm.test(text)).length).toBe(25);
     expect((await keysOf(t, ada)).filter(({ state }) => state === 'live').length).toBe(25);
@@ -140,7 +140,7 @@ describe('making a key', () => {
     const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);
-    const answer = await makeKey(visitor, ada, { name });
+    const answer = await createKey(visitor, ada, { name });
     expect(answer.status).toBe(status);
     if (status === 422) {
       expect(answer.text).toMatch(

@@ -127,8 +127,8 @@ describe('maker watch', () => {
     const api = await startTestApi(t.database, { REDIS_URL: '' });
     const read = async () => (await api.get(`/v1/orgs/${t.orgId}`, { key: t.key.key })).status;
     const owner = t.http(t.ada);
-    for (const deed of ['suspend', 'remove']) {
-      const text = textOf((await owner.get(`${t.person}/${deed}`)).text);
+    for (const path of ['suspend', 'remove']) {
+      const text = textOf((await owner.get(`${t.person}/${path}`)).text);
       expect(text).toMatch(
         /1 API key stops working.*“ Monthly report ” .*stops working .*the organization getOrg .*getFirmRoster .*getOrgSeatFamilies/,
       );
@@ -223,9 +223,9 @@ it('an administrator changes members, and no owner', async () => {
   );
   const owner = t.at(`/members/person/${t.ada.personId}`);
   expect(textOf((await admin.get(owner)).text)).toContain('Only owners can edit owners.');
-  for (const deed of ['/change', '/suspend', '/remove', `/roles/${await roleId(t, 'owner')}/remove`]) {
-    const refused = await admin.submit(owner + deed, owner + deed, { name: 'Mallory', title: '' });
-    expect([deed, refused.status]).toEqual([deed, 422]);
+  for (const path of ['/change', '/suspend', '/remove', `/roles/${await roleId(t, 'owner')}/remove`]) {
+    const refused = await admin.submit(owner + path, owner + path, { name: 'Mallory', title: '' });
+    expect([path, refused.status]).toEqual([path, 422]);
     expect(textOf(refused.text)).toContain('Only an owner');
   }
   const promoted = await admin.submit(t.person, `${t.person}/roles`, { roleId: await roleId(t, 'owner') });
@@ -288,7 +288,7 @@ describe('an own role', () => {
     const boxes = form.text.match(/<input type="checkbox"[^>]*>/g) ?? [];
     const checkbox = boxes.filter((box) => /\bchecked\b/.test(box));
     expect(checkbox.map((box) => /value="([^"]+)"/.exec(box)?.[1])).toEqual(['org.read', 'org.clients.read']);
-    // A browser leaves a disabled box out, and the role would lose what nobody cleared.
+    // A browser does not send a disabled box, and the role would lose a permission that is ticked.
     expect(checkbox.filter((box) => box.includes('disabled'))).toEqual([]);
     expect(textOf(form.text)).toContain('you can’t add it again');
   });

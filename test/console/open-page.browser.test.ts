@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, expect, it } from 'vitest';
 import { closeBrowser, expectQuiet, openVisit, ready, violations } from './browser.ts';
 import { goodPassword, setupConsole } from './setup.ts';
-import { makeWebhook } from './webhook-stories.ts';
+import { insertWebhook } from './webhook-stories.ts';
 
 const timeout = 120_000;
 const minuteMs = 60_000;
@@ -22,7 +22,7 @@ it('a live part keeps its content on a wrong response, says that it is not up to
 }, async () => {
   const t = await setupConsole({ TEMPORAL_ADDRESS: '127.0.0.1:1' });
   const ada = await t.enrol();
-  const webhook = await makeWebhook(t, ada);
+  const webhook = await insertWebhook(t, ada);
   await t.make.delivery({ webhook, nextAttemptAt: new Date(Date.now() + 50_000), started: true });
   const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
   await page.goto(`/o/${ada.orgId}/webhooks/${webhook.id}/deliveries`);

@@ -5,7 +5,7 @@ import { redeliverOne } from '#domain/webhooks/redeliver.ts';
 import { recordTestOutcome, requestSignatureCheck, requestTest } from '#domain/webhooks/test-event.ts';
 import { writeLines } from '../domain/activity/lines.ts';
 import { setupConsole } from './setup.ts';
-import { makeWebhook } from './webhook-stories.ts';
+import { insertWebhook } from './webhook-stories.ts';
 
 const dayMs = 86_400_000;
 const accepted = { eventType: 'client.started', delivered: true, status: 204, cause: 'accepted' };
@@ -38,7 +38,7 @@ it('each step stays done, also when the key is revoked, was used long ago, or th
   for (const step of ['Create an API key', 'Call the API'])
     expect(await t.overview()).toContain(`${step}<span class="visually-hidden"> (completed)`);
 
-  const webhook = await makeWebhook(t, t.ada);
+  const webhook = await insertWebhook(t, t.ada);
   // The step that is open leads to what closes it: a test event, and a real one.
   const open = await t.overview();
   expect(open).toContain(`/webhooks/${webhook.id}/test`);
@@ -56,7 +56,7 @@ it('each step stays done, also when the key is revoked, was used long ago, or th
 
 it('a delivery that arrived closes the last step, and those that wait are counted over all webhooks', async () => {
   const t = await setup();
-  const [one, other] = [await makeWebhook(t, t.ada), await makeWebhook(t, t.ada)];
+  const [one, other] = [await insertWebhook(t, t.ada), await insertWebhook(t, t.ada)];
   for (const webhook of [one, other, other]) await t.make.delivery({ webhook });
   expect(await getOverview(t.owner.pool, t.ada.orgId)).toMatchObject({ waitingDeliveries: 3, hasDelivered: false });
   await t.make.delivery({ webhook: one, state: 'delivered' });
@@ -71,7 +71,7 @@ it('names failing, suspended and paused webhooks apart', async () => {
     paused: `state = 'parked', parked_reason = 'paused'`,
   };
   for (const set of Object.values(states)) {
-    const { id } = await makeWebhook(t, t.ada);
+    const { id } = await insertWebhook(t, t.ada);
     await t.owner.pool.query(`update webhook set ${set} where id = $1`, [id]);
   }
   for (const status of Object.keys(states)) expect(await t.overview()).toContain(`1 webhook is ${status}.`);
@@ -79,7 +79,7 @@ it('names failing, suspended and paused webhooks apart', async () => {
 
 it('what came of a test event stands on its webhook’s page and in the log, and on no other webhook’s', async () => {
   const t = await setup();
-  const [webhook, other] = [await makeWebhook(t, t.ada), await makeWebhook(t, t.ada)];
+  const [webhook, other] = [await insertWebhook(t, t.ada), await insertWebhook(t, t.ada)];
   const at = (id: string) => `/o/${t.ada.orgId}/webhooks/${id}`;
   expect((await t.visitor.get(at(webhook.id))).text).not.toContain('Latest test events');
   await recordTestOutcome(t.em, t.request(webhook.id), { ...accepted, eventId: 'e1' });
@@ -96,7 +96,7 @@ it('what came of a test event stands on its webhook’s page and in the log, and
 
 it('a webhook takes ten test events and checks a minute from people; the eleventh is explained, and another webhook’s is not held up', async () => {
   const t = await setup();
-  const [webhook, other] = [await makeWebhook(t, t.ada), await makeWebhook(t, t.ada)];
+  const [webhook, other] = [await insertWebhook(t, t.ada), await insertWebhook(t, t.ada)];
   for (let count = 0; count < 5; count += 1) {
     await requestTest(t.em, t.request(webhook.id), null);
     await requestSignatureCheck(t.em, t.request(webhook.id));
@@ -116,7 +116,7 @@ it('a webhook takes ten test events and checks a minute from people; the elevent
 
 it('an attempt that was hurried is told as that in the log, and a redelivery as a redelivery', async () => {
   const t = await setup();
-  const webhook = await makeWebhook(t, t.ada);
+  const webhook = await insertWebhook(t, t.ada);
   const [open, settled] = [await t.make.delivery({ webhook }), await t.make.delivery({ webhook, state: 'delivered' })];
   await redeliverOne(t.em, { ...t.request(webhook.id), eventId: open }, { canRetryNow: true, onlyOpen: true });
   await redeliverOne(t.em, { ...t.request(webhook.id), eventId: settled }, { canRetryNow: true });

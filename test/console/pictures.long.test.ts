@@ -10,7 +10,7 @@ import { afterAll, expect, it } from 'vitest';
 import { closeBrowser, openVisit, picture, pictureFile, ready } from './browser.ts';
 import { type ConsoleInstallation, type Enrolled, goodPassword, setupConsole } from './setup.ts';
 import { withPalette } from './small-png.ts';
-import { fillAttempts, makeWebhook } from './webhook-stories.ts';
+import { fillAttempts, insertWebhook } from './webhook-stories.ts';
 
 /** What a picture in README may weigh, in bytes. */
 const pictureMaxBytes = 60_000;
@@ -100,7 +100,7 @@ async function take(shown: Shown): Promise<Buffer> {
  * attempt.
  */
 async function openDelivery(page: Page, t: ConsoleInstallation, ada: Enrolled): Promise<void> {
-  const webhook = await makeWebhook(t, ada);
+  const webhook = await insertWebhook(t, ada);
   const began = new Date(Date.now() - 20 * minuteMs);
   const eventId = await t.make.delivery({
     webhook,

@@ -98,7 +98,7 @@ describe('refused sign-ins', () => {
     expect(await signIn(known)).toBe('/');
     await blockNetwork(t, office);
     for (let n = 0; n < 5; n += 1) expect(await signIn(other)).toBe(429);
-    // Its session steps up: recovery codes are made anew only with a fresh second factor.
+    // Its session steps up: recovery codes are replaced only with a fresh second factor.
     t.pass(6 * 60_000);
     const asked = await known.submit('/account', '/account/recovery-codes', {}, from(office));
     expect(asked.text).toContain('second factor');

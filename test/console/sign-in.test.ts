@@ -110,8 +110,7 @@ describe('signing in', () => {
     const visitor = t.http(ada);
     await visitor.post('/sign-in', {}); // a form without a token changes nothing
     expect(await visitor.get(`/o/${ada.orgId}`)).toMatchObject({ status: 200 });
-    // The page of somebody who is signed in leads on, so the form is another browser's, opened
-    // before.
+    // A person who is signed in is redirected, so the form comes from another browser.
     const { text } = await t.http(ada).get('/account');
     const token = /name="_token" value="([^"]*)"/.exec(text)?.[1] ?? '';
     await visitor.post('/sign-in', { email: bo.email, password: goodPassword, _token: token });
@@ -168,13 +167,13 @@ describe('a session', () => {
     expect([await alive(idle), await alive(busy)]).toEqual([true, true]);
     t.pass(31 * minuteMs);
     expect(await alive(idle)).toBe(false);
-    const anew = await t.enrol();
+    const used = await t.enrol();
     for (let minutes = 0; minutes < 12 * 60 - 25; minutes += 25) {
       t.pass(25 * minuteMs);
-      expect(await alive(anew)).toBe(true);
+      expect(await alive(used)).toBe(true);
     }
     t.pass(25 * minuteMs);
-    expect(await alive(anew)).toBe(false);
+    expect(await alive(used)).toBe(false);
   });
 
   it('can be ended from another one of its person, alone or with all others, and never by somebody else', async () => {

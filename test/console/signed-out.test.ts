@@ -47,8 +47,8 @@ it('such a form leads back only to an existing page of the console', async () =>
   for (const path of ['/account/recovery-codes', '/nowhere', '//evil.example/', '/'])
     expect((await from(t.origin + path)).to).toBe('/sign-in');
   expect((await from(`${t.origin}/account`)).to).toBe('/sign-in?to=%2Faccount');
-  // Another site's form comes without cookies, also while its person is signed in: nothing is told
-  // on their next page.
+  // Another site's form comes without cookies, also while the person is signed in: their next page
+  // has no flash message.
   const foreign = await t
     .http()
     .post(

@@ -18,7 +18,7 @@ export const hostileAnswer = Buffer.concat([
 ]);
 
 /** A webhook of the person's organization; its secret is sealed as the console's are. */
-export async function makeWebhook(
+export async function insertWebhook(
   t: ConsoleInstallation,
   { orgId }: Pick<Enrolled, 'orgId'>,
   fields: { url?: string; description?: string } = {},
@@ -116,7 +116,7 @@ export async function makeDeliveries(t: ConsoleInstallation, webhook: MadeWebhoo
 
 /**
  * Many settled deliveries of consecutive seconds before now, without attempts; every `failsEvery`th
- * was given up.
+ * is exhausted.
  */
 export async function insertDeliveries(
   t: ConsoleInstallation,

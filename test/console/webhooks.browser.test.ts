@@ -51,7 +51,7 @@ async function setupJourney(screen: keyof typeof screens, schedule: string) {
 }
 
 /** Fills in the form for a webhook, and keeps the secret that is shown. */
-async function makeWebhook(page: Page, orgId: string, url: string): Promise<{ id: string; secret: string }> {
+async function insertWebhook(page: Page, orgId: string, url: string): Promise<{ id: string; secret: string }> {
   await page.goto(`/o/${orgId}/webhooks/new`);
   await page.getByLabel('URL').fill(url);
   for (const type of ['client.started', 'seat.given']) await page.getByRole('checkbox', { name: type }).check();
@@ -74,7 +74,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
   }, async () => {
     const j = await setupJourney(screen, '4s,4s,4s,4s');
     const { page, receiver } = j;
-    const { id, secret } = await makeWebhook(page, j.ada.orgId, `${receiver.url}/hooks`);
+    const { id, secret } = await insertWebhook(page, j.ada.orgId, `${receiver.url}/hooks`);
     j.secrets.push(secret);
 
     await pressed(page, 'Send test event').click();
@@ -106,7 +106,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.getByRole('heading', { name: 'Attempt 2' }).waitFor(patient);
     await picture(page, `journey-failing-${screen}`);
     receiver.answer = j.verify;
-    // Nobody reloads: the page follows by itself.
+    // Without a reload, the page follows by itself.
     await page.locator('#delivery .badge', { hasText: 'delivered' }).waitFor(patient);
     await page.getByRole('button', { name: 'Redeliver' }).waitFor();
     expect(await violations(page)).toEqual([]);
@@ -144,7 +144,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
   }, async () => {
     const j = await setupJourney(screen, '1h,1h,1h');
     const { page, receiver } = j;
-    const { id, secret } = await makeWebhook(page, j.ada.orgId, `${receiver.url}/hooks`);
+    const { id, secret } = await insertWebhook(page, j.ada.orgId, `${receiver.url}/hooks`);
     const at = (rest: string) => `/o/${j.ada.orgId}/webhooks/${id}${rest}`;
 
     await page.goto(at('/rotate'));
@@ -197,7 +197,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.goto(at('/deliveries'));
     await expect.poll(() => page.locator('#deliveries .badge', { hasText: 'delivered' }).count(), patient).toBe(3);
 
-    // One more fails; it is retried at once, and given up.
+    // One more fails; it is retried at once, and is exhausted.
     receiver.answer = j.fail;
     await j.cause();
     await page.goto(at('/deliveries'));

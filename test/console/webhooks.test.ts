@@ -5,7 +5,7 @@ import { readLedger } from '#domain/webhooks/ledger.ts';
 import { webhooksPerOrganization } from '#domain/webhooks/limits.ts';
 import { verifySnippets } from '../../apps/console/pages/webhooks/verify-snippets.ts';
 import { type ConsoleInstallation, type Enrolled, setupConsole } from './setup.ts';
-import { makeDeliveries, makeWebhook } from './webhook-stories.ts';
+import { insertWebhook, makeDeliveries } from './webhook-stories.ts';
 
 const fields = {
   url: 'https://hooks.example.com/events?token=fjord',
@@ -24,7 +24,7 @@ async function setup(settings: Record<string, string> = {}) {
   return { ...t, ada, visitor, at, submit };
 }
 
-const deeds = async ({ owner }: Pick<ConsoleInstallation, 'owner'>, action: string) =>
+const actionsOf = async ({ owner }: Pick<ConsoleInstallation, 'owner'>, action: string) =>
   (
     await owner.pool.query<{ personId: string; detail: Record<string, unknown> }>(
       `select person_id as "personId", detail from activity where action = $1 order by at, id`,
@@ -55,7 +55,7 @@ describe('making a webhook', () => {
       const { status, text } = await t.visitor.get(t.at(`/${webhook?.id}${rest}`));
       expect([rest, status, text.includes(secret)]).toEqual([rest, 200, false]);
     }
-    expect(await deeds(t, 'webhook.create')).toEqual([
+    expect(await actionsOf(t, 'webhook.create')).toEqual([
       {
         personId: t.ada.personId,
         detail: { webhookId: webhook?.id, host: 'hooks.example.com', eventTypes: fields.eventTypes },
@@ -96,7 +96,7 @@ describe('making a webhook', () => {
   it('explains the most there can be, instead of a form', async () => {
     const t = await setup();
     const form = await t.visitor.get(t.at('/new'));
-    for (let count = 0; count < webhooksPerOrganization; count += 1) await makeWebhook(t, t.ada);
+    for (let count = 0; count < webhooksPerOrganization; count += 1) await insertWebhook(t, t.ada);
     const { text } = await t.visitor.get(t.at('/new'));
     expect(text).toContain('20 webhooks, which is the maximum');
     expect(text).not.toContain('name="url"');
@@ -123,14 +123,14 @@ describe('making a webhook', () => {
 describe('changing a webhook', () => {
   it('changes what is different alone, and the log says what', async () => {
     const t = await setup();
-    const { id } = await makeWebhook(t, t.ada);
+    const { id } = await insertWebhook(t, t.ada);
     const same = { url: 'https://hooks.example.com/events', description: 'Case management' };
     const types = ['client.started', 'client.ended', 'seat.given'];
     const unchanged = await t.submit(`/${id}/edit`, { ...same, eventTypes: types });
     expect(unchanged.to).toBe(t.at(`/${id}`));
-    expect(await deeds(t, 'webhook.change')).toEqual([]);
+    expect(await actionsOf(t, 'webhook.change')).toEqual([]);
     await t.submit(`/${id}/edit`, { ...same, eventTypes: ['seat.ended'] });
-    expect(await deeds(t, 'webhook.change')).toMatchObject([
+    expect(await actionsOf(t, 'webhook.change')).toMatchObject([
       { personId: t.ada.personId, detail: { webhookId: id, changed: ['eventTypes'], eventTypes: ['seat.ended'] } },
     ]);
     const refused = await t.submit(`/${id}/edit`, { ...same, url: 'https://192.168.0.1/', eventTypes: types });
@@ -140,7 +140,7 @@ describe('changing a webhook', () => {
 
   it('to a new secret shows that once and how long both sign; an overlap of 8 days is refused', async () => {
     const t = await setup();
-    const { id, secret } = await makeWebhook(t, t.ada);
+    const { id, secret } = await insertWebhook(t, t.ada);
     expect((await t.submit(`/${id}/rotate`, { overlapHours: String(8 * 24) })).status).toBe(422);
     const rotated = await t.submit(`/${id}/rotate`, { overlapHours: '168' });
     const [next = ''] = /whsec_[A-Za-z0-9+/]{32}/.exec(rotated.text) ?? [];
@@ -160,7 +160,7 @@ describe('changing a webhook', () => {
 
   it('asks for a fresh second factor, but looking, testing and sending again do not', async () => {
     const t = await setup();
-    const { id } = await makeWebhook(t, t.ada);
+    const { id } = await insertWebhook(t, t.ada);
     t.pass(6 * 60_000);
     for (const [rest, values] of [
       ['/new', fields],
@@ -179,7 +179,7 @@ describe('changing a webhook', () => {
 describe('without Temporal', () => {
   it('pages say what works and what waits; tests and checks are refused in words, and leave no line that says they were made', async () => {
     const t = await setup();
-    const { id } = await makeWebhook(t, t.ada);
+    const { id } = await insertWebhook(t, t.ada);
     // In the words of who reads it; what to set is for the log.
     expect((await t.visitor.get(t.at(`/${id}`))).text).toContain('Sending is not available on this installation');
     expect(t.logLines.filter((line) => line.includes('TEMPORAL_ADDRESS is not set'))).toHaveLength(1);
@@ -192,13 +192,13 @@ describe('without Temporal', () => {
       expect(refused.text).toContain('Sending is not available on this installation. Contact support.');
       expect(refused.text).not.toMatch(/temporal|worker/i);
     }
-    expect([...(await deeds(t, 'webhook.test')), ...(await deeds(t, 'webhook.verify'))]).toEqual([]);
+    expect([...(await actionsOf(t, 'webhook.test')), ...(await actionsOf(t, 'webhook.verify'))]).toEqual([]);
   });
 
   it('a Temporal that does not answer is explained, and the page comes back in seconds', async () => {
     const t = await setupConsole({ TEMPORAL_ADDRESS: '127.0.0.1:9' });
     const ada = await t.enrol();
-    const { id } = await makeWebhook(t, ada);
+    const { id } = await insertWebhook(t, ada);
     const path = `/o/${ada.orgId}/webhooks/${id}/test`;
     const refused = await t.http(ada).submit(path, path, { type: 'client.started' });
     expect(refused.status).toBe(422);
@@ -208,7 +208,7 @@ describe('without Temporal', () => {
 
   it('a webhook is paused, and resumed without the probe that cannot be sent', async () => {
     const t = await setup();
-    const webhook = await makeWebhook(t, t.ada);
+    const webhook = await insertWebhook(t, t.ada);
     await makeDeliveries(t, webhook);
     const { id } = webhook;
     expect((await t.visitor.get(t.at(`/${id}/pause`))).text).toContain('1 pending delivery will be held');
@@ -227,7 +227,7 @@ describe('without Temporal', () => {
 describe('deleting a webhook', () => {
   it('says beforehand what is given up, cancels just that, and leaves what was sent to be seen', async () => {
     const t = await setup();
-    const webhook = await makeWebhook(t, t.ada);
+    const webhook = await insertWebhook(t, t.ada);
     const { waiting, delivered } = await makeDeliveries(t, webhook);
     const asked = await t.visitor.get(t.at(`/${webhook.id}/delete`));
     expect(asked.text).toContain('1 open delivery');

@@ -1,4 +1,4 @@
-/** Redelivering many, from the request's row to the receiver. Source: design, section 6. */
+/** Redelivering many, from the request's row to the receiver. */
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Ledger, readLedger } from '#domain/webhooks/ledger.ts';

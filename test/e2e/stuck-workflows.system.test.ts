@@ -159,7 +159,7 @@ async function arrange() {
     const taskQueue = `stranded-${randomUUID()}`;
     const workflowBundle = await bundleOf('stranded');
     const worker = await Worker.create({ connection, namespace: testNamespace(), taskQueue, workflowBundle });
-    const options = { workflowId, args: [{ ...input, queue: `nobody-${randomUUID()}` }], taskQueue };
+    const options = { workflowId, args: [{ ...input, queue: `unserved-${randomUUID()}` }], taskQueue };
     await worker.runUntil(async () => {
       const started = await client.workflow.start(workflowType, options);
       onTestFinished(() =>

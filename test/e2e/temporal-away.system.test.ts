@@ -49,8 +49,8 @@ it('a worker that starts before Temporal is live and not ready, and delivers onc
 
 it('a worker of a namespace that Temporal does not have says how to make it', { timeout }, async () => {
   const { database } = await setupDatabase();
-  const { logLines } = await startTestWorker(database, { TEMPORAL_NAMESPACE: 'nobody-made-it' });
-  expect(logLines.join('')).toContain('temporal operator namespace create --namespace nobody-made-it');
+  const { logLines } = await startTestWorker(database, { TEMPORAL_NAMESPACE: 'not-created' });
+  expect(logLines.join('')).toContain('temporal operator namespace create --namespace not-created');
 });
 
 it('a worker that waits for Temporal ends in order on SIGTERM', { timeout }, async () => {

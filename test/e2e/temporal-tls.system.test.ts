@@ -1,6 +1,6 @@
 /**
- * Temporal behind TLS, with a certificate of our own and an API key, as Temporal Cloud and
- * frontends with mutual TLS ask for. Source: issue 5.
+ * Temporal behind TLS, with a client certificate and an API key, as Temporal Cloud and frontends
+ * with mutual TLS require.
  */
 import { describe, expect, inject, it, vi } from 'vitest';
 import { SettingsRefused } from '#runtime/settings/read.ts';
@@ -63,7 +63,7 @@ describe('the worker and the workflow client name the settings to correct when a
   const unreachable = /does not answer at \S+/;
   const cases: [string, Change, RegExp][] = [
     ['plain text', (server) => ({ ...server, tls: null }), unreachable],
-    ['no certificate of ours', ({ tls, ...rest }) => ({ ...rest, tls: { ...tls, own: null } }), unreachable],
+    ['no client certificate', ({ tls, ...rest }) => ({ ...rest, tls: { ...tls, own: null } }), unreachable],
     ['no authority', ({ tls, ...rest }) => ({ ...rest, tls: { ...tls, ca: null } }), unreachable],
     ['no API key', (server) => server, /does not let this app into the namespace \S+: it may want TEMPORAL_API_KEY/],
     [

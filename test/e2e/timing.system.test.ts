@@ -93,7 +93,7 @@ describe('the schedule of a delivery', () => {
   /**
    * The workflow's own code on the real server with the real schedule, while every timer fires
    * 20,000 times sooner. What the timers were set to is read from the history that Temporal kept,
-   * and what the workflow told of each wait from the activities' input.
+   * and the length of each wait from the activities' input.
    */
   it('is thirteen attempts over 72 hours, each wait within its jitter, and then the delivery is exhausted', {
     timeout: 120_000,

@@ -1,6 +1,6 @@
 /**
- * What goes into the image of all apps, and what stays out. The whole build is proved on a cluster.
- * Source: issue 5, point 1.
+ * What goes into the image of all apps, and what stays out. The whole build is proved on a
+ * cluster.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';

@@ -86,7 +86,7 @@ export async function openProtocol(
 
   return {
     organizationId,
-    makeWebhook: async () => (await make.webhook({ orgId: organizationId })).id,
+    insertWebhook: async () => (await make.webhook({ orgId: organizationId })).id,
     makeEvent: async () => void (await make.grant({ professional })),
     claim: async (): Promise<ClaimedDelivery[]> => (await worker.query(claimDeliveriesSql, [20, 20, 5])).rows,
     recordStarted: async (rounds: Round[]) => void (await worker.query(recordStartedSql, columnsOf(rounds))),

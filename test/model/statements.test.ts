@@ -54,7 +54,7 @@ class World {
     let world: World | undefined;
     const protocol = await openProtocol(() => new Promise((answer) => world?.onArrival(answer)));
     world = new World(protocol);
-    world.webhookIds = [await protocol.makeWebhook(), await protocol.makeWebhook()];
+    world.webhookIds = [await protocol.insertWebhook(), await protocol.insertWebhook()];
     await protocol.makeEvent();
     return world;
   }
@@ -104,8 +104,8 @@ class World {
   }
 
   /**
-   * What a round's workflow does with the result of its attempt; of one that was given up it hears
-   * nothing.
+   * Does what a round's workflow does with the result of its attempt. It ignores the result of an
+   * attempt that it no longer waits for.
    */
   proceed(workflow: Workflow, input: AttemptInput, kind: string): void {
     if (workflow.attempt !== input || kind === 'begun' || kind === 'underWay') return;

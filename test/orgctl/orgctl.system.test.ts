@@ -1,6 +1,5 @@
 /**
  * The operators' command line: what it answers, what it refuses and how, and what it never tells.
- * Source: design, section 10.
  */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';

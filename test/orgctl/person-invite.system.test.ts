@@ -1,4 +1,4 @@
-/** `orgctl person invite`: the first way into the console. Source: design, section 10. */
+/** `orgctl person invite`: the first way into the console. */
 import { expect, it } from 'vitest';
 import { findEnrolment } from '#domain/identity/enrolment.ts';
 import { callOrgctl, setupOrgctl } from './orgctl.ts';

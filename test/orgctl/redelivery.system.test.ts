@@ -1,7 +1,4 @@
-/**
- * Redelivering many at the command line: asked for, watched, left running, shown, cancelled.
- * Source: design, sections 6 and 10.
- */
+/** Redelivering many at the command line: asked for, watched, left running, shown, cancelled. */
 
 import { spawn } from 'node:child_process';
 import { describe, expect, it, vi } from 'vitest';

@@ -1,4 +1,4 @@
-/** `orgctl webhook verify`: whether a receiver verifies what it gets. Source: design, section 6. */
+/** `orgctl webhook verify`: whether a receiver verifies what it gets. */
 import type { DestinationStream } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';

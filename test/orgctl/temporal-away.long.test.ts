@@ -1,6 +1,6 @@
 /**
- * A change that is committed when Temporal goes away is reported as what it is: done, with what is
- * left to itself. Source: design, section 10.
+ * A change that is committed when Temporal goes away is reported as what it is: done, with what
+ * is left to itself.
  */
 import { expect, inject, it, vi } from 'vitest';
 import { startTcpProxy } from '#test/tcp-proxy.ts';

@@ -1,4 +1,4 @@
-/** `orgctl webhook test`, and the probe that precedes `resume`. Source: design, section 6. */
+/** `orgctl webhook test`, and the probe that precedes `resume`. */
 import { describe, expect, it } from 'vitest';
 import { eventEnvelope } from '#domain/contract/events.ts';
 import { verifyDelivery } from '#domain/webhooks/verify.ts';

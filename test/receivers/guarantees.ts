@@ -89,8 +89,7 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
         const { result, good, bad } = await checkSignatures(server.url, secret);
         expect({ result, bad }).toMatchObject({ result: 'verified', bad: { status: 400 } });
         expect(good).toMatchObject({ delivered: true, status: 204 });
-        // What it handles is told in order: once it has told of a later event, it tells of no
-        // earlier one.
+        // It reports events in order: after a later event, it reports no earlier one.
         const later = randomUUID();
         expect(await server.post(capture({ secret, id: later }))).toBe(204);
         await expect.poll(() => server.handled().at(-1)).toBe(`client.started ${later}`);

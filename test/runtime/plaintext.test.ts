@@ -1,6 +1,6 @@
 /**
- * Keys and names never cross a network in plain text unless somebody said so: every app and command
- * refuses at its start.
+ * Keys and names never cross a network in plain text unless a setting allows it: every app and
+ * command refuses to start.
  */
 import { describe, expect, it } from 'vitest';
 import { SettingsRefused } from '#runtime/settings/read.ts';

@@ -1,6 +1,6 @@
 /**
  * What a worker's `/metrics` tells of Temporal, of the activity log's partitions, and of how soon
- * events go out: alerts look at it. Source: issue 5, point 5.
+ * events go out: alerts look at it.
  */
 
 import { Client } from '@temporalio/client';

@@ -23,7 +23,7 @@ it.each([
   ['failing', 'a workflow task failed four times', [task('workflow', 100, { attempt: 5 })], served],
   ['failing', 'and a worker has it', [task('workflow', 100, { attempt: 5, isStarted: true })], served],
   ['stranded', 'only younger tasks wait in its queue', [task('activity', 600_000)], served],
-  ['stranded', 'nobody polls its queue', [task('activity', 61_000)], { hasPollers: false, backlogAgeMs: 61_000 }],
+  ['stranded', 'no worker polls its queue', [task('activity', 61_000)], { hasPollers: false, backlogAgeMs: 61_000 }],
   ['stranded', 'a workflow task is lost', [task('workflow', 600_000)], served],
   ['busy', 'it will be tried again later', [task('activity', -5_000, { attempt: 3 })], served],
 ] as const)('a workflow is %s when %s', (status, _, tasks, queue) => {

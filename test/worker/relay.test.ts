@@ -5,11 +5,11 @@ import type { ClaimedDelivery } from '../../apps/worker/relay/claimed-delivery.t
 import { createRelay } from '../../apps/worker/relay/relay.ts';
 
 const patient = { timeout: 20_000, interval: 20 };
-/** Longer than the test: nobody claims what another holds because the time of its lease is over. */
+/** Longer than the test, so that no lease expires in it. */
 const leaseSeconds = 3_600;
 
-// Once, a relay that was told to stop first started all that it had claimed, and was killed in the
-// middle of it.
+// Regression: a relay that was stopping first started all that it had claimed, and was killed
+// meanwhile.
 describe('a relay that is told to stop', () => {
   it('finishes the start under way, and gives the rest back to whoever claims next', async () => {
     const { openRelay, rows } = await arrange();
@@ -97,7 +97,7 @@ describe('a relay whose starts fail', () => {
       },
     });
     await vi.waitFor(() => expect(begun.length).toBeGreaterThan(18), patient); // 16 at once, and some that asked
-    expect(errors).toHaveLength(1); // told once
+    expect(errors).toHaveLength(1); // reported once
     const held = 'select count(*)::integer as held from delivery where claimed';
     await vi.waitFor(async () => expect(await rows(held)).toEqual([{ held: 0 }]), patient);
     const asked = begun.length;

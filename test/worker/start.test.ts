@@ -1,7 +1,4 @@
-/**
- * How a worker begins: its settings, the schema it waits for, and secrets that change under it.
- * Source: issue 5.
- */
+/** How a worker begins: its settings, the schema it waits for, and secrets that change under it. */
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { migrate } from '#domain/db/migrate.ts';
 import { sealSecret } from '#domain/webhooks/seal.ts';

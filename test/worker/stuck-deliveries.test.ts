@@ -1,7 +1,4 @@
-/**
- * Which late deliveries somebody is woken for: not those of a receiver that hangs, but those of a
- * worker that is dead. Source: issue 5, point 5.
- */
+/** Which late deliveries raise an alert: those of a dead worker, not those of a receiver that hangs. */
 import { expect, it, vi } from 'vitest';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import { startReceiver } from '#test/receiver.ts';

@@ -1,7 +1,4 @@
-/**
- * Releases of the worker as versions of one Temporal deployment, on the real server: issue 5, point
- * 7.
- */
+/** Releases of the worker as versions of one Temporal deployment, on the real server. */
 import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { Client, Connection } from '@temporalio/client';

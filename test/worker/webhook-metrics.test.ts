@@ -1,7 +1,4 @@
-/**
- * What a worker's `/metrics` tells of webhooks that are not well and of deliveries that were
- * mended. Source: design, section 8.
- */
+/** What a worker's `/metrics` reports of failing webhooks and of repaired deliveries. */
 import { describe, expect, it } from 'vitest';
 import { countFailingWebhooksSql } from '#domain/db/statements/count-webhooks.ts';
 import { startReceiver } from '#test/receiver.ts';

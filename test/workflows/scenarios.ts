@@ -140,7 +140,7 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
-    kind: 'hurried-when-overdue',
+    kind: 'retried-when-overdue',
     async run(stage) {
       stage.receive((nth) => (nth < 4 ? fail : accept));
       const eventId = await stage.makeEvent();

@@ -1,6 +1,6 @@
 /**
- * What callers that do not read can do to a pod: hold a bounded part of its memory for seconds, and
- * slow down nobody else.
+ * A client that does not read its responses holds a bounded part of a pod's memory for some
+ * seconds, and slows down no other client.
  */
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { type ChildApi, startChildApi } from '#test/child-api.ts';

@@ -49,13 +49,13 @@ async function started(options: Partial<LimiterOptions> = {}): Promise<Limiter> 
 
 /** So many calls at once; throws when they are not all answered in time. */
 async function burst(limiter: Limiter, calls: number, key = 'key'): Promise<LimitVerdict[]> {
-  const verdicts = Promise.all(Array.from({ length: calls }, () => limiter.take(key)));
+  const decisions = Promise.all(Array.from({ length: calls }, () => limiter.take(key)));
   const hung = wait(SETTLED_WITHIN_MS, null, { ref: false });
-  const settled = await Promise.race([verdicts, hung]);
+  const settled = await Promise.race([decisions, hung]);
   if (settled === null) throw new Error(`A call hung: not all were answered within ${SETTLED_WITHIN_MS} ms`);
   return settled;
 }
-const admitted = (verdicts: LimitVerdict[]) => verdicts.filter((verdict) => verdict.admitted).length;
+const admitted = (decisions: LimitVerdict[]) => decisions.filter((decision) => decision.admitted).length;
 const mode = (limiter: Limiter, wanted: string) => until(`the mode is ${wanted}`, () => limiter.mode() === wanted);
 
 describe('the limiter while Redis is away', () => {
@@ -107,9 +107,9 @@ describe('the limiter while Redis is away', () => {
   it('keeps its promise through a pause: refused while Redis was away, admitted by both after the time told', async () => {
     const limiter = await started({ limit: 4, windowSeconds: 2 });
     server.pause();
-    const verdicts = await burst(limiter, 6);
-    expect(admitted(verdicts)).toBe(4);
-    const told = verdicts.at(-1) as LimitVerdict;
+    const decisions = await burst(limiter, 6);
+    expect(admitted(decisions)).toBe(4);
+    const told = decisions.at(-1) as LimitVerdict;
     const waited = wait(told.resetSeconds * 1_000);
     server.resume();
     await mode(limiter, 'redis');
@@ -159,7 +159,7 @@ describe('the limiter while Redis is away', () => {
     await until('a window has passed', () => performance.now() - back > 1_000);
     expect((await burst(limiter, 1))[0]).toMatchObject({ admitted: true, decidedBy: 'redis', left: 2 });
     await server.look.del('limit:us:key');
-    expect((await burst(limiter, 4)).map((verdict) => verdict.admitted)).toEqual([true, true, true, false]);
+    expect((await burst(limiter, 4)).map((decision) => decision.admitted)).toEqual([true, true, true, false]);
   }, 30_000);
 
   it('counts nowhere a call that Redis refused while both are asked', async () => {

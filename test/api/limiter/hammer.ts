@@ -20,11 +20,11 @@ const counts = { admitted: 0, refused: 0, byPod: 0 };
 const endMs = performance.now() + Number(durationMs);
 async function loop(): Promise<void> {
   while (performance.now() < endMs) {
-    const verdict = await limiter.take('key');
-    counts[verdict.admitted ? 'admitted' : 'refused']++;
-    if (verdict.decidedBy === 'pod') counts.byPod++;
+    const decision = await limiter.take('key');
+    counts[decision.admitted ? 'admitted' : 'refused']++;
+    if (decision.decidedBy === 'pod') counts.byPod++;
     // refusals from memory never leave the process
-    if (!verdict.admitted) await new Promise((resolve) => setTimeout(resolve, 1));
+    if (!decision.admitted) await new Promise((resolve) => setTimeout(resolve, 1));
   }
 }
 await Promise.all(Array.from({ length: 8 }, loop));

@@ -44,20 +44,20 @@ async function limiterOf(
  * somewhere between.
  */
 interface Timed {
-  verdict: LimitVerdict;
+  decision: LimitVerdict;
   fromMs: number;
   toMs: number;
 }
 async function timed(limiter: Limiter, fingerprint = 'key'): Promise<Timed> {
   const fromMs = performance.now();
-  const verdict = await limiter.take(fingerprint);
-  return { verdict, fromMs, toMs: performance.now() };
+  const decision = await limiter.take(fingerprint);
+  return { decision, fromMs, toMs: performance.now() };
 }
 
 async function untilRefused(limiter: Limiter, pauseMs: number): Promise<LimitVerdict> {
   for (;;) {
-    const verdict = await limiter.take('key');
-    if (!verdict.admitted) return verdict;
+    const decision = await limiter.take('key');
+    if (!decision.admitted) return decision;
     await wait(pauseMs);
   }
 }
@@ -68,13 +68,13 @@ async function untilRefused(limiter: Limiter, pauseMs: number): Promise<LimitVer
  * in its window.
  */
 function expectExact(calls: Timed[], limit: number, windowMs: number): void {
-  const admitted = calls.filter((call) => call.verdict.admitted);
+  const admitted = calls.filter((call) => call.decision.admitted);
   for (const call of calls) {
     const surely = admitted.filter((other) => other.fromMs >= call.toMs - windowMs && other.toMs <= call.fromMs);
     const perhaps = admitted.filter(
       (other) => other !== call && other.toMs >= call.fromMs - windowMs && other.fromMs <= call.toMs,
     );
-    if (call.verdict.admitted) expect(surely.length).toBeLessThan(limit);
+    if (call.decision.admitted) expect(surely.length).toBeLessThan(limit);
     else expect(perhaps.length).toBeGreaterThanOrEqual(limit);
   }
 }
@@ -83,11 +83,11 @@ describe('the limiter with Redis', () => {
   it('admits 120 of 200 calls at once, counting down, and refuses the rest within the minute', async () => {
     const limiter = await limiterOf({ limit: 120, windowSeconds: 60 });
     expect(limiter.mode()).toBe('redis');
-    const verdicts = await Promise.all(Array.from({ length: 200 }, () => limiter.take('key')));
-    const admitted = verdicts.filter((verdict) => verdict.admitted);
-    expect(admitted.map((verdict) => verdict.left)).toEqual(Array.from({ length: 120 }, (_, call) => 119 - call));
-    for (const verdict of verdicts) expect(verdict).toMatchObject({ decidedBy: 'redis', resetSeconds: 60 });
-    expect(verdicts.slice(120).every((verdict) => !verdict.admitted && verdict.left === 0)).toBe(true);
+    const decisions = await Promise.all(Array.from({ length: 200 }, () => limiter.take('key')));
+    const admitted = decisions.filter((decision) => decision.admitted);
+    expect(admitted.map((decision) => decision.left)).toEqual(Array.from({ length: 120 }, (_, call) => 119 - call));
+    for (const decision of decisions) expect(decision).toMatchObject({ decidedBy: 'redis', resetSeconds: 60 });
+    expect(decisions.slice(120).every((decision) => !decision.admitted && decision.left === 0)).toBe(true);
   });
 
   it('asks Redis no more after a refusal, and counts each key by itself', async () => {
@@ -136,7 +136,7 @@ describe('the limiter with Redis', () => {
       await wait(1);
     }
     expectExact(calls, limit, windowMs);
-    expect(calls.filter((call) => call.verdict.decidedBy === 'memory').length).toBeGreaterThan(0);
+    expect(calls.filter((call) => call.decision.decidedBy === 'memory').length).toBeGreaterThan(0);
   }, 30_000);
 
   it('keeps its promise: a lone caller who waits for resetSeconds after a refusal is admitted', async () => {

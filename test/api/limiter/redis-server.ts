@@ -19,11 +19,11 @@ export interface RedisServer {
   start(): Promise<void>;
   /** SIGKILL; resolves when the process is gone. */
   kill(): Promise<void>;
-  /** SIGSTOP: the kernel still accepts connections and bytes, nobody answers. */
+  /** SIGSTOP: the kernel still accepts connections and bytes, and Redis does not answer. */
   pause(): void;
   /** SIGCONT. */
   resume(): void;
-  /** Ends it for good and removes its folder. */
+  /** Ends the server and removes its folder. */
   stop(): Promise<void>;
 }
 

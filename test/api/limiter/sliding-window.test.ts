@@ -37,8 +37,8 @@ async function callAt(
 }
 
 /**
- * The window as the contract words it, without a thought for memory: all admitted times, counted
- * anew for each call.
+ * The window as the contract words it, without regard to memory: all admitted times are counted
+ * again for each call.
  */
 function plainModel(limit: number, windowUs: number) {
   const admitted: number[] = [];

@@ -1,18 +1,18 @@
 /**
- * Whether a version of the OpenAPI document only adds to an earlier one.
+ * Decides whether a version of the OpenAPI document only adds to an earlier one.
  *
- * What the earlier version says must be said again, but for texts made for people. What may come is
- * named below, by place; so a keyword that nobody thought of is refused when it comes, goes or
- * changes.
+ * The later version must repeat what the earlier one says, except texts for people. The additions
+ * that are allowed are listed below by their location. Any other keyword is refused when it is
+ * added, removed or changed.
  *
- * Decision (2026-11-20): our own comparison, stricter than the general ones, which ask what breaks
- * a typical client: they let an enum of an answer gain a value, and leave webhooks aside. Here a
- * new value changes a field, since a client that handles every value has no place for it.
+ * Decision (2026-11-20): this comparison is stricter than the general tools, which ask what breaks
+ * a typical client. They let an enum of a response gain a value, and they ignore webhooks. Here a
+ * new value is a change, because a client that handles every value cannot handle the new one.
  */
 import { isDeepStrictEqual } from 'node:util';
 
 type Json = { [name: string]: unknown };
-/** Compares one place of both versions; `undefined` is absent. */
+/** Compares one location of both versions; `undefined` is absent. */
 type Rule = (before: unknown, after: unknown, place: string, breaks: string[]) => void;
 
 /**

@@ -1,4 +1,4 @@
-/** PostgreSQL away, silent or wrong: every request ends, in a fault that says nothing of ours. */
+/** While PostgreSQL is down, silent or refuses, each request ends in an error without internals. */
 import { expect, it } from 'vitest';
 import { requestsPerWindow } from '#domain/contract/limits.ts';
 import { setupDatabase, startTestApi } from '#test/setup.ts';

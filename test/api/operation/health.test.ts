@@ -24,7 +24,7 @@ it('ignore any key, good or bad, and count it nowhere', async () => {
 
 it('say that a process lives, and is not ready, while the database cannot be reached', async () => {
   const { database } = await setup();
-  const api = await startTestApi(database, { API_DATABASE_URL: 'postgresql://nobody:nothing@127.0.0.1:1/nothing' });
+  const api = await startTestApi(database, { API_DATABASE_URL: 'postgresql://absent:nothing@127.0.0.1:1/nothing' });
   expect((await api.get('/livez')).status).toBe(200);
   const unready = await api.get('/readyz');
   expect(unready.status).toBe(503);

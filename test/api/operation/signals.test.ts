@@ -1,4 +1,4 @@
-/** An API that is told to end loses no request. */
+/** An API that receives SIGTERM loses no request. */
 import { Agent } from 'node:http';
 import { expect, it } from 'vitest';
 import { spawnApi, startChildApi } from '#test/child-api.ts';
@@ -28,8 +28,8 @@ it('SIGTERM under constant load on kept-alive connections fails no request, and 
       await new Promise((resolve) => setTimeout(resolve, 200));
     }
   }
-  async function load(lane: number): Promise<void> {
-    for (let turn = lane; loading; turn += connections) {
+  async function load(connection: number): Promise<void> {
+    for (let turn = connection; loading; turn += connections) {
       const headers = { authorization: `Bearer ${keys[turn % keys.length]?.key}` };
       try {
         const { status } = await exchange(`${target}/v1/orgs/${maker.orgId}/members`, { agent, headers });
@@ -39,12 +39,15 @@ it('SIGTERM under constant load on kept-alive connections fails no request, and 
       }
     }
   }
-  const lanes = Promise.all([watchReadiness(), ...Array.from({ length: connections }, (_, lane) => load(lane))]);
+  const loads = Promise.all([
+    watchReadiness(),
+    ...Array.from({ length: connections }, (_, connection) => load(connection)),
+  ]);
   await expect.poll(() => statuses.get(200) ?? 0, { timeout: 30_000 }).toBeGreaterThan(200);
   leaving.process.kill('SIGTERM');
   expect(await leaving.ended).toEqual({ code: 0, signal: null });
   loading = false;
-  await lanes;
+  await loads;
   agent.destroy();
 
   expect(failures).toEqual([]);

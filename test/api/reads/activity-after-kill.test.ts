@@ -1,4 +1,4 @@
-/** No line, no answer, whenever the process dies. */
+/** A read is answered only after its activity row is committed, whenever the process dies. */
 import { Agent } from 'node:http';
 import { expect, it } from 'vitest';
 import { startChildApi } from '#test/child-api.ts';
@@ -34,10 +34,10 @@ async function readUntilKilled(
     killed = true;
     kill();
   }
-  async function load(lane: number): Promise<void> {
-    for (let turn = lane; !killed; turn += connections) await read(turn);
+  async function load(connection: number): Promise<void> {
+    for (let turn = connection; !killed; turn += connections) await read(turn);
   }
-  await Promise.all(Array.from({ length: connections }, (_, lane) => load(lane)));
+  await Promise.all(Array.from({ length: connections }, (_, connection) => load(connection)));
   agent.destroy();
   return { received, lost };
 }

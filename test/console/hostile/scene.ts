@@ -19,7 +19,7 @@ export interface Scene {
   suspended: MadeMember;
   invited: MadeMember;
   invitedEmail: string;
-  /** An own role that nobody holds. */
+  /** A custom role without members. */
   spareRoleId: string;
   spareRoleKey: string;
   key: MadeKey;
@@ -90,7 +90,7 @@ export async function arrange(t: ConsoleInstallation, mark: string): Promise<Sce
   await t.link(invited);
   const spare = await role('Spare');
   const maker = { orgId, userId: owner.personId, roleId: null };
-  // Before the webhooks, which otherwise would be told of them.
+  // Before the webhooks, which otherwise would get their events.
   const grant = await make.grant({ professional: maker });
   const seatId = await make.seat({ orgId, grant });
   const seatlessGrant = await make.grant({ professional: maker });

@@ -12,10 +12,10 @@ export interface FormRequest {
   fields: Record<string, string | string[]>;
 }
 
-/** How a route's form is filled in. @throws when nobody has said how. */
+/** Returns how a route's form is filled in. @throws when `filledForms` has no entry for it. */
 export function filledFormOf({ name }: Route): FilledForm {
   const filled = filledForms[name];
-  if (filled === undefined) throw new Error(`test/console/hostile says not how the form ${name} is filled in`);
+  if (filled === undefined) throw new Error(`test/console/hostile has no entry for the form ${name}`);
   return filled;
 }
 

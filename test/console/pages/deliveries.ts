@@ -1,7 +1,7 @@
 import { requestRedelivery } from '#domain/webhooks/redeliveries.ts';
 import type { MadeWebhook } from '#test/make.ts';
 import type { ConsoleInstallation, Enrolled } from '../setup.ts';
-import { fillAttempts, hostileAnswer, makeDeliveries, makeWebhook } from '../webhook-stories.ts';
+import { fillAttempts, hostileAnswer, insertWebhook, makeDeliveries } from '../webhook-stories.ts';
 import type { JudgedPage } from './page.ts';
 
 type Story = { webhook: MadeWebhook } & Awaited<ReturnType<typeof makeDeliveries>>;
@@ -22,7 +22,7 @@ async function tell(t: ConsoleInstallation, ada: Enrolled): Promise<Story> {
     `update webhook set state = 'deleted', slot = null, parked_reason = null where organization_id = $1 and slot = 20`,
     [ada.orgId],
   );
-  const webhook = await makeWebhook(t, ada, { description: 'Reporting' });
+  const webhook = await insertWebhook(t, ada, { description: 'Reporting' });
   const deliveries = await makeDeliveries(t, webhook);
   await fillAttempts(t, deliveries.exhausted, { answer: hostileAnswer });
   return { webhook, ...deliveries };

@@ -10,7 +10,7 @@ const day = 86_400_000;
 const read: readonly Scope[] = ['org.read', 'org.clients.read'];
 
 /** A key of the organization's with a story: who made it, when, how often it was called. */
-async function makeKey(
+async function insertKey(
   t: ConsoleInstallation,
   { orgId, personId }: Pick<Enrolled, 'orgId' | 'personId'>,
   fields: { label: string; scopes?: readonly Scope[]; daysOld?: number; expiresInDays?: number; calls?: number },
@@ -41,15 +41,15 @@ async function makeKeys(t: ConsoleInstallation, ada: Enrolled): Promise<void> {
     name: 'Bo Lindqvist',
     permissions: ['org.read', 'org.clients.read'],
   });
-  await makeKey(t, ada, { label: 'Monthly report', calls: 120, expiresInDays: 60 });
-  await makeKey(t, ada, {
+  await insertKey(t, ada, { label: 'Monthly report', calls: 120, expiresInDays: 60 });
+  await insertKey(t, ada, {
     label: 'Intake system',
     scopes: ['org.read', 'org.members.read', 'org.roles.read'],
     calls: 9,
     expiresInDays: 6,
   });
-  await makeKey(t, ada, { label: 'تقرير شهري', daysOld: 80 });
-  await makeKey(t, { ...ada, personId: bo.userId }, { label: 'Calendar', calls: 30 });
+  await insertKey(t, ada, { label: 'تقرير شهري', daysOld: 80 });
+  await insertKey(t, { ...ada, personId: bo.userId }, { label: 'Calendar', calls: 30 });
   await t.make.permissionLost(bo, 'org.clients.read');
 }
 
@@ -57,7 +57,7 @@ async function firstKey(t: ConsoleInstallation, ada: Enrolled): Promise<string> 
   const keys = await listLiveKeys(t.owner.pool, ada.orgId, new Date());
   return (
     keys.find(({ label }) => label === 'Monthly report')?.id ??
-    (await makeKey(t, ada, { label: 'Monthly report', calls: 12 }))
+    (await insertKey(t, ada, { label: 'Monthly report', calls: 12 }))
   );
 }
 
@@ -75,7 +75,7 @@ export const pages: readonly JudgedPage[] = [
     route: 'listKeys',
     picture: 'keys-ended',
     async path(t, { orgId, personId }) {
-      const id = await makeKey(t, { orgId, personId }, { label: 'Old report', daysOld: 90 });
+      const id = await insertKey(t, { orgId, personId }, { label: 'Old report', daysOld: 90 });
       await t.make.keyRevoked({ id, orgId, makerId: personId, key: '' });
       return `/o/${orgId}/keys?state=ended`;
     },
@@ -125,7 +125,7 @@ export const pages: readonly JudgedPage[] = [
     async path(t, ada) {
       const live = (await listLiveKeys(t.owner.pool, ada.orgId, new Date())).length;
       for (let n = live; n < liveKeysPerOrganization; n += 1)
-        await makeKey(t, ada, { label: `Office ${n}`, daysOld: n * 3, calls: n % 2 });
+        await insertKey(t, ada, { label: `Office ${n}`, daysOld: n * 3, calls: n % 2 });
       return `/o/${ada.orgId}/keys/new`;
     },
     // Places for the pages that come after it.

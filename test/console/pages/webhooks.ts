@@ -2,7 +2,7 @@ import { webhooksPerOrganization } from '#domain/webhooks/limits.ts';
 import { pauseWebhook } from '#domain/webhooks/park.ts';
 import type { MadeWebhook } from '#test/make.ts';
 import type { ConsoleInstallation, Enrolled } from '../setup.ts';
-import { insertDeliveries, makeDeliveries, makeWebhook } from '../webhook-stories.ts';
+import { insertDeliveries, insertWebhook, makeDeliveries } from '../webhook-stories.ts';
 import type { JudgedPage } from './page.ts';
 
 /** The webhook that the pages show, made by the first that is looked at. */
@@ -12,7 +12,7 @@ async function shown(t: ConsoleInstallation, ada: Enrolled): Promise<MadeWebhook
     [ada.orgId],
   );
   if (rows[0] !== undefined) return { id: rows[0].id, orgId: ada.orgId, secret: '' };
-  const webhook = await makeWebhook(t, ada);
+  const webhook = await insertWebhook(t, ada);
   await insertDeliveries(t, webhook, { count: 900 });
   await makeDeliveries(t, webhook);
   return webhook;
@@ -25,7 +25,7 @@ const pathTo =
 
 /** One that people have paused, and whose name is not to be trusted. */
 async function pausedWebhook(t: ConsoleInstallation, ada: Enrolled): Promise<string> {
-  const { id } = await makeWebhook(t, ada, {
+  const { id } = await insertWebhook(t, ada, {
     description: '<b>Billing</b> \u202Egnillib',
     url: 'https://billing.example.com/a',
   });
@@ -91,7 +91,7 @@ export const pages: readonly JudgedPage[] = [
         [ada.orgId],
       );
       for (let count = rows[0]?.count ?? 0; count < webhooksPerOrganization; count += 1)
-        await makeWebhook(t, ada, { url: `https://hooks.example.com/${count}`, description: '' });
+        await insertWebhook(t, ada, { url: `https://hooks.example.com/${count}`, description: '' });
       return `/o/${ada.orgId}/webhooks/new`;
     },
   },

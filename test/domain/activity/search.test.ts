@@ -1,7 +1,4 @@
-/**
- * The log is found by any filter, in its order, a page at a time in both directions. Source: issue
- * of the console, point 5.
- */
+/** The log is found by any filter, in its order, a page at a time in both directions. */
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { eachActivityEntry } from '#domain/activity/download.ts';

@@ -1,7 +1,4 @@
-/**
- * The activity log by months: room ahead, nothing lost, old months gone. Source: design, sections 3
- * and 10.
- */
+/** The activity log by months: room ahead, nothing lost, old months gone. */
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';

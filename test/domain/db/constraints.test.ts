@@ -1,7 +1,4 @@
-/**
- * Wrong states are impossible, whoever writes: the owner of the database tries here. Source:
- * design, section 3.
- */
+/** Constraints make wrong states impossible for every writer: the database's owner tries here. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { Database } from '#domain/db/connect.ts';
@@ -57,7 +54,7 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
      insert into membership_role select '$org', '$user', id from r`,
   ],
   [
-    'a role of somebody who is no member',
+    'a role of a person who is no member',
     'membership_role_membership',
     `insert into membership_role select '$org', 'nobody', id from role limit 1`,
   ],
@@ -67,7 +64,7 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     `${insertGrant} ('$org', gen_random_uuid(), 'attorney', '$user', gen_random_uuid(), now(), null, 'active', null)`,
   ],
   [
-    'access for somebody who is no member',
+    'access for a person who is no member',
     'client_grant_professional',
     `${insertGrant} ('$org', gen_random_uuid(), 'attorney', 'nobody', '$family', now(), null, 'active', null)`,
   ],
@@ -117,11 +114,11 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     `update client_grant set status = 'ended', ends_at = now(), end_reason = 'ended'; ${assignSeat()}`,
   ],
   [
-    'a seat under access whose end has passed, though nobody has written so yet',
+    'a seat under access whose end has passed, though no row says so yet',
     'seat_needs_active_grant',
     `update client_grant set ends_at = now(); ${assignSeat()}`,
   ],
-  ['a seat without a free place', 'seat_needs_free_place', `update seat_plan set invoiced = 0; ${assignSeat()}`],
+  ['a seat beyond the plan', 'seat_needs_free_place', `update seat_plan set invoiced = 0; ${assignSeat()}`],
   [
     'a seat on places that are no longer paid for',
     'seat_needs_free_place',
@@ -276,7 +273,7 @@ describe('is impossible:', () => {
          and c.conname !~ '_not_(empty|negative)$' order by 1`,
       [wrongStates.map(([, constraint]) => constraint)],
     );
-    // A count of the log is written by our own statement alone.
+    // Only the statement of the activity log writes a count.
     expect(rows.map(({ name }) => name)).toEqual(['activity_count_positive']);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * A migration while partners read: each read's line is an insert, and whoever waits for a lock
- * holds up all that come after it. Source: issue 5.
+ * A migration while partners read: each read inserts an activity row, and a statement that waits
+ * for a lock blocks all later ones.
  */
 import { Migration } from '@mikro-orm/migrations';
 import pg from 'pg';
@@ -11,7 +11,7 @@ import { currentMigration, migrations } from '#domain/db/migrations/index.ts';
 import { setup, type TestInstallation } from '#test/setup.ts';
 
 const timeout = 90_000;
-/** What a read's statement may take before it is given up. Source: apps/domain/db/connect.ts. */
+/** How long a read's statement may take before it is cancelled. Source: apps/domain/db/connect.ts. */
 const readTimeoutMs = 5_000;
 
 /** Needs the strongest lock there is, for a moment. */

@@ -1,7 +1,4 @@
-/**
- * From nothing to the current schema, by several at once, again and again. Source: design, section
- * 3.
- */
+/** From nothing to the current schema, by several at once, again and again. */
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
 import { migrate } from '#domain/db/migrate.ts';

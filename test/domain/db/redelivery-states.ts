@@ -29,7 +29,7 @@ export const wrongRedeliveryStates: [state: string, constraint: string, statemen
   ['two open redeliveries of a webhook', 'redelivery_one_open', `${asked}; ${ask()}`],
   ['a redelivery in an unknown state', 'redelivery_state_known', `${asked}; update redelivery set state = 'lost'`],
   [
-    'a redelivery of nobody’s asking',
+    'a redelivery without a requester',
     'redelivery_requester',
     `${redelivery}; ${ask('failed_since, requested_by', "now(), 'nobody'")}`,
   ],
@@ -70,7 +70,7 @@ export const wrongRedeliveryStates: [state: string, constraint: string, statemen
     `${asked}; update redelivery set state = 'cancelled', finished_at = now()`,
   ],
   [
-    'a redelivery that ended with workflows still to be told',
+    'a redelivery that ended with workflows still to be notified',
     'redelivery_finished_notified_all',
     `${asked}; update redelivery set state = 'done', seen_all = true, finished_at = now(), unnotified = array[gen_random_uuid()]`,
   ],

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import type pg from 'pg';
 
 /**
- * Every right that somebody other than the owner holds on an object of the database, as
+ * Every right that a role other than the owner holds on an object of the database, as
  * `grantee object right column`: the column is `*` for a right on the whole object. Relations of
  * schema `api` are listed column by column, because what a view shows is the right that matters.
  */

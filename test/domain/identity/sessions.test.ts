@@ -1,4 +1,4 @@
-/** Sessions: how they end, and the step-up. Source: OWASP ASVS 5.0, V7; design, section 7. */
+/** Sessions: how they end, and the step-up. Source: OWASP ASVS 5.0, V7. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { changePassword } from '#domain/identity/change-password.ts';

@@ -1,6 +1,6 @@
 /**
- * Making, rotating and revoking keys: who may, what is refused, and that each change has its line.
- * Source: design, section 4.
+ * Making, rotating and revoking keys: who may, what is refused, and that each change has its
+ * line.
  */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';

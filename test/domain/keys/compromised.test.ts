@@ -1,7 +1,4 @@
-/**
- * A key that got out is found by its value, under every pepper, and nothing else is told. Source:
- * issue of the console, point 2.
- */
+/** A leaked key is found by its value under every pepper, and the answer says nothing else. */
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { findCompromisedKey } from '#domain/keys/compromised.ts';

@@ -1,4 +1,4 @@
-/** The form of a key, computed a second time here. Source: design, section 4. */
+/** The form of a key, computed a second time here. */
 import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,7 +1,4 @@
-/**
- * At most 25 keys of an organization are live at a time. Source: API document, section 8; design,
- * section 4.
- */
+/** At most 25 keys of an organization are live at a time. */
 import { expect, it } from 'vitest';
 import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
 import { type Database, openDatabase } from '#domain/db/connect.ts';

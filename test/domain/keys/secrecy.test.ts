@@ -1,6 +1,4 @@
-/**
- * Only a fingerprint of a key is kept anywhere. Source: API document, section 5; design, section 4.
- */
+/** Only a fingerprint of a key is kept anywhere. */
 import { Redis } from 'ioredis';
 import { expect, inject, it } from 'vitest';
 import { createKey } from '#domain/keys/create.ts';

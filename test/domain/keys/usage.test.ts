@@ -1,7 +1,4 @@
-/**
- * What the console shows of keys: uses, callers, what works, what replaced what. Source: issue of
- * the console, point 2.
- */
+/** What the console shows of keys: uses, callers, what works, what replaced what. */
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { rotateKey } from '#domain/keys/rotate.ts';

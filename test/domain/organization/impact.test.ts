@@ -1,7 +1,4 @@
-/**
- * "Maker watch": what stops is told before it stops, and is what stops. Source: issue of the
- * console, point 2.
- */
+/** The preview of a change lists exactly the keys and reads that the change stops. */
 import { expect, it } from 'vitest';
 import { operationsOfScope } from '#domain/contract/operations.ts';
 import { listKeysOfMaker, previewImpact, previewRoleImpact } from '#domain/organization/impact.ts';

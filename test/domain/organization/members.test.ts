@@ -1,7 +1,4 @@
-/**
- * Members and roles: who may change whom, and that an owner remains. Source: issue of the console,
- * point 4; design, section 7.
- */
+/** Members and roles: who may change whom, and that an owner remains. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { getRoleDetails, listRoles } from '#domain/organization/list-roles.ts';
@@ -23,8 +20,8 @@ describe('changing a member', () => {
     const t = await setupStaff();
     const elsewhere = await t.make.member();
     for (const who of [t.member, elsewhere]) {
-      for (const deed of [suspendMember, reinstateMember, removeMember])
-        await expect(deed(t.em, asked(t, who, t.admin))).rejects.toMatchObject({ reason: 'may_not_manage_members' });
+      for (const action of [suspendMember, reinstateMember, removeMember])
+        await expect(action(t.em, asked(t, who, t.admin))).rejects.toMatchObject({ reason: 'may_not_manage_members' });
       await expect(changeMember(t.em, { ...asked(t, who, t.admin), name: 'X' })).rejects.toMatchObject({
         reason: 'may_not_manage_members',
       });
@@ -76,14 +73,14 @@ describe('changing a member', () => {
     const t = await setupStaff();
     const second = await t.make.member({ orgId: t.orgId, roleKey: 'owner' });
     const request = asked(t, t.admin, second);
-    for (const deed of [suspendMember, reinstateMember, removeMember])
-      await expect(deed(t.em, request)).rejects.toMatchObject({ reason: 'only_owners' });
+    for (const action of [suspendMember, reinstateMember, removeMember])
+      await expect(action(t.em, request)).rejects.toMatchObject({ reason: 'only_owners' });
     await expect(changeMember(t.em, { ...request, name: 'X' })).rejects.toMatchObject({ reason: 'only_owners' });
-    for (const deed of [assignRole, unassignRole]) {
-      await expect(deed(t.em, { ...request, roleId: systemRole.billing })).rejects.toMatchObject({
+    for (const action of [assignRole, unassignRole]) {
+      await expect(action(t.em, { ...request, roleId: systemRole.billing })).rejects.toMatchObject({
         reason: 'only_owners',
       });
-      await expect(deed(t.em, { ...asked(t, t.admin, t.member), roleId: systemRole.owner })).rejects.toMatchObject({
+      await expect(action(t.em, { ...asked(t, t.admin, t.member), roleId: systemRole.owner })).rejects.toMatchObject({
         reason: 'only_owners',
       });
     }
@@ -159,12 +156,12 @@ describe('an owner who has not enrolled', () => {
     const ada = await t.enrol({ roleKey: 'owner' });
     const imported = await t.make.member({ orgId: ada.orgId, roleKey: 'owner' });
     const self = { organizationId: ada.orgId, personId: ada.personId, by: { personId: ada.personId } };
-    for (const deed of [
+    for (const action of [
       () => removeMember(t.em, self),
       () => suspendMember(t.em, { ...self, by: 'operator' }),
       () => unassignRole(t.em, { ...self, roleId: systemRole.owner }),
     ])
-      await expect(deed()).rejects.toMatchObject({
+      await expect(action()).rejects.toMatchObject({
         reason: 'last_owner',
         message: expect.stringContaining('one who has enrolled'),
       });
@@ -186,11 +183,15 @@ describe('two owners who go at once', () => {
       'give the role back',
       (t: Staff, who: { userId: string }) => unassignRole(t.em, { ...asked(t, who, who), roleId: systemRole.owner }),
     ],
-  ] as const)('and %s leave one', async (_, deed) => {
+  ] as const)('and %s leave one', async (_, action) => {
     const t = await setupStaff();
     const second = await t.make.member({ orgId: t.orgId, roleKey: 'owner' });
     const third = await t.make.member({ orgId: t.orgId, roleKey: 'owner' });
-    expect(await outcomes([t.boss, second, third].map((who) => deed(t, who)))).toEqual(['done', 'done', 'last_owner']);
+    expect(await outcomes([t.boss, second, third].map((who) => action(t, who)))).toEqual([
+      'done',
+      'done',
+      'last_owner',
+    ]);
   });
 
   it('or remove each other leave one', async () => {

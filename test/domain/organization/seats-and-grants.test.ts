@@ -1,7 +1,4 @@
-/**
- * Seats and clients' access: given, ended, moved, with their events. Source: issue of the console,
- * point 4; design, section 3.
- */
+/** Seats and clients' access: given, ended, moved, with their events. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { endGrant, moveGrant } from '#domain/organization/grants.ts';
@@ -110,8 +107,8 @@ describe('access of a client', () => {
     const move = (toPersonId: string, grantId = grant.id) => moveGrant(t.em, { ...base, grantId, toPersonId });
     await expect(move(t.member.userId)).rejects.toMatchObject({ reason: 'same_professional' });
     const elsewhere = await t.make.member();
-    for (const nobody of [elsewhere.userId, 'nobody'])
-      await expect(move(nobody)).rejects.toMatchObject({ reason: 'no_such_member' });
+    for (const stranger of [elsewhere.userId, 'nobody'])
+      await expect(move(stranger)).rejects.toMatchObject({ reason: 'no_such_member' });
     const gone = await t.make.member({ orgId: t.orgId, status: 'suspended' });
     await expect(move(gone.userId)).rejects.toMatchObject({ reason: 'no_such_member' });
     const { id } = await move(t.admin.userId);

@@ -1,7 +1,4 @@
-/**
- * What was settled long ago is deleted, in bounded parts, and the ledger does not notice. Source:
- * design, section 3.
- */
+/** What was settled long ago is deleted, in bounded parts, and the ledger does not notice. */
 import { describe, expect, it } from 'vitest';
 import { purgeDeliveriesSql } from '#domain/db/statements/maintenance.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
@@ -64,7 +61,7 @@ describe('purging deliveries', () => {
       await t.settled('delivered', 89),
       await t.make.delivery({ webhook: t.webhook, createdAt: daysAgo(400) }),
       await t.make.delivery({ webhook: t.webhook, createdAt: daysAgo(400), nextAttemptAt: daysAgo(-1) }),
-      // Happened long ago, and was given up lately.
+      // Its event is old, and it was exhausted lately.
       await t.make.delivery({
         webhook: t.webhook,
         state: 'exhausted',

@@ -276,7 +276,7 @@ describe('recording how an attempt ended', () => {
   ])('settles at a 2xx that comes when the delivery is %s meanwhile', async (_state, change) => {
     const { admit, recordOutcome, recordLost, delivery, pool } = await setupAttempts(1);
     await admit();
-    await recordLost(1, 'waiting'); // given up for lost, and yet it comes
+    await recordLost(1, 'waiting'); // its result arrives after it was recorded as lost
     await pool.query(`update delivery set ${change}`);
 
     expect(await recordOutcome(1, 'delivered')).toBe(true);

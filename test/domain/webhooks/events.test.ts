@@ -115,7 +115,7 @@ describe('the events that the database makes', () => {
     await platform.query('savepoint seat');
     await insertSeat(grantId);
     await platform.query('rollback to seat');
-    expect(await rows.events(orgId)).toEqual([]); // seen by nobody else before the commit
+    expect(await rows.events(orgId)).toEqual([]); // no other connection sees it before the commit
     await platform.query('commit');
 
     expect(await told()).toEqual([['client.started', { grantId, kind: 'attorney' }]]);

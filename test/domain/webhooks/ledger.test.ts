@@ -9,7 +9,7 @@ import { recordOutcome } from '#test/record-outcome.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 
 /**
- * One organization with 10 events to 2 webhooks: 20 obligations. `settled` makes of the first
+ * One organization with 10 events to 2 webhooks: 20 deliveries. `settled` makes of the first
  * webhook's ten: 3 delivered at once, 2 delivered after a failure, 2 exhausted by a failure and 1
  * by a lost worker, 2 still waiting; the second webhook is deleted, so its ten are cancelled.
  */
@@ -266,7 +266,7 @@ describe('what is late', () => {
   it('is overdue and not stuck while a receiver that hangs takes its webhook’s ten places, at every moment of that', async () => {
     const t = await setupHanging();
     expect(await t.figures()).toEqual({ overdue: 40, stuck: 0, difference: 0 });
-    await t.fail(); // all places are free for a moment, until its retries ask for them again
+    await t.fail(); // all slots are free for a moment, until its retries ask for them again
     expect(await t.figures()).toEqual({ overdue: 40, stuck: 0, difference: 0 });
     await t.shift('55 seconds');
     expect(await t.figures()).toEqual({ overdue: 40, stuck: 0, difference: 0 });

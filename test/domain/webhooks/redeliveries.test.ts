@@ -1,7 +1,4 @@
-/**
- * Redeliveries of many as rows: asked for, shown, cancelled, and carried out page by page. Source:
- * design, section 6.
- */
+/** Redeliveries of many as rows: asked for, shown, cancelled, and carried out page by page. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Authority } from '#domain/access/authority.ts';
 import { openDatabase } from '#domain/db/connect.ts';
@@ -206,8 +203,8 @@ describe('a page', () => {
     });
     const { id } = await t.request(lately);
     await t.page(id, 0);
-    // The worker is gone here; whoever comes next finds what is left to tell, whatever page it asks
-    // for.
+    // The worker is gone here. The next one finds the workflows that were not notified yet, on any
+    // page.
     for (const page of [0, 1]) {
       const left = await t.page(id, page);
       expect(left).toMatchObject({ unnotified: [open], isUnfinished: true, progress: { state: 'running', pages: 1 } });

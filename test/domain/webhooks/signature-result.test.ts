@@ -1,6 +1,4 @@
-/**
- * What two posts prove of a receiver. Source: design, section 6; review of the console, point 7.
- */
+/** What two posts prove of a receiver. */
 import { expect, it } from 'vitest';
 import { judgeSignatures } from '#domain/webhooks/signature-result.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Pausing, resuming and deleting webhooks, and what becomes of their deliveries, also while others
- * claim, attempt and write. Source: design, section 6.
+ * Pausing, resuming and deleting webhooks, and what becomes of their deliveries, also while
+ * others claim, attempt and write.
  */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -127,7 +127,7 @@ describe('pausing a webhook', () => {
     const t = await setupStates();
     const eventId = await t.open({ started: true });
     await t.rows(admitAttemptSql, [t.organizationId, t.id, eventId, 1, false, false, randomUUID()]);
-    // Whoever records an outcome holds the delivery's row, and then takes the webhook's.
+    // Recording an outcome locks the delivery's row first, and then the webhook's.
     const recorder = await t.owner.pool.connect();
     onTestFinished(() => recorder.release());
     await recorder.query('begin');

@@ -1,6 +1,6 @@
 /**
  * Making, changing and showing webhooks and rotating their secrets: who may, what is refused, and
- * that each change has its line. Source: design, section 6.
+ * that each change has its line.
  */
 import { describe, expect, it } from 'vitest';
 import { unsealSecret } from '#domain/webhooks/seal.ts';
@@ -48,8 +48,8 @@ describe('everything about webhooks', () => {
       `select action, host(address) as address from activity where action <> 'delivery.cancel' order by at, id`,
     );
     expect(lines).toEqual([
-      ...['create', 'change', 'rotate_secret', 'pause'].map((deed) => ({
-        action: `webhook.${deed}`,
+      ...['create', 'change', 'rotate_secret', 'pause'].map((action) => ({
+        action: `webhook.${action}`,
         address: '203.0.113.9',
       })),
       { action: 'webhook.resume', address: null },

@@ -1,7 +1,4 @@
-/**
- * The test vector of the design, section 6: a whole delivery whose signatures were worked out by
- * others.
- */
+/** A whole delivery as a test vector, whose signatures were worked out by others. */
 export const vector = {
   secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
   id: '3b1f8a52-9c0e-4d57-8a41-6f0f2f1c7e10',

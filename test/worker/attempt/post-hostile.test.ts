@@ -6,7 +6,7 @@ import { keepOn, post, startRawServer, startSocketServer } from './raw-server.ts
 const deadlineMs = 400;
 const head = 'HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n';
 
-/** Posts to a receiver that does this with each request. */
+/** Sends one attempt to a receiver that does this with each request. */
 async function postTo(onRequest: (socket: Socket) => void, options: Parameters<typeof post>[1] = { deadlineMs }) {
   const server = await startRawServer(onRequest);
   return post(`http://127.0.0.1:${server.port}/`, options);

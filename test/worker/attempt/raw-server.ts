@@ -81,9 +81,7 @@ const noLookUp = async () => {
   throw new Error('nothing may be looked up in this test');
 };
 
-/**
- * Posts to loopback, which is allowed; names are not looked up unless the test gives a resolver.
- */
+/** Sends one attempt to loopback, which is allowed. A name needs a resolver from the test. */
 export function post(url: string, options: Partial<Post> = {}): Promise<Outcome> {
   return postOnce({
     url,

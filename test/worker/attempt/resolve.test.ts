@@ -5,7 +5,7 @@ import { type DnsAnswer, type DnsRecord, startDnsServer } from './dns-server.ts'
 import { post, startRawServer } from './raw-server.ts';
 
 const name = 'hooks.example.com';
-const unhurried = () => new AbortController().signal;
+const neverAborted = () => new AbortController().signal;
 const a = (value: string): DnsRecord => ({ type: 'A', value });
 const aaaa = (value: string): DnsRecord => ({ type: 'AAAA', value });
 const rootAnswer: DnsAnswer = [{ type: 'NS', value: 'a.root-servers.net' }];
@@ -31,7 +31,7 @@ async function receiver() {
 describe('Looking up a name', () => {
   it('gives all A and AAAA records, IPv4 first', async () => {
     const { resolve } = await resolver({ A: [a('8.8.8.8'), a('8.8.4.4')], AAAA: [aaaa('2606:4700::1111')] });
-    const { addresses } = (await resolve(name, unhurried())) as { addresses: string[] };
+    const { addresses } = (await resolve(name, neverAborted())) as { addresses: string[] };
     expect([...addresses].sort()).toEqual(['2606:4700::1111', '8.8.4.4', '8.8.8.8']);
     expect(addresses[2]).toBe('2606:4700::1111');
   });
@@ -53,12 +53,12 @@ describe('Looking up a name', () => {
     ['a silent resolver', { A: null, AAAA: null, root: null }, { ok: false, cause: 'dns_unavailable' }],
   ])('tells %s apart', async (_case, answers, expected) => {
     const { resolve } = await resolver(answers);
-    expect(await resolve(name, unhurried())).toEqual(expected);
+    expect(await resolve(name, neverAborted())).toEqual(expected);
   });
 
   it('says that our resolver is unavailable when nothing listens there', async () => {
     const resolve = createResolve({ servers: ['127.0.0.1:1'] });
-    expect(await resolve(name, unhurried())).toEqual({ ok: false, cause: 'dns_unavailable' });
+    expect(await resolve(name, neverAborted())).toEqual({ ok: false, cause: 'dns_unavailable' });
   });
 
   it('stops asking when the attempt is over', async () => {
@@ -68,8 +68,8 @@ describe('Looking up a name', () => {
 
   it('asks for the name as it is, without search domains, and again each time', async () => {
     const { resolve, questions } = await resolver({ A: 'NXDOMAIN', AAAA: 'NXDOMAIN' });
-    await resolve('hooks', unhurried());
-    await resolve('hooks', unhurried());
+    await resolve('hooks', neverAborted());
+    await resolve('hooks', neverAborted());
     expect([...questions].sort()).toEqual(['hooks A', 'hooks A', 'hooks AAAA', 'hooks AAAA']);
   });
 });

@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 
 /** What the ledger said at one moment of a run, in deliveries. */
-export interface LedgerLook {
+export interface LedgerReading {
   /** `temporal was killed (fault 3)`, or `temporal is up again (fault 3)`. */
   when: string;
   /** 0 at every moment, or something was lost or made up. */
@@ -21,7 +21,7 @@ const deadlineMs = 20_000;
  * Reads the ledger, again and again until PostgreSQL answers. @throws the last error when that
  * takes longer than 20 s.
  */
-export async function lookAtLedger(pool: Pool, when: string): Promise<LedgerLook> {
+export async function readLedgerNow(pool: Pool, when: string): Promise<LedgerReading> {
   const giveUpAt = performance.now() + deadlineMs;
   for (;;) {
     try {
@@ -35,9 +35,9 @@ export async function lookAtLedger(pool: Pool, when: string): Promise<LedgerLook
 }
 
 /** `21 times, difference 0 each time, overdue at most 0`. */
-export function describeLooks(looks: readonly LedgerLook[]): string {
-  const wrong = looks.filter(({ difference }) => difference !== 0).length;
-  const late = Math.max(0, ...looks.map(({ overdue }) => overdue));
+export function describeReadings(readings: readonly LedgerReading[]): string {
+  const wrong = readings.filter(({ difference }) => difference !== 0).length;
+  const late = Math.max(0, ...readings.map(({ overdue }) => overdue));
   const differences = wrong === 0 ? 'difference 0 each time' : `a difference ${wrong} times`;
-  return `${looks.length} times, ${differences}, overdue at most ${late}`;
+  return `${readings.length} times, ${differences}, overdue at most ${late}`;
 }
