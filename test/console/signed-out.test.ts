@@ -23,7 +23,7 @@ it('a form after the end of its session leads through sign-in back to its page, 
   expect(done.to).toBe(`${page}?a=b`);
 });
 
-it('a removed member is told that their access ended, and not that the session timed out', async () => {
+it('a removed member reads that their access has ended, and not that the session timed out', async () => {
   const t = shared();
   const ada = await t.enrol();
   const sara = await t.enrol({ orgId: ada.orgId, roleKey: 'member' });
