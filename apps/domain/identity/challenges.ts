@@ -1,6 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { FactorChallenge, PasskeyChallenge } from '../db/entities/identity.ts';
-import { runStatement, sql } from '../db/statement.ts';
 import { challengeMinutes, challengesPerSession } from './limits.ts';
 import { IdentityRefused } from './refused.ts';
 
@@ -21,19 +20,11 @@ export async function storeChallenge(
   challenge: string,
   now: Date,
 ): Promise<void> {
-  await runStatement(
-    tx,
-    sql`
-    with older as (
-      select challenge from passkey_challenge where session_id = ${sessionId} and purpose = ${purpose}
-      order by place desc offset ${challengesPerSession - 1}
-    ), purged as (
-      delete from passkey_challenge p using older o
-      where p.session_id = ${sessionId} and p.purpose = ${purpose} and p.challenge = o.challenge
-    )
-    insert into passkey_challenge (session_id, purpose, challenge, expires_at)
-    values (${sessionId}, ${purpose}, ${challenge}, ${endOf(now).toISOString()}::timestamptz)`,
-  );
+  const asked = { sessionId, purpose };
+  const newestFirst = await tx.find(PasskeyChallenge, asked, { orderBy: { place: 'desc' } });
+  const older = newestFirst.slice(challengesPerSession - 1).map((one) => one.challenge);
+  if (older.length > 0) await tx.nativeDelete(PasskeyChallenge, { ...asked, challenge: { $in: older } });
+  await tx.insert(PasskeyChallenge, { ...asked, challenge, expiresAt: endOf(now) });
 }
 
 /**

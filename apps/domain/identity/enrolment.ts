@@ -11,11 +11,10 @@ import {
 import { type Authority, askerOf } from '../access/authority.ts';
 import { consoleAccess } from '../access/console-access.ts';
 import { recordActivity } from '../activity/record.ts';
-import type { Permission } from '../contract/scopes.ts';
 import { Enrolment } from '../db/entities/identity.ts';
-import { Membership, MembershipRole, Organization, Person } from '../db/entities/organization.ts';
+import { Membership, MembershipRole, Organization, Person, Role } from '../db/entities/organization.ts';
 import { writeLock } from '../db/locks.ts';
-import { arrayOf, runStatement, sql } from '../db/statement.ts';
+import { runStatement, sql } from '../db/statement.ts';
 import { assertEmail } from './email.ts';
 import { enrolmentHours, recoveryHours } from './limits.ts';
 import { isLinkValid } from './link-validity.ts';
@@ -70,13 +69,6 @@ interface Invitee {
   isOpen: boolean;
   /** Whether they are in another organization too, as anything but someone who left. */
   isElsewhere: boolean;
-}
-
-interface Role {
-  id: string;
-  key: string;
-  isOwner: boolean;
-  permissions: Permission[];
 }
 
 /**
@@ -248,17 +240,15 @@ const rolesOf = ({ member }: Invitee): Pick<Role, 'isOwner' | 'permissions'>[] =
 
 /** All roles, or why not. */
 async function getRoles(tx: EntityManager, organizationId: string, keys: readonly string[]): Promise<Role[]> {
-  const rows = await runStatement<Role>(
-    tx,
-    sql`
-    select id, key, organization_id is null and key = 'owner' as "isOwner", permissions from role
-    where (organization_id is null or organization_id = ${organizationId})
-      and key = any (${arrayOf([...keys])}::text[]) order by key`,
+  const roles = await tx.find(
+    Role,
+    { key: { $in: [...keys] }, $or: [{ organizationId: null }, { organizationId }] },
+    { orderBy: { key: 'asc' } },
   );
-  const missing = keys.filter((key) => !rows.some((role) => role.key === key));
+  const missing = keys.filter((key) => !roles.some((role) => role.key === key));
   if (missing.length > 0)
     throw new IdentityRefused('no_such_role', `The organization has no role ${missing.join(', ')}.`);
-  return rows;
+  return roles;
 }
 
 function assertMayInvite(

@@ -3,6 +3,7 @@ import { findMember, lockOrganization } from '../access/actor.ts';
 import { confirmSignIn, isConfirmed } from '../access/console-access.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import { Enrolment, KnownBrowser, RecoveryCode, SecondFactor, SignIn } from '../db/entities/identity.ts';
+import { writeLock } from '../db/locks.ts';
 import { runStatement, sql } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import { assertEmail } from './email.ts';
@@ -155,13 +156,10 @@ export async function releaseAddress(em: EntityManager, email: string): Promise<
   });
 }
 
+/** The address is folded by PostgreSQL, whose lower case differs from JavaScript's. */
 async function lockSignIn(tx: EntityManager, email: string): Promise<string> {
-  const [found] = await runStatement<{ personId: string }>(
-    tx,
-    sql`
-    select person_id as "personId" from sign_in where lower(email) = lower(${email.trim()}) for update`,
-  );
-  if (found === undefined) throw noSuchSignIn();
+  const found = await tx.findOne(SignIn, { [sql.lower('email')]: sql`lower(${email.trim()})` }, writeLock);
+  if (found === null) throw noSuchSignIn();
   return found.personId;
 }
 

@@ -1,5 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { consoleAccess } from '../access/console-access.ts';
+import { SignIn } from '../db/entities/identity.ts';
+import { writeLock } from '../db/locks.ts';
 import { runStatement, sql } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import { admitAttempt, browserSubject, passwordSubject } from './attempts.ts';
@@ -58,26 +60,24 @@ export async function signIn(
         detail: { step: 'password' },
       }),
     );
-    throw new IdentityRefused('wrong_credentials', 'The e-mail address or the password is not right.');
+    throw wrongCredentials();
   }
   const rehashed = isOutdated(known.passwordHash) ? await hashPassword(password, 'sign_in') : null;
   return em.fork().transactional(async (tx) => {
     const { personId, factors, passwordHash } = known;
     // The password may have been changed while this one was verified; then it is no longer the
     // right one.
-    const rows = await runStatement(
-      tx,
-      sql`
-      update sign_in set password_hash = coalesce(${rehashed}, password_hash)
-      where person_id = ${personId} and password_hash = ${passwordHash} returning person_id`,
-    );
-    if (rows.length === 0)
-      throw new IdentityRefused('wrong_credentials', 'The e-mail address or the password is not right.');
+    const found = await tx.findOne(SignIn, { personId, passwordHash }, writeLock);
+    if (found === null) throw wrongCredentials();
+    if (rehashed !== null) found.rehash(rehashed);
     const { token } = await startSession(tx, { personId, visitor }, now());
     await recordPersonActivity(tx, { personId, action: 'sign_in.password', visitor });
     return { token, personId, factors };
   });
 }
+
+const wrongCredentials = () =>
+  new IdentityRefused('wrong_credentials', 'The e-mail address or the password is not right.');
 
 interface LookedUp {
   /**

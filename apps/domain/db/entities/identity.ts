@@ -16,6 +16,11 @@ const SignInSchema = defineEntity({
  * How a person signs in: the address, and the hash of the password (PHC string form, argon2id).
  */
 export class SignIn extends SignInSchema.class {
+  /** Stores the same password with today's hash parameters. */
+  rehash(passwordHash: string): void {
+    this.passwordHash = passwordHash;
+  }
+
   /** Replaces the password by one with this hash. */
   changePassword(passwordHash: string, at: Date): void {
     this.passwordHash = passwordHash;
@@ -140,7 +145,7 @@ export const PasskeyChallenge = defineEntity({
     purpose: p.text().$type<'passkey_setup' | 'passkey_use'>().primary(),
     challenge: p.text().primary(),
     expiresAt: p.datetime(),
-    place: p.bigint('number'),
+    place: p.bigint('number').autoincrement(),
   },
 });
 
