@@ -1,22 +1,19 @@
 import { defineSearchAttributeKey } from '@temporalio/common';
 
 /**
- * By what operators list deliveries in Temporal, all of type Keyword: three ids and codes that
- * stay, and the state. Source: design, section 6.
+ * Operators list deliveries in Temporal by these search attributes, all of type Keyword. They are
+ * set at the start and never change: PostgreSQL knows a delivery's state, and Temporal lists its
+ * workflows by `ExecutionStatus`.
  */
 export const organizationAttribute = defineSearchAttributeKey('OrgApiOrganization', 'KEYWORD');
 export const webhookAttribute = defineSearchAttributeKey('OrgApiWebhook', 'KEYWORD');
+export const eventAttribute = defineSearchAttributeKey('OrgApiEvent', 'KEYWORD');
 export const eventTypeAttribute = defineSearchAttributeKey('OrgApiEventType', 'KEYWORD');
-/**
- * `attempting` until its first attempt has failed, `waiting` from then on, and at its end
- * `delivered`, `exhausted` or `closed`.
- */
-export const stateAttribute = defineSearchAttributeKey('OrgApiState', 'KEYWORD');
 
 /** All of them, as a namespace has to know them. */
 export const deliveryAttributes = [
   organizationAttribute,
   webhookAttribute,
+  eventAttribute,
   eventTypeAttribute,
-  stateAttribute,
 ] as const;

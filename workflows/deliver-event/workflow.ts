@@ -10,12 +10,10 @@ import {
   setHandler,
   sleep,
   TemporalFailure,
-  upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
 import { priorityOfRetry } from './priority.ts';
 import { jitter } from './schedule.ts';
-import { stateAttribute } from './search-attributes.ts';
 import {
   type AttemptInput,
   type AttemptResult,
@@ -76,7 +74,6 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEn
   const { delaysMs, slow: isFailing, type = null, begunAtMs = null, firstAttempt } = input;
   const { organizationId, webhookId, eventId } = input;
   const round = { organizationId, webhookId, eventId, round: input.round };
-  const shown = showState();
   let wake = false;
   let cancelled = false;
   let waitingSinceMs: number | null = null;
@@ -93,7 +90,6 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEn
     failed: progress.failed,
   }));
   const ended = (end: DeliveryEnd): DeliveryEnd => {
-    shown.ended(end);
     delivery.ended({ ...round, type, begunAtMs, end, failed: progress.failed });
     return end;
   };
@@ -113,7 +109,6 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEn
     if (!isToBeContinued(result)) return ended(result.kind);
     progress = progressAfter(result, progress);
     waitingSinceMs = Date.now();
-    shown.waiting();
     await condition(() => wake || cancelled, result.waitMs);
     if (!cancelled && isLong(input)) await continueAsNew(input, progress);
   }
@@ -179,31 +174,6 @@ function isLong({ eventsPerRun = Number.POSITIVE_INFINITY }: DeliverEventInput):
  */
 function continueAsNew(input: DeliverEventInput, progress: DeliveryProgress): Promise<never> {
   return makeContinueAsNewFunc<typeof deliverEvent>()({ ...input, progress });
-}
-
-/**
- * Shows the state as a search attribute, if the workflow was started with one: a server that does
- * not know the attribute would refuse the workflow's every step.
- *
- * Each change goes with a command that is sent anyway, so none costs a task of its own, and there
- * are two of them at most: `waiting` once, at the first failure, although attempts follow it (the
- * query shows more), and the end.
- */
-function showState() {
-  const isShown = workflowInfo().typedSearchAttributes.get(stateAttribute) !== undefined;
-  // A run that goes on from another began with what that one showed.
-  let isWaiting = workflowInfo().typedSearchAttributes.get(stateAttribute) === 'waiting';
-  const show = (value: 'waiting' | DeliveryEnd) => upsertSearchAttributes([{ key: stateAttribute, value }]);
-  return {
-    waiting(): void {
-      if (!isShown || isWaiting) return;
-      isWaiting = true;
-      show('waiting');
-    },
-    ended(end: DeliveryEnd): void {
-      if (isShown) show(end);
-    },
-  };
 }
 
 type ToBeContinued = Extract<AttemptResult, { waitMs: number }>;

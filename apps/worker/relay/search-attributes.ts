@@ -2,9 +2,9 @@ import { type Client, isGrpcServiceError } from '@temporalio/client';
 import { TypedSearchAttributes } from '@temporalio/common';
 import {
   deliveryAttributes,
+  eventAttribute,
   eventTypeAttribute,
   organizationAttribute,
-  stateAttribute,
   webhookAttribute,
 } from '#workflows/deliver-event/search-attributes.ts';
 import type { ClaimedDelivery } from './claimed-delivery.ts';
@@ -51,13 +51,13 @@ export async function openSearchAttributes(options: {
     );
   }
   return {
-    of({ organizationId, webhookId, type }) {
+    of({ organizationId, webhookId, eventId, type }) {
       if (performance.now() < offUntilMs) return undefined;
       return new TypedSearchAttributes([
         { key: organizationAttribute, value: organizationId },
         { key: webhookAttribute, value: webhookId },
+        { key: eventAttribute, value: eventId },
         { key: eventTypeAttribute, value: type },
-        { key: stateAttribute, value: 'attempting' },
       ]);
     },
     wereRefused(error) {
