@@ -9,7 +9,7 @@ const timeout = 120_000;
 afterAll(closeBrowser);
 
 describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
-  it('a person finds the refused reads of a key, opens one, and takes them along as CSV', { timeout }, async () => {
+  it('a person finds the refused reads of a key, opens one, and downloads them as CSV', { timeout }, async () => {
     const t = await setupConsole();
     const ada = await t.enrol({ name: 'Ada Rivers' });
     const key = await t.make.apiKey({ maker: { orgId: ada.orgId, userId: ada.personId, roleId: null }, label: '=1+1' });

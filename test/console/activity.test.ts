@@ -18,8 +18,8 @@ const writeReads = (t: ConsoleInstallation, orgId: string, count: number) =>
     [orgId, count],
   );
 
-describe('the log', () => {
-  it('is paged by links in both directions, with the filter kept', async () => {
+describe('the activity log', () => {
+  it('has page links in both directions that keep the filter', async () => {
     const t = await setupConsole();
     const ada = await t.enrol();
     await writeReads(t, ada.orgId, 120);
@@ -44,7 +44,7 @@ describe('the log', () => {
     expect(linkOf(first.text, 'prev')).toBe('');
   });
 
-  it('shows the page without its filter when a link makes no sense, and no fault', async () => {
+  it('shows the page without its filter when a link is malformed, and no error', async () => {
     const t = await setupConsole();
     const ada = await t.enrol();
     await writeReads(t, ada.orgId, 3);
@@ -60,7 +60,7 @@ describe('the log', () => {
     }
   });
 
-  it('says that a time of the filter is not valid, and downloads no file for it', async () => {
+  it('reports an invalid time in the filter, and downloads no file for it', async () => {
     const t = await setupConsole();
     const ada = await t.enrol();
     const { text } = await t.http(ada).get(logOf(ada, '?from=xx'));
@@ -68,7 +68,7 @@ describe('the log', () => {
     expect((await t.http(ada).get(logOf(ada, '/csv?from=xx'))).to).toBe(logOf(ada, '?from=xx'));
   });
 
-  it('takes times in the zone that the address names', async () => {
+  it('reads times in the zone of the address', async () => {
     const t = await setupConsole();
     const ada = await t.enrol();
     const at = new Date('2026-07-01T12:00:30Z');
@@ -80,7 +80,7 @@ describe('the log', () => {
     expect(await shows('2026-07-01T12:00', '2026-07-01T12:01', 'America/New_York')).toBe(false);
   });
 
-  it('opens one line of its own, and answers 404 for another organization’s', async () => {
+  it('opens one of its own rows, and answers 404 for another organization’s', async () => {
     const t = await setupConsole();
     const ada = await t.enrol({ name: 'Ada Rivers' });
     const key = await t.make.apiKey({
@@ -110,8 +110,8 @@ describe('the log', () => {
   });
 });
 
-describe('a file of the log', () => {
-  it('has the lines of the filter, as text that no spreadsheet takes for a formula, and its download is a line', async () => {
+describe('an export of the activity log', () => {
+  it('has the rows of the filter as text that no spreadsheet runs as a formula, and records its download', async () => {
     const t = await setupConsole();
     const ada = await t.enrol({ name: '=HYPERLINK("http://evil.example")' });
     const maker = { orgId: ada.orgId, userId: ada.personId, roleId: null };
@@ -146,7 +146,7 @@ describe('a file of the log', () => {
     expect(rows).toEqual([{ person_id: ada.personId, detail: { personId: ada.personId }, address: '127.0.0.1' }]);
   });
 
-  it('begins with a byte order mark, and of an empty filter has its headings alone', async () => {
+  it('begins with a byte order mark, and has only headings for an empty filter', async () => {
     const t = await setupConsole();
     const ada = await t.enrol();
     const cookie = [...t.http(ada).jar].map((pair) => pair.join('=')).join('; ');
@@ -156,14 +156,14 @@ describe('a file of the log', () => {
     expect(bytes.toString().match(/\r\n/g)?.length).toBe(1);
   });
 
-  it('is refused, and not written down, for who may not read the log', async () => {
+  it('is refused without the permission, and records nothing', async () => {
     const t = await setupConsole();
     const bo = await t.enrol({ permissions: ['org.read'] });
     expect((await t.http(bo).get(logOf(bo, '/csv'))).status).toBe(403);
     expect((await t.owner.pool.query(`select from activity where action = 'activity.download'`)).rows).toEqual([]);
   });
 
-  it('is not made, and not written down, for a HEAD, which gets its headers', async () => {
+  it('answers HEAD with its headers, and records nothing', async () => {
     const t = await setupConsole();
     const ada = await t.enrol();
     await writeReads(t, ada.orgId, 300);
@@ -186,7 +186,7 @@ describe('a file of the log', () => {
   });
 
   it.each(['close', 'reset'] as const)(
-    'whose browser hangs up (%s) is no fault, and leaves no statement behind',
+    'whose browser disconnects (%s) causes no error and leaves no statement running',
     {
       timeout: 120_000,
     },
@@ -221,7 +221,7 @@ describe('a file of the log', () => {
     },
   );
 
-  it('that the database cuts off half-way is a fault in the log, and half a file for nobody', {
+  it('logs an error when the database cuts it off, and the download is incomplete', {
     timeout: 120_000,
   }, async () => {
     const t = await setupConsole();
@@ -240,7 +240,7 @@ describe('a file of the log', () => {
     await expect.poll(isTold, { timeout: 20_000 }).toBe(true);
   });
 
-  it('of 150,000 lines waits for its reader, and asks the database for nothing more once they have hung up', {
+  it('of 150,000 rows waits for its reader, and stops reading from the database after the reader disconnects', {
     timeout: 120_000,
   }, async () => {
     const t = await setupConsole();

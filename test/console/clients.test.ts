@@ -49,7 +49,7 @@ const lines = async ({ owner }: ConsoleInstallation, orgId: string) =>
   ).rows;
 
 describe('a seat', () => {
-  it('is given and ended, with a line and an event that webhooks are owed each time', async () => {
+  it('is assigned and ended, with an activity row and an event each time', async () => {
     const t = await setupClients();
     const before = (await events(t, t.orgId)).length;
     const owner = t.http(t.ada);
@@ -85,7 +85,7 @@ describe('a seat', () => {
     expect([twice.status, textOf(twice.text)]).toEqual([422, expect.stringContaining('This seat has ended already.')]);
   });
 
-  it('that is the last goes to one of two browsers that give it at once, and the other is told why', async () => {
+  it('that is the last one is assigned once by two browsers, and the other sees the reason', async () => {
     const t = await setupClients({ places: 1 });
     const other = await t.make.grant({ professional: t.bo });
     const second = await t.enrol({ orgId: t.orgId });
@@ -104,7 +104,7 @@ describe('a seat', () => {
     expect(textOf((await t.http(t.ada).get(t.at('/clients/seats'))).text)).toMatch(/Used 1 .* Available 0/);
   });
 
-  it('is given and ended by the role Billing, which sees no roster', async () => {
+  it('can be assigned and ended with the role Billing, which does not see the roster', async () => {
     const t = await setupClients();
     const billing = t.http(await t.enrol({ orgId: t.orgId, roleKey: 'billing' }));
     const first = await billing.get(t.at(''));
@@ -118,7 +118,7 @@ describe('a seat', () => {
 });
 
 describe('the access of a client', () => {
-  it('is ended with its seat after its page said so, with lines and the events that webhooks are owed', async () => {
+  it('ends together with its seat after a warning, with activity rows and events', async () => {
     const t = await setupClients();
     const seatId = await t.make.seat({ orgId: t.orgId, grant: t.grant });
     const before = (await events(t, t.orgId)).length;
@@ -146,7 +146,7 @@ describe('the access of a client', () => {
     ]);
   });
 
-  it('is moved to an active colleague, never to somebody else', async () => {
+  it('moves only to an active colleague', async () => {
     const t = await setupClients();
     await t.make.seat({ orgId: t.orgId, grant: t.grant });
     const suspended = await t.make.member({ orgId: t.orgId, name: 'Sam Suspended', status: 'suspended' });
@@ -222,7 +222,7 @@ describe('the roster', () => {
     expect((await t.http(t.ada).get(t.at('/clients?q=a%00b'))).status).toBe(200);
   });
 
-  it('is whole and in order, page after page, also where access began at the same moment', async () => {
+  it('is complete and in order on all pages, also when several entries began at the same moment', async () => {
     const t = await setupClients({ places: 1_000 });
     await t.owner.pool.query(
       `with f as (insert into family (organization_id, id, name) select $1, gen_random_uuid(), 'Family ' || n
@@ -269,7 +269,7 @@ describe('the roster', () => {
     );
   });
 
-  it('draws names of HTML, of 10,000 characters and of any direction as text', async () => {
+  it('shows names of HTML, of 10,000 characters and of any direction as text', async () => {
     const t = await setupClients();
     const { orgId } = t;
     const evil = '<script>alert(1)</script>"onload="x';
@@ -300,7 +300,7 @@ describe('the roster', () => {
   });
 });
 
-it('a hostile browser reaches nothing with another organization’s access and seats, in a path or in a form', async () => {
+it('a hostile browser cannot reach another organization’s access and seats, by path or by form', async () => {
   const t = await setupClients();
   const other = await t.enrol({ name: 'Olga Elsewhere' });
   const professional = { orgId: other.orgId, userId: other.personId, roleId: null };

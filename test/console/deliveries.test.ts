@@ -25,7 +25,7 @@ const listed = (text: string) => [...text.matchAll(/<a id="d-([0-9a-f-]{36})"/g)
 const olderOf = (text: string) => unescaped(/rel="next" href="([^"]*)"/.exec(text)?.[1] ?? '');
 
 describe('the list of deliveries', () => {
-  it('leads through all of them, each once, newest first, and keeps the filter on the way', async () => {
+  it('shows each delivery once, newest first, and keeps the filter on every page', async () => {
     const t = await setup();
     await insertDeliveries(t, t.webhook, { count: 60, failsEvery: 2 });
     const { rows } = await t.owner.pool.query<{ id: string }>(
@@ -44,7 +44,7 @@ describe('the list of deliveries', () => {
     expect(seen).toEqual(rows.map(({ id }) => id));
   });
 
-  it('finds one by its event’s id, those of a time in the viewer’s zone, and says of a filter that cannot match why', async () => {
+  it('is filtered by event id and by time in the viewer’s zone, and explains a filter that cannot match', async () => {
     const t = await setup();
     const { delivered, waiting } = await makeDeliveries(t, t.webhook);
     expect(listed((await t.get(`/deliveries?event=${delivered.toUpperCase()}`)).text)).toEqual([delivered]);
@@ -60,7 +60,7 @@ describe('the list of deliveries', () => {
       expect([bad, (await t.get(`/deliveries?${bad}`)).status]).toEqual([bad, 200]);
   });
 
-  it('is asked for again while something moves, and stands still when nothing does', async () => {
+  it('refreshes while a delivery changes, and stops when all are settled', async () => {
     const t = await setup();
     await insertDeliveries(t, t.webhook, { count: 3 });
     expect((await t.get('/deliveries')).text).not.toContain('hx-get');
@@ -88,7 +88,7 @@ describe('one delivery', () => {
     expect(text).toContain('Timing: DNS lookup 34 ms, Connect 87 ms, TLS 142 ms');
   });
 
-  it('shows of an attempt what was sent and what came back, and nothing that came back acts or hides', async () => {
+  it('shows the request and the response of an attempt, and no response content runs or disappears', async () => {
     const t = await setup();
     const { exhausted } = await makeDeliveries(t, t.webhook);
     await fillAttempts(t, exhausted, { answer: hostileAnswer });
@@ -106,7 +106,7 @@ describe('one delivery', () => {
       expect([number, (await t.get(`/deliveries/${exhausted}/attempts/${number}`)).status]).toEqual([number, 404]);
   });
 
-  it('16 KiB of nothing but control characters are a page of a few kilobytes more', async () => {
+  it('with 16 KiB of control characters adds only a few kilobytes to its page', async () => {
     const t = await setup();
     const { exhausted } = await makeDeliveries(t, t.webhook);
     await fillAttempts(t, exhausted, { answer: Buffer.alloc(16_384, '\u202E') });
@@ -116,7 +116,7 @@ describe('one delivery', () => {
     expect(text.length).toBeLessThan(20_000);
   });
 
-  it('is cancelled for good, with its line and its proof, and offers nothing more', async () => {
+  it('is cancelled permanently, with its activity row, and offers no further action', async () => {
     const t = await setup();
     const { waiting, delivered } = await makeDeliveries(t, t.webhook);
     const before = await readLedger(t.owner.pool);
@@ -148,8 +148,8 @@ describe('one delivery', () => {
   });
 });
 
-describe('sending many again', () => {
-  it('is asked for once at a time, shows how far it is, and is stopped', async () => {
+describe('redelivering many events', () => {
+  it('runs once at a time, shows its progress, and can be stopped', async () => {
     const t = await setup();
     await makeDeliveries(t, t.webhook);
     const asked = await t.confirm({ what: 'failed', hours: '720' });
@@ -166,7 +166,7 @@ describe('sending many again', () => {
     expect(stopped.text).not.toContain('Stop redelivery');
   });
 
-  it('of a time wants both ends, in order, of the last 30 days, and keeps what was typed', async () => {
+  it('of a period requires both ends in order within the last 30 days, and keeps the input', async () => {
     const t = await setup();
     const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 16);
     await makeDeliveries(t, t.webhook);
@@ -229,7 +229,7 @@ describe('a redelivery', () => {
 });
 
 describe('a member of another organization, and a wrong webhook in the address', () => {
-  it('find nothing of a delivery, an attempt or a redelivery, and change nothing', async () => {
+  it('find no delivery, attempt or redelivery, and change nothing', async () => {
     const t = await setup();
     const { waiting, delivered } = await makeDeliveries(t, t.webhook);
     const asked = await t.confirm({ what: 'failed', hours: '24' });

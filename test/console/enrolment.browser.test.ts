@@ -7,7 +7,7 @@ const timeout = 120_000;
 afterAll(closeBrowser);
 
 describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
-  it('a person enrols with an authenticator app, keeps recovery codes, signs out, and signs in again with a code', {
+  it('a person enrols with an authenticator app, saves recovery codes, signs out, and signs in again with a code', {
     timeout,
   }, async () => {
     const t = await setupConsole();
@@ -69,7 +69,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     expectQuiet(visit);
   });
 
-  it('a link is pasted where there is no script, and a second one is opened in place of the first', {
+  it('a link can be pasted without a script, and a second link replaces the first', {
     timeout,
   }, async () => {
     const t = await setupConsole();

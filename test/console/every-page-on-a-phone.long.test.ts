@@ -7,7 +7,7 @@ import { judgeEveryPage } from './pages/judge.ts';
 
 afterAll(closeBrowser);
 
-it('every page has no accessibility violation, fits the screen, and asks and complains of nothing', {
+it('every page has no accessibility violation, fits the screen, and causes no browser error', {
   timeout: 400_000,
 }, async () => {
   expect(await judgeEveryPage('phone')).toEqual({});

@@ -12,7 +12,7 @@ afterAll(closeBrowser);
 type Place = Awaited<ReturnType<typeof stackPlace>>;
 type Region = ReturnType<Place['stack']>['regions'][number];
 
-it('npm start’s link leads an owner to a first key, a first answer and a first delivery; and on a phone again, let back in by the operator', {
+it('the link of npm start leads an owner to a first key, a first response and a first delivery, also again on a phone after a recovery link', {
   timeout: 400_000,
 }, async () => {
   const place = await stackPlace();

@@ -34,7 +34,7 @@ describe('a form', () => {
     expect((await visitor.get('/account')).status).toBe(200);
   });
 
-  it('without the token of its session changes nothing and is drawn again', async () => {
+  it('without the token of its session changes nothing and is shown again', async () => {
     const t = shared();
     const [ada, bo] = [await t.enrol(), await t.enrol()];
     const visitor = t.http(ada);
@@ -51,7 +51,7 @@ describe('a form', () => {
     expect((await visitor.submit('/account', '/account/recovery-codes')).text).toContain('only time they are shown');
   });
 
-  it('that may be submitted once is carried out once, also when it is submitted in parallel', async () => {
+  it('with a one-time token is carried out once, also when it is submitted in parallel', async () => {
     const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);

@@ -18,7 +18,7 @@ it.each(
     'of 10,000 letters': 'W'.repeat(10_000),
     'right to left, with overrides': '\u202E\u2066משפחת לוי\u2067',
   }),
-)('no name that is %s does anything, or makes a page wider than a phone', { timeout: 300_000 }, async (_kind, mark) => {
+)('no name that is %s runs code or makes a page wider than a phone', { timeout: 300_000 }, async (_kind, mark) => {
   const t = await setupConsole();
   const scene = await arrange(t, mark);
   const visit = await openVisit(t.origin, { sessionToken: scene.owner.sessionToken, screen: 'phone' });

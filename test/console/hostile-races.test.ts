@@ -13,7 +13,7 @@ const timeout = 120_000;
 const statuses = (answers: readonly { status: number }[]) => answers.map(({ status }) => status).sort();
 
 describe('in parallel', () => {
-  it('two revocations of one key: it is revoked once, and both succeed', { timeout }, async () => {
+  it('two revocations of one key revoke it once, and both succeed', { timeout }, async () => {
     const t = shared();
     const { orgId, owner, key } = await arrange(t, 'Harbor');
     const other = await t.enrol({ orgId, name: 'Bo Rivers' });
@@ -30,7 +30,7 @@ describe('in parallel', () => {
     expect((await t.http(owner).get(path)).text).toContain('API key already revoked');
   });
 
-  it('30 creations of a key: 25 keys are active, 5 are refused with the reason, and no two are equal', {
+  it('30 creations of a key create 25 different keys, and 5 are refused with the reason', {
     timeout,
   }, async () => {
     const t = await setupConsole({ DATABASE_POOL_MAX: '30' });
@@ -52,7 +52,7 @@ describe('in parallel', () => {
     expect(await count(t, live, [ada.orgId])).toBe(liveKeysPerOrganization);
   });
 
-  it('two uses of one enrolment link in two browsers: one succeeds, the other finds the link expired', {
+  it('two uses of one enrolment link in two browsers enrol once, and the other finds the link expired', {
     timeout,
   }, async () => {
     const t = shared();
@@ -70,7 +70,7 @@ describe('in parallel', () => {
     for (const each of [t.http(), first.visitor]) expect((await each.openLink(link)).status).toBe(410);
   });
 
-  it('two owners remove each other, or both leave: one owner remains', { timeout }, async () => {
+  it('two owners who remove each other or both leave end with one owner', { timeout }, async () => {
     const t = shared();
     const ada = await t.enrol();
     const bo = await t.enrol({ orgId: ada.orgId, name: 'Bo Rivers' });
@@ -96,7 +96,7 @@ describe('in parallel', () => {
     expect(await count(t, owners, [ada.orgId])).toBe(1);
   });
 
-  it('two step-ups with one code: one is carried out', { timeout }, async () => {
+  it('two step-ups with one code carry out one change', { timeout }, async () => {
     const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);

@@ -25,7 +25,7 @@ async function callAs(curlLine: string): Promise<Response> {
 }
 
 describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
-  it('an owner makes a key, copies the ready line, reads with it, and revokes it while a reader runs', {
+  it('an owner creates a key, copies the curl line, reads with it, and revokes it while a reader runs', {
     timeout,
   }, async () => {
     const t = await setupWithApi();
@@ -79,7 +79,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     expectQuiet(visit);
   });
 
-  it('a key whose maker loses the role is refused with 403, and its page says why', { timeout }, async () => {
+  it('a key whose creator loses the role gets 403, and its page explains why', { timeout }, async () => {
     const t = await setupWithApi();
     const ada = await t.enrol({ name: 'Ada Rivers' });
     const bo = await t.make.member({
@@ -109,7 +109,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     expectQuiet(visit);
   });
 
-  it('a key that got out is pasted, found and revoked, and stands on no page on the way', { timeout }, async () => {
+  it('a leaked key is pasted, found and revoked, and no page shows it', { timeout }, async () => {
     const t = await setupWithApi();
     const ada = await t.enrol({ name: 'Ada Rivers' });
     const { key } = await t.make.apiKey({

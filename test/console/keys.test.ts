@@ -20,8 +20,8 @@ const createKey = (visitor: HttpVisitor, ada: Enrolled, more: Record<string, str
 const keysOf = (t: ConsoleInstallation, { orgId }: Enrolled) => listKeys(t.owner.orm.em, orgId, t.now());
 const makerOf = ({ orgId, personId }: Enrolled) => ({ orgId, userId: personId, roleId: null });
 
-describe('making a key', () => {
-  it('shows it once, with a line that reads with it, and nowhere else: not in a list, a log or the database', async () => {
+describe('creating a key', () => {
+  it('shows the key once with a working curl line, and never in a list, a log or the database', async () => {
     const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);
@@ -44,7 +44,7 @@ describe('making a key', () => {
     expect(line.rows).toEqual([{ address: '127.0.0.1' }]);
   });
 
-  it('takes each scope, and the ready line for it is answered 200', async () => {
+  it('accepts each scope, and the curl line for it gets 200', async () => {
     const t = shared();
     const ada = await t.enrol();
     const api = await startTestApi(t.database, { REDIS_URL: '' });
@@ -59,7 +59,7 @@ describe('making a key', () => {
     }
   });
 
-  it('offers 90 days, none, or a day: the key ends with that day in UTC', async () => {
+  it('offers 90 days, no expiry, or a date: the key expires at the end of that day in UTC', async () => {
     const t = shared();
     const ada = await t.enrol();
     for (const more of [{}, { expiry: 'never' }, { expiry: 'date', expiresOn: '2031-05-06' }])
@@ -74,7 +74,7 @@ describe('making a key', () => {
     }
   });
 
-  it('gives only what its maker holds, says so beside the rest, and refuses a form that asks for more', async () => {
+  it('offers only scopes that its creator holds, explains the others, and refuses a form that asks for more', async () => {
     const t = shared();
     const bo = await t.enrol({ permissions: ['org.keys.manage', 'org.read'] });
     const page = await t.http(bo).get(newKeyAt(bo));
@@ -89,7 +89,7 @@ describe('making a key', () => {
     expect(await keysOf(t, bo)).toEqual([]);
   });
 
-  it('asks for the second factor again after 5 minutes, and then makes what was asked for', async () => {
+  it('asks for the second factor again after 5 minutes, and then creates the requested key', async () => {
     const t = shared();
     const ada = await t.enrol();
     t.pass(6 * 60_000);
@@ -102,7 +102,7 @@ describe('making a key', () => {
     expect((await keysOf(t, ada)).map(({ label }) => label)).toEqual(['Monthly report']);
   });
 
-  it('makes one key of one drawing of the form, however often it is sent', async () => {
+  it('creates one key for one form, however often it is submitted', async () => {
     const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);
@@ -112,7 +112,7 @@ describe('making a key', () => {
     expect((await keysOf(t, ada)).length).toBe(1);
   });
 
-  it('of 30 at once makes 25; the others learn why there is an end to it, and which key to give up', {
+  it('creates 25 of 30 in parallel; the others explain the limit and suggest a key to revoke', {
     timeout: 120_000,
   }, async () => {
     const t = shared();
@@ -136,7 +136,7 @@ describe('making a key', () => {
     ['nothing but blanks', '   ', 422],
     ['two lines', 'a\nb', 422],
     ['a NUL', 'a\u0000b', 422],
-  ])('a name that is %s is kept as text, or refused with a sentence', async (_what, name, status) => {
+  ])('keeps a name that is %s as text, or refuses it with a message', async (_what, name, status) => {
     const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);
@@ -166,7 +166,7 @@ describe('making a key', () => {
 });
 
 describe('a key', () => {
-  it('of another organization is nowhere: 404 for each page and form, as for one that does not exist', async () => {
+  it('of another organization gets 404 on each page and form, like an unknown key', async () => {
     const t = shared();
     const ada = await t.enrol();
     const theirs = await t.make.apiKey();
@@ -185,7 +185,7 @@ describe('a key', () => {
     expect(key?.state).toBe('live');
   });
 
-  it('is revoked once by two at once, and the next call with it is answered 401', async () => {
+  it('is revoked once by two in parallel, and the next call with it gets 401', async () => {
     const t = shared();
     const ada = await t.enrol();
     const api = await startTestApi(t.database, { REDIS_URL: '' });
@@ -204,7 +204,7 @@ describe('a key', () => {
     expect((await visitor.get(at)).text).toContain('API key already revoked');
   });
 
-  it('is rotated: both work meanwhile, and each leads to the other', async () => {
+  it('is rotated: both keys work during the overlap, and each page links to the other', async () => {
     const t = shared();
     const ada = await t.enrol();
     const api = await startTestApi(t.database, { REDIS_URL: '' });
@@ -221,7 +221,7 @@ describe('a key', () => {
       expect((await t.http(ada).submit(at, at, { overlapHours, expiry: 'never' })).status).toBe(422);
   });
 
-  it('with 25 live is rotated without an overlap, which is said before and after', async () => {
+  it('of an organization with 25 live keys is rotated without an overlap, as the page says before and after', async () => {
     const t = shared();
     const ada = await t.enrol();
     for (let n = 0; n < 25; n += 1) await t.make.apiKey({ maker: makerOf(ada) });
@@ -236,7 +236,7 @@ describe('a key', () => {
     expect(keys.filter(({ state }) => state === 'live').length).toBe(25);
   });
 
-  it('cannot be rotated by who does not hold its scopes, and is told so', async () => {
+  it('cannot be rotated by a member without all its scopes, with an explanation', async () => {
     const t = shared();
     const ada = await t.enrol();
     const bo = await t.enrol({ orgId: ada.orgId, permissions: ['org.keys.manage', 'org.read'] });
@@ -255,7 +255,7 @@ describe('a key', () => {
     expect((await keysOf(t, ada)).length).toBe(1);
   });
 
-  it('warns about an expiry only until the key is replaced', async () => {
+  it('warns about its expiry only until it is replaced', async () => {
     const t = shared();
     const ada = await t.enrol();
     const maker = { orgId: ada.orgId, userId: ada.personId, roleId: null };
@@ -271,7 +271,7 @@ describe('a key', () => {
     expect(await list()).not.toContain('expires within 14 days');
   });
 
-  it('says whose rights it rests on, and what stops when they go', async () => {
+  it('shows whose permissions it uses, and what stops without them', async () => {
     const t = shared();
     const ada = await t.enrol();
     const bo = await t.make.member({
@@ -291,10 +291,10 @@ describe('a key', () => {
   });
 });
 
-describe('a key that got out', () => {
+describe('a leaked key', () => {
   const at = ({ orgId }: Enrolled) => `/o/${orgId}/keys/compromised`;
 
-  it('leads, pasted, to its revocation, and is in no answer, address, log or row', async () => {
+  it('leads to its revocation when pasted, and appears in no response, address, log or row', async () => {
     const t = shared();
     const ada = await t.enrol();
     const { id, key } = await t.make.apiKey({ maker: makerOf(ada) });
@@ -318,7 +318,7 @@ describe('a key that got out', () => {
     expect(JSON.stringify(rows)).not.toContain(key.slice(11, -4));
   });
 
-  it('is answered the same whether it is another organization’s, another region’s or nobody’s', async () => {
+  it('gets the same answer when it belongs to another organization or region, or does not exist', async () => {
     const t = shared();
     const ada = await t.enrol();
     const theirs = await t.make.apiKey();
@@ -333,7 +333,7 @@ describe('a key that got out', () => {
     expect((await listKeys(t.owner.orm.em, theirs.orgId, t.now()))[0]?.state).toBe('live');
   });
 
-  it('is not echoed when the text is refused: without a key, with several, too long, out of date', async () => {
+  it('is not repeated when the text is refused: without a key, with several, too long, or submitted too late', async () => {
     const t = shared();
     const ada = await t.enrol();
     const [one, two] = [await t.make.apiKey({ maker: makerOf(ada) }), await t.make.apiKey({ maker: makerOf(ada) })];

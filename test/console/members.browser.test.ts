@@ -26,7 +26,7 @@ async function enrolWithApp(page: Page, link: string, now: () => Date): Promise<
 }
 
 describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
-  it('an owner invites somebody, who enrols, may do what their role says and nothing else, and gets another role', {
+  it('an owner invites a person, who enrols, can do only what their role allows, and then gets another role', {
     timeout,
   }, async () => {
     const t = await setupConsole();
@@ -68,7 +68,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     expectQuiet(invited);
   });
 
-  it('a role is taken from an owner after the page said which key stops: its next call is refused; the last owner stays', {
+  it('a role is removed from an owner after the page lists the affected key: its next call is refused, and the last owner stays', {
     timeout,
   }, async () => {
     const t = await setupConsole();
@@ -102,7 +102,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     expectQuiet(visit);
   });
 
-  it('the last seat is given by one of two browsers, and the other reads why not', { timeout }, async () => {
+  it('two browsers assign the last seat: one succeeds, and the other shows the reason', { timeout }, async () => {
     const t = await setupConsole();
     const orgId = await t.make.organization({ invoiced: 1 });
     const [ada, bo] = [await t.enrol({ orgId }), await t.enrol({ orgId })];

@@ -38,7 +38,7 @@ const statusOf = async ({ owner }: ConsoleInstallation, orgId: string, personId:
   ).rows[0]?.status;
 
 describe('an invitation', () => {
-  it('shows its link once, with the roles chosen and a line; a newer link makes it void', async () => {
+  it('shows its link once with the chosen roles, records it, and is replaced by a newer link', async () => {
     const t = await setupMembers();
     const owner = t.http(t.ada);
     const typed = { email: 'nina@example.org', name: 'Nina Ortiz', title: 'Paralegal', roles: ['member', 'billing'] };
@@ -60,7 +60,7 @@ describe('an invitation', () => {
     expect((await t.http().openLink(link)).status).toBe(410);
   });
 
-  it('sent twice makes one link', async () => {
+  it('that is submitted twice creates one link', async () => {
     const t = await setupMembers();
     const owner = t.http(t.ada);
     const form = hiddenFields((await owner.get(t.at('/members/invite'))).text, t.at('/members/invite'));
@@ -70,7 +70,7 @@ describe('an invitation', () => {
     expect(await lines(t, t.orgId, 'member.invite')).toHaveLength(2); // Ada's own, and Nina's
   });
 
-  it('gives only roles whose every permission the inviter holds, and says of the others why', async () => {
+  it('offers only roles whose every permission the inviter holds, and explains the others', async () => {
     const t = await setupMembers();
     const bo = t.http(
       await t.enrol({ orgId: t.orgId, permissions: ['org.read', 'org.members.read', 'org.members.manage'] }),
@@ -98,8 +98,8 @@ describe('an invitation', () => {
   });
 });
 
-describe('maker watch', () => {
-  it('names the keys and reads that stop before a role is taken, and the API refuses just those afterwards', async () => {
+describe('the preview of a change', () => {
+  it('lists the keys and reads that stop before a role is removed, and the API refuses exactly those afterwards', async () => {
     const t = await setupMembers();
     const api = await startTestApi(t.database, { REDIS_URL: '' });
     const read = async (path: string) => (await api.get(`/v1/orgs/${t.orgId}${path}`, { key: t.key.key })).status;
@@ -121,7 +121,7 @@ describe('maker watch', () => {
     ]);
   });
 
-  it('says what suspending and removing stop; a suspended member’s keys stand still, and read again once they are reinstated', async () => {
+  it('lists what suspending and removing stop; a suspended member’s keys are refused, and work again after reinstatement', async () => {
     const t = await setupMembers();
     await t.make.grant({ professional: t.maker });
     const api = await startTestApi(t.database, { REDIS_URL: '' });
@@ -147,7 +147,7 @@ describe('maker watch', () => {
       ]);
   });
 
-  it('does nothing when more would stop than the page said, and says it anew', async () => {
+  it('is shown again when more would stop than it listed, and nothing changes', async () => {
     const t = await setupMembers();
     const owner = t.http(t.ada);
     for (const path of [`${t.person}/suspend`, `${t.person}/remove`, `${t.person}/roles/${t.maker.roleId}/remove`]) {
@@ -160,7 +160,7 @@ describe('maker watch', () => {
     expect(await statusOf(t, t.orgId, t.maker.userId)).toBe('active');
   });
 
-  it('asks before a changed role stops keys, and changes it when told to', async () => {
+  it('is shown before a changed role stops keys, and the change follows its confirmation', async () => {
     const t = await setupMembers();
     const owner = t.http(t.ada);
     const change = t.at(`/members/roles/${t.maker.roleId}/change`);
@@ -175,7 +175,7 @@ describe('maker watch', () => {
 });
 
 describe('the last owner', () => {
-  it('cannot leave, be removed or suspended, or give up the role, and is told why', async () => {
+  it('cannot leave, be removed or suspended, or lose the role, and the page explains why', async () => {
     const t = await setupMembers();
     const owner = t.http(t.ada);
     const self = t.at(`/members/person/${t.ada.personId}`);
@@ -196,7 +196,7 @@ describe('the last owner', () => {
     expect(await statusOf(t, t.orgId, second.personId)).toBe('left');
   });
 
-  it('stays when two owners leave at once', async () => {
+  it('remains when two owners leave at once', async () => {
     const t = await setupMembers();
     const second = await t.enrol({ orgId: t.orgId });
     const sent = await Promise.all(
@@ -206,7 +206,7 @@ describe('the last owner', () => {
   });
 });
 
-it('a member whose roles show neither members nor roles can leave all the same', async () => {
+it('a member whose roles show neither members nor roles can still leave', async () => {
   const t = await setupMembers();
   const bo = await t.enrol({ orgId: t.orgId, permissions: ['org.read'] });
   const visitor = t.http(bo);
@@ -215,7 +215,7 @@ it('a member whose roles show neither members nor roles can leave all the same',
   expect(await statusOf(t, t.orgId, bo.personId)).toBe('left');
 });
 
-it('an administrator changes members, and no owner', async () => {
+it('an administrator can change members, but no owner', async () => {
   const t = await setupMembers();
   const admin = t.http(await t.enrol({ orgId: t.orgId, roleKey: 'admin' }));
   expect(await admin.submit(`${t.person}/change`, `${t.person}/change`, { name: 'Frida O.', title: '' })).toMatchObject(
@@ -232,8 +232,8 @@ it('an administrator changes members, and no owner', async () => {
   expect(promoted.status).toBe(422);
 });
 
-describe('an own role', () => {
-  it('is made, changed and deleted with a line for each, holds no more than its maker, and stays while somebody holds it', async () => {
+describe('a custom role', () => {
+  it('is created, changed and deleted with an activity row each, never exceeds its creator, and cannot be deleted while it has members', async () => {
     const t = await setupMembers();
     const bo = await t.enrol({
       orgId: t.orgId,
@@ -280,7 +280,7 @@ describe('an own role', () => {
       expect(await lines(t, t.orgId, action)).toMatchObject([{ person: bo.personId }]);
   });
 
-  it('keeps permissions that whoever renames it does not hold', async () => {
+  it('keeps permissions that the member who renames it does not hold', async () => {
     const t = await setupMembers();
     const bo = await t.enrol({ orgId: t.orgId, permissions: ['org.read', 'org.roles.read', 'org.roles.manage'] });
     const change = t.at(`/members/roles/${t.maker.roleId}/change`);
@@ -295,7 +295,7 @@ describe('an own role', () => {
 });
 
 describe('a hostile browser', () => {
-  it('reaches nothing with another organization’s members and roles, in a path or in a form', async () => {
+  it('cannot reach another organization’s members and roles, by path or by form', async () => {
     const t = await setupMembers();
     const other = await t.enrol({ name: 'Olga Elsewhere' });
     const theirRole = await t.make.role({ orgId: other.orgId, permissions: ['org.read'], name: 'Their role' });
@@ -342,7 +342,7 @@ describe('a hostile browser', () => {
     expect(await snapshot(t, other)).toEqual(before);
   });
 
-  it('finds names of HTML, of 10,000 characters and of any direction drawn as text, and cannot type such a long one', async () => {
+  it('sees names of HTML, of 10,000 characters and of any direction as text, and cannot enter such a long one', async () => {
     const t = await setupMembers();
     const evil = '<script>alert(1)</script>"onload="x';
     for (const name of [evil, 'א'.repeat(10_000), '\u202Egnp.exe', '=cmd|x'])
@@ -367,7 +367,7 @@ describe('a hostile browser', () => {
     ]);
   });
 
-  it('finds members whose ids an import brought, whatever they hold', async () => {
+  it('opens members whose imported ids contain any character', async () => {
     const t = await setupMembers();
     const owner = t.http(t.ada);
     for (const id of ['a/b?c=d#e', '..', 'roles', '~tilde', 'ünï "quoted" <b>', 'x'.repeat(255), '日'.repeat(255)]) {
@@ -388,7 +388,7 @@ describe('a hostile browser', () => {
   });
 });
 
-it('a list of members is whole and in order, page after page, also where names are the same', async () => {
+it('the list of members is complete and in order on all pages, also with equal names', async () => {
   const t = await setupMembers();
   await t.owner.pool.query(
     `with made as (insert into person (id) select 'usr_many_' || n from generate_series(1, 130) n returning id)

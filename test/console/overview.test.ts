@@ -24,7 +24,7 @@ async function setup() {
   return { ...t, ada, maker, visitor, request, overview: async () => (await visitor.get(`/o/${ada.orgId}`)).text };
 }
 
-it('each step stays done, also when the key is revoked, was used long ago, or the webhook is deleted', async () => {
+it('each step stays completed, also when the key is revoked or long unused, or the webhook is deleted', async () => {
   const t = await setup();
   expect(await t.overview()).toContain('Get started');
   const key = await t.make.apiKey({ maker: t.maker });
@@ -54,7 +54,7 @@ it('each step stays done, also when the key is revoked, was used long ago, or th
   expect(await t.overview()).not.toContain('Get started');
 });
 
-it('a delivery that arrived closes the last step, and those that wait are counted over all webhooks', async () => {
+it('an arrived delivery completes the last step, and waiting deliveries are counted over all webhooks', async () => {
   const t = await setup();
   const [one, other] = [await insertWebhook(t, t.ada), await insertWebhook(t, t.ada)];
   for (const webhook of [one, other, other]) await t.make.delivery({ webhook });
@@ -63,7 +63,7 @@ it('a delivery that arrived closes the last step, and those that wait are counte
   expect(await getOverview(t.owner.pool, t.ada.orgId)).toMatchObject({ hasDelivered: true, webhooks: 2 });
 });
 
-it('names failing, suspended and paused webhooks apart', async () => {
+it('failing, suspended and paused webhooks are listed separately', async () => {
   const t = await setup();
   const states = {
     failing: `failing_since = now()`,
@@ -77,7 +77,7 @@ it('names failing, suspended and paused webhooks apart', async () => {
   for (const status of Object.keys(states)) expect(await t.overview()).toContain(`1 webhook is ${status}.`);
 });
 
-it('what came of a test event stands on its webhook’s page and in the log, and on no other webhook’s', async () => {
+it('the result of a test event appears on its webhook’s page and in the log, and on no other webhook’s page', async () => {
   const t = await setup();
   const [webhook, other] = [await insertWebhook(t, t.ada), await insertWebhook(t, t.ada)];
   const at = (id: string) => `/o/${t.ada.orgId}/webhooks/${id}`;
@@ -94,7 +94,7 @@ it('what came of a test event stands on its webhook’s page and in the log, and
   expect(log).toContain('Test event failed (seat.given: connection_refused)');
 });
 
-it('a webhook takes ten test events and checks a minute from people; the eleventh is explained, and another webhook’s is not held up', async () => {
+it('a webhook allows ten test events and checks a minute; the eleventh is refused with a reason, and other webhooks are not affected', async () => {
   const t = await setup();
   const [webhook, other] = [await insertWebhook(t, t.ada), await insertWebhook(t, t.ada)];
   for (let count = 0; count < 5; count += 1) {
@@ -114,7 +114,7 @@ it('a webhook takes ten test events and checks a minute from people; the elevent
   await requestTest(t.em, t.request(webhook.id), null);
 });
 
-it('an attempt that was hurried is told as that in the log, and a redelivery as a redelivery', async () => {
+it('the log shows a requested retry as a retry, and a redelivery as a redelivery', async () => {
   const t = await setup();
   const webhook = await insertWebhook(t, t.ada);
   const [open, settled] = [await t.make.delivery({ webhook }), await t.make.delivery({ webhook, state: 'delivered' })];

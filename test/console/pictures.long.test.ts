@@ -67,7 +67,7 @@ const pictures: readonly Shown[] = [
   },
 ];
 
-it('README’s pictures are the same however often they are taken, and small', {
+it('README’s pictures are small, and the same in every run', {
   timeout: 240_000,
   retry: 2,
 }, async () => {

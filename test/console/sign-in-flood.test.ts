@@ -34,7 +34,7 @@ const blockNetwork = (t: ConsoleInstallation, address: string) =>
   );
 
 describe('refused sign-ins', () => {
-  it('of one person, or of one network, reach neither the database nor a hash, whatever cookies they bring', async () => {
+  it('of one person or one network reach neither the database nor a password hash, whatever cookies they send', async () => {
     const t = await setupConsole(proxied);
     const ada = await t.enrol();
     const visitor = t.http();
@@ -79,7 +79,7 @@ describe('refused sign-ins', () => {
     expect(hashLoad().done).toBe(hashes);
   });
 
-  it('of strangers do not keep out a browser that its person has signed in with, nor a session that is in', async () => {
+  it('of strangers do not block a known browser or an active session', async () => {
     const t = await setupConsole(proxied);
     const ada = await t.enrol();
     const office = '198.51.100.7';
@@ -109,7 +109,7 @@ describe('refused sign-ins', () => {
     expect(await signIn(other)).toBe(429);
   });
 
-  it('end exactly when they were told to: the next attempt is carried out', async () => {
+  it('end exactly at the announced time: the next attempt is carried out', async () => {
     const t = await setupConsole(proxied);
     const ada = await t.enrol();
     const visitor = t.http();
@@ -124,7 +124,7 @@ describe('refused sign-ins', () => {
 });
 
 describe('a flood of sign-ins from everywhere', () => {
-  it('leaves the pages of who is signed in usable, hashes a few at a time, and is told when to come back', async () => {
+  it('leaves the console usable for signed-in people, hashes a few passwords at a time, and announces when to retry', async () => {
     const t = await setupConsole(proxied);
     const ada = await t.enrol();
     const visitor = t.http(ada);
@@ -179,7 +179,7 @@ describe('the cookie of a known browser', () => {
   const [now, old, other] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2), Buffer.alloc(32, 3)];
   const token = 't'.repeat(43);
 
-  it('is proven for the address that it was given for, under any tag secret in use, and for nothing else', () => {
+  it('is valid for its own address only, under any tag secret in use', () => {
     const cookie = sealBrowserToken(token, 'Ada@example.org', [old]);
     expect(findProvenBrowser(cookie, ' ada@example.org ', [now, old])).toBe(token);
     expect(findProvenBrowser(cookie, 'ada@example.org', [now, other])).toBeNull();

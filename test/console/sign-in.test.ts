@@ -8,7 +8,7 @@ const shared = shareConsole();
 const atSecondFactor = '/sign-in/second-factor';
 
 describe('signing in', () => {
-  it('leads over password and code to the organization, with a new token at each step, in a cookie that no script, no other host and no plain http sees', async () => {
+  it('leads over password and code to the organization, with a new token at each step, in a Secure, HttpOnly cookie of the host', async () => {
     const t = shared();
     const ada = await t.enrol({ name: 'Ada Rivers' });
     const visitor = t.http();
@@ -28,7 +28,7 @@ describe('signing in', () => {
     expect((await visitor.get(`/o/${ada.orgId}`)).text).toContain('Harbor Family Law');
   });
 
-  it('with the password alone opens nothing, neither by its own cookie nor by one that was stolen', async () => {
+  it('with the password alone opens nothing, by its own cookie or a stolen one', async () => {
     const t = shared();
     const ada = await t.enrol();
     const visitor = t.http();
@@ -40,7 +40,7 @@ describe('signing in', () => {
     }
   });
 
-  it('with a recovery code works once per code, and says how many are left', async () => {
+  it('with a recovery code works once per code, and shows how many are left', async () => {
     const t = shared();
     const ada = await t.enrol();
     const [code = ''] = ada.recoveryCodes;
@@ -56,7 +56,7 @@ describe('signing in', () => {
     expect(refused.text).toContain('role="alert"');
   });
 
-  it('refuses a wrong password and an unknown address with the same page', async () => {
+  it('answers a wrong password and an unknown address with the same page', async () => {
     const t = shared();
     const ada = await t.enrol();
     const pages = [];
@@ -72,7 +72,7 @@ describe('signing in', () => {
     expect(pages[0]).toBe(pages[1]);
   });
 
-  it('is told to wait, with 429, after ten failures, and then the right password waits too', async () => {
+  it('gets 429 with a wait after ten failures, also with the right password', async () => {
     const t = shared();
     const ada = await t.enrol();
     const visitor = t.http();
@@ -85,7 +85,7 @@ describe('signing in', () => {
     expect(later).toMatchObject({ status: 303, to: atSecondFactor });
   });
 
-  it('goes on to what was asked for when that is here, and never to another site', async () => {
+  it('continues to the requested page of the console, and never to another site', async () => {
     const t = shared();
     const ada = await t.enrol();
     for (const [to, expected] of [
@@ -104,7 +104,7 @@ describe('signing in', () => {
     }
   });
 
-  it('anew ends the session that the browser had', async () => {
+  it('in a browser with a session ends that session', async () => {
     const t = shared();
     const [ada, bo] = [await t.enrol(), await t.enrol()];
     const visitor = t.http(ada);
@@ -119,7 +119,7 @@ describe('signing in', () => {
 });
 
 describe('a session', () => {
-  it('of one region’s console on localhost stays when its person signs in to another’s beside it', async () => {
+  it('of one region’s console on localhost stays when its person signs in to another region’s', async () => {
     const [us, ca] = [shared(), await setupConsole({ REGION: 'ca' })];
     const [ada, bo] = [await us.enrol(), await ca.enrol()];
     const browser = us.http(ada);
@@ -135,14 +135,14 @@ describe('a session', () => {
       expect((await t.http().get('/account', { headers: { cookie } })).text).toContain(person.email);
   });
 
-  it('of a console that people open by https is in a cookie of the host alone', () => {
+  it('of a console with an https URL is in a cookie of its host alone', () => {
     for (const kind of ['session', 'visit', 'enrolment', 'flash'] as const) {
       expect(cookieName(kind, 'https://console.example.org')).toBe(`__Host-org-api-${kind}`);
       expect(cookieName(kind, 'https://console.example.org:8443')).toBe(`__Host-org-api-${kind}`);
     }
   });
 
-  it('is not kept alive by what a page asks by itself while nobody is there', async () => {
+  it('is not extended by requests that a page makes by itself', async () => {
     const t = shared();
     const ada = await t.enrol();
     for (let minutes = 0; minutes < 32; minutes += 8) {
@@ -155,7 +155,7 @@ describe('a session', () => {
     });
   });
 
-  it('ends after 30 minutes without use, after 12 hours however much it is used, and at once by signing out', async () => {
+  it('ends after 30 minutes without use, after 12 hours in any case, and at once by signing out', async () => {
     const t = shared();
     const minuteMs = 60_000;
     const [idle, busy, out] = [await t.enrol(), await t.enrol(), await t.enrol()];
@@ -176,7 +176,7 @@ describe('a session', () => {
     expect(await alive(used)).toBe(false);
   });
 
-  it('can be ended from another one of its person, alone or with all others, and never by somebody else', async () => {
+  it('can be ended from another session of its person, alone or with all others, and by no other person', async () => {
     const t = shared();
     const ada = await t.enrol();
     const stranger = await t.enrol();

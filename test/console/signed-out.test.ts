@@ -7,7 +7,7 @@ const shared = shareConsole();
 
 const minuteMs = 60_000;
 
-it('a form after the end of its session leads through sign-in back to its page, and says that nothing was changed', async () => {
+it('a form after the end of its session leads through sign-in back to its page, with a message that nothing was changed', async () => {
   const t = shared();
   const ada = await t.enrol();
   const visitor = t.http(ada);
@@ -38,7 +38,7 @@ it('a removed member reads that their access has ended, and not that the session
   expect(signIn.text).not.toContain('minutes of inactivity');
 });
 
-it('such a form leads back only to an existing page of the console', async () => {
+it('a form leads back only to an existing page of the console', async () => {
   const t = shared();
   const ada = await t.enrol();
   const from = (referer: string) => t.http().post('/account/recovery-codes', {}, { headers: { referer } });

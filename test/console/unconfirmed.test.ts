@@ -15,7 +15,7 @@ async function setupUnconfirmed() {
   return { ...t, person, boss, second: boss.orgId };
 }
 
-it('a member without a confirmed sign-in sees why and what to do, and never the organization’s name', async () => {
+it('a member without a confirmed sign-in sees why and what to do, and not the organization’s name', async () => {
   const t = await setupUnconfirmed();
   const visitor = t.http(t.person);
   for (const rest of ['', '/keys', '/members', '/activity', `/leave`]) {

@@ -69,7 +69,7 @@ const shownSecret = async (page: Page): Promise<string> =>
 const pressed = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).first();
 
 describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
-  it('a webhook is made, tried out and proven to verify; an event is watched through a failure until it arrives, and sent again', {
+  it('a webhook is added, tested and verified; an event is followed through a failure to its delivery, and is redelivered', {
     timeout,
   }, async () => {
     const j = await setupJourney(screen, '4s,4s,4s,4s');
@@ -139,7 +139,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     expectQuiet(j.visit);
   });
 
-  it('a secret is rotated and both sign; a pause keeps events, a resume probes first, and what failed is sent again', {
+  it('after a rotation both secrets sign; a pause holds events, a resume probes first, and failed events are redelivered', {
     timeout,
   }, async () => {
     const j = await setupJourney(screen, '1h,1h,1h');

@@ -41,8 +41,8 @@ const webhookRows = async ({ owner }: Pick<ConsoleInstallation, 'owner'>, { orgI
     )
   ).rows;
 
-describe('making a webhook', () => {
-  it('shows its secret once, with how to verify, and nowhere again; the log says who made it, without the URL’s token', async () => {
+describe('adding a webhook', () => {
+  it('shows its secret once with the signature check, and never again; the log names the creator, without the URL’s token', async () => {
     const t = await setup();
     const made = await t.submit('/new', fields);
     expect(made.status).toBe(200);
@@ -64,7 +64,7 @@ describe('making a webhook', () => {
     for (const hidden of [secret, 'fjord', 'Case management']) expect(t.logLines.join('')).not.toContain(hidden);
   });
 
-  it('says why a URL is refused and how to mend it, keeps what was typed, and makes nothing', async () => {
+  it('explains why a URL is refused and how to correct it, keeps the input, and creates nothing', async () => {
     const t = await setup({ WEBHOOK_ALLOW: '' });
     for (const [url, why] of [
       ['http://hooks.example.com/', 'does not begin with https://'],
@@ -86,14 +86,14 @@ describe('making a webhook', () => {
     expect(await webhookRows(t, t.ada)).toEqual([]);
   });
 
-  it('says that http is accepted only where the installation allows it', async () => {
+  it('accepts http only where the installation allows it, and says so', async () => {
     const allowed = 'or an http or https URL at an address that this installation allows';
     const hintOf = async (t: Awaited<ReturnType<typeof setup>>) => (await t.visitor.get(t.at('/new'))).text;
     expect(await hintOf(await setup({ WEBHOOK_ALLOW: '' }))).not.toContain(allowed);
     expect(await hintOf(await setup({ WEBHOOK_ALLOW: '127.0.0.1' }))).toContain(allowed);
   });
 
-  it('explains the most there can be, instead of a form', async () => {
+  it('explains the limit instead of showing a form', async () => {
     const t = await setup();
     const form = await t.visitor.get(t.at('/new'));
     for (let count = 0; count < webhooksPerOrganization; count += 1) await insertWebhook(t, t.ada);
@@ -107,7 +107,7 @@ describe('making a webhook', () => {
     expect(await webhookRows(t, t.ada)).toHaveLength(webhooksPerOrganization);
   });
 
-  it('with a description that is markup or turns text around shows it, and does nothing else', async () => {
+  it('shows a description of markup or bidirectional controls as text', async () => {
     const t = await setup();
     await t.submit('/new', { ...fields, description: '<img src=x onerror=alert(1)> \u202Egnillib' });
     const [webhook] = await webhookRows(t, t.ada);
@@ -121,7 +121,7 @@ describe('making a webhook', () => {
 });
 
 describe('changing a webhook', () => {
-  it('changes what is different alone, and the log says what', async () => {
+  it('changes only the changed fields, and the log lists them', async () => {
     const t = await setup();
     const { id } = await insertWebhook(t, t.ada);
     const same = { url: 'https://hooks.example.com/events', description: 'Case management' };
@@ -138,7 +138,7 @@ describe('changing a webhook', () => {
     expect(await webhookRows(t, t.ada)).toMatchObject([{ url: same.url, types: ['seat.ended'] }]);
   });
 
-  it('to a new secret shows that once and how long both sign; an overlap of 8 days is refused', async () => {
+  it('to a new secret shows the secret once with the overlap; an overlap of 8 days is refused', async () => {
     const t = await setup();
     const { id, secret } = await insertWebhook(t, t.ada);
     expect((await t.submit(`/${id}/rotate`, { overlapHours: String(8 * 24) })).status).toBe(422);
@@ -158,7 +158,7 @@ describe('changing a webhook', () => {
     expect((await t.visitor.get(t.at(`/${id}`))).text).not.toContain('>Replaced<');
   });
 
-  it('asks for a fresh second factor, but looking, testing and sending again do not', async () => {
+  it('asks for a fresh second factor; viewing, testing and redelivering do not', async () => {
     const t = await setup();
     const { id } = await insertWebhook(t, t.ada);
     t.pass(6 * 60_000);
@@ -177,7 +177,7 @@ describe('changing a webhook', () => {
 });
 
 describe('without Temporal', () => {
-  it('pages say what works and what waits; tests and checks are refused in words, and leave no line that says they were made', async () => {
+  it('pages explain what works and what waits; tests and checks are refused with a reason, and record nothing', async () => {
     const t = await setup();
     const { id } = await insertWebhook(t, t.ada);
     // In the words of who reads it; what to set is for the log.
@@ -195,7 +195,7 @@ describe('without Temporal', () => {
     expect([...(await actionsOf(t, 'webhook.test')), ...(await actionsOf(t, 'webhook.verify'))]).toEqual([]);
   });
 
-  it('a Temporal that does not answer is explained, and the page comes back in seconds', async () => {
+  it('a page explains that Temporal does not answer, and loads within seconds', async () => {
     const t = await setupConsole({ TEMPORAL_ADDRESS: '127.0.0.1:9' });
     const ada = await t.enrol();
     const { id } = await insertWebhook(t, ada);
@@ -206,7 +206,7 @@ describe('without Temporal', () => {
     expect(refused.text).not.toContain('127.0.0.1');
   });
 
-  it('a webhook is paused, and resumed without the probe that cannot be sent', async () => {
+  it('a webhook can be paused, and resumed without a probe', async () => {
     const t = await setup();
     const webhook = await insertWebhook(t, t.ada);
     await makeDeliveries(t, webhook);
@@ -225,7 +225,7 @@ describe('without Temporal', () => {
 });
 
 describe('deleting a webhook', () => {
-  it('says beforehand what is given up, cancels just that, and leaves what was sent to be seen', async () => {
+  it('lists what will be cancelled, cancels exactly that, and keeps the history visible', async () => {
     const t = await setup();
     const webhook = await insertWebhook(t, t.ada);
     const { waiting, delivered } = await makeDeliveries(t, webhook);
@@ -252,7 +252,7 @@ describe('deleting a webhook', () => {
   });
 });
 
-it('the lines that people copy to verify are those of the sample receivers, which are tested with real deliveries', () => {
+it('the verification code to copy is that of the sample receivers, which are tested with real deliveries', () => {
   const files = {
     Node: 'node/verify.mjs',
     Python: 'python/verify.py',
