@@ -54,7 +54,7 @@ const wrongs: { what: string; kind: string; sql?: string; see?: (posts: Post[]) 
 ];
 
 describe('the comparison after a chaos run', () => {
-  it('finds nothing where nothing is wrong', async () => {
+  it('finds nothing in a correct run', async () => {
     const { pool, posts, webhookIds } = await arrange();
     expect((await judge({ pool, posts, webhookIds, events: 1, readings: [rightReading] })).problems).toEqual([]);
   });
@@ -69,7 +69,7 @@ describe('the comparison after a chaos run', () => {
 });
 
 describe('a post whose row PostgreSQL forgot', () => {
-  it('is a problem, unless the run says when commits could be forgotten', async () => {
+  it('is a problem, unless the run reports when commits could be lost', async () => {
     const { pool, posts, webhookIds } = await arrange();
     posts.push({ ...first(posts), attempt: 3 });
     const kinds = async (forgettable: { from: number; before: number } | null) =>
@@ -79,7 +79,7 @@ describe('a post whose row PostgreSQL forgot', () => {
     expect(await kinds({ from: 2, before: 3 })).toEqual([]);
   });
 
-  it('is signed correctly, and with the bytes of its event', async () => {
+  it('has a correct signature, and the bytes of its event', async () => {
     const { pool, posts, webhookIds } = await arrange();
     posts.push({ ...first(posts), attempt: 3, bodySha256: 'other', failedChecks: ['service_signature'] });
     const forgettable = { from: 2, before: 3 };

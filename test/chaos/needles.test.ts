@@ -7,7 +7,7 @@ const search = createSearch(formsOf('the secret', secret));
 const noise = () => randomBytes(1 + Math.floor(Math.random() * 500));
 
 describe('the search for secrets', () => {
-  it('finds bytes as they are, in hex, and in either base64 at every offset', () => {
+  it('finds bytes in plain, in hex, and in either base64 at every offset', () => {
     for (const offset of [0, 1, 2, 3, 4, 5]) {
       const surrounded = Buffer.concat([randomBytes(offset), secret, randomBytes(5)]);
       for (const encoding of ['latin1', 'hex', 'base64', 'base64url'] as const) {
@@ -18,7 +18,7 @@ describe('the search for secrets', () => {
     }
   });
 
-  it('finds nothing in what does not hold them', () => {
+  it('finds nothing in a text without them', () => {
     for (let round = 0; round < 100; round += 1) expect(search(randomBytes(10_000))).toEqual([]);
     expect(search(secret.subarray(1))).toEqual([]);
   });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { describeResult, runChaos } from './run.ts';
 
-it('loses nothing and leaks no secret while the worker, the relay, Temporal, PostgreSQL and Redis are killed again and again', async () => {
+it('no delivery is lost and no secret leaks while the worker, the relay, Temporal, PostgreSQL and Redis are killed repeatedly', async () => {
   const lines: string[] = [];
   const result = await runChaos({ events: 30, webhooks: 10, seed: 5, report: (line) => lines.push(line) });
 

@@ -13,7 +13,7 @@ vi.setConfig({ testTimeout: 90_000 });
 const security =
   /strict-transport-security: max-age=63072000; includeSubDomains\r\n(?:.*\r\n)*?x-content-type-options: nosniff\r\n/i;
 
-it('every answer says that it comes by https alone and is of its own type: reads, refusals, pages, and what is not HTTP', async () => {
+it('every response has HSTS and its own content type: reads, refusals, pages and malformed HTTP', async () => {
   const { api, make } = await setup();
   const { key, orgId } = await make.apiKey();
   const answers = await Promise.all([
@@ -44,7 +44,7 @@ it('every answer says that it comes by https alone and is of its own type: reads
   expect(await sendRaw(api.url, 'GET / HTTP/1.1\r\n\r\n')).toMatch(security);
 });
 
-it('a client that sends its request slowly, or none, is answered 408 and disconnected', async () => {
+it('a client that sends its request slowly or not at all gets 408 and is disconnected', async () => {
   const { api } = await setup();
   const [slow, silent] = await Promise.all([
     sendRaw(api.url, 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: '),
@@ -57,7 +57,7 @@ it('a client that sends its request slowly, or none, is answered 408 and disconn
   await untilFigures(api.metricsUrl, ({ connections }) => connections === 0);
 });
 
-it('where there are as many connections as there may be, idle ones make room for new ones', async () => {
+it('idle connections are closed for new ones when the connection limit is reached', async () => {
   const { api } = await setup({ MAX_CONNECTIONS: '20' });
   for (let n = 0; n < 20; n += 1) await openReader(api.url, { path: '/livez' });
   await untilFigures(api.metricsUrl, ({ connections }) => connections === 20);
@@ -67,7 +67,7 @@ it('where there are as many connections as there may be, idle ones make room for
   expect((await api.get('/livez')).status).toBe(200);
 });
 
-it('a client that sends request after request and reads nothing is cut at once, and one that reads steadily is not', async () => {
+it('a client that pipelines requests and reads nothing is disconnected at once; one that reads steadily is not', async () => {
   const { api } = await setup({ ANSWER_MIN_BYTES_PER_SECOND: '20000' });
   const path = '/docs/swagger-ui-bundle.js';
   const steady = await openReader(api.url, { path, bytesPerSecond: 100_000, times: 6 });

@@ -128,7 +128,7 @@ it.each([
   },
 );
 
-it('300 connections that ask for the OpenAPI document and the reference and read nothing share their bytes and are cut', async () => {
+it('300 connections that request the OpenAPI document and the reference and read nothing share one byte limit and are disconnected', async () => {
   const { api, others } = await setupPod(0, 0);
   await readAsOthers(api, others, 320);
   const stopWatching = watchMemory(api);

@@ -50,7 +50,7 @@ async function holdMemory({ api, path, key }: Scene): Promise<Reader> {
 
 const isFree = ({ heldBytes, waiting }: { heldBytes: number; waiting: number }) => heldBytes === 0 && waiting === 0;
 
-it('a revocation during the wait for memory is seen: the key is checked after it', async () => {
+it('the key is checked after the wait for memory, so a revocation during the wait is seen', async () => {
   const scene = await setupRoster();
   const holder = await holdMemory(scene);
   const answer = scene.api.get(scene.path, { key: scene.key.key });
@@ -64,7 +64,7 @@ it('a revocation during the wait for memory is seen: the key is checked after it
   expect(waits).toMatchObject({ admitted: 1 });
 });
 
-it('a wait ends when its client goes, and nothing is read for it', async () => {
+it('a wait ends when its client disconnects, and no read runs for it', async () => {
   const scene = await setupRoster();
   const holder = await holdMemory(scene);
   const waiter = await openReader(scene.api.url, { path: scene.path, key: scene.key.key });
@@ -81,7 +81,7 @@ it('a wait ends when its client goes, and nothing is read for it', async () => {
   expect(rows).toEqual([{ count: 2 }]);
 });
 
-it('a wait ends with 503 and Retry-After when no memory comes free, while other keys are answered', async () => {
+it('a wait ends with 503 and Retry-After when no memory becomes free, while other keys are answered', async () => {
   const scene = await setupRoster();
   await holdMemory(scene);
   const other = await scene.make.apiKey();
@@ -96,7 +96,7 @@ it('a wait ends with 503 and Retry-After when no memory comes free, while other 
   expect(await refused.json()).toMatchObject({ error: 'unavailable' });
 });
 
-it('memory comes back on every path: answered, 304, refused, left before, during and after the statement', async () => {
+it('memory is released on every path: 200, 304, refusal, and a client that leaves before, during or after the statement', async () => {
   const scene = await setupRoster();
   const { api, path, key, make } = scene;
   const whole = await api.get(path, { key: key.key });
@@ -119,7 +119,7 @@ it('memory comes back on every path: answered, 304, refused, left before, during
   await untilFigures(api.metricsUrl, isFree);
 });
 
-it('20 parallel calls for a roster of 4 MB by one key, all read, lose none, from the first on', async () => {
+it('20 parallel calls of one key for a roster of 4 MB all succeed when all are read', async () => {
   const installation = await setup();
   const maker = await installation.make.member();
   await giveGrants(installation.owner, maker, grants.many);
@@ -136,7 +136,7 @@ it('20 parallel calls for a roster of 4 MB by one key, all read, lose none, from
   expect(waits).toEqual({});
 });
 
-it('a roster that is larger than the memory of its key is answered all the same, with every character whole', async () => {
+it('a roster that is larger than the memory of its key is answered completely', async () => {
   const installation = await setup(tight);
   const maker = await installation.make.member();
   await giveGrants(installation.owner, maker, 60_000);
@@ -150,7 +150,7 @@ it('a roster that is larger than the memory of its key is answered all the same,
   await untilFigures(installation.api.metricsUrl, isFree);
 });
 
-it('a client that trickles is cut at the deadline of its answer, with one log line and no key in it', async () => {
+it('a client that reads a few bytes at a time is disconnected at the deadline, with one log line without the key', async () => {
   const scene = await setupRoster({ ...tight, ANSWER_DEADLINE_SECONDS: '3', ANSWER_MIN_BYTES_PER_SECOND: '1000' });
   await openReader(scene.api.url, { path: scene.path, key: scene.key.key, bytesPerSecond: 200_000 });
   const { cut } = await untilFigures(scene.api.metricsUrl, (figures) => figures.cut.deadline !== undefined);

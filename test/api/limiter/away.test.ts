@@ -59,7 +59,7 @@ const admitted = (decisions: LimitVerdict[]) => decisions.filter((decision) => d
 const mode = (limiter: Limiter, wanted: string) => until(`the mode is ${wanted}`, () => limiter.mode() === wanted);
 
 describe('the limiter while Redis is away', () => {
-  it('admits 120 and no more through a pause of Redis (SIGSTOP), and Redis decides again afterwards', async () => {
+  it('admits exactly 120 calls through a pause of Redis (SIGSTOP), and then Redis decides again', async () => {
     const limiter = await started();
     expect(admitted(await burst(limiter, 50))).toBe(50);
     server.pause();
@@ -78,7 +78,7 @@ describe('the limiter while Redis is away', () => {
     ]);
   }, 30_000);
 
-  it('waits for no answer any more once one was missed', async () => {
+  it('does not wait for Redis again after one missed reply', async () => {
     const limiter = await started();
     server.pause();
     await burst(limiter, 1);
@@ -93,7 +93,7 @@ describe('the limiter while Redis is away', () => {
     server.resume();
   }, 30_000);
 
-  it('does not let Redis count, when it wakes up, the calls that were decided without it', async () => {
+  it('does not let Redis count the calls that were decided without it when it resumes', async () => {
     const limiter = await started();
     await burst(limiter, 1);
     server.pause();
@@ -104,7 +104,7 @@ describe('the limiter while Redis is away', () => {
     expect(await server.look.exists('limit:us:unheard')).toBe(0);
   }, 30_000);
 
-  it('keeps its promise through a pause: refused while Redis was away, admitted by both after the time told', async () => {
+  it('admits a call after the announced wait, also when the call was refused during a pause of Redis', async () => {
     const limiter = await started({ limit: 4, windowSeconds: 2 });
     server.pause();
     const decisions = await burst(limiter, 6);
@@ -117,7 +117,7 @@ describe('the limiter while Redis is away', () => {
     expect((await burst(limiter, 1))[0]).toMatchObject({ admitted: true, decidedBy: 'redis' });
   }, 30_000);
 
-  it('admits 120 and no more when Redis is killed and comes back empty', async () => {
+  it('admits exactly 120 calls when Redis is killed and comes back empty', async () => {
     const limiter = await started();
     expect(admitted(await burst(limiter, 50))).toBe(50);
     await server.kill();
@@ -130,7 +130,7 @@ describe('the limiter while Redis is away', () => {
     expect(admitted(await burst(limiter, 200))).toBe(39);
   }, 30_000);
 
-  it('settles what waits at the moment Redis is killed, and never admits more than the limit', async () => {
+  it('decides the calls that wait when Redis is killed, and never admits more than the limit', async () => {
     const limit = 5_000;
     const limiter = await started({ limit });
     let count = 0;
@@ -149,7 +149,7 @@ describe('the limiter while Redis is away', () => {
     expect(admitted(await burst(limiter, 200))).toBe(0);
   }, 30_000);
 
-  it('only asks both for one window after Redis is back, then Redis alone', async () => {
+  it('asks Redis and the pod for one window after Redis is back, and then Redis alone', async () => {
     const limiter = await started({ limit: 3, windowSeconds: 1 });
     server.pause();
     await burst(limiter, 3);
@@ -162,7 +162,7 @@ describe('the limiter while Redis is away', () => {
     expect((await burst(limiter, 4)).map((decision) => decision.admitted)).toEqual([true, true, true, false]);
   }, 30_000);
 
-  it('counts nowhere a call that Redis refused while both are asked', async () => {
+  it('does not count a call that Redis refused while both are asked', async () => {
     const limiter = await started({ limit: 3, windowSeconds: 2 });
     server.pause();
     await burst(limiter, 1, 'other');
@@ -181,7 +181,7 @@ describe('the limiter while Redis is away', () => {
     expect((await burst(limiter, 1))[0]).toMatchObject({ admitted: true, left: 2, decidedBy: 'pod' });
   }, 30_000);
 
-  it('starts without Redis, says why, and finds it later', async () => {
+  it('starts without Redis, logs the reason, and uses Redis once it is there', async () => {
     await server.kill();
     const limiter = await started();
     expect(limiter.mode()).toBe('pod');
@@ -192,7 +192,7 @@ describe('the limiter while Redis is away', () => {
     expect(admitted(await burst(limiter, 200))).toBe(0);
   }, 30_000);
 
-  it('starts beside a paused Redis within its deadline, and finds it when it wakes up', async () => {
+  it('starts within its deadline while Redis is paused, and uses Redis when it resumes', async () => {
     server.pause();
     const limiter = await started();
     expect(limiter.mode()).toBe('pod');
@@ -201,7 +201,7 @@ describe('the limiter while Redis is away', () => {
     await mode(limiter, 'redis');
   }, 30_000);
 
-  it('counts by itself while Redis refuses writes for want of memory, and while it is a replica', async () => {
+  it('counts in the pod while Redis refuses writes for lack of memory, and while Redis is a replica', async () => {
     const limiter = await started();
     await burst(limiter, 20);
     await server.look.config('SET', 'maxmemory', '1');
@@ -220,7 +220,7 @@ describe('the limiter while Redis is away', () => {
     expect(admitted(await burst(limiter, 200))).toBe(40);
   }, 30_000);
 
-  it('goes on with Redis when Redis has forgotten the script', async () => {
+  it('continues with Redis when Redis has lost the script', async () => {
     const limiter = await started();
     await burst(limiter, 20);
     await server.look.script('FLUSH');
@@ -228,7 +228,7 @@ describe('the limiter while Redis is away', () => {
     expect(limiter.mode()).toBe('redis');
   }, 30_000);
 
-  it('is stopped while Redis is paused, and answers what waits', async () => {
+  it('stops while Redis is paused, and decides the calls that wait', async () => {
     const limiter = await started();
     server.pause();
     const waiting = burst(limiter, 10);

@@ -80,7 +80,7 @@ function expectExact(calls: Timed[], limit: number, windowMs: number): void {
 }
 
 describe('the limiter with Redis', () => {
-  it('admits 120 of 200 calls at once, counting down, and refuses the rest within the minute', async () => {
+  it('admits 120 of 200 parallel calls, counts down, and refuses the others within the minute', async () => {
     const limiter = await limiterOf({ limit: 120, windowSeconds: 60 });
     expect(limiter.mode()).toBe('redis');
     const decisions = await Promise.all(Array.from({ length: 200 }, () => limiter.take('key')));
@@ -90,14 +90,14 @@ describe('the limiter with Redis', () => {
     expect(decisions.slice(120).every((decision) => !decision.admitted && decision.left === 0)).toBe(true);
   });
 
-  it('asks Redis no more after a refusal, and counts each key by itself', async () => {
+  it('does not ask Redis again after a refusal, and counts each key separately', async () => {
     const limiter = await limiterOf({ limit: 3, windowSeconds: 60 });
     for (let call = 0; call < 4; call++) await limiter.take('key');
     expect(await limiter.take('key')).toEqual({ admitted: false, left: 0, resetSeconds: 60, decidedBy: 'memory' });
     expect(await limiter.take('other')).toEqual({ admitted: true, left: 2, resetSeconds: 60, decidedBy: 'redis' });
   });
 
-  it('writes the fingerprint compactly, and the same for its bytes and their text', async () => {
+  it('stores the same compact fingerprint for bytes and for text', async () => {
     const limiter = await limiterOf({ limit: 3, windowSeconds: 60, keyPrefix: 'limit:us:' });
     const fingerprint = Buffer.alloc(32, 255);
     await limiter.take(fingerprint);
@@ -105,7 +105,7 @@ describe('the limiter with Redis', () => {
     expect(await server.look.exists(`limit:us:${fingerprint.toString('base64url')}`)).toBe(1);
   });
 
-  it('is exact for random real arrivals at two pods that share a key', async () => {
+  it('is exact for random arrivals at two pods that share a key', async () => {
     const [limit, windowMs] = [5, 200];
     const gaps = fc.array(fc.oneof(fc.constant(0), fc.nat(8), fc.nat(60), fc.integer({ min: 195, max: 206 })), {
       minLength: 20,
@@ -126,7 +126,7 @@ describe('the limiter with Redis', () => {
     );
   }, 30_000);
 
-  it('refuses by itself no longer than Redis would', async () => {
+  it('remembers a refusal no longer than Redis would refuse', async () => {
     const [limit, windowMs] = [2, 200];
     const limiter = await limiterOf({ limit, windowSeconds: windowMs / 1_000 });
     const calls: Timed[] = [];
@@ -139,7 +139,7 @@ describe('the limiter with Redis', () => {
     expect(calls.filter((call) => call.decision.decidedBy === 'memory').length).toBeGreaterThan(0);
   }, 30_000);
 
-  it('keeps its promise: a lone caller who waits for resetSeconds after a refusal is admitted', async () => {
+  it('admits a single caller that waits for resetSeconds after a refusal', async () => {
     const lone = async (windowSeconds: number, pauseMs: number) => {
       const limiter = await limiterOf({ limit: 4, windowSeconds });
       for (const asksAgain of [false, true, false]) {
@@ -155,7 +155,7 @@ describe('the limiter with Redis', () => {
 });
 
 describe('the limiter without Redis', () => {
-  it('counts alone, says so once, and keeps the same promise on its own clock', async () => {
+  it('counts in the process, reports it once, and keeps the announced wait on its own clock', async () => {
     const told: string[] = [];
     let nowMs = 0;
     const limiter = await limiterOf({
@@ -176,7 +176,7 @@ describe('the limiter without Redis', () => {
     expect(await limiter.take('key')).toMatchObject({ admitted: true });
   });
 
-  it('may be stopped before it is started, and twice', async () => {
+  it('can be stopped before it is started, and twice', async () => {
     const limiter = createLimiter({ redisUrl: server.url, limit: 1, windowSeconds: 60, keyPrefix: 'stop:' });
     await limiter.stop();
     await limiter.stop();

@@ -43,7 +43,7 @@ const gapMs = fc.oneof(fc.nat(2), fc.nat(300), fc.constantFrom(WINDOW_MS, WINDOW
 const step = fc.record({ gapMs, what: fc.constantFrom('admit', 'admit', 'admit', 'record', 'release') });
 
 describe('PodRing', () => {
-  it('admits, counts and waits exactly as a plain list of times does', () => {
+  it('admits, counts and waits exactly like a plain list of times', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 20 }), fc.array(step, { maxLength: 150 }), (limit, steps) => {
         const ring = new PodRing(limit, WINDOW_MS);
@@ -61,7 +61,7 @@ describe('PodRing', () => {
     );
   });
 
-  it('keeps its promise: refused, a caller who waits as long as it says, and an instant more, is admitted', () => {
+  it('admits a refused caller just after the announced wait', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 20 }), fc.array(gapMs, { maxLength: 150 }), (limit, gaps) => {
         const ring = new PodRing(limit, WINDOW_MS);
@@ -78,7 +78,7 @@ describe('PodRing', () => {
 });
 
 describe('PodRings', () => {
-  it('forgets the keys that nobody uses any more, and no others', () => {
+  it('drops the keys that are no longer in use, and no others', () => {
     const rings = new PodRings(3, WINDOW_MS, 0);
     const busy = rings.get('busy', 0);
     for (let key = 0; key < 5_000; key++) rings.get(`once ${key}`, key / 10).admit(key / 10);

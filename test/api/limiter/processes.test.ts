@@ -63,14 +63,14 @@ async function admittedTimes(key: string, lookEveryMs: number, work: Promise<unk
 }
 
 describe('eight processes at once on one key', () => {
-  it('get exactly 120 calls in a minute between them', async () => {
+  it('admit exactly 120 calls in a minute together', async () => {
     const counts = await hammered('minute:', 120, 60, 1_500);
     expect(counts).toMatchObject({ admitted: 120, byPod: 0 });
     expect(counts.refused).toBeGreaterThan(0);
     expect(await storedTimes('minute:key')).toHaveLength(120);
   }, 30_000);
 
-  it('never get a call more than the limit in any trailing window by the clock of Redis, over many windows', async () => {
+  it('never admit more calls than the limit in any trailing window by the clock of Redis', async () => {
     const [limit, windowUs] = [120, 1_500_000]; // far longer than a busy machine holds up the looks
     const work = hammered('windows:', limit, windowUs / 1_000_000, 6_000);
     const times = await admittedTimes('windows:key', 40, work);

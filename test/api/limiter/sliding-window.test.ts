@@ -56,11 +56,11 @@ async function storedTimes(key: string): Promise<number[]> {
 }
 
 describe('sliding-window.lua', () => {
-  it('is tested with a clock of the test by changing nothing but where it reads the time', () => {
+  it('runs unchanged with a test clock, except for the line that reads the time', () => {
     expect(source.split("redis.call('TIME')")).toHaveLength(2);
   });
 
-  it('answers thousands of random arrivals exactly as a plain model does, to the microsecond', async () => {
+  it('decides thousands of random arrivals exactly like a plain model, to the microsecond', async () => {
     const windowUs = 1_000;
     const gapUs = fc.oneof(
       fc.nat(3),
@@ -88,14 +88,14 @@ describe('sliding-window.lua', () => {
     );
   }, 30_000);
 
-  it('admits 120, refuses the 121st while the first is exactly 60,000,000 microseconds old, and admits it one later', async () => {
+  it('refuses the 121st call while the first is exactly 60,000,000 microseconds old, and admits it one microsecond later', async () => {
     for (let call = 0; call < 120; call++) await callAt(START_US + call, ['edge'], 120, 60_000_000);
     expect(await callAt(START_US + 60_000_000, ['edge'], 120, 60_000_000)).toEqual([{ left: -1, waitUs: 0 }]);
     expect(await callAt(START_US + 60_000_001, ['edge'], 120, 60_000_000)).toEqual([{ left: 0, waitUs: 0 }]);
     expect(await callAt(START_US + 60_000_001, ['edge'], 120, 60_000_000)).toEqual([{ left: -1, waitUs: 0 }]);
   });
 
-  it('answers several calls of one run one after the other, also of the same key', async () => {
+  it('decides several calls of one run in order, also of the same key', async () => {
     const answers = await callAt(START_US, ['many', 'other', 'many', 'many'], 2, 1_000);
     expect(answers.map((answer) => answer.left)).toEqual([1, 1, 0, -1]);
   });
@@ -118,14 +118,14 @@ describe('sliding-window.lua', () => {
     expect(bytes).toBeLessThanOrEqual(1_536);
   });
 
-  it('lets go of an idle key by itself', async () => {
+  it('lets an idle key expire', async () => {
     await callAt(START_US, ['idle'], 120, 60_000_000);
     const ttlMs = await server.look.pttl('idle');
     expect(ttlMs).toBeGreaterThan(60_000);
     expect(ttlMs).toBeLessThanOrEqual(61_000);
   });
 
-  it('keeps times in order and frees the key one window later at most when the clock steps back by an hour', async () => {
+  it('keeps times in order when the clock steps back by an hour, and frees the key at most one window later', async () => {
     const hourUs = 3_600_000_000;
     for (let call = 0; call < 3; call++) await callAt(START_US + call, ['back'], 3, 1_000);
     const steppedUs = START_US - hourUs;
@@ -135,13 +135,13 @@ describe('sliding-window.lua', () => {
     expect((await callAt(steppedUs + 999, ['back'], 3, 1_000))[0]?.left).toBe(0);
   });
 
-  it('says after a lowered limit how long it really takes until a call is free', async () => {
+  it('reports the real wait after the limit was lowered', async () => {
     for (let call = 0; call < 5; call++) await callAt(START_US + call * 100, ['lowered'], 5, 1_000);
     expect(await callAt(START_US + 500, ['lowered'], 2, 1_000)).toEqual([{ left: -1, waitUs: 800 }]);
     expect((await callAt(START_US + 1_301, ['lowered'], 2, 1_000))[0]?.left).toBe(0);
   });
 
-  it('counts nothing once its caller has stopped waiting', async () => {
+  it('does not count a call whose caller no longer waits', async () => {
     await expect(callAt(START_US, ['late'], 5, 1_000, START_US - 1)).rejects.toThrow(/^LATE /);
     expect(await storedTimes('late')).toEqual([]);
   });

@@ -198,7 +198,7 @@ describe('the comparison of two versions of the document', () => {
 });
 
 describe('the document', () => {
-  it('has only gained since it was first committed, step by step', () => {
+  it('has only gained content since its first commit', () => {
     const commits = commitsOf(file);
     const texts = commits.map((commit) => git('show', `${commit}:${file}`));
     const versions = [

@@ -17,7 +17,7 @@ const document = openApiDocument({ baseUrls: defaultBaseUrls });
 const committed = new URL('../../../apps/api/openapi/openapi.json', import.meta.url);
 
 describe('the OpenAPI document', () => {
-  it('is the committed one, and served byte for byte (if not: npm run openapi)', () => {
+  it('is the committed file, and is served byte for byte (if not: npm run openapi)', () => {
     const text = readFileSync(committed, 'utf8');
     expect(openApiText(defaultBaseUrls)).toBe(text);
     expect(publicPages({ baseUrls: defaultBaseUrls })('/v1/openapi.json')).toMatchObject({
@@ -37,7 +37,7 @@ describe('the OpenAPI document', () => {
     expect(Object.keys(document.webhooks)).toEqual(eventTypes);
   });
 
-  it('leaves every object open, since answers and events may gain fields', () => {
+  it('leaves every object open, because responses and events may gain fields', () => {
     expect(JSON.stringify(document)).not.toContain('additionalProperties');
   });
 
@@ -49,16 +49,13 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it.each(endpoints)(
-    'has examples of $operationId that are exactly what the contract says',
-    ({ operationId, response }) => {
-      const examples = Object.values(answerExamples[operationId] ?? {});
-      expect(examples).not.toEqual([]);
-      for (const { value } of examples) expect(response.parse(value)).toEqual(value);
-    },
-  );
+  it.each(endpoints)('has examples of $operationId that match the contract exactly', ({ operationId, response }) => {
+    const examples = Object.values(answerExamples[operationId] ?? {});
+    expect(examples).not.toEqual([]);
+    for (const { value } of examples) expect(response.parse(value)).toEqual(value);
+  });
 
-  it.each(eventTypes)('has an example of %s that is exactly what the contract says', (type) => {
+  it.each(eventTypes)('has an example of %s that matches the contract exactly', (type) => {
     const value = eventExamples[type]?.value;
     expect(eventEnvelope(type).parse(value)).toEqual(value);
   });
@@ -75,7 +72,7 @@ describe('the signature check that the introduction shows', () => {
     expect(isGenuine(body, header.replace(',', `,v1=${'0'.repeat(64)},`), exampleSecret, sentAt)).toBe(true);
   });
 
-  it('refuses another body, another secret, an old time and a header that is none', async () => {
+  it('refuses another body, another secret, an old timestamp and a malformed header', async () => {
     const isGenuine = await shownCheck();
     expect(isGenuine(`${body} `, header, exampleSecret, sentAt)).toBe(false);
     expect(isGenuine(body, header, 'whsec_another', sentAt)).toBe(false);

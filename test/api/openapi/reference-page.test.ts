@@ -55,7 +55,7 @@ describe('the reference page at /docs', { timeout: 120_000 }, () => {
     return { page, requested, complaints };
   }
 
-  it('shows all nine reads and all four webhooks, and opens each to its last detail, without a browser error or a request to another origin', async () => {
+  it('shows all nine reads and all four webhooks in full, without a browser error or a request to another origin', async () => {
     const { page, requested, complaints } = await visit('/docs');
 
     const paths = await page.locator('.opblock-get .opblock-summary-path').allTextContents();
@@ -80,7 +80,7 @@ describe('the reference page at /docs', { timeout: 120_000 }, () => {
     await page.close();
   });
 
-  it('says what a partner needs before the first request: servers, a curl line, limits, errors, how to check a signature', async () => {
+  it('explains what a partner needs before the first request: servers, a curl line, limits, errors, the signature check', async () => {
     const { page } = await visit('/docs#chapter-2');
 
     const text = await page.locator('.info').textContent();
@@ -99,7 +99,7 @@ describe('the reference page at /docs', { timeout: 120_000 }, () => {
     await page.close();
   });
 
-  it('forbids itself inline scripts, inline styles, frames and other origins, and has every file checked again before use', () => {
+  it('forbids inline scripts, inline styles, frames and other origins, and revalidates every file before use', () => {
     const policy = findPage('/docs')?.headers['Content-Security-Policy'];
     expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'");
     expect(policy).not.toMatch(/unsafe|\*|http/);
@@ -112,7 +112,7 @@ describe('the reference page at /docs', { timeout: 120_000 }, () => {
     }
   });
 
-  it('serves nothing else', () => {
+  it('serves only its own files', () => {
     for (const path of ['/docs/package.json', '/docs/../package.json', '/docs/page.ts', '/v1/openapi', '/'])
       expect(findPage(path)).toBeNull();
   });

@@ -15,7 +15,7 @@ const document = fileURLToPath(new URL('../../../apps/api/openapi/openapi.json',
 const hooks = fileURLToPath(new URL('schemathesis/keys.py', import.meta.url));
 
 describe('the API', () => {
-  it('answers whatever its document allows and forbids as the document says: all checks and phases of schemathesis find nothing', async () => {
+  it('behaves as its OpenAPI document says: all checks and phases of schemathesis find nothing', async () => {
     const { api, logLines, ...installation } = await setup();
     const keys = await makeKeys(installation);
 
@@ -33,7 +33,7 @@ describe('the API', () => {
     }
   }, 300_000);
 
-  it('would be found out: a document that leaves out 404 is refused', async () => {
+  it('is refused by schemathesis when its document omits 404', async () => {
     const { api, ...installation } = await setup();
     const keys = await makeKeys(installation);
     const folder = temporaryFolder();

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { setup } from '#test/setup.ts';
 
-it('a read whose line the activity log does not take is answered 500 and counted as refused by the log', async () => {
+it('a read whose activity row cannot be written gets 500 and is counted as refused by the log', async () => {
   const { api, owner, make } = await setup();
   const maker = await make.member();
   const { key } = await make.apiKey({ maker });

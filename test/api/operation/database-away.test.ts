@@ -28,7 +28,7 @@ async function expectUnavailable(answer: Response): Promise<void> {
   });
 }
 
-it('refused connections: 503 at once to every read, health stays, and reads come back with the database', async () => {
+it('while connections are refused, every read gets 503 at once, health checks answer, and reads recover with the database', async () => {
   const { api, proxy, key, path } = await setupBehindProxy();
   expect((await api.get('/readyz')).status).toBe(200);
   await proxy.refuse();
@@ -45,7 +45,7 @@ it('refused connections: 503 at once to every read, health stays, and reads come
   await expect.poll(async () => (await api.get(path, { key })).status, { timeout: 15_000 }).toBe(200);
 });
 
-it('a silent database: no request hangs, each ends in 503, and reads come back with it', async () => {
+it('while the database is silent, every request ends with 503, and reads recover with the database', async () => {
   const { api, proxy, make, maker, path } = await setupBehindProxy();
   const keys = await Promise.all([1, 2, 3].map(() => make.apiKey({ maker })));
   proxy.pause();
@@ -58,7 +58,7 @@ it('a silent database: no request hangs, each ends in 503, and reads come back w
   await expect.poll(async () => (await api.get(path, { key })).status, { timeout: 20_000 }).toBe(200);
 }, 60_000);
 
-it('calls over the limit while the database is away are refused all the same, and counted once it is back', async () => {
+it('calls over the limit are refused while the database is down, and counted once it is back', async () => {
   const { api, proxy, owner, key, path, logLines } = await setupBehindProxy();
   await Promise.all(Array.from({ length: requestsPerWindow - 1 }, () => api.get(path, { key })));
   await proxy.refuse();
@@ -76,7 +76,7 @@ it('calls over the limit while the database is away are refused all the same, an
   await expect.poll(counted, { timeout: 15_000 }).toEqual([{ count: 8 }]);
 });
 
-it('connections that the server ends are replaced, and idle ones that it ended fail no process', async () => {
+it('connections that the server closed are replaced, and idle ones that it closed do not end the process', async () => {
   const { api, owner, key, path } = await setupBehindProxy();
   for (let turn = 0; turn < 3; turn += 1) {
     await owner.pool.query(
@@ -87,7 +87,7 @@ it('connections that the server ends are replaced, and idle ones that it ended f
   }
 });
 
-it('a statement that the database refuses is 500 internal, without detail in the answer or values in the log', async () => {
+it('a statement that the database refuses gets 500 internal, without detail in the response or values in the log', async () => {
   const { database, make, owner } = await setupDatabase();
   const logLines: string[] = [];
   const api = await startTestApi(database, {}, logLines);

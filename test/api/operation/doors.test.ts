@@ -14,7 +14,7 @@ const from = (address: string) => ({ 'x-forwarded-for': address });
 const failFrom = (api: { get: (path: string, o: object) => Promise<Response> }, times: number, headers = {}) =>
   Promise.all(Array.from({ length: times }, () => api.get('/v1/orgs/x', { headers })));
 
-it('more than 600 failed authentications a minute from one address: its further failures get 429, a valid key still 200', async () => {
+it('after 600 failed authentications a minute from one address, further failures get 429 and a valid key gets 200', async () => {
   const { api, make } = await setup();
   const { key, orgId } = await make.apiKey();
   const failures = await failFrom(api, failedAuthenticationsPerMinute);
@@ -32,7 +32,7 @@ it('more than 600 failed authentications a minute from one address: its further 
   expect((await api.get('/v1/orgs/x', { key })).status).toBe(400); // no failure of authentication
 });
 
-it('X-Forwarded-For is believed from trusted proxies only, and only its nearest untrusted address', async () => {
+it('X-Forwarded-For is read from trusted proxies only, up to its nearest untrusted address', async () => {
   const { api, make, owner } = await setup({ TRUSTED_PROXIES: '127.0.0.0/8, 10.0.0.0/8, ::1, fd00::/8' });
   const direct = await setup();
   const addressOf = async (installation: typeof direct, forwarded: string | null) => {
@@ -77,7 +77,7 @@ it('X-Forwarded-For is believed from trusted proxies only, and only its nearest 
   expect(await addressOf(direct, '203.0.113.9')).toBe('127.0.0.1');
 });
 
-it('failures behind a trusted proxy count for each client, and for a whole IPv6 network of /64', async () => {
+it('failures behind a trusted proxy count for each client, and for a whole /64 network of IPv6', async () => {
   const { api } = await setup({ TRUSTED_PROXIES: '127.0.0.1' });
   const statusFrom = async (address: string) => (await failFrom(api, 1, from(address)))[0]?.status;
   await failFrom(api, failedAuthenticationsPerMinute, from('203.0.113.9'));
@@ -90,7 +90,7 @@ it('failures behind a trusted proxy count for each client, and for a whole IPv6 
   expect(await statusFrom('2001:db8:1:3::1')).toBe(401);
 });
 
-it('bytes that are no HTTP get a JSON 400 and a closed connection, too large a header 431', async () => {
+it('malformed HTTP gets 400 as JSON and a closed connection; a header that is too large gets 431', async () => {
   const { api } = await setup();
   const cases: [string, string][] = [
     ['nonsense\r\n\r\n', '400 Bad Request'],

@@ -6,7 +6,7 @@ import { generateKey } from '#domain/keys/format.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setup, startTestApi } from '#test/setup.ts';
 
-it('ignore any key, good or bad, and count it nowhere', async () => {
+it('health checks ignore any key, valid or not, and do not count it', async () => {
   const { api, make, owner } = await setup();
   const { key } = await make.apiKey();
   const tagSecret = testKeySecrets.tagSecrets[0];
@@ -22,7 +22,7 @@ it('ignore any key, good or bad, and count it nowhere', async () => {
   expect((await owner.pool.query('select from activity where action <> $$key.create$$')).rowCount).toBe(0);
 });
 
-it('say that a process lives, and is not ready, while the database cannot be reached', async () => {
+it('the process is alive and not ready while the database cannot be reached', async () => {
   const { database } = await setup();
   const api = await startTestApi(database, { API_DATABASE_URL: 'postgresql://absent:nothing@127.0.0.1:1/nothing' });
   expect((await api.get('/livez')).status).toBe(200);
@@ -31,7 +31,7 @@ it('say that a process lives, and is not ready, while the database cannot be rea
   expect(await unready.json()).toEqual({ status: 'unready', reason: expect.stringContaining('database') });
 });
 
-it('say unready on a schema older than this version, and what to do', async () => {
+it('the process is not ready on an older schema, and says what to do', async () => {
   const { database, owner } = await setup();
   await owner.pool.query('delete from schema_migration');
   const api = await startTestApi(database);
@@ -40,7 +40,7 @@ it('say unready on a schema older than this version, and what to do', async () =
   expect(await unready.json()).toMatchObject({ reason: expect.stringMatching(/run the migrations/) });
 });
 
-it('say unready while draining, still alive, and every answer then closes its connection', async () => {
+it('a draining process is alive and not ready, and every response closes its connection', async () => {
   const { database, make } = await setup();
   const { key, orgId } = await make.apiKey();
   const api = await startTestApi(database, { DRAIN_DELAY_MS: '1500' });
@@ -58,7 +58,7 @@ it('say unready while draining, still alive, and every answer then closes its co
   await expect(api.get('/livez')).rejects.toThrow();
 });
 
-it('the idle connection of a known key is kept longer than gateways keep theirs, and does not delay the stop', async () => {
+it('an idle connection of a known key outlives those of gateways, and does not delay the stop', async () => {
   const { database, make } = await setup();
   const { key, orgId } = await make.apiKey();
   const path = `/v1/orgs/${orgId}`;
@@ -74,7 +74,7 @@ it('the idle connection of a known key is kept longer than gateways keep theirs,
   expect((await other.get('/livez')).headers.get('keep-alive')).toBe('timeout=15');
 });
 
-it('stop may be called twice', async () => {
+it('the server can be stopped twice', async () => {
   const { api } = await setup();
   await Promise.all([api.stop(), api.stop()]);
   await api.stop();

@@ -15,7 +15,7 @@ const patient = { timeout: 20_000, interval: 50 };
 const newPepper = { version: 2, secret: Buffer.from('another pepper of the tests, 32b') };
 const newPeppers = `2:${newPepper.secret.toString('base64')},${testKeySettings.KEY_PEPPERS}`;
 
-it('a new database login and a new pepper are taken while reads go on, and none fails', async () => {
+it('a new database login and a new pepper are loaded while reads continue, and no read fails', async () => {
   const { database, owner, make, newLogin, sessionsOf, start } = await setup();
   const first = await newLogin();
   const { api, secret, values, logLines } = await start(first.url);
@@ -59,7 +59,7 @@ it('a new database login and a new pepper are taken while reads go on, and none 
     expect(logged).not.toContain(text);
 }, 60_000);
 
-it('a new password of the same login is what new connections use', async () => {
+it('new connections use the new password of a login', async () => {
   const { owner, make, newLogin, start } = await setup();
   const login = await newLogin();
   const { api, secret, values, logLines } = await start(login.url);
@@ -74,7 +74,7 @@ it('a new password of the same login is what new connections use', async () => {
   await vi.waitFor(async () => expect((await api.get(`/v1/orgs/${orgId}`, { key })).status).toBe(200), patient);
 }, 60_000);
 
-it('a new password for Redis is what the limiter reconnects with', async () => {
+it('the limiter reconnects to Redis with the new password', async () => {
   const { newLogin, start } = await setup();
   const redis = new Redis(inject('redisUrl'));
   const user = `limiter-${randomBytes(4).toString('hex')}`;
@@ -98,7 +98,7 @@ it('a new password for Redis is what the limiter reconnects with', async () => {
   await vi.waitFor(() => expect(switches()).toEqual(['redis', 'pod', 'redis']), patient);
 }, 60_000);
 
-it('a value that cannot be used is refused by name, in the log and a metric, and the old one stays in use', async () => {
+it('an unusable value is reported by name in the log and a metric, and the old value stays in use', async () => {
   const { make, newLogin, start } = await setup();
   const { api, secret, values, logLines } = await start((await newLogin()).url);
   const { key, orgId } = await make.apiKey();
@@ -122,7 +122,7 @@ it('a value that cannot be used is refused by name, in the log and a metric, and
 
 // The gate of a rotation once read 0 for each pod's first one: a counter that appears as 1 has not
 // increased.
-it('metrics tell when each value in use was read, and count from 0', async () => {
+it('metrics report when each value in use was read, and count from 0', async () => {
   const { newLogin, start } = await setup();
   const { api, secret, values } = await start((await newLogin()).url);
   const page = async () => (await fetch(`${api.metricsUrl}/metrics`)).text();

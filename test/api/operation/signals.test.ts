@@ -7,7 +7,7 @@ import { apiEnvironment, setupDatabase, startTestApi } from '#test/setup.ts';
 
 const connections = 40;
 
-it('SIGTERM under constant load on kept-alive connections fails no request, and ends with code 0', async () => {
+it('SIGTERM under constant load on keep-alive connections fails no request and exits with code 0', async () => {
   const { database, make } = await setupDatabase();
   const maker = await make.member();
   const keys = await Promise.all(Array.from({ length: 24 }, () => make.apiKey({ maker })));
@@ -56,7 +56,7 @@ it('SIGTERM under constant load on kept-alive connections fails no request, and 
   expect(leaving.lines.join('\n')).toContain('SIGTERM');
 }, 60_000);
 
-it('requests under way when the server closes are answered', async () => {
+it('requests in progress are answered when the server closes', async () => {
   const { database, make, owner } = await setupDatabase();
   const maker = await make.member();
   const keys = await Promise.all(Array.from({ length: 5 }, () => make.apiKey({ maker })));
@@ -89,7 +89,7 @@ it('requests under way when the server closes are answered', async () => {
   expect(await api.ended).toEqual({ code: 0, signal: null });
 });
 
-it('a second signal ends it at once, with requests or without', async () => {
+it('a second signal ends the process at once, with or without open requests', async () => {
   const { database } = await setupDatabase();
   const api = await startChildApi(database, { DRAIN_DELAY_MS: '60000' });
   api.process.kill('SIGTERM');
@@ -98,7 +98,7 @@ it('a second signal ends it at once, with requests or without', async () => {
   expect(await api.ended).toEqual({ code: 1, signal: null });
 });
 
-it('a port that is taken is told in one sentence with the remedy, without a stack, and code 1', async () => {
+it('a port that is in use is reported in one sentence with the remedy, without a stack trace, and exits with code 1', async () => {
   const { database } = await setupDatabase();
   const first = await startTestApi(database);
   const child = spawnApi(apiEnvironment(database, { PORT: new URL(first.url).port }));
@@ -108,7 +108,7 @@ it('a port that is taken is told in one sentence with the remedy, without a stac
   expect(text).not.toMatch(/^\s+at /m);
 });
 
-it('bad settings are told all at once, without their values, without a stack, and code 1', async () => {
+it('invalid settings are reported together, without their values or a stack trace, and exit with code 1', async () => {
   const child = spawnApi({ REGION: 'mars-9000', API_DATABASE_URL: 'mysql://secret-user@x', PORT: '99999' });
   expect(await child.ended).toEqual({ code: 1, signal: null });
   const text = child.lines.join('\n');

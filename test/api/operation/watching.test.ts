@@ -6,7 +6,7 @@ import { setup, setupDatabase, startTestApi } from '#test/setup.ts';
 
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
 
-it('metrics count requests by operation and status, and name no organization, key, person or address', async () => {
+it('metrics count requests by operation and status, without an organization, key, person or address', async () => {
   const { api, make } = await setup();
   const maker = await make.member();
   const { key } = await make.apiKey({ maker });
@@ -44,7 +44,7 @@ it('metrics count requests by operation and status, and name no organization, ke
   expect((await api.get('/metrics')).status).toBe(404); // not on the port that partners reach
 });
 
-it('the log has one JSON line per request with what to search by, and no key, body, name, path or address', async () => {
+it('the log has one JSON line for each request, without a key, body, name, path or address', async () => {
   const { api, make, logLines } = await setup();
   const maker = await make.member({ name: 'Zelda Quill' });
   const { id, key } = await make.apiKey({ maker });
@@ -86,7 +86,7 @@ it('the log has one JSON line per request with what to search by, and no key, bo
     expect(logLines.join('')).not.toContain(secret);
 });
 
-it('traces of requests reach the OTLP endpoint when there is one, and hold ids and statuses only', async () => {
+it('request traces reach the OTLP endpoint, and contain only ids and statuses', async () => {
   const received: string[] = [];
   const collector = createServer((request, response) => {
     const parts: Buffer[] = [];
@@ -120,7 +120,7 @@ it('traces of requests reach the OTLP endpoint when there is one, and hold ids a
   for (const secret of [key.slice(7, 20), maker.userId, 'Harbor']) expect(text).not.toContain(secret);
 });
 
-it('an OTLP endpoint that is away costs no answer and no stop', async () => {
+it('an unreachable OTLP endpoint delays no response and no stop', async () => {
   const { database, make } = await setupDatabase();
   const api = await startTestApi(database, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' });
   const { key, orgId } = await make.apiKey();

@@ -42,7 +42,7 @@ async function readUntilKilled(
   return { received, lost };
 }
 
-it('an answer that a client received has its line, though the API was killed with SIGKILL under load', async () => {
+it('every response that a client received has its activity row, also when the API is killed with SIGKILL under load', async () => {
   const { database, owner, make } = await setupDatabase();
   const maker = await make.member();
   let lostInAll = 0;

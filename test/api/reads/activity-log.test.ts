@@ -27,7 +27,7 @@ async function listUses({ owner }: TestInstallation): Promise<Line[]> {
   return rows;
 }
 
-it('holds exactly one line for each use of a known key: who, what, from where, with which outcome, under its Request-Id', async () => {
+it('the log holds exactly one row for each use of a known key: actor, action, address, outcome and Request-Id', async () => {
   const installation = await setup();
   const { api, make } = installation;
   const maker = await make.member({ permissions: ['org.read', 'org.clients.read'] });
@@ -76,7 +76,7 @@ it('holds exactly one line for each use of a known key: who, what, from where, w
   expect(await listUses(installation)).toEqual(expected);
 });
 
-it('names each of the nine reads by its operation', async () => {
+it('the log names each of the nine reads by its operation', async () => {
   const installation = await setup();
   const { key, orgId } = await installation.make.apiKey();
   for (const { resource } of endpoints) await installation.api.get(`/v1/orgs/${orgId}${resource}`, { key });
@@ -84,7 +84,7 @@ it('names each of the nine reads by its operation', async () => {
   expect(actions).toEqual(endpoints.map(({ operationId }) => `api.${operationId}`));
 });
 
-it('holds no line for what is no known key', async () => {
+it('the log holds no row for an unknown key', async () => {
   const installation = await setup();
   const { api, make } = installation;
   const path = `/v1/orgs/${await make.organization()}`;
@@ -96,7 +96,7 @@ it('holds no line for what is no known key', async () => {
   expect(await listUses(installation)).toEqual([]);
 });
 
-it('holds a line for each of many concurrent reads, though they share inserts', async () => {
+it('the log holds a row for each of many parallel reads, although they share inserts', async () => {
   const installation = await setup();
   const { api, make } = installation;
   const maker = await make.member();
@@ -110,7 +110,7 @@ it('holds a line for each of many concurrent reads, though they share inserts', 
   expect(lines.length).toBe(600);
 });
 
-it('holds one line per key and minute for calls over the limit, to which every API adds its count', async () => {
+it('the log holds one row for each key and minute of calls over the limit, to which every API process adds its count', async () => {
   const installation = await setup();
   const { api, make, database } = installation;
   const second = await startTestApi(database);
@@ -144,7 +144,7 @@ it('holds one line per key and minute for calls over the limit, to which every A
   }
 });
 
-it('writes the counts of refused calls before a graceful stop ends', async () => {
+it('a graceful stop writes the counts of refused calls first', async () => {
   const installation = await setup();
   const { api, make } = installation;
   const { key, orgId } = await make.apiKey();
@@ -154,7 +154,7 @@ it('writes the counts of refused calls before a graceful stop ends', async () =>
   expect(counts.reduce((sum, count) => sum + count, 0)).toBe(7);
 });
 
-it('gives no answer when the line cannot be written, and answers again when it can', async () => {
+it('a read fails while its row cannot be written, and succeeds again afterwards', async () => {
   const installation = await setup();
   const { api, make, owner, logLines } = installation;
   const made = await make.apiKey();

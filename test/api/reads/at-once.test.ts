@@ -120,7 +120,7 @@ it.each(Object.entries(changes))('%s is seen by every read that begins after it'
   }
 });
 
-it('an expiry that passes by itself is seen by every read that begins after its time', async () => {
+it('an expiry is seen by every read that begins after its time', async () => {
   const { api, make } = shared();
   const maker = await make.member();
   const expiresAt = new Date(Date.now() + 2_000);
@@ -136,7 +136,7 @@ it('an expiry that passes by itself is seen by every read that begins after its 
   for (const read of reads) if (read.beganAt >= expiresAt.getTime()) expect(read.status).toBe(401);
 });
 
-it('what is given back is given back at once', async () => {
+it('a restored permission or membership is seen by the next read', async () => {
   const { api, make, owner } = shared();
   const maker = await make.member({ permissions: ['org.read'] });
   const { key } = await make.apiKey({ maker, scopes: ['org.read'] });

@@ -15,7 +15,7 @@ interface SeatFamilies {
   ended: { id: string; reason: string; endedAt: string }[];
 }
 
-it('access that ends while nobody writes is ended in roster, seat counts and seat families from that moment on', async () => {
+it('access is ended in roster, seat counts and seat families from its end on, also before a row says so', async () => {
   const { api, make, owner } = await setup();
   const maker = await make.member();
   const { orgId } = maker;

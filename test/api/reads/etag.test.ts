@@ -6,7 +6,7 @@ import { endpoints } from '../../../apps/api/endpoints/index.ts';
 const installation = shareApi();
 
 describe.each(endpoints)('$operationId', ({ resource, operationId }) => {
-  it('gives all keys of the organization one ETag, and answers 304 to it, counted and recorded', async () => {
+  it('gives all keys of the organization one ETag, and answers 304 to it with a count and an activity row', async () => {
     const { api, make, owner } = installation();
     const maker = await make.member();
     const [one, two] = [await make.apiKey({ maker }), await make.apiKey({ maker })];
@@ -26,7 +26,7 @@ describe.each(endpoints)('$operationId', ({ resource, operationId }) => {
   });
 });
 
-it('reads If-None-Match as a list, weak or strong, or *', async () => {
+it('the header If-None-Match may be a list, weak, strong, or *', async () => {
   const { api, make } = installation();
   const { key, orgId } = await make.apiKey();
   const path = `/v1/orgs/${orgId}`;
@@ -39,7 +39,7 @@ it('reads If-None-Match as a list, weak or strong, or *', async () => {
     expect([value, await statusOf(value)]).toEqual([value, 200]);
 });
 
-it('never answers 304 to a key that may not read, whatever If-None-Match says', async () => {
+it('a key that may not read never gets 304, whatever If-None-Match says', async () => {
   const { api, make } = installation();
   const made = await make.apiKey();
   const path = `/v1/orgs/${made.orgId}`;
@@ -49,7 +49,7 @@ it('never answers 304 to a key that may not read, whatever If-None-Match says', 
     expect((await api.get(path, { key: made.key, headers: { 'if-none-match': value } })).status).toBe(401);
 });
 
-it('changes the ETag with the data, and back with it', async () => {
+it('the ETag changes with the data, and changes back with it', async () => {
   const { api, make, owner } = installation();
   const { key, orgId } = await make.apiKey();
   const read = () => api.get(`/v1/orgs/${orgId}`, { key });

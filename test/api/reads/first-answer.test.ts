@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { setup } from '#test/setup.ts';
 
 describe('GET /v1/orgs/{orgId}/seats', () => {
-  it('answers 403 forbidden once the maker of the key has lost the permission', async () => {
+  it('answers 403 forbidden after the key’s creator has lost the permission', async () => {
     const { api, make } = await setup();
     const maker = await make.member({ permissions: ['org.billing.manage'] });
     const { key } = await make.apiKey({ maker, scopes: ['org.billing.manage'] });

@@ -18,7 +18,7 @@ function expectKeyedHeaders(answer: Response): void {
 }
 
 describe.each(endpoints)('$operationId', ({ resource, scope }) => {
-  it('sends every header of a keyed answer with every status', async () => {
+  it('sends every documented header with every status to a valid key', async () => {
     const { api, make } = installation();
     const expiresAt = new Date(Date.now() + 86_400_000);
     const { key, orgId } = await make.apiKey({ expiresAt });
@@ -46,7 +46,7 @@ describe.each(endpoints)('$operationId', ({ resource, scope }) => {
     for (const answer of [malformed, missing, posted, nowhere]) expect(answer.headers.get('etag')).toBeNull();
   });
 
-  it('sends them when the key itself is refused, and Key-Expires only for a key that expires', async () => {
+  it('sends them also when the key is refused, and Key-Expires only for a key with an expiry', async () => {
     const { api, make } = installation();
     const maker = await make.member({ permissions: [scope] });
     const made = await make.apiKey({ maker, scopes: [scope] });
@@ -64,7 +64,7 @@ describe.each(endpoints)('$operationId', ({ resource, scope }) => {
   });
 });
 
-it('counts the calls of a key down in RateLimit, refusals included', async () => {
+it('the RateLimit header counts down the calls of a key, refusals included', async () => {
   const { api, make } = installation();
   const { key, orgId } = await make.apiKey();
   const left: (string | undefined)[] = [];
@@ -75,7 +75,7 @@ it('counts the calls of a key down in RateLimit, refusals included', async () =>
   expect(left).toEqual(['r=119', 'r=118', 'r=117', 'r=116']);
 });
 
-it('gives every answer a unique id, also without a key', async () => {
+it('every response has a unique id, also without a key', async () => {
   const { api } = installation();
   const answers = await Promise.all(Array.from({ length: 20 }, () => api.get('/v1/orgs/x')));
   const ids = answers.map((answer) => answer.headers.get('request-id'));

@@ -70,34 +70,31 @@ const cases = Object.entries(ends).flatMap(([end, leave]) =>
   Object.entries(returns).map(([back, comeBack]) => ({ end, leave, back, comeBack })),
 );
 
-it.each(cases)(
-  'once $end, a key answers 403 to every read, and still does after $back',
-  async ({ leave, comeBack }) => {
-    const people = await setupPeople();
-    const api = await startTestApi(people.database);
-    // Another organization keeps their session.
-    const member = await people.enrol({ roleKey: 'admin' });
-    await people.make.member({ orgId: member.orgId });
-    const elsewhere = await people.make.organization();
-    await people.owner.pool.query(
-      `insert into membership (organization_id, person_id, name, email, status) values ($1, $2, 'Ada', $3, 'active')`,
-      [elsewhere, member.personId, member.email],
-    );
-    const maker: MadeMember = { orgId: member.orgId, userId: member.personId, roleId: null };
-    const old = await people.make.apiKey({ maker });
-    await expectEach(api, member.orgId, old.key, 200);
+it.each(cases)('once $end, a key gets 403 from every read, also after $back', async ({ leave, comeBack }) => {
+  const people = await setupPeople();
+  const api = await startTestApi(people.database);
+  // Another organization keeps their session.
+  const member = await people.enrol({ roleKey: 'admin' });
+  await people.make.member({ orgId: member.orgId });
+  const elsewhere = await people.make.organization();
+  await people.owner.pool.query(
+    `insert into membership (organization_id, person_id, name, email, status) values ($1, $2, 'Ada', $3, 'active')`,
+    [elsewhere, member.personId, member.email],
+  );
+  const maker: MadeMember = { orgId: member.orgId, userId: member.personId, roleId: null };
+  const old = await people.make.apiKey({ maker });
+  await expectEach(api, member.orgId, old.key, 200);
 
-    await leave(people, member);
-    await expectEach(api, member.orgId, old.key, left);
-    await comeBack(people, member);
-    await expectEach(api, member.orgId, old.key, left);
+  await leave(people, member);
+  await expectEach(api, member.orgId, old.key, left);
+  await comeBack(people, member);
+  await expectEach(api, member.orgId, old.key, left);
 
-    const fresh = await people.make.apiKey({ maker });
-    await expectEach(api, member.orgId, fresh.key, 200);
-  },
-);
+  const fresh = await people.make.apiKey({ maker });
+  await expectEach(api, member.orgId, fresh.key, 200);
+});
 
-it('a key answers again when its maker’s suspension ends: that is the same period of membership', async () => {
+it('a key works again after its creator’s suspension, which is the same period of membership', async () => {
   const people = await setupPeople();
   const api = await startTestApi(people.database);
   const member = await people.enrol({ roleKey: 'admin' });
@@ -132,7 +129,7 @@ it.each(Object.entries(ends))(
   },
 );
 
-it('a key that is created while its maker leaves is refused, or ends with their membership', async () => {
+it('a key that is created while its creator leaves is refused, or ends with the membership', async () => {
   const people = await setupPeople();
   const { em, owner } = people;
   const outcomes = await Promise.all(
@@ -158,7 +155,7 @@ it('a key that is created while its maker leaves is refused, or ends with their 
     expect(outcome).toEqual({ created: expect.toBeOneOf(['created', 'not_an_active_member']), live: 0 });
 });
 
-it('a key waits for a removal that is under way, and is then refused', async () => {
+it('a key waits for a removal in progress, and is then refused', async () => {
   const people = await setupPeople();
   const { em, owner } = people;
   const member = await people.enrol({ roleKey: 'admin' });

@@ -67,7 +67,7 @@ async function makeGrants(make: Factories, orgId: string, since: Date) {
   return grants;
 }
 
-it('members by name, then userId; their roles by key', async () => {
+it('members are ordered by name and userId, their roles by key', async () => {
   const { make, owner, orgId, get } = await setupReader();
   for (const name of names) {
     const { userId } = await make.member({ orgId, name });
@@ -88,7 +88,7 @@ it('members by name, then userId; their roles by key', async () => {
   for (const { roles, name } of members) expectSorted(roles, name === 'Mina' ? 1 : 4, ({ key }) => key);
 });
 
-it('own roles by name, then id, after the system roles', async () => {
+it('custom roles are ordered by name and id, after the system roles', async () => {
   const { make, orgId, get } = await setupReader();
   for (const name of names) await make.role({ orgId, name, permissions: [] });
   const roles = (await get('/roles')) as { isSystem: boolean; key: string; name: string; id: string }[];
@@ -101,7 +101,7 @@ it('own roles by name, then id, after the system roles', async () => {
   );
 });
 
-it('the roster by since, then id; eligible families by family, professional and grant', async () => {
+it('the roster is ordered by since and id; eligible families by family, professional and grant', async () => {
   const { make, orgId, get } = await setupReader();
   await makeGrants(make, orgId, new Date('2026-01-05T00:00:00Z'));
   await makeGrants(make, orgId, new Date('2026-01-04T00:00:00Z'));
@@ -125,7 +125,7 @@ it('the roster by since, then id; eligible families by family, professional and 
   );
 });
 
-it('held seats by givenAt, then id; ended ones by endedAt, newest first, then id', async () => {
+it('held seats are ordered by givenAt and id; ended ones by endedAt, newest first, and id', async () => {
   const { make, owner, orgId, get } = await setupReader();
   await owner.pool.query('update seat_plan set invoiced = 100');
   const grants = await makeGrants(make, orgId, new Date('2026-01-05T00:00:00Z'));
@@ -155,7 +155,7 @@ it('held seats by givenAt, then id; ended ones by endedAt, newest first, then id
   );
 });
 
-it('subscriptions by renewsAt with null last, then id; referral codes by code; earnings by month, then currency', async () => {
+it('subscriptions are ordered by renewsAt with null last, and id; referral codes by code; earnings by month and currency', async () => {
   const { owner, orgId, get } = await setupReader();
   const renewals = ['2026-12-02', null, '2026-12-01', '2026-12-01', null].map((day) => day && `${day}T00:00:00.000Z`);
   const ids = renewals.map(() => randomUUID());

@@ -122,7 +122,7 @@ async function setupOutcomes() {
   };
 }
 
-it('are those of a computation day by day, for any grants and counts', async () => {
+it('outcomes equal a computation day by day, for any grants and counts', async () => {
   const outcomesOf = await setupOutcomes();
   let shown = 0;
   await fc.assert(
@@ -152,7 +152,7 @@ const calm = async (families: Family[]) => {
   return { shown: outcomes.shown, families: outcomes.families, calmMessages: outcomes.calmMessages };
 };
 
-it('are withheld for four families and shown for five', async () => {
+it('outcomes are withheld for four families and shown for five', async () => {
   expect(await calm(times(4, familyWith([1, 2])))).toEqual({ shown: false, families: 4, calmMessages: null });
   expect(await calm(times(5, familyWith([1, 2])))).toMatchObject({
     shown: true,
@@ -160,7 +160,7 @@ it('are withheld for four families and shown for five', async () => {
   });
 });
 
-it('withhold a metric to which fewer than five families contributed, though five are counted', async () => {
+it('a metric with fewer than five contributing families is withheld, also when five are counted', async () => {
   const four = [...times(4, familyWith([1, 2])), ...times(3, familyWith(quiet))];
   expect(await calm(four)).toEqual({ shown: true, families: 7, calmMessages: null });
   expect(await calm(times(9, familyWith(quiet)))).toEqual({ shown: true, families: 9, calmMessages: null });
@@ -222,7 +222,7 @@ it.each([
   expect(await calm(parts.map((one) => familyWith(one)))).toMatchObject({ calmMessages: { percent } });
 });
 
-it('do not count a family by a grant without length, nor one that ended at the window’s first midnight or begins today', async () => {
+it('a family counts only by a grant that lasts within the window', async () => {
   const edge = -outcomesWindowDays * dayMs;
   const outside: Grant[] = [
     { sinceMs: -5 * dayMs, endMs: -5 * dayMs },

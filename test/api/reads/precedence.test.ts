@@ -12,7 +12,7 @@ const installation = shareApi();
 const otherScope = (scope: string) => (scope === 'org.read' ? 'org.clients.read' : 'org.read');
 
 describe.each(endpoints)('$operationId', ({ scope, resource }) => {
-  it('names the first cause in order, as one after the other is removed', async () => {
+  it('reports the first cause in order, as the causes are removed one by one', async () => {
     const { api, make, owner } = installation();
     const other = await make.organization();
     const maker = await make.member({ permissions: [scope, otherScope(scope)] });
@@ -64,7 +64,7 @@ describe.each(endpoints)('$operationId', ({ scope, resource }) => {
   });
 });
 
-it('checks the form of a key before its limit, and its limit before anything in the database', async () => {
+it('the form of a key is checked before its limit, and its limit before the database', async () => {
   const { api, make } = installation();
   const made = await make.apiKey();
   const path = `/v1/orgs/${made.orgId}`;

@@ -185,7 +185,7 @@ describe.each(endpoints)('$operationId', (endpoint) => {
     }
   });
 
-  it('answers 404 not_found at every path beside its own', async () => {
+  it('answers 404 not_found at every path next to its own', async () => {
     const { api, path, key } = await setupRead(endpoint);
     for (const beside of [`${path}/`, `${path}/x`, path.replace('/v1/', '/v2/'), path.replace('/orgs/', '/org/')]) {
       await expectRefusal(await api.get(beside, { key }), 'not_found', /nothing at this path/);
@@ -210,7 +210,7 @@ describe.each(endpoints)('$operationId', (endpoint) => {
   });
 });
 
-it('refuses a malformed path with 400, 401 or 404, never with an internal error', async () => {
+it('a malformed path gets 400, 401 or 404, never an internal error', async () => {
   const { api, make } = shared();
   const { key } = await make.apiKey();
   for (const path of [

@@ -59,7 +59,7 @@ function expectValues(body: unknown, full: boolean): void {
 }
 
 describe.each(endpoints)('$operationId', ({ resource, response }) => {
-  it('answers as declared and nothing beside it, dates with milliseconds and Z, also where an organization has nothing', async () => {
+  it('answers exactly as declared, dates with milliseconds and Z, also for an empty organization', async () => {
     const installation = await setup();
     const { api, make, owner } = installation;
     const full = await makeFullOrganization(installation);
@@ -74,7 +74,7 @@ describe.each(endpoints)('$operationId', ({ resource, response }) => {
   });
 });
 
-it('gives the sums and texts as they are: negative, beyond 32 bits, in any script', async () => {
+it('sums and texts are unchanged: negative, beyond 32 bits, in any script', async () => {
   const installation = await setup();
   const maker = await makeFullOrganization(installation);
   const name = 'Łódź “Family” \\ \u0001 👩‍👧 Law';
