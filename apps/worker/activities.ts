@@ -39,13 +39,15 @@ export function createActivities(options: {
   });
   const dependencies: ActivityDependencies = {
     pool,
-    post: ({ webhookId, ...request }) =>
-      postOnce({
-        ...request,
-        allow: allowOf(config, webhookId),
-        resolve,
-        onInternalError: (error) => log.error({ ...describe(error), webhookId }, internalErrorLines.internal_error),
-      }),
+    post: ({ organizationId, webhookId, ...request }) =>
+      speed.watch({ organizationId, webhookId }, () =>
+        postOnce({
+          ...request,
+          allow: allowOf(config, webhookId),
+          resolve,
+          onInternalError: (error) => log.error({ ...describe(error), webhookId }, internalErrorLines.internal_error),
+        }),
+      ),
     sign: signWith(() => config.webhookSecretKeys),
     onAttempt: (line) => {
       onAttemptEnded();

@@ -11,14 +11,20 @@ const quickBelowMs = 1_000;
  * How much the last attempt counts beside those before it: one of 10 s alone makes no webhook slow.
  */
 const lastAttemptWeight = 0.2;
-/** So many attempts are seen before anything is concluded. */
+/** The mean counts from so many attempts on. */
 const attemptsAtLeast = 3;
+/** So many attempts in a row that last longer than `slowAboveMs`, ended or not, make it slow. */
+const slowInARowAtLeast = 2;
 /** Webhooks that are remembered; past that, the one that was first seen is forgotten. */
 const webhooksAtMost = 10_000;
 
 interface Speed {
   meanMs: number;
   attempts: number;
+  /** The latest attempts that lasted longer than `slowAboveMs`. */
+  slowInARow: number;
+  /** Attempts under way for longer than that. */
+  lingering: number;
   /** As this process last recorded it; null before that. */
   isSlow: boolean | null;
 }
@@ -44,7 +50,7 @@ export function createReceiverSpeed(options: { pool: Pool; onError: (cause: unkn
   function speedOf(webhookId: string): Speed {
     const known = speeds.get(webhookId);
     if (known !== undefined) return known;
-    const speed: Speed = { meanMs: 0, attempts: 0, isSlow: null };
+    const speed: Speed = { meanMs: 0, attempts: 0, slowInARow: 0, lingering: 0, isSlow: null };
     speeds.set(webhookId, speed);
     for (const oldest of speeds.keys()) {
       if (speeds.size <= webhooksAtMost) break;
@@ -53,31 +59,56 @@ export function createReceiverSpeed(options: { pool: Pool; onError: (cause: unkn
     return speed;
   }
 
+  /** Records what the webhook's attempts show, unless that is on record. Never rejects. */
+  async function save({ organizationId, webhookId }: WebhookKey, speed: Speed): Promise<void> {
+    const isSlow = conclude(speed);
+    if (isSlow === null || isSlow === speed.isSlow) return;
+    const before = speed.isSlow;
+    speed.isSlow = isSlow;
+    try {
+      await pool.query(recordSpeedSql, [organizationId, webhookId, isSlow]);
+    } catch (cause) {
+      speed.isSlow = before; // the next attempt tries again
+      onError(cause);
+    }
+  }
+
   return {
     /**
-     * Takes one attempt into account that lasted `tookMs`. Resolves once a change that follows is
-     * recorded; never rejects.
+     * Makes one attempt, and returns what it returns. An attempt counts as slow before it ends:
+     * webhooks that share the prompt slots of an organization would otherwise hold them for longer,
+     * and all end and begin together.
      */
-    async record({ organizationId, webhookId }: WebhookKey, tookMs: number): Promise<void> {
-      const speed = speedOf(webhookId);
-      speed.meanMs += (speed.attempts === 0 ? 1 : lastAttemptWeight) * (tookMs - speed.meanMs);
-      speed.attempts += 1;
-      const isSlow = conclude(speed);
-      if (isSlow === null || isSlow === speed.isSlow) return;
-      const before = speed.isSlow;
-      speed.isSlow = isSlow;
+    async watch<Outcome>(webhook: WebhookKey, attempt: () => Promise<Outcome>): Promise<Outcome> {
+      const speed = speedOf(webhook.webhookId);
+      let isLingering = false;
+      const timer = setTimeout(() => {
+        isLingering = true;
+        speed.lingering += 1;
+        void save(webhook, speed);
+      }, slowAboveMs);
       try {
-        await pool.query(recordSpeedSql, [organizationId, webhookId, isSlow]);
-      } catch (cause) {
-        speed.isSlow = before; // the next attempt tries again
-        onError(cause);
+        return await attempt();
+      } finally {
+        clearTimeout(timer);
+        if (isLingering) speed.lingering -= 1;
       }
+    },
+
+    /** Adds the duration of an ended attempt. Resolves once a change that follows is recorded. */
+    async record(webhook: WebhookKey, durationMs: number): Promise<void> {
+      const speed = speedOf(webhook.webhookId);
+      speed.meanMs += (speed.attempts === 0 ? 1 : lastAttemptWeight) * (durationMs - speed.meanMs);
+      speed.attempts += 1;
+      speed.slowInARow = durationMs > slowAboveMs ? speed.slowInARow + 1 : 0;
+      await save(webhook, speed);
     },
   };
 }
 
 /** Null while it is undecided. */
-function conclude({ meanMs, attempts }: Speed): boolean | null {
+function conclude({ meanMs, attempts, slowInARow, lingering }: Speed): boolean | null {
+  if (slowInARow + lingering >= slowInARowAtLeast) return true;
   if (attempts < attemptsAtLeast) return null;
   if (meanMs > slowAboveMs) return true;
   return meanMs < quickBelowMs ? false : null;

@@ -1,12 +1,12 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { createReceiverSpeed } from '../../apps/worker/receiver-speed.ts';
 
 describe('the queue of a webhook whose receiver accepts everything', () => {
-  it('is the slow one from its third answer after 9 s on, and the prompt one again once answers are quick', async () => {
+  it('is the slow one from its second answer after 9 s on, and the prompt one again once answers are quick', async () => {
     const { take, slowSince } = await arrange();
-    await take(9_000, 2);
+    await take(9_000, 1);
     expect(await slowSince()).toBeNull();
     await take(9_000, 1);
     expect(await slowSince()).not.toBeNull();
@@ -23,6 +23,24 @@ describe('the queue of a webhook whose receiver accepts everything', () => {
     await take(10_000, 1);
     await take(20, 1);
     expect(await slowSince()).toBeNull();
+  });
+
+  it('is the slow one while two attempts in a row wait for more than 3 s, ended or not', async () => {
+    const { take, waitFor3Seconds, slowSince } = await arrange();
+    const endOne = waitFor3Seconds(1);
+    expect(await slowSince()).toBeNull(); // one alone may be chance
+    await endOne();
+    const endBoth = waitFor3Seconds(2);
+    await expect.poll(slowSince).not.toBeNull();
+    await endBoth();
+    await take(20, 20);
+    expect(await slowSince()).toBeNull();
+
+    await take(9_000, 1);
+    expect(await slowSince()).toBeNull();
+    const endNext = waitFor3Seconds(1);
+    await expect.poll(slowSince).not.toBeNull();
+    await endNext();
   });
 
   it('costs no update of the webhook’s row while it stays what it is', async () => {
@@ -47,6 +65,20 @@ async function arrange() {
   const speed = createReceiverSpeed({ pool: opened.pool, onError: (cause) => errors.push(cause) });
   const one = async <Row>(query: string) => (await owner.pool.query(query)).rows[0] as Row;
   return {
+    /** Begins so many attempts that wait for an answer for 3 s; returns what ends them. */
+    waitFor3Seconds(attempts: number): () => Promise<void> {
+      const answer = Promise.withResolvers<void>();
+      vi.useFakeTimers({ toFake: ['setTimeout'] });
+      const underWay = Array.from({ length: attempts }, () =>
+        speed.watch({ organizationId: orgId, webhookId: id }, () => answer.promise),
+      );
+      vi.advanceTimersByTime(3_000);
+      vi.useRealTimers();
+      return async () => {
+        answer.resolve();
+        await Promise.all(underWay);
+      };
+    },
     async take(ms: number, times: number): Promise<void> {
       for (let nth = 0; nth < times; nth += 1) await speed.record({ organizationId: orgId, webhookId: id }, ms);
       expect(errors).toEqual([]);

@@ -77,6 +77,7 @@ export interface ActivityDependencies {
   pool: Pool;
   /** One HTTP attempt for a webhook; never throws for what the receiver does. */
   post: (request: {
+    organizationId: string;
     webhookId: string;
     url: string;
     headers: Record<string, string>;
@@ -181,7 +182,7 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
 
   /** Returns the signed request; null when it could not be prepared, which is reported. */
   function prepare(input: AttemptInput, admitted: Admitted, isLate: boolean) {
-    const { webhookId } = input;
+    const { organizationId, webhookId } = input;
     const { number, url, sequence, startedAtMs } = admitted;
     try {
       if (isLate) throw new Error(`admitting the attempt took more than ${admissionTimeoutMs} ms`);
@@ -194,7 +195,7 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
         'webhook-attempt': String(number),
         ...(sequence === null ? {} : { 'webhook-sequence': sequence }),
       };
-      return { webhookId, url, headers, body };
+      return { organizationId, webhookId, url, headers, body };
     } catch (error) {
       onInternalError(error, input, 'internal_error');
       return null;

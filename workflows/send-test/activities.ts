@@ -16,7 +16,7 @@ type Signing = Pick<Dependencies, 'sign' | 'onInternalError'>;
 interface TestPost {
   eventId: string;
   timestampSeconds: number;
-  request: { webhookId: string; url: string; headers: Record<string, string>; body: Buffer } | null;
+  request: Parameters<ActivityDependencies['post']>[0] | null;
 }
 
 /** Makes the activities of test events, over the same connections as those of deliveries. */
@@ -97,7 +97,7 @@ function makePost(
     const body = Buffer.from(text);
     const sealed = secrets.map((secret) => Buffer.from(secret, 'base64'));
     const headers = { ...sign(key, { sealed, body, timestampSeconds }), 'webhook-attempt': '1' };
-    return { eventId, timestampSeconds, request: { webhookId, url, headers, body } };
+    return { eventId, timestampSeconds, request: { organizationId, webhookId, url, headers, body } };
   } catch (error) {
     onInternalError(error, key, 'internal_error');
     return { eventId, timestampSeconds, request: null };
