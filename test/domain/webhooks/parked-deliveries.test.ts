@@ -2,7 +2,8 @@
  * Suspending and resuming cost one row, and what waits for a suspended webhook costs other webhooks
  * nothing.
  */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openDatabase } from '#domain/db/connect.ts';
 import { claimDeliveriesSql, listOverdueSql, listUnclaimedSql } from '#domain/db/statements/claim-deliveries.ts';
 import { restartDeliveriesSql, suspendFailingWebhooksSql } from '#domain/db/statements/park-webhooks.ts';
 import { type Plan, planOf, rowsRead } from './plans.ts';
@@ -18,21 +19,22 @@ const nil = '00000000-0000-0000-0000-000000000000';
 async function setupMany() {
   const t = await setupWebhooks();
   const many = await t.make.webhook({ orgId: t.organizationId });
-  await t.rows(
-    `with made as (select new_id() as id, n from generate_series(1, $3::integer) n), e as (
-       insert into event (organization_id, id, type, created_at, body, delivery_count)
-       select $1::uuid, id, 'seat.given', now() - interval '1 hour', '{}', 1 from made
-     )
-     insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at, started)
-     select $1, $2::uuid, id, 'waiting', now() - interval '1 hour',
-       now() - make_interval(hours => 1 + (n + 1) % 2), n % 2 = 0 from made`,
-    [t.organizationId, many.id, deliveries],
-  );
+  await t.rows(insertManySql, [t.organizationId, many.id, deliveries, true]);
   await t.rows('analyze event, delivery, webhook');
   const other = await t.make.webhook({ orgId: t.organizationId });
   const explain = (text: string, values: unknown[]) => planOf(t.owner.pool, text, values);
   return { ...t, many, other, explain };
 }
+
+/** `$1` organization, `$2` webhook, `$3` how many, `$4` whether every other one is started. */
+const insertManySql = `
+  with made as (select new_id() as id, n from generate_series(1, $3::integer) n), e as (
+    insert into event (organization_id, id, type, created_at, body, delivery_count)
+    select $1::uuid, id, 'seat.given', now() - interval '1 hour', '{}', 1 from made
+  )
+  insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at, started)
+  select $1, $2::uuid, id, 'waiting', now() - interval '1 hour',
+    now() - make_interval(hours => 1 + (n + 1) % 2), n % 2 = 0 and $4 from made`;
 
 /** How many rows a plan's changes wrote, by table. */
 function rowsWritten(plan: Plan): Record<string, number> {
@@ -88,5 +90,37 @@ describe('a webhook with 50,000 open deliveries', () => {
     expect(rowsRead(first)).toBeLessThan(2_000);
     expect(rowsWritten(await t.explain(restartDeliveriesSql, [100]))).toMatchObject({ delivery: 0 });
     expect(rowsRead(await t.explain(claimDeliveriesSql, [10, 10, 15]))).toBeLessThan(1_000);
+  });
+});
+
+describe('a claim that was planned while nothing was waiting', () => {
+  it('reads a few rows once thousands are queued', async () => {
+    const t = await setupWebhooks();
+    await t.rows('alter table delivery set (autovacuum_enabled = false)'); // an analyze would plan it again
+    const webhooks = await Promise.all([1, 2, 3].map(() => t.make.webhook({ orgId: t.organizationId })));
+    const [settled, ...queued] = webhooks.map(({ id }) => id);
+    await t.rows(insertManySql, [t.organizationId, settled, 500, false]);
+    await t.rows(`update delivery set state = 'delivered', settled_at = now(), next_attempt_at = null`);
+    await t.rows('vacuum (analyze) delivery');
+
+    const { pool: relay, close } = await openDatabase({
+      url: t.database.urls.worker,
+      applicationName: 'test',
+      poolMax: 1, // prepared statements belong to their connection
+    });
+    onTestFinished(close);
+    await relay.query(`set plan_cache_mode = 'force_generic_plan'`);
+    await relay.query('set enable_seqscan = off');
+    await relay.query(`prepare claim (integer, integer, integer) as ${claimDeliveriesSql}`);
+    await relay.query(`prepare list as ${listUnclaimedSql}`);
+    await relay.query('execute claim (10, 10, 15)');
+    await relay.query('execute list');
+    for (const id of queued) await t.rows(insertManySql, [t.organizationId, id, 5_000, false]);
+
+    const explain = async (text: string) => planOf(relay, text, []);
+    expect(rowsRead(await explain('execute list'))).toBeLessThan(50);
+    const claim = await explain('execute claim (10, 10, 15)');
+    expect(rowsRead(claim)).toBeLessThan(500);
+    expect(rowsWritten(claim)).toMatchObject({ delivery: 10 });
   });
 });

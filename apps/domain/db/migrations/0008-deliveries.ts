@@ -63,11 +63,13 @@ export class Deliveries extends Migration {
       create index delivery_unstarted on delivery (organization_id, webhook_id, created_at, event_id)
         where state = 'waiting' and not started;
       create index delivery_claimed on delivery (organization_id, webhook_id) where claimed;
-      create index delivery_open on delivery (organization_id, webhook_id, event_id) where state = 'waiting';
       -- Retries that are due and wait for a concurrency slot: while there are any, no new delivery
       -- of the webhook starts.
       create index delivery_retry on delivery (organization_id, webhook_id, epoch, next_attempt_at)
         where state = 'waiting' and started;
+      -- Its first column is the webhook, so that the claim, which steps through organizations and
+      -- webhooks in order, does not use it: it also holds started deliveries.
+      create index delivery_open on delivery (webhook_id, event_id) where state = 'waiting';
       -- What did not arrive is rare, and the first that people look for.
       create index delivery_given_up on delivery (organization_id, webhook_id, state, event_id)
         where state in ('exhausted', 'cancelled');
