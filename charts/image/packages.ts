@@ -102,8 +102,8 @@ export function isPackageFile(file: string, target: string): boolean {
   const release = parts.indexOf('releases');
   if (release >= 0 && name.endsWith('.node')) return parts[release + 1] === target;
   if (isLicense(name)) return true;
-  // Pico's 19 MB are its sources and its style in each color; the console serves one file.
-  if (/^s?css\//.test(file)) return file === 'css/pico.min.css';
+  // Heroicons come in four sizes and manners; the console draws those of 16 pixels.
+  if (/^(20|24)\/(solid|outline)\//.test(file)) return false;
   if (parts.slice(0, -1).some((part) => workFolders.has(part) || part === 'sdk-core')) return false;
   if (/\.(map|md|markdown|flow|rs|tsbuildinfo)$/.test(name) || /\.[cm]?tsx?$/.test(name)) return false;
   return !/^(Cargo\.|tsconfig|\.eslint|\.prettier|\.npmignore|\.editorconfig)/.test(name);

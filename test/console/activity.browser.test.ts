@@ -41,7 +41,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     expect(await page.getByLabel('From').inputValue()).toBe('2026-11-20T03:30');
 
     const downloading = page.waitForEvent('download');
-    await page.getByRole('button', { name: 'Download filtered CSV' }).click();
+    await page.getByRole('link', { name: 'Download filtered CSV' }).click();
     const file = readFileSync(await (await downloading).path(), 'utf8');
     expect(file.split('\r\n').length).toBe(3);
     expect(file).toContain('"2026-11-20T09:00:00.000Z","API key “=1+1”","Was denied the outcomes (getFirmOutcomes)"');

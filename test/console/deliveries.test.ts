@@ -93,7 +93,7 @@ describe('one delivery', () => {
     const { exhausted } = await makeDeliveries(t, t.webhook);
     await fillAttempts(t, exhausted, { answer: hostileAnswer });
     const { text } = await t.get(`/deliveries/${exhausted}/attempts/2`);
-    const answer = /<pre class="received"[\s\S]*?<\/pre>/.exec(text)?.[0] ?? '';
+    const answer = /<pre class="received json"[\s\S]*?<\/pre>/.exec(text)?.[0] ?? '';
     expect(answer).toContain('&lt;script&gt;document.title');
     expect(answer).not.toMatch(/<script|<img/);
     for (const point of ['0007', '202E', '200B']) expect(answer).toContain(`<span class="unseen">U+${point}</span>`);

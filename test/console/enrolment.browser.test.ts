@@ -51,7 +51,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     );
     expect(codes?.length).toBe(10);
     await picture(page, `enrol-recovery-codes-${screen}`);
-    await page.getByRole('button', { name: 'I’ve saved them' }).click();
+    await page.getByRole('link', { name: 'I’ve saved them' }).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     await picture(page, `overview-new-${screen}`);
 
@@ -113,7 +113,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await ready(page);
     await page.getByRole('button', { name: 'Make the passkey' }).click();
     await page.getByRole('heading', { name: 'You’re all set' }).waitFor();
-    await page.getByRole('button', { name: 'I’ve saved them' }).click();
+    await page.getByRole('link', { name: 'I’ve saved them' }).click();
     await page.locator('details.menu summary').click();
     await page.getByRole('button', { name: 'Sign out' }).click();
 

@@ -160,7 +160,7 @@ function expectGuarded(what: string, { headers }: { headers: Headers }, cache = 
     {
       'cache-control': cache,
       'content-security-policy':
-        "default-src 'none';script-src 'self';style-src 'self';img-src 'self' data:;connect-src " +
+        "default-src 'none';script-src 'self';style-src 'self';img-src 'self';connect-src " +
         "'self';form-action 'self';frame-ancestors 'none';base-uri 'none'",
       'x-content-type-options': 'nosniff',
       'x-frame-options': 'DENY',

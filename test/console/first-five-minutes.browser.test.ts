@@ -45,7 +45,7 @@ async function firstMinutes(place: Place, us: Region, link: string, screen: keyo
     await page.getByRole('button', { name: 'Make the passkey' }).click();
   }
   await page.getByRole('heading', { name: 'You’re all set' }).waitFor();
-  await page.getByRole('button', { name: 'I’ve saved them' }).click();
+  await page.getByRole('link', { name: 'I’ve saved them' }).click();
 
   await createKey(page, screen);
   await watchDelivery(page, place, us, screen);
@@ -69,7 +69,7 @@ async function chooseApp(page: Page): Promise<void> {
 /** A key, and the line that its page shows, taken apart as a shell does. */
 async function createKey(page: Page, screen: string): Promise<void> {
   await page.getByRole('link', { name: 'API keys', exact: true }).click();
-  await page.getByRole('button', { name: 'Create API key' }).first().click();
+  await page.getByRole('link', { name: 'Create API key' }).first().click();
   await page.getByLabel('Name').fill(`Monthly report, ${screen}`);
   await page.getByLabel('org.read').check();
   await page.getByRole('button', { name: 'Create API key' }).click();
@@ -78,7 +78,7 @@ async function createKey(page: Page, screen: string): Promise<void> {
   const [, name = '', value = '', url = ''] = /^curl -H "([^:]+): ([^"]+)" (\S+)$/.exec(line) ?? [];
   const answer = await fetch(url, { headers: { [name]: value } });
   expect(answer.status).toBe(200);
-  await page.getByRole('button', { name: 'I’ve saved it' }).click();
+  await page.getByRole('link', { name: 'I’ve saved it' }).click();
 }
 
 /**
@@ -87,7 +87,7 @@ async function createKey(page: Page, screen: string): Promise<void> {
  */
 async function watchDelivery(page: Page, place: Place, us: Region, screen: string): Promise<void> {
   await page.getByRole('link', { name: 'Webhooks', exact: true }).first().click();
-  await page.getByRole('button', { name: 'Add webhook' }).first().click();
+  await page.getByRole('link', { name: 'Add webhook' }).first().click();
   await page.getByLabel('URL').fill(`${us.receiver}/hooks/${screen}`);
   await page.getByRole('checkbox', { name: 'client.started' }).check();
   await page.getByLabel('Description').fill(`First webhook, ${screen}`);

@@ -35,7 +35,7 @@ describe('with the keyboard alone', () => {
     expect(await focused(page)).toBe('Skip to main content');
     await keyboard.press('Enter');
     await tabTo(page, 'Create API key', 1); // the first after the navigation
-    await keyboard.press('Space');
+    await keyboard.press('Enter');
     await at(page, 'Create API key');
     await tabTo(page, 'Name');
     await keyboard.type('Monthly report');

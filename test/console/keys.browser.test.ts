@@ -35,7 +35,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: t.origin });
 
     await page.goto(`/o/${ada.orgId}`);
-    await page.getByRole('button', { name: 'Create API key' }).click();
+    await page.getByRole('link', { name: 'Create API key' }).click();
     await page.getByLabel('Name').fill('Monthly report');
     await page.getByLabel('org.read').check();
     // The day is asked for only when one is wanted.
@@ -55,7 +55,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     const key = ((await page.getByRole('region', { name: 'API key' }).last().textContent()) ?? '').trim();
     expect(key).toMatch(keyForm);
 
-    await page.getByRole('button', { name: 'I’ve saved it' }).click();
+    await page.getByRole('link', { name: 'I’ve saved it' }).click();
     await page.getByRole('heading', { name: 'Monthly report' }).waitFor();
     expect(await page.content()).not.toContain(key);
     expect(await page.getByText('127.0.0.1').count()).toBeGreaterThan(0);
@@ -69,7 +69,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
         await new Promise((resolve) => setTimeout(resolve, 700));
       }
     })();
-    await page.getByRole('button', { name: 'Revoke key…' }).click();
+    await page.getByRole('link', { name: 'Revoke key…' }).click();
     await page.getByRole('button', { name: /^Revoke API key/ }).click();
     await page.getByText('API key revoked').waitFor();
     expect((await callAs(line)).status).toBe(401);
@@ -98,7 +98,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await visit.page.getByRole('link', { name: 'Calendar' }).click();
     await visit.page.getByText('no longer has any of its permissions').waitFor();
     // The remedy that the page names: a member who holds the scopes rotates it.
-    await visit.page.getByRole('button', { name: 'Rotate key…' }).click();
+    await visit.page.getByRole('link', { name: 'Rotate key…' }).click();
     await visit.page.getByText('You will own the new key').waitFor();
     await visit.page.getByRole('button', { name: 'Rotate API key' }).click();
     const made = visit.page.getByRole('region', { name: 'API key' }).last();
@@ -119,7 +119,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     const visit = await openVisit(t.origin, { screen, sessionToken: ada.sessionToken });
     const { page } = visit;
     await page.goto(`/o/${ada.orgId}/keys`);
-    await page.getByRole('button', { name: 'Report a leaked key' }).click();
+    await page.getByRole('link', { name: 'Report a leaked key' }).click();
     await page.getByLabel('API key, or text that contains it').fill('no key at all');
     await page.getByRole('button', { name: 'Find API key' }).click();
     await page.getByText('There is no API key in that text').waitFor();

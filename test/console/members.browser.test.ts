@@ -21,7 +21,7 @@ async function enrolWithApp(page: Page, link: string, now: () => Date): Promise<
   );
   await page.getByLabel('Authenticator code').fill(codeAt(secret, now()));
   await page.getByRole('button', { name: 'Finish' }).click();
-  await page.getByRole('button', { name: 'I’ve saved them' }).click();
+  await page.getByRole('link', { name: 'I’ve saved them' }).click();
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
 }
 
@@ -37,7 +37,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.goto(`/o/${ada.orgId}`);
     await page.getByRole('link', { name: 'Members & roles' }).click();
     await page.getByText('You are the only member.').waitFor();
-    await page.getByRole('button', { name: 'Invite member' }).click();
+    await page.getByRole('link', { name: 'Invite member' }).click();
     await page.getByLabel('E-mail address').fill('nina@example.org');
     await page.getByRole('textbox', { name: 'Name' }).fill('Nina Ortiz');
     await page.getByRole('button', { name: 'Create invitation' }).click();
@@ -54,7 +54,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await invited.page.getByRole('link', { name: 'Ada Rivers' }).click();
     expect(await invited.page.getByRole('button', { name: /Remove role|Suspend|Remove/ }).count()).toBe(0);
 
-    await page.getByRole('button', { name: 'I’ve saved it' }).click();
+    await page.getByRole('link', { name: 'I’ve saved it' }).click();
     await page.getByText('Has the permissions of their roles.').waitFor();
     await page.getByLabel('Assign another role').selectOption({ label: 'Integrations' });
     await page.getByRole('button', { name: 'Assign role' }).click();
@@ -86,7 +86,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     const { page } = visit;
     await page.goto(`/o/${ada.orgId}/members`);
     await page.getByRole('link', { name: 'Ada Rivers' }).click();
-    await page.getByRole('button', { name: /Remove role Owner/ }).click();
+    await page.getByRole('link', { name: /Remove role Owner/ }).click();
     await page.getByText('1 API key stops working.').waitFor();
     expect(await page.getByRole('listitem').filter({ hasText: 'Monthly report' }).textContent()).toMatch(
       /stops working[\s\S]*the organization[\s\S]*getOrg[\s\S]*getFirmOutcomes/,
@@ -114,8 +114,8 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     );
     for (const { page } of visits) {
       await page.goto(`/o/${orgId}/clients`);
-      await page.getByRole('button', { name: 'Seats' }).click();
-      await page.getByRole('button', { name: 'Assign seat' }).click();
+      await page.getByRole('link', { name: 'Seats', exact: true }).click();
+      await page.getByRole('link', { name: 'Assign seat' }).click();
     }
     const [first, second] = visits.map(({ page }) => page);
     await first?.getByRole('link', { name: 'Assign seat… to Rossi family' }).click();

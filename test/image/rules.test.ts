@@ -80,7 +80,7 @@ it.each([
   'lib/latest.js',
   `releases/${target}/index.node`,
   'releases/notes.js',
-  'css/pico.min.css',
+  '16/solid/key.svg',
 ])('the file %s of a package goes in', (file) => expect(isPackageFile(file, target)).toBe(true));
 
 it.each([
@@ -91,9 +91,9 @@ it.each([
   'README.md',
   'src/lib.rs',
   'Cargo.toml',
-  'css/pico.zinc.css',
-  'css/pico.min.css.map',
-  'scss/pico.scss',
+  '20/solid/key.svg',
+  '24/outline/key.svg',
+  'css/style.min.css.map',
   'test/index.js',
   'lib/__tests__/a.js',
   'releases/aarch64-apple-darwin/index.node',

@@ -40,7 +40,8 @@
 
   /** @param {HTMLButtonElement} button */
   async function copy(button) {
-    const text = button.closest('.copyable')?.querySelector('code')?.textContent ?? '';
+    const beside = button.closest('.copyable')?.querySelector('code')?.textContent;
+    const text = button.dataset.copy || beside || '';
     const label = [...button.childNodes];
     try {
       await navigator.clipboard.writeText(text);
@@ -128,11 +129,6 @@
       if (!menu.contains(target)) menu.removeAttribute('open');
   });
   document.addEventListener('keydown', (event) => {
-    // The space key activates a link that looks like a button.
-    if (event.key === ' ' && event.target instanceof HTMLAnchorElement && event.target.role === 'button') {
-      event.preventDefault();
-      event.target.click();
-    }
     if (event.key !== 'Escape') return;
     const open = document.querySelector('details.menu[open]');
     open?.removeAttribute('open');

@@ -1,5 +1,5 @@
 import { type FormState, freshForm } from '../web/form.ts';
-import { type Child, type Html, html } from '../web/html.ts';
+import { type Child, type Html, html, nothing } from '../web/html.ts';
 import type { Visit } from '../web/visit.ts';
 import { form } from './form.ts';
 
@@ -24,7 +24,8 @@ export function confirm(
 ): Html {
   const { summary, about, consequences, action, button, fields, state = freshForm(), kind = 'danger' } = parts;
   const isOpen = state.problem !== null || Object.keys(state.problems).length > 0;
-  const inner = html`<summary role="button" class="${kind === 'danger' ? 'danger outline' : 'secondary outline'}">${summary}${about ? html`<span class="visually-hidden"> ${about}</span>` : null}</summary>
+  const object = about ? html`<span class="visually-hidden"> ${about}</span>` : nothing;
+  const inner = html`<summary class="button ${kind === 'danger' ? 'danger outline' : 'secondary'}">${summary}${object}</summary>
     <div class="consequences">${consequences}</div>
     ${form(visit, { action, state, fields, button, kind })}`;
   return isOpen

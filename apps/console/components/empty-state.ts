@@ -1,10 +1,12 @@
-import { type Child, type Html, html } from '../web/html.ts';
+import { type Child, type Html, html, nothing } from '../web/html.ts';
+import { type IconName, icon } from './icon.ts';
 
 /** Draws an empty list: what the list is for, and how to get the first entry. */
-export function emptyState(parts: { title: string; body: Child; action?: Child }): Html {
+export function emptyState(parts: { title: string; body: Child; action?: Child; icon?: IconName }): Html {
   return html`<section class="empty-state">
+    ${icon(parts.icon ?? 'search')}
     <h2>${parts.title}</h2>
     <div>${parts.body}</div>
-    ${parts.action ? html`<p class="actions">${parts.action}</p>` : null}
+    ${parts.action ? html`<p class="actions">${parts.action}</p>` : nothing}
   </section>`;
 }

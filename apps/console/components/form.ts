@@ -26,12 +26,11 @@ export function form(
   },
 ): Html {
   const { action, state, fields, button, kind = 'primary', secondary } = parts;
-  const kinds = { primary: '', secondary: 'secondary outline', danger: 'danger' };
   return html`<form method="post" action="${action}"${attributes(parts.attributes ?? {})}>
     ${state.problem === null ? nothing : notice('bad', state.problem)}
     ${hiddenFields(visit)}
     ${fields}
-    <p class="actions"><button type="submit" class="${kinds[kind]}">${button}</button>${secondary}</p>
+    <p class="actions"><button type="submit"${attributes({ class: kind === 'primary' ? null : kind })}>${button}</button>${secondary}</p>
   </form>`;
 }
 
@@ -49,11 +48,12 @@ export function buttonForm(
   },
 ): Html {
   const { action, button, about, values = {}, kind = 'secondary', id } = parts;
-  const kinds = { primary: '', secondary: 'secondary outline', danger: 'danger outline' };
+  const classes = { primary: null, secondary: 'secondary', danger: 'danger outline' };
+  const object = about ? html`<span class="visually-hidden"> ${about}</span>` : nothing;
   return html`<form method="post" action="${action}" class="button-form">
     ${hiddenFields(visit)}
     ${Object.entries(values).map(([name, value]) => hiddenField(name, value))}
-    <button type="submit"${attributes({ id })} class="${kinds[kind]}">${button}${about ? html`<span class="visually-hidden"> ${about}</span>` : nothing}</button>
+    <button type="submit"${attributes({ id, class: classes[kind] })}>${button}${object}</button>
   </form>`;
 }
 
@@ -153,7 +153,9 @@ export function selectField(
     state,
     field,
     html`<select${attributes({ id: idOf(name), name, required, ...described(state, field) })}>
-      ${options.map(({ value, label }) => html`<option${attributes({ value, selected: value === chosen })}>${label}</option>`)}
+      ${options.map(
+        ({ value, label }) => html`<option${attributes({ value, selected: value === chosen })}>${label}</option>`,
+      )}
     </select>`,
   );
 }
@@ -172,7 +174,8 @@ export function choiceField(
 ): Html {
   const { name, label, hint, kind, choices } = field;
   const chosen = new Set(listOf(state, name));
-  return html`<fieldset class="choices"${attributes({ id: idOf(name), ...described(state, field), 'aria-invalid': null })}>
+  const group = attributes({ id: idOf(name), ...described(state, field), 'aria-invalid': null });
+  return html`<fieldset class="choices"${group}>
     <legend>${label}</legend>
     ${hint ? html`<small id="${idOf(name)}-hint">${hint}</small>` : nothing}
     ${problemLine(state, name)}
@@ -180,7 +183,8 @@ export function choiceField(
       const id = `${idOf(name)}-${index}`;
       const input = { type: kind, id, name, value: choice.value, checked: chosen.has(choice.value) };
       const about = { disabled: choice.disabled === true, 'aria-describedby': choice.hint ? `${id}-hint` : null };
-      return html`<div class="choice"><input${attributes({ ...input, ...about })}><label for="${id}">${choice.label}</label>
+      return html`<div class="choice">
+        <input${attributes({ ...input, ...about })}><label for="${id}">${choice.label}</label>
         ${choice.hint ? html`<small id="${id}-hint">${choice.hint}</small>` : nothing}</div>`;
     })}
   </fieldset>`;
@@ -190,7 +194,8 @@ export function choiceField(
 export function checkboxField(state: FormState, field: Field & { required?: boolean }): Html {
   const { name, label, hint, required = false } = field;
   const input = { type: 'checkbox', id: idOf(name), name, required, checked: textOf(state, name) === 'on' };
-  return html`<div class="field choice"><input${attributes({ ...input, ...described(state, field) })}><label for="${idOf(name)}">${label}</label>
+  return html`<div class="field choice">
+    <input${attributes({ ...input, ...described(state, field) })}><label for="${idOf(name)}">${label}</label>
     ${hint ? html`<small id="${idOf(name)}-hint">${hint}</small>` : nothing}${problemLine(state, name)}</div>`;
 }
 

@@ -7,16 +7,30 @@ import { assets } from '../web/assets.ts';
 import { type Child, type Html, html, nothing } from '../web/html.ts';
 import type { Visit } from '../web/visit.ts';
 import { buttonForm } from './form.ts';
+import { type IconName, icon } from './icon.ts';
 import { notice } from './notice.ts';
 
-/** The navigation of an organization, and the permission for each entry; null: every member. */
-const places: readonly { label: string; path: string; permission: Permission | null; or?: Permission }[] = [
-  { label: 'Overview', path: '', permission: null },
-  { label: 'API keys', path: '/keys', permission: 'org.keys.manage' },
-  { label: 'Webhooks', path: '/webhooks', permission: 'org.webhooks.manage' },
-  { label: 'Members & roles', path: '/members', permission: 'org.members.read' },
-  { label: 'Clients & seats', path: '/clients', permission: 'org.clients.read', or: 'org.seats.manage' },
-  { label: 'Activity', path: '/activity', permission: 'org.activity.read' },
+interface Place {
+  label: string;
+  icon: IconName;
+  path: string;
+  /** Any of these permissions opens it; empty: every member. */
+  permissions: readonly Permission[];
+}
+
+/** The navigation of an organization. */
+const places: readonly Place[] = [
+  { label: 'Overview', icon: 'overview', path: '', permissions: [] },
+  { label: 'API keys', icon: 'keys', path: '/keys', permissions: ['org.keys.manage'] },
+  { label: 'Webhooks', icon: 'webhooks', path: '/webhooks', permissions: ['org.webhooks.manage'] },
+  { label: 'Members & roles', icon: 'members', path: '/members', permissions: ['org.members.read'] },
+  {
+    label: 'Clients & seats',
+    icon: 'clients',
+    path: '/clients',
+    permissions: ['org.clients.read', 'org.seats.manage'],
+  },
+  { label: 'Activity', icon: 'activity', path: '/activity', permissions: ['org.activity.read'] },
 ];
 
 /** htmx: same origin only, no style in the page, no history. */
@@ -27,66 +41,90 @@ const htmxConfig = 'includeIndicatorCSS:false, mode:same-origin, history:false, 
  * say, heading, body.
  */
 export function layout(visit: Visit | null, page: Page): Html {
-  const membership = visit === null ? null : membershipOf(visit);
-  const { session } = visit ?? { session: null };
+  const session = visit?.session?.state === 'full' ? visit.session : null;
+  const membership = visit === null || session === null ? null : membershipOf(visit, session);
   return html`<!doctype html>
 <html lang="en">
-  <head>
+  ${head(page, membership)}
+  <body>
+    <a class="skip" href="#main">Skip to main content</a>
+    <header class="top">
+      <div class="brand">
+        <a class="mark" href="${membership ? `/o/${membership.organizationId}` : '/'}">
+          <img src="${assets.icon.path}" alt="" width="24" height="24"><span>Organization console</span></a>
+        ${visit ? html`<span class="region">${regions[visit.console.region].name}</span>` : nothing}
+      </div>
+      ${visit && session ? account(visit, membership) : nothing}
+    </header>
+    <div class="frame${session ? '' : ' bare'}">
+      ${visit && session ? navigation(visit.path, session, membership) : nothing}
+      <main id="main" tabindex="-1" class="${session ? 'wide' : 'narrow'}">
+        ${page.breadcrumbs.length === 0 ? nothing : breadcrumbsOf(page.breadcrumbs)}
+        ${visit?.flash ? notice('good', visit.flash) : nothing}
+        ${pageHead(page)}
+        ${page.body}
+      </main>
+    </div>
+    <p class="visually-hidden" role="status" data-said></p>
+    ${visit && session ? sessionEnd(session, visit.console.now()) : nothing}
+  </body>
+</html>`;
+}
+
+function head(page: Page, membership: SessionMembership | null): Html {
+  const suffix = membership ? ` · ${membership.organizationName}` : '';
+  return html`<head>
     <meta charset="utf-8">
-    <title>${page.title}${membership ? ` · ${membership.organizationName}` : ''} · Organization console</title>
+    <title>${page.title}${suffix} · Organization console</title>
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <meta name="color-scheme" content="light dark">
     <meta name="htmx-config" content="${htmxConfig}">
     <meta name="robots" content="noindex">
     <link rel="icon" href="${assets.icon.path}" type="image/svg+xml">
-    <link rel="stylesheet" href="${assets.pico.path}">
     <link rel="stylesheet" href="${assets.style.path}">
     <script src="${assets.htmx.path}" defer></script>
     ${page.passkeys ? html`<script src="${assets.webauthn.path}" defer></script>` : nothing}
     <script src="${assets.script.path}" defer></script>
-  </head>
-  <body>
-    <a class="skip" href="#main">Skip to main content</a>
-    <header class="top">
-      <div class="top-line">
-        <div class="brand"><a class="mark" href="${membership ? `/o/${membership.organizationId}` : '/'}"><img src="${assets.icon.path}" alt="" width="24" height="24"><span>Organization console</span></a>
-          ${visit ? html`<span class="region">${regions[visit.console.region].name}</span>` : nothing}</div>
-        ${visit && session?.state === 'full' ? account(visit, membership) : nothing}
-      </div>
-      ${visit && membership ? navigation(visit.path, membership) : nothing}
-    </header>
-    <main id="main" tabindex="-1" class="${session?.state === 'full' ? 'wide' : 'narrow'}">
-      ${page.breadcrumbs.length === 0 ? nothing : breadcrumbsOf(page.breadcrumbs)}
-      ${visit?.flash ? notice('good', visit.flash) : nothing}
-      <h1>${page.title}</h1>
-      ${page.body}
-    </main>
-    <p class="visually-hidden" role="status" data-said></p>
-    ${visit && session?.state === 'full' ? sessionEnd(session, visit.console.now()) : nothing}
-  </body>
-</html>`;
+  </head>`;
 }
 
-/** Returns the membership in the organization of the path; null without one. */
-function membershipOf(visit: Visit): SessionMembership | null {
-  const { session, params } = visit;
-  if (session?.state !== 'full') return null;
-  return session.memberships.find(({ organizationId }) => organizationId === params.orgId) ?? null;
+/** Draws the heading of a page, with the status of what it shows and its actions beside it. */
+const pageHead = ({ title, badge, actions }: Page): Html => html`<div class="page-head">
+    <div class="title"><h1>${title}</h1>${badge}</div>
+    ${actions ? html`<div class="actions">${actions}</div>` : nothing}
+  </div>`;
+
+/**
+ * Returns the membership in the organization of the path; elsewhere the only one. Null when there
+ * are several to choose from, or none.
+ */
+function membershipOf({ params }: Visit, { memberships }: Session): SessionMembership | null {
+  const [first = null, ...others] = memberships;
+  return (
+    memberships.find(({ organizationId }) => organizationId === params.orgId) ?? (others.length === 0 ? first : null)
+  );
 }
 
-function navigation(path: string, membership: SessionMembership): Html {
+/** Draws the places of the organization; without one, the organizations to choose from. */
+function navigation(path: string, session: Session, membership: SessionMembership | null): Html {
+  if (membership === null)
+    return html`<nav class="places" aria-label="Organizations"><ul>
+      ${session.memberships.map(({ organizationId, organizationName }) =>
+        placeLink(`/o/${organizationId}`, 'organization', organizationName, false),
+      )}
+      ${placeLink('/account', 'account', 'Your account', path.startsWith('/account'))}</ul></nav>`;
   const base = `/o/${membership.organizationId}`;
   const isHere = (place: string) =>
     place === '' ? path === base : path === base + place || path.startsWith(`${base}${place}/`);
   const seen = places.filter(
-    ({ permission, or = permission }) =>
-      permission === null || or === null || [permission, or].some((one) => membership.permissions.includes(one)),
+    ({ permissions }) => permissions.length === 0 || permissions.some((one) => membership.permissions.includes(one)),
   );
-  return html`<nav class="places" aria-label="Organization"><ul>${seen.map(
-    (place) =>
-      html`<li><a href="${base}${place.path}"${isHere(place.path) ? html` aria-current="page"` : nothing}>${place.label}</a></li>`,
-  )}</ul></nav>`;
+  return html`<nav class="places" aria-label="Organization"><ul>
+    ${seen.map((place) => placeLink(base + place.path, place.icon, place.label, isHere(place.path)))}</ul></nav>`;
 }
+
+const placeLink = (href: string, name: IconName, label: string, isHere: boolean): Html =>
+  html`<li><a href="${href}"${isHere ? html` aria-current="page"` : nothing}>${icon(name)}${label}</a></li>`;
 
 /**
  * Draws what the script shows before the session ends. The last use is recorded once a minute, so
@@ -97,8 +135,12 @@ function sessionEnd({ expiresAt }: Session, now: Date): Html {
   const leftMs = expiresAt.getTime() - now.getTime();
   // Only in the last hour, so that a page drawn twice is the same.
   const end = leftMs > 3_600_000 ? nothing : html` data-left-ms="${leftMs}"`;
-  return html`<aside class="session-end notice notice-warning" aria-label="Your session" data-session data-idle-ms="${idleMs}"${end} hidden><script src="${assets.session.path}" defer></script>
-      <p role="alert"></p><button type="button">Stay signed in</button><a href="/" target="_blank">Sign in in another tab</a></aside>`;
+  return html`<aside class="session-end notice notice-warning" aria-label="Your session" data-session
+      data-idle-ms="${idleMs}"${end} hidden>
+      <script src="${assets.session.path}" defer></script>
+      <p role="alert"></p>
+      <button type="button">Stay signed in</button>
+      <a href="/" target="_blank">Sign in in another tab</a></aside>`;
 }
 
 /** Draws the account menu: organizations, account, sign-out. */
@@ -106,7 +148,8 @@ function account(visit: Visit, here: SessionMembership | null): Html {
   const { session } = visit;
   if (session === null) return nothing;
   const others = session.memberships.filter(({ organizationId }) => organizationId !== here?.organizationId);
-  return html`<details class="menu"><summary><span>${here ? here.organizationName : session.email}</span></summary>
+  const name = here ? here.organizationName : session.email;
+  return html`<details class="menu"><summary><span>${name}</span>${icon('open')}</summary>
     <div class="menu-body">
       ${here ? html`<p class="quiet">Signed in as ${here.name}<br>${session.email}</p>` : nothing}
       ${
@@ -124,9 +167,8 @@ function account(visit: Visit, here: SessionMembership | null): Html {
 }
 
 function breadcrumbsOf(breadcrumbs: Page['breadcrumbs']): Html {
-  return html`<nav class="breadcrumbs" aria-label="Breadcrumbs"><ul>${[...breadcrumbs]
-    .reverse()
-    .map(([label, href]) => html`<li><a href="${href}">${label}</a></li>`)}</ul></nav>`;
+  const links = breadcrumbs.map(([label, href]) => html`<li><a href="${href}">${label}</a></li>`);
+  return html`<nav class="breadcrumbs" aria-label="Breadcrumbs"><ul>${links.reverse()}</ul></nav>`;
 }
 
 /** Draws the body of an error page. `requestId` is for internal errors, to quote to support. */

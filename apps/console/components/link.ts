@@ -2,5 +2,5 @@ import { type Child, type Html, html } from '../web/html.ts';
 
 /** Draws a link that looks like a button. `href` is a path of the console, never typed input. */
 export function linkButton(href: string, label: Child, kind: 'primary' | 'secondary' = 'primary'): Html {
-  return html`<a class="${kind === 'primary' ? 'button' : 'button secondary outline'}" href="${href}" role="button">${label}</a>`;
+  return html`<a class="button${kind === 'primary' ? '' : ' secondary'}" href="${href}">${label}</a>`;
 }

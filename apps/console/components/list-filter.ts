@@ -51,11 +51,12 @@ export function filterForm(parts: {
   const timeField = (name: 'from' | 'until', label: string) =>
     textField(state, { name, label, type: 'datetime-local', required: false });
   return html`<details class="filter"${attributes({ open: isFiltered(query) })}>
-    <summary role="button" class="secondary outline">Filter</summary>
+    <summary>Filter</summary>
     <form method="get" action="${action}">
       <div class="filter-fields">${fields(state)}${timeField('from', 'From')}${timeField('until', 'To')}</div>
       <input type="hidden" name="zone" value="${query.zone}" data-zone>
-      <p class="actions"><button type="submit">Apply</button>${isFiltered(query) ? html`<a href="${action}">View all</a>` : nothing}
+      <p class="actions"><button type="submit">Apply</button>
+        ${isFiltered(query) ? html`<a href="${action}">View all</a>` : nothing}
         <span class="quiet">Times are in <span data-zone-name>${query.zone || 'UTC'}</span>.</span></p>
     </form>
   </details>`;

@@ -1,4 +1,4 @@
-import { type Child, type Html, html } from '../web/html.ts';
+import { attributes, type Child, type Html, html, nothing } from '../web/html.ts';
 
 /**
  * Draws a part of a page that htmx requests again every few seconds while `moves` is true. A response
@@ -7,6 +7,12 @@ import { type Child, type Html, html } from '../web/html.ts';
  */
 export function live(parts: { id: string; href: string; everySeconds: number; moves: boolean; body: Child }): Html {
   const { id, href, everySeconds, moves, body } = parts;
-  if (!moves) return html`<div id="${id}">${body}</div>`;
-  return html`<div id="${id}" hx-get="${href}" hx-trigger="every ${everySeconds}s" hx-select="#${id}" hx-target="this" hx-swap="outerHTML">${body}</div>`;
+  const trigger = attributes({
+    'hx-get': href,
+    'hx-trigger': `every ${everySeconds}s`,
+    'hx-select': `#${id}`,
+    'hx-target': 'this',
+    'hx-swap': 'outerHTML',
+  });
+  return html`<div id="${id}" class="live"${moves ? trigger : nothing}>${body}</div>`;
 }

@@ -1,33 +1,6 @@
 import { type Html, html, nothing } from '../web/html.ts';
-
-/**
- * Characters that could affect the text around them or hide: controls except line breaks and tabs,
- * formatting characters (right-to-left overrides, zero-width characters, tags), other line ends,
- * private-use characters. A run of one character is one match.
- */
-const unseen = /((?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}])\1*/gu;
-
-/** Returns `U+202E`, and how often it repeats. */
-function nameOf(run: string): string {
-  const [first = ''] = run;
-  const count = run.length / first.length;
-  const name = `U+${(first.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
-  return count === 1 ? name : `${name} ×${count}`;
-}
-
-/** Returns received text for a place without markup; names such characters instead. */
-export const plainText = (text: string): string => text.replace(unseen, (run) => `[${nameOf(run)}]`);
-
-/** Returns the same as markup, isolated from the text around it. */
-export function foreignText(text: string): Html {
-  const parts: Html[] = [];
-  let end = 0;
-  for (const { index, 0: run } of text.matchAll(unseen)) {
-    parts.push(html`${text.slice(end, index)}<span class="unseen">${nameOf(run)}</span>`);
-    end = index + run.length;
-  }
-  return html`<bdi>${parts}${text.slice(end)}</bdi>`;
-}
+import { foreignText } from './foreign-text.ts';
+import { highlightJson } from './json.ts';
 
 /**
  * Draws what another system sent as inert text. Long lines wrap, long texts scroll, and bytes that
@@ -38,8 +11,10 @@ export function foreignText(text: string): Html {
 export function receivedText(label: string, sent: Buffer | string): Html {
   const text = typeof sent === 'string' ? sent : decode(sent);
   const broken = text.split('\uFFFD').length - 1;
-  return html`<pre class="received" dir="ltr" tabindex="0" role="region" aria-label="${label}"><code>${foreignText(text.replaceAll('\r\n', '\n'))}</code></pre>
-    ${broken > 0 && typeof sent !== 'string' ? html`<p class="quiet">Bytes that are not UTF-8 text are shown as �.</p>` : nothing}`;
+  const drawn = highlightJson(text) ?? foreignText(text.replaceAll('\r\n', '\n'));
+  const note = html`<p class="quiet">Bytes that are not UTF-8 text are shown as �.</p>`;
+  return html`<pre class="received json" dir="ltr" tabindex="0" role="region" aria-label="${label}"><code>${drawn}</code></pre>
+    ${broken > 0 && typeof sent !== 'string' ? note : nothing}`;
 }
 
 /** Omits a character that is cut off at the end. */

@@ -11,9 +11,9 @@ export const searchText = z
 /** Draws the search of a list, a GET form. `clear` is the path of the whole list; null hides it. */
 export function searchForm(parts: { action: string; label: string; fields: Child; clear: string | null }): Html {
   const { action, label, fields, clear } = parts;
-  // Not role="search" on the form: Pico gives that rounded fields that touch.
   return html`<search aria-label="${label}"><form method="get" action="${action}" class="search">
     ${fields}
-    <p class="actions"><button type="submit" class="secondary">Search</button>${clear === null ? nothing : html`<a href="${clear}">Show all</a>`}</p>
+    <p class="actions"><button type="submit" class="secondary">Search</button>
+      ${clear === null ? nothing : html`<a href="${clear}">Show all</a>`}</p>
   </form></search>`;
 }

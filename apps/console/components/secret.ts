@@ -1,12 +1,27 @@
-import { type Html, html } from '../web/html.ts';
+import { attributes, type Html, html } from '../web/html.ts';
+import { highlightJson } from './json.ts';
 
 /** Draws a value with a copy button. `label` names it for screen readers. */
 export function copyable(label: string, value: string, options: { multiline?: boolean } = {}): Html {
   return html`<div class="copyable">
-    <pre class="${options.multiline ? 'wrap' : ''}" tabindex="0" role="region" aria-label="${label}"><code>${value}</code></pre>
-    <button type="button" class="secondary outline" data-copy hidden>Copy<span class="visually-hidden"> ${label}</span></button>
+    ${region(label, options.multiline ? 'wrap' : '', html`${value}`)}${copyButton(label)}
   </div>`;
 }
+
+/** Draws JSON in indented lines with colors. The button copies the text as it was sent. */
+export function copyableJson(label: string, sent: string): Html {
+  const drawn = highlightJson(sent);
+  if (drawn === null) return copyable(label, sent, { multiline: true });
+  return html`<div class="copyable">${region(label, 'wrap json', drawn)}${copyButton(label, sent)}</div>`;
+}
+
+const region = (label: string, classes: string, content: Html): Html =>
+  html`<pre class="${classes}" tabindex="0" role="region" aria-label="${label}"><code>${content}</code></pre>`;
+
+/** Draws the button that the script shows; it copies `text`, or else the content beside it. */
+const copyButton = (label: string, text: string | null = null): Html =>
+  html`<button type="button" class="secondary"${attributes({ 'data-copy': text ?? true })} hidden>Copy<span
+    class="visually-hidden"> ${label}</span></button>`;
 
 /** Draws a secret that is shown once, with advice. `several`: it is a list of secrets. */
 export function shownOnce(parts: { label: string; value: string; advice: string; several?: boolean }): Html {

@@ -1,16 +1,18 @@
-import { type Child, type Html, html, nothing } from '../web/html.ts';
+import { attributes, type Child, type Html, html, nothing } from '../web/html.ts';
 
-/** One column. `numeric` is right-aligned; `main` names the row and titles its card on a phone. */
+/** One column. `numeric` is right-aligned; `main` names the row. */
 export interface Column<Row> {
   heading: string;
   cell: (row: Row) => Child;
   numeric?: boolean;
   main?: boolean;
+  /** On a phone: `beside` the name of the row, or `hidden`. By default a small line under the name. */
+  onPhone?: 'beside' | 'hidden';
 }
 
 /**
- * Draws a table, on a phone a card per row. `caption` names it for screen readers; `actions` is a
- * last column of buttons.
+ * Draws a table, on a phone a list. `caption` names it for screen readers; `actions` is a last column
+ * of buttons.
  */
 export function table<Row>(parts: {
   caption: string;
@@ -19,26 +21,37 @@ export function table<Row>(parts: {
   actions?: (row: Row) => Child;
 }): Html {
   const { caption, columns, rows, actions } = parts;
-  // Roles are explicit because the cards' `display: block` removes them from the elements.
+  // Roles are explicit because `display: block` on a phone removes them from the elements.
   return html`<div class="table-frame"><table class="cards" role="table">
     <caption>${caption}</caption>
     <thead role="rowgroup"><tr role="row">
-      ${columns.map((column) => html`<th scope="col" role="columnheader" class="${column.numeric ? 'numeric' : ''}">${column.heading}</th>`)}
-      ${actions ? html`<th scope="col" role="columnheader"><span class="visually-hidden">Actions</span></th>` : nothing}
+      ${columns.map(headingCell)}
+      ${actions ? html`<th scope="col" role="columnheader">${hidden('Actions')}</th>` : nothing}
     </tr></thead>
     <tbody role="rowgroup">${rows.map((row) => tableRow(columns, row, actions))}</tbody>
   </table></div>`;
 }
 
+const hidden = (words: string): Html => html`<span class="visually-hidden">${words}</span>`;
+
+const headingCell = <Row>({ heading, numeric }: Column<Row>): Html =>
+  html`<th scope="col" role="columnheader"${attributes({ class: numeric ? 'numeric' : null })}>${heading}</th>`;
+
 function tableRow<Row>(columns: readonly Column<Row>[], row: Row, actions?: (row: Row) => Child): Html {
   return html`<tr role="row">
-    ${columns.map((column) =>
-      column.main
-        ? html`<th scope="row" role="rowheader" data-heading="${column.heading}">${column.cell(row)}</th>`
-        : html`<td role="cell" data-heading="${column.heading}" class="${column.numeric ? 'numeric' : ''}"><div>${column.cell(row)}</div></td>`,
-    )}
+    ${columns.map((column) => bodyCell(column, row))}
     ${actions ? html`<td role="cell" class="row-actions">${actions(row)}</td>` : nothing}
   </tr>`;
+}
+
+const phoneClasses = { beside: 'beside', hidden: 'wide-only' };
+
+function bodyCell<Row>({ heading, cell, main, numeric, onPhone }: Column<Row>, row: Row): Html {
+  if (main) return html`<th scope="row" role="rowheader" data-heading="${heading}">${cell(row)}</th>`;
+  const classes = [numeric ? 'numeric' : null, onPhone === undefined ? null : phoneClasses[onPhone]];
+  const name = classes.filter((each) => each !== null).join(' ');
+  const about = attributes({ 'data-heading': heading, class: name === '' ? null : name });
+  return html`<td role="cell"${about}><div>${cell(row)}</div></td>`;
 }
 
 /** Draws the details of one object: names and values. */

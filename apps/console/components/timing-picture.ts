@@ -32,9 +32,14 @@ export function timingPicture(timings: Timings, scaleMs: number): Html {
     return html`<rect class="step-${key}" x="${x}" y="0" width="${Math.max(width(ms), 0.3)}" height="6"/>`;
   });
   const words = [...parts.map(({ label, ms }) => `${label} ${inMs(ms)}`), `Total ${inMs(totalMs)}`];
+  const legend = parts.map(
+    ({ key, label, ms }) => html`<span class="step">
+      <span class="swatch step-${key}" aria-hidden="true"></span>${label} ${inMs(ms)}</span> `,
+  );
   return html`<div class="timings">
-    <svg viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label="Timing: ${words.join(', ')}"><rect class="track" x="0" y="0" width="100" height="6"/>${bars}</svg>
-    <p class="quiet">${parts.map(({ key, label, ms }) => html`<span class="step"><span class="swatch step-${key}" aria-hidden="true"></span>${label} ${inMs(ms)}</span> `)}<span class="step">Total ${inMs(totalMs)}</span></p>
+    <svg viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label="Timing: ${words.join(', ')}">
+      <rect class="track" x="0" y="0" width="100" height="6"/>${bars}</svg>
+    <p class="quiet">${legend}<span class="step">Total ${inMs(totalMs)}</span></p>
   </div>`;
 }
 

@@ -8,7 +8,8 @@ export function totpSetup({ secret, uri }: { secret: string; uri: string }): Htm
   return html`<ol class="steps">
     <li><p>Open your authenticator app and scan this code.</p>${qrCode(uri, 'QR code for your authenticator app')}
       <details class="aside"><summary>Can’t scan it? Enter the key</summary>
-        <p>In the app, choose “time-based” and enter this key:</p>${copyable('key', secret.replace(/(.{4})(?=.)/g, '$1 '))}
+        <p>In the app, choose “time-based” and enter this key:</p>
+        ${copyable('key', secret.replace(/(.{4})(?=.)/g, '$1 '))}
       </details></li>
     <li><p>Enter the code from the app.</p></li>
   </ol>`;
@@ -28,7 +29,8 @@ function qrCode(text: string, label: string): Html {
   const modules = data.flatMap((row, y) => row.flatMap((dark, x) => (dark ? [`M${x} ${y}h1v1h-1z`] : [])));
   // This markup contains only numbers and a fixed label.
   return trusted(
-    `<svg class="qr" viewBox="0 0 ${size} ${size}" role="img" aria-label="${label.replace(/[^\w ]/g, '')}" shape-rendering="crispEdges">` +
+    `<svg class="qr" viewBox="0 0 ${size} ${size}" role="img" aria-label="${label.replace(/[^\w ]/g, '')}" ` +
+      'shape-rendering="crispEdges">' +
       `<rect width="${size}" height="${size}" fill="#fff"/><path d="${modules.join('')}" fill="#000"/></svg>`,
   );
 }

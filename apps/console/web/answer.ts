@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Permission } from '#domain/contract/scopes.ts';
-import type { Child } from './html.ts';
+import type { Child, Html } from './html.ts';
 
 /** Cookies that change with a page or a redirect; what is absent or null stays as it is. */
 interface CookieChanges {
@@ -22,6 +22,10 @@ export interface Page extends CookieChanges {
   status: number;
   /** Pages above this one, the nearest first: `[['Webhooks', '/o/…/webhooks']]`. */
   breadcrumbs: readonly (readonly [label: string, href: string])[];
+  /** The status of what the page shows, beside the heading. */
+  badge?: Html | null;
+  /** Links and buttons beside the heading. */
+  actions?: Child;
   /** Whether the page needs the passkey script. */
   passkeys: boolean;
 }

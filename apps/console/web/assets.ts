@@ -26,8 +26,7 @@ const js = 'text/javascript; charset=utf-8';
 
 /** Every file that pages load, read once. No page loads anything from another host. */
 export const assets = {
-  pico: asset('pico.css', css, libraryFile('@picocss/pico/css/pico.min.css')),
-  style: asset('console.css', css, ownFile('console.css')),
+  style: asset('console.css', css, Buffer.concat([ownFile('tokens.css'), ownFile('console.css')])),
   icon: asset('icon.svg', 'image/svg+xml', ownFile('icon.svg')),
   htmx: asset('htmx.js', js, libraryFile('htmx.org/dist/htmx.min.js')),
   webauthn: asset('webauthn.js', js, besideEntry('@simplewebauthn/browser', '../dist/bundle/index.umd.min.js')),

@@ -1,7 +1,7 @@
 import { type AttemptDetail, findAttempt } from '#domain/webhooks/delivery-detail.ts';
 import { notice } from '../../components/notice.ts';
 import { receivedText } from '../../components/received-text.ts';
-import { copyable } from '../../components/secret.ts';
+import { copyable, copyableJson } from '../../components/secret.ts';
 import { attemptStatus } from '../../components/status.ts';
 import { detailList } from '../../components/table.ts';
 import { exactTime } from '../../components/time.ts';
@@ -79,7 +79,7 @@ function requestOf({ headers, body, finishedAt, peerAddress }: AttemptDetail): H
         : html`${copyable('Request headers', headerLines(headers), { multiline: true })}<p class="quiet">Host, Content-Length and Connection were also sent.</p>`
     }
     <h3>Body</h3>
-    ${copyable('Request body', body, { multiline: true })}`;
+    ${copyableJson('Request body', body)}`;
 }
 
 const headerLines = (headers: Record<string, string>): string =>

@@ -6,7 +6,7 @@ import { linkButton } from '../../components/link.ts';
 import { live } from '../../components/live.ts';
 import { notice } from '../../components/notice.ts';
 import { pager } from '../../components/pager.ts';
-import { copyable } from '../../components/secret.ts';
+import { copyableJson } from '../../components/secret.ts';
 import { deliveryStatus } from '../../components/status.ts';
 import { detailList } from '../../components/table.ts';
 import { exactTime } from '../../components/time.ts';
@@ -102,8 +102,9 @@ async function deliveryPage(visit: MemberVisit, state: FormState, before: number
         ...(before === null ? {} : { firstHref: here }),
       })}
       <section aria-labelledby="body"><h2 id="body">Request body</h2>
-        <p>Every attempt sends exactly these bytes. The signature covers them.</p>
-        ${copyable('Body of every attempt', delivery.body, { multiline: true })}</section>`,
+        <p>Every attempt sends the same bytes, and the signature covers them. They are shown in lines; Copy gives them as
+          they are sent.</p>
+        ${copyableJson('Body of every attempt', delivery.body)}</section>`,
   });
 }
 
@@ -127,7 +128,7 @@ function actions(visit: MemberVisit, { state, eventId, isAttempting }: DeliveryD
   const isActive = webhookState === 'active';
   const send = (how: 'retry' | 'redeliver', button: string) =>
     buttonForm(visit, { action: here, button, values: { how }, id: `${how}-now` });
-  const cancel = html`<a id="cancel" class="button secondary outline" role="button" href="${here}/cancel">Cancel delivery…</a>`;
+  const cancel = html`<a id="cancel" class="button secondary" href="${here}/cancel">Cancel delivery…</a>`;
   if (state === 'waiting')
     return html`<div class="actions">${isActive && !isAttempting ? send('retry', 'Retry now') : nothing}${cancel}</div>`;
   if (state === 'parked')

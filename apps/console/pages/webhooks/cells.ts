@@ -1,8 +1,8 @@
 import { type HealthCounts, totalOf } from '#domain/webhooks/health.ts';
 import { type SignatureResult, signatureResultSentences } from '#domain/webhooks/signature-result.ts';
 import { openCountedTo, type WebhookSummary } from '#domain/webhooks/summary.ts';
+import { foreignText } from '../../components/foreign-text.ts';
 import { notice } from '../../components/notice.ts';
-import { foreignText } from '../../components/received-text.ts';
 import { relativeTime } from '../../components/time.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { nameOf } from './find-webhook.ts';

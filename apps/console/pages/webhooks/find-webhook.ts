@@ -1,6 +1,6 @@
 import type { WebhookRequest } from '#domain/webhooks/access.ts';
 import { getWebhookHead, getWebhookSummary, type WebhookHead } from '#domain/webhooks/summary.ts';
-import { plainText } from '../../components/received-text.ts';
+import { plainText } from '../../components/foreign-text.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
 /** Returns the domain request for the webhook in a page's path. */
