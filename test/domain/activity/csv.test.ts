@@ -32,22 +32,22 @@ it.each([
   ['  =1', "'  =1"],
   ['\u200b=1', "'\u200b=1"],
   ['\ufeff=1', "'\ufeff=1"],
-])('%j would be a formula, and is text', (typed, written) => {
+])('%j would be a formula, and is written as text', (typed, written) => {
   expect(csvField(typed)).toBe(`"${written.replaceAll('"', '""')}"`);
 });
 
-it('what begins a formula after a separator of another language is text too', () => {
+it('text that begins a formula after a separator of another language is written as text too', () => {
   expect(csvField('a;=1+1')).toBe(`"a;'=1+1"`);
   expect(csvField('a\n@x')).toBe(`"a\n'@x"`);
   expect(csvField('a;"=1')).toBe(`"a;""'=1"`);
 });
 
-it('ordinary text, also with quotes, commas, line breaks and other scripts, comes back as it was', () => {
+it('ordinary text is unchanged, also with quotes, commas, line breaks and other scripts', () => {
   for (const text of ['Rossi, Ada', 'say "hi"', 'two\nlines', 'تقرير', 'a-b=c', 'x@example.org', ''])
     expect(readLine(csvLine([text]))).toEqual([text]);
 });
 
-it('whatever is in the fields, there are as many as before, and no text begins a formula', () => {
+it('any content keeps the number of fields, and begins no formula', () => {
   const text = fc.string({ unit: fc.constantFrom(...'=+-@＝＋－＠;,"\'|\t\r\n a1é\u200b') });
   fc.assert(
     fc.property(fc.array(text, { minLength: 1, maxLength: 6 }), (fields) => {
@@ -62,7 +62,7 @@ it('whatever is in the fields, there are as many as before, and no text begins a
   );
 });
 
-it('a formula sign after a separator of any language is preceded by an apostrophe, and nothing else changes', () => {
+it('an apostrophe precedes a formula sign after a separator of any language, and nothing else changes', () => {
   const text = fc.string({ unit: fc.constantFrom(...'=+-@＝＋－＠;,"\'|\t\r\n a1é\u200b\u00a0'), maxLength: 60 });
   fc.assert(
     fc.property(text, (typed) => {
@@ -81,7 +81,7 @@ it.each([
   ['quotes after a separator', '"'],
   ['signs', '\t='],
   ['invisible characters', '\u200b'],
-])('a field of thirty times as many %s takes no more than linear time to write', (_, unit) => {
+])('a field of thirty times as many %s is written in linear time', (_, unit) => {
   const fastestMs = (units: number) => {
     const field = `;${unit.repeat(units)}`;
     const runs = Array.from({ length: 3 }, () => {
@@ -97,6 +97,6 @@ it.each([
   expect(Math.min(...ratios)).toBeLessThan(200);
 });
 
-it('numbers are numbers, and nothing is an empty field', () => {
+it('a number stays a number, and null is an empty field', () => {
   expect(csvLine([200, null, 'x'])).toBe('200,,"x"\r\n');
 });

@@ -17,7 +17,7 @@ import { writeLines } from './lines.ts';
 const idsOf = ({ entries }: { entries: ActivityEntry[] }) => entries.map(({ id }) => id);
 const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000);
 
-it('pages go down to the end and up again over the same lines, also where many share a moment', async () => {
+it('paging forward and back shows the same rows, also when many share a timestamp', async () => {
   const { owner, make } = await setupDatabase();
   const orgId = await make.organization();
   const em = owner.orm.em;
@@ -45,7 +45,7 @@ it('pages go down to the end and up again over the same lines, also where many s
   expect(up.flat()).toEqual(rows.map(({ id }) => id));
 });
 
-it('each filter gives its lines alone, and filters together those that fit all', async () => {
+it('each filter matches exactly its rows, and filters combine with AND', async () => {
   const { owner, make } = await setupDatabase();
   const ada = await make.member({ name: 'Ada Rivers' });
   const bo = await make.member({ orgId: ada.orgId, name: 'Bo Lindqvist' });
@@ -76,7 +76,7 @@ it('each filter gives its lines alone, and filters together those that fit all',
   expect(await found({ keyId: randomUUID() })).toEqual([]);
 });
 
-it('a line has all that is stored of it, with today’s names', async () => {
+it('a row has all that is stored of it, with current names', async () => {
   const { owner, make } = await setupDatabase();
   const ada = await make.member({ name: 'Ada Rivers' });
   const bo = await make.member({ orgId: ada.orgId, name: 'Bo Lindqvist' });
@@ -110,7 +110,7 @@ it('a line has all that is stored of it, with today’s names', async () => {
   });
 });
 
-it('another organization’s lines are in no page, no file, and not found by their id', async () => {
+it('another organization’s rows appear on no page and in no file, and are not found by id', async () => {
   const { owner, make } = await setupDatabase();
   const ours = await make.organization();
   const theirs = await make.member();
@@ -144,7 +144,7 @@ async function setupSeldom(met: number, others: number) {
   return { em: owner.orm.em, orgId, keyId };
 }
 
-it('a search for what seldom meets stops after so many lines, says where, and finds it by going on from there', async () => {
+it('a search for a rare match stops after a bounded number of rows, and continues from there', async () => {
   const met = linesSearched.inLines * 2 + 500;
   const { em, orgId, keyId } = await setupSeldom(met, met);
   const filter = { ...everything, keyId, action: 'api.listRoles' };
@@ -161,7 +161,7 @@ it('a search for what seldom meets stops after so many lines, says where, and fi
   expect(found).toBe(1);
 });
 
-it('a search for what is rare in one of two ways has seen all at once, whichever it is', async () => {
+it('a search that is rare in one of two ways reads all matches at once', async () => {
   const met = linesSearched.inLines * 2;
   const { em, orgId, keyId } = await setupSeldom(met, 3);
   const filter = { ...everything, keyId, action: 'api.listRoles' };
@@ -172,7 +172,7 @@ it('a search for what is rare in one of two ways has seen all at once, whichever
   });
 });
 
-it('refusals and deeds of a key or a person are searched far, and in both directions', async () => {
+it('refusals and actions of a key or a person are searched far back, in both directions', async () => {
   const { owner, make } = await setupDatabase();
   const { orgId, userId } = await make.member();
   const em = owner.orm.em;
@@ -212,7 +212,7 @@ it('refusals and deeds of a key or a person are searched far, and in both direct
   }
 });
 
-it('a file has every line once, in order, however many there are', async () => {
+it('a file has every row once, in order', async () => {
   const { owner, make } = await setupDatabase();
   const orgId = await make.organization();
   await owner.pool.query(

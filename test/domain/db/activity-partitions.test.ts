@@ -34,14 +34,14 @@ async function recordAt({ pool }: Database, at: string): Promise<string> {
   return rows[0]?.partition ?? '';
 }
 
-it('has a partition for this month and each of the next three, and making them again makes none', async () => {
+it('the log has partitions for this month and the next three, and creating them again adds none', async () => {
   const { owner } = await setupDatabase();
   expect(await listMonths(owner)).toEqual([0, 1, 2, 3].map(monthFromNow));
   const { rows } = await owner.pool.query('select keep_activity_partitions() as made');
   expect(rows).toEqual([{ made: 0 }]);
 });
 
-it('makes the missing ones again, also when two try at once', async () => {
+it('missing partitions are created again, also by two processes at once', async () => {
   const { owner } = await setupDatabase();
   await owner.pool.query(`drop table activity_${monthFromNow(2)}, activity_${monthFromNow(3)}`);
   const made = await Promise.all([1, 2, 3].map(() => owner.pool.query('select keep_activity_partitions() as made')));
@@ -49,7 +49,7 @@ it('makes the missing ones again, also when two try at once', async () => {
   expect(await listMonths(owner)).toEqual([0, 1, 2, 3].map(monthFromNow));
 });
 
-it('takes lines beyond its partitions into the default one, where a month that has some stays', async () => {
+it('rows outside the partitions go to the default one, and a month with such rows stays there', async () => {
   const { owner } = await setupDatabase();
   expect(await recordAt(owner, 'now()')).toBe(`activity_${monthFromNow(0)}`);
   expect(await recordAt(owner, `now() + interval '1 year'`)).toBe('activity_default');
@@ -61,7 +61,7 @@ it('takes lines beyond its partitions into the default one, where a month that h
   expect(await recordAt(owner, 'now()')).toBe('activity_default');
 });
 
-it('drops the months whose every line is older than the retention, and such lines of the default partition', async () => {
+it('months whose rows are all older than the retention are dropped, and such rows of the default partition', async () => {
   const { owner } = await setupDatabase();
   const month = (months: number) =>
     `date_trunc('month', now() at time zone 'UTC') at time zone 'UTC' + interval '${months} months'`;

@@ -265,7 +265,7 @@ describe('is impossible:', () => {
     await expect(scene.owner.pool.query(last)).rejects.toMatchObject({ constraint });
   });
 
-  it('every check of a table has its row above, but for those against empty texts and negative counts', async () => {
+  it('every check of a table has a case above, except those against empty texts and negative counts', async () => {
     const { owner } = await setupScene();
     const { rows } = await owner.pool.query<{ name: string }>(
       `select distinct conname as name from pg_constraint c join pg_namespace n on n.oid = c.connamespace
@@ -279,7 +279,7 @@ describe('is impossible:', () => {
 });
 
 describe('a seat', () => {
-  it('is given exactly once when twenty give the last place at once', async () => {
+  it('is assigned exactly once when twenty transactions assign the last one', async () => {
     const { owner, make, maker, orgId } = await setupScene();
     await owner.pool.query('update seat_plan set invoiced = 3 where organization_id = $1', [orgId]);
     const grants = await Promise.all(Array.from({ length: 22 }, () => make.grant({ professional: maker })));
@@ -292,14 +292,14 @@ describe('a seat', () => {
       if (attempt.status === 'rejected') expect(attempt.reason).toMatchObject({ constraint: 'seat_needs_free_place' });
   });
 
-  it('is given to a family once when ten give it at once', async () => {
+  it('is assigned to a family once when ten transactions assign it', async () => {
     const { owner, make, orgId, grant } = await setupScene();
     const tries = await Promise.allSettled(Array.from({ length: 10 }, () => make.seat({ orgId, grant })));
     expect(tries.filter(({ status }) => status === 'fulfilled').length).toBe(1);
     expect((await owner.pool.query('select count(*)::int as seats from seat')).rows).toEqual([{ seats: 1 }]);
   });
 
-  it('ends with its grant, for that reason, at the grant’s end', async () => {
+  it('ends with its grant, with that reason, at the grant’s end', async () => {
     const { owner, make, orgId, grant } = await setupScene();
     const givenAt = new Date(Date.now() - 7_200_000);
     const seat = await make.seat({ orgId, grant, givenAt });
@@ -312,7 +312,7 @@ describe('a seat', () => {
     expect(rows).toMatchObject([{ id: seat, atEnd: true, end_reason: 'access_ended' }]);
   });
 
-  it('given while its grant ends is never held under ended access', async () => {
+  it('that is assigned while its grant ends is never held without access', async () => {
     const { owner, make, maker, orgId } = await setupScene();
     const grants = await Promise.all(Array.from({ length: 15 }, () => make.grant({ professional: maker })));
     await Promise.all(
@@ -331,7 +331,7 @@ describe('a seat', () => {
     expect(rows).toEqual([]);
   });
 
-  it('that ended leaves its place and its family free for another', async () => {
+  it('that has ended can be assigned again, also to the same family', async () => {
     const { owner, make, orgId, grant } = await setupScene();
     await owner.pool.query('update seat_plan set invoiced = 1 where organization_id = $1', [orgId]);
     await make.seat({ orgId, grant });

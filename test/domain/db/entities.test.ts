@@ -21,7 +21,7 @@ interface Column {
   inKey: boolean;
 }
 
-it('each entity has the columns of its table, with their types, whether they may be null, and the primary key', async () => {
+it('each entity has the columns, types, nullability and primary key of its table', async () => {
   const { database, owner } = await setupDatabase();
   const orm = await MikroORM.init(ormOptions(database.ownerUrl));
   try {

@@ -41,7 +41,7 @@ it.each(['console', 'platform'] as const)('the %s cannot change, delete or add a
   expect(await list()).toEqual(before);
 });
 
-it('the console cannot bring a revoked key back, put off an expiry, or change whose a key is and what it reads', async () => {
+it('the console cannot reactivate a revoked key, extend an expiry, or change a key’s owner or scopes', async () => {
   const { database, make } = await setupDatabase();
   const key = await make.apiKey({ expiresAt: new Date(Date.now() + 60_000) });
   const client = await connectAs(database, 'console');
@@ -52,7 +52,7 @@ it('the console cannot bring a revoked key back, put off an expiry, or change wh
     expect(await outcomeOf(client, `update api_key set ${column} = ${column}`)).toBe('42501');
 });
 
-it('the console writes lines of the log that happen now, and changes none', async () => {
+it('the console inserts activity rows with the current time only, and changes none', async () => {
   const { database, make } = await setupDatabase();
   await make.apiKey();
   const client = await connectAs(database, 'console');
@@ -65,7 +65,7 @@ it('the console writes lines of the log that happen now, and changes none', asyn
     expect(await outcomeOf(client, statement)).toBe('42501');
 });
 
-it('the worker cannot change where a webhook posts, what an event says, or when a delivery was made', async () => {
+it('the worker cannot change a webhook’s URL, an event’s body, or a delivery’s creation time', async () => {
   const { database, make } = await setupDatabase();
   await make.delivery({ webhook: await make.webhook() });
   const client = await connectAs(database, 'worker');

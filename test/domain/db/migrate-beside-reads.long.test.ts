@@ -86,7 +86,7 @@ const migrateWith = (url: string, more: { name: string; class: typeof ColumnOfAc
     report: (line) => void lines.push(line),
   });
 
-it('gives way to reads while a long transaction holds the log, and goes through after it', { timeout }, async () => {
+it('a migration yields to reads while a long transaction holds the log, and then completes', { timeout }, async () => {
   const t = await setup();
   const reading = await startReading(t);
   const long = await connectOwner(t.database.ownerUrl);
@@ -114,7 +114,7 @@ it('gives way to reads while a long transaction holds the log, and goes through 
   expect(longestMs).toBeLessThan(readTimeoutMs);
 });
 
-it('builds an index of the filled log beside reads, a partition at a time, also where an earlier try broke off', {
+it('an index of the filled log is built beside reads, one partition at a time, also after an interrupted attempt', {
   timeout,
 }, async () => {
   const t = await setup();

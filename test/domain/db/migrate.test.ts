@@ -30,7 +30,7 @@ async function findRefusal(url: string): Promise<string | null> {
   }
 }
 
-it('brings an empty database to the current schema in one call, and says so', async () => {
+it('one call brings an empty database to the current schema, and reports it', async () => {
   const database = await emptyDatabase();
   const lines: string[] = [];
   const report = (line: string) => void lines.push(line);
@@ -40,21 +40,21 @@ it('brings an empty database to the current schema in one call, and says so', as
   for (const url of Object.values(database.urls)) expect(await findRefusal(url)).toBeNull();
 });
 
-it('applies nothing the second time', async () => {
+it('a second call applies nothing', async () => {
   const database = await emptyDatabase();
   await migrate({ ownerUrl: database.ownerUrl, logins: [] });
   const again = await migrate({ ownerUrl: database.ownerUrl, logins: loginsOf(database) });
   expect(again).toEqual({ applied: [], current: currentMigration });
 });
 
-it('is safe when four start at once: one applies, the others find it done', async () => {
+it('four parallel calls are safe: one applies, and the others find nothing to do', async () => {
   const database = await emptyDatabase();
   const options = { ownerUrl: database.ownerUrl, logins: loginsOf(database) };
   const results = await Promise.all(Array.from({ length: 4 }, () => migrate(options)));
   expect(results.map(({ applied }) => applied.length).sort()).toEqual([0, 0, 0, migrations.length]);
 });
 
-it('is safe for two databases of one server at once, which share their roles', async () => {
+it('two databases of one server can migrate at once, although they share their roles', async () => {
   const databases = await Promise.all([emptyDatabase(), emptyDatabase(), emptyDatabase()]);
   const results = await Promise.all(
     databases.map((database) => migrate({ ownerUrl: database.ownerUrl, logins: loginsOf(database) })),
@@ -63,7 +63,7 @@ it('is safe for two databases of one server at once, which share their roles', a
   for (const { urls } of databases) expect(await findRefusal(urls.api)).toBeNull();
 });
 
-it('lets a login into its own database alone, and gives it a new password when its URL has one', async () => {
+it('a login gets access to its own database only, and the password of its URL', async () => {
   const [us, ca] = await Promise.all([emptyDatabase(), emptyDatabase()]);
   const name = `org_api_login_region_${us.name.slice(-8)}`;
   const urlOf = (database: TestDatabase, password: string) => {
@@ -87,7 +87,7 @@ it('lets a login into its own database alone, and gives it a new password when i
   expect(await findRefusal(urlOf(us, 'second'))).toBeNull();
 });
 
-it('refuses a login without a password, and the owner as a login', async () => {
+it('a login without a password is refused, and so is the owner as a login', async () => {
   const database = await emptyDatabase();
   const nameless = new URL(database.urls.api);
   nameless.password = '';
@@ -101,7 +101,7 @@ it('refuses a login without a password, and the owner as a login', async () => {
   );
 });
 
-it('leaves nothing behind when one of the migrations fails, and the next call brings all', async () => {
+it('a failed migration leaves nothing behind, and the next call applies all', async () => {
   const database = await emptyDatabase();
   const owner = new pg.Client({ connectionString: database.ownerUrl });
   await owner.connect();
@@ -113,7 +113,7 @@ it('leaves nothing behind when one of the migrations fails, and the next call br
   expect((await migrate({ ownerUrl: database.ownerUrl, logins: [] })).applied.length).toBe(migrations.length);
 });
 
-it('turns an API that waited on the empty database ready', async () => {
+it('an API that waits on the empty database becomes ready', async () => {
   const database = await emptyDatabase();
   const api = await startTestApi(database);
   const readiness = async () => (await api.get('/readyz')).status;

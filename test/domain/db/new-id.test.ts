@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { setupDatabase } from '#test/setup.ts';
 
-it('ids are UUIDs of version 7, carry the time, and keep the order in which one connection made them', async () => {
+it('ids are UUIDs of version 7, contain the time, and keep the order of one connection', async () => {
   const { owner } = await setupDatabase();
   const from = Date.now();
   const { rows } = await owner.pool.query<{ id: string }>(

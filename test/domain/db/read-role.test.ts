@@ -15,7 +15,7 @@ async function connectAs(database: TestDatabase, url = database.urls.api): Promi
   return client;
 }
 
-it('is refused whatever it tries beyond its rights', async () => {
+it('the read login is refused everything beyond its rights', async () => {
   const { database, make } = await setupDatabase();
   const maker = await make.member();
   await make.grant({ professional: maker });
@@ -67,7 +67,7 @@ it('is refused whatever it tries beyond its rights', async () => {
   }
 });
 
-it('writes into the activity log only that a key was used, now, under the name of the key’s own organization and maker', async () => {
+it('the read login records in the activity log only that a key was used, now, by its own creator and organization', async () => {
   const { database, make, owner } = await setupDatabase();
   const key = await make.apiKey();
   const client = await connectAs(database);
@@ -105,7 +105,7 @@ it('writes into the activity log only that a key was used, now, under the name o
   ]);
 });
 
-it('gets outcomes as sums over five families or more, and nothing of fewer', async () => {
+it('the read login gets outcomes only as sums over five families or more', async () => {
   const { database, owner, make } = await setup();
   const maker = await make.member();
   const client = await connectAs(database);
@@ -129,7 +129,7 @@ it('gets outcomes as sums over five families or more, and nothing of fewer', asy
   }
 });
 
-it('cannot enter the database of another installation on the same server', async () => {
+it('the read login cannot connect to the database of another installation on the same server', async () => {
   const { database } = await setupDatabase();
   const other = await createTestDatabase({ empty: true });
   onTestFinished(() => other.drop());

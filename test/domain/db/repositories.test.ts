@@ -111,7 +111,7 @@ async function setupChanges() {
   };
 }
 
-it('no change is made without its activity row: where that cannot be written, nothing is', async () => {
+it('a change and its activity row are committed together or not at all', async () => {
   const t = await setupChanges();
   const by = { personId: t.boss.userId };
   await t.owner.pool.query(`

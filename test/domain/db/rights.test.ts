@@ -7,7 +7,7 @@ import type { TestLogin } from '#test/global-setup.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { listRights, readRights } from './rights.ts';
 
-it('rights.txt lists every right in the database that is not the owner’s, and none that is not there', async () => {
+it('rights.txt lists exactly the rights that are not the owner’s', async () => {
   const database = await createTestDatabase({ empty: true });
   onTestFinished(() => database.drop());
   const urls = Object.entries(database.urls);
@@ -23,7 +23,7 @@ it('rights.txt lists every right in the database that is not the owner’s, and 
   expect(listed.filter((right) => !held.includes(right))).toEqual([]);
 });
 
-it('every function that runs with the owner’s rights, and every trigger, looks in pg_temp last', async () => {
+it('every function with the owner’s rights, and every trigger, searches pg_temp last', async () => {
   const { owner } = await setupDatabase();
   const { rows } = await owner.pool.query(
     `select p.oid::regprocedure::text as name, p.proconfig as settings from pg_proc p
@@ -35,7 +35,7 @@ it('every function that runs with the owner’s rights, and every trigger, looks
   expect(rows).toEqual([]);
 });
 
-it('no login is a superuser, makes roles or databases, owns an object, or belongs to a role beside its app’s', async () => {
+it('no login is a superuser, creates roles or databases, owns an object, or belongs to another app’s role', async () => {
   const { owner, database } = await setupDatabase();
   for (const [login, url] of Object.entries(database.urls)) {
     const { rows } = await owner.pool.query(

@@ -18,7 +18,7 @@ function textsOf(error: unknown): string {
   return [String(error), ...own, JSON.stringify(error), JSON.stringify(describeError(error))].join('\n');
 }
 
-it('binds each value, a list as many, and a part where it stands', async () => {
+it('a statement binds each value, each element of a list, and inserts a nested statement in place', async () => {
   const { owner } = await setupDatabase();
   const em = owner.orm.em.fork();
   const at = new Date('2026-01-02T03:04:05.678Z');
@@ -36,7 +36,7 @@ it('binds each value, a list as many, and a part where it stands', async () => {
   ]);
 });
 
-it('binds an array, numbered values and literals with any sign in them', async () => {
+it('a statement binds an array, numbered values and literals with any character', async () => {
   const { owner } = await setupDatabase();
   const em = owner.orm.em.fork();
   const texts = ['a', `'); -- ? ?? $1 \\ "{,}`, ''];
@@ -49,7 +49,7 @@ it('binds an array, numbered values and literals with any sign in them', async (
   ]);
 });
 
-it('sends no value of an entity within the text of a statement', async () => {
+it('an entity’s values never appear in the text of a statement', async () => {
   const { owner, make } = await setupDatabase();
   const { orgId, userId } = await make.member();
   const fingerprint = Buffer.alloc(32, 0xa5);
@@ -86,7 +86,7 @@ it('sends no value of an entity within the text of a statement', async () => {
   });
 });
 
-it('quotes no fingerprint, sealed secret, name or value in an error', async () => {
+it('an error quotes no fingerprint, sealed secret, name or value', async () => {
   const { owner, make } = await setupDatabase();
   const maker = await make.member({ name: 'Quartz Heron' });
   const { id } = await make.apiKey({ maker });
@@ -123,7 +123,7 @@ it('quotes no fingerprint, sealed secret, name or value in an error', async () =
   }
 });
 
-it('locks an entity for writing without holding up what refers to it, and makes a second writer wait', async () => {
+it('an entity that is locked for writing blocks a second writer, and no row that refers to it', async () => {
   const { owner, make } = await setupDatabase();
   const { id, orgId } = await make.webhook();
   const professional = await make.member({ orgId });

@@ -30,10 +30,10 @@ async function firstBytes(parameters: string): Promise<Buffer> {
 
 // It once did not: MikroORM drops the parameters of a URL, and the password went over the network
 // in plain text.
-it('asks for TLS before it says anything else when the URL has sslmode', async () => {
+it('a connection whose URL has sslmode requests TLS before it sends anything else', async () => {
   expect(await firstBytes('?sslmode=verify-full')).toEqual(sslRequest);
 });
 
-it('asks for none when the URL has none, as on loopback', async () => {
+it('a connection whose URL has no sslmode requests no TLS', async () => {
   expect(await firstBytes('')).not.toEqual(sslRequest);
 });

@@ -38,8 +38,8 @@ async function setupImported() {
   return { ...t, first, second, person, boss, open, confirmations, whom, invite, accept };
 }
 
-describe('an imported active owner whose sign-in another organization let enrol', () => {
-  it('does not enter the organization, in a living session or a new one (regression: the import opened it)', async () => {
+describe('an imported active owner who enrolled at another organization', () => {
+  it('cannot enter the organization, with an existing session or a new one (regression: the import allowed it)', async () => {
     const t = await setupImported();
     expect(await t.open()).toEqual([t.first]);
     expect((await t.session(t.person.token)).unconfirmed).toEqual([t.second]);
@@ -48,7 +48,7 @@ describe('an imported active owner whose sign-in another organization let enrol'
     expect(await t.confirmations()).toEqual([]);
   });
 
-  it('does not enter it by an import, however often that comes', async () => {
+  it('cannot enter it after another import', async () => {
     const t = await setupImported();
     const document = JSON.parse(JSON.stringify(smallDocument()).replaceAll('"u1"', `"${t.person.personId}"`));
     for (const _ of [1, 2]) await importDocument(t.database.ownerUrl, document);
@@ -57,7 +57,7 @@ describe('an imported active owner whose sign-in another organization let enrol'
     expect(unconfirmed.sort()).toEqual([t.second, ids.organization].sort());
   });
 
-  it('enters it once they have used its own link, and its log says so', async () => {
+  it('can enter it after using its own link, which is recorded', async () => {
     const t = await setupImported();
     const { token, kind } = await t.invite();
     expect(kind).toBe('join');
@@ -69,7 +69,7 @@ describe('an imported active owner whose sign-in another organization let enrol'
     ]);
   });
 
-  it('enters it once an operator has confirmed it, and its log says so, once', async () => {
+  it('can enter it after an operator confirmed it, which is recorded once', async () => {
     const t = await setupImported();
     const input = { organizationId: t.second, email: t.person.email };
     const done = { personId: t.person.personId };
@@ -86,7 +86,7 @@ describe('an imported active owner whose sign-in another organization let enrol'
     ]);
   });
 
-  it('tells the organization nothing of how they sign in before that, and of it afterwards', async () => {
+  it('shows the organization nothing of their sign-in before that, and shows it afterwards', async () => {
     const t = await setupImported();
     await signIn(t.em, { email: t.person.email, password: 'wrong wrong wrong', visitor }, t.now).catch(() => {});
     const seen = async () => {
@@ -104,7 +104,7 @@ describe('an imported active owner whose sign-in another organization let enrol'
     });
   });
 
-  it('is not the owner who remains when the last one who can enter would leave', async () => {
+  it('does not count as a remaining owner', async () => {
     const t = await setupImported();
     const leave = () => removeMember(t.em, { ...t.whom, personId: t.boss.personId });
     await expect(leave()).rejects.toMatchObject({ reason: 'last_owner' });
@@ -114,7 +114,7 @@ describe('an imported active owner whose sign-in another organization let enrol'
 });
 
 describe('a confirmation', () => {
-  it('ends when the member is removed or invited again, also when the import wrote it, and stays through a suspension', async () => {
+  it('ends when the member is removed or invited again, also by an import, and remains through a suspension', async () => {
     const t = await setupImported();
     await t.accept((await t.invite()).token);
     await suspendMember(t.em, t.whom);
@@ -136,7 +136,7 @@ describe('a confirmation', () => {
     }
   });
 
-  it('goes with the sign-in that it is of: a person who enrols again is confirmed again, by each organization', async () => {
+  it('belongs to one sign-in: each organization confirms a person again who enrols again', async () => {
     const t = await setupImported();
     await t.accept((await t.invite()).token);
     await releaseAddress(t.owner.orm.em, t.person.email);
@@ -147,7 +147,7 @@ describe('a confirmation', () => {
     expect(rows).toEqual([]);
   });
 
-  it('is refused for an address that no person signs in with, and for a person who is no active member', async () => {
+  it('is refused for an address without a sign-in, and for a person who is no active member', async () => {
     const t = await setupImported();
     const confirm = (email: string) => confirmSignInOf(t.owner.orm.em, { organizationId: t.second, email }, t.now);
     await expect(confirm('unknown@example.org')).rejects.toMatchObject({ reason: 'no_such_sign_in' });
@@ -157,7 +157,7 @@ describe('a confirmation', () => {
     await expect(confirm(t.person.email)).rejects.toMatchObject({ reason: 'not_an_active_member' });
   });
 
-  it('cannot be written by the platform’s login, which writes memberships', async () => {
+  it('cannot be written by the platform’s login, although it writes memberships', async () => {
     const t = await setupImported();
     const { rows } = await t.owner.pool.query(
       `select has_table_privilege('org_api_platform', 'sign_in_confirmation', 'select, insert, update, delete') as may`,
@@ -167,7 +167,7 @@ describe('a confirmation', () => {
 });
 
 describe('an invitation', () => {
-  it('is not listed to a person who signs in, by name or otherwise, before they have used its link', async () => {
+  it('does not appear to a person who signs in before they have used its link', async () => {
     const t = await setupPeople();
     const [here, there] = [await t.make.organization({ name: 'Secret Firm' }), await t.make.organization()];
     const boss = await t.make.member({ orgId: here });

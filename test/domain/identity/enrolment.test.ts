@@ -22,7 +22,7 @@ import { codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from '
 const hourMs = 60 * minuteMs;
 
 describe('an enrolment link', () => {
-  it('leads through password and second factor to an active membership, a full session and ten recovery codes, and is used up', async () => {
+  it('leads through password and second factor to an active membership, a full session and ten recovery codes, and is consumed', async () => {
     const t = await setupPeople();
     const orgId = await t.make.organization({ name: 'Harbor' });
     const input = { organizationId: orgId, email: 'Ada@Example.org', name: 'Ada', roleKeys: ['owner'] };
@@ -59,7 +59,7 @@ describe('an enrolment link', () => {
     expect(lines.sort()).toEqual(['member.invite', 'sign_in.confirm', 'sign_in.enrol']);
   });
 
-  it('used twice at once enrols once', async () => {
+  it('that is used twice at once enrols once', async () => {
     const t = await setupPeople();
     const member = await t.make.member();
     const input = { organizationId: member.orgId, email: `${member.userId}@example.org`, by: 'operator' } as const;
@@ -102,7 +102,7 @@ describe('an enrolment link', () => {
     await expect(setEnrolmentPassword(t.em, password, t.now)).rejects.toMatchObject({ reason: 'link_expired' });
   });
 
-  it('gives a member with the address the name that was typed, and records what changed', async () => {
+  it('gives a member with the address the name that was entered, and records what changed', async () => {
     const t = await setupPeople();
     const orgId = await t.make.organization();
     const boss = await t.make.member({ orgId, name: 'Boss' });
@@ -121,7 +121,7 @@ describe('an enrolment link', () => {
     expect(lines.rows).toEqual([{ changed: ['name'] }, { changed: null }]);
   });
 
-  it('is stored as a hash: no table holds its text', async () => {
+  it('is stored as a hash only', async () => {
     const t = await setupPeople();
     const member = await t.make.member();
     const input = { organizationId: member.orgId, email: `${member.userId}@example.org`, by: 'operator' } as const;
@@ -137,8 +137,8 @@ describe('an enrolment link', () => {
   });
 });
 
-describe('who may make a link', () => {
-  it('needs org.members.manage, all that the link gives, and an owner for an owner', async () => {
+describe('the creator of a link', () => {
+  it('needs org.members.manage and every permission that the link gives, and is an owner for an owner’s link', async () => {
     const t = await setupPeople();
     const orgId = await t.make.organization();
     const reader = await t.make.member({ orgId, roleKey: 'member' });
@@ -163,7 +163,7 @@ describe('who may make a link', () => {
       await expect(invite(boss, text)).rejects.toMatchObject({ reason: 'email_malformed' });
   });
 
-  it('never lets an organization enrol, or take over, a person of another one', async () => {
+  it('can never enrol, or take over, a person of another organization', async () => {
     const t = await setupPeople();
     const [here, there] = [await t.make.organization(), await t.make.organization()];
     const boss = await t.make.member({ orgId: here });
@@ -204,7 +204,7 @@ describe('who may make a link', () => {
     );
   });
 
-  it('is an operator for a person who has lost password or factors: all they had ends when they use it', async () => {
+  it('is an operator for a person who lost password or factors, whose sign-in and sessions end when the link is used', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const boss = await t.make.member({ orgId: person.orgId });
@@ -247,8 +247,8 @@ describe('a recovery link', () => {
   });
 });
 
-describe('an invitation that was not accepted yet', () => {
-  it('tells the organization nothing of its person: no sign-in, no address they come from, no last use, no kind of link (regression: it learned all of them)', async () => {
+describe('an invitation that is not accepted yet', () => {
+  it('shows the organization nothing of its person: no sign-in, address, last use or kind of link (regression: it showed all of them)', async () => {
     const t = await setupPeople();
     const victim = await t.enrol();
     const here = await t.make.organization();
@@ -311,7 +311,7 @@ describe('an invitation that was not accepted yet', () => {
   });
 });
 
-describe('a link whose maker could not make it any more', () => {
+describe('a link whose creator could no longer create it', () => {
   /**
    * An organization with an owner, an administrator, and a link that the administrator made for
    * a new person, as far as the second factor.
@@ -333,7 +333,7 @@ describe('a link whose maker could not make it any more', () => {
     return { ...t, orgId, boss, admin, link, use, member };
   }
 
-  it('does not enrol its holder as the owner that its member has become since (regression: it did)', async () => {
+  it('does not enrol its holder as owner when its member has become one since (regression: it did)', async () => {
     const t = await setupLink();
     const gained = { ...t.member(t.link.personId), roleId: systemRole.owner };
     await assignRole(t.em, gained);
@@ -359,7 +359,7 @@ describe('a link whose maker could not make it any more', () => {
     await expect(t.use()).rejects.toMatchObject({ reason: 'link_expired' });
   });
 
-  it('expires when a custom role that it assigns has grown beyond what its creator holds', async () => {
+  it('expires when a custom role that it assigns gains a permission that its creator lacks', async () => {
     const t = await setupPeople();
     const orgId = await t.make.organization();
     const boss = await t.make.member({ orgId, roleKey: 'owner' });
@@ -374,7 +374,7 @@ describe('a link whose maker could not make it any more', () => {
     expect(await findEnrolment(t.em, token, t.now())).not.toBeNull();
   });
 
-  it('used while its member becomes an owner comes first, or has expired', async () => {
+  it('wins or has expired when its member becomes an owner at the same moment', async () => {
     const t = await setupLink();
     const gained = { ...t.member(t.link.personId), roleId: systemRole.owner };
     const [used, assigned] = await Promise.allSettled([t.use(), assignRole(t.em, gained)]);
@@ -384,7 +384,7 @@ describe('a link whose maker could not make it any more', () => {
     expect(rows.length).toBe(used.status === 'fulfilled' ? 1 : 0);
   });
 
-  it('does not let a person join who signs in already, either', async () => {
+  it('does not add a person who signs in already', async () => {
     const t = await setupLink();
     const person = await t.enrol();
     const input = { organizationId: t.orgId, email: person.email, by: { personId: t.admin.userId } };

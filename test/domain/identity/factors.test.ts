@@ -42,7 +42,7 @@ async function setupPasskey() {
 }
 
 describe('a passkey', () => {
-  it('is added by who is signed in, and signs in', async () => {
+  it('is added by a signed-in person, and signs in', async () => {
     const t = await setupPasskey();
     expect((await listFactors(t.em, t.mine)).factors).toMatchObject([
       { kind: 'totp', name: 'Authenticator app' },
@@ -67,7 +67,7 @@ describe('a passkey', () => {
     expect(actions).toContainEqual(['factor.add', { factorId: t.passkeyId, kind: 'passkey' }]);
   });
 
-  it('enrols a person without an app', async () => {
+  it('enrols a person without an authenticator app', async () => {
     const t = await setupPeople();
     const member = await t.make.member();
     const input = { organizationId: member.orgId, email: `${member.userId}@example.org`, by: 'operator' } as const;
@@ -88,7 +88,7 @@ describe('a passkey', () => {
     expect(await t.session(done.token)).toMatchObject({ state: 'full' });
   });
 
-  it('is refused with another origin, another site, no user verification, another key, an older challenge or none', async () => {
+  it('is refused with another origin, site or key, without user verification, and with an old challenge or none', async () => {
     const t = await setupPasskey();
     const half = await t.half();
     const other = createAuthenticator();
@@ -113,7 +113,7 @@ describe('a passkey', () => {
     }
   });
 
-  it('answers each of several tabs’ questions, in any order, each once (regression: a second question voided the first)', async () => {
+  it('answers the challenge of each open tab once, in any order (regression: a second challenge invalidated the first)', async () => {
     const t = await setupPasskey();
     const half = await t.half();
     const [first, second, third] = [
@@ -149,7 +149,7 @@ describe('a passkey', () => {
     await answer(full, other);
   });
 
-  it('answers a challenge once, also twice at once, and in its time', async () => {
+  it('answers a challenge once, also twice at once, and before it expires', async () => {
     const t = await setupPasskey();
     const half = await t.half();
     const { challenge } = await startPasskeyUse(t.em, half, party, t.now);
@@ -166,7 +166,7 @@ describe('a passkey', () => {
     ).rejects.toMatchObject({ reason: 'wrong_passkey' });
   });
 
-  it('whose counter does not grow is a copy, and refused', async () => {
+  it('whose counter does not increase is refused as a copy', async () => {
     const t = await setupPasskey();
     const use = async (counter: number) => {
       const half = await t.half();
@@ -194,7 +194,7 @@ describe('a passkey', () => {
 });
 
 describe('another authenticator app', () => {
-  it('is added with a right code, within ten minutes of its setup, after a fresh second factor', async () => {
+  it('is added with a valid code, within ten minutes of its setup, after a fresh second factor', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const session = await t.session(person.token);
@@ -214,7 +214,7 @@ describe('another authenticator app', () => {
 });
 
 describe('removing a factor', () => {
-  it('ends the other sessions of the person, leaves its line, and is refused for the last and for another’s', async () => {
+  it('ends the person’s other sessions, is recorded, and is refused for the last factor and for another person’s', async () => {
     const t = await setupPasskey();
     const stranger = await t.enrol();
     const theirs = (await listFactors(t.em, await t.session(stranger.token))).factors[0]?.id ?? '';
@@ -234,7 +234,7 @@ describe('removing a factor', () => {
     });
   });
 
-  it('leaves one when both are removed at once, by the database’s own rule too', async () => {
+  it('leaves one when two are removed at once, also by a constraint of the database', async () => {
     const t = await setupPasskey();
     const { factors } = await listFactors(t.em, t.mine);
     const tries = await Promise.allSettled(
@@ -254,7 +254,7 @@ describe('removing a factor', () => {
 });
 
 describe('recovery codes', () => {
-  it('are renewed all at once: the old ones are dead, the new ones stored as hashes', async () => {
+  it('are replaced together: the old ones stop working, and the new ones are stored as hashes', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const session = await t.session(person.token);

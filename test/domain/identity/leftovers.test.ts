@@ -8,7 +8,7 @@ import { personWindowHours, sessionIdleMinutes } from '#domain/identity/limits.t
 import { signIn } from '#domain/identity/sign-in.ts';
 import { settings, setupPeople, visitor } from './people.ts';
 
-it('the worker can purge what has expired of signing in, and nothing else', async () => {
+it('the worker can purge expired sign-in data, and nothing else', async () => {
   const t = await setupPeople();
   const [living, idle, old] = [await t.enrol(), await t.enrol(), await t.enrol()];
   for (const { token } of [living, idle, old]) {

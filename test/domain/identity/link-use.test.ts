@@ -108,8 +108,8 @@ const changes: [what: string, change: (t: Links, whom: Whom) => Promise<unknown>
   ],
 ];
 
-describe('a link to enrol', () => {
-  it('does not enrol a person whom another organization has by then (regression: it opened that one)', async () => {
+describe('an enrolment link', () => {
+  it('does not enrol a person whom another organization has meanwhile (regression: it opened that one)', async () => {
     const t = await setupLinks();
     const link = await t.enrolling();
     await t.make.member({ orgId: t.elsewhere, userId: link.personId, roleKey: 'owner' });
@@ -118,7 +118,7 @@ describe('a link to enrol', () => {
     expect(await t.signInOf(link.personId)).toEqual([]);
   });
 
-  it('of an operator enrols them, and opens no organization but its own', async () => {
+  it('of an operator enrols the person, and opens only its own organization', async () => {
     const t = await setupLinks();
     const link = await t.enrolling('operator');
     await t.make.member({ orgId: t.elsewhere, userId: link.personId, roleKey: 'owner' });
@@ -127,7 +127,7 @@ describe('a link to enrol', () => {
     expect([memberships.map(({ organizationId }) => organizationId), unconfirmed]).toEqual([[t.orgId], [t.elsewhere]]);
   });
 
-  it('used while an import makes its person another organization’s owner opens nothing of that one', async () => {
+  it('that is used while an import makes its person another organization’s owner opens nothing of that one', async () => {
     const t = await setupLinks();
     const link = await t.enrolling();
     const client = await t.owner.pool.connect();
@@ -160,7 +160,7 @@ describe('a link to enrol', () => {
     expect(await t.signInOf(link.personId)).toEqual([]);
   });
 
-  it('is refused when another person signs in with its address by then', async () => {
+  it('is refused when another person signs in with its address meanwhile', async () => {
     const t = await setupLinks();
     const link = await t.enrolling();
     const other = await t.enrol({ orgId: t.elsewhere });
@@ -169,7 +169,7 @@ describe('a link to enrol', () => {
     expect(await t.signInOf(link.personId)).toEqual([]);
   });
 
-  it('is refused when its time ends between its being found and its being used', async () => {
+  it('is refused when it expires between lookup and use', async () => {
     const t = await setupLinks();
     const link = await t.enrolling();
     // The link, the attempt and the code are judged in time, the use itself is not.
@@ -179,7 +179,7 @@ describe('a link to enrol', () => {
     expect(await t.signInOf(link.personId)).toEqual([]);
   });
 
-  it('waits for a change of its creator that is under way, and sees it', async () => {
+  it('waits for a change of its creator in progress, and sees it', async () => {
     const t = await setupLinks();
     const link = await t.enrolling();
     const client = await t.owner.pool.connect();
@@ -203,8 +203,8 @@ describe('a link to enrol', () => {
   });
 });
 
-describe('a link to join', () => {
-  it('used while an import removes its member waits for it, and has expired (regression: a deadlock)', async () => {
+describe('a link for a person who signs in already', () => {
+  it('waits for an import that removes its member, and has then expired (regression: a deadlock)', async () => {
     const t = await setupLinks();
     const link = await t.joining();
     const client = await t.owner.pool.connect();
@@ -226,7 +226,7 @@ describe('a link to join', () => {
     }
   });
 
-  it('used while an operator releases the address waits for it, and has expired', async () => {
+  it('waits for an operator who releases the address, and has then expired', async () => {
     const t = await setupLinks();
     const link = await t.joining();
     const [used] = await Promise.all([
@@ -251,7 +251,7 @@ describe('a link to join', () => {
     },
   );
 
-  it('has expired when its address is neither the member’s nor what they sign in with any more', async () => {
+  it('has expired when its address is neither the member’s nor the sign-in’s any more', async () => {
     const t = await setupLinks();
     const link = await t.joining();
     await t.query(`update membership set email = 'bert@example.org' where person_id = $1 and organization_id = $2`, [
@@ -277,7 +277,7 @@ describe('a link to join', () => {
     await expect(second.use()).rejects.toMatchObject({ reason: 'link_expired' });
   });
 
-  it('used twice at once joins once', async () => {
+  it('that is used twice at once adds the member once', async () => {
     const t = await setupLinks();
     const link = await t.joining();
     const tries = await Promise.allSettled([1, 2, 3, 4].map(() => link.use()));
@@ -287,12 +287,12 @@ describe('a link to join', () => {
   });
 });
 
-describe('a link to recover', () => {
+describe('a recovery link', () => {
   it.each([
     ['was suspended', 'suspended'],
     ['was removed', 'left'],
     ['was invited again', 'invited'],
-  ])('has expired when its member %s, and leaves the old sign-in alone', async (_, status) => {
+  ])('has expired when its member %s, and leaves the old sign-in unchanged', async (_, status) => {
     const t = await setupLinks();
     const person = await t.enrol({ orgId: t.orgId });
     const input = { organizationId: t.orgId, email: person.email, by: 'operator' } as const;

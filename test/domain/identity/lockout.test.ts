@@ -41,7 +41,7 @@ async function signInFully(t: People, person: { email: string; secret: string },
 }
 
 describe('failures from one network', () => {
-  it('do not keep a browser out that its person has signed in with', async () => {
+  it('do not block a known browser of the person', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const { browser } = await signInFully(t, person, visitor);
@@ -52,7 +52,7 @@ describe('failures from one network', () => {
     expect(await outcomeOf(signInFully(t, person, visitor))).toBe('too_many_attempts'); // as any stranger
   });
 
-  it('do not block the step-up or the change of password of a session that is in', async () => {
+  it('do not block the step-up or the password change of an active session', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     await blockNetwork(t);
@@ -76,8 +76,8 @@ describe('failures from one network', () => {
   });
 });
 
-describe('what fails in a known browser or a session', () => {
-  it('is limited to ten by itself, from however many networks, and counts for no network', async () => {
+describe('failures in a known browser or a session', () => {
+  it('have a limit of ten of their own, from any number of networks, and count for no network', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const { browser } = await signInFully(t, person, visitor);

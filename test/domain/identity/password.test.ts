@@ -11,7 +11,7 @@ const judge = (password: string) =>
   );
 
 describe('a new password', () => {
-  it('has 12 to 128 characters, counted as people count them', async () => {
+  it('has 12 to 128 characters, counted as a person counts them', async () => {
     expect(await judge('vq7 mz2 kd9')).toBe('password_too_short');
     expect(await judge('vq7 mz2 kd9!')).toBe('taken');
     expect(await judge('🦜🌲🧲🪐🫖🧩🪁🛶🧭🪗🦔')).toBe('password_too_short'); // 11, though 22 UTF-16 units
@@ -21,7 +21,7 @@ describe('a new password', () => {
     expect(await judge(`${long}x`)).toBe('password_too_long');
   });
 
-  it('may be of any characters', async () => {
+  it('may contain any character', async () => {
     for (const password of [
       'violet harbour tractor mango',
       '  ¶ ☂ ¤ ‽ § ✂',
@@ -32,7 +32,7 @@ describe('a new password', () => {
       expect([password, await judge(password)]).toEqual([password, 'taken']);
   });
 
-  it('is none that is guessed first: listed, made of listed ones, or of what everybody knows of the person', async () => {
+  it('is refused when it is easy to guess: a common one, made of common ones, or known about the person', async () => {
     const guessed = [
       '123qweasdzxc',
       'PasswordPassword',
@@ -53,7 +53,7 @@ describe('a new password', () => {
     for (const password of guessed) expect([password, await judge(password)]).toEqual([password, 'password_common']);
   });
 
-  it('is compared with far more than the 3,000 likeliest that have its length', async () => {
+  it('is compared with far more than the 3,000 most common ones of its length', async () => {
     // Pairs of ten listed words, a hundred of the millions that the rule covers.
     const words = [
       'dragon',
@@ -73,7 +73,7 @@ describe('a new password', () => {
 });
 
 describe('a stored password', () => {
-  it('is argon2id in PHC form with a salt of its own, and verifies for that password alone', async () => {
+  it('is argon2id in PHC format with its own salt, and verifies for that password only', async () => {
     const [one, two] = [
       await hashPassword('correct horse', 'enrolment'),
       await hashPassword('correct horse', 'enrolment'),
@@ -94,7 +94,7 @@ describe('a stored password', () => {
     expect(isOutdated(await hashPassword('password', 'enrolment'))).toBe(false);
   });
 
-  it('is never right for an unknown person', async () => {
+  it('never verifies for an unknown person', async () => {
     expect(await isPassword('anything at all', null, 'sign_in')).toBe(false);
     expect(await isPassword('', null, 'sign_in')).toBe(false);
     expect(typeof argon2Sync).toBe('function'); // the runtime's own

@@ -38,7 +38,7 @@ describe('a session', () => {
     expect(await findSession(t.em, token, t.now())).toBeNull();
   });
 
-  it('ends 12 hours after it began, however much it is used, stepped up or not', async () => {
+  it('ends 12 hours after it began, also when it is in use or stepped up', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     let token = person.token;
@@ -55,7 +55,7 @@ describe('a session', () => {
     expect(await findSession(t.em, token, t.now())).toBeNull();
   });
 
-  it('is found by its token alone, of which the database has a hash', async () => {
+  it('is found by its token only, of which the database stores a hash', async () => {
     const t = await setupPeople();
     const { token } = await t.enrol();
     for (const wrong of ['', 'x', token.slice(1), `${token}A`, token.toUpperCase(), `${token.slice(0, 42)} `])
@@ -65,7 +65,7 @@ describe('a session', () => {
     expect(rows[0].row).not.toContain(Buffer.from(token, 'base64url').toString('hex'));
   });
 
-  it('tells what its person may do now, in each organization', async () => {
+  it('reports what its person may do now, in each organization', async () => {
     const t = await setupPeople();
     const { token, personId, orgId } = await t.enrol({ permissions: ['org.keys.manage', 'org.read'] });
     expect((await t.session(token)).memberships).toMatchObject([
@@ -77,7 +77,7 @@ describe('a session', () => {
     expect(await t.session(token)).toMatchObject({ memberships: [], unconfirmed: [] });
   });
 
-  it('is listed with the others of its person, and each can be ended at once, none of another person’s', async () => {
+  it('is listed with its person’s other sessions, each of which can be ended at once', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const stranger = await t.enrol();
@@ -104,7 +104,7 @@ describe('a session', () => {
     ]);
   });
 
-  it('ends once its person may enter no organization any more, whatever took the last one away', async () => {
+  it('ends when its person can enter no organization any more, for any reason', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const elsewhere = await t.make.organization();
@@ -132,7 +132,7 @@ describe('a session', () => {
 });
 
 describe('the step-up', () => {
-  it('is asked for when the second factor is older than 5 minutes, and gives a new token', async () => {
+  it('is required when the second factor is older than 5 minutes, and creates a new token', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const at = t.now().getTime();
@@ -152,7 +152,7 @@ describe('the step-up', () => {
 });
 
 describe('changing the password', () => {
-  it('asks for the old one, ends all other sessions, and gives this one a new token', async () => {
+  it('requires the old one, ends all other sessions, and gives this one a new token', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const mine = await another(t, person);
@@ -173,7 +173,7 @@ describe('changing the password', () => {
     expect((await t.lines(person.orgId)).map(({ action }) => action)).toContain('password.change');
   });
 
-  it('asked for twice at once is done once', async () => {
+  it('succeeds once when it is requested twice at once', async () => {
     const t = await setupPeople();
     const session = await t.session((await t.enrol()).token);
     const passwords = ['quartz lantern meadow fiddle', 'copper window thistle armchair'];

@@ -31,7 +31,7 @@ const refusalOf = (work: Promise<unknown>) =>
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('a remembered refusal', () => {
-  it('is PostgreSQL’s own answer at every moment, and ends exactly when that does', async () => {
+  it('equals PostgreSQL’s decision at every moment, and ends at the same time', async () => {
     const t = await setupPeople();
     const limiter = createSignInLimiter({ now: t.now });
     const step = fc.record({
@@ -63,7 +63,7 @@ describe('a remembered refusal', () => {
     expect(seen.asked).toBeGreaterThan(50);
   });
 
-  it('takes a bounded place in memory, however many there are', async () => {
+  it('takes bounded memory, whatever their number', async () => {
     const limiter = createSignInLimiter({ now: () => at });
     const until = new Date(at.getTime() + 60_000);
     const admissions = { subject: until, pair: until, network: until };
@@ -73,7 +73,7 @@ describe('a remembered refusal', () => {
     expect(limiter.size()).toBeGreaterThan(10_000);
   });
 
-  it('of strangers does not concern a known browser, and one of a known browser concerns no other', async () => {
+  it('of strangers does not apply to a known browser, and one of a known browser applies to no other', async () => {
     const clock = { now: at };
     const limiter = createSignInLimiter({ now: () => clock.now });
     const until = new Date(at.getTime() + 60_000);
@@ -100,8 +100,8 @@ describe('a remembered refusal', () => {
   });
 });
 
-describe('sign-ins at once', () => {
-  it('of strangers run two at a time, 50 wait, and more are refused for now; known browsers pass them', async () => {
+describe('parallel sign-ins', () => {
+  it('of strangers run two at a time, 50 wait, and more are refused; known browsers go first', async () => {
     const limiter = createSignInLimiter({ now: () => at });
     const running = { now: 0, most: 0 };
     const held: (() => void)[] = [];
@@ -127,7 +127,7 @@ describe('sign-ins at once', () => {
     expect(running.most).toBe(2);
   });
 
-  it('hash a bounded number of passwords, however many come, and refuse the rest before any work', async () => {
+  it('hash a bounded number of passwords, and the others are refused before any work', async () => {
     const before = hashLoad();
     const seen: number[] = [];
     const attempts = Array.from({ length: 300 }, () => isPassword('wrong wrong wrong', null, 'sign_in'));

@@ -24,7 +24,7 @@ const outcomeOf = (work: Promise<unknown>) =>
   );
 
 describe('signing in', () => {
-  it('takes password and second factor; in between the session can do nothing else, and each step has a token of its own', async () => {
+  it('requires password and second factor; a session between them can do nothing else, and each step has its own token', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     t.pass(minuteMs);
@@ -50,7 +50,7 @@ describe('signing in', () => {
     ]);
   });
 
-  it('gives the first step ten minutes for the second', async () => {
+  it('allows ten minutes between the first and the second step', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const { token } = await enter(t, person.email);
@@ -63,7 +63,7 @@ describe('signing in', () => {
     });
   });
 
-  it('answers a wrong password, an unknown address and a person suspended everywhere alike, and counts them alike', async () => {
+  it('treats a wrong password, an unknown address and a person suspended everywhere alike, and counts them alike', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const suspended = await t.enrol();
@@ -88,7 +88,7 @@ describe('signing in', () => {
     }
   });
 
-  it('writes each failure into the log of the person’s organizations, without what was tried', async () => {
+  it('records each failure in the log of the person’s organizations, without the input', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     await outcomeOf(enter(t, person.email, 'a secret that was tried'));
@@ -107,7 +107,7 @@ describe('signing in', () => {
       expect(all).not.toContain(needle);
   });
 
-  it('hashes the password again when the costs have changed since', async () => {
+  it('hashes the password again after the cost parameters changed', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const parameters = {
@@ -131,7 +131,7 @@ describe('signing in', () => {
 });
 
 describe('failed attempts', () => {
-  it('are admitted ten at a time, however many come at once', async () => {
+  it('are admitted ten at a time, also in parallel', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const outcomes = await Promise.all(
@@ -141,7 +141,7 @@ describe('failed attempts', () => {
     expect(outcomes.filter((outcome) => outcome === 'too_many_attempts').length).toBe(20);
   });
 
-  it('wait longer each time, up to 15 minutes; asking while waiting does not count', async () => {
+  it('wait longer each time, up to 15 minutes, and attempts during a wait do not count', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     for (let n = 0; n < 10; n += 1) await outcomeOf(enter(t, person.email, 'wrong wrong wrong'));
@@ -159,7 +159,7 @@ describe('failed attempts', () => {
       expect(await outcomeOf(enter(t, person.email, 'wrong wrong wrong'))).toBe('wrong_credentials');
   });
 
-  it('include right passwords whose second factor never follows, from a known browser too', async () => {
+  it('include correct passwords without a second factor, from a known browser too', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     t.pass(minuteMs);
@@ -172,7 +172,7 @@ describe('failed attempts', () => {
     }
   });
 
-  it('from one network do not keep the person out elsewhere, nor touch the sessions they are in', async () => {
+  it('from one network do not block the person elsewhere, nor their sessions', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     for (let n = 0; n < 12; n += 1) await outcomeOf(enter(t, person.email, 'wrong wrong wrong'));
@@ -184,7 +184,7 @@ describe('failed attempts', () => {
     await verifyTotp(t.em, session, { code, visitor }, settings, t.now);
   });
 
-  it('count for an IPv6 network as one, and above 50 for all who come from one network', async () => {
+  it('count for an IPv6 network together, and above 50 for all people from one network', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     for (let n = 0; n < 10; n += 1)
@@ -199,7 +199,7 @@ describe('failed attempts', () => {
     expect(await outcomeOf(enter(t, person.email, goodPassword, elsewhere))).toBe('in');
   });
 
-  it('count alike however the address is spelt that finds the person (regression: İ for i was another address to the limits, and the same person to the look-up)', async () => {
+  it('count alike for every spelling of the address that finds the person (regression: İ for i bypassed the limit)', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const email = `iii@${person.personId.replaceAll('_', '-')}.example`;
@@ -224,7 +224,7 @@ describe('failed attempts', () => {
     for (const text of same.slice(0, 5)) expect(await outcomeOf(enter(t, text))).toBe('too_many_attempts');
   });
 
-  it('of the second factor count by themselves, and a right password does not forgive them', async () => {
+  it('of the second factor count separately, and a correct password does not reset them', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const first = await t.session((await enter(t, person.email)).token);
@@ -237,7 +237,7 @@ describe('failed attempts', () => {
   });
 });
 
-describe('a browser that its person has signed in with', () => {
+describe('a known browser', () => {
   /**
    * 110 failures from as many networks, as they are counted: each further attempt waits 15 minutes
    * for the one before it.
@@ -255,7 +255,7 @@ describe('a browser that its person has signed in with', () => {
     return verifyTotp(t.em, await t.session(token), { code, visitor: from }, settings, t.now);
   };
 
-  it('lets them in while an attacker fails on purpose from everywhere (regression: that kept an owner out for as long as it went on)', async () => {
+  it('can sign in while an attacker fails on purpose from everywhere (regression: an owner was blocked meanwhile)', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const home = { ...visitor, address: '192.0.2.50' };
@@ -273,7 +273,7 @@ describe('a browser that its person has signed in with', () => {
     expect(rows[0].everything).not.toContain(next.browser);
   });
 
-  it('lets them give the second factor too, when a thief of the password fails at it', async () => {
+  it('can enter the second factor while a thief of the password fails at it', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const { browser } = await signInFully(t, person, elsewhere);
@@ -288,7 +288,7 @@ describe('a browser that its person has signed in with', () => {
     expect(await give({ ...elsewhere, browser })).toBe('in');
   });
 
-  it('has limits of its own, is no other person’s, and is known for 30 days, until what they sign in with changes', async () => {
+  it('has its own limits, belongs to one person, and is known for 30 days or until their credentials change', async () => {
     const t = await setupPeople();
     const [person, other] = [await t.enrol(), await t.enrol()];
     const { browser } = await signInFully(t, person, elsewhere);
@@ -322,7 +322,7 @@ describe('a browser that its person has signed in with', () => {
 });
 
 describe('the code of an authenticator app', () => {
-  it('used twice at once is accepted once', async () => {
+  it('is accepted once when it is used twice at once', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     t.pass(minuteMs);
@@ -335,7 +335,7 @@ describe('the code of an authenticator app', () => {
     expect(outcomes.sort()).toEqual(['in', 'wrong_code', 'wrong_code', 'wrong_code']);
   });
 
-  it('is accepted in its own step and the one after it, never before, once, and never after a later one', async () => {
+  it('is accepted once, in its own step and the next one, never before and never after a later code', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     t.pass(10 * minuteMs);
@@ -353,7 +353,7 @@ describe('the code of an authenticator app', () => {
     expect(await tryCode(-30_000)).toBe('wrong_code');
   });
 
-  it('that was set up with cannot sign in', async () => {
+  it('that confirmed the setup cannot sign in', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const half = await t.session((await enter(t, person.email)).token);
@@ -361,7 +361,7 @@ describe('the code of an authenticator app', () => {
     expect(await outcomeOf(verifyTotp(t.em, half, { code, visitor }, settings, t.now))).toBe('wrong_code');
   });
 
-  it('is checked by a secret that is sealed, and sealed again under a newer key as it is used', async () => {
+  it('is checked by a sealed secret, which is resealed under a newer key on use', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     t.pass(minuteMs);
@@ -379,7 +379,7 @@ describe('the code of an authenticator app', () => {
 });
 
 describe('a recovery code', () => {
-  it('is accepted once, also of two at once, however it is typed; and says how many are left', async () => {
+  it('is accepted once, also twice at once and in any notation, and the answer says how many are left', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const [first = '', second = ''] = person.recoveryCodes;

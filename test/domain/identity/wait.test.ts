@@ -17,7 +17,7 @@ function isAdmitted(limit: number, windowMs: number, failuresMs: readonly number
   return atMs >= Math.max(...counted) + waitMs;
 }
 
-it('the stated wait ends exactly when the rule admits an attempt, neither earlier nor later', () => {
+it('the announced wait ends exactly when the rule admits an attempt', () => {
   const moments = fc.array(fc.integer({ min: 0, max: 900 }), { minLength: 1, maxLength: 12 });
   fc.assert(
     fc.property(
@@ -48,6 +48,6 @@ it.each([
   ['1:2:3:4:5:6:192.0.2.1', '1:2:3:4'],
   ['64:ff9b::192.0.2.1', '64:ff9b:0:0'],
   ['::', '0:0:0:0'],
-])('the network of %s is %s, however it is written', (address, network) => {
+])('the network of %s is %s in every notation', (address, network) => {
   expect(networkOf(address)).toBe(network);
 });

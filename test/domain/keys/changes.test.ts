@@ -46,8 +46,8 @@ async function setupKeys() {
   };
 }
 
-describe('making a key', () => {
-  it('is refused to a maker who is no active member', async () => {
+describe('creating a key', () => {
+  it('is refused for a creator who is no active member', async () => {
     const { create, make, owner, maker } = await setupKeys();
     for (const status of ['invited', 'suspended', 'left']) {
       await owner.pool.query('update membership set status = $1 where person_id = $2', [status, maker.userId]);
@@ -58,7 +58,7 @@ describe('making a key', () => {
     await expect(create({ makerId: 'nobody' })).rejects.toMatchObject({ reason: 'not_an_active_member' });
   });
 
-  it('is refused to a member who may not manage keys, unless an operator makes it for them', async () => {
+  it('is refused to a member without the permission, unless an operator creates it for them', async () => {
     const { create, make, maker } = await setupKeys();
     const reader = await make.member({ orgId: maker.orgId, permissions: ['org.read'] });
     await expect(create({ makerId: reader.userId })).rejects.toMatchObject({ reason: 'may_not_manage_keys' });
@@ -67,7 +67,7 @@ describe('making a key', () => {
     await create({ makerId: owner.userId });
   });
 
-  it('is refused for a scope that the maker does not hold now, also to an operator', async () => {
+  it('is refused for a scope that the creator does not hold now, also to an operator', async () => {
     const { create, make, maker } = await setupKeys();
     await expect(create({ scopes: ['org.read', 'org.billing.manage'] })).rejects.toMatchObject({
       reason: 'scope_not_held',
@@ -90,7 +90,7 @@ describe('making a key', () => {
     expect(await list()).toEqual([]);
   });
 
-  it('gives a key that works at once and shows only its hint afterwards, with one line in the log', async () => {
+  it('returns a key that works at once, stores only its hint, and is recorded once', async () => {
     const { create, database, maker, lines, list } = await setupKeys();
     const made = await create({ label: 'reporting', scopes: ['org.read', 'org.read'] });
     const api = await startTestApi(database);
@@ -109,7 +109,7 @@ describe('making a key', () => {
 });
 
 describe('revoking a key', () => {
-  it('is refused to who may not manage keys of this organization, and for a key of another', async () => {
+  it('is refused without the permission in this organization, and for another organization’s key', async () => {
     const { create, revoke, make, maker, list } = await setupKeys();
     const { id } = await create();
     const reader = await make.member({ orgId: maker.orgId, permissions: ['org.read'] });
@@ -122,7 +122,7 @@ describe('revoking a key', () => {
     expect(await list()).toMatchObject([{ state: 'live' }]);
   });
 
-  it('is done once, however often it is asked for, and has one line', async () => {
+  it('is carried out and recorded once, also when it is repeated', async () => {
     const { create, revoke, list, lines, maker } = await setupKeys();
     const { id, hint } = await create();
     await Promise.all([revoke(id), revoke(id), revoke(id)]);
@@ -135,7 +135,7 @@ describe('revoking a key', () => {
 });
 
 describe('rotating a key', () => {
-  it('gives a successor with the same scopes and label; both work until the overlap is over', async () => {
+  it('creates a successor with the same scopes and label; both work until the overlap ends', async () => {
     const { create, rotate, list, lines, owner, database, maker } = await setupKeys();
     const start = new Date();
     const old = await create({ scopes: ['org.read', 'org.clients.read'], label: 'case tracking' }, () => start);
@@ -170,21 +170,21 @@ describe('rotating a key', () => {
     expect([await statusOf(old.key), await statusOf(successor.key)]).toEqual([401, 200]);
   });
 
-  it('never makes the old key live longer than its own expiry', async () => {
+  it('never extends the old key beyond its own expiry', async () => {
     const { create, rotate } = await setupKeys();
     const expiresAt = new Date(Date.now() + 3_600_000);
     const old = await create({ expiresAt });
     expect((await rotate(old.id, { overlapSeconds: day })).predecessorEndsAt).toEqual(expiresAt);
   });
 
-  it('without overlap revokes the old key in the same moment', async () => {
+  it('without overlap revokes the old key at once', async () => {
     const { create, rotate, list } = await setupKeys();
     const old = await create();
     await rotate(old.id, { overlapSeconds: 0 });
     expect((await list()).map(({ state }) => state)).toEqual(['revoked', 'live']);
   });
 
-  it('is without overlap when 25 keys are live, and says so', async () => {
+  it('has no overlap when 25 keys are live, and reports that', async () => {
     const { create, rotate, list } = await setupKeys();
     const made = [];
     for (let n = 0; n < liveKeysPerOrganization; n += 1) made.push(await create());
@@ -211,7 +211,7 @@ describe('rotating a key', () => {
     expect((await list()).length).toBe(1);
   });
 
-  it('is refused to who does not hold all its scopes or may not manage keys', async () => {
+  it('is refused without all its scopes or without the permission to manage keys', async () => {
     const { create, rotate, make, maker } = await setupKeys();
     const { id } = await create({ scopes: ['org.read', 'org.clients.read'] });
     const reader = await make.member({ orgId: maker.orgId, permissions: ['org.read', 'org.clients.read'] });
@@ -220,7 +220,7 @@ describe('rotating a key', () => {
     await expect(rotate(id, { makerId: keeper.userId })).rejects.toMatchObject({ reason: 'scope_not_held' });
   });
 
-  it('has one successor when asked for twice at once without overlap', async () => {
+  it('creates one successor when it is requested twice at once without overlap', async () => {
     const { create, rotate, list } = await setupKeys();
     const { id } = await create();
     const tries = await Promise.allSettled([1, 2, 3].map(() => rotate(id, { overlapSeconds: 0 })));

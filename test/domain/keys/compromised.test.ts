@@ -21,7 +21,7 @@ async function setupSearch() {
   return { owner, make, ada, find };
 }
 
-it('is found in whatever it was pasted with, live, expired and revoked, and that it was reported is in the log', async () => {
+it('a leaked key is found in any pasted text, live, expired or revoked, and the report is recorded', async () => {
   const { owner, make, ada, find } = await setupSearch();
   const key = await make.apiKey({ maker: ada });
   for (const text of [
@@ -45,7 +45,7 @@ it('is found in whatever it was pasted with, live, expired and revoked, and that
   expect(JSON.stringify(rows)).not.toContain(key.key);
 });
 
-it('is found when it was made with a pepper that is no longer the newest', async () => {
+it('a leaked key is found when it was created with an older pepper', async () => {
   const { make, ada, find } = await setupSearch();
   const key = await make.apiKey({ maker: ada });
   const newer = { version: 2, secret: randomBytes(32) };
@@ -55,7 +55,7 @@ it('is found when it was made with a pepper that is no longer the newest', async
   expect(await find(key.key, ada, { ...testKeySecrets, peppers: [newer] })).toBeNull();
 });
 
-it('another organization’s, another region’s and nobody’s are the same: nothing', async () => {
+it('a key of another organization or region, and a key that does not exist, get the same answer: not found', async () => {
   const { owner, make, find } = await setupSearch();
   const theirs = await make.apiKey();
   const [tagSecret] = testKeySecrets.tagSecrets;
@@ -66,7 +66,7 @@ it('another organization’s, another region’s and nobody’s are the same: no
   expect(rows.length).toBe(0);
 });
 
-it('a text without a key, or with several, is refused with what to do, and never repeated', async () => {
+it('a text without a key, or with several, is refused with instructions, and never repeated', async () => {
   const { make, ada, find } = await setupSearch();
   const [one, two] = [await make.apiKey({ maker: ada }), await make.apiKey({ maker: ada })];
   for (const text of ['', 'hello', one.key.slice(0, -1), `${one.key}x`, one.key.toUpperCase()])
@@ -76,7 +76,7 @@ it('a text without a key, or with several, is refused with what to do, and never
   await expect(both).rejects.not.toThrow(one.key);
 });
 
-it('whoever may not manage keys is refused, whatever they paste', async () => {
+it('a member who may not manage keys is refused, whatever they paste', async () => {
   const { make, ada, find } = await setupSearch();
   const bo = await make.member({ orgId: ada.orgId, permissions: ['org.read'] });
   const key = await make.apiKey({ maker: ada });
@@ -84,7 +84,7 @@ it('whoever may not manage keys is refused, whatever they paste', async () => {
     await expect(find(text, bo)).rejects.toMatchObject({ reason: 'may_not_manage_keys' });
 });
 
-it('ten misses make a person wait, nobody else, and time or a hit ends it', async () => {
+it('ten misses make one person wait, until time passes or a key is found', async () => {
   const { make, ada, find } = await setupSearch();
   const bo = await make.member({ orgId: ada.orgId });
   const key = await make.apiKey({ maker: ada });

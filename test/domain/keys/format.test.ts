@@ -72,7 +72,7 @@ describe('an API key', () => {
     );
   });
 
-  it('is refused by its checksum alone when any one character was changed to any other', () => {
+  it('is refused by its checksum alone when any one character changes', () => {
     const key = generateKey('us', tagSecret);
     for (let at = 0; at < key.length; at += 1) {
       for (const other of `${alphabet}_-.`) {
@@ -85,7 +85,7 @@ describe('an API key', () => {
     }
   });
 
-  it('is refused when two neighboring characters changed places', () => {
+  it('is refused when two neighboring characters are swapped', () => {
     fc.assert(
       fc.property(fc.nat({ max: 45 }), (at) => {
         const key = generateKey('us', tagSecret);
@@ -95,7 +95,7 @@ describe('an API key', () => {
     );
   });
 
-  it('is refused when its checksum is right and its tag was made without the secret', () => {
+  it('is refused when its checksum is right and its tag is not', () => {
     fc.assert(
       fc.property(fc.array(letter, { minLength: 34, maxLength: 34 }), (letters) => {
         const tagged = `aln_us_${letters.join('')}`;
@@ -106,20 +106,20 @@ describe('an API key', () => {
     );
   });
 
-  it('is genuine under every tag secret still listed, and under no other', () => {
+  it('is genuine under every listed tag secret, and under no other', () => {
     const [old, current] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
     const key = generateKey('us', old);
     expect(checkKey(key, 'us', [current, old]).ok).toBe(true);
     expect(checkKey(key, 'us', [current]).ok).toBe(false);
   });
 
-  it('of the other region is told apart by its prefix, well-formed or not', () => {
+  it('of the other region is recognized by its prefix, well-formed or not', () => {
     for (const text of [generateKey('ca', tagSecret), 'aln_ca_', 'aln_ca_nonsense'])
       expect(checkKey(text, 'us', [tagSecret])).toEqual({ ok: false, reason: 'wrong_region', region: 'ca' });
     expect(checkKey('aln_us_', 'ca', [tagSecret])).toEqual({ ok: false, reason: 'wrong_region', region: 'us' });
   });
 
-  it('is checked without a throw whatever the text', () => {
+  it('is checked without an exception for any text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 80 }), (text) => {
         expect(checkKey(text, 'us', [tagSecret]).ok).toBe(false);
@@ -127,7 +127,7 @@ describe('an API key', () => {
     );
   });
 
-  it('is never made twice, and uses every character about equally often', () => {
+  it('is unique, and uses every character about equally often', () => {
     const keys = Array.from({ length: 2_000 }, () => generateKey('us', tagSecret));
     expect(new Set(keys).size).toBe(keys.length);
     const seen = new Map<string, number>();
@@ -138,7 +138,7 @@ describe('an API key', () => {
     for (const character of alphabet) expect(Math.abs((seen.get(character) ?? 0) - 968)).toBeLessThan(7 * 31);
   });
 
-  it('shows its prefix and its first and last four characters afterwards, and nothing else', () => {
+  it('is shown by its prefix and its first and last four characters only', () => {
     expect(keyHint('aln_us_0123456789ABCDEFGHIJKLMNOPQRSTzEdr1dIW9G')).toBe('aln_us_0123…IW9G');
   });
 

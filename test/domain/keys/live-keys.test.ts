@@ -27,7 +27,7 @@ async function liveKeys(database: Database, orgId: string, now = new Date()) {
   return (await listKeys(database.orm.em, orgId, now)).filter(({ state }) => state === 'live');
 }
 
-it('are exactly 25 after 50 makers tried at once over connections of their own, with the console’s rights; the others are told why', async () => {
+it('50 parallel creations with the console’s rights leave exactly 25 live keys, and the others are refused with the reason', async () => {
   const { database, owner, make } = await setupDatabase();
   const maker = await make.member();
   const consoles = await Promise.all(
@@ -53,7 +53,7 @@ it('are exactly 25 after 50 makers tried at once over connections of their own, 
   }
 });
 
-it('stay 25 at most while makers, revokers and rotators work at once', async () => {
+it('parallel creations, revocations and rotations never leave more than 25 live keys', async () => {
   const { owner, make } = await setupDatabase();
   const maker = await make.member();
   const { orgId, userId } = maker;
@@ -81,7 +81,7 @@ it('stay 25 at most while makers, revokers and rotators work at once', async () 
   expect(new Set(rows.map(({ slot }) => slot)).size).toBe(rows.length);
 });
 
-it('of one organization leave those of another alone', async () => {
+it('the live keys of one organization do not count for another', async () => {
   const { owner, make } = await setupDatabase();
   const [one, two] = [await make.member(), await make.member()];
   for (let n = 0; n < liveKeysPerOrganization; n += 1) await createKey(owner.orm.em, inputOf(one), testKeySecrets);
@@ -89,7 +89,7 @@ it('of one organization leave those of another alone', async () => {
   expect((await liveKeys(owner, two.orgId)).length).toBe(1);
 });
 
-it('free their place when they are revoked or expire', async () => {
+it('a revoked or expired key frees its slot', async () => {
   const { owner, make } = await setupDatabase();
   const maker = await make.member();
   const em = owner.orm.em;

@@ -38,7 +38,7 @@ function tracesOf(key: string): string[] {
   return [middle, hex, hex.toUpperCase(), ...base64];
 }
 
-it('is in no table, no log line, no refusal and no key of Redis, in plain, hex or base64', async () => {
+it('a key is in no table, log line, error or Redis key, in plain, hex or base64', async () => {
   const installation = await setup({ LOG_LEVEL: 'trace' });
   const { api, make, owner, logLines } = installation;
   const maker = await make.member();
@@ -77,7 +77,7 @@ it('is in no table, no log line, no refusal and no key of Redis, in plain, hex o
   }
 });
 
-it('works under an old pepper while that is listed, and no longer', async () => {
+it('a key works under an old pepper only while that is listed', async () => {
   const { database, owner, make } = await setup();
   const maker = await make.member();
   const old = await make.apiKey({ maker });

@@ -8,13 +8,13 @@ const later = new Date(now.getTime() + 1);
 const keyWith = (fields: Partial<Pick<ApiKey, 'expiresAt' | 'revokedAt' | 'makerLeftAt' | 'slot'>>) =>
   Object.assign(new ApiKey(), { expiresAt: null, revokedAt: null, makerLeftAt: null, slot: 3, ...fields });
 
-it('a key is live until its expiry, and not in the moment of it', () => {
+it('a key is live before its expiry, and not at that moment', () => {
   expect(keyWith({}).stateAt(now)).toBe('live');
   expect(keyWith({ expiresAt: later }).stateAt(now)).toBe('live');
   expect(keyWith({ expiresAt: now }).stateAt(now)).toBe('expired');
 });
 
-it('what answers 401 comes before what answers 403', () => {
+it('causes of 401 take precedence over causes of 403', () => {
   expect(keyWith({ makerLeftAt: earlier }).stateAt(now)).toBe('inactive');
   expect(keyWith({ makerLeftAt: earlier, expiresAt: earlier }).stateAt(now)).toBe('expired');
   expect(keyWith({ makerLeftAt: earlier, expiresAt: earlier, revokedAt: earlier }).stateAt(now)).toBe('revoked');
@@ -27,7 +27,7 @@ it('a revoked key has no slot, and keeps the moment of its first revocation', ()
   expect(key).toMatchObject({ revokedAt: earlier, slot: null });
 });
 
-it('an expiry is only ever brought forward', () => {
+it('an expiry can only become earlier', () => {
   const key = keyWith({});
   key.expireBy(later);
   expect(key.expiresAt).toBe(later);
@@ -37,7 +37,7 @@ it('an expiry is only ever brought forward', () => {
   expect(key.expiresAt).toBe(now);
 });
 
-it('only an expired key gives its slot back', () => {
+it('only an expired key frees its slot', () => {
   for (const [expiresAt, slot] of [
     [null, 3],
     [later, 3],

@@ -17,7 +17,7 @@ import { writeLines } from '../activity/lines.ts';
 const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
 const now = () => new Date();
 
-it('uses are calls that reached an answer: also refused ones, not those over the limit, not what people did with the key', async () => {
+it('uses are calls that were answered, also refused ones, without calls over the limit and actions on the key', async () => {
   const { owner, make } = await setupDatabase();
   const ada = await make.member();
   const { id } = await make.apiKey({ maker: ada });
@@ -41,7 +41,7 @@ it('uses are calls that reached an answer: also refused ones, not those over the
   ]);
 });
 
-it('a list counts so far and no further; the page of one key counts exactly', async () => {
+it('a list counts up to a bound, and the page of one key counts exactly', async () => {
   const { owner, make } = await setupDatabase();
   const ada = await make.member();
   const { id } = await make.apiKey({ maker: ada });
@@ -54,7 +54,7 @@ it('a list counts so far and no further; the page of one key counts exactly', as
   expect((await findKeyUsage(owner.pool, ada.orgId, id, now()))?.uses24h).toBe(2500);
 });
 
-it('a key’s working scopes are those that its maker holds now', async () => {
+it('a key’s working scopes are those that its creator holds now', async () => {
   const { owner, make } = await setupDatabase();
   const bo = await make.member({ name: 'Bo', permissions: ['org.read', 'org.clients.read', 'org.keys.manage'] });
   const { id } = await make.apiKey({ maker: bo, scopes: ['org.clients.read', 'org.read'] });
@@ -72,7 +72,7 @@ it('a key’s working scopes are those that its maker holds now', async () => {
   });
 });
 
-it('a rotated key and its successor know each other, and ended keys have a list of their own, a page at a time', async () => {
+it('a rotated key and its successor refer to each other, and inactive keys have their own list with pages', async () => {
   const { owner, make } = await setupDatabase();
   const ada = await make.member();
   const old = await make.apiKey({ maker: ada });
@@ -102,7 +102,7 @@ it('a rotated key and its successor know each other, and ended keys have a list 
   expect(new Set([...first.keys, ...second.keys].map((key) => key.id)).size).toBe(27);
 });
 
-it('another organization’s key is not found, and its callers are not told', async () => {
+it('another organization’s key is not found, and neither are its callers', async () => {
   const { owner, make } = await setupDatabase();
   const theirs = await make.apiKey();
   const ours = await make.organization();

@@ -9,7 +9,7 @@ import { startTestApi } from '#test/setup.ts';
 import { endpoints } from '../../../apps/api/endpoints/index.ts';
 import { setupStaff, systemRole } from './staff.ts';
 
-it('knows the reads of each scope as the API declares them', () => {
+it('the reads of each scope are those that the API declares', () => {
   const declared = Object.fromEntries(
     Object.keys(operationsOfScope).map((scope) => [
       scope,
@@ -23,7 +23,7 @@ it('knows the reads of each scope as the API declares them', () => {
   expect(Object.fromEntries(known)).toEqual(declared);
 });
 
-it('tells which live keys and which reads stop with a member or a role, and those are what the API refuses afterwards', async () => {
+it('the preview lists the live keys and reads that stop with a member or a role, and the API then refuses exactly those', async () => {
   const t = await setupStaff();
   const { orgId } = t;
   const maker = await t.make.member({ orgId, permissions: ['org.read', 'org.roles.read'] });

@@ -16,7 +16,7 @@ const asked = (t: Staff, who: { userId: string }, whom: { userId: string }) => (
 });
 
 describe('changing a member', () => {
-  it('is refused to who may not manage members, of this organization or another', async () => {
+  it('is refused without the permission in this organization', async () => {
     const t = await setupStaff();
     const elsewhere = await t.make.member();
     for (const who of [t.member, elsewhere]) {
@@ -34,7 +34,7 @@ describe('changing a member', () => {
     expect(await t.lines()).toEqual([]);
   });
 
-  it('suspends, reinstates, names and removes, each with its line', async () => {
+  it('suspends, reinstates, renames and removes, and records each change', async () => {
     const t = await setupStaff();
     const request = asked(t, t.admin, t.member);
     await suspendMember(t.em, request);
@@ -69,7 +69,7 @@ describe('changing a member', () => {
     ]);
   });
 
-  it('of an owner takes an owner: an administrator cannot touch one, nor make one', async () => {
+  it('who is an owner requires an owner: an administrator cannot change or create one', async () => {
     const t = await setupStaff();
     const second = await t.make.member({ orgId: t.orgId, roleKey: 'owner' });
     const request = asked(t, t.admin, second);
@@ -88,7 +88,7 @@ describe('changing a member', () => {
     await suspendMember(t.em, asked(t, t.boss, second));
   });
 
-  it('gives nobody what its maker does not hold: roles, reinstatement, own roles', async () => {
+  it('never gives more than its actor holds: roles, reinstatement, custom roles', async () => {
     const t = await setupStaff();
     const clerk = await t.make.member({
       orgId: t.orgId,
@@ -128,7 +128,7 @@ describe('changing a member', () => {
     ]);
   });
 
-  it('lets anybody but the last owner leave by themselves', async () => {
+  it('allows everyone except the last owner to leave', async () => {
     const t = await setupStaff();
     await removeMember(t.em, asked(t, t.member, t.member));
     await expect(removeMember(t.em, asked(t, t.boss, t.boss))).rejects.toMatchObject({ reason: 'last_owner' });
@@ -151,7 +151,7 @@ describe('changing a member', () => {
 });
 
 describe('an owner who has not enrolled', () => {
-  it('is none who could act: the last one who signs in stays, until another has enrolled (regression: an imported owner was enough)', async () => {
+  it('does not count as the last owner: the last one who signs in remains, until another has enrolled (regression: an imported owner counted)', async () => {
     const t = await setupPeople();
     const ada = await t.enrol({ roleKey: 'owner' });
     const imported = await t.make.member({ orgId: ada.orgId, roleKey: 'owner' });
@@ -175,7 +175,7 @@ describe('an owner who has not enrolled', () => {
   });
 });
 
-describe('two owners who go at once', () => {
+describe('two owners at the same moment', () => {
   it.each([
     ['leave', (t: Staff, who: { userId: string }) => removeMember(t.em, asked(t, who, who))],
     ['suspend themselves', (t: Staff, who: { userId: string }) => suspendMember(t.em, asked(t, who, who))],
@@ -183,7 +183,7 @@ describe('two owners who go at once', () => {
       'give the role back',
       (t: Staff, who: { userId: string }) => unassignRole(t.em, { ...asked(t, who, who), roleId: systemRole.owner }),
     ],
-  ] as const)('and %s leave one', async (_, action) => {
+  ] as const)('who %s leave one owner', async (_, action) => {
     const t = await setupStaff();
     const second = await t.make.member({ orgId: t.orgId, roleKey: 'owner' });
     const third = await t.make.member({ orgId: t.orgId, roleKey: 'owner' });
@@ -194,7 +194,7 @@ describe('two owners who go at once', () => {
     ]);
   });
 
-  it('or remove each other leave one', async () => {
+  it('who remove each other leave one owner', async () => {
     const t = await setupStaff();
     const second = await t.make.member({ orgId: t.orgId, roleKey: 'owner' });
     const result = await outcomes([
@@ -205,8 +205,8 @@ describe('two owners who go at once', () => {
   });
 });
 
-describe('an own role', () => {
-  it('is made, changed and deleted with its line each; a system role is not', async () => {
+describe('a custom role', () => {
+  it('is created, changed and deleted with an activity row each; a system role cannot be', async () => {
     const t = await setupStaff();
     const by = { personId: t.admin.userId };
     const base = { organizationId: t.orgId, by };
@@ -276,7 +276,7 @@ describe('an own role', () => {
     ).rejects.toMatchObject({ reason: 'may_not_manage_roles' });
   });
 
-  it('is not deleted under who is given it at the same moment', async () => {
+  it('is not deleted while it is assigned at the same moment', async () => {
     const t = await setupStaff();
     for (let round = 0; round < 5; round += 1) {
       const roleId = await t.make.role({ orgId: t.orgId, permissions: ['org.read'] });
@@ -289,7 +289,7 @@ describe('an own role', () => {
     }
   });
 
-  it('of members who left only, as an import brings them, can be deleted, and counts nobody', async () => {
+  it('that only former members hold, as after an import, can be deleted, and counts no member', async () => {
     const t = await setupStaff();
     const by = { personId: t.admin.userId };
     const roleId = await t.make.role({ orgId: t.orgId, permissions: ['org.read'] });
@@ -316,7 +316,7 @@ describe('an own role', () => {
     await expect(getRoleDetails(t.em, t.orgId, roleId)).rejects.toMatchObject({ reason: 'no_such_role' });
   });
 
-  it('lost at the same moment is not passed on', async () => {
+  it('that its holder loses at the same moment cannot be passed on', async () => {
     const t = await setupStaff();
     const second = await t.make.member({ orgId: t.orgId, roleKey: 'admin' });
     const result = await outcomes([

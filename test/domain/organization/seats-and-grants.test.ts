@@ -7,7 +7,7 @@ import { assignSeat, endSeat } from '#domain/organization/seats.ts';
 import { outcomes, setupStaff } from './staff.ts';
 
 describe('a seat', () => {
-  it('is given to the family of active access while a place is free, and ended, with events and lines', async () => {
+  it('is assigned to a family with active access while a seat is free, and is ended, with events and activity rows', async () => {
     const t = await setupStaff();
     const by = { personId: t.admin.userId };
     const base = { organizationId: t.orgId, by };
@@ -49,7 +49,7 @@ describe('a seat', () => {
     ]);
   });
 
-  it('is given no more often than there are places, and once to a family, however many give at once', async () => {
+  it('is assigned at most as often as the plan allows, and once to a family, also in parallel', async () => {
     const t = await setupStaff();
     const base = { organizationId: t.orgId, by: { personId: t.boss.userId } };
     const grants = [];
@@ -68,8 +68,8 @@ describe('a seat', () => {
   });
 });
 
-describe('access of a client', () => {
-  it('ends at once, with its seat, once', async () => {
+describe('a client’s access', () => {
+  it('ends once, at once, together with its seat', async () => {
     const t = await setupStaff();
     const base = { organizationId: t.orgId, by: { personId: t.boss.userId } };
     const grant = await t.make.grant({ professional: t.member, endsAt: new Date(Date.now() + 86_400_000) });
@@ -99,7 +99,7 @@ describe('access of a client', () => {
     });
   });
 
-  it('moves to another active member: the old ends as moved, a new one of the same kind and planned end begins', async () => {
+  it('moves to another active member: the old access ends as moved, and new access of the same kind and planned end begins', async () => {
     const t = await setupStaff();
     const base = { organizationId: t.orgId, by: { personId: t.boss.userId } };
     const endsAt = new Date(Date.now() + 86_400_000);
@@ -145,7 +145,7 @@ describe('access of a client', () => {
     });
   });
 
-  it('is not moved to a member who is suspended at the same moment and stays so', async () => {
+  it('does not move to a member who is suspended at the same moment', async () => {
     const t = await setupStaff();
     for (let round = 0; round < 5; round += 1) {
       const target = await t.make.member({ orgId: t.orgId, roleKey: 'member' });

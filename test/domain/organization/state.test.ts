@@ -6,7 +6,7 @@ import { Membership, Role } from '#domain/db/entities/organization.ts';
 const now = new Date('2026-05-05T12:00:00.000Z');
 const later = new Date(now.getTime() + 1);
 
-it('a member is suspended once, and reinstated to what they were: invited until they have accepted', () => {
+it('a member is suspended once, and is reinstated to invited or active as before', () => {
   for (const [accepted, status] of [
     [true, 'active'],
     [false, 'invited'],
@@ -22,7 +22,7 @@ it('a member is suspended once, and reinstated to what they were: invited until 
   }
 });
 
-it('a role of an organization is never the system’s role of owners, whatever its key', () => {
+it('a role of an organization is never the system’s owner role, whatever its key', () => {
   const role: Role = new Role();
   role.organizationId = '7';
   role.key = 'owner';
@@ -33,7 +33,7 @@ it('a role of an organization is never the system’s role of owners, whatever i
   expect([role.isSystem, role.isOwner]).toEqual([true, false]);
 });
 
-it('a role says what a change of its permissions adds and removes', () => {
+it('a role reports which permissions a change adds and removes', () => {
   const role = Object.assign(new Role(), { permissions: ['org.read', 'org.keys.manage'] });
   expect(role.permit(['org.read', 'org.roles.read'])).toEqual({
     added: ['org.roles.read'],
@@ -42,7 +42,7 @@ it('a role says what a change of its permissions adds and removes', () => {
   expect(role.permissions).toEqual(['org.read', 'org.roles.read']);
 });
 
-it('access is active before its planned end, and not in the moment of it', () => {
+it('access is active before its planned end, and not at that moment', () => {
   const grant = new ClientGrant();
   grant.status = 'active';
   grant.endsAt = null;
@@ -53,7 +53,7 @@ it('access is active before its planned end, and not in the moment of it', () =>
   expect(grant.isActiveAt(now)).toBe(false);
 });
 
-it('ended access has its reason and is not active', () => {
+it('ended access has a reason and is not active', () => {
   const grant = Object.assign(new ClientGrant(), { status: 'active', endsAt: null, endReason: null });
   grant.end('moved');
   expect(grant).toMatchObject({ status: 'ended', endReason: 'moved' });

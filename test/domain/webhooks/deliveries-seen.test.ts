@@ -48,7 +48,7 @@ async function setupDeliveries() {
 const ids = ({ deliveries }: { deliveries: { eventId: string }[] }) => deliveries.map(({ eventId }) => eventId);
 
 describe('searching deliveries', () => {
-  it('shows each once, newest first, page by page', async () => {
+  it('shows each delivery once, newest first, page by page', async () => {
     const t = await setupDeliveries();
     const made: string[] = [];
     for (let minutes = 7; minutes > 0; minutes -= 1) made.unshift(await t.settled('delivered', minutes));
@@ -62,7 +62,7 @@ describe('searching deliveries', () => {
     expect(seen).toEqual(made);
   });
 
-  it('by state, type, event and time finds those and no others', async () => {
+  it('by state, type, event and time finds exactly the matches', async () => {
     const t = await setupDeliveries();
     const old = await t.settled('exhausted', 90);
     const delivered = await t.settled('delivered', 30);
@@ -80,7 +80,7 @@ describe('searching deliveries', () => {
     expect(ids(await t.search({ state: 'cancelled' }))).toEqual([]);
   });
 
-  it('stops after a bounded number of rows and says where to go on, until all were looked at', async () => {
+  it('stops after a bounded number of rows, and continues from there until all were scanned', async () => {
     const t = await setupDeliveries();
     const seatGiven = await t.make.delivery({ webhook: t.webhook, type: 'seat.given', createdAt: minutesAgo(50) });
     for (let minutes = 8; minutes > 0; minutes -= 1) await t.settled('delivered', minutes);
@@ -91,7 +91,7 @@ describe('searching deliveries', () => {
     expect(second).toMatchObject({ older: null, hasStopped: false });
   });
 
-  it('tells what is under way, when the next attempt is due, and how the last one ended', async () => {
+  it('reports which attempt is in progress, when the next one is due, and how the last one ended', async () => {
     const t = await setupDeliveries();
     const now = { webhook: t.webhook, started: true };
     await t.make.delivery({ ...now, attempts: [{ status: null, finishedAt: null }] });
@@ -110,7 +110,7 @@ describe('searching deliveries', () => {
 });
 
 describe('health', () => {
-  it('counts the events of each hour by what became of them', async () => {
+  it('counts the events of each hour by their outcome', async () => {
     const t = await setupDeliveries();
     const now = new Date();
     const minutesIntoHour = now.getUTCMinutes();
@@ -146,7 +146,7 @@ describe('health', () => {
     expect(day).toMatchObject({ failed: 0, cancelled: 1 });
   });
 
-  it('looks at a bounded number of an hour’s events, and says so', async () => {
+  it('scans a bounded number of an hour’s events, and reports that', async () => {
     const t = await setupDeliveries();
     const { orgId, id } = t.webhook;
     await t.pool.query(
@@ -165,7 +165,7 @@ describe('health', () => {
 });
 
 describe('an attempt', () => {
-  it('has on record the headers as they were sent, in their order', async () => {
+  it('has the sent headers on record, in their order', async () => {
     const t = await setupDeliveries();
     const eventId = await t.make.delivery({ webhook: t.webhook, started: true });
     const of = [t.webhook.orgId, t.webhook.id, eventId];
@@ -192,7 +192,7 @@ describe('an attempt', () => {
     expect(await findAttempt(t.em, { ...t.request, eventId, number: 2 })).toBeNull();
   });
 
-  it('of many is listed with the newest, and the rest page by page', async () => {
+  it('is listed with the newest, and earlier ones page by page', async () => {
     const t = await setupDeliveries();
     const eventId = await t.settled('exhausted', 5, 7);
     const numbers: number[] = [];
@@ -206,9 +206,9 @@ describe('an attempt', () => {
   });
 });
 
-describe('a delivery that a person gives up', () => {
+describe('a delivery that a person cancels', () => {
   it.each([{ isStarted: true }, { isStarted: false }])(
-    'is cancelled with its proof, started or not ($isStarted): the ledger has no difference, before and after it is rolled up',
+    'keeps the ledger without difference, started or not ($isStarted), before and after it is rolled up',
     async ({ isStarted }) => {
       const t = await setupDeliveries();
       const person = await t.make.member({ orgId: t.webhook.orgId });
@@ -237,7 +237,7 @@ describe('a delivery that a person gives up', () => {
     },
   );
 
-  it('leaves a fault in the ledger when its line is missing, so that the line is a proof', async () => {
+  it('without its activity row is reported by the ledger', async () => {
     const t = await setupDeliveries();
     const [first, second] = [
       await t.make.delivery({ webhook: t.webhook }),
@@ -250,7 +250,7 @@ describe('a delivery that a person gives up', () => {
     expect(await readLedger(t.pool)).toMatchObject({ difference: 1 });
   });
 
-  it('is none that is settled, of another webhook, or asked for by somebody who may not; nothing changes then', async () => {
+  it('is neither settled nor of another webhook, and is not cancelled without the permission', async () => {
     const t = await setupDeliveries();
     const delivered = await t.settled('delivered', 5);
     const open = await t.make.delivery({ webhook: t.webhook });
@@ -275,7 +275,7 @@ describe('a delivery that a person gives up', () => {
   });
 });
 
-it('who wants the next attempt now does not send again what was delivered meanwhile', async () => {
+it('a retry request does not send a delivery again that was delivered meanwhile', async () => {
   const t = await setupDeliveries();
   const eventId = await t.settled('delivered', 5);
   const retry = redeliverOne(t.em, { ...t.request, eventId }, { canRetryNow: true, onlyOpen: true });

@@ -53,7 +53,7 @@ async function setupRetention() {
 }
 
 describe('purging deliveries', () => {
-  it('takes what was settled before the retention with its attempts and events, leaves what is newer, open or parked, and the ledger as it was', async () => {
+  it('deletes what was settled before the retention with its attempts and events, and leaves newer, open and parked deliveries and the ledger', async () => {
     const t = await setupRetention();
     await t.settled('delivered', 91);
     await t.settled('exhausted', 200);
@@ -88,7 +88,7 @@ describe('purging deliveries', () => {
     expect(await t.read()).toEqual(before);
   });
 
-  it('does so in bounded parts, oldest first, each of which leaves the ledger right and no more rows in it than days', async () => {
+  it('works in bounded parts, oldest first, each of which leaves the ledger correct with one row a day at most', async () => {
     const t = await setupRetention();
     for (let day = 100; day < 125; day += 1) await t.settled(day % 2 === 0 ? 'delivered' : 'exhausted', day);
     await t.rollUp();
@@ -107,7 +107,7 @@ describe('purging deliveries', () => {
     expect(await days()).toBe(25);
   });
 
-  it('keeps an event for its deliveries that are not settled, and counts those that go no more', async () => {
+  it('keeps an event until its last delivery is settled, and counts the deleted deliveries', async () => {
     const t = await setupRetention();
     const eventId = await t.settled('delivered', 100);
     const other = await t.make.webhook({ orgId: t.webhook.orgId });
@@ -131,7 +131,7 @@ describe('purging deliveries', () => {
     expect(await t.read()).toEqual(before);
   });
 
-  it('takes events that nobody had subscribed to, and deliveries whose webhook was deleted', async () => {
+  it('deletes events without a subscription, and deliveries whose webhook was deleted', async () => {
     const t = await setupRetention();
     const { orgId } = t.webhook;
     for (const days of [100, 80])
@@ -154,7 +154,7 @@ describe('purging deliveries', () => {
     expect(await t.read()).toEqual(before);
   });
 
-  it('leaves whatever the ledger has not found right', async () => {
+  it('leaves deliveries that the ledger has not verified', async () => {
     const t = await setupRetention();
     const unproven = await t.settled('delivered', 100);
     await t.pool.query('delete from delivery_attempt');
@@ -172,7 +172,7 @@ describe('purging deliveries', () => {
     expect(await t.read()).toEqual(before);
   });
 
-  it('is right at every moment while deliveries are rolled up and read by others', async () => {
+  it('keeps the ledger correct at every moment while others roll up and read deliveries', async () => {
     const t = await setupRetention();
     for (let day = 0; day < 40; day += 1) await t.settled('delivered', 100 + (day % 4));
     const expected = { obligations: 40, delivered: 40, difference: 0, missing: 0, surplus: 0 };
@@ -194,7 +194,7 @@ describe('purging deliveries', () => {
     expect(await t.left()).toEqual({ events: 0, deliveries: 0, attempts: 0 });
   });
 
-  it('deletes 5,000 deliveries in one statement, each row once, which outpaces 1,000 deliveries a second', async () => {
+  it('deletes 5,000 deliveries in one statement, each row once', async () => {
     const t = await setupRetention();
     const { pool, webhook } = t;
     await insertSettled(pool, webhook, purgeBatchSize + 1);
@@ -223,7 +223,7 @@ describe('purging deliveries', () => {
     expect(before.unexplained).toBe(0);
   });
 
-  it('is refused for less than 31 days, and to the console’s login; the worker’s own deletes nothing by hand', async () => {
+  it('is refused for less than 31 days and to the console’s login, and the worker’s login cannot delete directly', async () => {
     const t = await setupRetention();
     await expect(t.purge(100, 30)).rejects.toThrow('31 days at least');
     const console = openPool(t.database.urls.console, 1);

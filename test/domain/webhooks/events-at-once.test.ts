@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { claimDeliveriesSql } from '#domain/db/statements/claim-deliveries.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 
-describe('writers, relays and people at once', () => {
-  it('never wait for each other in a circle, and lose no obligation', async () => {
+describe('parallel writers, relays and people', () => {
+  it('never deadlock, and lose no delivery', async () => {
     const { make, rows, database, pool } = await setupWebhooks();
     const professional = await make.member();
     const { orgId, userId } = professional;

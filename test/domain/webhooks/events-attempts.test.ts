@@ -96,7 +96,7 @@ async function setupAttempts(events: number, ramp: number | null = null) {
 const collided = (error: unknown) => error instanceof pg.DatabaseError && error.code === '23505';
 
 describe('admitting an attempt', () => {
-  it('never has more than ten of a webhook or one of a delivery under way, with 50 admissions at once', async () => {
+  it('never has more than ten attempts of a webhook or one of a delivery in progress, with 50 parallel admissions', async () => {
     const { admit, eventIds, pool } = await setupAttempts(25);
 
     const tried = await Promise.all(
@@ -125,7 +125,7 @@ describe('admitting an attempt', () => {
     { what: '50 of an organization', hosts: 8, change: '', bound: 50 },
     { what: '20 of an organization at one host', hosts: 1, change: '', bound: 20 },
     { what: '5 of an organization whose receivers are slow', hosts: 8, change: ', slow_since = now()', bound: 5 },
-  ])('never has more than $what under way, with 80 admissions at once', async ({ hosts, change, bound }) => {
+  ])('never has more than $what in progress, with 80 parallel admissions', async ({ hosts, change, bound }) => {
     const { orgId, pool, rows, worker, underWay } = await setupAttempts(0);
     for (let nth = 1; nth <= 7; nth += 1) await rows.webhook({ orgId });
     await rows.grants(orgId, 10);
@@ -155,7 +155,7 @@ describe('admitting an attempt', () => {
     expect(tried.filter((admitted) => admitted?.queue !== null)).toHaveLength(80 - bound);
   });
 
-  it('has the row before anything is sent, counts it, and gives what is to be sent', async () => {
+  it('writes the row before anything is sent, counts the attempt, and returns the request', async () => {
     const { admit, delivery, pool } = await setupAttempts(1);
 
     const admitted = await admit();
@@ -168,7 +168,7 @@ describe('admitting an attempt', () => {
     expect(rows).toEqual([{ number: 1, round: 1, is_last: false, finished_at: null, cause: null }]);
   });
 
-  it('refuses an older round, a webhook that is parked or deleted, and a delivery that is settled', async () => {
+  it('refuses an older round, a parked or deleted webhook, and a settled delivery', async () => {
     const { admit, beginRound, pool, recordOutcome } = await setupAttempts(1);
     await beginRound(1);
     expect(await admit('', 1).catch(() => null)).toBeNull();
@@ -185,14 +185,14 @@ describe('admitting an attempt', () => {
     expect(await admit(undefined, 2)).toBeNull();
   });
 
-  it('keeps to the ramp of a webhook that comes back', async () => {
+  it('keeps to the ramp of a resumed webhook', async () => {
     const { admit, eventIds } = await setupAttempts(3, 2);
     const numbers = [];
     for (const eventId of eventIds) numbers.push((await admit(eventId))?.number);
     expect(numbers).toEqual([1, 1, null]);
   });
 
-  it('leaves a webhook that fails one place, and has ten again after its next 2xx', async () => {
+  it('leaves a failing webhook one slot, and ten again after its next 2xx', async () => {
     const { admit, eventIds, recordOutcome, underWay } = await setupAttempts(14);
     const failing = eventIds.slice(0, 10);
     const [first = '', ...others] = eventIds.slice(10);
@@ -207,7 +207,7 @@ describe('admitting an attempt', () => {
     expect(await underWay()).toBe(10);
   });
 
-  it('tells what has no place who has one, for how long, and how many are before it', async () => {
+  it('reports to a delivery without a slot which attempts hold the slots, for how long, and how many wait before it', async () => {
     const { admit, eventIds, pool } = await setupAttempts(5, 2);
     await pool.query(
       `update delivery d set started = true, next_attempt_at = now() - make_interval(secs => 60 - n)
@@ -228,7 +228,7 @@ describe('admitting an attempt', () => {
     expect(queues[0]?.underWayMs).toBeLessThan(10_000);
   });
 
-  it('signs with both secrets during a rotation, newest first, and not with one that is over', async () => {
+  it('signs with both secrets during a rotation, newest first, and not with an expired one', async () => {
     const { admit, pool, orgId, webhookId } = await setupAttempts(1);
     await pool.query(
       `update webhook_secret set valid_until = now() + interval '1 hour', sealed = 'old';
@@ -241,8 +241,8 @@ describe('admitting an attempt', () => {
   });
 });
 
-describe('recording how an attempt ended', () => {
-  it('settles at a 2xx, and keeps the schedule’s wait after a failure', async () => {
+describe('recording the outcome of an attempt', () => {
+  it('settles the delivery at a 2xx, and keeps the schedule’s wait after a failure', async () => {
     const { admit, recordOutcome, delivery } = await setupAttempts(1);
     await admit();
     expect(await recordOutcome(1, 'waiting')).toBe(true);
@@ -255,7 +255,7 @@ describe('recording how an attempt ended', () => {
     expect((await delivery())?.settled_at).not.toBeNull();
   });
 
-  it('settles at the 2xx of an older round, but lets a failure of one change nothing', async () => {
+  it('settles the delivery at the 2xx of an older round, and ignores a failure of one', async () => {
     const { admit, recordOutcome, delivery, beginRound, eventIds } = await setupAttempts(2);
     const [, other = ''] = eventIds;
     await admit();
@@ -273,7 +273,7 @@ describe('recording how an attempt ended', () => {
     ['due in another epoch', 'epoch = 0'],
     ['exhausted', `state = 'exhausted', next_attempt_at = null, settled_at = now()`],
     ['waiting', 'round = 2'],
-  ])('settles at a 2xx that comes when the delivery is %s meanwhile', async (_state, change) => {
+  ])('settles the delivery at a 2xx that arrives when it is %s meanwhile', async (_state, change) => {
     const { admit, recordOutcome, recordLost, delivery, pool } = await setupAttempts(1);
     await admit();
     await recordLost(1, 'waiting'); // its result arrives after it was recorded as lost
@@ -284,7 +284,7 @@ describe('recording how an attempt ended', () => {
     expect(await delivery()).toMatchObject({ state: 'delivered', due_in_seconds: null });
   });
 
-  it('leaves a cancelled delivery cancelled, whatever comes', async () => {
+  it('leaves a cancelled delivery cancelled', async () => {
     const { admit, recordOutcome, delivery, pool } = await setupAttempts(1);
     await admit();
     await pool.query(`update delivery set state = 'cancelled', next_attempt_at = null, settled_at = now()`);
@@ -294,7 +294,7 @@ describe('recording how an attempt ended', () => {
     expect(await delivery()).toMatchObject({ state: 'cancelled' });
   });
 
-  it('does not let a late failure overwrite an attempt that was closed as lost', async () => {
+  it('does not let a late failure overwrite an attempt that was recorded as lost', async () => {
     const { admit, recordOutcome, recordLost, pool } = await setupAttempts(1);
     await admit();
     expect(await recordLost(1, 'waiting')).toMatchObject({ closed: true, open: true });
@@ -305,7 +305,7 @@ describe('recording how an attempt ended', () => {
     expect(rows).toEqual([{ cause: 'lost', state: 'waiting' }]);
   });
 
-  it('says since when a webhook fails: from its first failure to its next 2xx, and never for an internal error', async () => {
+  it('keeps since when a webhook fails: from its first failure to its next 2xx, without internal errors', async () => {
     const { admit, recordOutcome, webhook } = await setupAttempts(1);
     await admit();
     await recordOutcome(1, 'waiting', { isInternalError: true });
@@ -324,7 +324,7 @@ describe('recording how an attempt ended', () => {
     expect(await webhook()).toMatchObject({ failing: false });
   });
 
-  it('doubles the ramp at each 2xx until all ten places are open, and not at a failure', async () => {
+  it('doubles the ramp at each 2xx up to ten slots, and not at a failure', async () => {
     const { admit, recordOutcome, webhook, eventIds } = await setupAttempts(5, 1);
     const ramps = [];
     for (const event of eventIds) {
@@ -339,7 +339,7 @@ describe('recording how an attempt ended', () => {
 });
 
 describe('an attempt whose worker died', () => {
-  it('is closed as lost and releases its concurrency slot, and the schedule goes on', async () => {
+  it('is recorded as lost and frees its concurrency slot, and the schedule continues', async () => {
     const { admit, recordLost, delivery, pool, underWay } = await setupAttempts(1);
     await admit();
     expect(await underWay()).toBe(1);
@@ -361,13 +361,13 @@ describe('an attempt whose worker died', () => {
 
   // Once, a last attempt that died before it was admitted exhausted its delivery with no attempt to
   // prove it.
-  it('exhausts nothing when it had not begun: the delivery waits for the reconciler', async () => {
+  it('that had not begun exhausts nothing: the delivery waits for the reconciler', async () => {
     const { recordLost, delivery } = await setupAttempts(1);
     expect(await recordLost(1, 'exhausted')).toMatchObject({ closed: false, open: true, dueInMs: 0 });
     expect(await delivery()).toMatchObject({ state: 'waiting' });
   });
 
-  it('changes nothing for another round, and nothing once the delivery is settled', async () => {
+  it('changes nothing for another round or a settled delivery', async () => {
     const { admit, recordLost, recordOutcome, delivery, beginRound } = await setupAttempts(1);
     await beginRound(1);
     await admit(undefined, 2);
@@ -377,7 +377,7 @@ describe('an attempt whose worker died', () => {
     expect(await delivery()).toMatchObject({ state: 'delivered' });
   });
 
-  it('is closed by any worker, its concurrency slot with it, when the one that made it is gone', async () => {
+  it('is closed by any worker, together with its concurrency slot', async () => {
     const { admit, pool, worker, underWay } = await setupAttempts(2);
     await admit();
     expect((await worker.query(closeAbandonedAttemptsSql, [45])).rowCount).toBe(0);
@@ -386,7 +386,7 @@ describe('an attempt whose worker died', () => {
     expect(await underWay()).toBe(0);
   });
 
-  it('has a number of its own after the outcome of a row that was gone was written again', async () => {
+  it('gets its own number after the outcome of a missing row was written again', async () => {
     const { admit, pool, worker, beginRound, orgId, webhookId, eventId } = await setupAttempts(1);
     const first = await admit();
     // PostgreSQL forgot the admission, and the delivery got another round before the outcome came.

@@ -40,7 +40,7 @@ async function setupClaims(events: number, ramp: number | null = null) {
 }
 
 describe('claiming deliveries', () => {
-  it('takes the oldest first, ten of a webhook, and no more until a place is free', async () => {
+  it('takes the oldest first, ten of a webhook, and no more until a slot is free', async () => {
     const { claim, settle, recordStarted, rows, webhookId } = await setupClaims(25);
     const inOrder = (await rows.deliveries(webhookId)).map(({ event_id }) => event_id);
 
@@ -57,7 +57,7 @@ describe('claiming deliveries', () => {
     expect(numbers).toEqual([...Array.from({ length: 13 }, (_, index) => index + 1), ...Array(12).fill(null)]);
   });
 
-  it('starts nothing new of a webhook while its retries are due, as many as there are', async () => {
+  it('starts no new delivery of a webhook while its retries are due', async () => {
     const { claim, settle, recordStarted, pool } = await setupClaims(25);
     const first = await claim();
     await recordStarted(first);
@@ -79,7 +79,7 @@ describe('claiming deliveries', () => {
     expect(await claim()).toHaveLength(4);
   });
 
-  it('gives the next slot at a host to the webhook that holds none, before those with an older backlog', async () => {
+  it('gives the next slot at a host to the webhook without one, before those with an older backlog', async () => {
     const { claim, settle, rows, orgId } = await setupClaims(0);
     await rows.webhook({ orgId });
     await rows.grants(orgId, 15);
@@ -92,13 +92,13 @@ describe('claiming deliveries', () => {
     expect(await claim()).toMatchObject([{ webhookId: quiet }]);
   });
 
-  it('takes as many as the ramp of a webhook that comes back allows', async () => {
+  it('takes as many as the ramp of a resumed webhook allows', async () => {
     const { claim } = await setupClaims(12, 4);
     expect(await claim()).toHaveLength(4);
     expect(await claim()).toEqual([]);
   });
 
-  it('takes one of a webhook that fails, and ten again after its next 2xx', async () => {
+  it('takes one of a failing webhook, and ten again after its next 2xx', async () => {
     const { claim, pool, webhookId } = await setupClaims(12);
     await pool.query('update webhook set failing_since = now() where id = $1', [webhookId]);
     expect(await claim()).toHaveLength(1);
@@ -109,7 +109,7 @@ describe('claiming deliveries', () => {
     expect(await claim()).toEqual([]);
   });
 
-  it('passes over webhooks that are parked, and says which are failing', async () => {
+  it('skips parked webhooks, and reports which are failing', async () => {
     const { claim, pool, webhookId } = await setupClaims(2);
     await pool.query(`update webhook set state = 'parked', parked_reason = 'failing' where id = $1`, [webhookId]);
     expect(await claim()).toEqual([]);
@@ -120,7 +120,7 @@ describe('claiming deliveries', () => {
     expect(await claim()).toMatchObject([{ slow: true }]);
   });
 
-  it('gives as many as are asked for, and lets organizations take turns whatever their backlog', async () => {
+  it('returns the requested number, and takes from organizations in turn whatever their backlog', async () => {
     const { claim, make, rows, orgId } = await setupClaims(11);
     const other = await make.organization();
     await rows.webhook({ orgId: other });
@@ -139,7 +139,7 @@ describe('claiming deliveries', () => {
     { what: '5 of an organization whose receivers are slow', hosts: 8, change: ', slow_since = now()', bound: 5 },
     { what: '5 of an organization whose receivers fail', hosts: 8, change: ', failing_since = now()', bound: 5 },
   ])(
-    'takes no more than $what, from every webhook some, and leaves others theirs',
+    'takes no more than $what, from every webhook some, and leaves the others their slots',
     async ({ hosts, change, bound }) => {
       const { claim, make, rows, pool, orgId } = await setupClaims(0);
       for (let nth = 1; nth <= 7; nth += 1) await rows.webhook({ orgId });
@@ -163,7 +163,7 @@ describe('claiming deliveries', () => {
     },
   );
 
-  it('numbers each webhook’s events without a gap or repeat, and keeps to ten places, with six relays at once', async () => {
+  it('numbers each webhook’s events without gap or repetition, and keeps to ten slots, with six parallel relays', async () => {
     const { claim, settle, rows, make, orgId, webhookId, pool } = await setupClaims(60);
     const others = [await rows.webhook({ orgId }), await rows.webhook({ orgId })];
     const professional = await make.member({ orgId });
@@ -193,7 +193,7 @@ describe('claiming deliveries', () => {
     }
   });
 
-  it('gives what a relay left behind to another when its lease is over, under the same number', async () => {
+  it('gives another relay what a relay left behind when its lease has expired, with the same number', async () => {
     const { claim, rows, webhookId, pool } = await setupClaims(3);
     const first = await claim();
     expect(await claim()).toEqual([]); // leased
@@ -205,7 +205,7 @@ describe('claiming deliveries', () => {
     expect((await rows.deliveries(webhookId)).map(({ sequence }) => sequence)).toEqual([1, 2, 3]);
   });
 
-  it('claims a new round once, under its old number, and the started round no more', async () => {
+  it('claims a new round once, with its old number, and the started round no more', async () => {
     const { claim, recordStarted, rows, webhookId, worker, orgId } = await setupClaims(1);
     const [delivery] = await claim();
     if (delivery === undefined) throw new Error('nothing was claimed');

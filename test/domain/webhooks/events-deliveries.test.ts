@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { setupWebhooks } from './webhook-rows.ts';
 
 describe('the deliveries of an event', () => {
-  it('are one for each webhook of the organization that is subscribed to its type, and their number is on it', async () => {
+  it('are one for each webhook that subscribes to its type, and the event counts them', async () => {
     const { make, rows } = await setupWebhooks();
     const professional = await make.member();
     const { orgId } = professional;
@@ -26,7 +26,7 @@ describe('the deliveries of an event', () => {
     expect(await owed(elsewhere)).toEqual([]);
   });
 
-  it('wait, due at once; those of a parked webhook are parked; a deleted webhook has none', async () => {
+  it('wait and are due at once; those of a parked webhook are parked; a deleted webhook has none', async () => {
     const { make, rows } = await setupWebhooks();
     const orgId = await make.organization();
     const active = await rows.webhook({ orgId });
@@ -44,7 +44,7 @@ describe('the deliveries of an event', () => {
     expect((await rows.events(orgId))[0]?.deliveryCount).toBe(2);
   });
 
-  it('are of the subscriptions when it happened: later ones get nothing of it, and a later change takes nothing away', async () => {
+  it('follow the subscriptions at the time of the event, and later changes add or remove none', async () => {
     const { make, rows, pool } = await setupWebhooks();
     const orgId = await make.organization();
     const early = await rows.webhook({ orgId, eventTypes: ['client.started'] });
@@ -69,7 +69,7 @@ describe('the deliveries of an event', () => {
     expect(rows).toEqual([]);
   });
 
-  it('keep the order of changes that happen within one millisecond', async () => {
+  it('keep the order of changes within one millisecond', async () => {
     const { make, rows, pool } = await setupWebhooks();
     const professional = await make.member();
     const { orgId, userId } = professional;

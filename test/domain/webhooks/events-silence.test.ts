@@ -31,8 +31,8 @@ async function setupWriter() {
   return { ...world, orgId, webhookId, platform, writeAll };
 }
 
-describe('silence', () => {
-  it('is what a backfill’s role has, for every change and for the seat that ends with its grant', async () => {
+describe('a silent backfill', () => {
+  it('needs the backfill role, for every change and for the seat that ends with its grant', async () => {
     const { writeAll, rows, orgId, connect, database } = await setupWriter();
     const owner = await connect(database.ownerUrl);
 
@@ -60,7 +60,7 @@ describe('silence', () => {
     'client_min_messages = error',
     'transaction isolation level serializable',
     'org_api.backfill = on',
-  ])('is not to be had by the platform’s login with: set %s', async (setting) => {
+  ])('is not available to the platform’s login with: set %s', async (setting) => {
     const { writeAll, rows, orgId, platform } = await setupWriter();
     await platform.query('begin');
     const allowed = await platform.query(`savepoint asked; set local ${setting}`).then(
@@ -78,7 +78,7 @@ describe('silence', () => {
   });
 
   it.each(['webhook', 'event', 'delivery', 'seat'])(
-    'is not to be had with a temporary table named %s',
+    'is not available with a temporary table named %s',
     async (name) => {
       const { writeAll, rows, orgId, platform, webhookId } = await setupWriter();
       const ours = name === 'seat' ? 'set search_path = public, pg_temp' : 'select 1';
@@ -98,7 +98,7 @@ describe('silence', () => {
     },
   );
 
-  it('has no opposite: a login cannot make an event without its change', async () => {
+  it('has no counterpart: a login cannot insert an event without its change', async () => {
     const { rows, orgId, platform } = await setupWriter();
     const forgeries = [
       `select record_event('${orgId}', 'client.started', '{}')`,

@@ -49,8 +49,8 @@ async function setupEvents() {
 const endGrant = `update client_grant set status = 'ended', end_reason = $2, ends_at = now() where id = $1`;
 const endSeat = 'update seat set ended_at = now(), end_reason = $2 where id = $1';
 
-describe('the events that the database makes', () => {
-  it('tell of a grant that starts, whoever writes it', async () => {
+describe('the events that triggers insert', () => {
+  it('include a grant that starts, for any writer', async () => {
     const { insertGrant, told, database, connect } = await setupEvents();
     const owner = await connect(database.ownerUrl);
 
@@ -63,7 +63,7 @@ describe('the events that the database makes', () => {
     ]);
   });
 
-  it.each(['ended', 'moved'])('tell of a grant that is %s, once', async (reason) => {
+  it.each(['ended', 'moved'])('include a grant that is %s, once', async (reason) => {
     const { insertGrant, told, platform } = await setupEvents();
     const grantId = await insertGrant({ kind: 'neutral' });
 
@@ -73,21 +73,24 @@ describe('the events that the database makes', () => {
     expect((await told()).slice(1)).toEqual([['client.ended', { grantId, kind: 'neutral', reason }]]);
   });
 
-  it.each(['ended_by_organization', 'subscription_ended'])('tell of a seat given and ended as %s', async (reason) => {
-    const { insertGrant, insertSeat, told, database, connect } = await setupEvents();
-    const grantId = await insertGrant();
-    const console = await connect(database.urls.console); // it has its own right to give and end seats
-    const seatId = await insertSeat(grantId, console);
+  it.each(['ended_by_organization', 'subscription_ended'])(
+    'include a seat that is assigned and ended as %s',
+    async (reason) => {
+      const { insertGrant, insertSeat, told, database, connect } = await setupEvents();
+      const grantId = await insertGrant();
+      const console = await connect(database.urls.console); // it has its own right to give and end seats
+      const seatId = await insertSeat(grantId, console);
 
-    await console.query(endSeat, [seatId, reason]);
+      await console.query(endSeat, [seatId, reason]);
 
-    expect((await told()).slice(1)).toEqual([
-      ['seat.given', { seatId, grantId }],
-      ['seat.ended', { seatId, grantId, reason }],
-    ]);
-  });
+      expect((await told()).slice(1)).toEqual([
+        ['seat.given', { seatId, grantId }],
+        ['seat.ended', { seatId, grantId, reason }],
+      ]);
+    },
+  );
 
-  it.each(['platform', 'worker'] as const)('tell of both when the %s ends a grant that holds a seat', async (login) => {
+  it.each(['platform', 'worker'] as const)('include both when the %s ends a grant that holds a seat', async (login) => {
     const { insertGrant, insertSeat, told, platform, database, connect } = await setupEvents();
     const grantId = await insertGrant();
     const seatId = await insertSeat(grantId);
@@ -102,7 +105,7 @@ describe('the events that the database makes', () => {
     expect(after).toContainEqual(['seat.ended', { seatId, grantId, reason: 'access_ended' }]);
   });
 
-  it('are those of their transaction: rolled back with it, to a savepoint too', async () => {
+  it('belong to their transaction, and are rolled back with it, also to a savepoint', async () => {
     const { insertGrant, insertSeat, told, platform, rows, orgId } = await setupEvents();
 
     await platform.query('begin');
@@ -121,7 +124,7 @@ describe('the events that the database makes', () => {
     expect(await told()).toEqual([['client.started', { grantId, kind: 'attorney' }]]);
   });
 
-  it('are not made for access that arrives active with an end that has passed, nor a moment later when the clock would end it', async () => {
+  it('do not include access that arrives active after its end, neither then nor when the clock ends it', async () => {
     const { insertGrant, told, platform, connect, database } = await setupEvents();
     const late = await insertGrant({ ends_at: '2026-02-01Z' });
     const ahead = await insertGrant({ ends_at: '2099-01-01Z' });
@@ -141,7 +144,7 @@ describe('the events that the database makes', () => {
     await expect(contradiction).rejects.toThrow('client_grant_ended_has_reason');
   });
 
-  it('are not made for rows that arrive already ended, nor for changes that are neither start nor end', async () => {
+  it('do not include rows that arrive ended, nor changes that neither start nor end anything', async () => {
     const { insertGrant, insertSeat, told, platform, orgId } = await setupEvents();
     const ended = await insertGrant({ status: 'ended', end_reason: 'ended', ends_at: '2026-02-01Z' });
     await platform.query(

@@ -53,7 +53,7 @@ async function setupCounts() {
 }
 
 describe('the independent counts of the ledger', () => {
-  it('agree with what access, seats, claims, rolling up and retention do', async () => {
+  it('agree with changes of access and seats, claims, rolling up and retention', async () => {
     const t = await setupCounts();
     const professional = await t.make.member({ orgId: t.orgId });
     const grant = await t.make.grant({ professional });
@@ -112,7 +112,7 @@ describe('the independent counts of the ledger', () => {
   });
 
   it.each([{ isRolledUp: false }, { isRolledUp: true }])(
-    'show an event that was deleted with all its deliveries (rolled up: $isRolledUp)',
+    'reveal an event that was deleted with all its deliveries (rolled up: $isRolledUp)',
     async ({ isRolledUp }) => {
       const t = await setupCounts();
       if (isRolledUp) {
@@ -135,7 +135,7 @@ describe('the independent counts of the ledger', () => {
   it.each([
     ['switched off', 'alter table client_grant disable trigger client_grant_started_event'],
     ['silenced for the session', `set session_replication_role = replica`],
-  ])('show a change whose trigger was %s', async (_how, silence) => {
+  ])('reveal a change whose trigger was %s', async (_how, silence) => {
     const t = await setupCounts();
     const professional = await t.make.member({ orgId: t.orgId });
     const familyId = await t.make.family({ orgId: t.orgId });
@@ -152,7 +152,7 @@ describe('the independent counts of the ledger', () => {
     expect(await t.faults()).toEqual([{ kind: 'events_differ', webhookId: null }]);
   });
 
-  it('show an event that no change made', async () => {
+  it('reveal an event without a change', async () => {
     const t = await setupCounts();
     await t.pool.query(
       `insert into event (organization_id, id, type, created_at, body, delivery_count)
@@ -162,7 +162,7 @@ describe('the independent counts of the ledger', () => {
     expect(await t.unexplained()).toBe(1);
   });
 
-  it('keep quiet about a silent backfill', async () => {
+  it('ignore a silent backfill', async () => {
     const t = await setupCounts();
     const professional = await t.make.member({ orgId: t.orgId });
     const familyId = await t.make.family({ orgId: t.orgId });

@@ -103,7 +103,7 @@ describe('the ledger', () => {
     expect(await rollUpLedger(pool)).toEqual({ deliveries: 0, events: 0 });
   });
 
-  it('adds up, whatever became of a delivery, before and after it is rolled up', async () => {
+  it('balances for every outcome of a delivery, before and after it is rolled up', async () => {
     const { read, faults, rollUp, pool } = await setupLedger();
     expect(await read()).toEqual(whole);
 
@@ -115,7 +115,7 @@ describe('the ledger', () => {
     expect(rows).toEqual([{ days: 1 }]);
   });
 
-  it('counts parked deliveries as open, and tells which deliveries of active webhooks are late', async () => {
+  it('counts parked deliveries as open, and reports which deliveries of active webhooks are late', async () => {
     const { read, orgId, webhookId, pool, owner } = await setupLedger();
     const request = { organizationId: orgId, webhookId, by: 'operator' as const };
     await pool.query(`update delivery set next_attempt_at = now() - interval '61 seconds' where state = 'waiting'`);
@@ -146,7 +146,7 @@ describe('the ledger', () => {
     expect(await faults()).toEqual([]);
   });
 
-  it('follows a 2xx that comes after all for a delivery that was exhausted and rolled up', async () => {
+  it('follows a late 2xx for a delivery that was exhausted and rolled up', async () => {
     const { read, rollUp, worker, orgId, webhookId, eventIds } = await setupLedger();
     await rollUp();
     await recordOutcome(worker, [
@@ -172,7 +172,7 @@ describe('the ledger', () => {
     expect(await read()).toEqual(after);
   });
 
-  it('still adds up when retention deletes what is old, rolled up or not', async () => {
+  it('balances when retention deletes old deliveries, rolled up or not', async () => {
     const { read, rollUp, pool, eventIds } = await setupLedger();
     const [first, second] = eventIds;
     const forget = async (eventId: string | undefined) => {
@@ -189,7 +189,7 @@ describe('the ledger', () => {
     expect(await read()).toMatchObject({ obligations: 16, difference: 0 });
   });
 
-  it('is right at every moment while deliveries settle, are sent again and are rolled up by three processes at once', async () => {
+  it('balances at every moment while three processes settle, redeliver and roll up deliveries', async () => {
     const { read, rollUp, attempt, worker, orgId, webhookId, eventIds } = await setupLedger({ settled: false });
     let working = true;
     const rolling = Array.from({ length: 3 }, async () => {
@@ -213,7 +213,7 @@ describe('the ledger', () => {
   });
 });
 
-describe('what is late', () => {
+describe('a late delivery', () => {
   /**
    * Ten attempts under way at a receiver that hangs, and thirty deliveries of the same webhook that
    * wait, all late.
@@ -263,7 +263,7 @@ describe('what is late', () => {
     };
   }
 
-  it('is overdue and not stuck while a receiver that hangs takes its webhook’s ten places, at every moment of that', async () => {
+  it('is overdue and not stuck while a hanging receiver holds its webhook’s ten slots, at every moment', async () => {
     const t = await setupHanging();
     expect(await t.figures()).toEqual({ overdue: 40, stuck: 0, difference: 0 });
     await t.fail(); // all slots are free for a moment, until its retries ask for them again
@@ -272,7 +272,7 @@ describe('what is late', () => {
     expect(await t.figures()).toEqual({ overdue: 40, stuck: 0, difference: 0 });
   });
 
-  it('is not stuck either behind a receiver that is slow and accepts, nor behind the one place of a webhook that was just resumed', async () => {
+  it('is not stuck behind a receiver that is slow and accepts, or behind the single slot of a resumed webhook', async () => {
     const t = await setupHanging();
     await t.pool.query(`update delivery_attempt set finished_at = now(), status = 204, cause = 'accepted'`);
     await t.pool.query('delete from concurrency_slot');
@@ -285,14 +285,14 @@ describe('what is late', () => {
     expect(await t.figures()).toMatchObject({ overdue: 40, stuck: 0 });
   });
 
-  it('is not stuck while retries of a webhook that fails take turns with those of others', async () => {
+  it('is not stuck while retries of a failing webhook take turns with those of others', async () => {
     const t = await setupHanging();
     await t.fail();
     await t.shift('4 minutes');
     expect(await t.figures()).toMatchObject({ overdue: 40, stuck: 0 });
   });
 
-  it('is stuck when the worker is dead: its attempts under way hold places for ever, and nobody makes another', async () => {
+  it('is stuck when the worker is dead: its attempts hold their slots, and no process starts another', async () => {
     const t = await setupHanging();
     await t.shift('6 minutes');
     expect(await t.figures()).toEqual({ overdue: 40, stuck: 40, difference: 0 });
@@ -313,7 +313,7 @@ describe('what is late', () => {
     expect(await t.figures()).toEqual({ overdue: 43, stuck: 3, difference: 0 });
   });
 
-  it('is found by reading the latest attempts of late webhooks alone, and no event or delivery that is rolled up', async () => {
+  it('is found by reading only the latest attempts of late webhooks, and no event or delivery that is rolled up', async () => {
     const t = await setupHanging();
     const owner = await t.connect(t.database.ownerUrl);
     await owner.query('set enable_seqscan = off'); // so few rows are read from first to last otherwise
@@ -325,7 +325,7 @@ describe('what is late', () => {
   });
 });
 
-describe('the ledger of an installation that somebody changed by hand', () => {
+describe('the ledger of an installation that was changed by hand', () => {
   const tampered: { what: string; sql: string; difference: number; fault: RegExp; ofEvent?: boolean }[] = [
     {
       what: 'a delivery row deleted',
@@ -403,7 +403,7 @@ describe('the ledger of an installation that somebody changed by hand', () => {
   }
 
   it.each([false, true])(
-    'shows a delivery deleted and another made up, which cancel each other out (rolled up before: %s)',
+    'shows a deleted and an invented delivery that cancel each other out (rolled up before: %s)',
     async (rolledUp) => {
       const { read, faults, rollUp, rows, pool, orgId, webhookId, eventIds } = await setupLedger();
       const third = await rows.webhook({ orgId });
@@ -424,7 +424,7 @@ describe('the ledger of an installation that somebody changed by hand', () => {
     },
   );
 
-  it('shows a settled delivery made up without a proof, which is in no sum', async () => {
+  it('shows an invented settled delivery without a proof, which is in no sum', async () => {
     const { read, faults, rollUp, rows, pool, orgId, eventIds } = await setupLedger();
     const third = await rows.webhook({ orgId });
     await rollUp();
@@ -449,7 +449,7 @@ describe('the ledger of an installation that somebody changed by hand', () => {
     expect((await faults())[0]?.explanation).toContain(`It is ${state}`);
   });
 
-  it('shows a change of the sums, and one made while the guards were off, by looking at everything', async () => {
+  it('shows a change of the sums, also one that was made without triggers, by a full scan', async () => {
     const { read, faults, rollUp, pool, worker, eventIds, connect, database } = await setupLedger();
     await rollUp();
     await pool.query('update ledger_day set delivered = delivered - 2');

@@ -46,15 +46,15 @@ describe.each(libraries)('the %s library', (_, verify) => {
     ["in the middle of a secret's life", [older], { older: true, newer: false }],
     ['during a rotation', [newer, older], { older: true, newer: true }],
     ['after a rotation', [newer], { older: false, newer: true }],
-  ] as const)('accepts whoever holds a secret that signs: %s', (_when, signing, expected) => {
+  ] as const)('accepts a delivery for the holder of any signing secret: %s', (_when, signing, expected) => {
     expect({ older: accepts(signing, older), newer: accepts(signing, newer) }).toEqual(expected);
   });
 
-  it('refuses a body that was written again', () => {
+  it('refuses a body that was serialized again', () => {
     expect(accepts([older], older, Buffer.from(JSON.stringify(JSON.parse(vector.body), null, 1)))).toBe(false);
   });
 
-  it('accepts up to 300 seconds and refuses what is older', () => {
+  it('accepts a timestamp up to 300 seconds old and refuses older ones', () => {
     vi.setSystemTime((timestampSeconds + 300) * 1000);
     expect(accepts([older], older)).toBe(true);
     vi.setSystemTime((timestampSeconds + 301) * 1000);

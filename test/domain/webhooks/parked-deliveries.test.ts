@@ -46,7 +46,7 @@ const writtenBy = ({ Plans = [] }: Plan): number =>
   Plans.reduce((sum, part) => sum + (part['Parent Relationship'] === 'Outer' ? part['Actual Rows'] : 0), 0);
 
 describe('a webhook with 50,000 open deliveries', () => {
-  it('is paused, suspended and resumed without a change of their rows', async () => {
+  it('is paused, suspended and resumed without an update of their rows', async () => {
     const t = await setupMany();
     const versions = async () =>
       (await t.rows(`select md5(string_agg(ctid::text || xmin::text, ',' order by event_id)) as all from delivery`))[0];
@@ -65,7 +65,7 @@ describe('a webhook with 50,000 open deliveries', () => {
     expect(await versions()).toEqual(before);
   });
 
-  it('is stepped over while it is parked: claiming and repairing read a few rows', async () => {
+  it('is skipped while it is parked: claiming and repairing read a few rows', async () => {
     const t = await setupMany();
     await t.pause(t.many.id);
     expect(await t.rows(listUnclaimedSql)).toEqual([{ webhookIds: [] }]);
@@ -81,7 +81,7 @@ describe('a webhook with 50,000 open deliveries', () => {
     expect(await t.rows(listOverdueSql, [60, 200, nil, nil, '-infinity', nil])).toHaveLength(1);
   });
 
-  it('writes after its resume only what is about to be claimed', async () => {
+  it('updates after its resume only the deliveries that are about to be claimed', async () => {
     const t = await setupMany();
     await t.pause(t.many.id);
     await t.resume(t.many.id);

@@ -20,8 +20,8 @@ const counts =
   'select state, pages, seen, queued, retries_requested as "retriesRequested", unnotified, ' +
   'finished_at is not null as finished from redelivery';
 
-describe('asking for a redelivery', () => {
-  it('leaves a row and one line, and is refused without the permission, empty, too old, and where nothing may be sent', async () => {
+describe('requesting a redelivery', () => {
+  it('writes a row and an activity row, and is refused without the permission, empty, too old, and for an inactive webhook', async () => {
     const t = await setupRedeliveries();
     const asked = await t.request(lately);
     expect(asked).toMatchObject({
@@ -66,7 +66,7 @@ describe('asking for a redelivery', () => {
     expect(await t.rows('select from redelivery')).toHaveLength(1);
   });
 
-  it('succeeds once when ten ask at once; the others are told which is under way, and another webhook’s is not in the way', async () => {
+  it('succeeds once for ten parallel requests; the others name the running one, and another webhook’s does not block it', async () => {
     const t = await setupRedeliveries();
     const asked = await Promise.allSettled(Array.from({ length: 10 }, () => t.request(lately)));
     const [first] = asked.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
@@ -84,8 +84,8 @@ describe('asking for a redelivery', () => {
   });
 });
 
-describe('showing redeliveries', () => {
-  it('lists the newest first and page by page, and no other webhook’s', async () => {
+describe('listing redeliveries', () => {
+  it('shows the newest first, page by page, of this webhook only', async () => {
     const t = await setupRedeliveries();
     const other = await t.make.webhook({ orgId: t.organizationId });
     await requestRedelivery(t.owner.orm.em, { ...t.of(other.id), selection: lately });
@@ -101,7 +101,7 @@ describe('showing redeliveries', () => {
     expect(await list(2, ids[1] ?? '')).toEqual(ids.slice(2));
   });
 
-  it('and cancelling them is refused to members without the permission, and another organization’s are not found', async () => {
+  it('or cancelling them is refused without the permission, and another organization’s are not found', async () => {
     const t = await setupRedeliveries();
     const { id } = await t.request(lately);
     const stranger = await t.make.member({ permissions: ['org.webhooks.manage'] });
@@ -124,7 +124,7 @@ describe('showing redeliveries', () => {
 });
 
 describe('cancelling a redelivery', () => {
-  it('ends one that no worker has begun at once, with both lines, and asking again writes none', async () => {
+  it('ends one that no worker has begun at once, with both activity rows, and repeating it writes none', async () => {
     const t = await setupRedeliveries();
     await t.failed(3);
     const { id } = await t.request(lately);
@@ -154,7 +154,7 @@ describe('cancelling a redelivery', () => {
     expect((await t.page(id, 0)).progress).toMatchObject({ state: 'cancelled', queued: 0 });
   });
 
-  it('ends one that runs before its next page, and keeps what was sent', async () => {
+  it('ends a running one before its next page, and keeps what was sent', async () => {
     const t = await setupRedeliveries();
     await t.failed(3);
     await t.failed(2);
@@ -177,7 +177,7 @@ describe('cancelling a redelivery', () => {
 });
 
 describe('a page', () => {
-  it('that is asked for again, or by two at once, is done once', async () => {
+  it('that is requested again, or by two workers at once, is carried out once', async () => {
     const t = await setupRedeliveries();
     for (const hours of [5, 4, 3]) await t.failed(hours);
     const { id } = await t.request(lately);
@@ -191,7 +191,7 @@ describe('a page', () => {
     ]);
   });
 
-  it('whose workflows were not told, because its worker died after the commit, is told before the next one, and only then is it done', async () => {
+  it('whose workflows were not notified, because its worker died after the commit, notifies them before the next page', async () => {
     const t = await setupRedeliveries();
     const open = await t.make.delivery({
       webhook: t.webhook,
@@ -222,7 +222,7 @@ describe('a page', () => {
     expect((await t.page(id, 1)).isUnfinished).toBe(false);
   });
 
-  it('takes nothing that happened after the redelivery was asked for, so that a busy webhook’s ends', async () => {
+  it('contains no event that happened after the request, so that the redelivery of a busy webhook ends', async () => {
     const t = await setupRedeliveries();
     await t.failed(3);
     const { id } = await t.request(lately);
@@ -230,7 +230,7 @@ describe('a page', () => {
     expect((await t.page(id, 0)).progress).toMatchObject({ seen: 1, queued: 1 });
   });
 
-  it('of a webhook that was parked or deleted meanwhile ends the redelivery with that reason and its line', async () => {
+  it('of a webhook that was parked or deleted meanwhile ends the redelivery with that reason and an activity row', async () => {
     for (const [end, reason] of [
       ['pause', 'webhook_parked'],
       ['remove', 'webhook_deleted'],
@@ -253,7 +253,7 @@ describe('a page', () => {
 });
 
 describe('the rights', () => {
-  it('of the console are to ask, show and cancel, of the worker to claim and carry out, and no more', async () => {
+  it('of the console are to request, list and cancel, and of the worker to claim and carry out', async () => {
     const t = await setupRedeliveries();
     await t.failed(3);
     const [console, worker] = await Promise.all(

@@ -19,7 +19,7 @@ const refusal = (work: () => unknown) => {
 };
 
 describe('a sealed secret', () => {
-  it('opens for its own webhook, however the ids are spelled', () => {
+  it('can be unsealed for its own webhook, in any notation of the ids', () => {
     const keys = [key(1)] as const;
     const secret = generateSecret();
     const sealed = sealSecret(secret, owner, keys);
@@ -34,7 +34,7 @@ describe('a sealed secret', () => {
     expect(sealed.length).toBe(3 + 12 + 38 + 16);
   });
 
-  it('does not hold the secret in readable form, and never twice the same bytes', () => {
+  it('does not contain the secret in readable form, and never has the same bytes twice', () => {
     const keys = [key(1)] as const;
     const secret = generateSecret();
     const [first, second] = [sealSecret(secret, owner, keys), sealSecret(secret, owner, keys)];
@@ -42,7 +42,7 @@ describe('a sealed secret', () => {
     expect(first.equals(second)).toBe(false);
   });
 
-  it('does not open once any bit of it has changed, or when it is cut anywhere', () => {
+  it('cannot be unsealed after any bit of it changed, or after it was cut', () => {
     const keys = [key(0)] as const;
     const sealed = sealSecret(generateSecret(), owner, keys);
     fc.assert(
@@ -55,7 +55,7 @@ describe('a sealed secret', () => {
     );
   });
 
-  it('does not open for another webhook or organization, nor with another key of the same version', () => {
+  it('cannot be unsealed for another webhook or organization, nor with another key of the same version', () => {
     const keys = [key(1)] as const;
     const sealed = sealSecret(generateSecret(), owner, keys);
     const reasons = [
@@ -66,7 +66,7 @@ describe('a sealed secret', () => {
     expect(reasons).toEqual(['not_authentic', 'not_authentic', 'not_authentic']);
   });
 
-  it('says which key version is missing, and where to add it', () => {
+  it('names the missing key version, and where to add it', () => {
     const error = refusal(() => unsealSecret(sealSecret(generateSecret(), owner, [key(7)]), owner, [key(8)]));
     expect(error.reason).toBe('key_missing');
     expect(error.message).toContain('version 7');
@@ -75,7 +75,7 @@ describe('a sealed secret', () => {
 });
 
 describe('the rotation of the sealing key', () => {
-  it('opens old rows meanwhile, reseals each once, and needs the old key no more afterwards', () => {
+  it('unseals old rows meanwhile, reseals each once, and then no longer needs the old key', () => {
     const [oldKey, newKey] = [key(1), key(2)];
     const secret = generateSecret();
     const sealed = sealSecret(secret, owner, [oldKey]);
@@ -92,7 +92,7 @@ describe('the rotation of the sealing key', () => {
 describe('WEBHOOK_SECRET_KEYS', () => {
   const encoded = randomBytes(32).toString('base64');
 
-  it('is version:base64 parts, newest first', () => {
+  it('is a list of version:base64 parts, newest first', () => {
     const keys = webhookSecretKeys.parse(`2:${encoded}, 1:${randomBytes(32).toString('base64')}`);
     expect(keys.map(({ version, secret }) => [version, secret.length])).toEqual([
       [2, 32],
@@ -106,7 +106,7 @@ describe('WEBHOOK_SECRET_KEYS', () => {
     ['a part without version', encoded],
     ['one version twice', `1:${encoded},1:${encoded}`],
     ['an empty part', `1:${encoded},`],
-  ])('is refused for %s, without showing a key', (_, text) => {
+  ])('is refused for %s, without a key in the message', (_, text) => {
     const refused = webhookSecretKeys.safeParse(text, { reportInput: false });
     expect(refused.success).toBe(false);
     expect(JSON.stringify(refused.error?.issues)).not.toContain(text.slice(2, 20));

@@ -7,7 +7,7 @@ import { otherSecret, vector } from './vector.ts';
 const { secret, id, timestampSeconds, body } = vector;
 
 describe('a new signing secret', () => {
-  it('is whsec_ and the base64 of 24 random bytes, in one spelling', () => {
+  it('is whsec_ and the canonical base64 of 24 random bytes', () => {
     expect(generateSecret((size) => Buffer.alloc(size, 0xff))).toBe(`whsec_${'/'.repeat(32)}`);
     const secrets = Array.from({ length: 100 }, () => generateSecret());
     expect(secrets.every(isSecret)).toBe(true);
@@ -25,7 +25,7 @@ describe('the signature headers', () => {
     });
   });
 
-  it('carry one signature for each secret, in the order given', () => {
+  it('contain one signature for each secret, in the given order', () => {
     const alone = signatureHeaders({ id, timestampSeconds, body, secrets: [otherSecret] });
     const both = signatureHeaders({ id, timestampSeconds, body, secrets: [otherSecret, secret] });
     expect(both['Service-Signature']).toBe(`${alone['Service-Signature']},${vector.service}`);
@@ -49,7 +49,7 @@ describe('the signature headers', () => {
     ['a time in fractions of a second', { timestampSeconds: 1.5 }],
     ['an id with a dot', { id: 'a.1767225600' }],
     ['an id with a line end', { id: 'a\n' }],
-  ])('are refused for %s, without showing a secret', (_, changed) => {
+  ])('are refused for %s, without a secret in the message', (_, changed) => {
     const sign = () => signatureHeaders({ id, timestampSeconds, body, secrets: [secret], ...changed });
     expect(sign).toThrow(TypeError);
     expect(sign).not.toThrow(secret.slice(6, 20));

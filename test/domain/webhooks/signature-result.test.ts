@@ -4,7 +4,7 @@ import { judgeSignatures } from '#domain/webhooks/signature-result.ts';
 
 const answered = (status: number | null) => ({ delivered: status !== null && status >= 200 && status < 300, status });
 
-it('a receiver verifies when it refuses the badly signed event as such, and not when it would answer anything so', () => {
+it('a receiver verifies when it refuses exactly the badly signed event', () => {
   const verdictOf = (bad: number | null) => judgeSignatures(answered(204), answered(bad));
   for (const status of [400, 401, 403, 422]) expect([status, verdictOf(status)]).toEqual([status, 'verified']);
   for (const status of [302, 408, 425, 429, 500, 502, 503, null])
@@ -12,7 +12,7 @@ it('a receiver verifies when it refuses the badly signed event as such, and not 
   for (const status of [200, 204]) expect([status, verdictOf(status)]).toEqual([status, 'accepts_bad_signatures']);
 });
 
-it('nor does one refuse a correctly signed event when it is only busy, broken or elsewhere', () => {
+it('a receiver that is busy, broken or moved is not reported as one that refuses correct signatures', () => {
   for (const status of [400, 401, 404])
     expect([status, judgeSignatures(answered(status), null)]).toEqual([status, 'refuses_good_signatures']);
   for (const status of [302, 429, 500, 503, null])

@@ -29,12 +29,12 @@ it('a webhook is paused once, and keeps its failures and its slot', () => {
   expect(webhook).toMatchObject({ state: 'parked', parkedReason: 'paused', ramp: null, failingSince: now, slot: 7 });
 });
 
-it('a pause does not hide that a webhook is suspended', () => {
+it('a paused webhook is still shown as suspended', () => {
   const webhook = webhookWith({ state: 'parked', parkedReason: 'failing' });
   expect([webhook.pause(), webhook.parkedReason]).toEqual([false, 'failing']);
 });
 
-it('a resumed webhook begins with one delivery, no failures and a new epoch', () => {
+it('a resumed webhook begins with one slot, no failures and a new epoch', () => {
   const webhook = webhookWith({ state: 'parked', parkedReason: 'failing' });
   expect([webhook.resume(), webhook.resume()]).toEqual([true, false]);
   expect(webhook).toMatchObject({ state: 'active', parkedReason: null, ramp: 1, epoch: 4, failingSince: null });
@@ -46,7 +46,7 @@ it('a deleted webhook has no slot, and is deleted once', () => {
   expect(webhook).toMatchObject({ state: 'deleted', slot: null, failingSince: null });
 });
 
-it('a new URL begins without failures and without a known signature check; the same URL changes nothing', () => {
+it('a new URL resets failures and the signature check; the same URL changes nothing', () => {
   const webhook = webhookWith();
   webhook.moveTo(webhook.url);
   expect(webhook).toMatchObject({ failingSince: now, signatureResult: 'verified', signatureCheckedAt: now });
@@ -54,7 +54,7 @@ it('a new URL begins without failures and without a known signature check; the s
   expect(webhook).toMatchObject({ failingSince: null, signatureResult: null, signatureCheckedAt: null });
 });
 
-it('a secret never signs longer than before', () => {
+it('the lifetime of a secret is never extended', () => {
   const secret = Object.assign(new WebhookSecret(), { validUntil: null as Date | null });
   expect(secret.endBy(later)).toBe(later);
   expect(secret.endBy(now)).toBe(now);

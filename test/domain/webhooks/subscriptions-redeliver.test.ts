@@ -50,8 +50,8 @@ async function setupDeliveries() {
   return { ...t, webhook, id, settled, request, carryOut };
 }
 
-describe('showing deliveries', () => {
-  it('lists the newest first, by state and page by page, and no other webhook’s', async () => {
+describe('listing deliveries', () => {
+  it('shows the newest first, by state and page by page, of this webhook only', async () => {
     const t = await setupDeliveries();
     const other = await t.make.webhook({ orgId: t.organizationId });
     await t.make.delivery({ webhook: other });
@@ -66,7 +66,7 @@ describe('showing deliveries', () => {
     expect(await t.deliveries(t.id, 'parked')).toEqual([]);
   });
 
-  it('shows every attempt with its status and cause, and a delivery that there is not as that', async () => {
+  it('shows every attempt with its status and cause, and reports an unknown delivery', async () => {
     const t = await setupDeliveries();
     const eventId = await t.make.delivery({
       webhook: t.webhook,
@@ -91,7 +91,7 @@ describe('showing deliveries', () => {
   });
 });
 
-describe('redelivering one', () => {
+describe('redelivering one event', () => {
   it('begins a new round of a settled delivery with the same event, which a relay claims', async () => {
     const t = await setupDeliveries();
     for (const state of ['delivered', 'exhausted'] as const) {
@@ -107,7 +107,7 @@ describe('redelivering one', () => {
     }
   });
 
-  it('of an open one makes it due now in its own round, and says whose workflow to tell', async () => {
+  it('makes an open delivery due now in its own round, and returns the workflow to notify', async () => {
     const t = await setupDeliveries();
     const later = { webhook: t.webhook, nextAttemptAt: new Date(Date.now() + 3_600_000) };
     const running = await t.make.delivery({ ...later, started: true, round: 4, attempts: [{ status: 500 }] });
@@ -119,7 +119,7 @@ describe('redelivering one', () => {
     expect(await t.stateOf(running)).toMatchObject({ started: true, round: 4 });
   });
 
-  it('is refused when its workflow cannot be told, and leaves the delivery as it was', async () => {
+  it('is refused when the workflow cannot be notified, and leaves the delivery unchanged', async () => {
     const t = await setupDeliveries();
     const eventId = await t.make.delivery({ webhook: t.webhook, started: true });
     const before = await t.rows('select * from delivery');
@@ -127,7 +127,7 @@ describe('redelivering one', () => {
     expect(await t.rows('select * from delivery')).toEqual(before);
   });
 
-  it('is refused for events older than 30 days, of other webhooks, cancelled ones, and webhooks that are parked or deleted', async () => {
+  it('is refused for events older than 30 days, other webhooks’ events, cancelled ones, and parked or deleted webhooks', async () => {
     const t = await setupDeliveries();
     const old = await t.settled('exhausted', 30 * 24 + 1);
     const young = await t.settled('exhausted', 30 * 24 - 1);
@@ -142,8 +142,8 @@ describe('redelivering one', () => {
   });
 });
 
-describe('redelivering many', () => {
-  it('sends a range whatever became of it, in order, in pages, each once, and nothing outside it', async () => {
+describe('redelivering many events', () => {
+  it('sends a range with every outcome, in order, in pages, each event once', async () => {
     const t = await setupDeliveries();
     await t.settled('delivered', 11);
     const first = await t.settled('delivered', 10);
@@ -175,7 +175,7 @@ describe('redelivering many', () => {
     ]);
   });
 
-  it('takes from its beginning, that moment included, to its end, that moment not', async () => {
+  it('includes the beginning of the range and excludes its end', async () => {
     const t = await setupDeliveries();
     const from = hoursAgo(10);
     const to = hoursAgo(9);
@@ -185,7 +185,7 @@ describe('redelivering many', () => {
     expect(pages.flat().map(({ eventId }) => eventId)).toEqual([inside]);
   });
 
-  it('sends all that failed since a moment: exhausted since, also of events before it, or still failing; never what was delivered', async () => {
+  it('sends all failed ones since a moment: exhausted or still failing since, also of earlier events, and no delivered one', async () => {
     const t = await setupDeliveries();
     await t.settled('exhausted', 200, 100);
     await t.settled('delivered', 20);
@@ -211,14 +211,14 @@ describe('redelivering many', () => {
     ]);
   });
 
-  it('leaves an attempt that is under way alone', async () => {
+  it('leaves an attempt in progress alone', async () => {
     const t = await setupDeliveries();
     await t.make.delivery({ webhook: t.webhook, started: true, attempts: [{ status: 500 }, { finishedAt: null }] });
     const redelivery = await t.request({ failedSince: hoursAgo(1).toISOString() });
     expect((await t.carryOut(redelivery)).flat()).toEqual([]);
   });
 
-  it('finds the few of many, looking at a bounded number of rows a page', async () => {
+  it('finds a few among many by scanning a bounded number of rows a page', async () => {
     const t = await setupDeliveries();
     const failed: string[] = [];
     for (let event = 0; event < 90; event += 1) {

@@ -32,7 +32,7 @@ async function setupStates() {
 }
 
 describe('pausing a webhook', () => {
-  it('parks what is open, whatever stage it is at, without changing it, and leaves what is settled', async () => {
+  it('parks open deliveries of every stage without an update, and leaves settled ones', async () => {
     const t = await setupStates();
     const open = [
       await t.open(),
@@ -73,7 +73,7 @@ describe('pausing a webhook', () => {
     });
   });
 
-  it('twice changes nothing and writes no second line; a deleted one is refused', async () => {
+  it('twice changes and records nothing more, and is refused for a deleted one', async () => {
     const t = await setupStates();
     await t.pause(t.id);
     expect(await t.pause(t.id)).toEqual({ deliveries: 0 });
@@ -91,7 +91,7 @@ describe('pausing a webhook', () => {
     ]);
   });
 
-  it('admits no attempt of the round before, nor claims anything', async () => {
+  it('admits no attempt of the earlier round, and claims nothing', async () => {
     const t = await setupStates();
     const eventId = await t.open({ started: true });
     await t.pause(t.id);
@@ -99,7 +99,7 @@ describe('pausing a webhook', () => {
     expect(await t.rows(claimDeliveriesSql, claimed)).toEqual([]);
   });
 
-  it('while relays claim gives every number once, and admits none of what they claimed', async () => {
+  it('while relays claim gives every number once, and admits none of the claimed deliveries', async () => {
     const t = await setupStates();
     for (let event = 0; event < 40; event += 1) await t.open();
     const claims = Array.from({ length: 6 }, () => t.rows<{ eventId: string }>(claimDeliveriesSql, claimed));
@@ -123,7 +123,7 @@ describe('pausing a webhook', () => {
     expect(numbers.map(({ sequence }) => Number(sequence))).toEqual(numbers.map((_, index) => index + 1));
   });
 
-  it('and the record of an attempt never wait for each other', async () => {
+  it('never deadlocks with the recording of an attempt', async () => {
     const t = await setupStates();
     const eventId = await t.open({ started: true });
     await t.rows(admitAttemptSql, [t.organizationId, t.id, eventId, 1, false, false, randomUUID()]);
@@ -142,7 +142,7 @@ describe('pausing a webhook', () => {
 });
 
 describe('resuming a webhook', () => {
-  it('starts again what was started, in a new round that is due now, one at a time at first, and forgets its failures', async () => {
+  it('restarts started deliveries in a new round that is due now, one at a time at first, and resets its failures', async () => {
     const t = await setupStates();
     const retrying = await t.open({ started: true, nextAttemptAt: t.failedHours(-20), attempts: [{ status: 500 }] });
     await t.rows('update webhook set failing_since = $1', [t.failedHours(80)]);
@@ -168,7 +168,7 @@ describe('resuming a webhook', () => {
     expect(await t.restart()).toEqual([]);
   });
 
-  it('keeps a bounded number of deliveries ahead of the relay, the oldest first, until all were started again', async () => {
+  it('restarts a bounded number of deliveries ahead of the relay, oldest first, until all were restarted', async () => {
     const t = await setupStates();
     const events: string[] = [];
     for (let hour = 10; hour > 3; hour -= 1)
@@ -202,7 +202,7 @@ describe('resuming a webhook', () => {
     expect(await t.rows('select from webhook where follow_until is not null')).toEqual([]);
   });
 
-  it('an active one changes nothing and writes no line; a deleted one is refused', async () => {
+  it('that is active changes and records nothing, and is refused for a deleted one', async () => {
     const t = await setupStates();
     expect(await t.resume(t.id)).toEqual({ deliveries: 0 });
     expect(await t.show(t.id)).toMatchObject({ ramp: null });
@@ -213,7 +213,7 @@ describe('resuming a webhook', () => {
 });
 
 describe('deleting a webhook', () => {
-  it('cancels what is open or parked, visibly, erases its secrets, and keeps what was sent on record', async () => {
+  it('cancels open and parked deliveries visibly, erases its secrets, and keeps the history', async () => {
     const t = await setupStates();
     await t.rotate(t.id);
     const open = await t.open({ started: true, attempts: [{ status: 500 }] });
@@ -237,7 +237,7 @@ describe('deleting a webhook', () => {
     expect(await t.lines()).toHaveLength(4);
   });
 
-  it('sends it no event that happens afterwards', async () => {
+  it('sends it no later event', async () => {
     const t = await setupStates();
     await t.remove(t.id);
     await t.make.grant({ professional: await t.make.member({ orgId: t.organizationId }) });
@@ -245,7 +245,7 @@ describe('deleting a webhook', () => {
   });
 });
 
-describe('the sweep, by the worker’s own login', () => {
+describe('the maintenance, with the worker’s own login', () => {
   async function startMaintenance(databaseUrl: string) {
     const errors: unknown[] = [];
     const counts = { rounds: 0 };
@@ -300,7 +300,7 @@ describe('the sweep, by the worker’s own login', () => {
     expect(await t.resume(t.id)).toEqual({ deliveries: 2 });
   });
 
-  it('cancels what was stored while its webhook was being deleted, and leaves what is active', async () => {
+  it('cancels deliveries that were stored while their webhook was being deleted, and leaves active ones', async () => {
     const t = await setupStates();
     const [active, deleted] = [
       await t.make.webhook({ orgId: t.organizationId }),
@@ -325,7 +325,7 @@ describe('the sweep, by the worker’s own login', () => {
     expect(errors).toEqual([]);
   });
 
-  it('cancels the rest of more deliveries than one statement may', async () => {
+  it('cancels more deliveries than one statement may, in several', async () => {
     const t = await setupStates();
     await t.remove(t.id);
     for (let event = 0; event < 7; event += 1) await t.open();
@@ -338,7 +338,7 @@ describe('the sweep, by the worker’s own login', () => {
     expect(moved).toEqual([3, 3, 1]);
   });
 
-  it('erases secrets whose overlap is over, and no other', async () => {
+  it('erases secrets whose overlap has ended, and no other', async () => {
     const t = await setupStates();
     await t.rotate(t.id, daySeconds);
     await t.rotate(t.id, daySeconds);

@@ -8,8 +8,8 @@ import { isSecret } from '#domain/webhooks/secret.ts';
 import { testSealingKeys } from '#test/secrets.ts';
 import { daySeconds, nowhere, setupWebhooks } from './subscriptions.ts';
 
-describe('everything about webhooks', () => {
-  it('is refused to members without the permission, people who left, and people of elsewhere', async () => {
+describe('every action on webhooks', () => {
+  it('is refused to members without the permission, former members, and members of other organizations', async () => {
     const t = await setupWebhooks();
     const { id } = await t.create();
     const eventId = await t.make.delivery({ webhook: { id, orgId: t.organizationId, secret: '' } });
@@ -34,7 +34,7 @@ describe('everything about webhooks', () => {
     expect((await t.lines()).map(({ action }) => action)).toEqual(['webhook.create']);
   });
 
-  it('is in the log with the address it was asked from, and of an operator with none', async () => {
+  it('is recorded with the caller’s address, and an operator’s without one', async () => {
     const t = await setupWebhooks();
     const by = { personId: t.manager.userId, address: '203.0.113.9' };
     const { id } = await t.create({ by });
@@ -60,7 +60,7 @@ describe('everything about webhooks', () => {
     ]);
   });
 
-  it('is refused for a webhook of another organization as if there were none', async () => {
+  it('is refused for another organization’s webhook like for an unknown one', async () => {
     const t = await setupWebhooks();
     const foreign = await t.make.webhook();
     for (const id of [foreign.id, nowhere]) {
@@ -78,7 +78,7 @@ describe('everything about webhooks', () => {
     expect((await t.list()).length).toBe(0);
   });
 
-  it('is open to operators, whose lines name no person', async () => {
+  it('is open to operators, and then records no person', async () => {
     const t = await setupWebhooks();
     const { id } = await t.create({ by: 'operator' });
     await t.rotate(id, 0, 'operator');
@@ -96,7 +96,7 @@ describe('everything about webhooks', () => {
     expect(new Set(lines.map(({ person_id }) => person_id))).toEqual(new Set([null]));
   });
 
-  it('leaves no secret and no path of a URL in the activity log, and no secret outside its sealed row', async () => {
+  it('leaves no secret and no URL path in the activity log, and no secret outside its sealed row', async () => {
     const t = await setupWebhooks();
     const { id, secret } = await t.create();
     const rotated = await t.rotate(id);
@@ -114,8 +114,8 @@ describe('everything about webhooks', () => {
   });
 });
 
-describe('making a webhook', () => {
-  it('gives its id and its signing secret, which the database holds sealed for this row alone', async () => {
+describe('adding a webhook', () => {
+  it('returns its id and signing secret, which the database stores sealed for this row', async () => {
     const t = await setupWebhooks();
     const { id, secret } = await t.create({ eventTypes: ['seat.ended', 'client.started', 'seat.ended'] });
     expect(isSecret(secret)).toBe(true);
@@ -143,7 +143,7 @@ describe('making a webhook', () => {
     ]);
   });
 
-  it('is refused for a URL that is judged unfit, with the judge’s sentence, and writes nothing', async () => {
+  it('is refused for an unsuitable URL with the reason, and writes nothing', async () => {
     const t = await setupWebhooks();
     // The first is allowed by the tests' own allow list; that leaves the text's other rules as they
     // are.
@@ -162,7 +162,7 @@ describe('making a webhook', () => {
     expect(await t.lines()).toHaveLength(1);
   });
 
-  it('is refused without event types, with one that does not exist, with a long description, and without an organization', async () => {
+  it('is refused without event types, with an unknown one, with a long description, and without an organization', async () => {
     const t = await setupWebhooks();
     await expect(t.create({ eventTypes: [] })).rejects.toMatchObject({ reason: 'no_event_types' });
     await expect(t.create({ eventTypes: ['client.started', 'client.*'] })).rejects.toMatchObject({
@@ -176,7 +176,7 @@ describe('making a webhook', () => {
     await t.create({ description: 'x'.repeat(500) });
   });
 
-  it('stops at 20 that are not deleted, however many come at once', async () => {
+  it('stops at 20 webhooks that are not deleted, also in parallel', async () => {
     const t = await setupWebhooks();
     const made = await Promise.allSettled(Array.from({ length: 50 }, () => t.create()));
     const refusals = made.filter((one) => one.status === 'rejected').map((one) => one.reason.reason);
@@ -196,7 +196,7 @@ describe('making a webhook', () => {
 });
 
 describe('changing a webhook', () => {
-  it('changes what is given, leaves the rest, and forgets the failures of an old URL only', async () => {
+  it('changes the given fields only, and resets the failures for a new URL only', async () => {
     const t = await setupWebhooks();
     const { id } = await t.create();
     await t.rows('update webhook set failing_since = now()');
@@ -222,7 +222,7 @@ describe('changing a webhook', () => {
     ]);
   });
 
-  it('is refused as making one is, when nothing is given, and for a deleted webhook', async () => {
+  it('is refused like adding one, without a field, and for a deleted webhook', async () => {
     const t = await setupWebhooks();
     const { id } = await t.create();
     await expect(t.change(id, {})).rejects.toMatchObject({ reason: 'nothing_to_change' });
@@ -237,7 +237,7 @@ describe('changing a webhook', () => {
     expect((await t.lines()).map(({ action }) => action)).toEqual(['webhook.create', 'webhook.delete']);
   });
 
-  it('holds for events that happen from then on: an event goes only where its type was subscribed when it happened', async () => {
+  it('applies to later events: an event goes only where its type was subscribed when it happened', async () => {
     const t = await setupWebhooks();
     const { id } = await t.create({ eventTypes: ['seat.given'] });
     const professional = await t.make.member({ orgId: t.organizationId });
@@ -258,7 +258,7 @@ describe('rotating a secret', () => {
       validUntil === null ? null : Math.round((Date.parse(validUntil) - Date.now()) / 10_000) * 10,
     );
 
-  it('leaves the old one signing beside the new one for 24 hours, or for as long as was said', async () => {
+  it('keeps the old one signing beside the new one for 24 hours, or for the given overlap', async () => {
     const t = await setupWebhooks();
     const { id, secret } = await t.create();
     const rotated = await t.rotate(id);
@@ -274,7 +274,7 @@ describe('rotating a secret', () => {
     });
   });
 
-  it('lets no older secret outlive the one that is replaced, and erases all others when there is no overlap', async () => {
+  it('never extends an older secret beyond the replaced one, and erases all others without an overlap', async () => {
     const t = await setupWebhooks();
     const { id } = await t.create();
     await t.rotate(id, 7 * daySeconds);
@@ -287,7 +287,7 @@ describe('rotating a secret', () => {
     expect(unsealSecret(rows[0]?.sealed ?? Buffer.alloc(0), owner, testSealingKeys)).toBe(secret);
   });
 
-  it('is refused beyond 7 days, below 0, with five secrets signing, and for a deleted webhook, and changes nothing then', async () => {
+  it('is refused for an overlap below 0 or above 7 days, with five secrets signing, and for a deleted webhook', async () => {
     const t = await setupWebhooks();
     const { id } = await t.create();
     for (const seconds of [7 * daySeconds + 1, -1, Number.NaN])

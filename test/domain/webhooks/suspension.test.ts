@@ -93,7 +93,7 @@ async function setupSuspension() {
 }
 
 describe('suspension of a webhook', () => {
-  it('leaves every event its 13th attempt, also with the longest jitter', async () => {
+  it('waits for the 13th attempt of every event, also with the longest jitter', async () => {
     const t = await setupSuspension();
     const events = [await t.open(), await t.open()];
     for (const delayMs of [...defaultDelaysMs, null]) {
@@ -108,7 +108,7 @@ describe('suspension of a webhook', () => {
     expect(t.passedHours()).toBeGreaterThan(79);
   });
 
-  it('comes once two events have failed and none was accepted for the time, and says since when', async () => {
+  it('happens after two failed events and no accepted one for the configured time, and has its reason', async () => {
     const t = await setupSuspension();
     expect(await t.fail([await t.open(), await t.open()], 200)).toBe(84);
     const line = (await t.lines()).at(-1);
@@ -116,7 +116,7 @@ describe('suspension of a webhook', () => {
     expect(line?.detail).toMatchObject({ webhookId: t.webhook.id, reason: 'failing' });
   });
 
-  it('never comes while a single event fails, however often and however long', async () => {
+  it('never happens for a single failing event', async () => {
     const t = await setupSuspension();
     expect(await t.fail([await t.open()], 200)).toBeNull();
   });
@@ -130,7 +130,7 @@ describe('suspension of a webhook', () => {
     expect(await t.fail(events, 12)).toBe(4);
   });
 
-  it('does not count days in which the service made no attempt', async () => {
+  it('does not count days without an attempt by the service', async () => {
     const t = await setupSuspension();
     const events = [await t.open(), await t.open()];
     expect(await t.fail(events, 8)).toBeNull();
@@ -161,7 +161,7 @@ describe('suspension of a webhook', () => {
     expect(await t.isSuspended()).toBe(false);
   });
 
-  it('does not count weeks in which nothing was open', async () => {
+  it('does not count weeks without an open delivery', async () => {
     const t = await setupSuspension();
     for (let week = 0; week < 4; week += 1) {
       await t.attempt(await t.open(), null);
@@ -170,7 +170,7 @@ describe('suspension of a webhook', () => {
     }
   });
 
-  it('comes also when so much waits that attempts are always late', async () => {
+  it('happens also when a backlog makes all attempts late', async () => {
     const t = await setupSuspension();
     const events = [await t.open(), await t.open(), await t.open()];
     for (const eventId of events) await t.attempt(eventId, 1_000);
@@ -182,7 +182,7 @@ describe('suspension of a webhook', () => {
     expect(minutes).toBe(120);
   });
 
-  it('does not come to a webhook that was not tried lately', async () => {
+  it('does not happen to a webhook without a recent attempt', async () => {
     const t = await setupSuspension();
     const events = [await t.open(), await t.open()];
     expect(await t.fail(events, 40)).toBeNull();
@@ -195,7 +195,7 @@ describe('suspension of a webhook', () => {
 });
 
 describe('SUSPEND_AFTER', () => {
-  it('is longer than the schedule by default, and refused when it would cut the schedule off', async () => {
+  it('is longer than the schedule by default, and is refused when it is shorter', async () => {
     const t = await setupWebhooks();
     const read = (settings: Record<string, string>) =>
       readConfig(workerEnvironment(t.database, settings)).suspendAfterSeconds;

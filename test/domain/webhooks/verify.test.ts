@@ -29,7 +29,7 @@ const failures = (delivery: CapturedDelivery): Partial<Record<CheckName, string>
 const without = (name: string) => Object.fromEntries(Object.entries(headers).filter(([key]) => key !== name));
 
 describe('a captured delivery', () => {
-  it('verifies as it was sent, with every check made', () => {
+  it('verifies as it was sent, and every check was made', () => {
     const { ok, checks } = verifyDelivery(captured());
     expect(ok).toBe(true);
     expect(checks.map((check) => check.name)).toEqual([
@@ -44,7 +44,7 @@ describe('a captured delivery', () => {
     ]);
   });
 
-  it('verifies whatever the case of its header names, and beside signatures of schemes that are not ours', () => {
+  it('verifies with header names in any case, and beside signatures of other schemes', () => {
     const shouted = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toUpperCase(), value]));
     const future = {
       ...headers,
@@ -55,7 +55,7 @@ describe('a captured delivery', () => {
     expect(failures(captured({ headers: future }))).toEqual({});
   });
 
-  it('verifies at both ends of a rotation for a receiver that holds either secret, and between them for both', () => {
+  it('verifies before, during and after a rotation for a receiver with either secret', () => {
     const [older, newer] = [generateSecret(), generateSecret()];
     const isAccepted = (signing: string[], held: string[]) =>
       verifyDelivery(
@@ -67,7 +67,7 @@ describe('a captured delivery', () => {
     expect(isAccepted([older], [newer, older])).toBe(true);
   });
 
-  it('fails once any byte of body, id, time or secret is another', () => {
+  it('fails when any byte of body, id, timestamp or secret differs', () => {
     const changeAt = (bytes: Buffer, at: number, to: number) => {
       const changed = Buffer.from(bytes);
       changed.writeUInt8(to, at % bytes.length);
@@ -102,7 +102,7 @@ describe('a captured delivery', () => {
     );
   });
 
-  it('is judged without a throw, whatever was captured', () => {
+  it('is judged without an exception, whatever was captured', () => {
     const text = fc.uint8Array().map((bytes) => Buffer.from(bytes).toString('latin1'));
     const value = fc.option(fc.oneof(text, fc.array(text)), { nil: undefined });
     const names = ['service-signature', 'webhook-id', 'webhook-timestamp', 'webhook-signature', 'content-length'];
@@ -121,7 +121,7 @@ describe('a captured delivery', () => {
   });
 });
 
-describe('what fails is named', () => {
+describe('the reported failure is', () => {
   it.each(['Service-Signature', 'webhook-id', 'webhook-timestamp', 'webhook-signature'])('a missing %s', (name) => {
     const check = name === 'Service-Signature' ? 'service_signature_header' : 'standard_headers';
     const failed = failures(captured({ headers: without(name) }));
@@ -144,7 +144,7 @@ describe('what fails is named', () => {
     expect(Object.keys(failures(captured({ headers: { ...headers, ...changed } })))).toEqual([check]);
   });
 
-  it('a time outside the tolerance, at its second, in both directions', () => {
+  it('a timestamp outside the tolerance, by one second, in both directions', () => {
     const at = (seconds: number) => failures(captured({ now: new Date((timestampSeconds + seconds) * 1000) }));
     expect([at(300), at(-300)]).toEqual([{}, {}]);
     expect(at(301)).toEqual({
@@ -154,13 +154,13 @@ describe('what fails is named', () => {
     expect(failures(captured({ now: new Date(), toleranceSeconds: Number.POSITIVE_INFINITY }))).toEqual({});
   });
 
-  it('times that differ between the two forms', () => {
+  it('different timestamps in the two forms', () => {
     const later = signatureHeaders({ id, timestampSeconds: timestampSeconds + 1, body, secrets: [secret] });
     const mixed = { ...headers, 'Service-Signature': later['Service-Signature'] };
     expect(Object.keys(failures(captured({ headers: mixed })))).toEqual(['timestamps_agree']);
   });
 
-  it("an id that is not the body's, even when it is well signed", () => {
+  it("an id that differs from the body's, even when it is well signed", () => {
     const other = signatureHeaders({ id: 'another', timestampSeconds, body, secrets: [secret] });
     expect(failures(captured({ headers: other }))).toEqual({
       id_matches_body: expect.stringContaining("webhook-id is not the body's id"),
@@ -185,13 +185,13 @@ describe('what fails is named', () => {
     ['with a line end', `${vector.body}\r\n`, 'a line end was added'],
     ['with a byte order mark', `\uFEFF${vector.body}`, 'a byte order mark'],
     ['as a string', JSON.stringify(vector.body), 'encoded as a JSON string'],
-  ])('a body written again %s', (_, text, explanation) => {
+  ])('a body that was serialized again %s', (_, text, explanation) => {
     const failed = failures(captured({ body: Buffer.from(text) }));
     expect(failed.service_signature).toContain(explanation);
     expect(failed.standard_signature).toContain(explanation);
   });
 
-  it('a body of another length than was announced', () => {
+  it('a body of another length than announced', () => {
     const announced = { ...headers, 'content-length': String(body.length) };
     const failed = failures(captured({ headers: announced, body: body.subarray(0, -1) }));
     expect(failed.service_signature).toContain('so it was changed or cut');
