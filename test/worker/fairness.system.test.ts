@@ -23,13 +23,15 @@ const patient = { timeout: 90_000, interval: 50 };
  * them, and 60 would be before the five in the order of arrival, as was seen without the keys and
  * without the server's setting.
  */
-describe('five events that come when two hundred of three organizations are queued', () => {
-  it('take turns with them when they are a fourth organization’s', { timeout: 180_000 }, async () => {
+describe('five events that arrive while two hundred of three organizations are queued', () => {
+  it('take turns with them when they belong to a fourth organization', { timeout: 180_000 }, async () => {
     const order = await queueThenMore({ isOther: true });
     expect(order.lastIndexOf('/late')).toBeLessThan(52);
   });
 
-  it('go first when the two hundred are sent again and the five are news', { timeout: 180_000 }, async () => {
+  it('go first when the two hundred are redeliveries and the five are first attempts', {
+    timeout: 180_000,
+  }, async () => {
     const order = await queueThenMore({ isOther: false });
     expect(order.lastIndexOf('/late')).toBeLessThan(52);
   });

@@ -4,7 +4,7 @@ import { setupDatabase } from '#test/setup.ts';
 import { ledgerMetrics } from '../../apps/worker/ledger-metrics.ts';
 import { openPool } from '../domain/webhooks/webhook-rows.ts';
 
-it('shows the ledger as gauges, over the worker’s own login, and keeps the last figures while the database is away', async () => {
+it('the metrics show the ledger with the worker’s own login, and keep the last values while the database is down', async () => {
   const { database, owner, make } = await setupDatabase();
   const professional = await make.member();
   const pool = openPool(database.urls.worker, 1);

@@ -13,8 +13,8 @@ const patient = { timeout: 60_000, interval: 50 };
  * A first attempt is made inside the workflow's first task, which a server gives to another worker
  * when the first one does not finish it. Source: docs/adr/0024.
  */
-describe('a first attempt that is under way', () => {
-  it('is finished and recorded by a worker that is told to stop, and nobody makes it again', { timeout }, async () => {
+describe('a first attempt in progress', () => {
+  it('is completed and recorded once by a worker that stops', { timeout }, async () => {
     const { receiver, settings, rows, workflow, makeEvent } = await arrange();
     const leaving = await startChildWorker(settings);
     await makeEvent();
@@ -31,7 +31,9 @@ describe('a first attempt that is under way', () => {
     expect(await staying.stop()).toBe(0);
   });
 
-  it('counts when it fails while its worker stops: another goes on with the schedule', { timeout }, async () => {
+  it('counts when it fails while its worker stops, and another worker continues with the schedule', {
+    timeout,
+  }, async () => {
     const { receiver, settings, rows, workflow, makeEvent } = await arrange();
     const leaving = await startChildWorker(settings);
     await makeEvent();
@@ -49,7 +51,7 @@ describe('a first attempt that is under way', () => {
     expect(receiver.received).toHaveLength(2);
   });
 
-  it('is closed as lost when its worker dies, and the next attempt is one of its own', { timeout }, async () => {
+  it('is recorded as lost when its worker dies, and the next attempt has its own row', { timeout }, async () => {
     const { receiver, settings, rows, workflow, makeEvent } = await arrange();
     const dying = await startChildWorker(settings);
     await makeEvent();
@@ -67,7 +69,7 @@ describe('a first attempt that is under way', () => {
     expect(new Set(ids).size).toBe(1);
   });
 
-  it('may take as long as an attempt may, which is longer than a workflow task may', { timeout }, async () => {
+  it('may take longer than a workflow task may', { timeout }, async () => {
     const { receiver, settings, rows, workflow, makeEvent } = await arrange();
     await startChildWorker(settings);
     receiver.answer = (response) => void setTimeout(() => response.writeHead(200).end(), 9_500);

@@ -91,7 +91,7 @@ describe('the maintenance loop', () => {
     await vi.waitFor(() => expect(counts.ended).toBe(1200), 10_000);
   });
 
-  it('is done by one process at a time, and taken over when that one is gone', async () => {
+  it('runs in one process at a time, and another takes over when that one is gone', async () => {
     const { database } = await setupDatabase();
     const first = await startMaintenance(database.urls.worker);
     const second = await startMaintenance(database.urls.worker);
@@ -103,7 +103,7 @@ describe('the maintenance loop', () => {
     await vi.waitFor(() => expect(second.counts.rounds).toBeGreaterThan(0), 10_000);
   });
 
-  it('goes on by itself after its connection was cut', async () => {
+  it('continues after its connection was cut', async () => {
     const { database, owner } = await setupDatabase();
     const { counts, errors } = await startMaintenance(database.urls.worker);
     await owner.pool.query(
@@ -116,7 +116,7 @@ describe('the maintenance loop', () => {
     expect(errors.length).toBeLessThanOrEqual(2);
   });
 
-  it('does all the rest when one step keeps failing, tells which, and does that too once it can', async () => {
+  it('runs all other steps when one keeps failing, reports that one, and runs it too once it works', async () => {
     const { database, owner, make } = await setupDatabase();
     const professional = await make.member();
     const due = await make.grant({ professional });
@@ -165,7 +165,7 @@ describe('the maintenance loop', () => {
     }, 10_000);
   });
 
-  it('deletes settled deliveries older than their retention, in parts, and goes on with the other steps in between', async () => {
+  it('deletes settled deliveries older than their retention in parts, and runs the other steps in between', async () => {
     const { database, owner, make } = await setupDatabase();
     const webhook = await make.webhook();
     const count = purgeBatchSize * 2 + 10;
@@ -189,7 +189,7 @@ describe('the maintenance loop', () => {
     expect(await readLedger(worker)).toEqual(before);
   });
 
-  it('drops whole months of the activity log that are older than the retention, and keeps partitions ahead', async () => {
+  it('drops whole months of the activity log that are older than the retention, and creates partitions ahead', async () => {
     const { database, owner, make } = await setupDatabase();
     const organizationId = await make.organization();
     await owner.pool.query(
@@ -216,7 +216,7 @@ describe('the maintenance loop', () => {
 });
 
 describe('DELIVERY_RETENTION', () => {
-  it('is 90 days, or more or less of them, and no fewer than deliveries can be sent again', async () => {
+  it('is 90 days by default, and never shorter than deliveries can be redelivered', async () => {
     const { database } = await setupDatabase();
     const read = (settings: Record<string, string>) =>
       readConfig(workerEnvironment(database, settings)).deliveryRetentionDays;

@@ -23,7 +23,7 @@ function find(page: string, name: string): number | null {
   return line === undefined ? null : Number(line.slice(name.length + 1));
 }
 
-it('shows what waits in a queue for a worker, for how long, and when Temporal last answered', { timeout }, async () => {
+it('the metrics show what waits in a queue, for how long, and when Temporal last answered', { timeout }, async () => {
   const namespace = testNamespace();
   const connection = await NativeConnection.connect({ address: inject('temporalAddress') });
   onTestFinished(() => connection.close());
@@ -74,7 +74,7 @@ it('shows what waits in a queue for a worker, for how long, and when Temporal la
   await metrics.stop();
 });
 
-it('shows the size of the default partition: 0, until a line comes for a month without its own; nothing while it cannot look', async () => {
+it('the metrics show the size of the default partition, and omit it while it cannot be read', async () => {
   const { database, owner, make } = await setupDatabase();
   const orgId = await make.organization();
   const pool = openPool(database.urls.worker, 1);
@@ -98,7 +98,7 @@ it('shows the size of the default partition: 0, until a line comes for a month w
   await metric.stop();
 });
 
-it('measures from an event to its first attempt, and that one alone', { timeout }, async () => {
+it('the metrics measure from an event to its first attempt only', { timeout }, async () => {
   const { database, make } = await setupDatabase();
   const receiver = await startReceiver();
   const professional = await make.member();

@@ -39,7 +39,7 @@ it.each<[string, Partial<RampState>, object]>([
   expect(planRamp({ ...begun, ...changed }, { stepMs: 30_000 })).toEqual(action);
 });
 
-it('failed tasks are read from the metrics of the core, and are not among the completed', () => {
+it('failed tasks are read from the metrics of the core, and do not count as completed', () => {
   const page = `# TYPE temporal_workflow_task_execution_failed counter
 temporal_workflow_task_execution_failed{namespace="n",task_queue="deliver",failure_reason="NonDeterminismError"} 3
 temporal_workflow_task_execution_latency_count{namespace="n",task_queue="deliver"} 40

@@ -4,7 +4,7 @@ import { setupDatabase } from '#test/setup.ts';
 import { createReceiverSpeed } from '../../apps/worker/receiver-speed.ts';
 
 describe('the queue of a webhook whose receiver accepts everything', () => {
-  it('is the slow one from its second answer after 9 s on, and the prompt one again once answers are quick', async () => {
+  it('is the slow one from its second response after 9 s on, and the prompt one again once responses are fast', async () => {
     const { take, slowSince } = await arrange();
     await take(9_000, 1);
     expect(await slowSince()).toBeNull();
@@ -17,7 +17,7 @@ describe('the queue of a webhook whose receiver accepts everything', () => {
     expect(await slowSince()).toBeNull();
   });
 
-  it('stays the prompt one after a single answer that took 10 s', async () => {
+  it('stays the prompt one after a single response that took 10 s', async () => {
     const { take, slowSince } = await arrange();
     await take(20, 5);
     await take(10_000, 1);
@@ -43,7 +43,7 @@ describe('the queue of a webhook whose receiver accepts everything', () => {
     await endNext();
   });
 
-  it('costs no update of the webhook’s row while it stays what it is', async () => {
+  it('costs no update of the webhook’s row while it is unchanged', async () => {
     const { take, version } = await arrange();
     const before = await version();
     await take(20, 20);

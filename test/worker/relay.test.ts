@@ -10,8 +10,8 @@ const leaseSeconds = 3_600;
 
 // Regression: a relay that was stopping first started all that it had claimed, and was killed
 // meanwhile.
-describe('a relay that is told to stop', () => {
-  it('finishes the start under way, and gives the rest back to whoever claims next', async () => {
+describe('a relay that stops', () => {
+  it('finishes the start in progress, and releases the rest to the next claim', async () => {
     const { openRelay, rows } = await arrange();
     const leaving = await openRelay({ isHeld: true });
     await vi.waitFor(() => expect(leaving.claimed).toBe(30), patient);
@@ -44,7 +44,7 @@ describe('a relay that is told to stop', () => {
     ).toEqual([{ sequence: 1, count: 30 }]);
   });
 
-  it('is followed by another one, which claims at once what is given back', async () => {
+  it('is followed by another one, which claims the released deliveries at once', async () => {
     const { openRelay } = await arrange();
     const leaving = await openRelay({ isHeld: true });
     await vi.waitFor(() => expect(leaving.claimed).toBe(30), patient);
@@ -54,7 +54,7 @@ describe('a relay that is told to stop', () => {
     await vi.waitFor(() => expect(leaving.begun.length + staying.begun.length).toBe(30), patient);
   });
 
-  it('stops all the same when the database is away, and what it held is claimed after its lease', async () => {
+  it('stops also while the database is down, and its deliveries are claimed after their lease', async () => {
     const { openRelay, rows } = await arrange();
     const leaving = await openRelay({ isHeld: true });
     await vi.waitFor(() => expect(leaving.begun).toHaveLength(16), patient);
@@ -67,7 +67,7 @@ describe('a relay that is told to stop', () => {
 });
 
 describe('a relay whose starts fail', () => {
-  it('discards the one that failed and nothing else, and starts it again once its lease is over', async () => {
+  it('discards only the failed one, and starts it again once its lease has expired', async () => {
     const { openRelay } = await arrange();
     let refused: string | null = null;
     const { begun, errors } = await openRelay({
@@ -86,7 +86,7 @@ describe('a relay whose starts fail', () => {
     expect(errors).toHaveLength(1);
   });
 
-  it('gives back what it holds while Temporal is away, asks with one delivery, and then starts all', async () => {
+  it('releases its deliveries while Temporal is down, tries one of them, and then starts all', async () => {
     const { openRelay, rows } = await arrange();
     let isBack = false;
     const away = new Error('away');
@@ -110,8 +110,8 @@ describe('a relay whose starts fail', () => {
   });
 });
 
-describe('a relay that has more before it than it can start within its leases', () => {
-  it('claims what its lanes hold, and leaves the rest to other relays', async () => {
+describe('a relay with more deliveries than it can start within its leases', () => {
+  it('claims what its queues hold, and leaves the rest to other relays', async () => {
     const { openRelay, make } = await arrange();
     for (let count = 0; count < 4; count += 1) {
       const professional = await make.member();

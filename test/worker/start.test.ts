@@ -16,7 +16,7 @@ import { spawnWorker } from './child-worker.ts';
 
 const patient = { timeout: 30_000, interval: 100 };
 
-it('waits for the migrations, unready with the reason, and takes no work until they are through', async () => {
+it('a worker waits for the migrations, unready with the reason, and takes no work before', async () => {
   const database = await createTestDatabase({ empty: true });
   onTestFinished(() => database.drop());
   const port = await getFreePort();
@@ -41,7 +41,7 @@ it('waits for the migrations, unready with the reason, and takes no work until t
   expect(await worker.stop()).toBe(0);
 }, 60_000);
 
-it('is ended by a signal while it waits', async () => {
+it('a worker that waits is ended by a signal', async () => {
   const database = await createTestDatabase({ empty: true });
   onTestFinished(() => database.drop());
   const worker = spawnWorker(workerEnvironment(database));
@@ -49,7 +49,7 @@ it('is ended by a signal while it waits', async () => {
   expect(await worker.stop()).toBe(0);
 }, 60_000);
 
-it('opens secrets that are sealed with a key that came into its file meanwhile', async () => {
+it('a worker unseals secrets under a key that was added to its file meanwhile', async () => {
   const { database, owner, make } = await setupDatabase();
   const receiver = await startReceiver();
   const professional = await make.member();
@@ -77,7 +77,7 @@ it('opens secrets that are sealed with a key that came into its file meanwhile',
   expect(checks.filter(({ ok }) => !ok)).toEqual([]);
 }, 60_000);
 
-it('is unversioned without a deployment; with one its build is the image’s, unless it is said otherwise', () => {
+it('a worker is unversioned without a deployment; with one its build is the image’s, unless a setting says otherwise', () => {
   const needed = {
     REGION: 'us',
     WORKER_DATABASE_URL: 'postgresql://worker:pw@localhost/org_api',

@@ -7,7 +7,7 @@ import { startTestWorker } from '#test/worker.ts';
 
 const patient = { timeout: 40_000, interval: 100 };
 
-it('a receiver that hangs with a backlog makes its deliveries overdue and none stuck, until the worker is gone', {
+it('a hanging receiver with a backlog makes its deliveries overdue and none stuck, until the worker is gone', {
   timeout: 120_000,
 }, async () => {
   const { database, owner, make } = await setupDatabase();

@@ -8,8 +8,8 @@ type Running = { webhookId: string; eventId: string; round: number; startedAtMs:
 
 // Once, each worker listed every delivery that ran, each minute: ten of them asked Temporal's
 // visibility store for the same ten times.
-describe('the sweep over what runs', () => {
-  it('is one worker’s in an interval, whoever asks first', async () => {
+describe('the sweep of orphaned workflows', () => {
+  it('runs on one worker per interval', async () => {
     const { sweep, lists, pool } = await arrange();
     await Promise.all(Array.from({ length: 5 }, () => sweep()));
     expect(lists).toHaveLength(1);
@@ -21,7 +21,7 @@ describe('the sweep over what runs', () => {
     expect(lists).toHaveLength(2);
   });
 
-  it('ends what nobody owes, and nothing else', async () => {
+  it('cancels orphaned workflows, and no others', async () => {
     const { sweep, cancelled, running, park } = await arrange();
     await sweep();
     expect(cancelled).toEqual([]);
@@ -31,7 +31,7 @@ describe('the sweep over what runs', () => {
     expect(cancelled.sort()).toEqual(running.map(({ eventId }) => eventId).sort());
   });
 
-  it('looks at so many at most, goes on where it ended, and then begins anew', async () => {
+  it('scans a bounded number at a time, continues where it stopped, and then restarts', async () => {
     const { sweep, lists, looked } = await arrange();
     const parts: number[][] = [];
     for (let nth = 0; nth < 4; nth += 1) {
@@ -52,7 +52,7 @@ describe('the sweep over what runs', () => {
     expect(Date.now() - (lists.at(-1) ?? 0)).toBeLessThan(2 * everyMs);
   });
 
-  it('is gone on with by another when its worker dies in it', async () => {
+  it('is continued by another worker when its worker dies', async () => {
     const { sweep, lists, looked } = await arrange();
     await sweep({ isDue: true, atMost: 2 });
     await expect(sweep({ isDue: true, fails: true })).rejects.toThrow('Temporal is away');

@@ -21,7 +21,7 @@ const timeout = 240_000;
 const patient = { timeout: 120_000, interval: 100 };
 const deploymentName = 'org-api-ramp';
 
-it('a new version whose workflow tasks fail gives its traffic back, and the version before delivers everything', {
+it('a new version whose workflow tasks fail gives its traffic back, and the previous version delivers everything', {
   timeout,
 }, async () => {
   const t = await arrange();

@@ -18,7 +18,7 @@ const accept = (response: ServerResponse) => void response.writeHead(204).end();
 const refuse = (response: ServerResponse) => void response.writeHead(503).end();
 
 it(
-  'deliveries that wait for a retry go on under the next release once the old one is gone, and under the old one after a rollback',
+  'deliveries that wait for a retry continue under the next release, and under the old one after a rollback',
   async () => {
     const { startVersion, receiver, makeEvents, expectVersions, expectAllDelivered, expectWaiting } = await setup();
     receiver.answer = refuse;
@@ -46,7 +46,7 @@ it(
 );
 
 it(
-  'a worker of an older version makes the first attempts of what it starts; with their next task deliveries are on the current one',
+  'a worker of an older version makes the first attempts of what it starts, and their next task runs on the current one',
   async () => {
     const { startVersion, receiver, makeEvents, expectVersions, expectAllDelivered } = await setup();
     const old = await startVersion('a');
@@ -84,7 +84,7 @@ it(
 );
 
 it(
-  'an old pod that restarts in the middle of a rollout leaves nothing stuck: the new version takes over when the old one is gone',
+  'a restart of an old pod during a rollout leaves nothing stuck: the new version takes over',
   async () => {
     const { startVersion, receiver, makeEvents, expectAllDelivered, expectWaiting, currentVersion, watch } =
       await setup();

@@ -16,7 +16,7 @@ async function read(metricsUrl: string, name: string): Promise<number | null> {
 }
 
 describe('a worker’s metrics', () => {
-  it('count webhooks that fail, were parked, or are paused, and the deliveries that were moved with them', {
+  it('count failing, suspended and paused webhooks, and parked deliveries', {
     timeout,
   }, async () => {
     const { database, owner, make } = await setupDatabase();
@@ -26,7 +26,7 @@ describe('a worker’s metrics', () => {
       await make.webhook({ orgId }),
       await make.webhook({ orgId }),
     ];
-    await make.webhook({ orgId }); // is well
+    await make.webhook({ orgId }); // healthy
     for (let event = 0; event < 2; event += 1) {
       const attempts = [{ status: 500, isLast: true }];
       await make.delivery({ webhook: worn, state: 'exhausted', createdAt: hoursAgo(73), attempts });
@@ -49,7 +49,7 @@ describe('a worker’s metrics', () => {
     expect(await read(metricsUrl, 'org_api_ledger_parked')).toBe(1);
   });
 
-  it('count deliveries that had lost their workflow and were given a new one', { timeout }, async () => {
+  it('count deliveries that had lost their workflow and got a new one', { timeout }, async () => {
     const { database, make } = await setupDatabase();
     const receiver = await startReceiver();
     const webhook = await make.webhook({ url: receiver.url });
@@ -62,7 +62,7 @@ describe('a worker’s metrics', () => {
   });
 });
 
-it('counting them reads no webhook that is well', async () => {
+it('the metrics are computed without reading a healthy webhook', async () => {
   const { owner, make } = await setupDatabase();
   const orgId = await make.organization();
   await owner.pool.query(

@@ -39,15 +39,15 @@ async function replay(workflowBundle: Bundle, those = saved): Promise<Record<str
 }
 
 describe('saved workflow histories', () => {
-  it('are there for every way in which a workflow ends', () => {
+  it('exist for every way in which a workflow ends', () => {
     expect(saved.map(({ kind }) => kind)).toEqual(scenarios.map(({ kind }) => kind).sort());
   });
 
-  it('are all replayed by today’s code, so that what is under way survives its roll-out', { timeout }, async () => {
+  it('replay with the current code, so that running workflows survive its rollout', { timeout }, async () => {
     expect(await replay(await todays)).toEqual(Object.fromEntries(saved.map(({ kind }) => [kind, 'replayed'])));
   });
 
-  it('are not replayed by code that takes other steps, which is how such a change is noticed', {
+  it('fail to replay with code that takes other steps', {
     timeout,
   }, async () => {
     const altered = await bundleWorkflowCode({
@@ -58,7 +58,7 @@ describe('saved workflow histories', () => {
     expect(await replay(altered)).toEqual(Object.fromEntries(violations));
   });
 
-  it.each(saved)('hold ids, numbers and words of our own: $kind', ({ history }) => {
+  it.each(saved)('contain only ids, numbers and known words: $kind', ({ history }) => {
     const values = history.events.flatMap((event) => payloadsOf(event).flatMap(leavesOf));
     expect(values.length).toBeGreaterThan(0);
     expect(values.filter((value) => typeof value === 'string' && !isKnown(value))).toEqual([]);

@@ -86,13 +86,13 @@ const blocks: { block: string; inside: string[]; beside: string[] }[] = [
   },
 ];
 
-describe('Which addresses a webhook may reach', () => {
-  it.each(blocks)('refuses $block from end to end, and not its neighbors', ({ inside, beside }) => {
+describe('a webhook’s address', () => {
+  it.each(blocks)('in $block is refused from end to end, and its neighbors are not', ({ inside, beside }) => {
     for (const ip of inside) expect(judgeAddress(ip, none), ip).toEqual({ ok: false, cause: 'address_not_public' });
     for (const ip of beside) expect(judgeAddress(ip, none), ip).toEqual({ ok: true, allowed: false });
   });
 
-  it('reaches what the operator allows, in every form that stands for it, and nothing beside it', () => {
+  it('is allowed where the operator allows it, in every notation, and only there', () => {
     const allowed = addressBlocks.parse('127.0.0.0/8, 10.1.2.3,fd00::/8,::1');
     for (const ip of ['127.0.0.1', '127.9.9.9', '10.1.2.3', 'fd00::7', '::1', '::ffff:127.0.0.1', '64:ff9b::10.1.2.3'])
       expect(judgeAddress(ip, allowed), ip).toEqual({ ok: true, allowed: true });
@@ -119,7 +119,7 @@ describe('WEBHOOK_ALLOW', () => {
     '*',
     '127.0.0.1/8/8',
     '1e1.0.0.0',
-  ])('refuses %j, so that a slip never allows more than was meant', (text) => {
+  ])('refuses %j, so that a mistake never allows more than intended', (text) => {
     expect(addressBlocks.safeParse(text).success).toBe(false);
   });
 });

@@ -11,14 +11,14 @@ const settings = {
 const reaches = (webhookId: string, address: string, from = settings) =>
   judgeAddress(address, allowOf(from, webhookId)).ok;
 
-it('the probe’s webhook alone reaches the probe’s one address', () => {
+it('only the probe’s webhook reaches the probe’s address', () => {
   expect(reaches(probe, '10.96.0.81')).toBe(true);
   expect(reaches('0198c0de-0000-7000-8000-000000000002', '10.96.0.81')).toBe(false);
   expect(reaches(probe, '10.96.0.82')).toBe(false);
   expect(reaches(probe, '10.9.0.1')).toBe(false);
 });
 
-it('every other webhook reaches what WEBHOOK_ALLOW names, with a probe or without', () => {
+it('every other webhook reaches what WEBHOOK_ALLOW names, with or without a probe', () => {
   expect(reaches('another', '10.9.0.1')).toBe(true);
   expect(judgeAddress('10.9.0.1', allowOf({ ...settings, probeWebhook: null }, probe)).ok).toBe(true);
 });

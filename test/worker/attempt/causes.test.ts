@@ -5,7 +5,7 @@ import { causes, factsOf } from '../../../apps/worker/attempt/outcome.ts';
 const coded = (code: string, address = '203.0.113.1') =>
   Object.assign(new Error('a message decides nothing'), { code, address });
 
-describe('The table of causes', () => {
+describe('the table of causes', () => {
   it('has a stable code and a sentence with a remedy for each', () => {
     expect(new Set(causes).size).toBe(causes.length);
     for (const cause of causes) {
@@ -15,7 +15,7 @@ describe('The table of causes', () => {
     }
   });
 
-  it('delivers by one cause only, and lays nothing refused or delivered at our own door', () => {
+  it('has one cause of delivery, and only internal causes count as internal errors', () => {
     expect(causes.filter((cause) => factsOf(cause).kind === 'delivered')).toEqual(['accepted']);
     expect(causes.filter((cause) => factsOf(cause).isInternalError)).toEqual([
       'internal_error',
@@ -27,7 +27,7 @@ describe('The table of causes', () => {
   });
 });
 
-describe('The cause of a connection’s error', () => {
+describe('the cause of a connection’s error', () => {
   it.each([
     ['ENETUNREACH', 'network_unreachable'],
     ['ENETDOWN', 'network_unreachable'],
@@ -37,7 +37,7 @@ describe('The cause of a connection’s error', () => {
     ['EADDRNOTAVAIL', 'sockets_exhausted'],
     ['EACCES', 'egress_blocked'],
     ['EPERM', 'egress_blocked'],
-  ] as const)('%s is our own: %s', (code, cause) => {
+  ] as const)('%s is internal: %s', (code, cause) => {
     expect(causeOfError(coded(code), 'connect')).toBe(cause);
     expect(factsOf(cause).isInternalError).toBe(true);
   });
@@ -53,7 +53,7 @@ describe('The cause of a connection’s error', () => {
     expect(factsOf(cause).isInternalError).toBe(false);
   });
 
-  it('is the receiver’s lack of IPv4 when only IPv6 was tried and we have no route', () => {
+  it('is the receiver’s lack of IPv4 when only IPv6 was tried and this machine has no route', () => {
     expect(causeOfError(coded('ENETUNREACH', '2606:4700::1'), 'connect')).toBe('ipv6_only');
   });
 
@@ -69,14 +69,14 @@ describe('The cause of a connection’s error', () => {
 
 // Once, a receiver whose network a router far away reported as unreachable was tried for ever: each
 // attempt was taken for an internal error.
-describe('A network that cannot be reached', () => {
-  it('is our fault only while this machine has no route to any other', async () => {
+describe('a network that cannot be reached', () => {
+  it('is an internal error only while this machine has no route to any other', async () => {
     expect(await confirmInternalError('network_unreachable', async () => false)).toBe('network_unreachable');
     expect(await confirmInternalError('network_unreachable', async () => true)).toBe('host_unreachable');
     expect(factsOf('host_unreachable').isInternalError).toBe(false);
   });
 
-  it('changes no other cause, and nothing is asked about them', async () => {
+  it('changes no other cause, and no route is looked up for them', async () => {
     const asked = () => Promise.reject(new Error('nothing is to be asked'));
     for (const cause of causes.filter((one) => one !== 'network_unreachable')) {
       expect(await confirmInternalError(cause, asked)).toBe(cause);

@@ -20,14 +20,14 @@ async function postInChild(mode: 'plain' | 'without-descriptors', url: string) {
   };
 }
 
-describe('A process of ours', () => {
-  it('that cannot open another connection says that the fault is ours', async () => {
+describe('a worker process', () => {
+  it('that cannot open another connection reports an internal error', async () => {
     const server = await startRawServer((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\n'));
     const outcome = await postInChild('without-descriptors', `http://127.0.0.1:${server.port}/`);
     expect(outcome).toMatchObject({ kind: 'failed', cause: 'sockets_exhausted', isInternalError: true });
   });
 
-  it('stays flat when a receiver answers with 1 GB', async () => {
+  it('uses bounded memory when a receiver answers with 1 GB', async () => {
     const piece = Buffer.alloc(1024 * 1024, 'x');
     let sent = 0;
     const server = await startRawServer((socket) => {
@@ -46,7 +46,7 @@ describe('A process of ours', () => {
     expect(sent).toBeLessThan(64); // the connection was closed long before the end
   });
 
-  it('stays flat when a receiver sends headers without end', async () => {
+  it('uses bounded memory when a receiver sends headers without end', async () => {
     const flood = Buffer.from('x-flood: 0123456789012345678901234567890123456789\r\n'.repeat(20_000));
     const server = await startRawServer((socket) => {
       socket.write('HTTP/1.1 200 OK\r\n');

@@ -10,7 +10,7 @@ async function answering(answer: string | Buffer) {
 
 const empty = 'content-length: 0\r\n\r\n';
 
-describe('The verdict of an attempt', () => {
+describe('the result of an attempt', () => {
   it.each(['200 OK', '201 Created', '202 Accepted', '204 No Content', '206 Partial', '226', '299 Whatever'])(
     'is delivered on %s',
     async (status) => {
@@ -53,21 +53,21 @@ describe('The verdict of an attempt', () => {
   it.each([
     ['100 Continue', 'HTTP/1.1 100 Continue\r\n\r\n'],
     ['102 and 103', 'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'],
-  ])('is that of the final answer after %s', async (_name, interim) => {
+  ])('is that of the final response after %s', async (_name, interim) => {
     const { url } = await answering(`${interim}HTTP/1.1 200 OK\r\n${empty}`);
     expect(await post(url)).toMatchObject({ kind: 'delivered', status: 200 });
     const failing = await answering(`${interim}HTTP/1.1 500 No\r\n${empty}`);
     expect(await post(failing.url)).toMatchObject({ kind: 'failed', status: 500 });
   });
 
-  it('understands HTTP/1.0 and answers that end with the connection', async () => {
+  it('understands HTTP/1.0 and responses that end with the connection', async () => {
     const { url } = await answering('HTTP/1.0 200 OK\r\n\r\nthanks');
     const outcome = await post(url);
     expect(outcome).toMatchObject({ kind: 'delivered', keptBytes: 6 });
     expect(outcome.answer.toString()).toBe('thanks');
   });
 
-  it('follows no redirect, to a private address or anywhere else', async () => {
+  it('is failed on a redirect, which is not followed', async () => {
     const inside = await startRawServer((socket) => socket.end(`HTTP/1.1 200 OK\r\n${empty}`));
     for (const status of [301, 302, 303, 307, 308]) {
       const { server, url } = await answering(
@@ -80,8 +80,8 @@ describe('The verdict of an attempt', () => {
   });
 });
 
-describe('A post', () => {
-  it('is one HTTP/1.1 request with the body’s bytes, our headers and nothing else', async () => {
+describe('a post', () => {
+  it('is one HTTP/1.1 request with the body’s bytes and exactly the documented headers', async () => {
     const { server, url } = await answering(`HTTP/1.1 200 OK\r\n${empty}`);
     const body = Buffer.from('{"name":"é"}');
     await post(url, { body, headers: { 'webhook-id': '7', Host: 'evil.example', 'content-length': '1' } });
@@ -98,7 +98,7 @@ describe('A post', () => {
     );
   });
 
-  it('uses a connection of its own, even when the receiver would keep it', async () => {
+  it('uses a new connection, also when the receiver would keep it open', async () => {
     const server = await startRawServer((socket) =>
       socket.write(`HTTP/1.1 200 OK\r\nconnection: keep-alive\r\n${empty}`),
     );
@@ -108,7 +108,7 @@ describe('A post', () => {
     expect(server.connections).toBe(2);
   });
 
-  it('tells how long each phase took that was completed', async () => {
+  it('reports the duration of each completed phase', async () => {
     const { url } = await answering(`HTTP/1.1 200 OK\r\n${empty}`);
     const { timingsMs } = await post(url);
     expect(timingsMs).toEqual({
@@ -121,7 +121,7 @@ describe('A post', () => {
     for (const ms of Object.values(timingsMs)) expect(ms === null || Number.isInteger(ms)).toBe(true);
   });
 
-  it('is not sent to a URL that is refused, and says so without repeating it', async () => {
+  it('is not sent to a refused URL, and the explanation does not repeat the URL', async () => {
     const outcome = await post('https://10.0.0.1/hook?token=s3cret');
     expect(outcome).toMatchObject({
       kind: 'refused',
@@ -134,8 +134,8 @@ describe('A post', () => {
   });
 });
 
-describe('The kept answer', () => {
-  it('is the body’s beginning, chunked or not, and at most what may be kept', async () => {
+describe('the kept response', () => {
+  it('is the beginning of the body, chunked or not, up to the limit', async () => {
     const plain = await answering('HTTP/1.1 500 x\r\ncontent-length: 11\r\n\r\nhello world');
     expect((await post(plain.url)).answer.toString()).toBe('hello world');
     const chunked = await answering(

@@ -12,7 +12,7 @@ async function postTo(onRequest: (socket: Socket) => void, options: Parameters<t
   return post(`http://127.0.0.1:${server.port}/`, options);
 }
 
-describe('A 2xx status line in time is delivered, although', () => {
+describe('a 2xx status line in time is delivered when', () => {
   const delivered = { kind: 'delivered', status: 200, cause: 'accepted', isInternalError: false };
 
   it.each<[string, (socket: Socket) => void]>([
@@ -101,7 +101,7 @@ describe('A 2xx status line in time is delivered, although', () => {
     expect(outcome).toMatchObject({ ...delivered, keptBytes: 16_384 });
   });
 
-  it('the body trickles: what came in time is kept', async () => {
+  it('the body trickles: what arrived in time is kept', async () => {
     const outcome = await postTo((s) => {
       s.write(head);
       keepOn(s, 20, () => s.write('x'));
@@ -109,13 +109,13 @@ describe('A 2xx status line in time is delivered, although', () => {
     expect(outcome.answer.toString()).toMatch(/^x{1,30}$/);
   });
 
-  it('the answer comes before the request was read', async () => {
+  it('the response arrives before the request was read', async () => {
     const server = await startSocketServer((s) => s.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'));
     expect(await post(`http://127.0.0.1:${server.port}/`, { deadlineMs })).toMatchObject(delivered);
   });
 });
 
-describe('An attempt has failed when', () => {
+describe('an attempt has failed when', () => {
   const failed = (cause: string) => ({
     kind: 'failed',
     status: null,
@@ -191,7 +191,7 @@ describe('An attempt has failed when', () => {
     expect(['dns_timeout', 'connection_timeout']).toContain(outcome.cause);
   });
 
-  it('an answer is later than the time for all of it, which the phases share', async () => {
+  it('a response exceeds the time limit that all phases share', async () => {
     const server = await startRawServer((s) => void setTimeout(() => s.end(head), 300));
     const slowLookUp = async () => {
       await new Promise((done) => setTimeout(done, 300));
@@ -202,8 +202,8 @@ describe('An attempt has failed when', () => {
   });
 });
 
-describe('The real 10 s', () => {
-  it('end an attempt at a silent receiver, and deliver to one that answers after 9 s', {
+describe('the real limit of 10 s', () => {
+  it('ends an attempt at a silent receiver, and accepts a response after 9 s', {
     concurrent: true,
   }, async () => {
     const silent = await startRawServer(() => {});
@@ -219,8 +219,8 @@ describe('The real 10 s', () => {
   });
 });
 
-describe('A late event loop', () => {
-  it('does not turn an answer that came in time into a timeout', async () => {
+describe('a late event loop', () => {
+  it('does not turn a response in time into a timeout', async () => {
     const { Worker } = await import('node:worker_threads');
     // The receiver has a thread of its own, so that it answers while ours is blocked.
     const worker = new Worker(

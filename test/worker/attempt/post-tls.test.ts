@@ -26,13 +26,13 @@ const signed = (wanted: Partial<Parameters<typeof makeCertificate>[0]>) =>
   pem(makeCertificate({ subject: 'receiver', names, issuer: authority, ...wanted }));
 
 describe('TLS', () => {
-  it.each(['127.0.0.1', 'hooks.example.com'])('is verified for %s, and its time is told', async (host) => {
+  it.each(['127.0.0.1', 'hooks.example.com'])('is verified for %s, and its duration is reported', async (host) => {
     const { outcome } = await postTo(pem(good), { host });
     expect(outcome).toMatchObject({ kind: 'delivered', status: 200, peerAddress: '127.0.0.1' });
     expect(outcome.timingsMs.tls).toEqual(expect.any(Number));
   });
 
-  it('names the host of the URL to the receiver, who may serve several', async () => {
+  it('sends the host of the URL to a receiver that serves several', async () => {
     const other = makeCertificate({ subject: 'other', names: ['other.example.com'], issuer: authority });
     const server = await startRawServer(accept, {
       ...pem(other),
@@ -124,7 +124,7 @@ describe('TLS', () => {
     },
   );
 
-  it('fails when the receiver speaks HTTP/2 only', async () => {
+  it('fails when the receiver supports HTTP/2 only', async () => {
     const { outcome } = await postTo({ ...pem(good), ALPNProtocols: ['h2'] });
     expect(outcome).toMatchObject({ kind: 'failed', cause: 'tls_no_http1' });
   });

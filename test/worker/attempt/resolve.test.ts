@@ -28,8 +28,8 @@ async function receiver() {
   return { server, url: `http://${name}:${server.port}/` };
 }
 
-describe('Looking up a name', () => {
-  it('gives all A and AAAA records, IPv4 first', async () => {
+describe('looking up a name', () => {
+  it('returns all A and AAAA records, IPv4 first', async () => {
     const { resolve } = await resolver({ A: [a('8.8.8.8'), a('8.8.4.4')], AAAA: [aaaa('2606:4700::1111')] });
     const { addresses } = (await resolve(name, neverAborted())) as { addresses: string[] };
     expect([...addresses].sort()).toEqual(['2606:4700::1111', '8.8.4.4', '8.8.8.8']);
@@ -51,22 +51,22 @@ describe('Looking up a name', () => {
       { ok: false, cause: 'dns_unavailable' },
     ],
     ['a silent resolver', { A: null, AAAA: null, root: null }, { ok: false, cause: 'dns_unavailable' }],
-  ])('tells %s apart', async (_case, answers, expected) => {
+  ])('distinguishes %s', async (_case, answers, expected) => {
     const { resolve } = await resolver(answers);
     expect(await resolve(name, neverAborted())).toEqual(expected);
   });
 
-  it('says that our resolver is unavailable when nothing listens there', async () => {
+  it('reports that the resolver is unavailable when nothing listens there', async () => {
     const resolve = createResolve({ servers: ['127.0.0.1:1'] });
     expect(await resolve(name, neverAborted())).toEqual({ ok: false, cause: 'dns_unavailable' });
   });
 
-  it('stops asking when the attempt is over', async () => {
+  it('stops when the attempt ends', async () => {
     const { resolve } = await resolver({ A: null, AAAA: null });
     expect(await resolve(name, AbortSignal.timeout(50))).toEqual({ ok: false, cause: 'dns_timeout' });
   });
 
-  it('asks for the name as it is, without search domains, and again each time', async () => {
+  it('uses the name as it is, without search domains, and queries again each time', async () => {
     const { resolve, questions } = await resolver({ A: 'NXDOMAIN', AAAA: 'NXDOMAIN' });
     await resolve('hooks', neverAborted());
     await resolve('hooks', neverAborted());
@@ -74,7 +74,7 @@ describe('Looking up a name', () => {
   });
 });
 
-describe('A post to a name', () => {
+describe('a post to a name', () => {
   it.each<[string, { A?: DnsAnswer; AAAA?: DnsAnswer }]>([
     ['a private address', { A: [a('10.0.0.1')] }],
     ['the metadata address', { A: [a('169.254.169.254')] }],
@@ -110,7 +110,7 @@ describe('A post to a name', () => {
     expect(server.requests[0]).toContain(`host: ${name}:${server.port}\r\n`);
   });
 
-  it('connects to the address that was judged, whatever DNS says from then on', async () => {
+  it('connects to the checked address, whatever DNS answers afterwards', async () => {
     const { server, url } = await receiver();
     let asked = 0;
     const dns = await startDnsServer((_name, type) => {
@@ -126,7 +126,7 @@ describe('A post to a name', () => {
     expect(server.connections).toBe(1);
   });
 
-  it('sends plain http to no name that has a public address', async () => {
+  it('sends plain http to no name with a public address', async () => {
     const { url } = await receiver();
     const { resolve } = await resolver({ A: [a('8.8.8.8')] });
     expect(await post(url, { resolve })).toMatchObject({ kind: 'refused', cause: 'url_scheme', peerAddress: null });
@@ -141,7 +141,7 @@ describe('A post to a name', () => {
     expect(await post(url, { resolve })).toMatchObject({ kind: 'delivered', peerAddress: '127.0.0.1' });
   });
 
-  it('reaches no name without a resolver of ours, and counts that as our fault', async () => {
+  it('reaches no name while the resolver is down, which counts as an internal error', async () => {
     const outcome = await post(`https://${name}/`, { resolve: createResolve({ servers: ['127.0.0.1:1'] }) });
     expect(outcome).toMatchObject({
       kind: 'failed',
@@ -156,7 +156,7 @@ describe('A post to a name', () => {
     expect(outcome).toMatchObject({ kind: 'failed', cause: 'dns_timeout', isInternalError: false });
   });
 
-  it('never looks localhost up', async () => {
+  it('never looks up localhost', async () => {
     const { server } = await receiver();
     expect(await post(`http://localhost:${server.port}/`)).toMatchObject({
       kind: 'delivered',

@@ -9,18 +9,18 @@ import { hasRoute } from '../../../apps/worker/attempt/route.ts';
  */
 const broadcast = '127.255.255.255';
 
-describe('The question for a route', () => {
-  it('is answered by the routing table: yes for an address that has one', async () => {
+describe('the lookup of a route', () => {
+  it('finds one in the routing table for an address that has one', async () => {
     expect(await hasRoute(['127.0.0.1'])).toBe(true);
   });
 
-  it('is no only when none of the addresses has one', async () => {
+  it('finds none only when none of the addresses has one', async () => {
     expect(await hasRoute([broadcast])).toBe(false);
     expect(await hasRoute([broadcast, '127.0.0.1'])).toBe(true);
   });
 });
 
-describe('A post to a network without a route', () => {
+describe('a post to a network without a route', () => {
   const post = (isRouted: boolean) =>
     postOnce({
       url: `http://${broadcast}:9/`,
@@ -35,7 +35,7 @@ describe('A post to a network without a route', () => {
     expect(await post(true)).toMatchObject({ kind: 'failed', cause: 'host_unreachable', isInternalError: false });
   });
 
-  it('is our fault when it has none', async () => {
+  it('is an internal error when this machine has no route to any other', async () => {
     expect(await post(false)).toMatchObject({ kind: 'failed', cause: 'network_unreachable', isInternalError: true });
   });
 });

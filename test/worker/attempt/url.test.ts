@@ -7,23 +7,23 @@ const none = addressBlocks.parse('');
 const loopback = addressBlocks.parse('127.0.0.0/8');
 const hostile = Object.entries(hostileUrls).flatMap(([cause, urls]) => urls.map((url) => ({ cause, url })));
 
-describe('Which URLs a webhook may have', () => {
-  it.each(hostile)('refuses $url as $cause', ({ url, cause }) => {
+describe('a webhook’s URL', () => {
+  it.each(hostile)('$url is refused as $cause', ({ url, cause }) => {
     expect(judgeUrl(url, none)).toEqual({ ok: false, cause });
   });
 
-  it.each(acceptableUrls)('accepts $url', ({ url, sent = url }) => {
+  it.each(acceptableUrls)('$url is accepted', ({ url, sent = url }) => {
     const judged = judgeUrl(url, none);
     expect(judged).toMatchObject({ ok: true });
     expect(judged.ok && judged.url.href).toBe(sent);
   });
 
-  it('holds at least 150 hostile URLs, each once', () => {
+  it('is tested with at least 150 hostile cases, each once', () => {
     expect(new Set(hostile.map(({ url }) => url)).size).toBe(hostile.length);
     expect(hostile.length).toBeGreaterThanOrEqual(150);
   });
 
-  it('tells host, port and address of what it accepts', () => {
+  it('has a host, port and address once it is accepted', () => {
     expect(judgeUrl('https://hooks.example.com/', none)).toMatchObject({
       hostname: 'hooks.example.com',
       port: 443,
@@ -42,7 +42,7 @@ describe('Which URLs a webhook may have', () => {
   });
 });
 
-describe('With allowed addresses', () => {
+describe('with allowed addresses', () => {
   it.each([
     'http://127.0.0.1:3000/',
     'https://127.0.0.1/',
