@@ -66,7 +66,7 @@ const accepted: PostOutcome = { ...blank, kind: 'delivered', status: 200, cause:
 // Once, an internal error that lasted repeated each delivery every 15 s on the queue of the news,
 // until Temporal ended the workflow for its length after 20 hours.
 describe('a delivery that an internal error postpones', () => {
-  it('waits from 15 s to 10 min, longer after each, on the slow queue, and uses up no attempt', {
+  it('waits from 15 s to 10 min, longer each time, in the slow queue, and uses up no attempt', {
     timeout,
   }, async () => {
     const { start, made, rows } = await arrange([
@@ -89,7 +89,7 @@ describe('a delivery that an internal error postpones', () => {
     expect(await rows('select state, attempts from delivery')).toEqual([{ state: 'delivered', attempts: 11 }]);
   });
 
-  it('goes on in a new run when its history is long, with all that it has behind it', { timeout }, async () => {
+  it('continues in a new run with its state when its history is long', { timeout }, async () => {
     const outcomes = [refused, ...Array(5).fill(isInternalError), refused, accepted];
     const { start, made, rows, ids } = await arrange(outcomes, { eventsPerRun: 10 });
 
@@ -111,7 +111,7 @@ describe('a delivery that an internal error postpones', () => {
     }
   });
 
-  it('goes on in a new run when Temporal suggests it', { timeout }, async () => {
+  it('continues in a new run when Temporal suggests it', { timeout }, async () => {
     const { start, made } = await arrange([], {}, async (_, nth) =>
       // Temporal suggests it at 4 MiB of history, too, to which these words come sooner than to
       // 4,096 events.
@@ -128,7 +128,7 @@ describe('a delivery that an internal error postpones', () => {
     expect(made.map(({ input }) => input.internalErrors)).toEqual([0, 1, 2, 3, 4, 5, 6]);
   });
 
-  it('ends in whichever run it is told to', { timeout }, async () => {
+  it('ends in the run that receives the cancellation', { timeout }, async () => {
     const { start, made } = await arrange([], { eventsPerRun: 5 }, async () => ({ kind: 'postponed', waitMs: 1 }));
     const handle = await start();
     await expect.poll(() => made.length, { timeout: 60_000 }).toBeGreaterThan(3);
@@ -169,7 +169,7 @@ describe('an attempt that fails before anything is sent', () => {
     expect(errors).toHaveLength(1);
   });
 
-  it('is recorded as an internal error when its admission took so long that it could outlast the attempt', {
+  it('is recorded as an internal error when its admission took so long that the attempt could outlast its limit', {
     timeout,
   }, async () => {
     const { owner, activities, input, rows, receiver } = await arrangeActivities();
@@ -185,7 +185,7 @@ describe('an attempt that fails before anything is sent', () => {
     expect(receiver.received).toEqual([]);
   });
 
-  it('is seen in the metric that its alert reads, and goes out once the key is configured', { timeout }, async () => {
+  it('appears in the metric of its alert, and is delivered once the key is configured', { timeout }, async () => {
     const { database, make, owner } = await setupDatabase();
     const receiver = await startReceiver();
     const professional = await make.member();
@@ -215,7 +215,7 @@ describe('an attempt that fails before anything is sent', () => {
 
 // A worker whose clock was ten minutes off signed with its own time, and receivers refused what it
 // sent as too old.
-it('signatures carry the time of PostgreSQL’s clock, whatever the worker’s clock says', { timeout }, async () => {
+it('signatures contain the time of PostgreSQL’s clock, whatever the worker’s clock shows', { timeout }, async () => {
   const { activities, testActivities, input, rows, receiver } = await arrangeActivities();
   const [{ now }] = (await rows('select extract(epoch from clock_timestamp())::float8 as now')) as [{ now: number }];
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 });

@@ -23,10 +23,10 @@ const refused: PostOutcome = {
   isInternalError: false,
 };
 
-describe('an attempt of whose end Temporal never heard', () => {
+describe('an attempt whose end Temporal did not hear of', () => {
   // Once, it was closed at once, while the process that made it could still be posting: its
   // successor was a second post.
-  it('is left open until it has expired, so that two posts of a delivery are never under way', async () => {
+  it('stays open until it has expired, so that two posts of a delivery are never in progress', async () => {
     const { activities, input, pool } = await arrange();
     await admitAttempt(pool, input);
     const result = await activities.recordLostAttempt(input);
@@ -35,7 +35,7 @@ describe('an attempt of whose end Temporal never heard', () => {
     expect((await pool.query('select cause from delivery_attempt')).rows).toEqual([{ cause: null }]);
   });
 
-  it('is closed as lost exactly once when two ask for it', async () => {
+  it('is recorded as lost exactly once when two ask for it', async () => {
     const lost: unknown[] = [];
     const { activities, input, pool } = await arrange({ onLost: (one) => lost.push(one) });
     await admitAttempt(pool, input);
@@ -46,7 +46,7 @@ describe('an attempt of whose end Temporal never heard', () => {
     expect((await pool.query('select cause from delivery_attempt')).rows).toEqual([{ cause: 'lost' }]);
   });
 
-  it('is closed as lost when it was under way, and counts as one of the schedule', async () => {
+  it('is recorded as lost when it was in progress, and counts for the schedule', async () => {
     const { activities, input, pool } = await arrange();
     await admitAttempt(pool, input);
     await expire(pool);
@@ -56,7 +56,7 @@ describe('an attempt of whose end Temporal never heard', () => {
   });
 
   // A database that was away for a moment used up an attempt of every delivery that was due.
-  it('does not count as one of the schedule when it was never admitted', async () => {
+  it('does not count for the schedule when it was never admitted', async () => {
     const { activities, input, pool } = await arrange();
     expect(await activities.recordLostAttempt(input)).toEqual({ kind: 'postponed', waitMs: 1_000 });
     const last = { ...input, nextDelayMs: null };
@@ -64,7 +64,7 @@ describe('an attempt of whose end Temporal never heard', () => {
     expect((await pool.query('select state from delivery')).rows).toEqual([{ state: 'waiting' }]);
   });
 
-  it('goes on from what it recorded when only the news of it was lost', async () => {
+  it('continues from its recorded outcome when only the message about it was lost', async () => {
     const { activities, input, pool } = await arrange();
     await activities.attemptDelivery(input);
     const result = await activities.recordLostAttempt(input);
@@ -78,8 +78,8 @@ describe('an attempt of whose end Temporal never heard', () => {
 
 // Once, a worker that died in the schedule's last attempt exhausted the delivery, which the
 // receiver may never have been reached by.
-describe('the schedule’s last attempt, of whose end Temporal never heard', () => {
-  it('is made again three times, later each time, and then the delivery is exhausted, with proof', async () => {
+describe('the schedule’s last attempt, whose end Temporal did not hear of', () => {
+  it('is repeated three times, later each time, and then the delivery is exhausted with a proof', async () => {
     const { activities, input, pool } = await arrange();
     const last = { ...input, nextDelayMs: null };
     for (const [lostLast, leastMs] of [15_000, 30_000, 60_000].entries()) {
@@ -107,8 +107,8 @@ describe('the schedule’s last attempt, of whose end Temporal never heard', () 
 
 // Once, a failover of PostgreSQL that took more than five seconds closed what receivers had
 // accepted as lost, and posted it again.
-describe('an outcome that comes while the database is away', () => {
-  it('is recorded when it is back within the attempt’s time, and nothing is posted again', {
+describe('an outcome that arrives while the database is down', () => {
+  it('is recorded when the database is back within the attempt’s time, and nothing is posted again', {
     timeout: 60_000,
   }, async () => {
     const awayMs = 8_000;
@@ -136,8 +136,8 @@ describe('an outcome that comes while the database is away', () => {
   });
 });
 
-describe('an attempt whose admission was committed, and the reply lost', () => {
-  it('is found by the process that asked for it, posted once, and uses up no other attempt', async () => {
+describe('an attempt whose admission was committed while its reply was lost', () => {
+  it('is found by the process that requested it, posted once, and uses up no other attempt', async () => {
     const { owner, make, proxy, worker } = await setupProxied();
     const { activities, input, posts } = await arrange({ at: { owner, make }, pool: worker.pool });
     // A connection that is open: what it sends arrives, and nothing comes back.
@@ -160,7 +160,7 @@ describe('an attempt whose admission was committed, and the reply lost', () => {
     expect(await admitted()).toBe(0);
   });
 
-  it('is asked for again when it was not committed', async () => {
+  it('is requested again when it was not committed', async () => {
     const { owner, make, proxy, worker } = await setupProxied();
     const { activities, input, posts } = await arrange({ at: { owner, make }, pool: worker.pool });
     await worker.pool.query('select 1');
@@ -215,7 +215,7 @@ describe('an outcome whose attempt PostgreSQL lost in a failover', () => {
     expect(posts).toHaveLength(1);
   });
 
-  it('takes the next number when its own was given to another attempt, whose outcome stays its own', async () => {
+  it('gets the next number when another attempt has its own, whose outcome is unchanged', async () => {
     const { activities, input, pool } = await arrange({
       post: async () => {
         await forgetAdmission(pool);
@@ -232,7 +232,7 @@ describe('an outcome whose attempt PostgreSQL lost in a failover', () => {
     expect((await pool.query('select attempts from delivery')).rows).toEqual([{ attempts: 2 }]);
   });
 
-  it('is written once, however often the statement is repeated', async () => {
+  it('is written once, also when the statement is repeated', async () => {
     const { activities, input, pool } = await arrange({
       post: async () => {
         await forgetAdmission(pool);
@@ -253,7 +253,7 @@ describe('an outcome whose attempt PostgreSQL lost in a failover', () => {
     expect((await pool.query('select * from delivery')).rows).toEqual(before);
   });
 
-  it('is reported as an internal error when its delivery is gone too', async () => {
+  it('is reported as an internal error when its delivery is missing too', async () => {
     const errors: string[] = [];
     const { activities, input, pool } = await arrange({
       post: async () => {
@@ -285,8 +285,8 @@ async function difference(pool: Pool): Promise<number> {
   return Number(rows[0]?.ledger.difference);
 }
 
-describe('a round’s first attempt that is asked for a second time', () => {
-  it('is not made again: it is under way for as long as an attempt may take, and then lost', async () => {
+describe('a round’s first attempt that is requested twice', () => {
+  it('is not repeated: it is in progress for as long as an attempt may take, and then lost', async () => {
     const { activities, input, pool, posts } = await arrange({ post: () => new Promise(() => {}) });
     const first = { ...input, onlyAsFirst: true };
     void activities.attemptDelivery(first); // its process dies with the post under way
@@ -302,7 +302,7 @@ describe('a round’s first attempt that is asked for a second time', () => {
     expect(posts).toHaveLength(1);
   });
 
-  it('goes on from what the first one came to', async () => {
+  it('continues from the outcome of the first request', async () => {
     const { activities, input, posts } = await arrange();
     const first = { ...input, onlyAsFirst: true };
     expect(await activities.attemptDelivery(first)).toMatchObject({ kind: 'failed' });
@@ -314,7 +314,7 @@ describe('a round’s first attempt that is asked for a second time', () => {
   });
 });
 
-describe('a delivery that finds no free place', () => {
+describe('a delivery without a free slot', () => {
   it('asks again in a second, and once the receiver seems to hang when its turn comes', async () => {
     const { activities, input, pool, make } = await arrange({ post: () => new Promise(() => {}) });
     for (let count = 0; count < 10; count += 1) await make();
@@ -342,7 +342,7 @@ describe('a delivery that finds no free place', () => {
 });
 
 describe('an internal error in an attempt', () => {
-  it('reaches Temporal without a word of its own, and our log whole', async () => {
+  it('reaches Temporal without its message, and the log with it', async () => {
     const faults: unknown[] = [];
     const { activities, input } = await arrange({
       post: () => Promise.reject(new Error('it quotes a secret')),
@@ -356,7 +356,7 @@ describe('an internal error in an attempt', () => {
 });
 
 describe('the reconciler', () => {
-  it('finds the delivery without a workflow behind any number of late ones that have theirs', async () => {
+  it('finds the delivery without a workflow behind any number of late ones with one', async () => {
     const { pool, make, input } = await arrange();
     for (let count = 0; count < 5; count += 1) await make();
     await pool.query(`update delivery set started = true, next_attempt_at = now() - interval '10 minutes'`);

@@ -16,8 +16,8 @@ const awayMs = 2_000;
 const silenceAtMostMs = 20_000;
 const patient = { timeout: 90_000, interval: 50 };
 
-describe('all that is due goes out soon, without a repair, and every post is on record,', () => {
-  it('after PostgreSQL was away for two seconds', { timeout }, async () => {
+describe('due deliveries are sent soon, without a repair, and every post is on record,', () => {
+  it('after PostgreSQL was down for two seconds', { timeout }, async () => {
     const world = await arrange(500);
     const target = new URL(world.database.urls.worker);
     const proxy = await startTcpProxy({ host: target.hostname, port: Number(target.port) });
@@ -31,7 +31,7 @@ describe('all that is due goes out soon, without a repair, and every post is on 
     await world.judge();
   });
 
-  it('after Temporal was away for two seconds', { timeout }, async () => {
+  it('after Temporal was down for two seconds', { timeout }, async () => {
     const world = await arrange(200);
     const [host = '', port = ''] = inject('temporalAddress').split(':');
     const proxy = await startTcpProxy({ host, port: Number(port) });
@@ -44,7 +44,7 @@ describe('all that is due goes out soon, without a repair, and every post is on 
     await world.judge();
   });
 
-  it('after the only worker was killed with claims and attempts in hand', { timeout }, async () => {
+  it('after the only worker was killed with claims and attempts in progress', { timeout }, async () => {
     const world = await arrange(200);
     const killed = await startChildWorker(workerEnvironment(world.database));
     await world.grants();

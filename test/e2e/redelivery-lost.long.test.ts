@@ -11,7 +11,7 @@ import { sealingKeys, workerEnvironment } from '../chaos/worker-settings.ts';
 
 const count = 300;
 
-it('sends a redelivery to its end although its worker is killed, and then the whole Temporal store lost, half-way', async () => {
+it('a redelivery completes although its worker is killed, and then the whole Temporal store is lost, half-way', async () => {
   const servers = await startServers(() => {});
   onTestFinished(() => servers.stop());
   const owner = await openDatabase({ url: servers.ownerUrl, applicationName: 'test', poolMax: 4 });

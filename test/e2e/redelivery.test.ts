@@ -16,7 +16,7 @@ const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
 const lately: Selection = { failedSince: hoursAgo(48).toISOString() };
 
 describe('a redelivery', () => {
-  it('of a range sends every event of it again with its own id and body, and nothing else', { timeout }, async () => {
+  it('of a range sends every event of it again with its own id and body, and no other', { timeout }, async () => {
     const t = await setupRedelivery();
     const before = await t.settled('delivered', 10);
     const inside = [await t.settled('delivered', 8), await t.settled('exhausted', 7), await t.settled('delivered', 6)];
@@ -35,7 +35,7 @@ describe('a redelivery', () => {
     expect(received.flat()).not.toContain(after);
   });
 
-  it('of all that failed leaves alone what was delivered, and makes the next attempt of an open one now', {
+  it('of all failed events skips delivered ones, and makes the next attempt of an open one now', {
     timeout,
   }, async () => {
     const t = await setupRedelivery();
@@ -68,7 +68,7 @@ describe('a redelivery', () => {
     expect(rows).toEqual([{ round: 1 }]); // a retry was requested, not a new round
   });
 
-  it('goes page by page with a rest after each, says how far it has come, and keeps the order of the events', {
+  it('goes page by page with a pause after each, reports its progress, and keeps the order of the events', {
     timeout,
   }, async () => {
     const t = await setupRedelivery();
@@ -122,7 +122,7 @@ describe('a redelivery', () => {
     expect(t.receiver.received).toHaveLength(queued);
   });
 
-  it('is ended early by the signal of its cancellation out of a long rest', { timeout }, async () => {
+  it('is ended during a long pause by the signal of its cancellation', { timeout }, async () => {
     const t = await setupRedelivery();
     for (let event = 0; event < 3; event += 1) await t.settled('exhausted', 20 - event);
     await t.startWorker();
@@ -148,7 +148,7 @@ describe('a redelivery', () => {
     expect(await readLedger(t.owner.pool)).toMatchObject({ difference: 0, exhausted: 100 - ended.queued });
   });
 
-  it('of many pages goes on in a new run, so that no history grows without end', { timeout }, async () => {
+  it('of many pages continues in a new run, so that no history grows without limit', { timeout }, async () => {
     const t = await setupRedelivery();
     for (let event = 0; event < 9; event += 1) await t.settled('exhausted', 20 - event);
     await t.startWorker();
@@ -161,7 +161,7 @@ describe('a redelivery', () => {
     await t.ledgerHas({ delivered: 9 });
   });
 
-  it('whose workflow is terminated half-way is begun again where it was', { timeout }, async () => {
+  it('whose workflow is terminated half-way is started again where it stopped', { timeout }, async () => {
     const t = await setupRedelivery();
     for (let event = 0; event < 50; event += 1) await t.settled('exhausted', 20 - event / 10);
     await t.startWorker({ RECONCILE_AFTER: '2s' });

@@ -15,8 +15,8 @@ const timeout = 90_000;
 const patient = { timeout: 40_000, interval: 50 };
 const overdueMs = 1_000;
 
-describe('the reconciler, of a delivery that is late although its workflow runs', () => {
-  it('makes the attempt when the workflow sits on its timer, as after a lost signal', { timeout }, async () => {
+describe('the reconciler of a late delivery whose workflow runs', () => {
+  it('starts the attempt when the workflow waits on its timer, as after a lost signal', { timeout }, async () => {
     const { isWaiting, setDue, run, receiver, isOverdue } = await setupDelivery();
     await isWaiting(1);
     expect(await run()).toMatchObject({ begun: 0, retriesRequested: 0 }); // due in an hour
@@ -29,7 +29,7 @@ describe('the reconciler, of a delivery that is late although its workflow runs'
     expect(receiver.received).toHaveLength(2);
   });
 
-  it('leaves it alone while its attempt is under way, and the wait that follows', { timeout }, async () => {
+  it('leaves it alone while its attempt is in progress, and during the following wait', { timeout }, async () => {
     const { isWaiting, setDue, run, receiver, held, workflows, delivery, handle } = await setupDelivery({
       isHeld: true,
     });
@@ -50,11 +50,11 @@ describe('the reconciler, of a delivery that is late although its workflow runs'
   });
 });
 
-describe('a workflow whose delivery is owed no longer', () => {
+describe('a workflow whose delivery needs none', () => {
   it.each([
     ['is paused', pauseWebhook],
     ['is deleted', deleteWebhook],
-  ] as const)('is ended when its webhook %s, and one that is owed runs on', { timeout }, async (_, change) => {
+  ] as const)('is ended when its webhook %s, and one that is needed continues', { timeout }, async (_, change) => {
     const { isWaiting, sweep, owner, make, delivery, handle, client } = await setupDelivery();
     await isWaiting(1);
     const other = await make.webhook({ orgId: delivery.organizationId, url: 'http://127.0.0.1:9/' });
@@ -78,7 +78,7 @@ describe('a workflow whose delivery is owed no longer', () => {
     await owed.terminate();
   });
 
-  it('is ended when another round has taken its place, also by the worker on its own', { timeout }, async () => {
+  it('is ended when another round has replaced it, also by the worker on its own', { timeout }, async () => {
     const { isWaiting, owner, delivery, handle, client } = await setupDelivery({
       settings: { RECONCILE_AFTER: '1s' },
     });

@@ -50,7 +50,7 @@ describe('deliveries in Temporal', () => {
     expect((await listed(`OrgApiEvent = '${rows[0]?.id}'`)).sort()).toEqual([accepting, failing].sort());
   });
 
-  it('cost their history no further workflow task when delivered at once, which takes one', { timeout }, async () => {
+  it('cost no further workflow task when they are delivered at once, which takes one', { timeout }, async () => {
     const { database, owner, make } = await setupDatabase();
     const receiver = await startReceiver();
     const professional = await make.member();
@@ -109,7 +109,7 @@ describe('a namespace without the search attributes', () => {
     expect(problems).toEqual([]);
   });
 
-  it('that refuses them gets the deliveries without, and the log the command', { timeout }, async () => {
+  it('that refuses them gets the deliveries without them, and the log has the command', { timeout }, async () => {
     const client = await makeNamespace();
     const { namespace } = client.options;
     // A server keeps ten of a type; the next are refused.
@@ -133,7 +133,7 @@ describe('a namespace without the search attributes', () => {
     for (const flag of [`--namespace ${namespace}`, ...flags]) expect(line).toContain(flag);
   });
 
-  it('starts a delivery without them when it takes them for made too early', { timeout }, async () => {
+  it('starts a delivery without them when it does not know them yet', { timeout }, async () => {
     const problems: string[] = [];
     const full = await openTestTemporal(); // it has them, so they are thought to be there
     const attributes = await openSearchAttributes({

@@ -12,7 +12,7 @@ const timeout = 90_000;
 const patient = { timeout: 30_000, interval: 50 };
 
 describe('a delivery that waits for its retry', () => {
-  it('says what it is at, and is made again at once when it is told to', { timeout }, async () => {
+  it('reports its state, and is retried at once on request', { timeout }, async () => {
     const { handle, receiver, owner } = await setupDelivery({ schedule: '1h,1h' });
     await waitForState(owner, { state: 'waiting', attempts: 1 });
     await vi.waitFor(
@@ -35,7 +35,7 @@ describe('a delivery that waits for its retry', () => {
 
   // The failure is on record a moment before the workflow hears of it; a signal that came in
   // between was forgotten, and the retry made an hour later.
-  it('is made again at once also when it is told so in the moment after the failure was recorded', {
+  it('is retried at once also when the request comes just after the failure was recorded', {
     timeout,
   }, async () => {
     const { handle, receiver, owner } = await setupDelivery({ schedule: '1h,1h', isHeld: true });
@@ -56,7 +56,7 @@ describe('a delivery that waits for its retry', () => {
   });
 });
 
-describe('a delivery that is begun anew while an attempt of its old round is under way', () => {
+describe('a delivery that begins a new round while an attempt of the old round is in progress', () => {
   it('is settled by the old attempt’s 2xx, and not posted again', { timeout }, async () => {
     const { receiver, owner, beginRound, client, workflowId } = await setupDelivery({ schedule: '1h', isHeld: true });
     await vi.waitFor(() => expect(receiver.held).toHaveLength(1), patient);
@@ -72,7 +72,9 @@ describe('a delivery that is begun anew while an attempt of its old round is und
     expect(receiver.received).toHaveLength(1);
   });
 
-  it('goes on in the new round when the old attempt fails, and its schedule begins again', { timeout }, async () => {
+  it('continues in the new round when the old attempt fails, with the schedule from its beginning', {
+    timeout,
+  }, async () => {
     const { receiver, owner, beginRound, client, workflowId } = await setupDelivery({ schedule: '1h', isHeld: true });
     await vi.waitFor(() => expect(receiver.held).toHaveLength(1), patient);
     await beginRound();

@@ -30,7 +30,7 @@ const bundleOf = (folder: string) =>
     logger: new DefaultLogger('ERROR'),
   });
 
-it('a workflow that no worker can replay is terminated, and its delivery goes out in a new round', {
+it('a workflow that no worker can replay is terminated, and its delivery is sent in a new round', {
   timeout,
 }, async () => {
   const t = await arrange();
@@ -60,7 +60,7 @@ it('a workflow that no worker can replay is terminated, and its delivery goes ou
   expect(page).toContain('org_api_delivery_workflows_replaced_total{reason="failing"} 1');
 });
 
-it('a workflow whose activity waits on a queue that no worker polls is terminated, and its delivery goes out in a new round', {
+it('a workflow whose activity waits in a queue without a worker is terminated, and its delivery is sent in a new round', {
   timeout,
 }, async () => {
   const t = await arrange();
@@ -77,7 +77,7 @@ it('a workflow whose activity waits on a queue that no worker polls is terminate
   expect(page).toContain('org_api_delivery_workflows_replaced_total{reason="stranded"} 1');
 });
 
-it('one that makes no progress is left alone while an admitted attempt is unexpired, and is replaced once it is lost', {
+it('a workflow without progress is left alone while an admitted attempt is unexpired, and is replaced once the attempt is lost', {
   timeout,
 }, async () => {
   const t = await arrange();
@@ -99,7 +99,7 @@ it('one that makes no progress is left alone while an admitted attempt is unexpi
   expect(await t.rows('select round, started from delivery')).toEqual([{ round: 2, started: false }]);
 });
 
-it('a process that dies before it terminates a replaced workflow leaves one that the sweep of orphaned workflows ends', {
+it('a replaced workflow that a dying process did not terminate is ended by the sweep of orphaned workflows', {
   timeout,
 }, async () => {
   const t = await arrange();

@@ -14,7 +14,7 @@ import { startTemporal } from '../../apps/dev/servers/temporal.ts';
 const timeout = 120_000;
 const patient = { timeout: 60_000, interval: 100 };
 
-it('a worker that starts before Temporal is live and not ready, and delivers once Temporal comes', {
+it('a worker that starts before Temporal is alive and not ready, and delivers once Temporal is there', {
   timeout,
 }, async () => {
   const { database, make } = await setupDatabase();
@@ -47,13 +47,13 @@ it('a worker that starts before Temporal is live and not ready, and delivers onc
   await vi.waitFor(async () => expect(await statusOf('/readyz')).toBe(200), patient);
 });
 
-it('a worker of a namespace that Temporal does not have says how to make it', { timeout }, async () => {
+it('a worker whose namespace does not exist prints the command that creates it', { timeout }, async () => {
   const { database } = await setupDatabase();
   const { logLines } = await startTestWorker(database, { TEMPORAL_NAMESPACE: 'not-created' });
   expect(logLines.join('')).toContain('temporal operator namespace create --namespace not-created');
 });
 
-it('a worker that waits for Temporal ends in order on SIGTERM', { timeout }, async () => {
+it('a worker that waits for Temporal stops cleanly on SIGTERM', { timeout }, async () => {
   const { database } = await setupDatabase();
   const settings = { TEMPORAL_ADDRESS: `127.0.0.1:${await getFreePort()}` };
   const program = fileURLToPath(new URL('../../apps/worker/main.ts', import.meta.url));

@@ -12,7 +12,7 @@ const seed = 4;
 const events = 8;
 const webhookCount = 3;
 
-it('loses nothing when the whole Temporal store is deleted while deliveries wait for their retry', async () => {
+it('no delivery is lost when the whole Temporal store is deleted while deliveries wait for their retry', async () => {
   const servers = await startServers(() => {});
   onTestFinished(() => servers.stop());
   const owner = await openDatabase({ url: servers.ownerUrl, applicationName: 'test', poolMax: 4 });

@@ -33,7 +33,7 @@ function settingsOf(front: TemporalFront) {
   };
 }
 
-it('delivers through a server that demands a certificate and a key, and goes on when the key is another', {
+it('a worker delivers through a server that requires a certificate and a key, and continues when the key changes', {
   timeout,
 }, async () => {
   const { database, make } = await setupDatabase();
@@ -85,7 +85,7 @@ describe('the worker and the workflow client name the settings to correct when a
     await expect(openWorkflowClient(server)).rejects.toThrow(sentence);
   });
 
-  it('TLS to a server that speaks plain text', { timeout }, async () => {
+  it('when a server behind TLS speaks plain text', { timeout }, async () => {
     const tls = { serverName: null, ca: null, own: null };
     const server = { address: inject('temporalAddress'), namespace: testNamespace(), tls };
     const sentence = /does not answer at \S+ with these TEMPORAL_TLS settings/;
@@ -109,7 +109,7 @@ async function problemOfWorker(server: TemporalServer): Promise<string> {
   });
 }
 
-describe('settings that are half of something are refused', () => {
+describe('incomplete settings are refused', () => {
   const { cert, key } = makeCertificate({ subject: 'Ours' });
   const other = makeCertificate({ subject: 'Another' });
   const tls = { TEMPORAL_TLS: 'true' };

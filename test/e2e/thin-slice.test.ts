@@ -9,7 +9,7 @@ const timeout = 60_000;
 
 describe('an event', () => {
   it(
-    'goes from a grant that starts to a signed post at the receiver, with one recorded attempt',
+    'leads from a grant that starts to a signed post at the receiver, with one recorded attempt',
     async () => {
       const { database, owner, make } = await setupDatabase();
       const receiver = await startReceiver();
@@ -49,7 +49,7 @@ describe('an event', () => {
   );
 
   it(
-    'is tried again with the same id and bytes on the schedule until the receiver answers 2xx',
+    'is retried with the same id and bytes on the schedule until the receiver answers 2xx',
     async () => {
       const { database, owner, make } = await setupDatabase();
       const receiver = await startReceiver();

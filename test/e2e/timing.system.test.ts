@@ -26,7 +26,7 @@ const wayMs = 600;
 const heldUpMs = 4_000;
 
 describe('the schedule of a delivery', () => {
-  it('is kept by the receiver’s own clock: never early, and late by the jitter at most', {
+  it('is kept by the receiver’s clock: never early, and late by the jitter at most', {
     timeout: 120_000,
   }, async () => {
     const schedule = '3s,4s,5s';
@@ -71,7 +71,7 @@ describe('the schedule of a delivery', () => {
     }
   });
 
-  it('takes a receiver’s Retry-After as a floor', { timeout: 60_000 }, async () => {
+  it('uses a receiver’s Retry-After as a minimum', { timeout: 60_000 }, async () => {
     const { database, make } = await setupDatabase();
     const receiver = await startReceiver();
     receiver.answer = (response) => {

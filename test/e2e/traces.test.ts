@@ -12,7 +12,7 @@ const patient = { timeout: 20_000, interval: 50 };
  */
 const roundingMs = 0.01;
 
-it('a delivery that fails and then succeeds is one trace, found by its event’s id, from its commit to the 2xx', {
+it('a delivery that fails and then succeeds is one trace from its commit to the 2xx, which is found by its event’s id', {
   timeout,
 }, async () => {
   const { database, owner, make } = await setupDatabase();
@@ -133,7 +133,7 @@ it('a delivery whose webhook is paused while it waits ends its trace as closed',
   ]);
 });
 
-it('an endpoint that is away costs no delivery and no stop', { timeout }, async () => {
+it('an unreachable trace endpoint delays no delivery and no stop', { timeout }, async () => {
   const { database, make } = await setupDatabase();
   const receiver = await startReceiver();
   const professional = await make.member();

@@ -13,7 +13,7 @@ const signed: Record<string, RegExp> = {
   'webhook-timestamp': /^\d{10}$/,
 };
 
-it('each event type is posted with the headers, signatures and body that it always had', {
+it('each event type is posted with unchanged headers, signatures and body', {
   timeout: 60_000,
 }, async () => {
   const { database, owner, make } = await setupDatabase();

@@ -14,7 +14,7 @@ function withoutMeasures(value: unknown, name = ''): unknown {
   return isMeasure ? '<ms>' : value;
 }
 
-it('every command prints the document that it always printed', { timeout: 180_000 }, async () => {
+it('every command prints an unchanged document', { timeout: 180_000 }, async () => {
   const { database, make, orgctl } = await setupOrgctl();
   const receiver = await startReceiver();
   const owner = await make.member();

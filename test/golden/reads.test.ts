@@ -50,7 +50,7 @@ async function setupFixture() {
   return { ...installation, orgId: first.id, key };
 }
 
-it('the nine reads answer as they always did, whole and unchanged', async () => {
+it('the nine reads have unchanged responses', async () => {
   const { api, orgId, key } = await setupFixture();
   const stable = createStable();
   const authorization = `Bearer ${key}`;
@@ -64,7 +64,7 @@ it('the nine reads answer as they always did, whole and unchanged', async () => 
   await expect(goldenText(answers)).toMatchFileSnapshot('reads.json');
 });
 
-it('every refusal answers as it always did', async () => {
+it('every refusal has an unchanged response', async () => {
   const { api, make, owner, orgId, key } = await setupFixture();
   const stable = createStable();
   const answers: Record<string, unknown> = {};

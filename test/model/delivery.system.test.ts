@@ -64,7 +64,7 @@ describe('the delivery protocol, in every state of its model', () => {
   beforeAll(prepareSpin, 300_000);
 
   for (const [bounds, definitions] of Object.entries(safety)) {
-    it(`never posts twice at once, settles twice or forgets: ${bounds}`, async () => {
+    it(`never posts twice at once, settles twice or loses a delivery: ${bounds}`, async () => {
       const verification = await verify(definitions);
       verified.push(verification);
       expect(verification).toMatchObject({ errors: 0, violation: null, isComplete: true });

@@ -377,7 +377,7 @@ const commands = fc.commands(
 const seen = new Set<string>();
 
 it(
-  'posts once at a time, settles once and forgets nothing, whatever happens in whatever order',
+  'the statements post once at a time, settle once and lose no delivery, for any order of actions',
   async () => {
     console.log(`MODEL_SEED=${seed} MODEL_RUNS=${runs}`);
     await fc.assert(

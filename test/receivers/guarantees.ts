@@ -50,7 +50,7 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
     }, prepareTimeoutMs);
     afterAll(() => program?.dispose?.());
 
-    it('verifies with every library what a worker sends, before a rotation, at both of its ends and after it, and refuses what it has to', {
+    it('verifies with every library what a worker sends, before, during and after a rotation, and refuses what it must', {
       timeout: 120_000,
     }, async () => {
       const cases = captureCases(await catchRotation());
@@ -62,7 +62,7 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
       expect(status).toBe(1);
     });
 
-    it('ends with status 0 when all is accepted', async () => {
+    it('exits with status 0 when everything is accepted', async () => {
       const { status } = await check(program, [capture({ secret: generateSecret() })]);
       expect(status).toBe(0);
     });
@@ -75,7 +75,7 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
       });
       afterAll(() => server?.stop());
 
-      it('handles an event once, answers its repeat with success, and refuses a forged one', async () => {
+      it('handles an event once, answers its repetition with success, and refuses a forged one', async () => {
         const [first, next] = [randomUUID(), randomUUID()];
         const genuine = capture({ secret, id: first });
         expect(await server.post(capture({ secret: generateSecret() }))).toBe(400);
@@ -85,7 +85,7 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
         expect(server.handled()).toEqual([`client.started ${first}`, `client.started ${next}`]);
       });
 
-      it('passes our check: it accepts a correctly signed test event without acting on it, and refuses a badly signed one', async () => {
+      it('passes the signature check: it accepts a correctly signed test event without acting on it, and refuses a badly signed one', async () => {
         const { result, good, bad } = await checkSignatures(server.url, secret);
         expect({ result, bad }).toMatchObject({ result: 'verified', bad: { status: 400 } });
         expect(good).toMatchObject({ delivered: true, status: 204 });

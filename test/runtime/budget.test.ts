@@ -3,7 +3,7 @@ import { createBudget } from '#runtime/budget.ts';
 
 const client = { onEnd: () => {} };
 
-it('holders that wait are admitted in turns, however many requests one of them has', async () => {
+it('waiting holders are admitted in turn, whatever the number of requests of each', async () => {
   const budget = createBudget<'organization'>({
     limits: { organization: 1, pod: 1 },
     maxWaiting: { each: 100, all: 100 },

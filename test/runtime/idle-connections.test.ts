@@ -41,7 +41,7 @@ async function ask(socket: Socket, path: string): Promise<string> {
   return bytes.toString('latin1');
 }
 
-it('a connection on which everything was refused is closed when idle, though its client reads nothing', async () => {
+it('a connection with only refused requests is closed when idle, also when its client reads nothing', async () => {
   const { open, countConnections } = await setupServer();
   for (let n = 0; n < 10; n += 1) (await open()).pause().write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
   await expect.poll(countConnections).toBe(10);
@@ -60,7 +60,7 @@ it('a connection of a known client outlives those of unknown ones, also when a r
   expect(await ask(known, '/known')).toContain('HTTP/1.1 200');
 });
 
-it('a trusted proxy keeps its idle connections, whatever was answered on them', async () => {
+it('a trusted proxy keeps its idle connections, whatever the responses on them were', async () => {
   let isTrusted = true;
   const { open, countConnections } = await setupServer({ isTrusted: () => isTrusted });
   const proxied = await open();

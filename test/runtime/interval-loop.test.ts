@@ -18,7 +18,7 @@ function setupLoop(everyMs = 1) {
 
 const rest = () => new Promise((resolve) => setTimeout(resolve, 20));
 
-it('a run starts only after the one before it has ended', async () => {
+it('a run starts only after the previous one has ended', async () => {
   const { loop, runs } = setupLoop();
   const started = loop.start();
   await rest();
@@ -30,7 +30,7 @@ it('a run starts only after the one before it has ended', async () => {
   await loop.stop();
 });
 
-it('a run that is asked for during another follows it at once, however often it was asked for', async () => {
+it('a run that is requested during another follows it at once, and only once', async () => {
   const { loop, runs } = setupLoop(3_600_000);
   const started = loop.start();
   loop.runNow();
@@ -45,7 +45,7 @@ it('a run that is asked for during another follows it at once, however often it 
   expect(runs).toHaveLength(3);
 });
 
-it('stop aborts the signal, waits for the run under way and starts no other', async () => {
+it('stop aborts the signal, waits for the current run and starts no other', async () => {
   const { loop, runs } = setupLoop();
   await loop.stop();
   loop.runNow();
@@ -66,7 +66,7 @@ it('stop aborts the signal, waits for the run under way and starts no other', as
   expect(runs).toHaveLength(1);
 });
 
-it('a run that fails is reported and does not end the loop', async () => {
+it('a failed run is reported and does not end the loop', async () => {
   const errors: unknown[] = [];
   let runs = 0;
   const loop = createIntervalLoop({

@@ -86,7 +86,7 @@ function problemsOf(app: string, environment: Environment): readonly string[] {
 describe.each(Object.keys(apps))('%s', (app) => {
   const servers = apps[app]?.servers ?? [];
 
-  it('refuses each server on another machine that it would reach without TLS, by the name of the setting', () => {
+  it('refuses each server on another machine without TLS, by the name of the setting', () => {
     const problems = problemsOf(app, environmentOf(app, 'remote'));
     expect(problems.map((problem) => problem.split(':')[0]).sort()).toEqual([...servers].sort());
     for (const problem of problems)
@@ -94,14 +94,14 @@ describe.each(Object.keys(apps))('%s', (app) => {
     expect(problems.join()).not.toMatch(/secret|example\.com|10\.0\.0\.1/);
   });
 
-  it('takes them with TLS, on this machine, and where ALLOW_PLAINTEXT names them', () => {
+  it('accepts servers with TLS, on this machine, and in ALLOW_PLAINTEXT', () => {
     expect(problemsOf(app, environmentOf(app, 'tls', { TEMPORAL_TLS: 'true' }))).toEqual([]);
     expect(problemsOf(app, environmentOf(app, 'local'))).toEqual([]);
     const allowed = { ALLOW_PLAINTEXT: 'postgresql, redis,temporal' };
     expect(problemsOf(app, environmentOf(app, 'remote', allowed))).toEqual([]);
   });
 
-  it('allows no other server than those named', () => {
+  it('accepts no other server than those named', () => {
     for (const server of ['postgresql', 'redis', 'temporal']) {
       const problems = problemsOf(app, environmentOf(app, 'remote', { ALLOW_PLAINTEXT: server }));
       const others = servers.filter((name) => kindOf(name) !== server);
@@ -130,7 +130,7 @@ describe('this machine', () => {
   ])('is not %s', (url) => expect(api(url)).toEqual([expect.stringMatching(/^API_DATABASE_URL: .*without TLS/)]));
 });
 
-it('ALLOW_PLAINTEXT with a name that is none is refused, also where nothing is plain', () => {
+it('an ALLOW_PLAINTEXT with a malformed name is refused, also when nothing is plain', () => {
   const problems = problemsOf('api', environmentOf('api', 'local', { ALLOW_PLAINTEXT: 'true' }));
   expect(problems).toEqual(['ALLOW_PLAINTEXT: must be names separated by commas, of postgresql, redis, temporal']);
 });
