@@ -14,7 +14,7 @@ describe('npm start', () => {
   });
 
   it(
-    'serves sample organizations, lists them in stack.json, stops cleanly, and goes on with the same data and keys, after a kill as well; a second one on its state is refused',
+    'serves sample organizations, lists them in stack.json, stops cleanly, and continues with the same data and keys, also after a kill; a second one on its state is refused',
     async () => {
       const place = await stackPlace({ DELIVERY_SCHEDULE: '10ms' });
       const first = await place.start();
@@ -59,7 +59,7 @@ describe('npm start', () => {
     timeout,
   );
 
-  it('refuses a wrong call in a sentence', async () => {
+  it('refuses an invalid call in one sentence', async () => {
     const place = await stackPlace();
     expect(await place.command('apps/dev/main.ts', '--regions', 'eu')).toMatchObject({
       code: 1,

@@ -19,7 +19,7 @@ async function setup(options?: { empty: boolean }) {
 }
 
 describe('a test’s database', () => {
-  it('has the current schema, and lets each app in with its own login', async () => {
+  it('has the current schema, and admits each app with its own login', async () => {
     const { urls, name } = await setup();
     for (const [role, url] of Object.entries(urls)) {
       expect(await query(url, 'select current_user as "user", current_database() as database')).toEqual([
@@ -29,24 +29,24 @@ describe('a test’s database', () => {
     expect(await query(urls.api, 'select count(*)::int as rows from api.organization')).toEqual([{ rows: 0 }]);
   });
 
-  it('is closed to logins of no app, as in production', async () => {
+  it('is closed to every other login, as in production', async () => {
     const { name } = await setup();
     const sql = `select has_database_privilege('pg_monitor', '${name}', 'connect') as may`;
     expect(await query(inject('databaseAdminUrl'), sql)).toEqual([{ may: false }]);
   });
 
-  it('is no one else’s: what one test writes, another does not see', async () => {
+  it('is isolated: what one test writes, another does not see', async () => {
     const [one, other] = await Promise.all([setup(), setup()]);
     await query(one.ownerUrl, 'create table mark ()');
     expect(await query(other.ownerUrl, "select to_regclass('mark') as found")).toEqual([{ found: null }]);
   });
 
-  it('can be one that nothing was done to yet', async () => {
+  it('can be created empty', async () => {
     const { ownerUrl } = await setup({ empty: true });
     expect(await query(ownerUrl, "select to_regclass('public.organization') as found")).toEqual([{ found: null }]);
   });
 
-  it('goes away while a connection is open, and may be dropped twice', async () => {
+  it('is dropped while a connection is open, and can be dropped twice', async () => {
     const database = await createTestDatabase();
     const client = new Client({ connectionString: database.ownerUrl });
     client.on('error', () => {});

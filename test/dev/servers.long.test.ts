@@ -68,7 +68,7 @@ describe('the embedded PostgreSQL', () => {
     expect(await marked(second)).toEqual([{ value: 7 }]);
   });
 
-  it('continues with its data after its postmaster was killed in the middle of a statement', async () => {
+  it('continues with its data after its postmaster was killed during a statement', async () => {
     const { postgres } = setup();
     const first = await postgres();
     await mark(first);
@@ -82,7 +82,7 @@ describe('the embedded PostgreSQL', () => {
     expect(await marked(second)).toEqual([{ value: 7 }]);
   });
 
-  it('adopts the postmaster that runs already, and stops it', async () => {
+  it('adopts the postmaster that already runs, and stops it', async () => {
     const { postgres } = setup();
     const first = await postgres();
 
@@ -94,14 +94,14 @@ describe('the embedded PostgreSQL', () => {
     await first.stop(); // finds nothing left to stop
   });
 
-  it('is one server when two start at once on a new state folder', async () => {
+  it('is one server when it is started twice at once on a new state folder', async () => {
     const { postgres } = setup();
     const [first, second] = await Promise.all([postgres(), postgres()]);
     expect(first.pid).toBe(second.pid);
     expect([first.adopted, second.adopted].sort()).toEqual([false, true]);
   });
 
-  it('stops once, however often it is asked', async () => {
+  it('stops once, also when it is asked twice', async () => {
     const { postgres } = setup();
     const server = await postgres();
     await Promise.all([server.stop(), server.stop()]);
@@ -110,7 +110,7 @@ describe('the embedded PostgreSQL', () => {
     expect(existsSync(path.join(server.folder, 'data', 'postmaster.pid'))).toBe(false);
   });
 
-  it('starts although the pid in its lock is another program’s by now', async () => {
+  it('starts although another process now has the pid in its lock', async () => {
     const { postgres } = setup();
     const first = await postgres();
     await mark(first);
@@ -126,7 +126,7 @@ describe('the embedded PostgreSQL', () => {
     expect(other.exitCode).toBeNull();
   });
 
-  it('says so and takes another port when the wanted one is taken', async () => {
+  it('takes another port when the wanted one is in use, and says so', async () => {
     const { postgres, lines } = setup();
     const taken = await listen();
     const server = await postgres(taken);
@@ -134,7 +134,7 @@ describe('the embedded PostgreSQL', () => {
     expect(lines).toContainEqual(expect.stringContaining(`port ${taken} is taken`));
   });
 
-  it('is UTF-8 whatever LANG says, and listens on loopback only, with no unix socket', async () => {
+  it('is UTF-8 whatever LANG is, and listens on loopback only, without a unix socket', async () => {
     const { postgres } = setup();
     for (const name of ['LANG', 'LC_CTYPE']) vi.stubEnv(name, undefined);
     vi.stubEnv('LC_ALL', 'xx_XX.unknown');
@@ -152,7 +152,7 @@ describe('the embedded PostgreSQL', () => {
     ]);
   });
 
-  it('keeps its password from other users of the machine', async () => {
+  it('hides its password from other users of the machine', async () => {
     const { postgres, stateFolder } = setup();
     const server = await postgres();
     expect(statSync(path.join(stateFolder, 'postgres.password')).mode & 0o777).toBe(0o600);
@@ -168,7 +168,7 @@ describe('the embedded PostgreSQL', () => {
     await expect(postgres()).rejects.toThrow(/of version 12 .* delete .* or set DATABASE_URL/);
   });
 
-  it('names the reason from its log, and the remedy, when it does not start', async () => {
+  it('names the reason from its log and the remedy when it does not start', async () => {
     const { postgres, stateFolder } = setup();
     const server = await postgres();
     await server.stop();
@@ -177,7 +177,7 @@ describe('the embedded PostgreSQL', () => {
   });
 
   it.runIf(isRoot)(
-    'serves root’s clone under a 0700 folder, and starts again when the state folder was deleted',
+    'works for root’s clone under a 0700 folder, and starts again when the state folder was deleted',
     async () => {
       const { postgres, stateFolder } = setup({ closedParent: true });
       const first = await postgres();
@@ -197,7 +197,7 @@ describe('the embedded PostgreSQL', () => {
 });
 
 describe('the embedded Redis', () => {
-  it('adopts the server that runs already, and stops it', async () => {
+  it('adopts the server that already runs, and stops it', async () => {
     const { redis } = setup();
     const first = await redis();
     const second = await redis();

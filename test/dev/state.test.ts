@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { openState } from '../../apps/dev/state.ts';
 
 describe('the secrets of a stack', () => {
-  it('are made once, and a stack of before webhooks gets its sealing keys while its others stay', () => {
+  it('are generated once, and a stack without sealing keys gets them while its other secrets stay', () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'org-api-state-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const passwords = { api: 'a', worker: 'w', console: 'c', platform: 'p' };

@@ -19,7 +19,7 @@ it('a download with the pinned SHA-256 is used', async () => {
   expect(await fetchVerified(await serve(archive), sha256, () => {})).toEqual(archive);
 });
 
-it('a download that differs in one bit is not used, and the reason is said', async () => {
+it('a download that differs in one bit is refused with the reason', async () => {
   const changed = Buffer.from(archive);
   changed[9_999] = (changed[9_999] ?? 0) ^ 1;
   const lines: string[] = [];
@@ -27,11 +27,11 @@ it('a download that differs in one bit is not used, and the reason is said', asy
   expect(lines).toEqual([expect.stringMatching(/SHA-256.*not used/)]);
 });
 
-it('an error page with the right bytes is no download', async () => {
+it('an error page with the right bytes is refused', async () => {
   expect(await fetchVerified(await serve(archive, 404), sha256, () => {})).toBeNull();
 });
 
-it('each platform that the stack runs on has a digest of its own', () => {
+it('each supported platform has its own digest', () => {
   expect(Object.keys(temporalArchives).sort()).toEqual(['darwin-arm64', 'darwin-x64', 'linux-arm64', 'linux-x64']);
   const digests = Object.values(temporalArchives).map((one) => one.sha256);
   expect(new Set(digests).size).toBe(4);

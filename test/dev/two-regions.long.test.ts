@@ -3,7 +3,7 @@ import { scopes } from '#domain/contract/scopes.ts';
 import { readStatuses, stackPlace } from '#test/stack.ts';
 import { readPaths } from '../../apps/dev/summary.ts';
 
-it('brings up two regions beside another stack; a key of one region gets the URL of its region; dev:key makes and revokes keys', async () => {
+it('npm start brings up two regions beside another stack; a key of one region is referred to its region; dev:key creates and revokes keys', async () => {
   const [place, neighbor] = [await stackPlace(), await stackPlace()];
   await neighbor.start('--no-samples');
   await place.start('--regions', 'us,ca');

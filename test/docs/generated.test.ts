@@ -8,7 +8,7 @@ import { guaranteesPage } from '../../apps/dev/docs/guarantees.ts';
 const root = path.join(import.meta.dirname, '../..');
 const read = (file: string) => readFileSync(path.join(root, file), 'utf8');
 
-it('docs/configuration.md lists every setting of every process, as their schemas have them', () => {
+it('docs/configuration.md lists every setting of every process from their schemas', () => {
   expect(read('docs/configuration.md'), 'run npm run docs').toBe(configurationPage());
 });
 

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 
-it('SECURITY.md names for each property a test that exists', () => {
+it('SECURITY.md names an existing test for each property', () => {
   const document = readFileSync(path.join(import.meta.dirname, '../../SECURITY.md'), 'utf8');
   const rows = document.split('\n').filter((line) => line.startsWith('| ') && !/^\| (Property|---)/.test(line));
   expect(rows.length).toBeGreaterThan(20);

@@ -12,7 +12,7 @@ import { spawnWorker, startChildWorker } from '../worker/child-worker.ts';
 
 const repository = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 
-it('what the image carries delivers an event, without a bundler, and is the same when it is made twice', async () => {
+it('the image’s content delivers an event without a bundler, and is the same when it is built twice', async () => {
   const { database, make } = await setupDatabase();
   const receiver = await startReceiver();
   const professional = await make.member();

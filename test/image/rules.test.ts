@@ -48,7 +48,7 @@ describe('the packages of the image', () => {
     expect(included.filter((folder) => folder.endsWith(`node_modules/${name}`))).toEqual([]);
   });
 
-  it('are found as Node finds them: the nearest one above, and the one below its user first', () => {
+  it('are found as Node finds them: the nearest one above first', () => {
     const lock = {
       '': { dependencies: { a: '1' }, devDependencies: { tool: '1' } },
       'node_modules/a': { dependencies: { b: '2', gone: '1' }, optionalDependencies: { gone: '1' } },
@@ -81,7 +81,7 @@ it.each([
   `releases/${target}/index.node`,
   'releases/notes.js',
   '16/solid/key.svg',
-])('the file %s of a package goes in', (file) => expect(isPackageFile(file, target)).toBe(true));
+])('the file %s of a package is included', (file) => expect(isPackageFile(file, target)).toBe(true));
 
 it.each([
   'lib/index.js.map',
@@ -98,9 +98,9 @@ it.each([
   'lib/__tests__/a.js',
   'releases/aarch64-apple-darwin/index.node',
   'sdk-core/tests/a.json',
-])('the file %s of a package stays out', (file) => expect(isPackageFile(file, target)).toBe(false));
+])('the file %s of a package is left out', (file) => expect(isPackageFile(file, target)).toBe(false));
 
-it('of the project’s files those go in that run, and none of development', () => {
+it('the project’s files that run are included, and no development files', () => {
   const files = [
     'apps/api/main.ts',
     'apps/api/limiter/sliding-window.lua',
@@ -121,7 +121,7 @@ it('of the project’s files those go in that run, and none of development', () 
 describe('the Dockerfile', () => {
   const [, lastStage = ''] = read('charts/image/Dockerfile').split('COPY --from=build /rootfs /');
 
-  it('builds with the Node that package.json names', () => {
+  it('builds with the Node version of package.json', () => {
     // By digest, which decides: a tag can be given to another image at any time.
     const [, version] =
       /^ARG BUILD_IMAGE=docker\.io\/library\/node:(\S+)-bookworm@sha256:[0-9a-f]{64}$/m.exec(
@@ -130,7 +130,7 @@ describe('the Dockerfile', () => {
     expect(version).toBe(ours.devDependencies.node);
   });
 
-  it('says the same of the image as the build without Docker', () => {
+  it('describes the image like the build without Docker', () => {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: as the Dockerfile writes its arguments
     const [buildId, revision, source] = ['${BUILD_ID}', '${REVISION}', '${SOURCE}'];
     const config = imageConfig({ buildId: buildId ?? '', revision: revision ?? '', source: source ?? '' });
