@@ -263,7 +263,7 @@ function evaluate(tests: object[], everyMinutes = 2): { status: number | null; t
 beforeAll(() => void getTool('promtool'), buildMs);
 
 describe('the rules', () => {
-  it('are what Prometheus takes', () => {
+  it('are valid for Prometheus', () => {
     const { status, told } = promtool(['check', 'rules', '--lint-fatal', '--lint=duplicate-rules', 'rules.json'], {
       'rules.json': rules,
     });
@@ -271,7 +271,7 @@ describe('the rules', () => {
     expect(status).toBe(0);
   });
 
-  it('tell severity, summary, description, region and runbook in each alert, and no secret, person or organization', () => {
+  it('have severity, summary, description, region and runbook in each alert, and no secret, person or organization', () => {
     expect(names.length).toBeGreaterThan(20);
     for (const { alert, labels, annotations = {} } of alerts) {
       expect(labels, alert).toMatchObject({ region: 'us', installation: 'org-api-us/us-org-api' });
@@ -284,7 +284,7 @@ describe('the rules', () => {
     }
   });
 
-  it('look at this release alone', () => {
+  it('select this release only', () => {
     for (const { alert, expr } of alerts)
       for (const [selector = ''] of expr.matchAll(/\{[^}]*\}/g))
         expect(selector, alert).toMatch(/installation="org-api-us\/us-org-api"|namespace="org-api-us"/);
@@ -292,7 +292,7 @@ describe('the rules', () => {
 });
 
 describe('alerts', { timeout: buildMs }, () => {
-  it('are quiet when all is well, whatever another release does', () => {
+  it('do not fire while all is well, whatever another release does', () => {
     const tests = [evaluation('well', healthy, []), evaluation('well for hours', healthy, [], 440)];
     expect(evaluate(tests, 1)).toMatchObject({ status: 0 });
   });
@@ -303,11 +303,11 @@ describe('alerts', { timeout: buildMs }, () => {
     expect(result.status).toBe(0);
   });
 
-  it('all have a fault above that sets them off', () => {
+  it('all have a case above in which they fire', () => {
     expect([...new Set(faults.flatMap(({ firing }) => firing))].sort()).toEqual(names);
   });
 
-  it('all fire when there is no data at all but another release’s', () => {
+  it('all fire without any data but another release’s', () => {
     const result = evaluate([evaluation('nothing', ofOthers, names)]);
     expect(result.told).toContain('SUCCESS');
     expect(result.status).toBe(0);
@@ -333,7 +333,7 @@ describe('alerts', { timeout: buildMs }, () => {
     },
   );
 
-  it('are left out by name, and with the metrics of kube-state-metrics', () => {
+  it('can be left out by name, and together with the metrics of kube-state-metrics', () => {
     const rulesOf = (values: object) =>
       renderAlerts({
         values: { monitoring: { enabled: true, rules: { runbookBaseUrl: 'https://x.example.com', ...values } } },

@@ -5,7 +5,7 @@ const names = (manifests: ReturnType<typeof render>, kind: string) =>
   ofKind(manifests, kind).map((one) => one.metadata.name.split('-').at(-1));
 
 describe.each(regions)('PodDisruptionBudgets of %s', (region) => {
-  it('let a drain take one pod at a time, and pods that are not ready any time', () => {
+  it('let a drain take one pod at a time, and pods that are not ready at any time', () => {
     for (const { spec } of ofKind(render({ region }), 'PodDisruptionBudget')) {
       expect(spec).toMatchObject({ maxUnavailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow' });
       expect(spec.selector.matchLabels['app.kubernetes.io/instance']).toBe(region);
@@ -14,13 +14,13 @@ describe.each(regions)('PodDisruptionBudgets of %s', (region) => {
 });
 
 describe('PodDisruptionBudgets', () => {
-  it('exist from two pods on, because with one they would block every drain', () => {
+  it('exist for two or more pods, because one pod’s would block every drain', () => {
     expect(names(render(), 'PodDisruptionBudget')).toEqual(['api', 'worker', 'console']);
     const one = { api: { autoscaling: { minReplicas: 1 } }, worker: { replicas: 1 }, console: { replicas: 0 } };
     expect(names(render({ values: one }), 'PodDisruptionBudget')).toEqual([]);
   });
 
-  it('take a percentage as well', () => {
+  it('accept a percentage', () => {
     const values = { api: { podDisruptionBudget: { maxUnavailable: '25%' } } };
     expect(pick(render({ values }), 'PodDisruptionBudget', '-api').spec.maxUnavailable).toBe('25%');
   });
@@ -35,7 +35,7 @@ describe('HorizontalPodAutoscalers', () => {
     expect(spec).not.toHaveProperty('behavior');
   });
 
-  it('take more metrics and a pace', () => {
+  it('accept more metrics and a pace', () => {
     const metric = {
       type: 'External',
       external: { metric: { name: 'overdue' }, target: { type: 'Value', value: '10' } },

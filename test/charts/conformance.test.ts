@@ -25,7 +25,7 @@ describe.each(regions)('the chart with %s-values.yaml', (region) => {
     expect(run(getTool('helm'), ['lint', '--strict', chart, '--values', values])).toMatchObject({ status: 0 });
   });
 
-  it('passes kube-score, critical or not', { timeout: buildMs }, () => {
+  it('passes all checks of kube-score', { timeout: buildMs }, () => {
     // CPU limits: values.yaml says why there are none. The pull policy Always would keep pods from
     // starting while a registry is away. Pods are spread by topologySpreadConstraints.
     const ignored = ['container-image-pull-policy', 'deployment-has-host-podantiaffinity'];
@@ -76,7 +76,7 @@ describe('kubeconform, strict', { timeout: buildMs }, () => {
     ['a misspelt field', 'terminationGracePeriodSeconds', 'terminationGraceSeconds'],
     ['a field of the wrong type', 'revisionHistoryLimit: 5', 'revisionHistoryLimit: five'],
     ['a misspelt field of a CRD', 'parentRefs:', 'parents:'],
-  ])('refuses %s, so the schemas do check', (_, from, to) => {
+  ])('refuses %s, so the schemas are in effect', (_, from, to) => {
     const text = renderText();
     expect(text).toContain(from);
     expect(run(program, options, text.replace(from, to)).status).toBe(1);

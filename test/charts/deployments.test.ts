@@ -8,7 +8,7 @@ const containerOf = (component: string, values: object = {}) =>
 describe.each(regions)('Deployments of %s', (region) => {
   const manifests = render({ region });
 
-  it('never take a pod away before its successor is ready', () => {
+  it('never remove a pod before its successor is ready', () => {
     for (const component of ['api', 'worker', 'console'])
       expect(pick(manifests, 'Deployment', `-${component}`).spec.strategy).toEqual({
         type: 'RollingUpdate',
@@ -16,7 +16,7 @@ describe.each(regions)('Deployments of %s', (region) => {
       });
   });
 
-  it('start each app as itself from the one image', () => {
+  it('start each app from the one image with its own command', () => {
     for (const component of ['api', 'worker', 'console']) {
       const [container] = pick(manifests, 'Deployment', `-${component}`).spec.template.spec.containers;
       expect(container.command).toEqual(['node', `apps/${component}/main.ts`]);
@@ -24,7 +24,7 @@ describe.each(regions)('Deployments of %s', (region) => {
     }
   });
 
-  it('spread the pods of one version over zones and nodes, and never refuse to schedule one', () => {
+  it('spread the pods of one version over zones and nodes, and can always be scheduled', () => {
     const pod = pick(manifests, 'Deployment', '-api').spec.template;
     expect(pod.spec.topologySpreadConstraints).toHaveLength(2);
     for (const constraint of pod.spec.topologySpreadConstraints) {
@@ -35,13 +35,13 @@ describe.each(regions)('Deployments of %s', (region) => {
 });
 
 describe('Deployments', () => {
-  it('name no number of pods beside an autoscaler, and two without', () => {
+  it('have no number of pods beside an autoscaler, and two without', () => {
     expect(deployment('api')).not.toHaveProperty('spec.replicas'); // ci values scale the API
     expect(deployment('api', { api: { autoscaling: { enabled: false } } }).spec.replicas).toBe(2);
     expect(deployment('worker', { worker: { replicas: 0 } }).spec.replicas).toBe(0);
   });
 
-  it('ask liveness of the process alone and readiness of the schema, on the port that each app has them', () => {
+  it('probe the process for liveness and the schema for readiness, on the port of each app', () => {
     for (const [component, port] of [
       ['api', 'http'],
       ['worker', 'metrics'],
@@ -55,20 +55,20 @@ describe('Deployments', () => {
     }
   });
 
-  it('keep serving for a while after a pod was taken out, without a shell, and then drain within the grace period', () => {
+  it('keep serving for a while after a pod was removed, without a shell, and then drain within the grace period', () => {
     const { spec } = deployment('api', { api: { preStopSeconds: 7, drainDelayMs: 2_500 } }).spec.template;
     expect(spec.containers[0].lifecycle).toEqual({ preStop: { sleep: { seconds: 7 } } });
     expect(spec.terminationGracePeriodSeconds).toBe(7 + 3 + 20 + 10);
     expect(containerOf('api', { api: { preStopSeconds: 0 } })).not.toHaveProperty('lifecycle');
   });
 
-  it('give a worker longer than an attempt to stop', () => {
+  it('give a worker more time to stop than an attempt takes', () => {
     const { spec } = deployment('worker').spec.template;
     expect(spec.terminationGracePeriodSeconds).toBe(60);
     expect(spec.containers[0]).not.toHaveProperty('lifecycle');
   });
 
-  it('take an image by tag, by digest or by the chart’s version', () => {
+  it('use an image by tag, by digest or by the chart’s version', () => {
     const image = (own: object) =>
       containerOf('api', { image: { repository: 'r.example.com/o', digest: '', ...own } }).image;
     expect(image({})).toBe('r.example.com/o:0.1.0');
@@ -77,7 +77,7 @@ describe('Deployments', () => {
     expect(image({ digest })).toBe(`r.example.com/o:0.1.0@${digest}`);
   });
 
-  it('pass on what an operator adds to a pod', () => {
+  it('contain what an operator adds to a pod', () => {
     const own = {
       extraEnv: [{ name: 'NODE_OPTIONS', value: '--max-old-space-size=300' }],
       extraEnvFrom: [{ configMapRef: { name: 'more' } }],
@@ -116,13 +116,13 @@ describe('Deployments', () => {
     }
   });
 
-  it('roll as an operator wants them to', () => {
+  it('roll out as an operator configures', () => {
     const strategy = { maxSurge: '50%', maxUnavailable: 1 };
     for (const component of ['api', 'worker', 'console'])
       expect(deployment(component, { [component]: { strategy } }).spec.strategy.rollingUpdate).toEqual(strategy);
   });
 
-  it('run under an account that exists already, which is then not made', () => {
+  it('can use an existing service account, which the chart then does not create', () => {
     for (const component of ['api', 'worker', 'console', 'migrations']) {
       const manifests = render({
         values: { [component]: { serviceAccount: { create: false, name: 'mine' } } },
@@ -138,7 +138,7 @@ describe('Deployments', () => {
     expect(pick(named, 'Deployment', '-api').spec.template.spec.serviceAccountName).toBe('mine');
   });
 
-  it('show by a checksum which pods have which settings, and change it with secrets.revision', () => {
+  it('contain a checksum of their settings, which changes with secrets.revision', () => {
     const checksum = (values: object) =>
       deployment('api', values).spec.template.metadata.annotations['checksum/settings'];
     const now = checksum({});
@@ -147,12 +147,12 @@ describe('Deployments', () => {
     expect(checksum({ secrets: { revision: '2026-11-21' } })).not.toBe(now);
   });
 
-  it('do not restart for a new version of the chart alone', () => {
+  it('do not restart for a new chart version alone', () => {
     for (const { labels } of podsOf(render()))
       expect(Object.keys(labels)).not.toEqual(expect.arrayContaining([expect.stringMatching(/chart|version/)]));
   });
 
-  it('leave the console out until it is enabled', () => {
+  it('omit the console until it is enabled', () => {
     const manifests = render({ values: { console: { enabled: false } } });
     expect(JSON.stringify(manifests)).not.toMatch(/console/i);
   });

@@ -30,7 +30,7 @@ const renderGuide = (more: object = {}) =>
   render({ region: null, release: 'us', values: merged(values, more) as object });
 
 describe('the guide', () => {
-  it('has values with which the chart renders, alone and with each addition', () => {
+  it('has values that render, alone and with each addition', () => {
     expect(podsOf(renderGuide()).length).toBe(3);
     expect(additions.length).toBe(6);
     for (const addition of additions)
@@ -59,7 +59,7 @@ describe('the guide', () => {
     }
   });
 
-  it('opens the network policies towards the servers that it sets up', () => {
+  it('opens the network policies to the servers that it sets up', () => {
     const all = examples.flatMap((one) =>
       parseAllDocuments(one, { merge: true }).map((document) => document.toJS() as Manifest),
     );
@@ -72,7 +72,7 @@ describe('the guide', () => {
     expect(namespaces.map(({ name }: Manifest) => name)).toContain(values.temporal.namespace);
   });
 
-  it('moves traffic to a second release that takes nothing from the first', () => {
+  it('moves traffic to a second release that changes nothing of the first', () => {
     const named = (name: string) => parse(examples.find((one) => fileOf(one) === name) ?? '');
     const first = additions.reduce((below, one) => merged(below, parse(one, { merge: true })) as object, {});
     const probe = { probe: { webhookId: '0198c0de-0000-7000-8000-000000000001' } };
@@ -97,7 +97,7 @@ describe('the guide', () => {
     expect(service.spec.ports.map(({ port }: Manifest) => port)).toContain(other.port);
   });
 
-  it('applies what it writes, waits for it, and names it alike everywhere', () => {
+  it('applies what it writes, waits for it, and uses the same names everywhere', () => {
     const applied = commandsOf(guide).join('\n');
     for (const file of examples.map(fileOf).filter((name) => name !== 'alertmanager.yaml'))
       expect(applied, file).toMatch(new RegExp(`(apply -f|--values) ${file}`));
@@ -140,7 +140,7 @@ describe('the guide', () => {
     expect(store.sql.connectAddr).toBe('temporal-postgresql-rw.temporal.svc:5432');
   });
 
-  it('has Argo CD prune old Jobs, and Flux wait for as long as a migration is tried', () => {
+  it('makes Argo CD prune old Jobs, and Flux wait as long as a migration is retried', () => {
     const documents = examples.flatMap((one) =>
       parseAllDocuments(one, { merge: true }).map((document) => document.toJS() as Manifest),
     );
@@ -163,7 +163,7 @@ describe('the guide', () => {
     expect(Number.parseInt(release.timeout, 10) * 60).toBeGreaterThan(waits.reduce((sum, wait) => sum + wait, 0));
   });
 
-  it('stops and starts everything that writes when a backup is restored', () => {
+  it('stops and starts every writer when a backup is restored', () => {
     const restore = guide.text.split('## Restore a backup')[1]?.split('\n## ')[0] ?? '';
     const scaled = commandsOf({ ...guide, text: restore }).filter((command) => command.includes(' scale '));
     expect(scaled).toHaveLength(2);
@@ -174,7 +174,7 @@ describe('the guide', () => {
       expect(restore).toContain(also);
   });
 
-  it('makes a Secret with every key that the chart mounts', () => {
+  it('creates a Secret with every key that the chart mounts', () => {
     const secret = blocksOf(guide, 'sh').find((block) => block.includes('create secret generic org-api-us \\')) ?? '';
     const made = [...secret.matchAll(/--from-literal=([A-Z_]+)=/g)].map(([, key]) => key);
     const mounted = podsOf(renderGuide(consoleOn)).flatMap(({ spec }) =>
@@ -185,7 +185,7 @@ describe('the guide', () => {
     expect(made).toEqual(expect.arrayContaining([...new Set(mounted)]));
   });
 
-  it('gives orgctl a pod of the release’s image that meets Pod Security "restricted"', () => {
+  it('runs orgctl in a pod of the release’s image that meets Pod Security "restricted"', () => {
     const pod = parse(examples.find((one) => fileOf(one) === 'orgctl.yaml') ?? '');
     const [container] = pod.spec.containers;
     expect(`${values.image.repository}@${values.image.digest}`).toBe(container.image);
@@ -209,7 +209,7 @@ describe('the guide', () => {
     expect(brokenLinks(guide)).toEqual([]);
   });
 
-  it('lets a rotation go on only once every pod has the new value', { timeout: 120_000 }, () => {
+  it('continues a rotation only once every pod has the new value', { timeout: 120_000 }, () => {
     const [oldest = '', pods = ''] = blocksOf(guide, 'promql').filter((one) => one.includes('org_api_setting_read'));
     const metric = (pod: string) =>
       `org_api_setting_read_timestamp_seconds{region="us",setting="KEY_PEPPERS",pod="${pod}"}`;
@@ -237,7 +237,7 @@ describe('the guide', () => {
     expect(status).toBe(0);
   });
 
-  it('counts connections as the chart gives them', () => {
+  it('counts connections like the chart', () => {
     const [api, worker, console] = ['-api', '-worker', '-console'].map((suffix) => {
       const { env } = pick(render(), 'Deployment', suffix).spec.template.spec.containers[0];
       return Number(env.find((one: Manifest) => one.name === 'DATABASE_POOL_MAX').value);
@@ -252,12 +252,12 @@ describe('SQL of guide and runbooks', () => {
   const pages = [guide, ...readRunbooks().values()];
   const blocks = pages.flatMap((page) => blocksOf(page, 'sql')).filter((sql) => !sql.includes('drop role'));
 
-  it.each(blocks)('runs: %s', async (sql) => {
+  it.each(blocks)('is valid: %s', async (sql) => {
     const { owner } = await setupDatabase();
     await owner.pool.query(sql);
   });
 
-  it('moves the lines of the default partition to their months, every one of them', async () => {
+  it('moves all rows of the default partition to their months', async () => {
     const { owner, make } = await setupDatabase();
     const { orgId } = await make.member();
     const { rows: months } = await owner.pool.query<{ name: string }>(
@@ -280,7 +280,7 @@ describe('SQL of guide and runbooks', () => {
   });
 });
 
-it('an owner that may create roles and is no superuser migrates, makes second logins, and takes first ones away', {
+it('an owner that may create roles and is no superuser can migrate, and create and remove second logins', {
   timeout: 120_000,
 }, async () => {
   const stateFolder = mkdtempSync(path.join(tmpdir(), 'org-api-guide-'));

@@ -7,12 +7,12 @@ const nameOf = (values: object = {}) => job(values).metadata.name as string;
 describe.each(regions)('the migrations of %s', (region) => {
   const manifest = pick(render({ region }), 'Job');
 
-  it('are a plain Job and no hook, so that Helm, Argo CD and Flux treat it alike', () => {
+  it('are a plain Job without hooks, so that Helm, Argo CD and Flux treat it alike', () => {
     expect(manifest.metadata.annotations).toBeUndefined();
     expect(manifest.spec.template.spec.containers[0].command).toEqual(['node', 'apps/migrate/main.ts']);
   });
 
-  it('keep the pod of each failed try with its log, and do not expire, which would make a GitOps controller run them for ever', () => {
+  it('keep the pod and log of each failed attempt, and do not expire, because a GitOps controller would repeat them', () => {
     expect(manifest.spec.template.spec.restartPolicy).toBe('Never');
     expect(manifest.spec).not.toHaveProperty('ttlSecondsAfterFinished');
   });
@@ -21,13 +21,13 @@ describe.each(regions)('the migrations of %s', (region) => {
 describe('the name of the migrations’ Job', () => {
   const now = nameOf();
 
-  it('is within what a pod’s label holds, whatever the release is called', () => {
+  it('fits into a pod’s label for any release name', () => {
     const { name } = pick(render({ release: 'r'.repeat(53) }), 'Job').metadata;
     expect(name).toMatch(/^r{40}-migrate-[0-9a-f]{10}$/);
     expect(name.length).toBeLessThanOrEqual(63);
   });
 
-  it('stays while nothing of the Job changes, so that a finished one is never changed', () => {
+  it('is unchanged while the Job is unchanged, so that a finished Job is never updated', () => {
     expect(nameOf()).toBe(now);
     expect(nameOf({ api: { logLevel: 'debug' }, worker: { replicas: 5 } })).toBe(now);
     expect(JSON.stringify(job().metadata.labels)).not.toMatch(/chart|version/);
@@ -46,7 +46,7 @@ describe('the name of the migrations’ Job', () => {
   });
 });
 
-it('without the Job nothing of it is left', () => {
+it('a release without the migrations’ Job has no object of it', () => {
   const manifests = render({ values: { migrations: { enabled: false } } });
   expect(ofKind(manifests, 'Job')).toEqual([]);
   expect(manifests.filter((one) => /migrat/.test(one.metadata.name))).toEqual([]);

@@ -21,7 +21,7 @@ const kinds = ['ServiceMonitor', 'PrometheusRule', 'ConfigMap'];
 const file = path.join(chart, 'dashboards/org-api.json');
 
 describe('monitoring', () => {
-  it('is off unless asked for, and asks no cluster what it has', () => {
+  it('is off by default, and does not look for CRDs in the cluster', () => {
     for (const kind of kinds) expect(ofKind(render(), kind)).toEqual([]);
     for (const kind of kinds) expect(ofKind(render({ values: watched }), kind)).toHaveLength(1);
     for (const name of ['servicemonitor', 'prometheusrule', 'grafana-dashboard'])
@@ -38,7 +38,7 @@ describe('monitoring', () => {
     ).toHaveLength(2);
   });
 
-  it('wants to know where the runbooks are', () => {
+  it('requires the URL of the runbooks', () => {
     expect(refusalOf({ monitoring: { enabled: true } })).toMatch(
       /monitoring\.rules\.runbookBaseUrl is empty: give the URL/,
     );
@@ -81,7 +81,7 @@ describe('monitoring', () => {
     expect(metadata.annotations).toEqual({ grafana_folder: 'org-api' });
   });
 
-  it('is what the operator’s CRDs take, strictly', { timeout: 600_000 }, () => {
+  it('is valid for the operator’s CRDs, strictly', { timeout: 600_000 }, () => {
     const options = [
       '-strict',
       '-summary',
@@ -99,14 +99,14 @@ describe('the dashboard', () => {
   const dashboard = JSON.parse(readFileSync(file, 'utf8'));
   const panels = dashboard.panels.filter(({ type }: { type: string }) => type !== 'row');
 
-  it('is what its panels say; node charts/dashboard/main.ts writes it', () => {
+  it('is generated from its panels; node charts/dashboard/main.ts writes it', () => {
     expect(dashboard).toEqual(JSON.parse(JSON.stringify(dashboardOf(rows))));
     const { data } = pick(render({ values: watched }), 'ConfigMap');
     const shown = JSON.parse(data['org-api-us-us-org-api.json']);
     expect({ ...shown, uid: dashboard.uid, title: dashboard.title }).toEqual(dashboard);
   });
 
-  it('of each release has a file, a uid and a title of its own, as many may be in one Grafana', () => {
+  it('has a file, a uid and a title for each release, so that one Grafana can show several', () => {
     const releases = [{ region: 'us' }, { region: 'ca' }, { release: 'blue', namespace: 'org-api-us' }] as const;
     const all = releases.map((one) => Object.entries(pick(render({ ...one, values: watched }), 'ConfigMap').data));
     const files = all.map(([entry]) => entry?.[0]);
@@ -117,7 +117,7 @@ describe('the dashboard', () => {
     expect(shown[0].title).toBe('org-api org-api-us/us-org-api');
   });
 
-  it('has a row for reads, webhooks, platform and console, panels that do not overlap, and explains each', () => {
+  it('has a row for reads, webhooks, platform and console, with explained panels that do not overlap', () => {
     expect(rows.map(({ title }) => title)).toEqual(['Reads', 'Webhooks', 'Platform', 'Console']);
     const cells = dashboard.panels.flatMap(
       ({ gridPos: { x, y, w, h } }: { gridPos: Record<'x' | 'y' | 'w' | 'h', number> }) =>
@@ -127,7 +127,7 @@ describe('the dashboard', () => {
     for (const { description } of panels) expect(description.length).toBeGreaterThan(5);
   });
 
-  it('follows the chosen regions in every expression, each of which Prometheus takes', () => {
+  it('follows the selected regions in every expression, each of which is valid for Prometheus', () => {
     const expressions: string[] = panels.flatMap(({ targets }: { targets: { expr: string }[] }) =>
       targets.map(({ expr }) => expr),
     );
@@ -142,7 +142,7 @@ describe('every metric', () => {
   /** Prometheus' own, and those of kube-state-metrics. */
   const ofOthers = /^(up|ALERTS|kube_\w+)$/;
 
-  it('that alerts, dashboard, runbooks and guide name is one that the running API, worker or console shows', async () => {
+  it('in alerts, dashboard, runbooks and guide is one that the running API, worker or console exports', async () => {
     const { api, database, make } = await setup();
     const worker = await startTestWorker(database);
     const { console } = await setupConsole();

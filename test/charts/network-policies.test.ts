@@ -26,25 +26,25 @@ describe.each(regions)('NetworkPolicies of %s', (region) => {
 });
 
 describe('NetworkPolicies', () => {
-  it('let the API out to DNS, PostgreSQL, Redis and the collector of traces only', () => {
+  it('allow the API egress to DNS, PostgreSQL, Redis and the trace collector only', () => {
     expect(portsOf(policy('api').egress)).toEqual([[53, 53], [5432], [6379], [4318]]);
     expect(portsOf(policy('api', { otlp: { endpoint: '' } }).egress)).toEqual([[53, 53], [5432], [6379]]);
   });
 
-  it('let the migrations out to DNS and PostgreSQL, and no one in', () => {
+  it('allow the migrations egress to DNS and PostgreSQL, and no ingress', () => {
     expect(portsOf(policy('migrations').egress)).toEqual([[53, 53], [5432]]);
     expect(policy('migrations').ingress).toEqual([]);
   });
 
-  it('let a worker out to DNS, PostgreSQL, Temporal, the collector of traces, receivers and the probe only', () => {
+  it('allow a worker egress to DNS, PostgreSQL, Temporal, the trace collector, receivers and the probe only', () => {
     expect(portsOf(policy('worker').egress).toSorted()).toEqual([[1], [4318], [53, 53], [5432], [7233], ['hooks']]);
   });
 
-  it('let nothing in to a worker but metrics readers', () => {
+  it('allow a worker ingress from metrics readers only', () => {
     expect(portsOf(policy('worker').ingress)).toEqual([['metrics']]);
   });
 
-  it('let webhooks out to exactly the addresses that the worker itself holds for public', () => {
+  it('allow webhooks egress to exactly the addresses that the worker treats as public', () => {
     const [public4, public6] = towardsReceivers().to.map((peer: Manifest) => peer.ipBlock);
     const nothingAllowed = new BlockList();
     const isLetOut = (address: string) => {
@@ -59,21 +59,21 @@ describe('NetworkPolicies', () => {
       expect([address, isLetOut(address)]).toEqual([address, judgeAddress(address, nothingAllowed).ok]);
   });
 
-  it('let webhooks out to any port, and to nothing that an operator excepts', () => {
+  it('allow webhooks egress to any port, except what an operator excludes', () => {
     const rule = towardsReceivers({ networkPolicy: { webhooks: { except: ['52.0.0.0/8', '2a00::/16'] } } });
     expect(rule.ports).toEqual([{ port: 1, endPort: 65_535, protocol: 'TCP' }]);
     expect(rule.to[0].ipBlock.except).toContain('52.0.0.0/8');
     expect(rule.to[1].ipBlock.except).toContain('2a00::/16');
   });
 
-  it('let webhooks out to what WEBHOOK_ALLOW names', () => {
+  it('allow webhooks egress to what WEBHOOK_ALLOW names', () => {
     const rule = towardsReceivers({ worker: { webhookAllow: ['10.1.2.3', '10.9.0.0/16', 'fd00::5'] } });
     expect(rule.to.slice(2)).toEqual(
       ['10.1.2.3/32', '10.9.0.0/16', 'fd00::5/128'].map((cidr) => ({ ipBlock: { cidr } })),
     );
   });
 
-  it('open the probe to the workers alone, and only while there is one', () => {
+  it('allow ingress to the probe from workers only, and only while there is one', () => {
     const probe = {
       'app.kubernetes.io/name': 'org-api',
       'app.kubernetes.io/instance': 'us',
@@ -93,7 +93,7 @@ describe('NetworkPolicies', () => {
     expect(JSON.stringify(ofKind(without, 'NetworkPolicy'))).not.toContain('probe');
   });
 
-  it('let in whom an operator names, and the probe besides', () => {
+  it('allow ingress from what an operator names, and from the probe', () => {
     const gateway = { namespaceSelector: { matchLabels: { name: 'gateways' } } };
     const values = { networkPolicy: { http: { from: [gateway] } } };
     expect(policy('api', values).ingress[0].from).toHaveLength(2);

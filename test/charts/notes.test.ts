@@ -20,7 +20,7 @@ afterAll(() => rmSync(path.dirname(copy), { recursive: true }));
 const notes = (values: object = {}): string => pick(render({ values, from: copy }), 'Notes').text;
 
 describe('NOTES.txt', () => {
-  it('names the region, where it answers and the Job that it waits for', () => {
+  it('names the region, its URL and the Job that it waits for', () => {
     expect(notes()).toContain('region us, version 0.1.0, is release us in namespace org-api-us');
     expect(notes()).toContain('http://us-org-api-api.org-api-us.svc:80');
     expect(notes()).toContain('https://console.us.example.com');
@@ -28,7 +28,7 @@ describe('NOTES.txt', () => {
     expect(notes()).toContain('Job us-org-api-migrate-…');
   });
 
-  it('tells how to make the probe while there is none, with the URL that its webhook gets', () => {
+  it('explains how to create the probe while there is none, with the URL of its webhook', () => {
     expect(notes({ probe: { webhookId: '' } })).toContain(
       'orgctl probe create --region us --url http://10.96.0.81:8090/ --secret-name us-org-api-probe',
     );
@@ -37,12 +37,12 @@ describe('NOTES.txt', () => {
     expect(notes({ probe: { enabled: false } })).toContain('set probe.enabled');
   });
 
-  it('warns when nothing but the worker fences webhooks in', () => {
+  it('warns when only the worker restricts the addresses of webhooks', () => {
     expect(notes({ networkPolicy: { enabled: false } })).toContain('WARNING: networkPolicy.enabled is false');
     expect(notes()).not.toContain('WARNING');
   });
 
-  it('says what an uninstall leaves', () => {
+  it('lists what an uninstall leaves', () => {
     expect(notes()).toMatch(/It leaves what is not the release's: your Secrets, the data in PostgreSQL/);
   });
 });

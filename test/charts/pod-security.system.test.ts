@@ -33,7 +33,7 @@ describe('Pod Security "restricted", by the rules of the API server', () => {
     expect(judge(podsOf(render({ region })))).toBe('5 pods, 0 findings\n');
   });
 
-  it('refuses a pod that may become root, so the rules do check', () => {
+  it('refuses a pod that may become root, so the rules are in effect', () => {
     const values = { podSecurityContext: { runAsNonRoot: false }, containerSecurityContext: { capabilities: null } };
     const told = judge(podsOf(render({ values })));
     expect(told).toMatch(/us-org-api-api: runAsNonRoot != true/);
@@ -42,7 +42,7 @@ describe('Pod Security "restricted", by the rules of the API server', () => {
 });
 
 describe.each(regions)('pods of %s', (region) => {
-  it('cannot write but to /tmp, and have no token of the cluster', () => {
+  it('can write to /tmp only, and have no token of the cluster', () => {
     const manifests = render({ region });
     for (const { name, spec } of podsOf(manifests)) {
       expect(spec, name).toMatchObject({ automountServiceAccountToken: false, enableServiceLinks: false });

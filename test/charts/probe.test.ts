@@ -5,7 +5,7 @@ describe.each(regions)('helm test of %s', (region) => {
   const manifests = render({ region });
   const pod = pick(manifests, 'Pod');
 
-  it('runs only when asked, and leaves its pod only when it fails', () => {
+  it('runs only on request, and keeps its pod only when it fails', () => {
     expect(pod.metadata.annotations).toMatchObject({
       'helm.sh/hook': 'test',
       'helm.sh/hook-delete-policy': 'before-hook-creation,hook-succeeded',
@@ -18,7 +18,7 @@ describe.each(regions)('helm test of %s', (region) => {
     expect(value).toBe(`http://${pick(manifests, 'Service', '-api').metadata.name}:80`);
   });
 
-  it('receives at one exact address, which the probe’s webhook alone may reach', () => {
+  it('receives at one exact address, which only the probe’s webhook may reach', () => {
     const worker = pick(manifests, 'Deployment', '-worker').spec.template.spec.containers[0];
     const setting = (name: string) => worker.env.find((one: { name: string }) => one.name === name)?.value;
     expect(setting('PROBE_WEBHOOK_ALLOW')).toBe(pick(manifests, 'Service', '-probe').spec.clusterIP);
@@ -28,21 +28,21 @@ describe.each(regions)('helm test of %s', (region) => {
 });
 
 describe('helm test', () => {
-  it('takes the Secret that it is given', () => {
+  it('uses the given Secret', () => {
     const values = { probe: { existingSecret: 'mine' } };
     expect(JSON.stringify(pick(render({ values }), 'Pod'))).toContain(
       '{"name":"mine","items":[{"key":"key","path":"PROBE_KEY"}]}',
     );
   });
 
-  it('carries what an operator adds to its pod, and stays what it is', () => {
+  it('contains what an operator adds to its pod, without other changes', () => {
     const probe = { podLabels: { team: 'reads' }, podAnnotations: { note: 'x', 'helm.sh/hook': 'pre-install' } };
     const { metadata } = pick(render({ values: { probe } }), 'Pod');
     expect(metadata.labels).toMatchObject({ team: 'reads', 'app.kubernetes.io/component': 'probe' });
     expect(metadata.annotations).toMatchObject({ note: 'x', 'helm.sh/hook': 'test' });
   });
 
-  it('is nowhere in a release without it', () => {
+  it('is absent in a release without it', () => {
     expect(JSON.stringify(render({ values: { probe: { enabled: false } } }))).not.toMatch(/probe"|PROBE/);
   });
 });

@@ -141,7 +141,7 @@ const misuses: [string, object, RegExp][] = [
 ];
 
 describe('the chart refuses', () => {
-  it('addresses that the apps refuse at their start, so that no pod is made that cannot come up', () => {
+  it('addresses that the apps refuse at their start, so that no pod is created that cannot start', () => {
     const none = [
       '10.0.0.0/',
       '10.0.0.0/a',
@@ -159,16 +159,16 @@ describe('the chart refuses', () => {
     }
   });
 
-  it.each(misuses)('%s, in a sentence', (_, values, sentence) => {
+  it.each(misuses)('%s, in one sentence', (_, values, sentence) => {
     expect(refusalOf(values)).toMatch(sentence);
   });
 
-  it('everything at once that is missing, so that no one installs it ten times', () => {
+  it('everything that is missing at once', () => {
     const told = refusalOf({ region: 'us' }, null);
     expect(told.match(/^- /gm)).toHaveLength(16);
   });
 
-  it('nothing of what an operator may well want', () => {
+  it('no reasonable value', () => {
     expect(refusalOf({})).toBe('');
     expect(refusalOf({ networkPolicy: { enabled: false, database: { to: [] } } })).toBe('');
     expect(refusalOf({ console: { enabled: false, url: '' }, global: { any: 1 } })).toBe('');

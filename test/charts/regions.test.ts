@@ -17,7 +17,7 @@ const allowed = [
 ];
 
 describe('the regions', () => {
-  it('render the same objects, but for names of the region', () => {
+  it('render the same objects, except for names of the region', () => {
     const [us = [], ca = []] = regions.map((region) => render({ region }).map((one) => new Map(flatten(one))));
     expect(us.length).toBe(ca.length);
     const differing = us.flatMap((one, index) => {
@@ -28,7 +28,7 @@ describe('the regions', () => {
     expect([...new Set(differing)].filter((path) => !allowed.some((one) => one.test(path)))).toEqual([]);
   });
 
-  it('name the other region nowhere but in its public URL', () => {
+  it('name the other region only in its public URL', () => {
     for (const region of regions) {
       const other = region === 'us' ? 'ca' : 'us';
       const text = JSON.stringify(render({ region })).replaceAll(`https://api.${other}.example.com`, '');
@@ -55,7 +55,7 @@ describe('two releases in one namespace', () => {
 });
 
 describe('names and labels', () => {
-  it('carry what an operator adds, and ours win', () => {
+  it('contain what an operator adds, and the chart’s own win', () => {
     const values = {
       commonLabels: { team: 'reads', 'app.kubernetes.io/instance': 'x' },
       fullnameOverride: 'api-of-us',
@@ -72,7 +72,7 @@ describe('names and labels', () => {
     expect(ofKind(manifests, 'Deployment')[0].spec.selector.matchLabels['app.kubernetes.io/name']).toBe('n'.repeat(40));
   });
 
-  it('of extra objects are an operator’s own, given as maps or as templates', () => {
+  it('of extra objects belong to the operator, as maps or as templates', () => {
     const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } };
     const text = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ include "org-api.fullname" . }}-b\n';
     const names = ofKind(render({ values: { extraObjects: [map, text] } }), 'ConfigMap').map(

@@ -11,12 +11,12 @@ const alerts = renderAlerts();
 const manifests = render({ values: watched });
 const headings = ['What it means', 'See it', 'Likely causes', 'What to do', 'When it ends'];
 
-it('there is a runbook for each alert, and none for anything else', () => {
+it('each alert has a runbook, and each runbook an alert', () => {
   expect([...runbooks.keys()].sort()).toEqual([...new Set(alerts.map(({ alert }) => alert))].sort());
 });
 
 describe.each([...runbooks])('%s', (alert, page) => {
-  it('tells what it means, how to see it, why, what to do and when it ends, and how severe it is', () => {
+  it('explains meaning, diagnosis, cause, action, end and severity', () => {
     expect(page.text.split('\n')[0]).toBe(`# ${alert}`);
     expect([...page.text.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading)).toEqual(headings);
     for (const section of page.text.split(/^## .*$/m).slice(1)) expect(section.trim().length).toBeGreaterThan(20);
@@ -31,14 +31,14 @@ describe.each([...runbooks])('%s', (alert, page) => {
     expect(brokenLinks(page)).toEqual([]);
   });
 
-  it('has expressions that Prometheus takes', () => {
+  it('has expressions that are valid for Prometheus', () => {
     const expressions = blocksOf(page, 'promql').flatMap((block) => block.trim().split('\n'));
     expect(expressions.length).toBeGreaterThan(0);
     expect(problemsOf(expressions)).toBe('');
   });
 });
 
-it('a command that does not exist would be found', () => {
+it('the check finds a command that does not exist', () => {
   for (const command of [
     'orgctl webhook unpark --webhook W',
     'orgctl webhook resume',

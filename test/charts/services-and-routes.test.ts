@@ -4,7 +4,7 @@ import { type Manifest, ofKind, pick, podsOf, regions, render } from './render.t
 describe.each(regions)('Services of %s', (region) => {
   const manifests = render({ region });
 
-  it('reach pods of their own component, at ports that these have', () => {
+  it('reach pods of their own component, at existing ports', () => {
     for (const { metadata, spec } of ofKind(manifests, 'Service')) {
       const pods = podsOf(manifests).filter(({ labels }) =>
         Object.entries(spec.selector).every(([key, value]) => labels[key] === value),
@@ -15,7 +15,7 @@ describe.each(regions)('Services of %s', (region) => {
     }
   });
 
-  it('offer metrics apart from what partners call', () => {
+  it('offer metrics at another port than the API', () => {
     const services = ofKind(manifests, 'Service').map(({ metadata, spec }) => [
       metadata.name,
       ...spec.ports.map((port: Manifest) => port.name),
@@ -32,7 +32,7 @@ describe.each(regions)('Services of %s', (region) => {
     );
   });
 
-  it('of the probe keeps the address that its webhook was made with', () => {
+  it('of the probe keeps the address that its webhook was created with', () => {
     expect(pick(manifests, 'Service', '-probe').spec.clusterIP).toBe(region === 'us' ? '10.96.0.81' : '10.96.0.82');
   });
 });
@@ -48,7 +48,7 @@ describe('routes', () => {
     ingress: { enabled: true, className: 'nginx', annotations: { a: 'b' }, tlsSecretName: '' },
   };
 
-  it('by HTTPRoute match the host of the public URL and end at the Service', () => {
+  it('of kind HTTPRoute match the host of the public URL and end at the Service', () => {
     const manifests = render({ values: values({ ...routed, service: { port: 8000 } }) });
     expect(ofKind(manifests, 'Ingress')).toEqual([]);
     for (const [component, host] of [
@@ -64,7 +64,7 @@ describe('routes', () => {
     }
   });
 
-  it('by Ingress match the host without its port, with TLS once there is a certificate', () => {
+  it('of kind Ingress match the host without its port, with TLS once there is a certificate', () => {
     const manifests = render({ values: { ...values(ingress), baseUrls: { us: 'https://api.us.example.com:8443' } } });
     expect(ofKind(manifests, 'HTTPRoute')).toEqual([]);
     const { metadata, spec } = pick(manifests, 'Ingress', '-api');
@@ -75,7 +75,7 @@ describe('routes', () => {
     expect(tls).toEqual([{ hosts: ['console.us.example.com'], secretName: 'console-us-tls' }]);
   });
 
-  it('by HTTPRoute give a second release its share', () => {
+  it('of kind HTTPRoute give a second release its share', () => {
     const second = { name: 'blue-org-api-api', port: 80, weight: 10 };
     const httpRoute = { ...routed.httpRoute, weight: 0, extraBackendRefs: [second] };
     for (const component of ['api', 'console'])
@@ -85,12 +85,12 @@ describe('routes', () => {
       ).toEqual([{ name: `us-org-api-${component}`, port: 80, weight: 0 }, second]);
   });
 
-  it('are none unless asked for', () => {
+  it('are absent by default', () => {
     const manifests = render({ values: values({ httpRoute: { enabled: false }, ingress: { enabled: false } }) });
     expect([...ofKind(manifests, 'Ingress'), ...ofKind(manifests, 'HTTPRoute')]).toEqual([]);
   });
 
-  it('may go through a load balancer of the Service itself', () => {
+  it('can use a load balancer of the Service itself', () => {
     const balancer = { externalTrafficPolicy: 'Local', loadBalancerSourceRanges: ['192.0.2.0/24'] };
     const service = { type: 'LoadBalancer', annotations: { lb: 'internal' }, ...balancer };
     const { metadata, spec } = pick(render({ values: { api: { service } } }), 'Service', '-api');

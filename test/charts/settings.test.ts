@@ -80,7 +80,7 @@ describe.each(regions)('settings of %s', (region) => {
     return pod.spec;
   };
 
-  it.each(Object.keys(apps) as (keyof typeof apps)[])('are what the %s itself accepts', (app) => {
+  it.each(Object.keys(apps) as (keyof typeof apps)[])('are accepted by the %s itself', (app) => {
     const build = app === 'worker' ? { ORG_API_BUILD_ID: '0.1.0-abc' } : {}; // the image's own
     const config = apps[app]({ ...environmentOf(podOf(app)), ...build });
     if (app !== 'migrate') expect(config).toMatchObject({ region });
@@ -92,7 +92,7 @@ describe.each(regions)('settings of %s', (region) => {
       ]);
   });
 
-  it('give each pod the secrets that it reads and no other', () => {
+  it('give each pod exactly the secrets that it reads', () => {
     const secretsOf = (app: string) =>
       podOf(app)
         .volumes.find((one: Manifest) => one.name === 'secrets')
@@ -113,7 +113,7 @@ describe.each(regions)('settings of %s', (region) => {
     ]);
   });
 
-  it('hold no secret in the environment, only the names of files', () => {
+  it('have no secret in the environment, only names of files', () => {
     for (const { spec } of pods)
       for (const { name, value, valueFrom } of spec.containers[0].env) {
         expect(valueFrom, name).toBeUndefined();
@@ -142,7 +142,7 @@ describe('settings', () => {
     expect(known.filter((name) => !set.includes(name) && !ofTheImage.includes(name))).toEqual([]);
   });
 
-  it('of Temporal behind mutual TLS and an API key are what worker, console and probe accept, and no other pod has them', () => {
+  it('of Temporal behind mutual TLS and an API key are accepted by worker, console and probe, and no other pod has them', () => {
     const pods = podsOf(render({ values: throughTls }));
     const read = { worker: readWorker, console: readConsole, probe: readProbe };
     for (const { spec } of pods) {
@@ -159,14 +159,14 @@ describe('settings', () => {
     expect(pods.length).toBeGreaterThan(4);
   });
 
-  it('of the platform’s login go to the migrations once it has a key', () => {
+  it('of the platform’s login go to the migrations when it has a key', () => {
     const values = { secrets: { platformDatabaseUrl: { existingSecret: 'platform', key: 'uri' } } };
     const job = pick(render({ values }), 'Job');
     expect(JSON.stringify(job)).toContain('{"name":"platform","items":[{"key":"uri","path":"PLATFORM_DATABASE_URL"}]}');
     expect(JSON.stringify(pick(render(), 'Job'))).not.toContain('PLATFORM');
   });
 
-  it('take each secret from a Secret of its own where one is named', () => {
+  it('take each secret from its own Secret when one is named', () => {
     const values = { secrets: { apiDatabaseUrl: { existingSecret: 'pg-api', key: 'uri' } } };
     const { sources } = pick(render({ values }), 'Deployment', '-api').spec.template.spec.volumes[1].projected;
     expect(sources[0].secret).toEqual({ name: 'pg-api', items: [{ key: 'uri', path: 'API_DATABASE_URL' }] });

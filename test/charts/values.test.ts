@@ -39,7 +39,7 @@ const used = variables.flatMap(([pattern, sections]) =>
 );
 
 describe('values.yaml', () => {
-  it.each(Object.entries(documentsOf(read)))('is what %s says: run npm run chart:docs', (name, text) => {
+  it.each(Object.entries(documentsOf(read)))('matches %s: run npm run chart:docs', (name, text) => {
     expect(read(name)).toBe(text);
   });
 
@@ -72,13 +72,13 @@ describe('values.yaml', () => {
 });
 
 describe('the generator', () => {
-  it('refuses a value without a comment and an empty list that does not say what it takes', () => {
+  it('refuses a value without a comment, and an empty list without a comment on its items', () => {
     expect(() => readValues('# Fine.\na: 1\nb: 2\n# A list.\nc: []\n')).toThrow(
       'b has no comment.\nc is a list and needs items.',
     );
   });
 
-  it('refuses unknown keys at every depth but those of free maps', () => {
+  it('refuses unknown keys at every depth, except in free maps', () => {
     const { 'values.schema.json': text = '' } = documentsOf(read);
     const schema = JSON.parse(text);
     expect(schema.additionalProperties).toBe(false);

@@ -48,19 +48,19 @@ function arrange({
 const silent = () => {};
 
 describe('with KUBECONFIG set', () => {
-  it.each([true, false])('the cluster of `up` needs nothing else, its settings beside it: %s', async (settings) => {
+  it.each([true, false])('the cluster of `up` needs only its own settings: %s', async (settings) => {
     const { environment } = arrange({ server: 'https://10.211.0.1:6443', settings });
     const cluster = await getCluster(silent, environment);
     expect(cluster).toMatchObject({ hostAddress: '10.211.0.1', serviceRange: '10.212.0.0/24' });
     await cluster.loadImages(['/tmp/a.tar', '/tmp/b.tar']);
   });
 
-  it('another cluster needs settings that say how its pods reach this machine and how it gets images, both at once', async () => {
+  it('another cluster needs settings for the route from its pods to this machine and for images, and both are reported at once', async () => {
     const { environment } = arrange({ server: 'https://kube.example.com:6443' });
     await expect(getCluster(silent, environment)).rejects.toThrow(/CLUSTER_HOST_ADDRESS, .* and CLUSTER_LOAD_IMAGE/);
   });
 
-  it('another cluster is used as told, with a command of several words', async () => {
+  it('another cluster is used as configured, with a command of several words', async () => {
     const { folder, environment } = arrange({
       server: 'https://kube.example.com:6443',
       ranges: 'fd00::/108 10.96.0.0/12',
@@ -71,7 +71,7 @@ describe('with KUBECONFIG set', () => {
     await cluster.loadImages(['/tmp/a.tar']);
   });
 
-  it('a cluster that does not tell its Service range fails with that message', async () => {
+  it('a cluster that does not report its Service range fails with that message', async () => {
     const { environment } = arrange({ server: 'https://10.211.0.1:6443', ranges: '' });
     await expect(getCluster(silent, environment)).rejects.toThrow(/set CLUSTER_SERVICE_RANGE/);
     const cluster = await getCluster(silent, { ...environment, CLUSTER_SERVICE_RANGE: '10.43.0.0/16' });
@@ -83,7 +83,7 @@ describe('addresses of the probes', () => {
   const free = (serviceRange: string, taken: string[], count: number) =>
     findFreeAddresses({ serviceRange, kubectl: async () => taken.join(' ') }, count);
 
-  it('are the last free ones of the part that Kubernetes gives to no one by itself', async () => {
+  it('are the last free ones of the range that Kubernetes does not assign by itself', async () => {
     expect(await free('10.212.0.0/24', ['10.212.0.1', 'None'], 2)).toEqual(['10.212.0.15', '10.212.0.14']);
     expect(await free('10.212.0.0/24', ['10.212.0.15'], 2)).toEqual(['10.212.0.14', '10.212.0.13']);
     expect(await free('10.96.0.0/12', [], 1)).toEqual(['10.96.0.255']);

@@ -18,7 +18,7 @@ import { acrossRollout } from './waiting.ts';
 
 const timeout = 90_000;
 
-it('deliveries that the receiver refuses wait across a rollout, are counted, and are delivered after it', {
+it('deliveries that the receiver refuses wait during a rollout, are counted, and are delivered after it', {
   timeout,
 }, async () => {
   const { database, owner, make } = await setupDatabase();
@@ -50,7 +50,7 @@ it('deliveries that the receiver refuses wait across a rollout, are counted, and
   ]);
 });
 
-it('a pod’s metrics tell since when it has had the value of each setting', { timeout }, async () => {
+it('a pod’s metrics report since when it has the value of each setting', { timeout }, async () => {
   const { database } = await setupDatabase();
   const mounted = mountSecret({ WEBHOOK_SECRET_KEYS: testWebhookSecretKeys });
   const { metricsUrl } = await startTestWorker(database, { WEBHOOK_SECRET_KEYS: '', ...mounted.settings });
@@ -64,7 +64,7 @@ it('a pod’s metrics tell since when it has had the value of each setting', { t
   await vi.waitFor(async () => expect((await read())[0]?.readAt).toBeGreaterThan(changedAt), { timeout: 20_000 });
 });
 
-it('pods are chosen by a seed: the same again, and any of them', () => {
+it('pods are chosen by a seed, which repeats the choice', () => {
   const choose = (seed: number) => {
     const random = createRandom(seed);
     return Array.from({ length: 300 }, () => Math.floor(random() * 3));

@@ -57,7 +57,7 @@ function run(name: string, args: string[], environment: Record<string, string> =
 const stack = () => ({ ORG_API_STATE: folder });
 
 describe('npm run import', () => {
-  it('takes database and region from the stack, the one of each file’s region', async () => {
+  it('reads database and region of each file from the stack', async () => {
     const ran = await run('main', ['--json', '--today', 'us.json', 'ca.json'], stack());
     expect(ran).toMatchObject({ code: 0, stderr: expect.stringContaining('us.json: checking') });
     const { imported } = JSON.parse(ran.stdout);
@@ -65,7 +65,7 @@ describe('npm run import', () => {
     expect(await query(ca.ownerUrl, 'select slug from organization')).toEqual([{ slug: 'other' }]);
   });
 
-  it('takes them from the environment first, and a document from standard input', async () => {
+  it('prefers them from the environment, and reads a document from standard input', async () => {
     const environment = { DATABASE_URL: us.ownerUrl, REGION: 'us' };
     const ran = await run('main', ['-'], environment, JSON.stringify(smallDocument()));
     expect(ran).toMatchObject({
@@ -74,7 +74,7 @@ describe('npm run import', () => {
     });
   });
 
-  it('stops at a file that is refused, and says which were imported before and which were not tried', async () => {
+  it('stops at a refused file, and lists which files were imported and which were not tried', async () => {
     const ran = await run('main', ['us.json', 'bad.json', 'ca.json'], stack());
     expect(ran.code).toBe(1);
     expect(ran.stdout).toMatch(/^us\.json: imported/);
@@ -83,7 +83,7 @@ describe('npm run import', () => {
     expect(ran.stderr).toMatch(/Imported before it: us\.json\.\nNot tried any more: ca\.json\.\n$/);
   });
 
-  it('gives the problems as JSON when asked', async () => {
+  it('prints the problems as JSON on request', async () => {
     const ran = await run('main', ['--json', 'bad.json'], stack());
     expect(ran.code).toBe(1);
     expect(JSON.parse(ran.stdout)).toMatchObject({ imported: [], refused: { file: 'bad.json', total: 6 } });
@@ -113,7 +113,7 @@ describe('npm run import', () => {
     ],
   ];
   it.each(failures)(
-    'says in one sentence what is wrong and what to do: %s',
+    'explains in one sentence what is wrong and what to do: %s',
     async (_what, args, environment, code, told) => {
       const ran = await run('main', args, environment());
       expect(ran.code).toBe(code);
@@ -123,20 +123,20 @@ describe('npm run import', () => {
     },
   );
 
-  it('says what to do about a database without our tables', async () => {
+  it('explains what to do about a database without the schema', async () => {
     const empty = await createTestDatabase({ empty: true });
     const ran = await run('main', ['us.json'], { DATABASE_URL: empty.ownerUrl, REGION: 'us' });
     expect(ran).toMatchObject({ code: 1, stderr: expect.stringContaining('npm run migrate') });
     await empty.drop();
   });
 
-  it('explains itself', async () => {
+  it('prints its help', async () => {
     expect(await run('main', ['--help'])).toMatchObject({ code: 0, stdout: expect.stringContaining('--today') });
   });
 });
 
 describe('npm run generate', () => {
-  it('writes a document that npm run import takes', async () => {
+  it('writes a document that npm run import accepts', async () => {
     const sample = await run('generate-main', [
       '--region',
       'us',

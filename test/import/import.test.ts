@@ -44,7 +44,7 @@ function reversed(value: Loose): Loose {
 }
 
 describe('importing a document', () => {
-  it('writes a row for everything in it, and says so', async () => {
+  it('writes a row for everything in it, and reports the counts', async () => {
     const result = await importDocument(url, smallDocument());
     expect(result.organizations).toEqual([{ id: ids.organization, name: 'Žižka & Ünal', ownerUserId: 'u1' }]);
     const inserted = Object.fromEntries(Object.entries(result.counts).map(([kind, c]) => [kind, c.inserted]));
@@ -70,7 +70,7 @@ describe('importing a document', () => {
     expect(at).toBe('2025-01-02T03:04:05.678Z');
   });
 
-  it('changes nothing the second time: every version of every row stays', async () => {
+  it('changes nothing the second time: every row keeps its version', async () => {
     await importDocument(url, smallDocument());
     const before = await rowVersions(url);
     const again = await importDocument(url, smallDocument());
@@ -79,7 +79,7 @@ describe('importing a document', () => {
     expect(again.counts.grants).toEqual({ inserted: 0, updated: 0, removed: 0, unchanged: 3 });
   });
 
-  it('takes the keys of every object in any order', async () => {
+  it('accepts the keys of every object in any order', async () => {
     await importDocument(url, smallDocument());
     const before = await rowVersions(url);
     await importDocument(url, reversed(smallDocument()));
@@ -102,7 +102,7 @@ describe('importing a document', () => {
     expect(result.organizations[0]?.name).toBe('𝒜 "quoted" \\ / é');
   });
 
-  it('leaves alone what a later file does not mention, also whole lists', async () => {
+  it('keeps what a later file does not mention, also whole lists', async () => {
     await importDocument(url, smallDocument());
     const before = await rowVersions(url);
     const { id, name, slug, kind, status, createdAt } = smallDocument().organizations[0];
@@ -114,7 +114,7 @@ describe('importing a document', () => {
     expect(await rowVersions(url)).toEqual(before);
   });
 
-  it('replaces the days of a mentioned family whole, and only of such', async () => {
+  it('replaces all days of a mentioned family, and of no other', async () => {
     await importDocument(url, smallDocument());
     const document = smallDocument();
     document.organizations[0].familyDays = [familyDay(1, '2026-11-10')];
@@ -127,7 +127,7 @@ describe('importing a document', () => {
     expect(later.counts.familyDays?.removed).toBe(0);
   });
 
-  it('replaces the roles of a mentioned member whole', async () => {
+  it('replaces all roles of a mentioned member', async () => {
     await importDocument(url, smallDocument());
     const document = smallDocument();
     document.organizations[0].members[1].roleKeys = ['analyst'];
@@ -153,7 +153,7 @@ describe('importing a document', () => {
     });
   });
 
-  it('ends access and its seat, and gives the place to another family, in one file', async () => {
+  it('ends access and its seat, and assigns the seat to another family, in one file', async () => {
     const document = smallDocument();
     const [organization] = document.organizations;
     organization.seatPlan.subscriptions = [];
@@ -171,14 +171,14 @@ describe('importing a document', () => {
     });
   });
 
-  it('gives every organization a plan, so that one without places has seat counts too', async () => {
+  it('gives every organization a plan, so that one without seats has seat counts too', async () => {
     await importDocument(url, { region: 'us', asOf: '2026-11-20', organizations: [otherOrganization()] });
     expect(await query(url, 'select invoiced, price_cents from seat_plan')).toEqual([
       { invoiced: 0, price_cents: null },
     ]);
   });
 
-  it('takes an empty list of organizations', async () => {
+  it('accepts an empty list of organizations', async () => {
     expect((await importDocument(url, { region: 'us', asOf: '2026-11-20', organizations: [] })).organizations).toEqual(
       [],
     );
@@ -193,13 +193,13 @@ describe('access that time has ended', () => {
     return document;
   }
 
-  it('comes in as ended, without an event of an end that no start went before, and so does its held seat', async () => {
+  it('is imported as ended, together with its held seat, without an end event', async () => {
     await importDocument(url, documentWithPastEnd());
     expect(await grantRow(0)).toEqual({ status: 'ended', end_reason: 'ended', ends_at: new Date(past) });
     expect(await seatRow(0)).toEqual({ end_reason: 'access_ended', ended_at: new Date(past) });
   });
 
-  it('is left as it came in when the same file comes again', async () => {
+  it('is unchanged when the same file is imported again', async () => {
     await importDocument(url, documentWithPastEnd());
     const before = await rowVersions(url);
     const { counts } = await importDocument(url, documentWithPastEnd());
@@ -207,7 +207,7 @@ describe('access that time has ended', () => {
     expect(changed(counts)).toEqual([]);
   });
 
-  it('is left, with its held seat, when its end passed between two imports of one file', async () => {
+  it('is unchanged, with its held seat, when its end passed between two imports of one file', async () => {
     const document = smallDocument();
     const soon = new Date(Date.now() + 1_500);
     document.organizations[0].grants[0] = grant(0, { endsAt: soon.toISOString() });
@@ -225,7 +225,7 @@ describe('access that time has ended', () => {
 describe('--today', () => {
   const now = new Date('2026-12-02T23:59:59.000Z');
 
-  it('moves every date-time and day by the whole days from asOf, and no invoice month', async () => {
+  it('moves every timestamp and day by the whole days since asOf, and no invoice month', async () => {
     const { shiftedDays } = await importDocument(url, smallDocument(), { today: true, now });
     expect(shiftedDays).toBe(12);
     const [row] = await query(
@@ -257,7 +257,7 @@ describe('--today', () => {
     expect(await rowVersions(url)).toEqual(before);
   });
 
-  it('moves back when asOf lies ahead, and refuses years that cannot be written', async () => {
+  it('moves back when asOf is in the future, and refuses years beyond the format', async () => {
     const document = { ...smallDocument(), asOf: '2026-12-05' };
     expect((await importDocument(url, document, { today: true, now })).shiftedDays).toBe(-3);
     document.organizations[0].grants[2] = grant(2, { endsAt: '9999-12-31T00:00:00.000Z' });
@@ -268,15 +268,15 @@ describe('--today', () => {
   });
 });
 
-describe('who imports', () => {
-  it('may be the platform’s own login', async () => {
+describe('an import', () => {
+  it('can use the platform’s own login', async () => {
     await importDocument(database.urls.platform, smallDocument());
     const before = await rowVersions(url);
     await importDocument(database.urls.platform, smallDocument());
     expect(await rowVersions(url)).toEqual(before);
   });
 
-  it('needs more than the platform’s login for a backfill, and hears of it before the file is read', async () => {
+  it('needs more than the platform’s login for a backfill, and fails before it reads the file', async () => {
     const unread = (async function* () {
       yield '{';
       throw new Error('the file was read');
@@ -286,7 +286,7 @@ describe('who imports', () => {
     });
   });
 
-  it('leaves one activity line for each changed organization, and none when nothing changed', async () => {
+  it('writes one activity row for each changed organization, and none when nothing changed', async () => {
     const document = smallDocument();
     document.organizations.push(otherOrganization());
     await importDocument(url, document);
@@ -305,7 +305,7 @@ describe('who imports', () => {
     ]);
   });
 
-  it('writes a backfill as org_api_backfill, which triggers tell from the platform', async () => {
+  it('writes a backfill as org_api_backfill, which triggers distinguish from the platform', async () => {
     await query(
       url,
       `create table writer (name text); grant insert on writer to public;
@@ -317,14 +317,14 @@ describe('who imports', () => {
     expect(await query(url, 'select name from writer')).toEqual([{ name: 'org_api_backfill' }]);
   });
 
-  it('may be two at once: the second waits and finds nothing to change', async () => {
+  it('can run twice at once: the second waits and finds nothing to change', async () => {
     const results = await Promise.all([1, 2, 3].map(() => importDocument(url, smallDocument())));
     expect(results.map((result) => result.counts.grants?.inserted).sort()).toEqual([0, 0, 3]);
   });
 });
 
 describe.each(['us', 'ca'] as const)('the fixture %s.json', (region) => {
-  it('imports, moved to today or not, and changes nothing the second time', async () => {
+  it('is imported, moved to today or not, and changes nothing the second time', async () => {
     const text = await readFile(fixturePath(`${region}.json`));
     for (const today of [false, true]) {
       const fresh = await createTestDatabase();

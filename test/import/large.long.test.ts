@@ -17,7 +17,7 @@ async function importLarge(databaseUrl: string, families: number) {
 }
 
 describe('a file with 100,000 grants in one organization', () => {
-  it('imports with a heap of 64 MB, whatever order it is in, in the memory that 2,000 take, and says how far it is', async () => {
+  it('is imported with a heap of 64 MB in any order, in the memory of 2,000 grants, and reports its progress', async () => {
     const database = await createTestDatabase();
     const small = await importLarge(database.ownerUrl, 2_000);
     const large = await importLarge(database.ownerUrl, 100_000);

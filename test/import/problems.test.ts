@@ -424,11 +424,11 @@ describe('a document with a problem', () => {
     expect(found).toHaveLength(1);
   }
 
-  it.each([...oneObject, ...acrossObjects])('is refused by path: %s', async (...theCase) => {
+  it.each([...oneObject, ...acrossObjects])('is refused with the path: %s', async (...theCase) => {
     await expectRefused(empty.ownerUrl, theCase);
   });
 
-  it.each(againstDatabase)('is refused by path, seen with the database: %s', async (...theCase) => {
+  it.each(againstDatabase)('is refused with the path, by a look into the database: %s', async (...theCase) => {
     await expectRefused(filled.ownerUrl, theCase);
   });
 
@@ -437,7 +437,7 @@ describe('a document with a problem', () => {
     expect(problems).toContainEqual({ path: expect.stringMatching(/^\$/), problem: expect.stringMatching(problem) });
   });
 
-  it('is refused when a key is given twice, wherever', async () => {
+  it('is refused when a key occurs twice, at any depth', async () => {
     const text = JSON.stringify(smallDocument())
       .replace('"region":"us"', '"region":"us","region":"us"')
       .replace('"kind":"attorney"', '"kind":"attorney","kind":"neutral"')
@@ -466,7 +466,7 @@ describe('a document with a problem', () => {
     expect(total).toBe(5);
   });
 
-  it('says how many problems there are when they are too many to list', async () => {
+  it('reports the number of problems when they are too many to list', async () => {
     const document = smallDocument();
     document.organizations[0].grants = Array.from({ length: 5_000 }, (_, n) =>
       grant(0, { id: uuid('d', n), familyId: free }),
@@ -476,7 +476,7 @@ describe('a document with a problem', () => {
     expect(total).toBeGreaterThanOrEqual(5_000);
   });
 
-  it('changes no row, not even of the objects that are right', async () => {
+  it('changes no row, not even of valid objects', async () => {
     const before = await rowVersions(filled.ownerUrl);
     const document = smallDocument();
     const [organization] = document.organizations;

@@ -16,7 +16,7 @@ describe('a generated sample', () => {
   });
   afterAll(() => database.drop());
 
-  it('is the same for the same options, and another for another seed or region', async () => {
+  it('is the same for the same options, and differs for another seed or region', async () => {
     expect(await written(usual)).toBe(await written(usual));
     const ids = async (options: SampleOptions) =>
       JSON.parse(await written(options)).organizations.map((o: Loose) => o.id);
@@ -28,7 +28,7 @@ describe('a generated sample', () => {
     expect(new Set(all).size).toBe(9);
   });
 
-  it('imports whatever its size, seed and day, and each organization has an active owner', async () => {
+  it('can be imported for any size, seed and day, and each organization has an active owner', async () => {
     let seed = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -54,7 +54,7 @@ describe('a generated sample', () => {
     );
   });
 
-  it('shows every state that the format has', async () => {
+  it('contains every state of the format', async () => {
     const fresh = await createTestDatabase();
     await importText(fresh.ownerUrl, await written({ ...usual, organizations: 8, familiesPerOrganization: 60 }), {
       today: true,

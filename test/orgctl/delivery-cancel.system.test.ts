@@ -9,7 +9,7 @@ const timeout = 90_000;
 const patient = { timeout: 30_000, interval: 50 };
 
 describe('delivery cancel', () => {
-  it('ends a delivery that waits for hours and its workflow at once, with the operator’s line, and refuses to do it twice', {
+  it('ends a waiting delivery and its workflow at once, records the operator’s action, and is refused the second time', {
     timeout,
   }, async () => {
     const t = await setupOrgctl();
@@ -46,7 +46,7 @@ describe('delivery cancel', () => {
     expect(receiver.received).toHaveLength(1);
   });
 
-  it('does it without Temporal, with one that is away, or with one that does not know the workflow, and says what is left', {
+  it('works without Temporal, or when Temporal does not know the workflow, and reports what is left', {
     timeout,
   }, async () => {
     const t = await setupOrgctl();
@@ -70,7 +70,7 @@ describe('delivery cancel', () => {
     expect((await t.orgctl('ledger', '--json')).json()).toMatchObject({ cancelled: 5, difference: 0 });
   });
 
-  it('tells in its help what it takes', { timeout }, async () => {
+  it('explains its options in its help', { timeout }, async () => {
     const help = await callOrgctl({ ORG_API_STATE: emptyFolder() }, ['delivery', 'cancel', '--help']);
     expect(help.stdout).toContain('orgctl delivery cancel --webhook ID --event ID\n');
   });

@@ -14,7 +14,7 @@ const unknownId = '00000000-0000-7000-8000-000000000000';
 const types = 'client.started,seat.ended';
 
 describe('a call of orgctl', () => {
-  it('that is wrong ends with 2 and a sentence on standard error, and nothing on standard output', {
+  it('that is invalid exits with 2, a sentence on standard error, and nothing on standard output', {
     timeout,
   }, async () => {
     const env = { ORG_API_STATE: emptyFolder(), REGION: 'us', DATABASE_URL: 'postgresql://u:p@127.0.0.1:1/none' };
@@ -50,7 +50,7 @@ describe('a call of orgctl', () => {
     }
   });
 
-  it('for help tells every verb with its options, without any setting', { timeout }, async () => {
+  it('for help lists every verb with its options, without any setting', { timeout }, async () => {
     const help = await callOrgctl({ ORG_API_STATE: emptyFolder() }, ['--help']);
     expect(help).toMatchObject({ code: 0, stderr: '' });
     for (const noun of ['org', 'person', 'webhook', 'delivery', 'redelivery', 'ledger', 'key', 'secrets'])
@@ -65,7 +65,7 @@ describe('a call of orgctl', () => {
     for (const verb of ['list', 'show', 'cancel']) expect(redelivery.stdout).toContain(`orgctl redelivery ${verb} `);
   });
 
-  it('says in a sentence, without a trace or a password, that settings or servers are missing', {
+  it('explains missing settings or servers in one sentence, without a stack trace or a password', {
     timeout,
   }, async () => {
     const folder = emptyFolder();
@@ -77,7 +77,7 @@ describe('a call of orgctl', () => {
     expect(`${none.stderr}${away.stderr}`).not.toMatch(/p4ssw0rd|\n\s+at /);
   });
 
-  it('takes what the environment leaves out from the stack of npm start, and no secret of it for another database', {
+  it('takes missing settings from the stack of npm start, and none of its secrets for another database', {
     timeout,
   }, async () => {
     const t = await setupOrgctl();
@@ -124,7 +124,7 @@ describe('orgctl', () => {
     });
   });
 
-  it('takes a webhook through its life, and tells its secrets twice only: when they are made', {
+  it('takes a webhook through its life, and prints each secret only once', {
     timeout,
   }, async () => {
     const t = await setupOrgctl();
@@ -180,7 +180,7 @@ describe('orgctl', () => {
     expect(JSON.stringify(rows)).not.toContain('whsec_');
   });
 
-  it('parks a webhook by either name, with the same answer and the same line in the log', { timeout }, async () => {
+  it('pauses a webhook under either verb, with the same output and the same activity row', { timeout }, async () => {
     const t = await setupOrgctl();
     const webhook = await t.make.webhook();
     await t.make.delivery({ webhook });
@@ -195,7 +195,9 @@ describe('orgctl', () => {
     expect(rows).toHaveLength(verbs.length);
   });
 
-  it('lists what is wrong with the ledger, also what cancels itself out in its difference', { timeout }, async () => {
+  it('lists the faults of the ledger, also those that cancel each other out in its difference', {
+    timeout,
+  }, async () => {
     const t = await setupOrgctl();
     const webhook = await t.make.webhook();
     const [missing, surplus] = [await t.make.delivery({ webhook }), await t.make.delivery({ webhook })];
@@ -212,7 +214,7 @@ describe('orgctl', () => {
     expect(wrong.stderr).toMatch(new RegExp(`${surplus} .* there are 1[.]`));
   });
 
-  it('refuses with 1 and a sentence, and nothing on standard output', { timeout }, async () => {
+  it('exits with 1, a sentence, and nothing on standard output when it refuses', { timeout }, async () => {
     const t = await setupOrgctl();
     const webhook = await t.make.webhook();
     await t.orgctl('webhook', 'delete', '--webhook', webhook.id);
@@ -252,7 +254,7 @@ describe('orgctl', () => {
     }
   });
 
-  it('revokes a key by its id or by itself, and never shows one', { timeout }, async () => {
+  it('revokes a key by its id or by its text, and never prints one', { timeout }, async () => {
     const t = await setupOrgctl();
     const first = await t.make.apiKey();
     const second = await t.make.apiKey();
@@ -267,7 +269,7 @@ describe('orgctl', () => {
     expect(JSON.stringify(calls)).not.toContain(second.key);
   });
 
-  it('lists deliveries by state and in parts, and reads the ledger', { timeout }, async () => {
+  it('lists deliveries by state and page by page, and reads the ledger', { timeout }, async () => {
     const t = await setupOrgctl();
     const webhook = await t.make.webhook();
     const at = (hours: number) => new Date(Date.now() - hours * 3_600_000);
@@ -287,7 +289,7 @@ describe('orgctl', () => {
     expect(read.json()).toMatchObject({ obligations: 3, waiting: 0, exhausted: 3, difference: 0, overdue: 0 });
   });
 
-  it('makes the next attempt of a delivery that waits for hours now, and shows every attempt', {
+  it('retries a waiting delivery now, and shows every attempt', {
     timeout,
   }, async () => {
     const t = await setupOrgctl();

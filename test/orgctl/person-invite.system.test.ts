@@ -5,7 +5,9 @@ import { callOrgctl, setupOrgctl } from './orgctl.ts';
 
 const timeout = 60_000;
 
-it('prints a one-time link for a member or a new person, and a newer one replaces it', { timeout }, async () => {
+it('person invite prints a one-time link for a member or a new person, which a newer one replaces', {
+  timeout,
+}, async () => {
   const t = await setupOrgctl();
   const orgId = await t.make.organization({ name: 'Harbor' });
   const invite = async (...more: string[]) => {
@@ -36,7 +38,7 @@ it('prints a one-time link for a member or a new person, and a newer one replace
   for (const { detail } of lines) expect(detail).not.toContain(token);
 });
 
-it('says so when it does not know where the console is', { timeout }, async () => {
+it('person invite reports that the URL of the console is unknown', { timeout }, async () => {
   const t = await setupOrgctl();
   const orgId = await t.make.organization();
   const { CONSOLE_URL: _, ...env } = t.env;

@@ -31,7 +31,7 @@ async function setupPerson() {
   return { ...t, em, enrol, orgId, person, enter, session, lines };
 }
 
-it('end-sessions ends them all at once and leaves the sign-in; a person who never signed in gets another message', {
+it('end-sessions ends all sessions and keeps the sign-in; a person who never signed in gets another message', {
   timeout,
 }, async () => {
   const t = await setupPerson();
@@ -70,7 +70,7 @@ it('end-sessions ends them all at once and leaves the sign-in; a person who neve
   expect(await t.orgctl('person', 'end-sessions')).toMatchObject({ code: 2 });
 });
 
-it('release-address frees an address that a person enrolled with who is not its owner (regression: no command could)', {
+it('release-address frees an address that another person enrolled with (regression: no command could)', {
   timeout,
 }, async () => {
   const t = await setupPerson();
@@ -105,7 +105,7 @@ it('release-address frees an address that a person enrolled with who is not its 
   await t.enter('victim@firm.example');
 });
 
-it('change-address gives another one, and no two people the same', { timeout }, async () => {
+it('change-address gives a person another address, and never one that is in use', { timeout }, async () => {
   const t = await setupPerson();
   const other = await t.enrol(t.orgId, 'other@firm.example');
   const change = (to: string) =>
@@ -127,7 +127,7 @@ it('change-address gives another one, and no two people the same', { timeout }, 
   ]);
 });
 
-it('confirm opens an organization to the sign-in of an active member, once, and show says where it is open', {
+it('confirm opens an organization to the sign-in of an active member, once, and show lists where it is open', {
   timeout,
 }, async () => {
   const t = await setupPerson();

@@ -12,7 +12,7 @@ const timeout = 120_000;
 const patient = { timeout: 45_000, interval: 50 };
 
 describe('delivery redeliver of many', () => {
-  it('waits until all are sent, telling its progress, and shows what came of it', { timeout }, async () => {
+  it('waits until all are sent, prints its progress, and shows the results', { timeout }, async () => {
     const t = await setupRedelivery(90);
     await startTestWorker(t.database);
     const done = await t.orgctl(...t.redeliver, '--failed-since', '2h', '--json');
@@ -34,7 +34,7 @@ describe('delivery redeliver of many', () => {
     expect((await t.orgctl('ledger', '--json')).json()).toMatchObject({ difference: 0 });
   });
 
-  it('says that no worker has begun, keeps the request, and refuses a second one until it is cancelled', {
+  it('reports that no worker has begun, keeps the request, and refuses a second one until it is cancelled', {
     timeout,
   }, async () => {
     const t = await setupRedelivery(2);
@@ -50,7 +50,7 @@ describe('delivery redeliver of many', () => {
     expect(cancelled.json()).toMatchObject({ id, state: 'cancelled' });
   });
 
-  it('is left running by --no-wait and by Ctrl-C, which says how to look again, and is cancelled on the way', {
+  it('continues after --no-wait and Ctrl-C, which explain how to follow it, and can be cancelled', {
     timeout,
   }, async () => {
     const t = await setupRedelivery(400);
@@ -83,7 +83,7 @@ describe('delivery redeliver of many', () => {
     expect((await t.orgctl('ledger', '--json')).json()).toMatchObject({ difference: 0 });
   });
 
-  it('that ends early because its webhook was paused says so and why', { timeout }, async () => {
+  it('that ends early because its webhook was paused reports that', { timeout }, async () => {
     const t = await setupRedelivery(400);
     await startTestWorker(t.database);
     const watching = t.spawn(...t.redeliver, '--failed-since', '2h', '--json');

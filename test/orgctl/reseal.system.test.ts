@@ -17,8 +17,8 @@ import { resealAll } from '../../apps/orgctl/sealed/reseal.ts';
 const timeout = 60_000;
 const none = { resealed: 0, current: 0, unopened: [] };
 
-describe('the kinds of what is sealed', () => {
-  it('are every sealed column of the schema', async () => {
+describe('the sealed kinds', () => {
+  it('include every sealed column of the schema', async () => {
     const { owner } = await setupDatabase();
     const { rows } = await owner.pool.query<{ name: string }>(
       `select table_name || '.' || column_name as name from information_schema.columns
@@ -29,7 +29,7 @@ describe('the kinds of what is sealed', () => {
 });
 
 describe('resealing', () => {
-  it('leaves every secret the same, and none that needs the old key; again, it changes nothing', async () => {
+  it('keeps every secret, and leaves none that needs the old key; a second time, it changes nothing', async () => {
     const t = await setupSealed();
     const apps = [await insertApps(t.pool, t.make), await insertApps(t.pool, t.make, rotatedSealingKeys)];
     const webhooks = [await t.make.webhook(), await t.make.webhook()];
@@ -52,7 +52,7 @@ describe('resealing', () => {
     expect(await t.dump()).toEqual(before);
   });
 
-  it('goes on after an end in the middle, through many pages', { timeout }, async () => {
+  it('continues after an interruption, through many pages', { timeout }, async () => {
     const t = await setupSealed();
     const webhook = await t.make.webhook();
     const secrets = [webhook.secret, ...(await insertOldSecrets(t.pool, webhook, 2_100))];
@@ -72,7 +72,7 @@ describe('resealing', () => {
     expect((await t.open(webhook, newerSealingKeys)).sort()).toEqual(secrets.sort());
   });
 
-  it('never undoes a rotation, a removal or a resealing that comes between reading and writing', async () => {
+  it('never undoes a rotation, a removal or a resealing between its read and its write', async () => {
     const t = await setupSealed();
     const orgId = await t.make.organization();
     const made = [await t.make.webhook({ orgId }), await t.make.webhook({ orgId }), await t.make.webhook({ orgId })];
@@ -101,7 +101,7 @@ describe('resealing', () => {
     expect(await t.open(third, newerSealingKeys)).toEqual([third.secret]);
   });
 
-  it('names what it cannot open by its ids, leaves that as it is, and reseals the rest', async () => {
+  it('reports what it cannot unseal by its ids, leaves that unchanged, and reseals the rest', async () => {
     const t = await setupSealed();
     const lost: SealingKeys = [{ version: 7, secret: randomBytes(32) }];
     const app = await insertApps(t.pool, t.make, lost);
@@ -144,7 +144,7 @@ describe('resealing', () => {
     });
   });
 
-  it('finds a newest key that was replaced under its own version', async () => {
+  it('detects a newest key that was replaced under its own version', async () => {
     const t = await setupSealed();
     const app = await insertApps(t.pool, t.make, newerSealingKeys);
     const [, factors] = await resealAll(t.pool, [{ version: 2, secret: randomBytes(32) }, ...testSealingKeys]);
@@ -156,7 +156,7 @@ describe('resealing', () => {
     });
   });
 
-  it('passes over, and counts, nothing that is over and only waits to be erased', async () => {
+  it('skips expired secrets that wait to be erased', async () => {
     const t = await setupSealed();
     await insertApps(t.pool, t.make);
     const webhook = await t.make.webhook();

@@ -20,7 +20,7 @@ import { callOrgctl, emptyFolder, setupOrgctl } from './orgctl.ts';
 const timeout = 90_000;
 
 describe('orgctl secrets', () => {
-  it('reseals everything for a newer key, says so in tables and in JSON, and then that the old key may go', {
+  it('reseals everything for a newer key, reports it as tables and as JSON, and says when the old key can be removed', {
     timeout,
   }, async () => {
     const t = await setupSecrets();
@@ -62,7 +62,7 @@ describe('orgctl secrets', () => {
     expect(rows).toEqual([]);
   });
 
-  it('names what cannot be opened with the remedy, without any secret, and ends with 1', { timeout }, async () => {
+  it('reports what cannot be unsealed with the remedy, without any secret, and exits with 1', { timeout }, async () => {
     const t = await setupSecrets();
     const webhook = await t.make.webhook();
     const lost = { version: 7, secret: randomBytes(32) };
@@ -101,7 +101,7 @@ describe('orgctl secrets', () => {
     expect(await openApps(t.owner.pool, app, newerSealingKeys)).toEqual([app.secret, app.secret, app.secret]);
   });
 
-  it('tells its progress, is killed in the middle, and goes on when it is run again', { timeout }, async () => {
+  it('prints its progress, and continues after a kill when it is run again', { timeout }, async () => {
     const t = await setupSecrets();
     const webhook = await t.make.webhook();
     const secrets = [webhook.secret, ...(await insertOldSecrets(t.owner.pool, webhook, 1_500))];
@@ -135,7 +135,7 @@ describe('orgctl secrets', () => {
     expect((await t.status()).json()).toMatchObject({ unused: [1], counts: [{ version: 2, rows: 1_501 }] });
   });
 
-  it('needs WEBHOOK_SECRET_KEYS, and says what a server that went away left', { timeout }, async () => {
+  it('requires WEBHOOK_SECRET_KEYS, and reports what remains when a server goes down', { timeout }, async () => {
     const t = await setupSecrets();
     const { WEBHOOK_SECRET_KEYS: _keys, ...without } = t.env;
     for (const verb of ['reseal', 'status'])
@@ -169,7 +169,7 @@ describe('orgctl secrets', () => {
     expect(await t.reseal()).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it('tells in its help what it does', { timeout }, async () => {
+  it('explains its options in its help', { timeout }, async () => {
     const env = { ORG_API_STATE: emptyFolder() };
     expect((await callOrgctl(env, ['--help'])).stdout).toContain('  secrets ');
     const help = await callOrgctl(env, ['secrets', '--help']);

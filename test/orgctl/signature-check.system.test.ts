@@ -68,8 +68,8 @@ function formsAccepted({ headers, body }: Received, secret: string): string[] {
   });
 }
 
-describe('checking whether a receiver verifies', () => {
-  it('sends a test event signed correctly and one signed badly in both forms, which are alike in all else, outside of ledger and sequence', {
+describe('the signature check of a receiver', () => {
+  it('sends a correctly and a badly signed test event in both forms, identical otherwise, outside of ledger and sequence', {
     timeout,
   }, async () => {
     const { receiver, webhookAt, check, stored, owner, orgId } = await setupCheck();
@@ -123,7 +123,7 @@ describe('checking whether a receiver verifies', () => {
     ]);
   });
 
-  it('finds that the sample receiver verifies, shows it with the webhook, and forgets it when URL or secret change', {
+  it('finds that the sample receiver verifies, shows it with the webhook, and resets it when URL or secret change', {
     timeout,
   }, async () => {
     const { webhookAt, check, call, stored } = await setupCheck();
@@ -154,7 +154,7 @@ describe('checking whether a receiver verifies', () => {
     expect(await stored(webhook)).toEqual({ result: null, fresh: null });
   });
 
-  it('tells a receiver apart that accepts everything, one that refuses everything, and one that does not answer', {
+  it('distinguishes a receiver that accepts everything, one that refuses everything, and one that does not answer', {
     timeout,
   }, async () => {
     const { receiver, webhookAt, check, stored } = await setupCheck();
@@ -185,7 +185,7 @@ describe('checking whether a receiver verifies', () => {
     expect(await stored(silent)).toEqual({ result: 'no_answer', fresh: true });
   });
 
-  it.each(['url', 'secret'])('keeps no result when the %s was changed while it went on', { timeout }, async (what) => {
+  it.each(['url', 'secret'])('keeps no result when the %s changed meanwhile', { timeout }, async (what) => {
     const { receiver, webhookAt, call, stored, owner, orgId } = await setupCheck();
     const webhook = await webhookAt(receiver.url);
     const change = () =>
@@ -203,7 +203,7 @@ describe('checking whether a receiver verifies', () => {
     expect(rows).toEqual([]);
   });
 
-  it('waits for a rotation that holds the webhook, and then keeps no result', { timeout }, async () => {
+  it('waits for a rotation that locks the webhook, and then keeps no result', { timeout }, async () => {
     const { receiver, webhookAt, call, stored, owner } = await setupCheck();
     const webhook = await webhookAt(receiver.url);
     const holder = await owner.pool.connect();
@@ -239,7 +239,7 @@ describe('checking whether a receiver verifies', () => {
   });
 });
 
-it('a check that an internal error stopped says nothing of the receiver, whose result stays', {
+it('a check that an internal error stopped leaves the earlier result unchanged', {
   timeout,
 }, async () => {
   const { database, owner, make } = await setupDatabase();
@@ -272,7 +272,7 @@ it('a check that an internal error stopped says nothing of the receiver, whose r
 });
 
 describe('a badly signed test event', () => {
-  it('is never sent by anything else: a test, and the probe before a resume, are signed correctly', {
+  it('is sent by the signature check only: a test, and the probe before a resume, are signed correctly', {
     timeout,
   }, async () => {
     const { receiver, webhookAt, call } = await setupCheck();

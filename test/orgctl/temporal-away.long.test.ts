@@ -16,7 +16,7 @@ async function setupAway() {
   return { ...t, temporal, env: { ...t.env, TEMPORAL_ADDRESS: `127.0.0.1:${temporal.port}` } };
 }
 
-it('delivery redeliver --event requests a retry although Temporal goes away before it hears of it, and says so', {
+it('delivery redeliver --event requests a retry although Temporal goes down before it is notified, and says so', {
   timeout,
 }, async () => {
   const t = await setupAway();
@@ -53,7 +53,7 @@ it('delivery redeliver --event requests a retry although Temporal goes away befo
   expect(rows).toEqual([{ state: 'waiting', round: 1, due: true }]);
 });
 
-it('redelivery cancel is done whether Temporal is away or does not know the workflow’s namespace, and says what is left', {
+it('redelivery cancel works while Temporal is down or does not know the namespace, and reports what is left', {
   timeout,
 }, async () => {
   const t = await setupAway();

@@ -23,7 +23,7 @@ async function setupWebhook() {
 }
 
 describe('a test event', () => {
-  it('is signed like any other, says that it is a test, and leaves no delivery, attempt or number behind', {
+  it('is signed like any other, is marked as a test, and leaves no delivery, attempt or sequence number', {
     timeout,
   }, async () => {
     const { owner, receiver, organizationId, webhook, on } = await setupWebhook();
@@ -56,7 +56,7 @@ describe('a test event', () => {
     expect(rows).toEqual([{ rows: 0, next: 1, actions: ['webhook.create', 'webhook.test'] }]);
   });
 
-  it('shows what the receiver answered when it refuses, and is not sent for a type that is not subscribed', {
+  it('shows the receiver’s refusal, and is not sent for an event type without a subscription', {
     timeout,
   }, async () => {
     const { receiver, on } = await setupWebhook();

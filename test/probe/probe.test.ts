@@ -21,7 +21,7 @@ interface ProbeSecret {
 
 describe('the operator’s probe', () => {
   it(
-    'reads with its key, is refused with one of the other region, and receives one signed event',
+    'reads with its key, is refused with a key of the other region, and receives one signed event',
     async () => {
       const { probe, run } = await setup();
       const { code, stdout } = await run(probe);
@@ -38,7 +38,7 @@ describe('the operator’s probe', () => {
   );
 
   it(
-    'fails, and says at what, once its key is revoked and its secret is another',
+    'fails with the reason when its key is revoked or its secret differs',
     async () => {
       const { probe, run, orgctl } = await setup();
       expect((await orgctl('key', 'revoke', '--key', probe.key)).code).toBe(0);
@@ -74,7 +74,7 @@ describe('the operator’s probe', () => {
     ]);
   });
 
-  it('keeps what it had when the address of a renewal is refused', async () => {
+  it('keeps its configuration when the address of a renewal is refused', async () => {
     const { orgctl, createProbe, env } = await setupProbe();
     const { organizationId } = (await createProbe()).json<ProbeSecret>();
     const refused = await orgctl('probe', 'create', '--url', 'http://10.0.0.1:8090/', '--renew', 'yes');

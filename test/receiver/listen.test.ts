@@ -25,7 +25,7 @@ async function deliver(url: string, secret: string, type = 'client.started') {
 }
 
 describe('npm run listen -- --forward-to URL --secret S', () => {
-  it('passes events on as they came, gives the answer back, and prints both', async () => {
+  it('forwards events unchanged, returns the response, and prints both', async () => {
     const secret = generateSecret();
     const target = await startTarget({ status: 503, headers: { 'Retry-After': '7' }, body: 'not now' });
     const captured = temporaryFolder();
@@ -52,7 +52,7 @@ describe('npm run listen -- --forward-to URL --secret S', () => {
     expect(await listen.stop()).toBe(0);
   });
 
-  it('says which check of an event fails, and passes it on all the same', async () => {
+  it('names the check that an event fails, and forwards it nevertheless', async () => {
     const target = await startTarget({ status: 200 });
     const listen = runListen(['--forward-to', target.url, '--secret', generateSecret()]);
     const [, url = ''] = await listen.says(/Listening at (\S+)/);
@@ -64,7 +64,7 @@ describe('npm run listen -- --forward-to URL --secret S', () => {
     expect(target.came).toHaveLength(1);
   });
 
-  it('answers 502 when nothing listens behind it, and says so', async () => {
+  it('answers 502 when nothing listens at the URL, and says so', async () => {
     const secret = generateSecret();
     const listen = runListen(['--forward-to', 'http://127.0.0.1:1/', '--secret', secret]);
     const [, url = ''] = await listen.says(/Listening at (\S+)/);
@@ -75,7 +75,7 @@ describe('npm run listen -- --forward-to URL --secret S', () => {
 });
 
 describe('npm run listen on a development stack', () => {
-  it('makes a webhook for the events asked for, tells its secret, and deletes it when it ends', async () => {
+  it('adds a webhook for the requested events, prints its secret, and deletes it at the end', async () => {
     const { env, owner, orgId } = await setupStack();
     const target = await startTarget({ status: 204 });
     const args = ['--forward-to', target.url, '--events', 'client.started,seat.given', '--trigger', 'seat.given'];
@@ -100,7 +100,7 @@ describe('npm run listen on a development stack', () => {
     expect((await webhooks()).rows).toMatchObject([{ state: 'deleted' }]);
   });
 
-  it('deletes the webhook of one that was killed, when the next one starts', async () => {
+  it('deletes the webhook of a killed predecessor when it starts', async () => {
     const { env, owner } = await setupStack();
     const first = runListen(['--forward-to', 'http://127.0.0.1:1/'], env);
     await first.says(/Listening at/);
@@ -112,7 +112,7 @@ describe('npm run listen on a development stack', () => {
     expect(rows).toEqual([{ state: 'deleted' }, { state: 'active' }]);
   });
 
-  it('causes each type by a real change, as the platform', async () => {
+  it('causes each event type by a real change, as the platform', async () => {
     const { env, owner, orgId } = await setupStack();
     await owner.pool.query('update seat_plan set invoiced = 0'); // even where no seat is left
     const args = [...eventTypes, 'client.ended', 'seat.ended'].flatMap((type) => ['--trigger', type]);
@@ -140,7 +140,7 @@ describe('npm run listen on a development stack', () => {
     ]);
   });
 
-  it('touches no database but a development stack’s', async () => {
+  it('changes only the database of a development stack', async () => {
     const { env, owner } = await setupStack({ development: false });
     const listen = runListen(['--trigger', 'client.started'], env);
     expect(await listen.ended).toBe(1);
@@ -175,7 +175,7 @@ describe('npm run listen -- --verify FILE', () => {
     expect(ok).toBe(true);
   });
 
-  it('names each check that fails, without the secret', () => {
+  it('names each failed check, without the secret', () => {
     const { ok, text } = verify(message(headersAt(600), '\r\n', body.replace('é', 'e')));
     expect(ok).toBe(false);
     for (const check of ['timestamp_within_tolerance', 'service_signature', 'standard_signature'])
@@ -186,7 +186,7 @@ describe('npm run listen -- --verify FILE', () => {
     expect(verify(message(headersAt(600), '\r\n'), 900).ok).toBe(true);
   });
 
-  it('says what is wrong with the file', () => {
+  it('explains what is wrong with the file', () => {
     const options = { secrets: [secret], toleranceSeconds: 300 };
     expect(() => verifyFile({ ...options, file: '/nonexistent/file' })).toThrow(/cannot be read \(ENOENT\)/);
     expect(() => verifyFile({ ...options, file: 'package.json' })).toThrow(/holds no request/);
@@ -201,7 +201,7 @@ describe('npm run listen -- --verify FILE', () => {
   });
 });
 
-describe('a wrong call of npm run listen', () => {
+describe('an invalid call of npm run listen', () => {
   it.each([
     [['--verify', 'x'], /needs --secret/],
     [['--forward-to', 'localhost:3000'], /give an http:\/\/ or https:\/\/ URL/],
@@ -212,11 +212,11 @@ describe('a wrong call of npm run listen', () => {
     [['--forward-to', 'http://127.0.0.1:1', '--port=-1'], /a port/],
     [[], /Say where events go/],
     [['--what'], /Unknown option '--what'/],
-  ])('is refused with a sentence: %j', (args, sentence) => {
+  ])('is refused with one sentence: %j', (args, sentence) => {
     expect(() => readOptions(args)).toThrow(sentence);
   });
 
-  it('ends with exit code 2, no stack trace and the way to the help, which there is', async () => {
+  it('exits with code 2 and a reference to the help, without a stack trace', async () => {
     const wrong = runListen([]);
     const help = runListen(['--help']);
     expect(await wrong.ended).toBe(2);
@@ -226,7 +226,7 @@ describe('a wrong call of npm run listen', () => {
     expect(help.output.text).toContain('--forward-to URL');
   });
 
-  it('says what to do when there is no stack', async () => {
+  it('explains what to do without a stack', async () => {
     const none = runListen(['--forward-to', 'http://127.0.0.1:1']);
     expect(await none.ended).toBe(1);
     expect(none.output.text).toContain('run npm start first, or give --secret');

@@ -51,7 +51,7 @@ async function setupReceiver() {
 }
 
 describe('the sample receiver', () => {
-  it('accepts a delivery that verifies, shows it, and counts what comes again as a duplicate', async () => {
+  it('accepts a delivery that verifies, shows it, and counts a repetition as a duplicate', async () => {
     const { deliver, deliveries, lines } = await setupReceiver();
     const id = randomUUID();
 
@@ -79,13 +79,13 @@ describe('the sample receiver', () => {
     ['made with another secret', { secrets: [generateSecret()] }],
     ['signed ten minutes ago', { ageSeconds: 600 }],
     ['whose body was changed', { body: '{"id":"another"}' }],
-  ])('refuses a delivery %s, and shows why', async (_what, options) => {
+  ])('refuses a delivery %s, and shows the reason', async (_what, options) => {
     const { deliver, deliveries } = await setupReceiver();
     expect((await deliver(options)).status).toBe(400);
     expect(await deliveries()).toMatchObject([{ verified: false, answer: 400, problem: expect.any(String) }]);
   });
 
-  it('takes more endpoints and rotated secrets from this machine, as JSON, and verifies with each', async () => {
+  it('accepts more endpoints and rotated secrets from this machine as JSON, and verifies with each', async () => {
     const { post, deliver, secret } = await setupReceiver();
     const newer = generateSecret();
     expect((await deliver({ endpoint: 'other' })).status).toBe(404);
@@ -99,7 +99,7 @@ describe('the sample receiver', () => {
     expect((await post('/secrets', { harbor: [] }, { 'content-type': 'text/plain' })).status).toBe(403);
   });
 
-  it('fails for a while when told to, and a repeat of what it never accepted is no duplicate', async () => {
+  it('fails for a while on request, and a repetition of what it never accepted is no duplicate', async () => {
     const { post, deliver, deliveries } = await setupReceiver();
     const id = randomUUID();
     expect(await (await post('/fail?for=30s&status=503')).json()).toMatchObject({ forMs: 30_000 });
@@ -115,7 +115,7 @@ describe('the sample receiver', () => {
     expect((await post('/fail?for=1s&status=204')).status).toBe(400);
   });
 
-  it('hangs when told to, and stops all the same', async () => {
+  it('hangs on request, and can still be stopped', async () => {
     const { post, deliver, deliveries, receiver } = await setupReceiver();
     await post('/fail?for=30s&how=hang');
     const hanging = deliver().catch(() => 'cut off');
@@ -126,7 +126,7 @@ describe('the sample receiver', () => {
     expect(await hanging).toBe('cut off');
   });
 
-  it('has a page that loads nothing from elsewhere, and shows no secret anywhere', async () => {
+  it('has a page that loads nothing from other origins, and shows no secret', async () => {
     const { receiver, deliver, secret, lines } = await setupReceiver();
     await deliver();
     const shown = await Promise.all(
@@ -142,7 +142,7 @@ describe('the sample receiver', () => {
     expect((await fetch(`${receiver.url}/elsewhere`)).status).toBe(404);
   });
 
-  it('survives requests that break off and bodies without end', async () => {
+  it('survives interrupted requests and endless bodies', async () => {
     const { receiver, deliver, post } = await setupReceiver();
     const { port } = new URL(receiver.url);
     const socket = connect(Number(port), '127.0.0.1');
@@ -155,7 +155,7 @@ describe('the sample receiver', () => {
   });
 });
 
-it('reads its secrets from a file, and refuses settings that are wrong without repeating them', () => {
+it('the sample receiver reads its secrets from a file, and refuses wrong settings without repeating them', () => {
   const secret = generateSecret();
   const file = path.join(temporaryFolder(), 'secrets.json');
   writeFileSync(file, JSON.stringify({ harbor: [secret] }));
@@ -165,7 +165,7 @@ it('reads its secrets from a file, and refuses settings that are wrong without r
   expect(wrong).not.toThrow(/secret-value/);
 });
 
-it('remembers the last 200 events, and drops the oldest first', () => {
+it('the sample receiver keeps the last 200 events', () => {
   const received = createReceived();
   const arrival = (eventId: string) => ({
     endpoint: 'e',
@@ -186,7 +186,7 @@ it('remembers the last 200 events, and drops the oldest first', () => {
   expect(ids).not.toContain('1');
 });
 
-it('stops failing when its time is over', () => {
+it('the sample receiver stops failing when the requested time has passed', () => {
   let now = 0;
   const failing = createFailing(() => now);
   failing.set(new URLSearchParams('for=30s&status=500'));
