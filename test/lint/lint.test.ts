@@ -21,13 +21,13 @@ function runOn(file: string, text: string, command: string, ...args: string[]): 
   return stdout + stderr;
 }
 
-it('reports a line of 121 columns, but no table, no fenced output and no address', () => {
+it('the check of columns reports a line of 121 columns, but no table, no fenced output and no address', () => {
   const long = 'word '.repeat(24);
   expect(findLongLines('a.ts', `${long}\n${long}w`)).toEqual(['a.ts:2: 121 columns, at most 120']);
   expect(findLongLines('a.md', `| ${long} |\n\`\`\`\n${long}word\n\`\`\`\nSee https://${'a'.repeat(120)}`)).toEqual([]);
 });
 
-it('reports a docstring whose syntax is not TSDoc, by file and line', () => {
+it('the check of docstrings reports a docstring whose syntax is not TSDoc, by file and line', () => {
   const text = ['const a = 1;', '/'.concat('**'), ' * Returns `a.', ' * @param b the second.', ' */'].join('\n');
   expect(findDocstringErrors('a.ts', text)).toEqual([
     'a.ts:3: The code span is missing its closing backtick',
@@ -35,17 +35,17 @@ it('reports a docstring whose syntax is not TSDoc, by file and line', () => {
   ]);
 });
 
-it('refuses a spread of a literal', () => {
+it('the style check refuses a spread of a literal', () => {
   const output = runOn('spread.ts', 'export const a = [...[1, 2], 3];\n', 'biome', 'lint', '--colors=off');
   expect(output).toContain('Write the members out instead of spreading a literal.');
 });
 
-it('reports a word that the glossary replaces, also inside a name', () => {
+it('the check of terms reports a word that the glossary replaces, also inside a name', () => {
   const output = runOn('word.md', `Calls un${'owed'}Rows.\n`, 'textlint', '--format', 'unix');
   expect(output).toContain('=> orphaned');
 });
 
-it('reports a cycle, and an import from an app into another app', () => {
+it('the check of imports reports a cycle, and an import from an app into another app', () => {
   const output = runOn(
     'cycle.ts',
     "export { cycle } from './cycle.ts';\nexport { createApp } from '../../console/app.ts';\n",

@@ -18,14 +18,14 @@ function problemsOf(environment: Record<string, string>): readonly string[] {
   return [];
 }
 
-it('has defaults for everything except region, database and key secrets, and is frozen', () => {
+it('the configuration has defaults for everything except region, database and key secrets, and is frozen', () => {
   const config = readConfig(needed);
   expect(config).toMatchObject({ region: 'us', port: 8080, metricsPort: 9090, redisUrl: null, otlpEndpoint: null });
   expect(config.keys).toEqual(testKeySecrets);
   expect(Object.isFrozen(config)).toBe(true);
 });
 
-it('reports every problem at once by name, without a value', () => {
+it('the configuration reports every problem at once by name, without a value', () => {
   const secret = 'hunter2-hunter2';
   const wrong: Record<string, string> = {
     REGION: secret,
@@ -61,7 +61,7 @@ it.each(['10.0.0.0/', '10.0.0.0/a', '10.0.0', '10.0.0.0/8/8', '::1/129', 'proxy.
   },
 );
 
-it('says what each missing setting is for, and treats an empty one as missing', () => {
+it('the configuration says what each missing setting is for, and treats an empty one as missing', () => {
   const problems = problemsOf({ REGION: '', KEY_PEPPERS: '' });
   expect(problems).toEqual([
     expect.stringMatching(/^REGION is missing: /),
@@ -71,7 +71,7 @@ it('says what each missing setting is for, and treats an empty one as missing', 
   ]);
 });
 
-it('reads any setting from the file in NAME_FILE without the trailing newline; the setting itself wins', () => {
+it('the configuration reads any setting from the file in NAME_FILE without the trailing newline; the setting itself wins', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'org-api-config-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = path.join(folder, 'secret');
@@ -87,7 +87,7 @@ it('reads any setting from the file in NAME_FILE without the trailing newline; t
   ]);
 });
 
-it('refuses two peppers of one version, and one that is too short', () => {
+it('the configuration refuses two peppers of one version, and one that is too short', () => {
   const long = Buffer.alloc(32, 7).toString('base64');
   expect(problemsOf({ ...needed, KEY_PEPPERS: `1:${Buffer.alloc(8).toString('base64')}` })).toHaveLength(1);
   expect(problemsOf({ ...needed, KEY_PEPPERS: `1:${long},1:${long}` })).toHaveLength(1);

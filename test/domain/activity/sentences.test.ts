@@ -51,7 +51,7 @@ it('describes every read of the API', () => {
   expect(Object.values(operationsOfScope).flat().sort()).toEqual(Object.keys(reads).sort());
 });
 
-it('names the actor and the object by their current names', () => {
+it('a sentence names the actor and the object by their current names', () => {
   expect(describe({ personId: 'usr_1', personName: 'Ada Rivers', keyId: 'k', keyLabel: 'Report' })).toBe(
     'Ada Rivers: Created API key “Report”',
   );
@@ -82,7 +82,7 @@ it('names the actor and the object by their current names', () => {
   expect(describe({ action: 'import', detail: { file: 'us.json' } })).toBe('Operator: Imported us.json');
 });
 
-it('returns an unknown action as it is', () => {
+it('an unknown action is shown as it is', () => {
   expect(describe({ action: 'thing.of_tomorrow' })).toBe('Operator: thing.of_tomorrow');
   expect(describe({ action: 'constructor' })).toBe('Operator: constructor');
 });
