@@ -1,8 +1,10 @@
 import type { WebhookRequest } from '#domain/webhooks/access.ts';
 import { cancelDelivery } from '#domain/webhooks/cancel-delivery.ts';
-import { type DeliveryState, deliveryStates, getDelivery, listDeliveries } from '#domain/webhooks/deliveries.ts';
+import { type DeliveryRow, type DeliveryState, deliveryStates } from '#domain/webhooks/deliveries.ts';
+import { getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
 import { redeliverOne } from '#domain/webhooks/redeliver.ts';
 import { requestRedelivery, type Selection } from '#domain/webhooks/redeliveries.ts';
+import { type FoundDelivery, listDeliveries } from '#domain/webhooks/search-deliveries.ts';
 import type { Answer, Command, Context, Noun, Options } from './command.ts';
 import { redeliveryText, waitForRedelivery } from './redelivery.ts';
 import { WrongUse } from './refused.ts';
@@ -31,8 +33,8 @@ const list: Command = {
     const atMost = options.getLimit(defaultLimit);
     const before = options.find('before') === null ? null : options.getId('before');
     const request = await getWebhookRequest(options, context);
-    const found = await listDeliveries(context.database.orm.em, { ...request, state, before, atMost: atMost + 1 });
-    const deliveries = found.slice(0, atMost);
+    const found = await listDeliveries(context.database.orm.em, request, state, { before, atMost: atMost + 1 });
+    const deliveries = found.slice(0, atMost).map(rowOf);
     if (found.length > atMost) context.report(`There are more: go on with --before ${deliveries.at(-1)?.eventId}`);
     const cells = deliveries.map((one) => [
       one.eventId,
@@ -55,8 +57,14 @@ const show: Command = {
   async run(options, context) {
     const eventId = options.getId('event');
     const request = await getWebhookRequest(options, context);
-    const delivery = await getDelivery(context.database.orm.em, { ...request, eventId });
-    const { attempts, ...rest } = delivery;
+    const page = { before: null, atMost: null, withAnswers: true };
+    const detail = await getDeliveryDetail(context.database.orm.em, { ...request, eventId }, page);
+    const { newestAttempts, olderAttempts: _none, body: _body, ...found } = detail;
+    const attempts = newestAttempts
+      .reverse()
+      .map((attempt) => ({ ...attempt, answer: attempt.answer?.toString('utf8') ?? null }));
+    const row = rowOf(found);
+    const { attempts: _count, ...rest } = row;
     const cells = attempts.map((one) => [
       one.number,
       one.round,
@@ -67,7 +75,7 @@ const show: Command = {
       one.explanation,
     ]);
     const headings = ['#', 'ROUND', 'STARTED', 'STATUS', 'CAUSE', 'MS', 'EXPLANATION'];
-    return { json: delivery, text: `${fields(rest)}\n\n${table(headings, cells, 'No attempt yet.')}` };
+    return { json: { ...row, attempts }, text: `${fields(rest)}\n\n${table(headings, cells, 'No attempt yet.')}` };
   },
 };
 
@@ -115,6 +123,9 @@ async function endWorkflow(delivery: WebhookRequest & { eventId: string }, round
   await tellWorkflow(context, signals, endsByItself, (open) => open.cancelDelivery(delivery, round));
   await signals?.close();
 }
+
+/** The delivery as it is on record, without what it is at now. */
+const rowOf = ({ dueInMs, isAttempting, lastStatus, lastCause, ...row }: FoundDelivery): DeliveryRow => row;
 
 function findState(options: Options): DeliveryState | null {
   const state = options.find('state');

@@ -1,11 +1,12 @@
 import { findWebhookOrganization, type WebhookRequest } from '#domain/webhooks/access.ts';
 import { changeWebhook } from '#domain/webhooks/change.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
-import { getWebhook, listWebhooks } from '#domain/webhooks/list.ts';
+import { getWebhook, getWebhookWithSecrets, listWebhooks } from '#domain/webhooks/list.ts';
 import { deleteWebhook, type MovedDeliveries, pauseWebhook, resumeWebhook } from '#domain/webhooks/park.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
 import { type SignatureResult, signatureResultSentences } from '#domain/webhooks/signature-result.ts';
+import { completeCounts } from '#domain/webhooks/summary.ts';
 import { requestSignatureCheck, requestTest } from '#domain/webhooks/test-event.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import type { WorkflowClient } from '#workflows/client.ts';
@@ -68,7 +69,8 @@ const list: Command = {
   options: { org: { value: 'ID', about: 'the organization', required: true } },
   async run(options, context) {
     const { id: organizationId } = await getOrganization(options, context);
-    const webhooks = await listWebhooks(context.database.orm.em, { organizationId, by: 'operator' });
+    const request = { organizationId, by: 'operator' } as const;
+    const webhooks = await listWebhooks(context.database.orm.em, request, completeCounts(new Date()));
     const cells = webhooks.map(({ id, state, parkedReason, failingSince, deliveries, eventTypes, url }) => [
       id,
       parkedReason === null ? state : `${state} (${parkedReason})`,
@@ -94,7 +96,8 @@ const show: Command = {
   summary: 'one webhook, its deliveries by state, whether its receiver verifies, and the life of its secrets',
   options: webhookOption,
   async run(options, context) {
-    const webhook = await getWebhook(context.database.orm.em, await getWebhookRequest(options, context));
+    const request = await getWebhookRequest(options, context);
+    const webhook = await getWebhookWithSecrets(context.database.orm.em, request, completeCounts(new Date()));
     const { deliveries, secrets, eventTypes, ...rest } = webhook;
     const secretRows = secrets.map(({ id, createdAt, validUntil }) => [id, createdAt, validUntil ?? 'newest']);
     const text = [
@@ -126,7 +129,7 @@ const change: Command = {
     };
     const { em } = context.database.orm;
     await changeWebhook(em, input, context.config.allow);
-    const { secrets: _secrets, ...webhook } = await getWebhook(em, request);
+    const webhook = await getWebhook(em, request, completeCounts(new Date()));
     return { json: webhook, text: `Changed ${webhook.id}.` };
   },
 };

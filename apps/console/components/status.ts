@@ -1,8 +1,7 @@
 import type { KeyUsage } from '#domain/keys/usage.ts';
 import type { ClientRow } from '#domain/organization/list-clients.ts';
 import type { MemberStatus } from '#domain/organization/list-members.ts';
-import type { DeliveryState } from '#domain/webhooks/deliveries.ts';
-import type { AttemptSummary } from '#domain/webhooks/delivery-detail.ts';
+import type { AttemptSummary, DeliveryState } from '#domain/webhooks/deliveries.ts';
 import type { RedeliveryRow, RedeliveryState } from '#domain/webhooks/redeliveries.ts';
 import type { FoundDelivery } from '#domain/webhooks/search-deliveries.ts';
 import type { WebhookSummary } from '#domain/webhooks/summary.ts';

@@ -29,8 +29,11 @@ export interface DeliveryRow {
   settledAt: string | null;
 }
 
-/** One attempt; `finishedAt` and `cause` null: under way. `status` is the HTTP status or null. */
-export interface AttemptRow {
+/**
+ * One attempt, without what the receiver answered. `finishedAt` and `cause` null: under way.
+ * `status` is the HTTP status or null.
+ */
+export interface AttemptSummary {
   number: number;
   round: number;
   startedAt: string;
@@ -44,18 +47,6 @@ export interface AttemptRow {
   keptBytes: number | null;
   /** Ids of the secrets that signed it, newest first. */
   signedWith: string[];
-  /** The beginning of the receiver's answer as UTF-8 text: its words, not ours. */
-  answer: string | null;
-}
-
-export type DeliveryWithAttempts = Omit<DeliveryRow, 'attempts'> & { attempts: AttemptRow[] };
-
-export interface ListDeliveries extends WebhookRequest {
-  /** Null: every state. */
-  state: DeliveryState | null;
-  atMost: number;
-  /** Continues below this event; null begins with the newest. */
-  before: string | null;
 }
 
 /** Whether a delivery `d` is parked. */
@@ -63,7 +54,7 @@ const isParked = sql`(d.state = 'waiting' and exists (
   select from webhook w where w.organization_id = d.organization_id and w.id = d.webhook_id and w.state = 'parked'))`;
 
 /** The state of a delivery `d`, a `DeliveryState`. */
-export const deliveryState = sql`case when ${isParked} then 'parked' else d.state end`;
+const deliveryState = sql`case when ${isParked} then 'parked' else d.state end`;
 
 /** When the next attempt of a delivery `d` is due; null unless it is waiting. */
 export const nextAttemptAt = sql`case when not ${isParked} then d.next_attempt_at end`;
@@ -82,62 +73,6 @@ export function isInState(state: DeliveryState | null): SqlPart {
   if (state === null) return sql`true`;
   if (state === 'parked') return isParked;
   return state === 'waiting' ? sql`d.state = 'waiting' and not ${isParked}` : sql`d.state = ${literal(state)}`;
-}
-
-/**
- * A webhook's deliveries, newest event first. @throws WebhookRefused when the caller may not, or
- * the organization has no such webhook.
- */
-export async function listDeliveries(em: EntityManager, input: ListDeliveries): Promise<DeliveryRow[]> {
-  const { organizationId, webhookId, state, atMost, before } = input;
-  const fork = em.fork();
-  await assertShown(fork, input);
-  return runStatement<DeliveryRow>(
-    fork,
-    sql`
-    select ${deliveryColumns}
-    from delivery d join event e on e.organization_id = d.organization_id and e.id = d.event_id
-    where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and ${isInState(state)}
-      and (${before}::uuid is null or d.event_id < ${before}::uuid)
-    order by d.event_id desc
-    limit ${atMost}`,
-  );
-}
-
-/**
- * One delivery with every attempt, oldest first. @throws WebhookRefused when the caller may not, or
- * there is none.
- */
-export async function getDelivery(
-  em: EntityManager,
-  input: WebhookRequest & { eventId: string },
-): Promise<DeliveryWithAttempts> {
-  const { organizationId, webhookId, eventId } = input;
-  const fork = em.fork();
-  await assertShown(fork, input);
-  const [delivery] = await runStatement<DeliveryRow>(
-    fork,
-    sql`
-    select ${deliveryColumns}
-    from delivery d join event e on e.organization_id = d.organization_id and e.id = d.event_id
-    where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = ${eventId}`,
-  );
-  if (delivery === undefined) throw noSuchDelivery();
-  const attempts = await runStatement<Omit<AttemptRow, 'answer'> & { answer: Buffer | null }>(
-    fork,
-    sql`
-    select a.number, a.round, api.utc(a.started_at) as "startedAt", api.utc(a.finished_at) as "finishedAt", a.status,
-      a.cause, a.explanation,
-      a.timings, host(a.peer_address) as "peerAddress", a.kept_bytes as "keptBytes", a.signed_with as "signedWith",
-        a.answer
-    from delivery_attempt a
-    where a.organization_id = ${organizationId} and a.webhook_id = ${webhookId} and a.event_id = ${eventId}
-    order by a.number`,
-  );
-  return {
-    ...delivery,
-    attempts: attempts.map((attempt) => ({ ...attempt, answer: attempt.answer?.toString('utf8') ?? null })),
-  };
 }
 
 export const noSuchDelivery = () =>

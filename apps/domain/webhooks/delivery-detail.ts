@@ -1,17 +1,14 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { runStatement, sql } from '../db/statement.ts';
 import type { WebhookRequest } from './access.ts';
-import { type AttemptRow, assertShown, deliveryColumns, noSuchDelivery } from './deliveries.ts';
+import { type AttemptSummary, assertShown, deliveryColumns, noSuchDelivery } from './deliveries.ts';
 import { type FoundDelivery, nowColumns } from './search-deliveries.ts';
-
-/** One attempt in the list of its delivery, without what the receiver answered. */
-export type AttemptSummary = Omit<AttemptRow, 'answer'>;
 
 /** A delivery with the bytes that are sent, and its newest attempts, newest first. */
 export interface DeliveryDetail extends FoundDelivery {
   /** As it is posted, UTF-8. */
   body: string;
-  newestAttempts: AttemptSummary[];
+  newestAttempts: (AttemptSummary & { answer: Buffer | null })[];
   /** Go on below this number; null when those were all. */
   olderAttempts: number | null;
 }
@@ -40,13 +37,14 @@ const attemptColumns = sql`
  * One delivery as it is now. A delivery that was sent again many times has many attempts, so they
  * come in pages.
  *
- * @param page - `before`: attempts below this number; null begins with the newest.
+ * @param page - `before`: attempts below this number; null begins with the newest. `atMost` null:
+ * all of them. `withAnswers`: with the first 16 KiB of each answer, which are null otherwise.
  * @throws WebhookRefused when the caller may not, or there is none.
  */
 export async function getDeliveryDetail(
   em: EntityManager,
   request: WebhookRequest & { eventId: string },
-  page: { before: number | null; atMost: number },
+  page: { before: number | null; atMost: number | null; withAnswers?: boolean },
 ): Promise<DeliveryDetail> {
   const { organizationId, webhookId, eventId } = request;
   const fork = em.fork();
@@ -62,18 +60,18 @@ export async function getDeliveryDetail(
     where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = ${eventId}`,
   );
   if (delivery === undefined) throw noSuchDelivery();
-  const { before, atMost } = page;
-  const attempts = await runStatement<AttemptSummary>(
+  const { before, atMost, withAnswers = false } = page;
+  const attempts = await runStatement<DeliveryDetail['newestAttempts'][number]>(
     fork,
     sql`
-    select ${attemptColumns} from delivery_attempt a
+    select ${attemptColumns}, ${withAnswers ? sql`a.answer` : sql`null as answer`} from delivery_attempt a
     where a.organization_id = ${organizationId} and a.webhook_id = ${webhookId} and a.event_id = ${eventId}
       and (${before}::integer is null or a.number < ${before}::integer)
     order by a.number desc
-    limit ${atMost + 1}`,
+    limit ${atMost === null ? null : atMost + 1}`,
   );
-  const newestAttempts = attempts.slice(0, atMost);
-  const olderAttempts = attempts.length > atMost ? (newestAttempts.at(-1)?.number ?? null) : null;
+  const newestAttempts = attempts.slice(0, atMost ?? attempts.length);
+  const olderAttempts = attempts.length > newestAttempts.length ? (newestAttempts.at(-1)?.number ?? null) : null;
   return { ...delivery, newestAttempts, olderAttempts };
 }
 

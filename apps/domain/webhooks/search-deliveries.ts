@@ -122,6 +122,27 @@ export async function searchDeliveries(
   return { deliveries, older: hasStopped ? looked.lastSeen : null, hasStopped };
 }
 
+/**
+ * Lists a webhook's deliveries, newest event first, with as many searches as it takes.
+ *
+ * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
+ */
+export async function listDeliveries(
+  em: EntityManager,
+  request: WebhookRequest,
+  state: DeliveryState | null,
+  { before, atMost }: { before: string | null; atMost: number },
+): Promise<FoundDelivery[]> {
+  const filter = { state, type: null, eventId: null, from: null, to: null };
+  const found: FoundDelivery[] = [];
+  for (let below = before; ; ) {
+    const page = await searchDeliveries(em, request, filter, { before: below, atMost: atMost - found.length });
+    found.push(...page.deliveries);
+    if (page.older === null || found.length === atMost) return found;
+    below = page.older;
+  }
+}
+
 /** What a delivery `d`, with its last attempt `a`, is at now. */
 export const nowColumns = sql`
   case when ${nextAttemptAt} is not null then greatest(0, extract(epoch

@@ -1,19 +1,79 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
-import type { Authority } from '../access/authority.ts';
-import { runStatement, type SqlPart, sql } from '../db/statement.ts';
-import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest } from './access.ts';
+import { type SqlPart, sql } from '../db/statement.ts';
 import { firstEventIdAt } from './event-id.ts';
 import { type HealthCounts, healthCounts, healthLooksAt } from './health.ts';
-import { listSecrets, type WebhookDetails, type WebhookRow, webhookColumns } from './list.ts';
+import { redeliverableDays } from './limits.ts';
+import type { SignatureResult } from './signature-result.ts';
 
-/** A webhook without counts. */
-export type WebhookHead = Omit<WebhookRow, 'deliveries'>;
+/** A webhook. Times are UTC. */
+export interface WebhookHead {
+  id: string;
+  organizationId: string;
+  url: string;
+  description: string;
+  eventTypes: string[];
+  state: 'active' | 'parked' | 'deleted';
+  /** Null unless it is parked. */
+  parkedReason: 'failing' | 'paused' | null;
+  /** Since when all deliveries fail; null when the last one was accepted, or none was made yet. */
+  failingSince: string | null;
+  /** After a resume: how many deliveries may be under way; null for all ten. */
+  ramp: number | null;
+  /**
+   * Whether its receiver verifies signatures, as last checked; both null when that was not checked
+   * since the last change of URL or secret.
+   */
+  signatureResult: SignatureResult | null;
+  signatureCheckedAt: string | null;
+  createdAt: string;
+}
 
 /**
- * A webhook for a page: each count is bounded, so it takes as long with a million deliveries as
- * with ten.
+ * What is counted of each webhook `w` in a list: columns after the webhook's own, each with a comma
+ * before it, and what they are read from beside `w`. `Counts` is what a row gains.
  */
-export interface WebhookSummary extends WebhookHead {
+export interface WebhookCounts<Counts> {
+  columns: SqlPart;
+  source: SqlPart;
+  /** Only for the compiler. */
+  row?: Counts;
+}
+
+export const noCounts: WebhookCounts<object> = { columns: sql``, source: sql`` };
+
+/**
+ * Deliveries by state. Open ones are counted completely, settled ones for events of the last 30
+ * days, which can be sent again.
+ */
+export interface DeliveryCounts {
+  deliveries: Record<'waiting' | 'parked' | 'delivered' | 'exhausted' | 'cancelled', number>;
+}
+
+/** Returns the counts for an operator, which take longer the more deliveries there are. */
+export function completeCounts(now: Date): WebhookCounts<DeliveryCounts> {
+  const recent = firstEventIdAt(new Date(now.getTime() - redeliverableDays * 86_400_000));
+  return {
+    columns: sql`,
+      json_build_object('waiting', case when w.state = 'parked' then 0 else o.count end,
+        'parked', case when w.state = 'parked' then o.count else 0 end, 'delivered', s.delivered,
+        'exhausted', s.exhausted, 'cancelled', s.cancelled) as deliveries`,
+    source: sql`
+      cross join lateral (
+        select count(*) as count
+        from delivery d
+        where d.organization_id = w.organization_id and d.webhook_id = w.id and d.state = 'waiting'
+      ) o
+      cross join lateral (
+        select count(*) filter (where d.state = 'delivered') as delivered,
+          count(*) filter (where d.state = 'exhausted') as exhausted,
+          count(*) filter (where d.state = 'cancelled') as cancelled
+        from delivery d
+        where d.organization_id = w.organization_id and d.webhook_id = w.id and d.event_id >= ${recent}::uuid
+      ) s`,
+  };
+}
+
+/** Counts for a page, each bounded: they take as long with a million deliveries as with ten. */
+export interface PageCounts {
   /** Of the events of the last 24 hours, the newest 500 at most. */
   day: HealthCounts;
   /** Open deliveries, counted up to `openCountedTo`. */
@@ -21,84 +81,27 @@ export interface WebhookSummary extends WebhookHead {
   parked: number;
 }
 
+/** A webhook as pages show it. */
+export type WebhookSummary = WebhookHead & PageCounts;
+
 /** How far open deliveries are counted. */
 export const openCountedTo = 10_000;
 
-/**
- * Lists an organization's webhooks that are not deleted (20 at most), oldest first.
- *
- * @throws WebhookRefused when the caller may not.
- */
-export async function listWebhookSummaries(
-  em: EntityManager,
-  { organizationId, by }: { organizationId: string; by: Authority },
-  now: Date,
-): Promise<WebhookSummary[]> {
-  const fork = em.fork();
-  await assertMayManageWebhooks(fork, organizationId, by);
-  return selectSummaries(fork, organizationId, sql`w.state <> 'deleted'`, now);
-}
-
-/**
- * Returns one webhook with the periods of its secrets, also a deleted one.
- *
- * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
- */
-export async function getWebhookSummary(
-  em: EntityManager,
-  { organizationId, webhookId, by }: WebhookRequest,
-  now: Date,
-): Promise<WebhookSummary & Pick<WebhookDetails, 'secrets'>> {
-  const fork = em.fork();
-  await assertMayManageWebhooks(fork, organizationId, by);
-  const [webhook] = await selectSummaries(fork, organizationId, sql`w.id = ${webhookId}`, now);
-  if (webhook === undefined) throw noSuchWebhook();
-  return { ...webhook, secrets: await listSecrets(fork, { organizationId, webhookId }) };
-}
-
-/**
- * Returns one webhook without counts, also a deleted one.
- *
- * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
- */
-export async function getWebhookHead(
-  em: EntityManager,
-  { organizationId, webhookId, by }: WebhookRequest,
-): Promise<WebhookHead> {
-  const fork = em.fork();
-  await assertMayManageWebhooks(fork, organizationId, by);
-  const [webhook] = await runStatement<WebhookHead>(
-    fork,
-    sql`
-    select ${webhookColumns} from webhook w where w.organization_id = ${organizationId} and w.id = ${webhookId}`,
-  );
-  if (webhook === undefined) throw noSuchWebhook();
-  return webhook;
-}
-
-async function selectSummaries(
-  em: EntityManager,
-  organizationId: string,
-  which: SqlPart,
-  now: Date,
-): Promise<WebhookSummary[]> {
+/** Returns the counts for a page. */
+export function pageCounts(now: Date): WebhookCounts<PageCounts> {
   const yesterday = firstEventIdAt(new Date(now.getTime() - 24 * 3_600_000));
-  return runStatement<WebhookSummary>(
-    em,
-    sql`
-    select ${webhookColumns}, row_to_json(h) as day, ${openOf('waiting')}, ${openOf('parked')}
-    from webhook w
-    cross join lateral (
-      select ${healthCounts} from (
-        select d.organization_id, d.webhook_id, d.event_id, d.state, d.attempts, d.round from delivery d
-        where d.organization_id = w.organization_id and d.webhook_id = w.id and d.event_id >= ${yesterday}::uuid
-        order by d.event_id desc
-        limit ${healthLooksAt}
-      ) d
-    ) h
-    where w.organization_id = ${organizationId} and ${which}
-    order by w.created_at, w.id`,
-  );
+  return {
+    columns: sql`, row_to_json(h) as day, ${openOf('waiting')}, ${openOf('parked')}`,
+    source: sql`
+      cross join lateral (
+        select ${healthCounts} from (
+          select d.organization_id, d.webhook_id, d.event_id, d.state, d.attempts, d.round from delivery d
+          where d.organization_id = w.organization_id and d.webhook_id = w.id and d.event_id >= ${yesterday}::uuid
+          order by d.event_id desc
+          limit ${healthLooksAt}
+        ) d
+      ) h`,
+  };
 }
 
 const openOf = (state: 'waiting' | 'parked') => sql`(

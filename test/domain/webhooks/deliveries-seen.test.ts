@@ -6,9 +6,10 @@ import { cancelDelivery } from '#domain/webhooks/cancel-delivery.ts';
 import { findAttempt, getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
 import { healthLooksAt, listHealth, totalOf } from '#domain/webhooks/health.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
+import { getWebhook } from '#domain/webhooks/list.ts';
 import { redeliverOne } from '#domain/webhooks/redeliver.ts';
 import { type DeliveryFilter, searchDeliveries } from '#domain/webhooks/search-deliveries.ts';
-import { getWebhookSummary } from '#domain/webhooks/summary.ts';
+import { pageCounts } from '#domain/webhooks/summary.ts';
 import { recordOutcome } from '#test/record-outcome.ts';
 import { setupDatabase } from '#test/setup.ts';
 
@@ -135,14 +136,14 @@ describe('health', () => {
     const accepted = { status: 200, cause: 'accepted' };
     const eventId = await t.make.delivery({ webhook: t.webhook, state: 'delivered', attempts: [accepted, accepted] });
     await t.pool.query('update delivery set round = 2 where event_id = $1', [eventId]);
-    const { day } = await getWebhookSummary(t.em, t.request, new Date());
+    const { day } = await getWebhook(t.em, t.request, pageCounts(new Date()));
     expect(day).toMatchObject({ atOnce: 1, afterRetries: 0 });
   });
 
   it('counts a cancelled delivery apart from failed deliveries', async () => {
     const t = await setupDeliveries();
     await t.settled('cancelled', 20);
-    const { day } = await getWebhookSummary(t.em, t.request, new Date());
+    const { day } = await getWebhook(t.em, t.request, pageCounts(new Date()));
     expect(day).toMatchObject({ failed: 0, cancelled: 1 });
   });
 
@@ -159,7 +160,7 @@ describe('health', () => {
     );
     const hours = await listHealth(t.em, t.request, 'hours', new Date());
     expect(hours.filter(({ isCapped }) => isCapped)).toEqual([expect.objectContaining({ atOnce: healthLooksAt })]);
-    const { day } = await getWebhookSummary(t.em, t.request, new Date());
+    const { day } = await getWebhook(t.em, t.request, pageCounts(new Date()));
     expect(day).toMatchObject({ atOnce: healthLooksAt, isCapped: true });
   });
 });

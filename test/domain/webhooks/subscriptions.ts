@@ -1,11 +1,14 @@
 import type { Authority } from '#domain/access/authority.ts';
 import { type ChangeWebhook, changeWebhook } from '#domain/webhooks/change.ts';
 import { type CreateWebhook, createWebhook } from '#domain/webhooks/create.ts';
-import { type DeliveryState, getDelivery, listDeliveries } from '#domain/webhooks/deliveries.ts';
-import { getWebhook, listWebhooks } from '#domain/webhooks/list.ts';
+import type { DeliveryState } from '#domain/webhooks/deliveries.ts';
+import { getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
+import { getWebhookWithSecrets, listWebhooks } from '#domain/webhooks/list.ts';
 import { deleteWebhook, pauseWebhook, resumeWebhook } from '#domain/webhooks/park.ts';
 import { redeliverOne } from '#domain/webhooks/redeliver.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
+import { listDeliveries } from '#domain/webhooks/search-deliveries.ts';
+import { completeCounts } from '#domain/webhooks/summary.ts';
 import { testAllowList, testSealingKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
 
@@ -57,12 +60,17 @@ export async function setupWebhooks() {
     pause: (webhookId: string, by?: Authority) => pauseWebhook(em, of(webhookId, by)),
     resume: (webhookId: string, by?: Authority) => resumeWebhook(em, of(webhookId, by)),
     remove: (webhookId: string, by?: Authority) => deleteWebhook(em, of(webhookId, by)),
-    list: (by: Authority = byManager) => listWebhooks(em, { organizationId, by }),
-    show: (webhookId: string, by?: Authority) => getWebhook(em, of(webhookId, by)),
+    list: (by: Authority = byManager) => listWebhooks(em, { organizationId, by }, completeCounts(new Date())),
+    show: (webhookId: string, by?: Authority) =>
+      getWebhookWithSecrets(em, of(webhookId, by), completeCounts(new Date())),
     deliveries: (webhookId: string, state: DeliveryState | null = null, by?: Authority) =>
-      listDeliveries(em, { ...of(webhookId, by), state, atMost: 100, before: null }),
-    delivery: (webhookId: string, eventId: string, by?: Authority) =>
-      getDelivery(em, { ...of(webhookId, by), eventId }),
+      listDeliveries(em, of(webhookId, by), state, { before: null, atMost: 100 }),
+    delivery: async (webhookId: string, eventId: string, by?: Authority) => {
+      const page = { before: null, atMost: null, withAnswers: true };
+      const delivery = await getDeliveryDetail(em, { ...of(webhookId, by), eventId }, page);
+      const attempts = delivery.newestAttempts.map((one) => ({ ...one, answer: one.answer?.toString('utf8') ?? null }));
+      return { ...delivery, attempts: attempts.reverse() };
+    },
     redeliver: (webhookId: string, eventId: string, canRetryNow = true, by?: Authority) =>
       redeliverOne(em, { ...of(webhookId, by), eventId }, { canRetryNow }),
     /** The activity log, oldest first. */

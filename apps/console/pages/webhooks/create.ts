@@ -1,6 +1,7 @@
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { webhooksPerOrganization } from '#domain/webhooks/limits.ts';
-import { listWebhookSummaries, type WebhookSummary } from '#domain/webhooks/summary.ts';
+import { listWebhooks } from '#domain/webhooks/list.ts';
+import { pageCounts, type WebhookSummary } from '#domain/webhooks/summary.ts';
 import { form } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
@@ -63,7 +64,7 @@ export const createRoutes = [
 async function newWebhookPage(visit: MemberVisit, state: FormState): Promise<Page> {
   const { em, now } = visit.console;
   const { organizationId } = visit.organization;
-  const webhooks = await listWebhookSummaries(em, { organizationId, by: visit.by }, now());
+  const webhooks = await listWebhooks(em, { organizationId, by: visit.by }, pageCounts(now()));
   if (webhooks.length >= webhooksPerOrganization) return fullPage(visit, webhooks);
   return page({
     title: 'Add webhook',

@@ -1,5 +1,6 @@
 import type { WebhookRequest } from '#domain/webhooks/access.ts';
-import { getWebhookHead, getWebhookSummary, type WebhookHead } from '#domain/webhooks/summary.ts';
+import { getWebhook as getWebhookWithout, getWebhookWithSecrets } from '#domain/webhooks/list.ts';
+import { pageCounts, type WebhookHead } from '#domain/webhooks/summary.ts';
 import { plainText } from '../../components/foreign-text.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
@@ -15,10 +16,10 @@ export const webhookRequest = ({ organization, params, by }: MemberVisit): Webho
  * has no webhook with this id.
  */
 export const getWebhook = (visit: MemberVisit) =>
-  getWebhookSummary(visit.console.em, webhookRequest(visit), visit.console.now());
+  getWebhookWithSecrets(visit.console.em, webhookRequest(visit), pageCounts(visit.console.now()));
 
 /** Returns the webhook without its counts, for pages that show none. */
-export const getHead = (visit: MemberVisit) => getWebhookHead(visit.console.em, webhookRequest(visit));
+export const getHead = (visit: MemberVisit) => getWebhookWithout(visit.console.em, webhookRequest(visit));
 
 /** Returns a path below the webhook of this page: `of(visit, '/edit')`. */
 export const of = (visit: MemberVisit, rest = ''): string => visit.at(`/webhooks/${visit.params.webhookId}${rest}`);

@@ -1,5 +1,6 @@
 import { webhooksPerOrganization } from '#domain/webhooks/limits.ts';
-import { listWebhookSummaries, type WebhookSummary } from '#domain/webhooks/summary.ts';
+import { listWebhooks } from '#domain/webhooks/list.ts';
+import { pageCounts, type WebhookSummary } from '#domain/webhooks/summary.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
 import { webhookStatus } from '../../components/status.ts';
@@ -21,7 +22,7 @@ export const listRoutes = [
     async show(visit) {
       const { em, now } = visit.console;
       const { organizationId } = visit.organization;
-      const webhooks = await listWebhookSummaries(em, { organizationId, by: visit.by }, now());
+      const webhooks = await listWebhooks(em, { organizationId, by: visit.by }, pageCounts(now()));
       const add = linkButton(visit.at('/webhooks/new'), 'Add webhook');
       if (webhooks.length === 0)
         return page({

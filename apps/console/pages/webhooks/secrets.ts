@@ -1,16 +1,14 @@
-import type { WebhookDetails } from '#domain/webhooks/list.ts';
+import type { SecretPeriod } from '#domain/webhooks/list.ts';
 import { badge } from '../../components/notice.ts';
 import { table } from '../../components/table.ts';
 import { relativeTime, time } from '../../components/time.ts';
 import { type Html, html } from '../../web/html.ts';
 
-type Secret = WebhookDetails['secrets'][number];
-
 /** Returns a table of the secrets that sign now, without their values. */
-export function secretsTable(secrets: readonly Secret[], now: Date): Html {
+export function secretsTable(secrets: readonly SecretPeriod[], now: Date): Html {
   const signing = secrets.filter(({ validUntil }) => validUntil === null || new Date(validUntil) > now);
   if (signing.length === 0) return html`<p>No signing secrets. They were deleted with the webhook.</p>`;
-  return table<Secret>({
+  return table<SecretPeriod>({
     caption: 'Signing secrets',
     rows: signing,
     columns: [
