@@ -86,12 +86,8 @@ export async function addTotp(
     const { personId } = session;
     await insertTotp(tx, { id, personId, name, sealed: sealTotp(secret, id, sealingKeys), step }, now());
     await deleteFailures(tx, attempt);
-    await recordPersonActivity(tx, {
-      personId,
-      action: 'factor.add',
-      visitor,
-      detail: { factorId: id, kind: 'totp' },
-    });
+    const detail = { factorId: id, kind: 'totp' };
+    await recordPersonActivity(tx, { personId, action: 'factor.add', visitor, detail });
     return { id };
   });
 }
@@ -138,12 +134,8 @@ export async function addPasskey(
     const id = randomUUIDv7();
     const { personId } = session;
     await insertPasskey(tx, { id, personId, name, passkey }, now());
-    await recordPersonActivity(tx, {
-      personId,
-      action: 'factor.add',
-      visitor,
-      detail: { factorId: id, kind: 'passkey' },
-    });
+    const detail = { factorId: id, kind: 'passkey' };
+    await recordPersonActivity(tx, { personId, action: 'factor.add', visitor, detail });
     return { id };
   });
 }

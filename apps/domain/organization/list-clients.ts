@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { allOf, literal, runStatement, sql } from '../db/statement.ts';
+import { allOf, literal, runStatement, type SqlPart, sql } from '../db/statement.ts';
 import { bareWord, contains, type ListPage, pageOf } from './list-page.ts';
 import { noSuchGrant } from './seats.ts';
 
@@ -44,20 +44,10 @@ export async function listClients(
 ): Promise<ListPage<ClientRow>> {
   const { state, text, professionalId } = filter;
   const conditions = [
-    sql`g.organization_id = ${organizationId}`,
     ...(state === 'all' ? [] : [state === 'active' ? isActive : isOver]),
     ...(professionalId === null ? [] : [sql`g.professional_id = ${professionalId}`]),
-    ...(bareWord(text) === '' ? [] : [sql`(${contains('f.name', text)} or ${contains('m.name', text)})`]),
-    ...(after === null ? [] : [beyond(organizationId, after)]),
   ];
-  const rows = await runStatement<ClientRow>(
-    em,
-    sql`
-    select ${columns} ${source}
-    where ${allOf(conditions)}
-    order by g.since desc, g.id desc limit ${literal(pageSize + 1)}`,
-  );
-  return pageOf(rows.map(withDates), pageSize, ({ grantId }) => grantId);
+  return selectPage(em, { organizationId, text, after, pageSize }, conditions);
 }
 
 /**
@@ -71,10 +61,20 @@ export async function listEligibleClients(
   after: string | null,
   pageSize: number,
 ): Promise<ListPage<ClientRow>> {
+  const hasNoSeat = sql`not exists (select from seat h where h.organization_id = g.organization_id
+    and h.family_id = g.family_id and h.ended_at is null)`;
+  return selectPage(em, { organizationId, text, after, pageSize }, [isActive, hasNoSeat]);
+}
+
+async function selectPage(
+  em: EntityManager,
+  page: { organizationId: string; text: string; after: string | null; pageSize: number },
+  more: readonly SqlPart[],
+): Promise<ListPage<ClientRow>> {
+  const { organizationId, text, after, pageSize } = page;
   const conditions = [
-    sql`g.organization_id = ${organizationId} and ${isActive}`,
-    sql`not exists (select from seat h where h.organization_id = g.organization_id and h.family_id = g.family_id
-      and h.ended_at is null)`,
+    sql`g.organization_id = ${organizationId}`,
+    ...more,
     ...(bareWord(text) === '' ? [] : [sql`(${contains('f.name', text)} or ${contains('m.name', text)})`]),
     ...(after === null ? [] : [beyond(organizationId, after)]),
   ];

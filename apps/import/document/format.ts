@@ -23,8 +23,7 @@ import {
 } from './field-types.ts';
 
 /**
- * The import format, kind by kind, with the column that stages each field. Source: design, section
- * 9.
+ * The import format, kind by kind, with the column that stages each field.
  */
 
 /** The kinds of objects in a document, in the order they are written to the database. */
@@ -58,12 +57,10 @@ export const kindPlurals: Record<Kind, string> = {
   familyDay: 'familyDays',
 };
 
-/**
- * What is checked and what is staged of one field: its type, and the definition of its column
- * (without one, it is not staged).
- */
+/** What is checked of one field, and what is staged of it. */
 interface Field {
   type: z.ZodType;
+  /** The definition of its column; without one, it is not staged. */
   column?: string;
   /** What is staged of the field, when it is not the field itself. */
   staged?: (value: unknown) => unknown;
@@ -84,10 +81,16 @@ export interface KindFormat {
   rules?: (value: Record<string, unknown>) => [field: string, problem: string][];
 }
 
-/** A text column, ordered and compared by code point like the column it is for. */
-const textColumn = (name: string) => `${name} text collate "C"`;
 const isPresent = (value: unknown) => value !== undefined;
 const inOrganization = ['organization', 'position'] as const;
+
+/** A field that is staged in a column of a PostgreSQL type. */
+const staged = (type: z.ZodType, column: string): Field => ({ type, column });
+/** A text that is ordered and compared by code point, like the column it is for. */
+const stagedText = (type: z.ZodType, name: string): Field => staged(type, `${name} text collate "C"`);
+const id = staged(uuid, 'id uuid');
+const name = stagedText(text, 'name');
+const list: Field = { type: streamedList };
 
 const subscriptionStatuses = [
   'incomplete',
@@ -112,110 +115,97 @@ function notBefore(value: Record<string, unknown>, end: string, begin: string): 
   return typeof a === 'string' && typeof b === 'string' && a < b ? [[end, `is before ${begin}`]] : [];
 }
 
+/** The format of a kind whose objects stand in a list of an organization. */
+const listed = (table: string, fields: Fields, rules?: KindFormat['rules']): KindFormat => ({
+  table,
+  positions: inOrganization,
+  fields,
+  ...(rules && { rules }),
+});
+
 export const formats: Record<Kind, KindFormat> = {
   organization: {
     table: 'import_organization',
     positions: ['position'],
     fields: {
-      id: { type: uuid, column: 'id uuid' },
-      name: { type: text, column: textColumn('name') },
-      slug: { type: word, column: textColumn('slug') },
-      kind: { type: oneOf(Organization.shape.kind.options), column: 'kind text' },
-      status: { type: word, column: 'status text' },
-      createdAt: { type: dateTime, column: 'created_at timestamptz' },
-      roles: { type: streamedList },
-      members: { type: streamedList },
-      families: { type: streamedList },
-      grants: { type: streamedList },
-      seats: { type: streamedList },
+      id,
+      name,
+      slug: stagedText(word, 'slug'),
+      kind: staged(oneOf(Organization.shape.kind.options), 'kind text'),
+      status: staged(word, 'status text'),
+      createdAt: staged(dateTime, 'created_at timestamptz'),
+      roles: list,
+      members: list,
+      families: list,
+      grants: list,
+      seats: list,
       seatPlan: { type: streamedObject },
-      referralCodes: { type: streamedList },
-      referralInvoices: { type: streamedList },
+      referralCodes: list,
+      referralInvoices: list,
       // Left out, the days of mentioned families stay; an empty list takes them away.
       familyDays: { type: streamedList, column: 'has_family_days boolean', staged: isPresent },
     },
   },
-  role: {
-    table: 'import_role',
-    positions: inOrganization,
-    fields: {
-      id: { type: uuid, column: 'id uuid' },
-      key: { type: word, column: textColumn('key') },
-      name: { type: text, column: textColumn('name') },
-      description: { type: anyText, column: 'description text' },
-      permissions: { type: listOf(oneOf(permissions)), column: 'permissions text[]' },
-    },
-  },
-  member: {
-    table: 'import_member',
-    positions: inOrganization,
-    fields: {
-      userId: { type: word, column: textColumn('user_id') },
-      name: { type: text, column: textColumn('name') },
-      email: { type: text, column: 'email text' },
-      title: { type: anyText.nullable(), column: 'title text' },
-      status: { type: oneOf(['invited', 'active', 'suspended', 'left']), column: 'status text' },
-      roleKeys: { type: listOf(word), column: 'role_keys text[]' },
-    },
-  },
-  family: {
-    table: 'import_family',
-    positions: inOrganization,
-    fields: {
-      id: { type: uuid, column: 'id uuid' },
-      name: { type: text, column: textColumn('name') },
-    },
-  },
+  role: listed('import_role', {
+    id,
+    key: stagedText(word, 'key'),
+    name,
+    description: staged(anyText, 'description text'),
+    permissions: staged(listOf(oneOf(permissions)), 'permissions text[]'),
+  }),
+  member: listed('import_member', {
+    userId: stagedText(word, 'user_id'),
+    name,
+    email: staged(text, 'email text'),
+    title: staged(anyText.nullable(), 'title text'),
+    status: staged(oneOf(['invited', 'active', 'suspended', 'left']), 'status text'),
+    roleKeys: staged(listOf(word), 'role_keys text[]'),
+  }),
+  family: listed('import_family', { id, name }),
   seatPlan: {
     table: 'import_seat_plan',
     positions: ['organization'],
     fields: {
-      invoiced: { type: count, column: 'invoiced integer' },
-      pricePerSeat: { type: price.nullable(), column: 'price json' },
-      subscriptions: { type: streamedList },
+      invoiced: staged(count, 'invoiced integer'),
+      pricePerSeat: staged(price.nullable(), 'price json'),
+      subscriptions: list,
     },
   },
-  subscription: {
-    table: 'import_subscription',
-    positions: inOrganization,
-    fields: {
-      id: { type: uuid, column: 'id uuid' },
-      status: { type: oneOf(subscriptionStatuses), column: 'status text' },
-      quantity: { type: count, column: 'quantity integer' },
-      renewsAt: { type: dateTime.nullable(), column: 'renews_at timestamptz' },
-      cancelAtPeriodEnd: { type: yesOrNo, column: 'cancel_at_period_end boolean' },
+  subscription: listed('import_subscription', {
+    id,
+    status: staged(oneOf(subscriptionStatuses), 'status text'),
+    quantity: staged(count, 'quantity integer'),
+    renewsAt: staged(dateTime.nullable(), 'renews_at timestamptz'),
+    cancelAtPeriodEnd: staged(yesOrNo, 'cancel_at_period_end boolean'),
+  }),
+  grant: listed(
+    'import_grant',
+    {
+      id,
+      kind: staged(oneOf(['attorney', 'neutral']), 'kind text'),
+      professionalUserId: stagedText(word, 'professional_id'),
+      familyId: staged(uuid, 'family_id uuid'),
+      since: staged(dateTime, 'since timestamptz'),
+      endsAt: staged(dateTime.nullable(), 'ends_at timestamptz'),
+      endReason: staged(oneOf(['ended', 'moved']).nullable(), 'end_reason text'),
     },
-  },
-  grant: {
-    table: 'import_grant',
-    positions: inOrganization,
-    fields: {
-      id: { type: uuid, column: 'id uuid' },
-      kind: { type: oneOf(['attorney', 'neutral']), column: 'kind text' },
-      professionalUserId: { type: word, column: textColumn('professional_id') },
-      familyId: { type: uuid, column: 'family_id uuid' },
-      since: { type: dateTime, column: 'since timestamptz' },
-      endsAt: { type: dateTime.nullable(), column: 'ends_at timestamptz' },
-      endReason: { type: oneOf(['ended', 'moved']).nullable(), column: 'end_reason text' },
+    (grant) => {
+      const problems = notBefore(grant, 'endsAt', 'since');
+      if (typeof grant.endReason === 'string' && grant.endsAt === null)
+        problems.push(['endReason', 'is given, but endsAt is null']);
+      return problems;
     },
-    rules: (grant) => [
-      ...notBefore(grant, 'endsAt', 'since'),
-      ...(typeof grant.endReason === 'string' && grant.endsAt === null
-        ? [['endReason', 'is given, but endsAt is null'] satisfies [string, string]]
-        : []),
-    ],
-  },
-  seat: {
-    table: 'import_seat',
-    positions: inOrganization,
-    fields: {
-      id: { type: uuid, column: 'id uuid' },
-      grantId: { type: uuid, column: 'grant_id uuid' },
-      givenAt: { type: dateTime, column: 'given_at timestamptz' },
-      endedAt: { type: dateTime.nullable(), column: 'ended_at timestamptz' },
-      reason: { type: oneOf(seatEndReasons).nullable(), column: 'end_reason text' },
+  ),
+  seat: listed(
+    'import_seat',
+    {
+      id,
+      grantId: staged(uuid, 'grant_id uuid'),
+      givenAt: staged(dateTime, 'given_at timestamptz'),
+      endedAt: staged(dateTime.nullable(), 'ended_at timestamptz'),
+      reason: staged(oneOf(seatEndReasons).nullable(), 'end_reason text'),
     },
-    rules: (seat) => {
+    (seat) => {
       const problems = notBefore(seat, 'endedAt', 'givenAt');
       if (typeof seat.reason === 'string' && seat.endedAt === null)
         problems.push(['reason', 'is given, but endedAt is null']);
@@ -223,56 +213,44 @@ export const formats: Record<Kind, KindFormat> = {
         problems.push(['reason', 'is null, but endedAt is given']);
       return problems;
     },
-  },
-  referralCode: {
-    table: 'import_referral_code',
-    positions: inOrganization,
-    fields: {
-      id: { type: uuid, column: 'id uuid' },
-      code: { type: word, column: textColumn('code') },
-      link: { type: text, column: 'link text' },
-      label: { type: anyText.nullable(), column: 'label text' },
-      active: { type: yesOrNo, column: 'active boolean' },
-      referrals: { type: streamedList },
-    },
-  },
+  ),
+  referralCode: listed('import_referral_code', {
+    id,
+    code: stagedText(word, 'code'),
+    link: staged(text, 'link text'),
+    label: staged(anyText.nullable(), 'label text'),
+    active: staged(yesOrNo, 'active boolean'),
+    referrals: list,
+  }),
   referral: {
     table: 'import_referral',
     positions: ['organization', 'code_position', 'position'],
-    fields: {
-      id: { type: uuid, column: 'id uuid' },
-      state: { type: oneOf(['signed_up', 'qualified', 'not_counted']), column: 'state text' },
-    },
+    fields: { id, state: staged(oneOf(['signed_up', 'qualified', 'not_counted']), 'state text') },
   },
-  referralInvoice: {
-    table: 'import_referral_invoice',
-    positions: inOrganization,
-    fields: {
-      id: { type: uuid, column: 'id uuid' },
-      month: { type: month, column: textColumn('month') },
-      currency: { type: word, column: textColumn('currency') },
-      shareCents: { type: cents, column: 'share_cents bigint' },
+  referralInvoice: listed('import_referral_invoice', {
+    id,
+    month: stagedText(month, 'month'),
+    currency: stagedText(word, 'currency'),
+    shareCents: staged(cents, 'share_cents bigint'),
+  }),
+  familyDay: listed(
+    'import_family_day',
+    {
+      familyId: staged(uuid, 'family_id uuid'),
+      day: staged(day, 'day date'),
+      messages: staged(count, 'messages integer'),
+      calmMessages: staged(count, 'calm_messages integer'),
+      exchanges: staged(count, 'exchanges integer'),
+      exchangesOnTime: staged(count, 'exchanges_on_time integer'),
+      expensesDue: staged(count, 'expenses_due integer'),
+      expensesAnsweredIn14Days: staged(count, 'expenses_answered_in_14_days integer'),
     },
-  },
-  familyDay: {
-    table: 'import_family_day',
-    positions: inOrganization,
-    fields: {
-      familyId: { type: uuid, column: 'family_id uuid' },
-      day: { type: day, column: 'day date' },
-      messages: { type: count, column: 'messages integer' },
-      calmMessages: { type: count, column: 'calm_messages integer' },
-      exchanges: { type: count, column: 'exchanges integer' },
-      exchangesOnTime: { type: count, column: 'exchanges_on_time integer' },
-      expensesDue: { type: count, column: 'expenses_due integer' },
-      expensesAnsweredIn14Days: { type: count, column: 'expenses_answered_in_14_days integer' },
-    },
-    rules: (days) => [
+    (days) => [
       ...within(days, 'calmMessages', 'messages'),
       ...within(days, 'exchangesOnTime', 'exchanges'),
       ...within(days, 'expensesAnsweredIn14Days', 'expensesDue'),
     ],
-  },
+  ),
 };
 
 /** The document itself: what stands beside its organizations. */

@@ -29,32 +29,28 @@ interface Merge {
 
 const byId = ['organization_id', 'id'] as const;
 
-const organizations: Merge = {
-  kind: 'organizations',
-  table: 'organization',
-  source: 'staged_organization',
+/** Takes rows from `staged_<table>`, unless the source is named. */
+const from = (table: string, kind: string, fields: Pick<Merge, 'columns'> & Partial<Merge>): Merge => ({
+  kind,
+  table,
+  source: `staged_${table}`,
+  key: byId,
+  ...fields,
+});
+
+const organizations = from('organization', 'organizations', {
   key: ['id'],
   columns: ['name', 'slug', 'kind', 'status', 'created_at'],
-};
-const roles: Merge = {
-  kind: 'roles',
-  table: 'role',
-  source: 'staged_role',
-  key: byId,
-  columns: ['key', 'name', 'description', 'permissions'],
-};
-const members: Merge = {
-  kind: 'members',
-  table: 'membership',
+});
+const roles = from('role', 'roles', { columns: ['key', 'name', 'description', 'permissions'] });
+const members = from('membership', 'members', {
   source: '(select organization_id, position, user_id as person_id, name, email, title, status from staged_member)',
   key: ['organization_id', 'person_id'],
   columns: ['name', 'email', 'title', 'status'],
-};
-const families: Merge = { kind: 'families', table: 'family', source: 'staged_family', key: byId, columns: ['name'] };
+});
+const families = from('family', 'families', { columns: ['name'] });
 /** A seat needs its organization's plan, so every organization has one, if only of no places. */
-const seatPlans: Merge = {
-  kind: 'seatPlans',
-  table: 'seat_plan',
+const seatPlans = from('seat_plan', 'seatPlans', {
   source: `(
     select organization_id, invoiced, price_currency, price_cents from staged_seat_plan
     union all
@@ -63,59 +59,29 @@ const seatPlans: Merge = {
       and not exists (select from seat_plan p where p.organization_id = o.id))`,
   key: ['organization_id'],
   columns: ['invoiced', 'price_currency', 'price_cents'],
-};
-const subscriptions: Merge = {
-  kind: 'subscriptions',
-  table: 'subscription',
-  source: 'staged_subscription',
-  key: byId,
+});
+const subscriptions = from('subscription', 'subscriptions', {
   columns: ['status', 'quantity', 'renews_at', 'cancel_at_period_end'],
-};
+});
 // The maintenance loop may end a grant, and with it a seat, between our check and our write; the
 // last condition is judged again then.
-const seats: Merge = {
-  kind: 'seats',
-  table: 'seat',
-  source: 'staged_seat',
-  key: byId,
+const seats = from('seat', 'seats', {
   columns: ['given_at', 'ended_at', 'end_reason'],
   fixed: ['grant_id', 'family_id'],
   updatable: 'not s.left_alone and not (t.ended_at is not null and s.ended_at is null)',
-};
-const grants: Merge = {
-  kind: 'grants',
-  table: 'client_grant',
+});
+const grants = from('client_grant', 'grants', {
   source: 'staged_grant',
-  key: byId,
   columns: ['kind', 'professional_id', 'since', 'ends_at', 'status', 'end_reason'],
   fixed: ['family_id'],
   updatable: `not s.left_alone and not (t.status = 'ended' and s.status = 'active')`,
-};
-const referralCodes: Merge = {
-  kind: 'referralCodes',
-  table: 'referral_code',
-  source: 'staged_referral_code',
-  key: byId,
-  columns: ['code', 'link', 'label', 'active'],
-};
-const referrals: Merge = {
-  kind: 'referrals',
-  table: 'referral',
-  source: 'staged_referral',
-  key: byId,
-  columns: ['code_id', 'state'],
-};
-const referralInvoices: Merge = {
-  kind: 'referralInvoices',
-  table: 'referral_invoice',
-  source: 'staged_referral_invoice',
-  key: byId,
+});
+const referralCodes = from('referral_code', 'referralCodes', { columns: ['code', 'link', 'label', 'active'] });
+const referrals = from('referral', 'referrals', { columns: ['code_id', 'state'] });
+const referralInvoices = from('referral_invoice', 'referralInvoices', {
   columns: ['month', 'currency', 'share_cents'],
-};
-const familyDays: Merge = {
-  kind: 'familyDays',
-  table: 'family_day',
-  source: 'staged_family_day',
+});
+const familyDays = from('family_day', 'familyDays', {
   key: ['organization_id', 'family_id', 'day'],
   columns: [
     'messages',
@@ -125,7 +91,7 @@ const familyDays: Merge = {
     'expenses_due',
     'expenses_answered_in_14_days',
   ],
-};
+});
 
 const people = `
   insert into person (id) select distinct user_id from staged_member
