@@ -11,6 +11,12 @@ const dayMs = 86_400_000;
 const accepted = { eventType: 'client.started', delivered: true, status: 204, cause: 'accepted' };
 const refused = { eventType: 'seat.given', delivered: false, status: null, cause: 'connection_refused' };
 
+const plain = (text: string) =>
+  text
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ')
+    .trim();
+
 async function setup() {
   const t = await setupConsole({ TEMPORAL_ADDRESS: '127.0.0.1:9' });
   const ada = await t.enrol({ name: 'Ada Rivers' });
@@ -63,18 +69,71 @@ it('an arrived delivery completes the last step, and waiting deliveries are coun
   expect(await getOverview(t.owner.pool, t.ada.orgId)).toMatchObject({ hasDelivered: true, webhooks: 2 });
 });
 
-it('failing, suspended and paused webhooks are listed separately', async () => {
+it('webhooks and keys that need attention are listed by name, the worst first, each with what to do', async () => {
   const t = await setup();
+  expect(await t.overview()).toContain('No problems found.');
   const states = {
-    failing: `failing_since = now()`,
-    suspended: `state = 'parked', parked_reason = 'failing', failing_since = now()`,
-    paused: `state = 'parked', parked_reason = 'paused'`,
+    Paused: `state = 'parked', parked_reason = 'paused'`,
+    Suspended: `state = 'parked', parked_reason = 'failing', failing_since = now()`,
+    Failing: `failing_since = now()`,
   };
-  for (const set of Object.values(states)) {
-    const { id } = await insertWebhook(t, t.ada);
+  for (const [status, set] of Object.entries(states)) {
+    const { id } = await insertWebhook(t, t.ada, { description: `The ${status} one` });
     await t.owner.pool.query(`update webhook set ${set} where id = $1`, [id]);
   }
-  for (const status of Object.keys(states)) expect(await t.overview()).toContain(`1 webhook is ${status}.`);
+  const key = await t.make.apiKey({ maker: t.maker, label: 'Old report' });
+  await t.owner.pool.query(`update api_key set expires_at = now() + interval '3 days' where id = $1`, [key.id]);
+  const text = await t.overview();
+  const lines = [...text.matchAll(/<li><svg[\s\S]*?<\/li>/g)].map(([line]) => plain(line));
+  expect(lines).toEqual([
+    expect.stringMatching(/^The Failing one Failing All deliveries failing, since .* See cause of The Failing one$/),
+    expect.stringMatching(/^The Suspended one Suspended New events are held .* Resume… of The Suspended one$/),
+    expect.stringMatching(/^The Paused one Paused New events are held .* Resume… of The Paused one$/),
+    expect.stringMatching(/^API key Old report Expires soon Expires .* Rotate… Old report$/),
+  ]);
+  expect(text).toContain(`/keys/${key.id}/rotate`);
+});
+
+it('what samples and operators set up before the first sign-in completes no step', async () => {
+  const t = await setup();
+  const key = await t.make.apiKey({ maker: t.maker });
+  await writeLines(t.owner, [{ orgId: t.ada.orgId, keyId: key.id, at: new Date() }]);
+  const webhook = await insertWebhook(t, t.ada);
+  await t.make.delivery({ webhook, state: 'delivered' });
+  expect(await t.overview()).not.toContain('Get started');
+  for (const table of ['api_key', 'webhook'])
+    await t.owner.pool.query(`update ${table} set created_at = now() - interval '1 day' where organization_id = $1`, [
+      t.ada.orgId,
+    ]);
+  const text = await t.overview();
+  expect(text).not.toContain('(completed)');
+  for (const button of ['Create API key', 'View API keys', 'Add webhook', 'Send test event'])
+    expect(text).toMatch(new RegExp(`<a class="button[^"]*" href="[^"]*">${button}</a>`));
+});
+
+it('deliveries and calls of 24 hours are drawn with their numbers in words and in a table, and failures with their cause', async () => {
+  const t = await setup();
+  const [one, other] = [await insertWebhook(t, t.ada), await insertWebhook(t, t.ada, { description: 'Reporting' })];
+  const failed = { status: 503, cause: 'answered_unavailable' };
+  await t.make.delivery({ webhook: one, state: 'delivered', attempts: [{ status: 200, cause: 'accepted' }] });
+  await t.make.delivery({ webhook: other, state: 'exhausted', attempts: [failed] });
+  await t.make.delivery({ webhook: one, state: 'delivered', attempts: [failed, { status: 200, cause: 'accepted' }] });
+  const key = await t.make.apiKey({ maker: t.maker });
+  const line = { orgId: t.ada.orgId, keyId: key.id, at: new Date() };
+  await writeLines(t.owner, [line, line, { ...line, status: 403, code: 'forbidden' }]);
+  const text = await t.overview();
+  const [, deliveries, calls] = text.split('<figure class="chart">');
+  expect(deliveries).toContain(
+    '1 delivered on first attempt, 1 delivered after retries, 0 pending, 1 failed, 0 cancelled.',
+  );
+  expect(calls).toContain('2 succeeded, 1 refused, 0 rate limited.');
+  for (const chart of [deliveries, calls]) expect(chart).toMatch(/<g class="bar"><title>\d\d-\d\d \d\d:00 UTC: /);
+  expect(plain(deliveries?.slice(deliveries.indexOf('<tbody'), deliveries.indexOf('</tbody')) ?? '')).toMatch(
+    /1 1 0 1 0$/,
+  );
+  const failures = text.slice(text.indexOf('id="failures"'), text.indexOf('id="counts"'));
+  expect(failures.match(/<tr role="row">/g)).toHaveLength(2);
+  expect(plain(failures)).toMatch(/Failed Reporting 503 .*answered_unavailable/);
 });
 
 it('the result of a test event appears on its webhook’s page and in the log, and on no other webhook’s page', async () => {

@@ -4,7 +4,10 @@ import type { Pool } from 'pg';
 export interface Overview {
   /** Keys that are neither revoked nor expired. */
   liveKeys: number;
-  /** Whether a key was ever created. This and the other three `has…` stay true once they are. */
+  /**
+   * Whether a key was created since the organization's first sign-in. This and the other three
+   * `has…` stay true once they are. Keys and webhooks from before, such as samples, do not count.
+   */
   hasCreatedKey: boolean;
   /** Whether a key was ever used for a successful read, within the activity log's retention. */
   hasUsedKey: boolean;
@@ -43,12 +46,23 @@ const rowsChecked = 200;
  * that nobody accepts, has as many such rows as it likes: its first and its last are looked at.
  */
 const overviewSql = /* sql */ `
+  with first_sign_in as (
+    select coalesce(min(c.confirmed_at), 'infinity') as at from membership m
+    join sign_in_confirmation c on c.person_id = m.person_id and c.organization_id = m.organization_id
+    where m.organization_id = $1
+  ), own_key as (
+    select k.id from api_key k, first_sign_in f where k.organization_id = $1 and k.created_at >= f.at
+    order by k.id desc limit ${thingsChecked}
+  ), own_webhook as (
+    select w.id, w.signature_result from webhook w, first_sign_in f
+    where w.organization_id = $1 and w.created_at >= f.at order by w.id desc limit ${thingsChecked}
+  )
   select
     (select count(*)::int from api_key k where k.organization_id = $1 and k.revoked_at is null
       and k.maker_left_at is null and (k.expires_at is null or k.expires_at > now())) as "liveKeys",
-    exists (select from api_key k where k.organization_id = $1) as "hasCreatedKey",
+    exists (select from own_key) as "hasCreatedKey",
     exists (
-      select from (select k.id from api_key k where k.organization_id = $1 order by k.id desc limit ${thingsChecked}) k
+      select from own_key k
       where exists (
           select from (select a.status from activity a where a.organization_id = $1 and a.key_id = k.id
             order by a.at desc, a.id desc limit ${rowsChecked}) a
@@ -59,9 +73,8 @@ const overviewSql = /* sql */ `
           where a.status < 400
         )
     ) as "hasUsedKey",
-    exists (select from webhook w where w.organization_id = $1) as "hasCreatedWebhook",
-    exists (select from webhook w where w.organization_id = $1
-      and w.signature_result in ('verified', 'accepts_bad_signatures'))
+    exists (select from own_webhook) as "hasCreatedWebhook",
+    exists (select from own_webhook w where w.signature_result in ('verified', 'accepts_bad_signatures'))
       or exists (
         select from (
           select a.detail from activity a where a.organization_id = $1 and a.action = 'webhook.tested'
@@ -69,8 +82,7 @@ const overviewSql = /* sql */ `
         ) a where a.detail ->> 'delivered' = 'true'
       )
       or exists (
-        select from (select w.id from webhook w where w.organization_id = $1
-          order by w.id desc limit ${thingsChecked}) w
+        select from own_webhook w
         where exists (
             select from (select d.state from delivery d where d.organization_id = $1 and d.webhook_id = w.id
               order by d.event_id desc limit ${rowsChecked}) d

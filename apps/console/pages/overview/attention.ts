@@ -1,0 +1,66 @@
+import { type KeyUsage, listLiveKeys } from '#domain/keys/usage.ts';
+import { listWebhooks } from '#domain/webhooks/list.ts';
+import { noCounts, type WebhookHead } from '#domain/webhooks/summary.ts';
+import { icon } from '../../components/icon.ts';
+import { webhookStatus } from '../../components/status.ts';
+import { relativeTime } from '../../components/time.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+import { isExpiringSoon, keyName, statusOf } from '../keys/cells.ts';
+import { webhookName } from '../webhooks/cells.ts';
+
+/** Lists the webhooks and API keys that need attention, the worst first; says so when there is none. */
+export async function attention(visit: MemberVisit): Promise<Html> {
+  const [webhooks, keys] = await Promise.all([failingWebhooks(visit), failingKeys(visit)]);
+  if (webhooks === null && keys === null) return nothing;
+  const problems = [...(webhooks ?? []), ...(keys ?? [])];
+  const none = html`<li>${icon('good', 'good')}<span class="what">No problems found.</span></li>`;
+  return html`<section aria-labelledby="attention"><h2 id="attention">Needs attention</h2>
+    <ul class="attention">${problems.length === 0 ? none : problems}</ul></section>`;
+}
+
+/** Returns null for a member who may not see webhooks. */
+async function failingWebhooks(visit: MemberVisit): Promise<Html[] | null> {
+  if (!visit.may('org.webhooks.manage')) return null;
+  const { organizationId } = visit.organization;
+  const all = await listWebhooks(visit.console.em, { organizationId, by: visit.by }, noCounts);
+  const failing = all.filter(({ state, failingSince }) => state === 'parked' || failingSince !== null);
+  return failing.sort((a, b) => severityOf(a) - severityOf(b)).map((webhook) => webhookLine(visit, webhook));
+}
+
+/** Failing first, then suspended, then paused. */
+const severityOf = ({ state, parkedReason }: WebhookHead): number =>
+  state === 'parked' ? (parkedReason === 'paused' ? 2 : 1) : 0;
+
+function webhookLine(visit: MemberVisit, webhook: WebhookHead): Html {
+  const here = visit.at(`/webhooks/${webhook.id}`);
+  const isParked = webhook.state === 'parked';
+  const kind = webhook.parkedReason === 'paused' ? 'warning' : 'bad';
+  const what = isParked
+    ? html`New events are held until you resume.`
+    : html`All deliveries failing, since ${relativeTime(webhook.failingSince)}.`;
+  return html`<li>${icon(isParked ? 'paused' : 'bad', kind)}
+    <span class="what"><a href="${here}">${webhookName(webhook)}</a> ${webhookStatus(webhook)} ${what}</span>
+    <a href="${isParked ? `${here}/resume` : here}">${isParked ? 'Resume…' : 'See cause'}<span
+      class="visually-hidden"> of ${webhookName(webhook)}</span></a></li>`;
+}
+
+/** Returns null for a member who may not see keys. */
+async function failingKeys(visit: MemberVisit): Promise<Html[] | null> {
+  if (!visit.may('org.keys.manage')) return null;
+  const now = visit.console.now();
+  const keys = await listLiveKeys(visit.console.pool, visit.organization.organizationId, now);
+  return keys
+    .filter((key) => key.working.length === 0 || isExpiringSoon(key, now))
+    .map((key) => keyLine(visit, key, now));
+}
+
+function keyLine(visit: MemberVisit, key: KeyUsage, now: Date): Html {
+  const isDead = key.working.length === 0;
+  const what = isDead ? html`Its owner has none of its permissions.` : html`Expires ${relativeTime(key.expiresAt)}.`;
+  return html`<li>${icon('keys', isDead ? 'bad' : 'warning')}
+    <span class="what">API key <a href="${visit.at(`/keys/${key.id}`)}">${keyName(key)}</a>
+      ${statusOf(key, now)} ${what}</span>
+    <a href="${visit.at(`/keys/${key.id}/rotate`)}">Rotate…<span
+      class="visually-hidden"> ${keyName(key)}</span></a></li>`;
+}

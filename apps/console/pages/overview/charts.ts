@@ -1,0 +1,53 @@
+import { type CallHour, callLinesCounted, listCallHours } from '#domain/activity/calls.ts';
+import { totalOf } from '#domain/webhooks/health.ts';
+import { listOrganizationHealth } from '#domain/webhooks/organization-health.ts';
+import { barChart, type ChartSeries } from '../../components/bar-chart.ts';
+import { healthPlot, periodName } from '../../components/health-plot.ts';
+import { time } from '../../components/time.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+
+const hours = 24;
+
+/** Draws the deliveries and the API calls of the last 24 hours, each for members who may see them. */
+export async function charts(visit: MemberVisit): Promise<Html> {
+  const [deliveries, calls] = await Promise.all([deliveriesChart(visit), callsChart(visit)]);
+  return deliveries === null && calls === null ? nothing : html`<div class="two">${deliveries}${calls}</div>`;
+}
+
+async function deliveriesChart(visit: MemberVisit): Promise<Html | null> {
+  if (!visit.may('org.webhooks.manage')) return null;
+  const { em, now } = visit.console;
+  const request = { organizationId: visit.organization.organizationId, by: visit.by };
+  const buckets = await listOrganizationHealth(em, request, now());
+  const isEmpty = buckets.every((bucket) => totalOf(bucket) === 0);
+  return html`<section aria-labelledby="deliveries"><h2 id="deliveries">Deliveries, last ${hours} hours</h2>
+    ${isEmpty ? html`<p class="quiet">No events in this time range.</p>` : healthPlot(buckets, 'hours')}</section>`;
+}
+
+const callSeries: readonly ChartSeries<'succeeded' | 'refused' | 'limited'>[] = [
+  { key: 'succeeded', label: 'Succeeded', tone: 'good' },
+  { key: 'refused', label: 'Refused', tone: 'bad' },
+  { key: 'limited', label: 'Rate limited', tone: 'late' },
+];
+
+async function callsChart(visit: MemberVisit): Promise<Html | null> {
+  if (!visit.may('org.keys.manage')) return null;
+  const { pool, now } = visit.console;
+  const all = await listCallHours(pool, visit.organization.organizationId, hours, now());
+  const isEmpty = all.every(({ succeeded, refused, limited }) => succeeded + refused + limited === 0);
+  return html`<section aria-labelledby="calls"><h2 id="calls">API calls, last ${hours} hours</h2>
+    ${isEmpty ? html`<p class="quiet">No calls in this time range.</p>` : callsPlot(all)}</section>`;
+}
+
+const callsPlot = (all: readonly CallHour[]): Html =>
+  barChart({
+    id: 'calls-chart',
+    title: 'API calls per hour, by result',
+    period: 'Hour from',
+    series: callSeries,
+    bars: all.map((hour) => ({ ...hour, name: periodName(hour.from, 'hours'), label: time(hour.from) })),
+    note: all.some(({ isCapped }) => isCapped)
+      ? `Of an hour with ${callLinesCounted.toLocaleString('en')} calls or more, only the newest are counted.`
+      : null,
+  });

@@ -1,0 +1,27 @@
+import { type Overview, waitingCountedTo } from '#domain/db/statements/overview.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+
+/** Draws how many keys, webhooks, members and clients the organization has, of those that the member may see. */
+export function counts(visit: MemberVisit, overview: Overview): Html {
+  const { liveKeys, webhooks, waitingDeliveries, activeMembers, activeFamilies, seatsUsed } = overview;
+  const tiles = [
+    visit.may('org.keys.manage') && (['API keys', liveKeys, 'active', '/keys'] as const),
+    visit.may('org.webhooks.manage') && (['Webhooks', webhooks, pendingText(waitingDeliveries), '/webhooks'] as const),
+    visit.may('org.members.read') && (['Members', activeMembers, 'active', '/members'] as const),
+    visit.may('org.clients.read') &&
+      (['Client families', activeFamilies, `${seatsUsed} with a seat`, '/clients'] as const),
+  ].filter((tile) => tile !== false);
+  const none = html`<p>Your roles don’t include any counts. Ask an owner or administrator for more permissions.</p>`;
+  return html`<section aria-labelledby="counts"><h2 id="counts">${visit.organization.organizationName}</h2>
+    ${tiles.length === 0 ? none : nothing}
+    <ul class="tiles">${tiles.map(
+      ([label, count, detail, path]) => html`<li><a href="${visit.at(path)}"><span class="tile-label">${label}</span>
+        <span class="tile-count">${count.toLocaleString('en')}</span><span class="quiet">${detail}</span></a></li>`,
+    )}</ul></section>`;
+}
+
+const pendingText = (deliveries: number) => {
+  const count = `${deliveries.toLocaleString('en')}${deliveries < waitingCountedTo ? '' : ' or more'}`;
+  return `${count} pending ${deliveries === 1 ? 'delivery' : 'deliveries'}`;
+};

@@ -1,0 +1,39 @@
+import { listRecentFailures, type RecentFailure } from '#domain/webhooks/organization-health.ts';
+import { attemptStatus, deliveryStatus } from '../../components/status.ts';
+import { table } from '../../components/table.ts';
+import { relativeTime } from '../../components/time.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+import { webhookName } from '../webhooks/cells.ts';
+
+const atMost = 5;
+
+/** Lists the deliveries that failed last, with the cause; nothing when there is none. */
+export async function recentFailures(visit: MemberVisit): Promise<Html> {
+  if (!visit.may('org.webhooks.manage')) return nothing;
+  const request = { organizationId: visit.organization.organizationId, by: visit.by };
+  const failures = await listRecentFailures(visit.console.em, request, atMost);
+  if (failures.length === 0) return nothing;
+  return html`<section aria-labelledby="failures"><h2 id="failures">Recent failures</h2>
+    ${table<RecentFailure>({
+      caption: 'Deliveries whose last attempt failed',
+      rows: failures,
+      columns: [
+        {
+          heading: 'Event',
+          main: true,
+          cell: ({ webhookId, eventId, type }) =>
+            html`<a href="${visit.at(`/webhooks/${webhookId}/deliveries/${eventId}`)}">${type}</a>`,
+        },
+        {
+          heading: 'Status',
+          onPhone: 'beside',
+          cell: (failure) => deliveryStatus({ ...failure, isAttempting: false }),
+        },
+        { heading: 'Webhook', cell: webhookName },
+        { heading: 'Response', cell: (failure) => attemptStatus({ ...failure, finishedAt: failure.at }) },
+        { heading: 'Cause', cell: ({ explanation, cause }) => explanation ?? html`<code>${cause}</code>` },
+        { heading: 'Attempted', cell: ({ at }) => relativeTime(at) },
+      ],
+    })}</section>`;
+}

@@ -1,0 +1,113 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import type { Authority } from '../access/authority.ts';
+import type { EventType } from '../contract/events.ts';
+import { arrayOf, literal, runStatement, sql } from '../db/statement.ts';
+import { assertMayManageWebhooks } from './access.ts';
+import { firstEventIdAt } from './event-id.ts';
+import { type HealthBucket, type HealthCounts, healthCounts, healthLooksAt, healthSpans } from './health.ts';
+
+interface OrganizationRequest {
+  organizationId: string;
+  by: Authority;
+}
+
+/**
+ * Returns the outcomes of all webhooks' events by the hour (24), oldest first. Of each webhook and
+ * hour, the newest 500 count at most.
+ *
+ * @throws WebhookRefused when the caller may not.
+ */
+export async function listOrganizationHealth(
+  em: EntityManager,
+  { organizationId, by }: OrganizationRequest,
+  now: Date,
+): Promise<HealthBucket[]> {
+  const fork = em.fork();
+  await assertMayManageWebhooks(fork, organizationId, by);
+  const { count, lengthMs } = healthSpans.hours;
+  const last = Math.floor(now.getTime() / lengthMs) * lengthMs;
+  const begins = Array.from({ length: count + 1 }, (_, index) => new Date(last - (count - 1 - index) * lengthMs));
+  const ids = begins.map(firstEventIdAt);
+  const rows = await runStatement<HealthCounts>(
+    fork,
+    sql`
+    select ${sums} from unnest(${arrayOf(ids.slice(0, -1))}::uuid[],
+      ${arrayOf(ids.slice(1))}::uuid[]) with ordinality as b (from_id, until_id, place)
+    left join lateral (
+      select c.* from webhook w
+      cross join lateral (
+        select ${healthCounts} from (
+          select d.organization_id, d.webhook_id, d.event_id, d.state, d.attempts, d.round from delivery d
+          where d.organization_id = w.organization_id and d.webhook_id = w.id and d.event_id >= b.from_id
+            and d.event_id < b.until_id
+          order by d.event_id desc
+          limit ${literal(healthLooksAt)}
+        ) d
+      ) c
+      where w.organization_id = ${organizationId} and w.state <> 'deleted'
+    ) c on true
+    group by b.place
+    order by b.place`,
+  );
+  return rows.map((counts, index) => ({ from: (begins[index] ?? now).toISOString(), ...counts }));
+}
+
+const sums = sql`coalesce(sum(c."atOnce"), 0)::integer as "atOnce",
+  coalesce(sum(c."afterRetries"), 0)::integer as "afterRetries", coalesce(sum(c.open), 0)::integer as open,
+  coalesce(sum(c.failed), 0)::integer as failed, coalesce(sum(c.cancelled), 0)::integer as cancelled,
+  coalesce(bool_or(c."isCapped"), false) as "isCapped"`;
+
+/** A delivery whose last attempt failed. */
+export interface RecentFailure {
+  webhookId: string;
+  url: string;
+  description: string;
+  eventId: string;
+  type: EventType;
+  state: 'waiting' | 'exhausted' | 'cancelled';
+  attempts: number;
+  /** ISO text, when the attempt started. */
+  at: string;
+  /** The HTTP status; null when there was no response. */
+  status: number | null;
+  cause: string;
+  explanation: string | null;
+}
+
+/** How many of the newest attempts of each webhook are looked at. */
+const attemptsLookedAt = 100;
+
+/**
+ * Lists deliveries whose last attempt failed, the newest attempt first, among the newest attempts of
+ * each webhook.
+ *
+ * @throws WebhookRefused when the caller may not.
+ */
+export async function listRecentFailures(
+  em: EntityManager,
+  { organizationId, by }: OrganizationRequest,
+  atMost: number,
+): Promise<RecentFailure[]> {
+  const fork = em.fork();
+  await assertMayManageWebhooks(fork, organizationId, by);
+  return runStatement<RecentFailure>(
+    fork,
+    sql`
+    select d.webhook_id as "webhookId", w.url, w.description, d.event_id as "eventId", e.type, d.state, d.attempts,
+      api.utc(a.started_at) as at, a.status, a.cause, a.explanation
+    from webhook w
+    cross join lateral (
+      select a.* from delivery_attempt a
+      where a.organization_id = w.organization_id and a.webhook_id = w.id and a.number > 0
+      order by a.started_at desc
+      limit ${literal(attemptsLookedAt)}
+    ) a
+    join delivery d on d.organization_id = a.organization_id and d.webhook_id = a.webhook_id
+      and d.event_id = a.event_id and d.attempts = a.number
+    join event e on e.organization_id = d.organization_id and e.id = d.event_id
+    where w.organization_id = ${organizationId} and w.state <> 'deleted' and d.state <> 'delivered'
+      and a.finished_at is not null and (a.status is null or a.status not between 200 and 299)
+    order by a.started_at desc, a.event_id
+    limit ${atMost}`,
+  );
+}
