@@ -16,7 +16,7 @@ const chunksAtATime = 4;
 
 /** A large answer in bytes, which several requests of one key may share. */
 export interface SharedChunks {
-  /** The chunks for one of the requests; each is given up when all of them have gone past it. */
+  /** The chunks for one of the requests; each is released once all of them have sent it. */
   partsFor(answer: GuardedAnswer): Generator<Buffer>;
 }
 

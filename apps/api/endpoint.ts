@@ -7,7 +7,7 @@ import { authorized } from '#domain/db/statements/authorized.ts';
  */
 export interface EndpointDeclaration {
   /**
-   * As the API document names it; also the statement's name and, behind `api.`, the activity log's
+   * The operation's id in the OpenAPI document; also the statement's name and, behind `api.`, the activity log's
    * action.
    */
   operationId: string;

@@ -68,16 +68,16 @@ export function createGate(deps: GateDependencies) {
    */
   async function takeCall(ctx: RequestContext, prints: Buffer[]): Promise<void> {
     // The oldest pepper leaves last: a key keeps one window while a new pepper is rolled out.
-    const verdict = await deps.tracing.span('limiter', () => deps.limiter.take(prints.at(-1) as Buffer));
+    const decision = await deps.tracing.span('limiter', () => deps.limiter.take(prints.at(-1) as Buffer));
     ctx.set('RateLimit-Policy', limitPolicy);
-    ctx.set('RateLimit', `"key";r=${verdict.left};t=${verdict.resetSeconds}`);
-    ctx.state.limitLeft = verdict.left;
-    if (verdict.admitted) return;
+    ctx.set('RateLimit', `"key";r=${decision.left};t=${decision.resetSeconds}`);
+    ctx.state.limitLeft = decision.left;
+    if (decision.admitted) return;
     const address = clientAddress(ctx.req, deps.trustedProxies);
     for (const print of prints) deps.refusals.count(print, address);
-    ctx.set('Retry-After', String(verdict.resetSeconds));
+    ctx.set('Retry-After', String(decision.resetSeconds));
     const limit = `${requestsPerWindow} requests in ${requestWindowSeconds} seconds`;
-    throw new ApiError('rate_limited', `More than ${limit} with this key. Try again in ${verdict.resetSeconds} s.`);
+    throw new ApiError('rate_limited', `More than ${limit} with this key. Try again in ${decision.resetSeconds} s.`);
   }
 
   return {

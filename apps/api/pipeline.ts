@@ -12,7 +12,7 @@ import type { AnswerMemory } from './answer-memory.ts';
 import type { Endpoint } from './endpoint.ts';
 import { createGate, type GateDependencies } from './gate.ts';
 import { matchesEtag } from './if-none-match.ts';
-import { refusalOfOther, refusalOfVerdict } from './refusals.ts';
+import { refusalOfDecision, refusalOfOther } from './refusals.ts';
 import type { ReadContext, ReadState, RequestContext } from './state.ts';
 
 /** What the reads need; `app.ts` opens it. */
@@ -73,9 +73,9 @@ export function createReads(deps: ReadDependencies): Middleware[] {
 
   async function recordRefusal(ctx: ReadContext): Promise<never> {
     const { endpoint, key, malformation } = ctx.state;
-    // No body with a good verdict cannot happen: it would mean that one snapshot changed.
-    const verdict = key.verdict === 'ok' ? 'no_organization' : key.verdict;
-    const refusal = refusalOfVerdict(verdict, endpoint.scope, malformation);
+    // No body with a good decision cannot happen: it would mean that one snapshot changed.
+    const decision = key.decision === 'ok' ? 'no_organization' : key.decision;
+    const refusal = refusalOfDecision(decision, endpoint.scope, malformation);
     await record(ctx, key, refusal.status, refusal.code);
     throw refusal.code === 'invalid_api_key' ? gate.refuseAuthentication(ctx, refusal) : refusal;
   }

@@ -2,7 +2,7 @@ import type { Middleware } from 'koa';
 import { ApiError, errorStatus } from '#domain/contract/errors.ts';
 import { type Region, regions } from '#domain/contract/regions.ts';
 import type { Scope } from '#domain/contract/scopes.ts';
-import type { Verdict } from '#domain/db/statements/authorized.ts';
+import type { Decision } from '#domain/db/statements/authorized.ts';
 import type { KeyCheck } from '#domain/keys/format.ts';
 import { BudgetExhausted, ClientGone } from '#runtime/budget.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
@@ -53,12 +53,12 @@ function closeWithoutAnswer(ctx: RequestContext): void {
 }
 
 /**
- * Returns the refusal for each verdict of a read's statement but `ok`.
+ * Returns the refusal for each decision of a read's statement but `ok`.
  *
- * @param malformation - what is wrong with the request, for the verdict `malformed`.
+ * @param malformation - what is wrong with the request, for the decision `malformed`.
  */
-export function refusalOfVerdict(verdict: Exclude<Verdict, 'ok'>, scope: Scope, malformation: string): ApiError {
-  switch (verdict) {
+export function refusalOfDecision(decision: Exclude<Decision, 'ok'>, scope: Scope, malformation: string): ApiError {
+  switch (decision) {
     case 'revoked':
       return new ApiError('invalid_api_key', 'This API key was revoked.');
     case 'expired':

@@ -24,7 +24,7 @@ import { summaryOf } from './summary.ts';
 
 /**
  * `npm start`: brings up all that the service needs, imports data, serves, and stops in reverse
- * order on Ctrl-C. Source: design, section 2.
+ * order on Ctrl-C.
  */
 const report = (line: string) => console.log(`  ${line}`);
 

@@ -17,8 +17,7 @@ export interface StackOrganization {
 }
 
 /**
- * One region of a running stack; base URLs are absent until what they lead to exists. Source:
- * design, section 2.
+ * One region of a running stack; base URLs are absent until what they lead to exists.
  */
 export interface StackRegion {
   region: Region;

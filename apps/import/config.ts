@@ -16,7 +16,7 @@ export const Settings = z.object({
   ORG_API_STATE: z.string().default('.org-api').describe('Folder of the development stack.'),
 });
 
-/** Of what `npm start` writes, the part that is read here. Source: design, section 2. */
+/** Of what `npm start` writes, the part that is read here. */
 const Stack = z.object({ regions: z.array(z.object({ region: z.enum(regionCodes), databaseUrl: z.string() })) });
 
 /** One installation to import into. */

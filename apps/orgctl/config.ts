@@ -34,7 +34,7 @@ export const Settings = z.object({
   CONSOLE_URL: httpUrl.optional().describe('Address of the console, which enrolment links lead to.'),
 });
 
-/** Of what `npm start` writes, the part that is read here. Source: design, section 2. */
+/** Of what `npm start` writes, the part that is read here. */
 const StackFile = z.object({
   regions: z.array(
     z.object({

@@ -27,7 +27,6 @@ import { webhook } from './webhook.ts';
  * `npm run -s orgctl -- NOUN VERB … --region us [--json]`: what operators do at an installation,
  * with the rights of the database login they have. Answers go to standard output, everything else
  * to standard error. Exit code 0, 1 when refused or failed, 2 for a wrong call, 130 after Ctrl-C.
- * Source: design, section 10.
  */
 
 const nouns: readonly Noun[] = [org, person, webhook, delivery, redelivery, ledger, key, secrets, probe];

@@ -119,7 +119,7 @@ const list: Command = {
       one.finishedAt,
       one.failedSince === null ? `${one.from} to ${one.to}` : `failed since ${one.failedSince}`,
     ]);
-    const headings = ['ID', 'STATE', 'SEEN', 'QUEUED', 'HURRIED', 'REQUESTED', 'FINISHED', 'WHAT'];
+    const headings = ['ID', 'STATE', 'SEEN', 'QUEUED', 'RETRIED', 'REQUESTED', 'FINISHED', 'WHAT'];
     return { json: redeliveries, text: table(headings, cells, 'No redeliveries.') };
   },
 };

@@ -12,9 +12,8 @@ const loopback = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1']);
 
 /**
  * Starts the sample receiver: endpoints at `/hooks/<name>` that verify with an off-the-shelf
- * library, a page that shows what came, and a switch that makes it fail for a while. It is what a
- * receiver of one's own could look like, and holds nothing but what it was sent. Design, section 2;
- * issue "Webhooks".
+ * library, a page that shows what came, and a switch that makes it fail for a while. It shows
+ * what a partner's receiver can look like, and holds nothing but what it was sent.
  */
 export async function startReceiver(
   config: ReceiverConfig,

@@ -40,7 +40,7 @@ export interface Hold {
    * or not.
    */
   resize(amount: number): void;
-  /** Gives all of it back, for good. Safe to call twice. */
+  /** Returns all of it. Safe to call twice; nothing can be taken afterwards. */
   release(): void;
 }
 

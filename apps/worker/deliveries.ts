@@ -31,7 +31,7 @@ export interface DeliveriesOptions {
  *
  * Resolves when it runs, or has found that Temporal does not answer yet; it goes on trying, while
  * events wait in PostgreSQL. What retrying cannot repair (workflow code that does not bundle, a worker
- * that fails for good) is left unhandled on purpose: it ends the process, and whatever restarts it
+ * that fails permanently) is left unhandled on purpose: it ends the process, and whatever restarts it
  * starts again.
  */
 export async function startDeliveries(options: DeliveriesOptions) {

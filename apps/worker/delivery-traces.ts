@@ -25,12 +25,12 @@ const idsOf = ({ organizationId, webhookId, eventId, round }: Round) => ({
 });
 
 /**
- * The trace of a delivery, from its event's commit to its settlement (design, section 8). A
+ * The trace of a delivery, from its event's commit to its settlement. A
  * `delivery` span for each round of each webhook; in it a `delivery.start` (claimed, and its
  * workflow started) and a `delivery.attempt` for each attempt, with an event at the end of each
  * phase. Attributes are ids, numbers and codes.
  *
- * A round begins by PostgreSQL's clock, the rest is told by the worker's, so a first child may seem
+ * A round begins by PostgreSQL's clock, the rest is timed by the worker's, so a first child may seem
  * to begin a little before its parent.
  */
 export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {

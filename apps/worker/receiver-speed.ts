@@ -15,7 +15,7 @@ const lastAttemptWeight = 0.2;
 const attemptsAtLeast = 3;
 /** So many attempts in a row that last longer than `slowAboveMs`, ended or not, make it slow. */
 const slowInARowAtLeast = 2;
-/** Webhooks that are remembered; past that, the one that was first seen is forgotten. */
+/** Webhooks that are remembered; past that, the one that was first seen is removed. */
 const webhooksAtMost = 10_000;
 
 interface Speed {

@@ -132,7 +132,7 @@ export interface LostAttempt extends DeliveryKey {
  */
 const lostLastRepeats = 3;
 /**
- * What is left of an attempt's time when its outcome is given up: the time that its
+ * Recording an outcome is retried until this much of the attempt's time is left, which its
  * report to Temporal takes.
  */
 const reserveMs = 2_000;

@@ -1,8 +1,7 @@
 import type { RedeliveryProgress } from '#domain/webhooks/redelivery-page.ts';
 
 /**
- * Everything of a redelivery that enters Temporal is here: ids and numbers. Source: design, section
- * 6.
+ * Everything of a redelivery that enters Temporal is here: ids and numbers.
  */
 
 export type { RedeliveryProgress } from '#domain/webhooks/redelivery-page.ts';

@@ -9,7 +9,7 @@ import { listMembers } from './list-members.ts';
 import { listOrgReferralCodes } from './list-org-referral-codes.ts';
 import { listRoles } from './list-roles.ts';
 
-/** The nine reads, in the order of the API document, section 4. */
+/** The nine reads, in the order in which they are documented. */
 export const endpoints: readonly Endpoint[] = [
   getOrg,
   getFirmRoster,

@@ -19,7 +19,7 @@ const BATCH_CALLS = 128;
 export type LimiterMode = 'redis' | 'pod';
 
 /** The limiter's decision about one call. */
-export interface LimitVerdict {
+export interface LimitDecision {
   admitted: boolean;
   /** Calls still free in the window now, after this one. */
   left: number;
@@ -51,7 +51,7 @@ export interface Limiter {
    * Decides one call of the key with this fingerprint (bytes, or their text as it appears in
    * Redis). Never rejects, never hangs.
    */
-  take(fingerprint: string | Buffer): Promise<LimitVerdict>;
+  take(fingerprint: string | Buffer): Promise<LimitDecision>;
   mode(): LimiterMode;
 }
 
@@ -82,7 +82,7 @@ interface Call {
   readonly atMs: number;
   /** Counted in the ring already, because both have to admit it. */
   readonly reserved: boolean;
-  readonly settle: (verdict: LimitVerdict) => void;
+  readonly settle: (decision: LimitDecision) => void;
 }
 
 /**
@@ -134,7 +134,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
 
-  function take(fingerprint: string | Buffer): Promise<LimitVerdict> {
+  function take(fingerprint: string | Buffer): Promise<LimitDecision> {
     const name = typeof fingerprint === 'string' ? fingerprint : fingerprint.toString('base64url');
     const atMs = now();
     const ring = rings.get(name, atMs);
@@ -249,11 +249,11 @@ export function createLimiter(options: LimiterOptions): Limiter {
     redis?.close();
   }
 
-  function admission(left: number, waitMs: number, decidedBy: LimitVerdict['decidedBy']): LimitVerdict {
+  function admission(left: number, waitMs: number, decidedBy: LimitDecision['decidedBy']): LimitDecision {
     return { admitted: true, left, resetSeconds: wholeSeconds(waitMs), decidedBy };
   }
 
-  function refusal(waitMs: number, decidedBy: LimitVerdict['decidedBy']): LimitVerdict {
+  function refusal(waitMs: number, decidedBy: LimitDecision['decidedBy']): LimitDecision {
     return { admitted: false, left: 0, resetSeconds: wholeSeconds(waitMs), decidedBy };
   }
 

@@ -115,9 +115,8 @@ export class PodRing {
 /**
  * The rings of all keys that were asked about lately, by fingerprint.
  *
- * Memory is bounded by traffic: a ring holds 8 bytes per admitted call, at most doubled, and an
- * idle one is forgotten at the first sweep (one per window) after its last call has left the
- * window.
+ * Memory is bounded by traffic: a ring holds 8 bytes per admitted call, at most doubled. A sweep
+ * (one per window) removes the rings whose last call has left the window.
  */
 export class PodRings {
   readonly #limit: number;

@@ -18,8 +18,8 @@ const CONNECT_TIMEOUT_MS = 1_000;
 const RECONNECT_DELAY_MS = 500;
 const DISCONNECT_TIMEOUT_MS = 500;
 /**
- * A connection on which Redis says nothing for so long (ms) is given up: a lost route sends no
- * reset. The probe talks more often.
+ * A connection on which Redis sends nothing for so long (ms) is closed: a lost route sends no
+ * reset. The probe asks more often.
  */
 const SILENCE_MS = 2_000;
 /**

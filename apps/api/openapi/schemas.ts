@@ -72,7 +72,7 @@ export function schemaComponents(): Record<string, JsonSchema> {
 
 /**
  * Takes away what zod adds and a partner must not rely on or need not read: closed objects (an
- * answer may gain fields, API document, section 9), the bounds of JavaScript's integers, the
+ * answer may gain fields), the bounds of JavaScript's integers, the
  * patterns that repeat a format; and writes a nullable scalar as one type list.
  */
 function simplify(schema: JsonSchema): void {

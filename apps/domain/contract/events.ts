@@ -1,9 +1,5 @@
+/** The envelope and payloads of webhook events. */
 import { z } from 'zod';
-
-/**
- * The envelope and payloads of webhook events. Source: API document, section 6; `seat.ended` data:
- * design, section 3.
- */
 
 const uuid = z.uuid();
 const grantKind = z.enum(['attorney', 'neutral']).describe('How the professional works with the family.');
@@ -27,7 +23,7 @@ export const eventData = {
 
 export type EventType = keyof typeof eventData;
 
-/** Every event type, in the order of the API document. */
+/** Every event type, in the order in which it is documented. */
 export const eventTypes = Object.keys(eventData) as EventType[];
 
 /** When each event is sent, in a sentence for people. */

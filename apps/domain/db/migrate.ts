@@ -13,8 +13,8 @@ import { currentMigration, migrations as ours } from './migrations/index.ts';
 const migrationLock = 0x6f726761;
 
 /**
- * How long a migration waits for a lock before it gives everything back and rests. Whoever comes
- * after it queues behind it, inserts of reads among them, and a read gives up after 5 s; so without
+ * How long a migration waits for a lock before it releases its locks and rests. Later statements
+ * queue behind it, inserts of reads among them, and a read gives up after 5 s; so without
  * this one forgotten transaction would stop every read for as long as it lasts.
  */
 const lockTimeoutMs = 2_000;
@@ -123,7 +123,7 @@ async function withMigrator<T>(
   const orm = await MikroORM.init({
     ...common,
     // A concurrent build waits for others without holding them up, and one that gave up would have
-    // to begin anew.
+    // to start again.
     driverOptions: { ...common.driverOptions, ...(!alone && { lock_timeout: lockTimeoutMs }) },
     extensions: [Migrator],
     migrations: {

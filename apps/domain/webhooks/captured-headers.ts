@@ -1,6 +1,5 @@
 /**
- * Reads the signature headers of a captured delivery, strictly: each problem is a sentence. Design,
- * section 6.
+ * Reads the signature headers of a captured delivery, strictly: each problem is a sentence.
  */
 
 /**

@@ -95,7 +95,7 @@ export async function createWebhook(
 
 /**
  * Returns the lowest free of the organization's 20 slots. The unique index on slots keeps a 21st
- * webhook out, whoever writes; the lock gives concurrent callers different slots instead of an
+ * webhook out for every writer; the lock gives concurrent callers different slots instead of an
  * error.
  */
 async function findFreeSlot(tx: EntityManager, organizationId: string): Promise<number> {

@@ -32,7 +32,7 @@ export interface Check {
   explanation: string;
 }
 
-/** Whether each secret given has the form of ours. */
+/** Whether each secret has the service's form. */
 export function checkSecrets(secrets: readonly string[]): Check {
   const name = 'secret_form';
   if (secrets.length === 0)

@@ -7,7 +7,7 @@ import {
   rollUpLedgerSql,
 } from '../db/statements/ledger.ts';
 
-/** The ledger of one installation, in deliveries. Source: design, section 6. */
+/** The ledger of one installation, in deliveries. */
 export interface Ledger {
   /** How many deliveries the events were to have, as the trigger that made them counted. */
   obligations: number;
@@ -18,7 +18,7 @@ export interface Ledger {
   exhausted: number;
   cancelled: number;
   /**
-   * Obligations less those settled with proof and those open: 0, or something was lost, made up or
+   * Required deliveries less those settled with proof and those open: 0, or something was lost, made up or
    * changed by hand.
    */
   difference: number;
@@ -149,7 +149,7 @@ function explain({ state, counted, found }: Pick<FaultRow, 'state' | 'counted' |
     case 'cancelled':
       return (
         'It is cancelled, but the activity log has no line that its webhook was deleted or that ' +
-        'somebody cancelled it.'
+        'a person cancelled it.'
       );
     default:
       return `The event counted ${counted} deliveries when it was made, and there are ${found}.`;

@@ -11,8 +11,8 @@ export interface Form {
 }
 
 /**
- * What proxies, frameworks and editors do to a body; `undo` gives the body before it, as far as
- * that can be told, or null.
+ * What proxies, frameworks and editors do to a body; `undo` gives the body before it, if it
+ * can be derived, or null.
  */
 const changes: { undo: (text: string) => string | null; what: string }[] = [
   { undo: (text) => text.replace(/^\uFEFF/, ''), what: 'a byte order mark was put in front of it' },

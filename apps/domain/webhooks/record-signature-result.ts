@@ -11,8 +11,8 @@ export interface CheckedWebhook {
 }
 
 /**
- * Writes the result and its time on the webhook, and a line in the activity log. Whoever asked for
- * the check has a line already.
+ * Writes the result and its time on the webhook, and a line in the activity log. The request
+ * for the check has a line already.
  *
  * @returns false, with nothing written, when the URL or the secret was changed meanwhile, or the
  * webhook deleted: the result is on what is gone.

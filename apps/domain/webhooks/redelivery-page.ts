@@ -54,7 +54,7 @@ const lookedAtPerPage = 2_000;
  * as cancelled, and what belongs to a webhook that was parked or deleted meanwhile ends with that
  * reason; each writes its activity line.
  *
- * @param leaseMs - after how long without another page somebody else may look after it.
+ * @param leaseMs - after how long without another page another workflow may take it over.
  * @throws when there is no such redelivery, or the database fails; then nothing is changed.
  */
 export async function carryOutPage(
@@ -129,7 +129,7 @@ function boundsOf(row: RedeliveryPageRow, now: Date): [after: string, before: st
 }
 
 /**
- * The running workflows that a page left to be told, with the round that each is of. Those that
+ * The running workflows that a page left to be notified, with the round that each is of. Those that
  * were settled or have tried meanwhile are left out.
  */
 export async function listUnnotified(
@@ -146,7 +146,7 @@ export async function listUnnotified(
 }
 
 /**
- * Notes that the workflows of page `pages` were told; after the last page the redelivery is done,
+ * Notes that the workflows of page `pages` were notified; after the last page the redelivery is done,
  * with its activity line.
  */
 export async function recordNotified(

@@ -55,7 +55,7 @@ export const searchLooksAt = 2_000;
 /**
  * A page of a webhook's deliveries, newest event first. It looks at a bounded number of rows, so it
  * takes no longer with a million deliveries of which none match. The states that are rare (open,
- * given up) have an index of their own, and are found however many others there are.
+ * failed, cancelled) have an index of their own, and are found however many others there are.
  *
  * @param before - continues below this event; null begins with the newest.
  * @throws WebhookRefused when the caller may not, or the organization has no such webhook.

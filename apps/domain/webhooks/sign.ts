@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { getSecretBytes } from './secret.ts';
 
 /**
- * The signature headers of one attempt. Source: design, section 6.
+ * The signature headers of one attempt.
  *
  * Two forms, so that a receiver verifies with a library that it has already: `Service-Signature`
  * with Stripe's, `webhook-*` with those of Standard Webhooks and Svix. Both cover the same body
@@ -14,8 +14,8 @@ export interface Signable {
   /** The event's id, the same on every retry. */
   id: string;
   /**
-   * When this attempt is made, whole seconds since 1970: a retry signs anew, or it would be too
-   * old.
+   * When this attempt is made, whole seconds since 1970: a retry is signed again, or it would be
+   * too old.
    */
   timestampSeconds: number;
   /** The stored body: its bytes, or its text, which is sent as UTF-8. */

@@ -9,7 +9,6 @@ export type { Check, CheckName } from './delivery-checks.ts';
 
 /**
  * Verifies a captured delivery offline, for a receiver's developer who asks why it does not verify.
- * Design, section 6.
  *
  * A receiver needs one of the two forms and a library; this looks at both and tells what is wrong
  * with each.
@@ -17,7 +16,7 @@ export type { Check, CheckName } from './delivery-checks.ts';
 
 /**
  * `ok` when every check is. A check that an earlier problem makes impossible is left out, so what
- * failed is what to mend.
+ * failed is what to repair.
  */
 export interface Verification {
   ok: boolean;

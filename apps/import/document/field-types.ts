@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /**
  * What the fields of an import document may hold. Messages never repeat a value: it may be a
- * family's name. Source: design, section 9.
+ * family's name.
  */
 
 /** `is missing` or `must be …`. */

@@ -54,8 +54,7 @@ export interface ImportResult {
 const importLock = 0x696d706f;
 
 /**
- * Imports one document: all of it, or nothing. Memory stays flat whatever its size. Design, section
- * 9.
+ * Imports one document: all of it, or nothing. Memory stays flat whatever its size.
  *
  * Everything happens in one transaction on one connection: objects are staged in temporary tables
  * as they are read, checked as sets, and merged as sets. A file that was imported before changes

@@ -7,7 +7,7 @@ import type { SealingKeys } from '#domain/webhooks/seal.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import { webhookSecretKeys } from '#runtime/settings/types.ts';
 
-/** Of what `npm start` writes, the parts that are read here. Source: design, section 2. */
+/** Of what `npm start` writes, the parts that are read here. */
 const StackFile = z.object({
   regions: z.array(
     z.object({

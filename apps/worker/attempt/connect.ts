@@ -14,8 +14,7 @@ const addressTimeoutMs = 2_000;
 
 /**
  * Connects to one of the judged addresses, in their order. The name is not looked up again: what
- * was judged is what is connected to, so a DNS answer that changes in between changes nothing
- * (design, section 6).
+ * was judged is what is connected to, so a DNS answer that changes in between changes nothing.
  */
 export async function openConnection(options: {
   hostname: string;

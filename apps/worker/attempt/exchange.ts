@@ -19,9 +19,9 @@ export interface Exchange {
  * kept, or `signal` aborts; then the connection is destroyed.
  *
  * Decisions (2026-11-20):
- * - node:http and not undici, which the design names: undici 8.12 destroys the connection when a
+ * - node:http and not undici: undici 8.12 destroys the connection when a
  *   receiver sends `100 Continue` (RFC 9110 lets any server do so), and shows no status before the
- *   last header. With our own socket nothing else of it would be used.
+ *   last header. With a socket of this module nothing else of it would be used.
  * - A connection of its own for each post, and `Connection: close`. A kept one may be closed by the
  *   receiver just as we post, which looks like a lost answer and repeats an event; it would skip
  *   the judgement of addresses; and organizations that share a receiver's host would share its

@@ -20,7 +20,7 @@ const connectionCodes: Readonly<Record<string, FailureCause>> = {
   ...ownCodes,
   ECONNREFUSED: 'connection_refused',
   ETIMEDOUT: 'connection_timeout',
-  // A router near the receiver sends this when its host is down. Our own lack of a route is
+  // A router near the receiver sends this when its host is down. A missing local route is
   // ENETUNREACH, which a router may send too: `confirmInternalError`.
   EHOSTUNREACH: 'host_unreachable',
   EHOSTDOWN: 'host_unreachable',

@@ -21,7 +21,7 @@ export interface Timings {
   total: number;
 }
 
-/** What became of one attempt (design, section 6, "One attempt"). */
+/** What became of one attempt. */
 export interface Outcome {
   kind: OutcomeKind;
   /** Of the status line, whatever came after it; null when there was none. */
@@ -79,7 +79,7 @@ const failures = {
   connection_failed: failed('The connection failed: check the receiver and what stands in front of it.'),
   network_unreachable: ours('Our network had no route to the internet.'),
   sockets_exhausted: ours('Our process could not open another connection.'),
-  egress_blocked: ours('Our own firewall blocked the connection.'),
+  egress_blocked: ours('Our firewall blocked the connection.'),
 
   tls_timeout: failed('The TLS handshake did not end in time: check the load on the receiver or its proxy.'),
   tls_closed: failed(

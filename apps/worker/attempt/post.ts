@@ -11,7 +11,7 @@ import type { Resolve } from './resolve.ts';
 import { parseRetryAfter } from './retry-after.ts';
 import { type HasRoute, hasRoute } from './route.ts';
 
-/** One attempt. Defaults are the design's. */
+/** One attempt. */
 export interface Post {
   url: string;
   /** Ours besides Host, Content-Length and Connection. */

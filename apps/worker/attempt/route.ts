@@ -7,8 +7,8 @@ export type HasRoute = () => Promise<boolean>;
 const wellKnown = ['198.41.0.4', '193.0.14.129'];
 
 /**
- * Asks the kernel for a route by connecting a UDP socket, which sends no packet: it is our own
- * routing table that answers, at once. An error of a TCP connection may as well be what a router
+ * Asks the kernel for a route by connecting a UDP socket, which sends no packet: the local
+ * routing table answers at once. An error of a TCP connection may as well be what a router
  * near the receiver reported.
  *
  * `addresses` replace the well-known ones; one that has a route is enough, as a single network may

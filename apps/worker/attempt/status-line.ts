@@ -4,7 +4,7 @@ const lineMaxCharacters = 16_384;
 /**
  * Reads the status line off an answer's bytes as they arrive, skipping interim answers (1xx).
  *
- * The verdict is the status line's (design, section 6), but every HTTP client reports it only after
+ * The status line alone decides the outcome, but every HTTP client reports it only after
  * the last header: a receiver that answers `200 OK` and then trickles, breaks or floods its headers
  * has accepted the event, and repeating it would be our mistake.
  */
@@ -38,7 +38,7 @@ export function createStatusLineReader() {
       }
       if (rest.length > lineMaxCharacters) done = true;
     },
-    /** Null until a whole status line has arrived, and for good when the answer is not HTTP/1.x. */
+    /** Null until a whole status line has arrived; stays null when the answer is not HTTP/1.x. */
     get status(): number | null {
       return status;
     },

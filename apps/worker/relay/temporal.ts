@@ -106,7 +106,7 @@ export async function openTemporal(options: TemporalOptions) {
   };
 
   return {
-    /** Rejects when a worker fails for good; resolves after `stop`. */
+    /** Rejects when a worker fails permanently; resolves after `stop`. */
     running,
     /** Over the workers' connection. */
     client,

@@ -2,9 +2,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   createLimiter,
+  type LimitDecision,
   type Limiter,
   type LimiterOptions,
-  type LimitVerdict,
 } from '../../../apps/api/limiter/limiter.ts';
 import { freePort, type RedisServer, startRedis } from './redis-server.ts';
 import { until } from './until.ts';
@@ -48,14 +48,14 @@ async function started(options: Partial<LimiterOptions> = {}): Promise<Limiter> 
 }
 
 /** So many calls at once; throws when they are not all answered in time. */
-async function burst(limiter: Limiter, calls: number, key = 'key'): Promise<LimitVerdict[]> {
+async function burst(limiter: Limiter, calls: number, key = 'key'): Promise<LimitDecision[]> {
   const decisions = Promise.all(Array.from({ length: calls }, () => limiter.take(key)));
   const hung = wait(SETTLED_WITHIN_MS, null, { ref: false });
   const settled = await Promise.race([decisions, hung]);
   if (settled === null) throw new Error(`A call hung: not all were answered within ${SETTLED_WITHIN_MS} ms`);
   return settled;
 }
-const admitted = (decisions: LimitVerdict[]) => decisions.filter((decision) => decision.admitted).length;
+const admitted = (decisions: LimitDecision[]) => decisions.filter((decision) => decision.admitted).length;
 const mode = (limiter: Limiter, wanted: string) => until(`the mode is ${wanted}`, () => limiter.mode() === wanted);
 
 describe('the limiter while Redis is away', () => {
@@ -109,7 +109,7 @@ describe('the limiter while Redis is away', () => {
     server.pause();
     const decisions = await burst(limiter, 6);
     expect(admitted(decisions)).toBe(4);
-    const told = decisions.at(-1) as LimitVerdict;
+    const told = decisions.at(-1) as LimitDecision;
     const waited = wait(told.resetSeconds * 1_000);
     server.resume();
     await mode(limiter, 'redis');

@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import {
   createLimiter,
+  type LimitDecision,
   type Limiter,
   type LimiterOptions,
-  type LimitVerdict,
 } from '../../../apps/api/limiter/limiter.ts';
 import { type RedisServer, startRedis } from './redis-server.ts';
 
@@ -44,7 +44,7 @@ async function limiterOf(
  * somewhere between.
  */
 interface Timed {
-  decision: LimitVerdict;
+  decision: LimitDecision;
   fromMs: number;
   toMs: number;
 }
@@ -54,7 +54,7 @@ async function timed(limiter: Limiter, fingerprint = 'key'): Promise<Timed> {
   return { decision, fromMs, toMs: performance.now() };
 }
 
-async function untilRefused(limiter: Limiter, pauseMs: number): Promise<LimitVerdict> {
+async function untilRefused(limiter: Limiter, pauseMs: number): Promise<LimitDecision> {
   for (;;) {
     const decision = await limiter.take('key');
     if (!decision.admitted) return decision;

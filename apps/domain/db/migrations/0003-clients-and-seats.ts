@@ -119,7 +119,7 @@ export class ClientsAndSeats extends Migration {
           end if;
           if (select count(*) from seat s where s.organization_id = org and s.ended_at is null)
               > seat_capacity(org) then
-            raise exception 'the organization has no free place for another seat'
+            raise exception 'the seat plan of the organization is used up'
               using errcode = 'check_violation', constraint = 'seat_needs_free_place';
           end if;
         end loop;

@@ -34,7 +34,7 @@ export class Keys extends Migration {
           check (slot is not null or revoked_at is not null or maker_left_at is not null or expires_at is not null),
         constraint api_key_ended_has_no_slot check ((revoked_at is null and maker_left_at is null) or slot is null)
       );
-      -- At most 25 live keys, whoever writes: the index is the proof, not the code that picks a
+      -- At most 25 live keys, for every writer: the index is the proof, not the code that picks a
       -- free slot.
       create unique index api_key_slot_unique on api_key (organization_id, slot) where slot is not null;
       create index api_key_by_organization on api_key (organization_id, created_at, id);

@@ -80,8 +80,8 @@ export class Activity extends Migration {
         return made;
       end $$;
 
-      -- What nobody but the owner may shorten: a worker under attack could otherwise drop the log
-      -- of what it did. The migrator writes it.
+      -- Only the owner may shorten it: a compromised worker could otherwise drop the log of what
+      -- it did. The migrator writes it.
       create table retention_floor (
         id boolean primary key default true constraint retention_floor_one_row check (id),
         activity_days integer not null default 90 constraint retention_floor_positive check (activity_days > 0)

@@ -172,12 +172,12 @@ export class Deliveries extends Migration {
         seen_all boolean not null default false,
         -- Events of the last page whose running workflows are still to be notified to retry now.
         unnotified uuid[] not null default '{}',
-        -- Deliveries looked at; put into a new round or due now for the relay; open with a workflow
-        -- that is told.
+        -- Deliveries scanned; put into a new round or due now for the relay; open with a workflow
+        -- that is notified.
         seen integer not null default 0,
         queued integer not null default 0,
         retries_requested integer not null default 0,
-        -- Until then somebody looks after it; afterwards its workflow is started again.
+        -- Until then a workflow holds it; afterwards its workflow is started again.
         leased_until timestamptz,
         primary key (organization_id, id),
         constraint redelivery_webhook foreign key (organization_id, webhook_id) references webhook,
@@ -219,8 +219,8 @@ export class Deliveries extends Migration {
     // the writer's role, before the function's own rights apply. For the same reason the function
     // that ends a seat with its grant runs as the writer: as the owner it would speak for a
     // silent backfill. pg_temp comes last by name, or it would come first: a writer's temporary
-    // table named webhook would silence its changes. For the same reason nobody else may attach the
-    // trigger functions to a table of theirs, where they would tell of changes that never were. A
+    // table named webhook would silence its changes. For the same reason no other role may attach the
+    // trigger functions to its own table, where they would report changes that never happened. A
     // delivery keeps the microsecond, so that two changes within a millisecond are claimed in their
     // order.
     this.addSql(/* sql */ `

@@ -270,7 +270,7 @@ export class Ledger extends Migration {
         )
         select (select count(*) from deliveries_gone), (select count(*) from events_gone) into deliveries, events;
 
-        -- Those that nobody had subscribed to, and those whose last delivery went before.
+        -- Those without a subscribed webhook, and those whose last delivery was deleted before.
         with old as materialized (
           select e.organization_id, e.id from event e
           where e.delivery_count = 0 and e.created_at < settled_before

@@ -16,7 +16,7 @@ export interface FilledIndex {
  * `create index name on table …` in the usual way: PostgreSQL takes the finished ones as its parts
  * and builds only those of partitions that are younger, which are empty.
  *
- * May be interrupted and run again: what an earlier run left unfinished is built anew. Names and
+ * May be interrupted and run again: what an earlier run left unfinished is built again. Names and
  * definitions are written into statements, so they are constants of the migration.
  */
 export async function buildOnPartitions(migration: Migration, { table, name, on }: FilledIndex): Promise<void> {

@@ -17,8 +17,8 @@ import { Rights } from './0011-rights.ts';
  *
  * Filled tables (`activity` above all, as every read adds a line to it; `event`, `delivery`,
  * `delivery_attempt`): nothing may hold their writers up for longer than a moment, and a read gives
- * up after 5 s. A lock that is not to be had at once is given up and tried for again by the
- * migrator; how long one is held is for the migration to see to:
+ * up after 5 s. The migrator stops waiting for a lock that is not free at once, and tries again
+ * later; how long one is held is for the migration to see to:
  * - An index is built concurrently, by a migration that runs by itself (`isTransactional` false)
  *   and can be interrupted and repeated: of a partitioned table by `buildOnPartitions`
  *   (concurrently.ts), and the next migration says `create index` of the table, which takes the

@@ -4,7 +4,7 @@ import type { Scope } from '../../contract/scopes.ts';
  * The result of a read's statement for its key. `malformed`: `$2` was null, so the request named no
  * possible organization. The first condition that holds, in this order, is the result.
  */
-export type Verdict =
+export type Decision =
   | 'ok'
   | 'revoked'
   | 'expired'
@@ -18,14 +18,14 @@ export type Verdict =
 
 /**
  * The row of a read's statement; there is none when no key has the fingerprint. `expiresAt` is ISO
- * 8601 or null. `bytes` is the length of the answer in UTF-8, null unless the verdict is `ok`;
+ * 8601 or null. `bytes` is the length of the answer in UTF-8, null unless the decision is `ok`;
  * `body` is null then too, and when the answer is longer than the caller has room for.
  */
 export interface AuthorizedRow {
   keyId: string;
   organizationId: string;
   expiresAt: string | null;
-  verdict: Verdict;
+  decision: Decision;
   bytes: number | null;
   body: string | null;
 }
@@ -44,7 +44,7 @@ export interface AuthorizedRow {
  */
 export function authorized(scope: Scope, body: string): string {
   return /* sql */ `
-    select k.id as "keyId", k.organization_id as "organizationId", api.utc(k.expires_at) as "expiresAt", v.verdict,
+    select k.id as "keyId", k.organization_id as "organizationId", api.utc(k.expires_at) as "expiresAt", v.decision,
       octet_length(a.body) as bytes, case when octet_length(a.body) <= $3 then a.body end as body
     from api.key k, lateral (
       select case
@@ -64,21 +64,21 @@ export function authorized(scope: Scope, body: string): string {
           where mr.organization_id = $2 and mr.person_id = k.maker_id
             and '${scope}' = any (r.permissions)) then 'maker_not_permitted'
         else 'ok'
-      end as verdict
+      end as decision
       offset 0
-    ) v, lateral (select case when v.verdict = 'ok' then (${body})::text end as body offset 0) a
+    ) v, lateral (select case when v.decision = 'ok' then (${body})::text end as body offset 0) a
     where k.fingerprint = any ($1)`;
 }
 
 /**
  * Identifies a key, for a request that reaches no read (another method, an unknown path): its use
- * is recorded all the same. Columns and `$1` are those of a read; the verdict is `revoked`,
+ * is recorded all the same. Columns and `$1` are those of a read; the decision is `revoked`,
  * `expired` or `ok`, and `body` always null.
  */
 export const identifiedKeySql = /* sql */ `
   select k.id as "keyId", k.organization_id as "organizationId", api.utc(k.expires_at) as "expiresAt",
     case when k.revoked_at is not null then 'revoked' when k.expires_at <= now() then 'expired'
-      else 'ok' end as verdict,
+      else 'ok' end as decision,
     null::int as bytes, null as body
   from api.key k
   where k.fingerprint = any ($1)`;

@@ -2,7 +2,7 @@ import { concurrencySlotsSql, isSlowSql, organizationSlotsSql } from './concurre
 
 /**
  * The ledger: what was to be delivered, counted by the trigger that made the events, against what
- * became of it, counted by proof. Design, section 6.
+ * became of it, counted by proof.
  *
  * A settled delivery is proven
  * - `delivered` by an attempt that was answered with a 2xx, of whatever round;

@@ -43,7 +43,7 @@ const rowsChecked = 200;
 /**
  * `$1` organization. Each part starts at an index of the organization and is bounded; the questions
  * about the past end at the first row that answers them. A key that is only refused, or a webhook
- * that nobody accepts, has as many such rows as it likes: its first and its last are looked at.
+ * whose receiver accepts nothing, has as many such rows as it likes: its first and its last are looked at.
  */
 const overviewSql = /* sql */ `
   with first_sign_in as (

@@ -35,8 +35,7 @@ const notPublicIPv6 = blocks('ipv6', [
 ]);
 
 /**
- * Whether a webhook may reach an address, written as IPv4 or IPv6 text (design, section 6, "Refused
- * addresses"). Pure.
+ * Whether a webhook may reach an address, written as IPv4 or IPv6 text. Pure.
  *
  * Whatever is no address, or names a zone, is refused.
  */

@@ -16,7 +16,7 @@ export interface Target {
 }
 
 /**
- * Characters of a webhook's URL, both as given and as sent (percent-encoded). Design, section 6.
+ * Characters of a webhook's URL, both as given and as sent (percent-encoded).
  */
 export const urlMaxCharacters = 2_000;
 
@@ -30,7 +30,7 @@ export const urlMaxCharacters = 2_000;
  * - Spellings that only serve to disguise (octal, hex or short IPv4, percent-encoded or full-width
  *   hosts, a trailing dot, userinfo, backslashes, controls) are refused even where they lead to a
  *   public address: people read these URLs in the console.
- * - Any port but 0. Addresses are what keeps our own network out of reach, receivers do listen on
+ * - Any port but 0. Addresses are what keeps the service's network out of reach, receivers do listen on
  *   8443 and the like, and a server that speaks another protocol than TLS is sent nothing of an
  *   event.
  * - A fragment is refused: it would never be sent.
@@ -59,7 +59,7 @@ export function judgeUrl(text: string, allowed: AllowList): Target | { ok: false
   return { ok: true, url, hostname, port, address };
 }
 
-/** What the text shows before it is parsed; the parser would drop or mend these. */
+/** What the text shows before it is parsed; the parser would drop or repair these. */
 function judgeText(text: string): RefusalCause | null {
   if (text.length > urlMaxCharacters) return 'url_too_long';
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the parser silently drops tabs and newlines
