@@ -12,6 +12,7 @@ const sameType: Record<string, string> = {
   int: 'integer',
   'text[]': 'ARRAY',
   bool: 'boolean',
+  bigserial: 'bigint',
 };
 
 interface Column {
