@@ -31,6 +31,9 @@ export async function getRegionDatabase(serverUrl: string, name: string): Promis
   return ownerUrl.href;
 }
 
+/** The roles of the apps that `npm start` runs. */
+type AppRole = Exclude<LoginRole, 'operator'>;
+
 /**
  * Each app's URL of a region's database, with a login of its own. Logins belong to the server, so
  * their names hold the database's.
@@ -39,9 +42,9 @@ export function loginUrls(
   ownerUrl: string,
   region: Region,
   passwords: RegionSecrets['passwords'],
-): Record<LoginRole, string> {
+): Record<AppRole, string> {
   const database = new URL(ownerUrl).pathname.slice(1);
-  const url = (role: LoginRole) => {
+  const url = (role: AppRole) => {
     const login = new URL(ownerUrl);
     login.username = `${database}_${region}_${role}`.slice(0, 63);
     login.password = passwords[role];

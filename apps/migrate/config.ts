@@ -25,6 +25,11 @@ export const Settings = z.object({
     .describe(
       'PostgreSQL URL of the login of the platform’s own application. `migrate` creates the login and gives it its password and rights.',
     ),
+  OPERATOR_DATABASE_URL: databaseUrl
+    .optional()
+    .describe(
+      'PostgreSQL URL of the login of the Kubernetes operator. `migrate` creates the login and gives it its password and rights.',
+    ),
   ACTIVITY_RETENTION_FLOOR: days.default(90).meta({
     description: 'Days of the activity log that no worker can drop. `ACTIVITY_RETENTION` cannot be shorter.',
     shown: '90d',
@@ -46,6 +51,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     worker: s.WORKER_DATABASE_URL,
     console: s.CONSOLE_DATABASE_URL,
     platform: s.PLATFORM_DATABASE_URL,
+    operator: s.OPERATOR_DATABASE_URL,
   };
   const logins = (Object.keys(urls) as LoginRole[]).flatMap((role) => {
     const url = urls[role];

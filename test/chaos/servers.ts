@@ -117,7 +117,8 @@ async function makeDatabase(adminUrl: string): Promise<Pick<Addresses, 'ownerUrl
       Object.assign(url, { username: `org_api_login_${user}`, password: `chaos-password-${user}` });
     return url.href;
   };
-  const urls = { api: at('api'), worker: at('worker'), console: at('console'), platform: at('platform') };
+  const apps = { api: at('api'), worker: at('worker'), console: at('console') };
+  const urls = { ...apps, platform: at('platform'), operator: at('operator') };
   const logins = Object.entries(urls).map(([role, url]) => ({ role: role as LoginRole, url }));
   await migrate({ ownerUrl: at(), logins });
   return { ownerUrl: at(), urls };

@@ -132,7 +132,7 @@ describe('settings', () => {
     const known = [...source.matchAll(/^ {2}([A-Z][A-Z_]+):/gm)].map(([, name]) => name ?? '');
     if (source.includes('...temporalAccess')) known.push(...Object.keys(temporalAccess));
     const values = {
-      secrets: { platformDatabaseUrl: { key: 'P' }, ...throughTls.secrets },
+      secrets: { platformDatabaseUrl: { key: 'P' }, operatorDatabaseUrl: { key: 'O' }, ...throughTls.secrets },
       temporal: throughTls.temporal,
       worker: { webhookAllow: ['10.9.0.1'], deliverySchedule: '1s', suspendAfter: '84h' },
     };

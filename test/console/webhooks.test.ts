@@ -224,6 +224,43 @@ describe('without Temporal', () => {
   });
 });
 
+describe('a webhook that a cluster object manages', () => {
+  it('is shown with the name of its object, without actions, and every action sent to it is refused', async () => {
+    const t = await setup();
+    const webhook = await insertWebhook(t, t.ada);
+    const { waiting, delivered } = await makeDeliveries(t, webhook);
+    const at = (rest: string) => `/${webhook.id}${rest}`;
+    const forms: [page: string, values: Record<string, string | string[]>][] = [
+      ['/edit', { ...fields, description: 'Other' }],
+      ['/rotate', { overlapHours: '24' }],
+      ['/pause', {}],
+      ['/delete', {}],
+      ['/test', { type: 'client.started' }],
+      [`/deliveries/${waiting}`, { how: 'retry' }],
+      [`/deliveries/${delivered}`, { how: 'redeliver' }],
+      [`/deliveries/${waiting}/cancel`, {}],
+    ];
+    const opened = await Promise.all(forms.map(([rest]) => t.visitor.get(t.at(at(rest)))));
+    await t.owner.pool.query(
+      `update webhook set managed_by = 'WebhookSubscription us/orders', managed_uid = gen_random_uuid() where id = $1`,
+      [webhook.id],
+    );
+    const before = await webhookRows(t, t.ada);
+    for (const [index, [rest, values]] of forms.entries()) {
+      const page = opened[index];
+      if (page === undefined) throw new Error('every form was opened');
+      const { status, text } = await t.visitor.submit(page, t.at(at(rest)), values);
+      expect([rest, status >= 400 || text.includes('notice-bad')]).toEqual([rest, true]);
+      expect(text).toContain('This webhook is managed by WebhookSubscription us/orders in Kubernetes.');
+    }
+    expect(await webhookRows(t, t.ada)).toEqual(before);
+    const { text } = await t.visitor.get(t.at(at('')));
+    expect(text).toContain('Managed by <bdi>WebhookSubscription us/orders</bdi> in Kubernetes');
+    for (const action of ['edit', 'rotate', 'pause', 'delete', 'test', 'redeliver', 'verify'])
+      expect(text).not.toContain(`${at(`/${action}`)}"`);
+  });
+});
+
 describe('deleting a webhook', () => {
   it('lists what will be cancelled, cancels exactly that, and keeps the history visible', async () => {
     const t = await setup();

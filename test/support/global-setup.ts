@@ -34,7 +34,7 @@ import {
 } from './run-folder.ts';
 
 /** The apps that have a login of their own in a test database. */
-export type TestLogin = 'api' | 'platform' | 'worker' | 'console';
+export type TestLogin = 'api' | 'platform' | 'worker' | 'console' | 'operator';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -154,7 +154,7 @@ async function buildTemplate(adminUrl: string) {
   const prefix = `org_api_test_${process.pid}_${randomBytes(3).toString('hex')}`;
   const name = `${prefix}_template`;
   const logins = Object.fromEntries(
-    (['api', 'platform', 'worker', 'console'] as const).map((role) => {
+    (['api', 'platform', 'worker', 'console', 'operator'] as const).map((role) => {
       const url = new URL(adminUrl);
       url.pathname = name;
       url.username = `org_api_login_${role}`;

@@ -8,9 +8,28 @@ import { runStatement, sql } from '../db/statement.ts';
  */
 export type Authority = { personId: string; address?: string | null } | 'operator';
 
-/** Returns the caller as an activity row has them. An operator is no person and has no address. */
-export const askerOf = (by: Authority): { personId: string | null; address: string | null } =>
-  by === 'operator' ? { personId: null, address: null } : { personId: by.personId, address: by.address ?? null };
+/**
+ * The Kubernetes operator, on behalf of an object of the cluster. `objectUid` identifies the object;
+ * `objectName` is its kind, namespace and name, for people: `WebhookSubscription us/orders`.
+ */
+export interface ClusterObject {
+  objectUid: string;
+  objectName: string;
+}
+
+/** The caller of an activity row. `managedBy`: the name of a cluster object, or null. */
+export interface Asker {
+  personId: string | null;
+  address: string | null;
+  managedBy: string | null;
+}
+
+/** Returns the caller as an activity row has them. Only a person has an id and an address. */
+export function askerOf(by: Authority | ClusterObject): Asker {
+  if (by === 'operator') return { personId: null, address: null, managedBy: null };
+  if ('objectUid' in by) return { personId: null, address: null, managedBy: by.objectName };
+  return { personId: by.personId, address: by.address ?? null, managedBy: null };
+}
 
 /**
  * Returns what a person may do in an organization now: every permission of their roles, or null

@@ -12,6 +12,8 @@ export interface ActivityLine {
   action: string;
   /** The client's IP address, if known. */
   address?: string | null;
+  /** The cluster object on whose behalf the Kubernetes operator acts; null for any other caller. */
+  managedBy?: string | null;
   detail?: Record<string, unknown>;
 }
 
@@ -20,7 +22,8 @@ export interface ActivityLine {
  * of one transaction, which share its time, keep their order.
  */
 export async function recordActivity(tx: EntityManager, line: ActivityLine): Promise<void> {
-  const { organizationId, personId, keyId = null, address = null, action, detail = null } = line;
+  const { organizationId, personId, keyId = null, address = null, managedBy = null, action } = line;
+  const detail = managedBy === null ? (line.detail ?? null) : { ...line.detail, managedBy };
   await runStatement(
     tx,
     sql`

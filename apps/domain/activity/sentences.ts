@@ -85,6 +85,10 @@ const actions: Record<string, { title: string; describe: (entry: ActivityEntry, 
     describe: () => sentence`Suspended a webhook, because its receiver accepted no events for days`,
   },
   'webhook.resume': { title: 'Resumed a webhook', describe: () => sentence`Resumed a webhook` },
+  'webhook.release': {
+    title: 'Released a managed webhook',
+    describe: () => sentence`Released a webhook, which members can change from now on`,
+  },
   'webhook.delete': { title: 'Deleted a webhook', describe: () => sentence`Deleted a webhook` },
   'webhook.redeliver': { title: 'Started a redelivery', describe: () => sentence`Started a redelivery of events` },
   'webhook.redelivered': {
@@ -231,6 +235,8 @@ const systemActions: ReadonlySet<string> = new Set([
 export function describeActor(entry: ActivityEntry): Sentence {
   if (entry.status !== null && entry.keyId !== null) return sentence`API key “${key(entry)}”`;
   if (entry.personId !== null) return [{ name: entry.personName ?? entry.personId }];
+  const managedBy = text(entry.detail?.managedBy);
+  if (managedBy !== '') return ['Operator (', { name: managedBy }, ')'];
   return [systemActions.has(entry.action) ? 'System' : 'Operator'];
 }
 

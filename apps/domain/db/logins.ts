@@ -7,6 +7,7 @@ const groupRoles = {
   worker: 'org_api_worker',
   console: 'org_api_console',
   platform: 'org_api_platform',
+  operator: 'org_api_operator',
 } as const;
 
 export type LoginRole = keyof typeof groupRoles;

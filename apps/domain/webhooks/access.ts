@@ -1,28 +1,54 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { type Authority, findPermissions } from '../access/authority.ts';
+import { type Authority, type ClusterObject, findPermissions } from '../access/authority.ts';
 import { Webhook } from '../db/entities/webhook.ts';
 import { writeLock } from '../db/locks.ts';
 import { WebhookRefused } from './refused.ts';
+
+/** The caller of a change of webhooks. */
+export type WebhookAuthority = Authority | ClusterObject;
 
 /** A webhook, and the caller. */
 export interface WebhookRequest {
   organizationId: string;
   webhookId: string;
-  by: Authority;
+  by: WebhookAuthority;
 }
 
 /**
- * Lets an operator pass, and an active member who holds `org.webhooks.manage`.
+ * Lets an operator pass, a cluster object, and an active member who holds `org.webhooks.manage`.
  *
  * @throws WebhookRefused `may_not_manage_webhooks`
  */
-export async function assertMayManageWebhooks(em: EntityManager, organizationId: string, by: Authority): Promise<void> {
-  if (by === 'operator') return;
+export async function assertMayManageWebhooks(
+  em: EntityManager,
+  organizationId: string,
+  by: WebhookAuthority,
+): Promise<void> {
+  if (by === 'operator' || 'objectUid' in by) return;
   const held = await findPermissions(em, organizationId, by.personId);
   if (held?.has('org.webhooks.manage')) return;
   throw new WebhookRefused(
     'may_not_manage_webhooks',
     'Only an active member with a role that may manage webhooks (org.webhooks.manage) can do this.',
+  );
+}
+
+/**
+ * Refuses what a member asks of a webhook that a cluster object manages, and what an object asks of
+ * a webhook that is not its own. An operator at the command line can act on both.
+ *
+ * @throws WebhookRefused `webhook_managed` or `webhook_not_managed`
+ */
+function assertManager(webhook: Pick<Webhook, 'managedBy' | 'managedUid'>, by: WebhookAuthority): void {
+  if (by === 'operator') return;
+  if ('objectUid' in by) {
+    if (webhook.managedUid === by.objectUid) return;
+    throw new WebhookRefused('webhook_not_managed', `${by.objectName} does not manage this webhook.`);
+  }
+  if (webhook.managedBy === null) return;
+  throw new WebhookRefused(
+    'webhook_managed',
+    `This webhook is managed by ${webhook.managedBy} in Kubernetes. Change it there.`,
   );
 }
 
@@ -33,13 +59,15 @@ export async function assertMayManageWebhooks(em: EntityManager, organizationId:
  * Never wait for a delivery's row while holding it: the record of an attempt holds its delivery and
  * then takes the webhook, and the two would block each other.
  *
- * @throws WebhookRefused when the caller may not, or there is no such webhook.
+ * @throws WebhookRefused when the caller may not, there is no such webhook, or it is managed by
+ * another.
  */
 export async function lockWebhook(tx: EntityManager, request: WebhookRequest): Promise<Webhook> {
   const { organizationId, webhookId, by } = request;
   await assertMayManageWebhooks(tx, organizationId, by);
   const webhook = await tx.findOne(Webhook, { organizationId, id: webhookId }, writeLock);
   if (webhook === null) throw noSuchWebhook();
+  assertManager(webhook, by);
   return webhook;
 }
 
@@ -51,6 +79,22 @@ export async function lockWebhook(tx: EntityManager, request: WebhookRequest): P
 export async function lockLivingWebhook(tx: EntityManager, request: WebhookRequest): Promise<Webhook> {
   const webhook = await lockWebhook(tx, request);
   if (webhook.state === 'deleted') throw webhookDeleted();
+  return webhook;
+}
+
+/**
+ * Lets the caller change deliveries of a webhook. Returns the webhook without a lock; null when the
+ * organization has none of this id.
+ *
+ * @throws WebhookRefused when the caller may not, or the webhook is managed by another.
+ */
+export async function assertMayChangeDeliveries(
+  tx: EntityManager,
+  { organizationId, webhookId, by }: WebhookRequest,
+): Promise<Webhook | null> {
+  await assertMayManageWebhooks(tx, organizationId, by);
+  const webhook = await tx.findOne(Webhook, { organizationId, id: webhookId });
+  if (webhook !== null) assertManager(webhook, by);
   return webhook;
 }
 

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
 import { runStatement, sql } from '../db/statement.ts';
-import { assertMayManageWebhooks, type WebhookRequest } from './access.ts';
+import { assertMayChangeDeliveries, type WebhookRequest } from './access.ts';
 import { type DeliveryState, noSuchDelivery } from './deliveries.ts';
 import { WebhookRefused } from './refused.ts';
 
@@ -20,8 +20,8 @@ export interface CancelledDelivery {
  * The caller notifies the workflow. A workflow that is not notified finds out at its next attempt,
  * which is not admitted.
  *
- * @throws WebhookRefused when the caller may not, the webhook has no such delivery, or that is
- * settled already.
+ * @throws WebhookRefused when the caller may not, the webhook is managed by another, it has no such
+ * delivery, or that is settled already.
  */
 export async function cancelDelivery(
   em: EntityManager,
@@ -29,7 +29,7 @@ export async function cancelDelivery(
 ): Promise<CancelledDelivery> {
   const { organizationId, webhookId, eventId, by } = input;
   return em.fork().transactional(async (tx) => {
-    await assertMayManageWebhooks(tx, organizationId, by);
+    await assertMayChangeDeliveries(tx, input);
     const [found] = await runStatement<CancelledDelivery & { state: DeliveryState }>(
       tx,
       sql`

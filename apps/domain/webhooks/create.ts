@@ -1,13 +1,13 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { type Authority, askerOf } from '../access/authority.ts';
+import { askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
 import { Organization } from '../db/entities/organization.ts';
 import { Webhook, WebhookSecret } from '../db/entities/webhook.ts';
 import { runStatement, sql } from '../db/statement.ts';
-import { assertMayManageWebhooks } from './access.ts';
+import { assertMayManageWebhooks, type WebhookAuthority } from './access.ts';
 import type { AllowList } from './address/addresses.ts';
-import { assertDescription, assertUrl, hostOf, readEventTypes } from './fields.ts';
+import { assertDescription, assertSecret, assertUrl, hostOf, readEventTypes } from './fields.ts';
 import { webhooksPerOrganization } from './limits.ts';
 import { WebhookRefused } from './refused.ts';
 import { type SealingKeys, sealSecret } from './seal.ts';
@@ -15,10 +15,13 @@ import { generateSecret } from './secret.ts';
 
 export interface CreateWebhook {
   organizationId: string;
-  by: Authority;
+  /** A cluster object manages the webhook from then on. */
+  by: WebhookAuthority;
   url: string;
   eventTypes: readonly string[];
   description: string;
+  /** The signing secret; a new one when it is left out. */
+  secret?: string;
 }
 
 /** The settings of the installation that webhooks need. */
@@ -39,23 +42,23 @@ export interface CreatedWebhook {
  * Subscribes a URL to event types, in one transaction with its activity row. It receives the events
  * from its commit on.
  *
- * @throws WebhookRefused when the caller may not manage webhooks, the URL, an event type or the
- * description is refused, there is no such organization, or it has 20 webhooks already.
+ * @throws WebhookRefused when the caller may not manage webhooks, the URL, an event type, the
+ * description or the secret is refused, there is no such organization, or it has 20 webhooks already.
  */
 export async function createWebhook(
   em: EntityManager,
   input: CreateWebhook,
   { allow, sealingKeys }: WebhookSettings,
 ): Promise<CreatedWebhook> {
-  const { organizationId, by, url, description } = input;
+  const { organizationId, by, url, description, secret = generateSecret() } = input;
   return em.fork().transactional(async (tx) => {
     await assertMayManageWebhooks(tx, organizationId, by);
     assertUrl(url, allow);
     assertDescription(description);
+    assertSecret(secret);
     const eventTypes = readEventTypes(input.eventTypes);
     const slot = await findFreeSlot(tx, organizationId);
     const id = randomUUIDv7();
-    const secret = generateSecret();
     const createdAt = new Date();
     tx.create(Webhook, {
       organizationId,
@@ -71,6 +74,7 @@ export async function createWebhook(
       ramp: null,
       signatureResult: null,
       signatureCheckedAt: null,
+      ...managerOf(by),
     });
     await tx.flush(); // the secret's row refers to it
     const sealed = sealSecret(secret, { organizationId, webhookId: id }, sealingKeys);
@@ -92,6 +96,11 @@ export async function createWebhook(
     return { id, secret };
   });
 }
+
+const managerOf = (by: WebhookAuthority) =>
+  by !== 'operator' && 'objectUid' in by
+    ? { managedBy: by.objectName, managedUid: by.objectUid }
+    : { managedBy: null, managedUid: null };
 
 /**
  * Returns the lowest free of the organization's 20 slots. The unique index on slots keeps a 21st

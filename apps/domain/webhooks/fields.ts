@@ -4,6 +4,7 @@ import { refusals } from './address/refusals.ts';
 import { judgeUrl } from './address/url.ts';
 import { descriptionMaxCharacters } from './limits.ts';
 import { WebhookRefused } from './refused.ts';
+import { isSecret } from './secret.ts';
 
 /**
  * Checks a webhook's URL by its text; host names are resolved at each attempt, not here.
@@ -41,6 +42,16 @@ export function assertDescription(description: string): void {
     'description_too_long',
     `A description has at most ${descriptionMaxCharacters} characters; this one has ${description.length}.`,
   );
+}
+
+/**
+ * Checks the form of a signing secret that the caller brings.
+ *
+ * @throws WebhookRefused without the secret.
+ */
+export function assertSecret(secret: string): void {
+  if (isSecret(secret)) return;
+  throw new WebhookRefused('secret_malformed', 'A signing secret is whsec_ and the base64 of 24 random bytes.');
 }
 
 /**

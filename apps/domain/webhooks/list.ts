@@ -79,7 +79,7 @@ async function selectWebhooks<Counts>(
     select w.id, w.organization_id as "organizationId", w.url, w.description, w.event_types as "eventTypes", w.state,
       w.parked_reason as "parkedReason", api.utc(w.failing_since) as "failingSince", w.ramp,
       w.signature_result as "signatureResult", api.utc(w.signature_checked_at) as "signatureCheckedAt",
-      api.utc(w.created_at) as "createdAt" ${columns}
+      api.utc(w.created_at) as "createdAt", w.managed_by as "managedBy" ${columns}
     from webhook w ${source}
     where w.organization_id = ${organizationId} and ${which}
     order by w.created_at, w.id`,

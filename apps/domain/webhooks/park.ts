@@ -21,14 +21,15 @@ export interface MovedDeliveries {
 /**
  * Pauses a webhook: nothing is sent to it until it is resumed, and nothing is lost. An attempt
  * under way ends by itself. Pausing one that is paused or suspended changes nothing and is not
- * recorded.
+ * recorded, except that a cluster object turns a suspension into a pause of its own, which it ends.
  *
  * @throws WebhookRefused when the caller may not, or the webhook is deleted.
  */
 export async function pauseWebhook(em: EntityManager, request: WebhookRequest): Promise<MovedDeliveries> {
   return em.fork().transactional(async (tx) => {
     const webhook = await lockLivingWebhook(tx, request);
-    return webhook.pause() ? recordState(tx, request, 'webhook.pause') : { deliveries: 0 };
+    const isChanged = webhook.managedUid === null ? webhook.pause() : webhook.hold();
+    return isChanged ? recordState(tx, request, 'webhook.pause') : { deliveries: 0 };
   });
 }
 

@@ -1,10 +1,9 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
-import { Webhook } from '../db/entities/webhook.ts';
 import { numbered, runStatement, sql } from '../db/statement.ts';
 import { redeliverOneSql } from '../db/statements/redeliveries.ts';
-import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest, webhookDeleted } from './access.ts';
+import { assertMayChangeDeliveries, noSuchWebhook, type WebhookRequest, webhookDeleted } from './access.ts';
 import { deliverySettled } from './cancel-delivery.ts';
 import { type DeliveryState, noSuchDelivery } from './deliveries.ts';
 import { redeliverableDays } from './limits.ts';
@@ -78,21 +77,14 @@ function assertRedeliverable(
 }
 
 /**
- * @throws WebhookRefused when the caller may not, or the webhook is parked, deleted or not there.
+ * @throws WebhookRefused when the caller may not, or the webhook is parked, deleted, not there, or
+ * managed by another.
  */
-export async function assertSendable(
-  tx: EntityManager,
-  { organizationId, webhookId, by }: WebhookRequest,
-): Promise<void> {
-  await assertMayManageWebhooks(tx, organizationId, by);
-  const webhook = await tx.findOne(Webhook, { organizationId, id: webhookId });
-  assertActive(webhook?.state);
-}
-
-function assertActive(state: string | undefined): void {
-  if (state === undefined) throw noSuchWebhook();
-  if (state === 'deleted') throw webhookDeleted();
-  if (state === 'parked') throw webhookParked();
+export async function assertSendable(tx: EntityManager, request: WebhookRequest): Promise<void> {
+  const webhook = await assertMayChangeDeliveries(tx, request);
+  if (webhook === null) throw noSuchWebhook();
+  if (webhook.state === 'deleted') throw webhookDeleted();
+  if (webhook.state === 'parked') throw webhookParked();
 }
 
 async function findForRedelivery(tx: EntityManager, delivery: WebhookRequest & { eventId: string }) {

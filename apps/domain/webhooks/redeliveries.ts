@@ -1,13 +1,18 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { type Authority, askerOf } from '../access/authority.ts';
+import { askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import { Redelivery } from '../db/entities/redelivery.ts';
 import { writeLock } from '../db/locks.ts';
 import { numbered, runStatement, type SqlPart, sql } from '../db/statement.ts';
 import { finishRedeliverySql } from '../db/statements/redelivery-progress.ts';
-import { assertMayManageWebhooks, type WebhookRequest } from './access.ts';
+import {
+  assertMayChangeDeliveries,
+  assertMayManageWebhooks,
+  type WebhookAuthority,
+  type WebhookRequest,
+} from './access.ts';
 import { assertShown } from './deliveries.ts';
 import { firstEventIdAt } from './event-id.ts';
 import { assertSendable, eventTooOld, oldestRedeliverable } from './redeliver.ts';
@@ -62,7 +67,7 @@ export interface RedeliveryRow {
 export interface RedeliveryRequest {
   organizationId: string;
   redeliveryId: string;
-  by: Authority;
+  by: WebhookAuthority;
 }
 
 const columns = sql`
@@ -163,13 +168,16 @@ const idLeewayMs = 2_000;
  * ends before its next page, and what it has sent again stays so. A second request, or one for a
  * redelivery that has ended, changes nothing and is not recorded.
  *
- * @throws WebhookRefused when the caller may not, or the organization has no such redelivery.
+ * @throws WebhookRefused when the caller may not, the webhook is managed by another, or the
+ * organization has no such redelivery.
  */
 export async function cancelRedelivery(em: EntityManager, request: RedeliveryRequest): Promise<RedeliveryRow> {
   const { organizationId, redeliveryId, by } = request;
   return em.fork().transactional(async (tx) => {
     await assertMayManageWebhooks(tx, organizationId, by);
     const redelivery = await tx.findOne(Redelivery, { organizationId, id: redeliveryId }, writeLock);
+    if (redelivery !== null)
+      await assertMayChangeDeliveries(tx, { organizationId, webhookId: redelivery.webhookId, by });
     if (redelivery?.requestCancel()) {
       await tx.flush();
       const detail = { webhookId: redelivery.webhookId, redeliveryId };

@@ -5,6 +5,7 @@ import { recordActivity } from '../activity/record.ts';
 import { WebhookSecret } from '../db/entities/webhook.ts';
 import { findDatabaseTime } from '../db/statement.ts';
 import { lockLivingWebhook, type WebhookRequest } from './access.ts';
+import { assertSecret } from './fields.ts';
 import { secretOverlapDefaultSeconds, secretOverlapMaxDays, signingSecretsAtMost } from './limits.ts';
 import { WebhookRefused } from './refused.ts';
 import { type SealingKeys, sealSecret } from './seal.ts';
@@ -13,6 +14,8 @@ import { generateSecret } from './secret.ts';
 export interface RotateSecret extends WebhookRequest {
   /** How long the current secrets sign beside the new one: 0 to 7 days, 24 hours by default. */
   overlapSeconds?: number;
+  /** The next secret; a new one when it is left out. */
+  secret?: string;
 }
 
 /**
@@ -33,7 +36,7 @@ export interface RotatedSecret {
  * erases all others. The clock is the database's, as for the attempts that sign.
  *
  * @throws WebhookRefused when the caller may not, the webhook is deleted, the overlap is not within
- * 0 to 7 days, or more than five secrets would sign.
+ * 0 to 7 days, the secret is malformed, or more than five secrets would sign.
  */
 export async function rotateSecret(
   em: EntityManager,
@@ -41,13 +44,14 @@ export async function rotateSecret(
   sealingKeys: SealingKeys,
 ): Promise<RotatedSecret> {
   const { organizationId, webhookId, by, overlapSeconds = secretOverlapDefaultSeconds } = input;
+  const { secret = generateSecret() } = input;
   return em.fork().transactional(async (tx) => {
     const webhook = await lockLivingWebhook(tx, input);
     assertOverlap(overlapSeconds);
+    assertSecret(secret);
     const now = await findDatabaseTime(tx);
     const previousValidUntil = await endOlderSecrets(tx, input, { now, overlapSeconds });
     const id = randomUUIDv7();
-    const secret = generateSecret();
     const sealed = sealSecret(secret, { organizationId, webhookId }, sealingKeys);
     tx.create(WebhookSecret, { organizationId, webhookId, id, sealed, createdAt: now, validUntil: null });
     webhook.clearSignatureResult();

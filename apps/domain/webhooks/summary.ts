@@ -25,6 +25,8 @@ export interface WebhookHead {
   signatureResult: SignatureResult | null;
   signatureCheckedAt: string | null;
   createdAt: string;
+  /** The cluster object that alone changes it; null when members do. */
+  managedBy: string | null;
 }
 
 /**

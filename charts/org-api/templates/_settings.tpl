@@ -98,6 +98,7 @@ TEMPORAL_TLS_SERVER_NAME: {{ .Values.temporal.tls.serverName | quote }}
 {{- $of = dict "DATABASE_URL" $secrets.ownerDatabaseUrl "API_DATABASE_URL" $secrets.apiDatabaseUrl "WORKER_DATABASE_URL" $secrets.workerDatabaseUrl -}}
 {{- if .root.Values.console.enabled -}}{{- $_ := set $of "CONSOLE_DATABASE_URL" $secrets.consoleDatabaseUrl -}}{{- end -}}
 {{- if $secrets.platformDatabaseUrl.key -}}{{- $_ := set $of "PLATFORM_DATABASE_URL" $secrets.platformDatabaseUrl -}}{{- end -}}
+{{- if $secrets.operatorDatabaseUrl.key -}}{{- $_ := set $of "OPERATOR_DATABASE_URL" $secrets.operatorDatabaseUrl -}}{{- end -}}
 {{- else if eq .component "probe" -}}
 {{- $own := default (printf "%s-probe" (include "org-api.fullname" .root)) .root.Values.probe.existingSecret -}}
 {{- range $name, $key := dict "PROBE_ORGANIZATION_ID" "organizationId" "PROBE_KEY" "key" "PROBE_WEBHOOK_ID" "webhookId" "PROBE_WEBHOOK_SECRET" "webhookSecret" -}}

@@ -91,7 +91,7 @@ async function deliveryPage(visit: MemberVisit, state: FormState, before: number
         moves: everySeconds !== null,
         everySeconds: everySeconds ?? 0,
         body: html`${detailsOf(delivery)}
-          ${actions(visit, delivery, webhook.state)}
+          ${webhook.managedBy === null ? actions(visit, delivery, webhook.state) : nothing}
           <section aria-labelledby="attempts"><h2 id="attempts">Attempts</h2>${attemptList(visit, delivery)}</section>`,
       })}
       ${pager({

@@ -56,15 +56,18 @@ export const listRoutes = [
             href: (cursor) => of(visit, `/deliveries${filterQuery(query, { before: cursor })}`),
             ...(before === null ? {} : { firstHref: of(visit, `/deliveries${filterQuery(query)}`) }),
           })}
-          <form id="${selectionForm}" method="get" action="${of(visit, '/redeliver/review')}">
-            ${hiddenField('what', 'selected')}
-            <p class="actions">${found.deliveries.length === 0 ? nothing : html`<button type="submit" class="secondary outline">Redeliver selected…</button>`}
-              ${linkButton(of(visit, '/redeliver'), 'Redeliver many…', 'secondary')}</p>
-          </form>`,
+          ${webhook.managedBy === null ? redeliverActions(visit, found) : nothing}`,
       });
     },
   }),
 ];
+
+const redeliverActions = (visit: MemberVisit, { deliveries }: FoundDeliveries): Html =>
+  html`<form id="${selectionForm}" method="get" action="${of(visit, '/redeliver/review')}">
+    ${hiddenField('what', 'selected')}
+    <p class="actions">${deliveries.length === 0 ? nothing : html`<button type="submit" class="secondary outline">Redeliver selected…</button>`}
+      ${linkButton(of(visit, '/redeliver'), 'Redeliver many…', 'secondary')}</p>
+  </form>`;
 
 function emptyList(
   visit: MemberVisit,

@@ -39,10 +39,11 @@ export const webhookRoutes = [
         breadcrumbs: [['Webhooks', visit.at('/webhooks')]],
         body: html`
           ${temporalNotice(visit)}
+          ${managerNotice(webhook)}
           ${warnings(visit, webhook)}
-          ${webhook.state === 'deleted' ? nothing : actions(visit, webhook)}
+          ${canChange(webhook) ? actions(visit, webhook) : nothing}
           ${detailsOf(webhook)}
-          ${await latestDeliveries(visit)}
+          ${await latestDeliveries(visit, webhook)}
           ${await latestTests(visit)}
           ${await health(visit, span)}
           ${webhook.state === 'deleted' ? nothing : signing(visit, webhook)}`,
@@ -51,9 +52,20 @@ export const webhookRoutes = [
   }),
 ];
 
+const canChange = ({ state, managedBy }: WebhookSummary): boolean => state !== 'deleted' && managedBy === null;
+
+/** Says which cluster object manages the webhook, and that it is read-only here. */
+function managerNotice({ managedBy }: WebhookSummary): Html {
+  if (managedBy === null) return nothing;
+  return notice(
+    'info',
+    html`Managed by <bdi>${managedBy}</bdi> in Kubernetes. You can view it here, and change it there.`,
+  );
+}
+
 function warnings(visit: MemberVisit, webhook: WebhookSummary): Html {
   const { state, parkedReason, failingSince, ramp } = webhook;
-  const resume = html`<a href="${of(visit, '/resume')}">Resume webhook</a>`;
+  const resume = canChange(webhook) ? html`<a href="${of(visit, '/resume')}">Resume webhook</a>` : nothing;
   if (state === 'deleted') return notice('info', 'This webhook is deleted. Its delivery history is kept.');
   if (parkedReason === 'paused')
     return notice('warning', html`Paused. New events are held until you resume. ${resume}`);
@@ -96,7 +108,7 @@ const detailsOf = (webhook: WebhookSummary): Html =>
     webhook.parked > 0 && ['Held', formatOpenCount(webhook.parked)],
   ]);
 
-async function latestDeliveries(visit: MemberVisit): Promise<Html> {
+async function latestDeliveries(visit: MemberVisit, webhook: WebhookSummary): Promise<Html> {
   const all = { state: null, type: null, eventId: null, from: null, to: null };
   const { deliveries } = await searchDeliveries(visit.console.em, webhookRequest(visit), all, {
     before: null,
@@ -114,7 +126,7 @@ async function latestDeliveries(visit: MemberVisit): Promise<Html> {
           ? html`<p>No deliveries yet. New events appear here within seconds.</p>`
           : deliveriesTable(visit, deliveries),
     })}
-    <p class="actions"><a href="${of(visit, '/deliveries')}">View all deliveries</a><a href="${of(visit, '/redeliver')}">Redeliver…</a></p></section>`;
+    <p class="actions"><a href="${of(visit, '/deliveries')}">View all deliveries</a>${canChange(webhook) ? html`<a href="${of(visit, '/redeliver')}">Redeliver…</a>` : nothing}</p></section>`;
 }
 
 /** Draws the latest test events, which are not among the deliveries. */
@@ -154,5 +166,5 @@ async function health(visit: MemberVisit, span: HealthSpan): Promise<Html> {
 const signing = (visit: MemberVisit, webhook: Awaited<ReturnType<typeof getWebhook>>): Html =>
   html`<section aria-labelledby="signing"><h2 id="signing">Signatures</h2>
     ${signatureNotice(webhook)}
-    <p class="actions">${linkButton(of(visit, '/verify'), 'Check signature verification', 'secondary')}</p>
+    ${canChange(webhook) ? html`<p class="actions">${linkButton(of(visit, '/verify'), 'Check signature verification', 'secondary')}</p>` : nothing}
     ${secretsTable(webhook.secrets, visit.console.now())}</section>`;

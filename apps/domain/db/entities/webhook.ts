@@ -34,6 +34,8 @@ const WebhookSchema = defineEntity({
     createdAt: p.datetime(),
     signatureResult: p.text().$type<SignatureResult>().strictNullable(),
     signatureCheckedAt: p.datetime().strictNullable(),
+    managedBy: p.text().strictNullable(),
+    managedUid: p.uuid().strictNullable(),
   },
 });
 
@@ -46,11 +48,18 @@ const followUntil = () => sql<Date>`clock_timestamp() + interval '1 hour'`;
 /**
  * A webhook. Its open deliveries wait because its state is `parked`, and no row of theirs changes.
  * `ramp`: how many deliveries at a time, after a resume. `slot`: among the organization's 20.
+ * `managedBy`: the name of the cluster object that alone changes it, and `managedUid` its id.
  */
 export class Webhook extends WebhookSchema.class {
   /** Pauses it; false when it is paused or suspended already. */
   pause(): boolean {
     if (this.state === 'parked') return false;
+    return this.hold();
+  }
+
+  /** Pauses it, also when it is suspended; false when it is paused already. */
+  hold(): boolean {
+    if (this.parkedReason === 'paused') return false;
     this.state = 'parked';
     this.parkedReason = 'paused';
     this.ramp = null;
@@ -81,6 +90,14 @@ export class Webhook extends WebhookSchema.class {
     this.ramp = null;
     this.slot = null;
     this.followUntil = followUntil();
+    return true;
+  }
+
+  /** Hands it over to the organization's members; false when no cluster object manages it. */
+  release(): boolean {
+    if (this.managedBy === null) return false;
+    this.managedBy = null;
+    this.managedUid = null;
     return true;
   }
 

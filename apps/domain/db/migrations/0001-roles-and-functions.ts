@@ -13,7 +13,7 @@ export class RolesAndFunctions extends Migration {
         role_name text;
       begin
         foreach role_name in array array['org_api_read', 'org_api_worker', 'org_api_console', 'org_api_platform',
-          'org_api_backfill'] loop
+          'org_api_backfill', 'org_api_operator'] loop
           begin
             execute format('create role %I nologin', role_name);
           exception when duplicate_object or unique_violation then
@@ -40,7 +40,8 @@ export class RolesAndFunctions extends Migration {
 
       revoke create on schema public from public;
       revoke usage on schema public from public;
-      grant usage on schema public to org_api_worker, org_api_console, org_api_platform, org_api_backfill;
+      grant usage on schema public to org_api_worker, org_api_console, org_api_platform, org_api_backfill,
+        org_api_operator;
 
       -- What a key may reach: views, and nothing else. org_api_read has no right in schema public.
       create schema api;
@@ -60,12 +61,14 @@ export class RolesAndFunctions extends Migration {
           || substr(gen_random_uuid()::text, 20))::uuid;
       end;
       -- The default of many ids.
-      grant execute on function new_id to org_api_worker, org_api_console, org_api_platform, org_api_backfill;
+      grant execute on function new_id to org_api_worker, org_api_console, org_api_platform, org_api_backfill,
+        org_api_operator;
 
       -- A date-time as every answer and event shows it: UTC, milliseconds, ending in Z.
       create function api.utc(moment timestamptz) returns text language sql stable parallel safe
       return to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
-      grant execute on function api.utc to org_api_read, org_api_worker, org_api_console, org_api_platform;
+      grant execute on function api.utc to org_api_read, org_api_worker, org_api_console, org_api_platform,
+        org_api_operator;
     `);
   }
 }

@@ -52,14 +52,22 @@ export class Webhooks extends Migration {
         signature_result text constraint webhook_signature_result_known
           check (signature_result in ('verified', 'accepts_bad_signatures', 'refuses_good_signatures', 'no_answer')),
         signature_checked_at timestamptz,
+        -- The object of a Kubernetes cluster that alone changes this webhook: its kind, namespace and
+        -- name, and its id. Null: the organization's members change it.
+        managed_by text,
+        managed_uid uuid,
         created_at timestamptz not null default now(),
         primary key (organization_id, id),
         constraint webhook_signature_result_has_time
           check ((signature_result is null) = (signature_checked_at is null)),
+        constraint webhook_managed_has_both check ((managed_by is null) = (managed_uid is null)),
         constraint webhook_deleted_has_no_slot check ((state = 'deleted') = (slot is null)),
         constraint webhook_parked_has_reason check ((state = 'parked') = (parked_reason is not null))
       );
       create unique index webhook_slot_unique on webhook (organization_id, slot) where slot is not null;
+      -- An operator that is started again finds what it created; two at once create one.
+      create unique index webhook_managed_unique on webhook (managed_uid)
+        where managed_uid is not null and state <> 'deleted';
       create index webhook_followed on webhook (organization_id, id) where follow_until is not null;
       create index webhook_parked on webhook (parked_reason) where state = 'parked';
       create index webhook_failing on webhook (failing_since) where failing_since is not null and state = 'active';

@@ -176,8 +176,9 @@ export class Rights extends Migration {
     `);
 
     this.addSql(/* sql */ `
-      grant usage on schema api to org_api_worker, org_api_console, org_api_platform, org_api_backfill;
-      grant select on api.schema_version to org_api_worker, org_api_console, org_api_platform;
+      grant usage on schema api to org_api_worker, org_api_console, org_api_platform, org_api_backfill,
+        org_api_operator;
+      grant select on api.schema_version to org_api_worker, org_api_console, org_api_platform, org_api_operator;
 
       -- A right on some columns is a right on those that a statement of the app names. What
       -- identifies a row, or says whose it is, is given once. The platform's own application writes
@@ -238,6 +239,19 @@ export class Rights extends Migration {
         to org_api_console;
       grant select, insert, update (state, end_reason, cancel_requested_at, finished_at, leased_until) on redelivery
         to org_api_console;
+
+      -- The Kubernetes operator changes the webhooks of its objects, and asks for redeliveries. It
+      -- reads no event and no line of the log.
+      grant select (id) on organization to org_api_operator;
+      grant select, insert, update (url, description, event_types, state, parked_reason, failing_since, ramp, slot,
+        epoch, follow_until, signature_result, signature_checked_at, managed_by, managed_uid)
+        on webhook to org_api_operator;
+      grant select, insert, update (valid_until), delete on webhook_secret to org_api_operator;
+      grant select, update (state, round, next_attempt_at, leased_until, started, claimed, settled_at)
+        on delivery to org_api_operator;
+      grant select, insert, update (state, end_reason, cancel_requested_at, finished_at, leased_until)
+        on redelivery to org_api_operator;
+      grant insert (organization_id, person_id, key_id, action, address, detail) on activity to org_api_operator;
 
       -- The worker delivers, keeps the ledger, and applies the retention of deliveries.
       grant select on event, webhook_secret, webhook_deletion, delivery_cancellation to org_api_worker;

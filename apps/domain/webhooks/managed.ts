@@ -1,0 +1,89 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { askerOf } from '../access/authority.ts';
+import { recordActivity } from '../activity/record.ts';
+import { WebhookSecret } from '../db/entities/webhook.ts';
+import { runStatement, sql } from '../db/statement.ts';
+import { lockLivingWebhook, type WebhookRequest } from './access.ts';
+import { healthLooksAt } from './health.ts';
+import { type SealingKeys, unsealSecret } from './seal.ts';
+
+/** A webhook that a cluster object manages, as the Kubernetes operator compares it. Times are UTC. */
+export interface ManagedWebhook {
+  organizationId: string;
+  id: string;
+  url: string;
+  eventTypes: string[];
+  state: 'active' | 'parked';
+  parkedReason: 'failing' | 'paused' | null;
+  failingSince: string | null;
+  /** The newest secret: its id, and when it began to sign. */
+  secretId: string;
+  secretCreatedAt: string;
+  /** When the latest of the newest 500 deliveries that were accepted was; null for none. */
+  lastDeliveredAt: string | null;
+}
+
+/** Returns the webhook that a cluster object manages and that is not deleted; null for none. */
+export async function findManagedWebhook(em: EntityManager, objectUid: string): Promise<ManagedWebhook | null> {
+  const [webhook] = await runStatement<ManagedWebhook>(
+    em.fork(),
+    sql`
+    select w.organization_id as "organizationId", w.id, w.url, w.event_types as "eventTypes", w.state,
+      w.parked_reason as "parkedReason", api.utc(w.failing_since) as "failingSince", s.id as "secretId",
+      api.utc(s.created_at) as "secretCreatedAt", api.utc(l.settled_at) as "lastDeliveredAt"
+    from webhook w
+    join webhook_secret s on s.organization_id = w.organization_id and s.webhook_id = w.id and s.valid_until is null
+    cross join lateral (
+      select max(d.settled_at) filter (where d.state = 'delivered') as settled_at from (
+        select d.settled_at, d.state from delivery d
+        where d.organization_id = w.organization_id and d.webhook_id = w.id
+        order by d.event_id desc
+        limit ${healthLooksAt}
+      ) d
+    ) l
+    where w.managed_uid = ${objectUid}::uuid and w.state <> 'deleted'`,
+  );
+  return webhook ?? null;
+}
+
+/** The newest signing secret of a webhook: publish it where its receiver reads it, and nowhere else. */
+export interface NewestSecret {
+  id: string;
+  secret: string;
+}
+
+/**
+ * Returns the newest signing secret of a webhook, so that an operator that was killed after it had
+ * stored a secret can still publish it.
+ *
+ * @throws WebhookRefused when the webhook is deleted, not there, or managed by another.
+ * @throws SecretNotUnsealed when none of the keys opens it.
+ */
+export async function getNewestSecret(
+  em: EntityManager,
+  request: WebhookRequest,
+  sealingKeys: SealingKeys,
+): Promise<NewestSecret> {
+  const { organizationId, webhookId } = request;
+  return em.fork().transactional(async (tx) => {
+    await lockLivingWebhook(tx, request);
+    const { id, sealed } = await tx.findOneOrFail(WebhookSecret, { organizationId, webhookId, validUntil: null });
+    return { id, secret: unsealSecret(Buffer.from(sealed), { organizationId, webhookId }, sealingKeys) };
+  });
+}
+
+/**
+ * Hands a managed webhook over to the organization's members, with an activity row. It keeps its URL,
+ * secrets and deliveries. Releasing it again changes nothing and is not recorded.
+ *
+ * @throws WebhookRefused when the caller may not, or the webhook is deleted or managed by another.
+ */
+export async function releaseWebhook(em: EntityManager, request: WebhookRequest): Promise<void> {
+  await em.fork().transactional(async (tx) => {
+    const webhook = await lockLivingWebhook(tx, request);
+    if (!webhook.release()) return;
+    await tx.flush();
+    const { organizationId, webhookId, by } = request;
+    await recordActivity(tx, { organizationId, ...askerOf(by), action: 'webhook.release', detail: { webhookId } });
+  });
+}

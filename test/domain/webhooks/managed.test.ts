@@ -1,0 +1,154 @@
+/** Webhooks that an object of a Kubernetes cluster manages. */
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { ClusterObject } from '#domain/access/authority.ts';
+import { openDatabase } from '#domain/db/connect.ts';
+import { cancelDelivery } from '#domain/webhooks/cancel-delivery.ts';
+import { changeWebhook } from '#domain/webhooks/change.ts';
+import { createWebhook } from '#domain/webhooks/create.ts';
+import { findManagedWebhook, getNewestSecret, releaseWebhook } from '#domain/webhooks/managed.ts';
+import { deleteWebhook, pauseWebhook, resumeWebhook } from '#domain/webhooks/park.ts';
+import { cancelRedelivery, countRedelivery, requestRedelivery } from '#domain/webhooks/redeliveries.ts';
+import { rotateSecret } from '#domain/webhooks/rotate.ts';
+import { generateSecret } from '#domain/webhooks/secret.ts';
+import { requestSignatureCheck, requestTest } from '#domain/webhooks/test-event.ts';
+import { testAllowList, testSealingKeys } from '#test/secrets.ts';
+import { setupWebhooks } from './subscriptions.ts';
+
+const settings = { allow: testAllowList, sealingKeys: testSealingKeys };
+
+/** A webhook that `by` manages, changed over the operator's own login. */
+async function setupManaged() {
+  const t = await setupWebhooks();
+  const operator = await openDatabase({ url: t.database.urls.operator, applicationName: 'operator', poolMax: 4 });
+  onTestFinished(() => operator.close());
+  const by: ClusterObject = { objectUid: randomUUID(), objectName: 'WebhookSubscription us/orders' };
+  const input = {
+    organizationId: t.organizationId,
+    by,
+    url: 'https://hooks.example.com/in',
+    eventTypes: ['client.started'],
+    description: '',
+  };
+  const em = operator.orm.em;
+  const created = await createWebhook(em, input, settings);
+  const request = { organizationId: t.organizationId, webhookId: created.id, by };
+  return { ...t, em, by, input, created, request };
+}
+
+describe('a webhook that a cluster object manages', () => {
+  it('refuses every action of a member, names the object, and changes nothing', async () => {
+    const t = await setupManaged();
+    const webhook = { orgId: t.organizationId, ...t.created };
+    const eventId = await t.make.delivery({ webhook });
+    const selection = { failedSince: new Date(Date.now() - 3_600_000).toISOString() };
+    const { id: redeliveryId } = await requestRedelivery(t.em, { ...t.request, selection });
+    const of = t.of(t.created.id);
+    const em = t.owner.orm.em;
+    const before = await t.rows('select * from webhook w join webhook_secret s on s.webhook_id = w.id');
+    const actions: Record<string, () => Promise<unknown>> = {
+      change: () => t.change(t.created.id, { url: 'https://other.example.com/' }),
+      rotate: () => t.rotate(t.created.id),
+      pause: () => t.pause(t.created.id),
+      resume: () => t.resume(t.created.id),
+      delete: () => t.remove(t.created.id),
+      test: () => requestTest(em, of, null),
+      verify: () => requestSignatureCheck(em, of),
+      redeliver: () => t.redeliver(t.created.id, eventId),
+      cancel: () => cancelDelivery(em, { ...of, eventId }),
+      count: () => countRedelivery(em, { ...of, selection }),
+      redeliverMany: () => requestRedelivery(em, { ...of, selection }),
+      cancelMany: () => cancelRedelivery(em, { ...of, redeliveryId }),
+      release: () => releaseWebhook(em, of),
+    };
+    for (const [action, act] of Object.entries(actions))
+      await expect(act(), action).rejects.toMatchObject({
+        reason: 'webhook_managed',
+        message: 'This webhook is managed by WebhookSubscription us/orders in Kubernetes. Change it there.',
+      });
+    expect(await t.rows('select * from webhook w join webhook_secret s on s.webhook_id = w.id')).toEqual(before);
+    expect(await t.show(t.created.id)).toMatchObject({ managedBy: 'WebhookSubscription us/orders' });
+  });
+
+  it('is changed over the operator’s login, with a line in the activity log that names the object', async () => {
+    const t = await setupManaged();
+    await changeWebhook(t.em, { ...t.request, url: 'https://other.example.com/' }, testAllowList);
+    await rotateSecret(t.em, { ...t.request, overlapSeconds: 60 }, testSealingKeys);
+    await pauseWebhook(t.em, t.request);
+    await resumeWebhook(t.em, t.request);
+    await deleteWebhook(t.em, t.request);
+    const lines = await t.lines();
+    expect(lines.map(({ action }) => action)).toEqual(
+      ['create', 'change', 'rotate_secret', 'pause', 'resume', 'delete'].map((action) => `webhook.${action}`),
+    );
+    for (const line of lines)
+      expect(line).toMatchObject({ person_id: null, detail: { managedBy: 'WebhookSubscription us/orders' } });
+    expect(await findManagedWebhook(t.em, t.by.objectUid)).toBeNull();
+  });
+
+  it('is found by its object after a restart, with the secret that was stored and not yet published', async () => {
+    const t = await setupManaged();
+    const found = await findManagedWebhook(t.em, t.by.objectUid);
+    expect(found).toMatchObject({ id: t.created.id, state: 'active', url: t.input.url, lastDeliveredAt: null });
+    const newest = await getNewestSecret(t.em, t.request, testSealingKeys);
+    expect(newest).toEqual({ id: found?.secretId, secret: t.created.secret });
+
+    const settledAt = new Date('2026-03-01T10:00:00.000Z');
+    const webhook = { orgId: t.organizationId, ...t.created };
+    await t.make.delivery({ webhook, state: 'delivered', settledAt, attempts: [{ status: 204 }] });
+    expect(await findManagedWebhook(t.em, t.by.objectUid)).toMatchObject({ lastDeliveredAt: settledAt.toISOString() });
+  });
+
+  it('exists once for its object, also when two operators create it at the same time', async () => {
+    const t = await setupManaged();
+    const by = { ...t.by, objectUid: randomUUID() };
+    const tried = await Promise.allSettled([1, 2, 3].map(() => createWebhook(t.em, { ...t.input, by }, settings)));
+    expect(tried.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect(await t.rows('select from webhook where managed_uid = $1', [by.objectUid])).toHaveLength(1);
+  });
+
+  it('takes a secret that the object brings, and refuses one of another form without repeating it', async () => {
+    const t = await setupManaged();
+    const secret = generateSecret();
+    const { id } = await rotateSecret(t.em, { ...t.request, secret, overlapSeconds: 0 }, testSealingKeys);
+    expect(id).toBe(t.created.id);
+    expect(await getNewestSecret(t.em, t.request, testSealingKeys)).toMatchObject({ secret });
+    const refused = await rotateSecret(t.em, { ...t.request, secret: 'whsec_t00short' }, testSealingKeys).catch(
+      (error: unknown) => error,
+    );
+    expect(refused).toMatchObject({ reason: 'secret_malformed' });
+    expect(String(refused)).not.toContain('t00short');
+  });
+
+  it('belongs to the members again once it is released, with its URL, secret and deliveries', async () => {
+    const t = await setupManaged();
+    await releaseWebhook(t.em, t.request);
+    expect(await t.show(t.created.id)).toMatchObject({ managedBy: null, url: t.input.url, state: 'active' });
+    expect((await t.lines()).at(-1)).toMatchObject({ action: 'webhook.release', person_id: null });
+    await expect(pauseWebhook(t.em, t.request)).rejects.toMatchObject({ reason: 'webhook_not_managed' });
+    await t.pause(t.created.id);
+    expect(await t.show(t.created.id)).toMatchObject({ state: 'parked' });
+  });
+
+  it('is out of reach of every other object; an operator at the command line can change both', async () => {
+    const t = await setupManaged();
+    const other = { objectUid: randomUUID(), objectName: 'WebhookSubscription us/other' };
+    const members = await t.create();
+    for (const request of [
+      { ...t.request, by: other },
+      { ...t.request, webhookId: members.id },
+    ])
+      await expect(pauseWebhook(t.em, request)).rejects.toMatchObject({ reason: 'webhook_not_managed' });
+    await t.pause(t.created.id, 'operator');
+    expect(await t.show(t.created.id)).toMatchObject({ state: 'parked' });
+  });
+
+  it('that is suspended is paused and resumed by its object', async () => {
+    const t = await setupManaged();
+    await t.rows(`update webhook set state = 'parked', parked_reason = 'failing' where id = $1`, [t.created.id]);
+    await pauseWebhook(t.em, t.request);
+    expect(await findManagedWebhook(t.em, t.by.objectUid)).toMatchObject({ parkedReason: 'paused' });
+    await resumeWebhook(t.em, t.request);
+    expect(await findManagedWebhook(t.em, t.by.objectUid)).toMatchObject({ state: 'active', parkedReason: null });
+  });
+});
