@@ -7,6 +7,7 @@ import { WebhookRefused } from '#domain/webhooks/refused.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import type { WorkflowClient } from '#workflows/client.ts';
 import { WorkflowRefused } from '#workflows/refused.ts';
+import { activity } from './activity.ts';
 import { type Answer, type Command, type Noun, Options } from './command.ts';
 import { type OrgctlConfig, readConfig } from './config.ts';
 import { delivery } from './delivery.ts';
@@ -29,7 +30,7 @@ import { webhook } from './webhook.ts';
  * to standard error. Exit code 0, 1 when refused or failed, 2 for a wrong call, 130 after Ctrl-C.
  */
 
-const nouns: readonly Noun[] = [org, person, webhook, delivery, redelivery, ledger, key, secrets, probe];
+const nouns: readonly Noun[] = [org, person, webhook, delivery, redelivery, ledger, activity, key, secrets, probe];
 /** Counting a long history takes longer than a request may. */
 const statementTimeoutMs = 60_000;
 const report = (line: string) => void process.stderr.write(`${line}\n`);

@@ -51,6 +51,7 @@ export async function startWorker(
     onEnded: (grants) => metrics.grantsEnded.inc(grants),
     onSuspended: (webhooks) => metrics.webhooksSuspended.inc(webhooks),
     onMoved: (how, deliveries) => metrics.moved.inc({ how }, deliveries),
+    onAnchor: (anchor) => log.info({ activityAnchor: anchor }, 'anchored a hash chain of the activity log'),
     onPurged: ({ deliveries, events }) => {
       metrics.purged.inc({ kind: 'delivery' }, deliveries);
       metrics.purged.inc({ kind: 'event' }, events);

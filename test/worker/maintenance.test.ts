@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Database } from '#domain/db/connect.ts';
+import type { ActivityAnchor } from '#domain/db/statements/activity-chain.ts';
 import { readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { purgeBatchSize } from '#domain/webhooks/limits.ts';
 import { setupDatabase } from '#test/setup.ts';
@@ -17,6 +18,7 @@ async function startMaintenance(databaseUrl: string, retentionDays = 730) {
   const errors: unknown[] = [];
   const failed: Record<string, number> = {};
   const counts = { ended: 0, rounds: 0, deliveries: 0, events: 0 };
+  const anchors: ActivityAnchor[] = [];
   const maintenance = createMaintenance({
     databaseUrl,
     activityRetentionDays: retentionDays,
@@ -26,6 +28,7 @@ async function startMaintenance(databaseUrl: string, retentionDays = 730) {
     onEnded: (grants) => {
       counts.ended += grants;
     },
+    onAnchor: (anchor) => anchors.push(anchor),
     onPurged: ({ deliveries, events }) => {
       counts.deliveries += deliveries;
       counts.events += events;
@@ -40,7 +43,7 @@ async function startMaintenance(databaseUrl: string, retentionDays = 730) {
   });
   await maintenance.start();
   onTestFinished(() => maintenance.stop());
-  return { maintenance, counts, errors, failed };
+  return { maintenance, counts, errors, failed, anchors };
 }
 
 /**
@@ -51,6 +54,32 @@ const comesToItsEnd = (owner: Database, { id }: { id: string }) =>
   owner.pool.query('update client_grant set ends_at = now() where id = $1', [id]);
 
 describe('the maintenance loop', () => {
+  it('links new lines of the activity log, and logs the end of each chain once a day', async () => {
+    const { database, owner, make } = await setupDatabase();
+    const orgId = await make.organization();
+    const write = () => owner.pool.query(`insert into activity (organization_id, action) values ($1, 'test')`, [orgId]);
+    const places = async () =>
+      (await owner.pool.query('select places::int from activity_chain where organization_id = $1', [orgId])).rows;
+    await write();
+    const first = await startMaintenance(database.urls.worker);
+    await vi.waitFor(async () => expect(await places()).toEqual([{ places: 1 }]), { timeout: 20_000 });
+    await first.maintenance.stop();
+    const second = await startMaintenance(database.urls.worker);
+    const anchored = [...first.anchors, ...second.anchors];
+    expect(anchored).toMatchObject([
+      { organizationId: orgId, places: 1, hash: expect.stringMatching(/^[0-9a-f]{64}$/) },
+    ]);
+    await write();
+    await vi.waitFor(async () => expect(await places()).toEqual([{ places: 2 }]), { timeout: 20_000 });
+    await second.maintenance.stop();
+    const third = await startMaintenance(database.urls.worker);
+    await third.maintenance.stop();
+    expect(third.anchors).toEqual([]);
+    await owner.pool.query(`update activity_chain set anchored_on = anchored_on - 1`);
+    expect((await startMaintenance(database.urls.worker)).anchors).toMatchObject([{ places: 2 }]);
+    expect([first.errors, second.errors]).toEqual([[], []]);
+  });
+
   it('ends access whose end has passed, with reason ended, and its seat with it', async () => {
     const { database, owner, make } = await setupDatabase();
     const professional = await make.member();

@@ -220,6 +220,23 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
   ],
   ['a second retention floor', 'retention_floor_one_row', 'insert into retention_floor (id) values (false)'],
   ['a retention floor of no day', 'retention_floor_positive', 'update retention_floor set activity_days = 0'],
+  [
+    'a link before the first place',
+    'activity_link_place_positive',
+    `insert into activity_link values ('$org', '2026-11-01', 0, new_id(), now(), null, sha256('x'))`,
+  ],
+  [
+    'a link without a whole hash',
+    'activity_link_hash_length',
+    `insert into activity_link values ('$org', '2026-11-01', 1, new_id(), now(), null, 'x')`,
+  ],
+  [
+    'a chain that dropped places and no hash',
+    'activity_chain_dropped_has_hash',
+    `insert into activity_chain (organization_id, month, places, hash, dropped_places)
+      values ('$org', '2026-11-01', 2, sha256('x'), 1)`,
+  ],
+  ['a second progress of the chains', 'activity_progress_one_row', 'insert into activity_progress (id) values (false)'],
   ['two keys with one fingerprint', 'api_key_fingerprint_unique', `${insertKey({})}; ${insertKey({ slot: '2' })}`],
   ['a fingerprint that is none', 'api_key_fingerprint_length', insertKey({ length: 31 })],
   ['a key without a scope', 'api_key_scopes_not_empty', insertKey({ scopes: '{}' })],

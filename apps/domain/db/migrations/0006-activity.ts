@@ -20,8 +20,12 @@ export class Activity extends Migration {
         address inet,
         count integer not null default 1 constraint activity_count_positive check (count > 0),
         detail jsonb,
+        -- The transaction that wrote the line. Lines are linked into the chain, and streamed, when
+        -- every transaction up to theirs has ended, so that a late commit is not missed.
+        xact bigint not null default pg_current_xact_id()::text::bigint,
         primary key (id, at)
       ) partition by range (at);
+      create index activity_by_xact on activity (xact);
       create index activity_by_organization on activity (organization_id, at desc, id desc);
       create unique index activity_refusals_of_minute on activity (key_id, at) where action = 'api.rate_limited';
       create unique index activity_keys_at_console_of_minute on activity (key_id, at) where action = 'api.console';
@@ -76,6 +80,10 @@ export class Activity extends Migration {
           execute format('create table public.activity_%s partition of public.activity for values from (%L) to (%L)',
             to_char(first, 'YYYY_MM'), first at time zone 'UTC', (first + interval '1 month') at time zone 'UTC');
           made := made + 1;
+          continue when to_regclass(format('public.activity_link_%s', to_char(first, 'YYYY_MM'))) is not null;
+          continue when exists (select from activity_link_default d where d.month = first::date);
+          execute format('create table public.activity_link_%s partition of public.activity_link for values in (%L)',
+            to_char(first, 'YYYY_MM'), first::date);
         end loop;
         return made;
       end $$;
@@ -88,13 +96,14 @@ export class Activity extends Migration {
       );
       insert into retention_floor default values;
 
-      -- Drops the partitions whose every line is older than the retention, and such lines of the
-      -- default partition. Returns the dropped months.
+      -- Drops the months whose every line is older than the retention, also from the default
+      -- partitions. Returns the dropped months that had a partition.
       create function drop_old_activity(retention interval) returns text[]
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
         partition text;
         dropped text[] := '{}';
+        kept_from timestamptz := date_trunc('month', (now() - retention) at time zone 'UTC') at time zone 'UTC';
       begin
         if retention < (select make_interval(days => f.activity_days) from retention_floor f) then
           raise exception 'activity is kept for % days at least (ACTIVITY_RETENTION_FLOOR of the migrator)',
@@ -111,11 +120,166 @@ export class Activity extends Migration {
           execute format('drop table public.%I', partition);
           dropped := dropped || substr(partition, 10);
         end loop;
-        delete from activity_default where at < now() - retention;
+        -- Whole months here too, because a chain is one month's.
+        delete from activity_default where at < kept_from;
+
+        -- A month's links go with its lines. The last hash stays.
+        update activity_chain set dropped_places = places, dropped_hash = hash
+          where (month + interval '1 month') at time zone 'UTC' <= now() - retention and dropped_places <> places;
+        for partition in
+          select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+          where i.inhparent = 'public.activity_link'::regclass and c.relname ~ '^activity_link_\\d{4}_\\d{2}$'
+            and (to_date(substr(c.relname, 15), 'YYYY_MM') + interval '1 month') at time zone 'UTC' <= now() - retention
+        loop
+          execute format('drop table public.%I', partition);
+        end loop;
+        delete from activity_link_default
+          where (month + interval '1 month') at time zone 'UTC' <= now() - retention;
         return dropped;
       end $$;
 
-      select keep_activity_partitions();
     `);
+
+    // Each line's hash covers the hash of the line before it, per organization and month. The
+    // chain is appended after the lines have committed, by the maintenance loop alone, so no read
+    // and no change waits for it.
+    this.addSql(/* sql */ `
+      -- One link of the chain. "digest" is null, because the line's content gives it, except for
+      -- lines that count requests: they change within their minute, and each version has a link.
+      create table activity_link (
+        organization_id uuid not null,
+        month date not null,
+        place bigint not null constraint activity_link_place_positive check (place > 0),
+        line_id uuid not null,
+        line_at timestamptz not null,
+        digest bytea,
+        hash bytea not null constraint activity_link_hash_length check (length(hash) = 32),
+        primary key (organization_id, month, place)
+      ) partition by list (month);
+      create table activity_link_default partition of activity_link default;
+
+      -- The end of each chain. What retention dropped is the part up to "dropped_places".
+      create table activity_chain (
+        organization_id uuid not null,
+        month date not null,
+        places bigint not null,
+        hash bytea not null,
+        dropped_places bigint not null default 0,
+        dropped_hash bytea,
+        anchored_places bigint not null default 0,
+        anchored_on date,
+        primary key (organization_id, month),
+        constraint activity_chain_dropped_has_hash check ((dropped_places = 0) = (dropped_hash is null))
+      );
+      create index activity_chain_to_anchor on activity_chain (anchored_on) where anchored_places <> places;
+
+      -- Every line of a transaction before "linked_to" has its link; before "streamed_to" it was
+      -- sent to the operator's log system. Null: nothing is streamed yet.
+      create table activity_progress (
+        id boolean primary key default true constraint activity_progress_one_row check (id),
+        linked_to bigint not null default 0,
+        streamed_to bigint,
+        leased_until timestamptz
+      );
+      insert into activity_progress default values;
+
+      -- The content of a line as SHA-256. No setting of a session changes it.
+      create function activity_digest(line activity) returns bytea language sql stable parallel safe
+      set search_path = pg_catalog, public, pg_temp
+      return sha256(convert_to(json_build_array(line.id,
+        to_char(line.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), line.organization_id, line.person_id,
+        line.key_id, line.action, line.status, line.code, line.address::text, line.count, line.detail)::text, 'UTF8'));
+
+      -- What the first line of a chain is linked to.
+      create function activity_chain_start(organization uuid, month date) returns bytea language sql stable
+      parallel safe set search_path = pg_catalog, public, pg_temp
+      return sha256(convert_to('activity ' || organization || ' ' || to_char(month, 'YYYY-MM'), 'UTF8'));
+
+      create function activity_next_hash(state bytea, before bytea, digest bytea) returns bytea language sql immutable
+      parallel safe return sha256(coalesce(state, before) || digest);
+      create aggregate activity_hash(before bytea, digest bytea) (sfunc = activity_next_hash, stype = bytea);
+
+      -- Appends the next lines to their chains, about so many: those of every transaction that is
+      -- older than the oldest one under way. A line that commits late has a late place, and none is
+      -- passed over. Returns how many links were appended and whether more are ready.
+      create function append_activity_chain(at_most integer) returns table (linked integer, is_all_done boolean)
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      declare
+        settled bigint := pg_snapshot_xmin(pg_current_snapshot())::text::bigint;
+        from_xact bigint;
+        to_xact bigint;
+        found_lines integer;
+      begin
+        select p.linked_to into strict from_xact from activity_progress p for update;
+        if from_xact > settled then
+          raise exception 'activity is linked up to transaction %, and this server is at %: '
+            'was it restored from a dump? Then run restart_activity_chain() as the owner', from_xact, settled;
+        end if;
+        select count(*)::integer, max(x.xact) + 1 into found_lines, to_xact from (
+          select a.xact from activity a where a.xact >= from_xact and a.xact < settled order by a.xact limit at_most) x;
+        is_all_done := found_lines < at_most;
+        if is_all_done then to_xact := settled; end if;
+        with fresh as (
+          select a.organization_id, date_trunc('month', a.at at time zone 'UTC')::date as month, a.id, a.at, a.xact,
+            a.action in ('api.rate_limited', 'api.console') as is_count, activity_digest(a) as digest
+          from activity a where a.xact >= from_xact and a.xact < to_xact
+        ), placed as (
+          select f.*, coalesce(c.places, 0) + row_number() over line as place,
+            activity_hash(coalesce(c.hash, activity_chain_start(f.organization_id, f.month)), f.digest) over line
+              as hash
+          from fresh f left join activity_chain c on c.organization_id = f.organization_id and c.month = f.month
+          window line as (partition by f.organization_id, f.month order by f.xact, f.at, f.id
+            rows between unbounded preceding and current row)
+        ), link as (
+          insert into activity_link (organization_id, month, place, line_id, line_at, digest, hash)
+          select p.organization_id, p.month, p.place, p.id, p.at, case when p.is_count then p.digest end, p.hash
+          from placed p
+        ), chain as (
+          insert into activity_chain (organization_id, month, places, hash)
+          select distinct on (p.organization_id, p.month) p.organization_id, p.month, p.place, p.hash from placed p
+          order by p.organization_id, p.month, p.place desc
+          on conflict (organization_id, month) do update set places = excluded.places, hash = excluded.hash
+        )
+        select count(*)::integer into linked from placed;
+        update activity_progress set linked_to = to_xact;
+        return next;
+      end $$;
+
+      -- After a restore from a dump, into a server that counts transactions from the beginning:
+      -- lines without a link are linked, and all count as written by the oldest transaction.
+      create function restart_activity_chain() returns void
+      language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        lock table activity in exclusive mode;
+        update activity a set xact = case when exists (select from activity_link l
+            where l.organization_id = a.organization_id and l.line_id = a.id and l.line_at = a.at)
+          then 0 else pg_current_xact_id()::text::bigint end;
+        update activity_progress set linked_to = pg_current_xact_id()::text::bigint,
+          streamed_to = case when streamed_to is not null then pg_current_xact_id()::text::bigint end;
+      end $$;
+
+      -- The ends of chains that grew since their last anchor, which was before today (UTC), at most
+      -- so many. The worker logs each and then records it, so that a crash repeats a log line.
+      create function list_activity_anchors(at_most integer)
+      returns table (organization_id uuid, month text, places bigint, hash text)
+      language sql stable security definer set search_path = pg_catalog, public, pg_temp
+      begin atomic
+        select c.organization_id, to_char(c.month, 'YYYY-MM'), c.places, encode(c.hash, 'hex') from activity_chain c
+        where c.anchored_places <> c.places
+          and (c.anchored_on is null or c.anchored_on < (now() at time zone 'UTC')::date)
+        order by c.organization_id, c.month limit at_most;
+      end;
+
+      create function record_activity_anchors(organizations uuid[], months text[], anchored bigint[]) returns void
+      language sql volatile security definer set search_path = pg_catalog, public, pg_temp
+      begin atomic
+        update activity_chain c set anchored_on = (now() at time zone 'UTC')::date, anchored_places = a.places
+        from unnest(organizations, months, anchored) as a (organization_id, month, places)
+        where c.organization_id = a.organization_id and c.month = to_date(a.month, 'YYYY-MM')
+          and a.places between c.anchored_places and c.places;
+      end;
+    `);
+
+    this.addSql(/* sql */ `select keep_activity_partitions()`);
   }
 }

@@ -146,7 +146,7 @@ export class Rights extends Migration {
         group by k.id
         order by k.id
         on conflict (key_id, at) where action = 'api.rate_limited' do update
-          set count = activity.count + excluded.count;
+          set count = activity.count + excluded.count, xact = excluded.xact;
       end $$;
 
       grant select on api.key, api.organization, api.member, api.member_role, api.role, api.family, api.client_grant,
@@ -171,7 +171,7 @@ export class Rights extends Migration {
         group by k.id
         order by k.id
         on conflict (key_id, at) where action = 'api.console'
-          do update set count = activity.count + excluded.count, address = excluded.address;
+          do update set count = activity.count + excluded.count, address = excluded.address, xact = excluded.xact;
       end $$;
     `);
 
@@ -227,6 +227,8 @@ export class Rights extends Migration {
       grant insert (organization_id, person_id, action, address, detail) on activity to org_api_worker;
       grant select, update (ended_at, end_reason) on seat to org_api_worker;
       grant execute on function keep_activity_partitions, drop_old_activity to org_api_worker;
+      grant execute on function append_activity_chain, list_activity_anchors, record_activity_anchors
+        to org_api_worker;
 
       -- The console changes webhooks and their secrets, and shows, repeats and cancels their
       -- deliveries.

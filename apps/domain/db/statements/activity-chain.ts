@@ -1,0 +1,129 @@
+/**
+ * Appends about `$1` lines of the activity log to their hash chains; one row of `AppendedRow`. Only
+ * the maintenance loop runs it, after the lines have committed.
+ */
+export const appendActivityChainSql = /* sql */ `
+  select a.linked, a.is_all_done as "isAllDone" from append_activity_chain($1) a`;
+
+export interface AppendedRow {
+  linked: number;
+  isAllDone: boolean;
+}
+
+/** Lists at most `$1` ends of chains that have no anchor of today; rows of `ActivityAnchor`. */
+export const listActivityAnchorsSql = /* sql */ `
+  select a.organization_id as "organizationId", a.month, a.places::float8 as places, a.hash
+  from list_activity_anchors($1) a`;
+
+/** Records that anchors were logged. `$1` organizations, `$2` months, `$3` places, of equal length. */
+export const recordActivityAnchorsSql = /* sql */ `select record_activity_anchors($1::uuid[], $2::text[], $3::bigint[])`;
+
+/** The end of a chain at a moment: so many places, with this hash (hexadecimal). `month`: `YYYY-MM`. */
+export interface ActivityAnchor {
+  organizationId: string;
+  month: string;
+  places: number;
+  hash: string;
+}
+
+/** Lists the chains, `$1` organization or null, `$2` month (`YYYY-MM`) or null; rows of `ChainRow`. */
+export const listActivityChainsSql = /* sql */ `
+  select c.organization_id as "organizationId", to_char(c.month, 'YYYY-MM') as month, c.places::float8 as places,
+    encode(c.hash, 'hex') as hash, c.dropped_places::float8 as "droppedPlaces",
+    encode(coalesce(c.dropped_hash, activity_chain_start(c.organization_id, c.month)), 'hex') as "firstHash"
+  from activity_chain c
+  where ($1::uuid is null or c.organization_id = $1) and ($2::text is null or c.month = to_date($2, 'YYYY-MM'))
+  order by c.organization_id, c.month`;
+
+export interface ChainRow extends ActivityAnchor {
+  /** Places that retention dropped. */
+  droppedPlaces: number;
+  /** What the first place after them is linked to. */
+  firstHash: string;
+}
+
+/**
+ * Checks a stretch of one chain: `$1` organization, `$2` month, `$3` the place before it, `$4` the
+ * hash of that place (hexadecimal), `$5` at most so many links. One row of `CheckedRow`. The second
+ * digest of a line that counts requests is compared with its last link alone, because each version
+ * has a link.
+ */
+export const checkActivityLinksSql = /* sql */ `
+  with link as (
+    select l.place, l.line_id, l.line_at, l.digest, l.hash,
+      lag(l.place, 1, $3::bigint) over by_place as place_before,
+      lag(l.hash, 1, decode($4, 'hex')) over by_place as hash_before,
+      max(l.line_at) over (order by l.place rows between unbounded preceding and 1 preceding) as newest_before
+    from activity_link l
+    where l.organization_id = $1 and l.month = to_date($2, 'YYYY-MM') and l.place > $3
+    window by_place as (order by l.place)
+    order by l.place limit $5
+  ), checked as (
+    select l.place, l.line_id as "lineId", case
+      when l.place <> l.place_before + 1 then 'link_missing'
+      when a.id is null then 'removed'
+      when sha256(l.hash_before || coalesce(l.digest, activity_digest(a))) <> l.hash then 'changed'
+      when l.digest is not null and l.digest <> activity_digest(a) and not exists (
+        select from activity_link n where n.organization_id = $1 and n.month = to_date($2, 'YYYY-MM')
+          and n.place > l.place and n.line_id = l.line_id) then 'changed'
+      when l.digest is not null and a.action not in ('api.rate_limited', 'api.console') then 'changed'
+      when l.line_at < l.newest_before - interval '1 hour' then 'backdated'
+    end as fault
+    from link l left join activity a on a.id = l.line_id and a.at = l.line_at and a.organization_id = $1
+  )
+  select (select count(*)::integer from link) as links,
+    (select max(l.place)::float8 from link l) as place,
+    (select encode(l.hash, 'hex') from link l order by l.place desc limit 1) as hash,
+    coalesce((select json_agg(f) from (select c.place, c."lineId", c.fault from checked c
+      where c.fault is not null order by c.place limit 100) f), '[]') as faults`;
+
+export interface CheckedRow {
+  links: number;
+  /** Of the last link; null without one. */
+  place: number | null;
+  hash: string | null;
+  faults: { place: number; lineId: string; fault: ChainFault }[];
+}
+
+/**
+ * `link_missing`: links before it were removed. `removed`, `changed`: its line was. `inserted`: a
+ * line has no link, or two. `backdated`: a line was added more than an hour after newer ones.
+ * `end`: the last links were removed or replaced. `anchor`: the chain disagrees with a logged anchor.
+ */
+export type ChainFault = 'link_missing' | 'removed' | 'changed' | 'inserted' | 'backdated' | 'end' | 'anchor';
+
+/**
+ * Lists lines of one chain's month that have no link although they must, and lines with a second
+ * link, at most 100. `$1` organization, `$2` month.
+ */
+export const listUnlinkedActivitySql = /* sql */ `
+  with link as (
+    select l.line_id, l.line_at, count(*) as links, bool_or(l.digest is null) as is_once from activity_link l
+    where l.organization_id = $1 and l.month = to_date($2, 'YYYY-MM') group by l.line_id, l.line_at
+  )
+  (select a.id as "lineId" from activity a
+    where a.organization_id = $1 and a.at >= to_date($2, 'YYYY-MM')::timestamp at time zone 'UTC'
+      and a.at < (to_date($2, 'YYYY-MM') + interval '1 month') at time zone 'UTC'
+      and a.xact < (select p.linked_to from activity_progress p)
+      and not exists (select from link l where l.line_id = a.id and l.line_at = a.at)
+    limit 100)
+  union all
+  (select l.line_id from link l where l.links > 1 and l.is_once limit 100)`;
+
+/**
+ * Lists months of the log that have lines to link but no chain at all: `{organizationId, month}`,
+ * `$1` organization or null.
+ */
+export const listUnchainedActivitySql = /* sql */ `
+  select a.organization_id as "organizationId", to_char(a.month, 'YYYY-MM') as month
+  from (select distinct a.organization_id, date_trunc('month', a.at at time zone 'UTC')::date as month from activity a
+    where a.xact < (select p.linked_to from activity_progress p)
+      and ($1::uuid is null or a.organization_id = $1)) a
+  where not exists (select from activity_chain c
+    where c.organization_id = a.organization_id and c.month = a.month)
+  order by 1, 2`;
+
+/** The hash of one link, `$1` organization, `$2` month, `$3` place; `{hash}`, hexadecimal. */
+export const findActivityLinkSql = /* sql */ `
+  select encode(l.hash, 'hex') as hash from activity_link l
+  where l.organization_id = $1 and l.month = to_date($2, 'YYYY-MM') and l.place = $3`;

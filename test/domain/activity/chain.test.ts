@@ -1,0 +1,242 @@
+/** The hash chains of the activity log: what they find, and that late commits do not break them. */
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { verifyActivity } from '#domain/activity/verify.ts';
+import type { Database } from '#domain/db/connect.ts';
+import {
+  type ActivityAnchor,
+  type AppendedRow,
+  appendActivityChainSql,
+  listActivityAnchorsSql,
+} from '#domain/db/statements/activity-chain.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { writeLines } from './lines.ts';
+
+const everything = { organizationId: null, month: null };
+const patient = { timeout: 20_000, interval: 20 };
+
+async function setup() {
+  const { database, owner, make } = await setupDatabase();
+  const worker = await connect(database.urls.worker);
+  const orgId = await make.organization();
+  const verify = async (anchors: ActivityAnchor[] = []) => {
+    const { faults } = await verifyActivity(owner.pool, everything, anchors);
+    return faults.map(({ fault, lineId }) => (lineId === null ? fault : `${fault} ${lineId}`)).sort();
+  };
+  return { database, owner, worker, orgId, make, verify };
+}
+
+async function connect(connectionString: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  onTestFinished(() => client.end());
+  return client;
+}
+
+const append = async (worker: pg.Client, atMost = 1_000): Promise<AppendedRow> =>
+  (await worker.query<AppendedRow>(appendActivityChainSql, [atMost])).rows[0] as AppendedRow;
+
+const countUnlinked = async (owner: Database): Promise<number> =>
+  (
+    await owner.pool.query(
+      `select count(*)::int as n from activity a where not exists (select from activity_link l where l.line_id = a.id)`,
+    )
+  ).rows[0].n;
+
+/** Links every committed line. Transactions of other tests on the server may hold this up a moment. */
+const linkAll = (worker: pg.Client, owner: Database) =>
+  vi.waitFor(async () => {
+    await append(worker);
+    expect(await countUnlinked(owner)).toBe(0);
+  }, patient);
+
+/** Six lines of one organization, linked. */
+async function setupLinked() {
+  const t = await setup();
+  const lines = [1, 2, 3, 4, 5, 6].map((n) => ({ orgId: t.orgId, action: 'seat.give', detail: { n } }));
+  const ids = await writeLines(t.owner, lines);
+  await linkAll(t.worker, t.owner);
+  expect(await t.verify()).toEqual([]);
+  return { ...t, ids };
+}
+
+describe('the chain of the activity log', () => {
+  it('links every line once, in order, per organization and month, in portions of any size', async () => {
+    const t = await setup();
+    const other = await t.make.organization();
+    const lastMonth = new Date(Date.now() - 40 * 86_400_000);
+    for (const orgId of [t.orgId, other])
+      await writeLines(t.owner, [{ orgId }, { orgId, at: lastMonth }, { orgId, address: '203.0.113.7' }, { orgId }]);
+    await vi.waitFor(async () => {
+      await append(t.worker, 3);
+      expect(await countUnlinked(t.owner)).toBe(0);
+    }, patient);
+    const { rows } = await t.owner.pool.query<{ places: number[] }>(
+      `select array_agg(place::int order by place) as places from activity_link
+       group by organization_id, month order by count(*)`,
+    );
+    expect(rows.map(({ places }) => places)).toEqual([[1], [1], [1, 2, 3], [1, 2, 3]]);
+    expect(await verifyActivity(t.owner.pool, everything)).toEqual({ chains: 4, lines: 8, anchors: 0, faults: [] });
+  });
+
+  it('takes a line that commits late at a late place, passes over none, and links no rolled-back one', async () => {
+    const t = await setup();
+    const [late, undone] = [await connect(t.database.ownerUrl), await connect(t.database.ownerUrl)];
+    const insert = `insert into activity (id, organization_id, action) values ($1, $2, 'seat.give')`;
+    const [lateId, earlyId] = [randomUUID(), randomUUID()];
+    for (const client of [late, undone]) await client.query('begin');
+    await late.query(insert, [lateId, t.orgId]);
+    await undone.query(insert, [randomUUID(), t.orgId]);
+    await t.owner.pool.query(insert, [earlyId, t.orgId]);
+    // The oldest transaction is open: what committed after it waits, and nothing waits for the chain.
+    for (let run = 0; run < 3; run += 1) expect(await append(t.worker)).toMatchObject({ linked: 0 });
+    await late.query('commit');
+    await undone.query('rollback');
+    await linkAll(t.worker, t.owner);
+    const { rows } = await t.owner.pool.query('select line_id as id from activity_link order by place');
+    expect(rows).toEqual([{ id: lateId }, { id: earlyId }]);
+    expect(await t.verify()).toEqual([]);
+  });
+
+  it('stays whole while many writers commit and it is appended at the same time', async () => {
+    const t = await setup();
+    let isWriting = true;
+    const writers = Array.from({ length: 4 }, async (_, writer) => {
+      const client = await connect(t.database.ownerUrl);
+      for (let n = 0; n < 40; n += 1) {
+        await client.query('begin');
+        await client.query(`insert into activity (organization_id, action) values ($1, 'seat.give')`, [t.orgId]);
+        await client.query('select pg_sleep($1)', [((writer + n) % 4) / 500]);
+        await client.query(n % 5 === 0 ? 'rollback' : 'commit');
+      }
+    });
+    const appending = (async () => {
+      while (isWriting) await append(t.worker, 7);
+    })();
+    await Promise.all(writers);
+    isWriting = false;
+    await appending;
+    await linkAll(t.worker, t.owner);
+    expect(await verifyActivity(t.owner.pool, everything)).toMatchObject({ lines: 128, faults: [] });
+  });
+
+  it('follows a line that counts requests while it grows, and finds it changed afterwards', async () => {
+    const t = await setup();
+    const maker = await t.make.member();
+    const key = await t.make.apiKey({ maker });
+    const refuse = () =>
+      t.owner.pool.query(`select api.record_refusals(array[k.fingerprint], array[2]) from api_key k where k.id = $1`, [
+        key.id,
+      ]);
+    await refuse();
+    await linkAll(t.worker, t.owner);
+    await refuse();
+    await vi.waitFor(async () => {
+      await append(t.worker);
+      // Two versions of one line, or two lines when a minute ended between the calls.
+      expect((await t.owner.pool.query('select from activity_link where digest is not null')).rowCount).toBe(2);
+    }, patient);
+    expect(await t.verify()).toEqual([]);
+    const { rows } = await t.owner.pool.query<{ id: string }>(
+      `update activity set count = 1 where action = 'api.rate_limited' returning id`,
+    );
+    expect(await t.verify()).toEqual(rows.map(({ id }) => `changed ${id}`).sort());
+  });
+
+  it('keeps its last hash when retention drops the month, and the rest verifies', async () => {
+    const t = await setup();
+    const old = new Date(Date.now() - 200 * 86_400_000);
+    await writeLines(t.owner, [{ orgId: t.orgId, at: old }, { orgId: t.orgId, at: old }, { orgId: t.orgId }]);
+    await linkAll(t.worker, t.owner);
+    const anchors = await listAnchors(t.worker);
+    await t.worker.query(`select drop_old_activity('150 days')`);
+    const { rows } = await t.owner.pool.query(
+      `select places::int, hash = dropped_hash as kept, (select count(*)::int from activity_link l
+         where l.organization_id = c.organization_id and l.month = c.month) as links
+       from activity_chain c order by month`,
+    );
+    expect(rows).toEqual([
+      { places: 2, kept: true, links: 0 },
+      { places: 1, kept: null, links: 1 },
+    ]);
+    expect(await t.verify(anchors)).toEqual([]);
+  });
+
+  it('refuses a server that counts transactions from the beginning until the owner restarts it', async () => {
+    const t = await setupLinked();
+    await t.owner.pool.query('update activity set xact = xact + 1000000000');
+    await t.owner.pool.query('update activity_progress set linked_to = linked_to + 1000000000');
+    await writeLines(t.owner, [{ orgId: t.orgId }]);
+    await expect(append(t.worker)).rejects.toThrow(/restart_activity_chain/);
+    await expect(t.worker.query('select restart_activity_chain()')).rejects.toMatchObject({ code: '42501' });
+    await t.owner.pool.query('select restart_activity_chain()');
+    await linkAll(t.worker, t.owner);
+    expect(await verifyActivity(t.owner.pool, everything)).toMatchObject({ lines: 7, faults: [] });
+  });
+});
+
+const listAnchors = async (worker: pg.Client): Promise<ActivityAnchor[]> =>
+  (await worker.query<ActivityAnchor>(listActivityAnchorsSql, [100])).rows;
+
+describe('verifying the activity log', () => {
+  it.each([
+    ['a changed line', `update activity set detail = '{"n": 7}' where id = $3`, ['changed 3']],
+    ['a changed time', `update activity set at = at + interval '1 ms' where id = $3`, ['inserted 3', 'removed 3']],
+    ['a line that was moved away', 'update activity set organization_id = $0 where id = $3', ['end', 'removed 3']],
+    ['a removed line', 'delete from activity where id = $3', ['removed 3']],
+    [
+      'a line that was removed with its link',
+      'delete from activity_link where line_id = $3; delete from activity where id = $3',
+      ['link_missing 4'],
+    ],
+    [
+      'a line that was removed at the end',
+      'delete from activity_link where line_id = $6; delete from activity where id = $6',
+      ['end'],
+    ],
+    ['a replaced hash', `update activity_link set hash = sha256('x') where line_id = $3`, ['changed 3', 'changed 4']],
+    [
+      'an inserted line',
+      `insert into activity (id, organization_id, action, xact) select $0, organization_id, 'seat.give', 1
+        from activity_chain`,
+      ['inserted 0'],
+    ],
+    [
+      'a line that was linked twice',
+      `insert into activity_link select organization_id, month, 7, line_id, line_at, null, hash from activity_link
+        where line_id = $3`,
+      ['inserted 3'],
+    ],
+  ] as const)('finds %s', async (_name, statement, expected) => {
+    const t = await setupLinked();
+    const ids = [randomUUID(), ...t.ids];
+    await t.owner.pool.query(statement.replace(/\$(\d)/g, (_, place: string) => `'${ids[Number(place)]}'`));
+    const found = await t.verify();
+    const named = found.map((fault) => fault.replace(/ (.*)/, (_, id: string) => ` ${ids.indexOf(id)}`));
+    expect(named.sort()).toEqual(expected);
+  });
+
+  it('finds a line that was added with an old time, although it was linked', async () => {
+    const t = await setupLinked();
+    // The same month, and more than an hour before the lines that were linked first.
+    const [newest] = await writeLines(t.owner, [{ orgId: t.orgId, at: new Date('2026-03-20T12:00:00Z') }]);
+    const [id] = await writeLines(t.owner, [{ orgId: t.orgId, at: new Date('2026-03-20T10:00:00Z') }]);
+    expect(newest).not.toBe(id);
+    await linkAll(t.worker, t.owner);
+    expect(await t.verify()).toEqual([`backdated ${id}`]);
+  });
+
+  it('with logged anchors finds a chain that was computed again', async () => {
+    const t = await setupLinked();
+    const anchors = await listAnchors(t.worker);
+    expect(anchors).toMatchObject([{ organizationId: t.orgId, places: 6 }]);
+    expect(await t.verify(anchors)).toEqual([]);
+    await t.owner.pool.query(`update activity set detail = '{"n": 7}' where id = $1`, [t.ids[2]]);
+    await t.owner.pool.query('truncate activity_link, activity_chain');
+    await t.owner.pool.query('update activity_progress set linked_to = 0');
+    await linkAll(t.worker, t.owner);
+    expect(await t.verify()).toEqual([]);
+    expect(await t.verify(anchors)).toEqual(['anchor']);
+  });
+});

@@ -1,0 +1,49 @@
+/** `orgctl activity verify`, as operators run it, beside the worker's maintenance loop and its log. */
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import type { ActivityAnchor } from '#domain/db/statements/activity-chain.ts';
+import { createMaintenance } from '../../apps/worker/maintenance.ts';
+import { writeLines } from '../domain/activity/lines.ts';
+import { emptyFolder, setupOrgctl } from './orgctl.ts';
+
+it('finds no fault in a whole log, and names a changed line and a chain that left its anchor', async () => {
+  const { database, owner, make, orgctl } = await setupOrgctl();
+  const orgId = await make.organization();
+  const [first] = await writeLines(owner, [{ orgId }, { orgId }, { orgId }]);
+  const anchors: ActivityAnchor[] = [];
+  const maintenance = createMaintenance({
+    databaseUrl: database.urls.worker,
+    activityRetentionDays: 730,
+    deliveryRetentionDays: 90,
+    suspendAfterSeconds: 72 * 3_600,
+    everyMs: 50,
+    onAnchor: (anchor) => anchors.push(anchor),
+    onError: () => {},
+  });
+  await maintenance.start();
+  onTestFinished(() => maintenance.stop());
+  const verify = (...args: string[]) => orgctl('activity', 'verify', '--region', 'us', '--json', ...args);
+  await vi.waitFor(async () => expect((await verify()).json()).toMatchObject({ lines: 3, faults: [] }), {
+    timeout: 30_000,
+  });
+  const log = path.join(emptyFolder(), 'worker.log');
+  const { rows } = await owner.pool.query<ActivityAnchor>(
+    `select organization_id as "organizationId", to_char(month, 'YYYY-MM') as month, places::float8 as places,
+       encode(hash, 'hex') as hash from activity_chain`,
+  );
+  const logLines = [{ msg: 'another line' }, ...rows.map((activityAnchor) => ({ activityAnchor }))];
+  await writeFile(log, logLines.map((line) => JSON.stringify(line)).join('\n'));
+  expect(await verify('--anchors', log)).toMatchObject({ code: 0 });
+  expect((await verify('--anchors', log)).json()).toMatchObject({ anchors: 1, faults: [] });
+
+  await owner.pool.query(`update activity set action = 'api.getOrgSeats' where id = $1`, [first]);
+  const changed = await verify('--org', orgId);
+  expect(changed.code).toBe(1);
+  expect(changed.json()).toMatchObject({ faults: [{ place: 1, lineId: first, fault: 'changed' }] });
+  await owner.pool.query(`update activity_link set hash = sha256('x') where place = 3`);
+  const replaced = (await verify('--anchors', log)).json<{ faults: { fault: string }[] }>();
+  expect(replaced.faults.map(({ fault }) => fault).sort()).toEqual(['anchor', 'changed', 'changed', 'end']);
+  expect((await verify('--anchors', 'no-such-file')).stderr).toContain('cannot be read');
+  expect((await verify('--month', '2026-13')).code).toBe(2);
+});
