@@ -33,8 +33,8 @@ const linksPerCheck = 20_000;
 
 /**
  * Verifies the hash chains of the activity log: finds lines that were changed, removed or inserted,
- * and links that were removed or replaced. Anchors prove it against a log outside of the database:
- * whoever can write every table can also compute a new chain, but not change what was logged.
+ * and links that were removed or replaced. Anchors compare it with a log outside of the database: a
+ * person who can write every table can also compute a new chain, but cannot change that log.
  *
  * Each statement reads a bounded stretch. Lines that commit meanwhile are not looked at.
  *

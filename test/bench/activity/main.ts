@@ -26,8 +26,8 @@ const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.f
 async function createKeys({ owner }: BenchDatabase): Promise<string[]> {
   const { rows } = await owner.query<{ id: string }>(
     `with o as (
-       insert into organization (name, slug, kind, status) select 'O', 'o' || n, 'law_firm', 'active' from generate_series(1, $1) n
-         returning id
+       insert into organization (name, slug, kind, status) select 'O', 'o' || n, 'law_firm', 'active'
+         from generate_series(1, $1) n returning id
      ), p as (insert into person (id) select 'usr_' || o.id from o returning id), m as (
        insert into membership (organization_id, person_id, name, email, status)
        select o.id, p.id, 'P', 'p@example.org', 'active' from o join p on p.id = 'usr_' || o.id returning *
@@ -113,7 +113,8 @@ try {
   const perSecond = (count: number, taken: number) => `${Math.round(count / taken)} lines a second`;
   console.log(`
   insert of ${linesPerInsert} lines, over one without the transaction's number and its index:
-    nothing appended: ${alone.ratio} times (${alone.base.toFixed(2)} ms); while the chain is appended: ${during.ratio} times
+    nothing appended: ${alone.ratio} times (${alone.base.toFixed(2)} ms)
+    while the chain is appended: ${during.ratio} times
   appended: ${perSecond(linked, seconds)}; verified: ${perSecond(lines, verifySeconds)}, ${faults.length} faults
   bytes of a line with its indexes: ${bytesOf(rows[0]?.log)}; of a link: ${bytesOf(rows[0]?.links)}`);
 } finally {

@@ -16,7 +16,8 @@ export const listActivityAnchorsSql = /* sql */ `
   from list_activity_anchors($1) a`;
 
 /** Records that anchors were logged. `$1` organizations, `$2` months, `$3` places, of equal length. */
-export const recordActivityAnchorsSql = /* sql */ `select record_activity_anchors($1::uuid[], $2::text[], $3::bigint[])`;
+export const recordActivityAnchorsSql = /* sql */ `
+  select record_activity_anchors($1::uuid[], $2::text[], $3::bigint[])`;
 
 /** The end of a chain at a moment: so many places, with this hash (hexadecimal). `month`: `YYYY-MM`. */
 export interface ActivityAnchor {
