@@ -83,7 +83,7 @@ const misuses: [string, object, RegExp][] = [
   [
     'an HTTPRoute of the API behind which every caller would have the gateway’s address',
     { api: { trustedProxies: [] } },
-    /api\.trustedProxies is empty beside httpRoute\.enabled: every caller would share the gateway's address, .* would block all; give the addresses/,
+    /trustedProxies is empty beside httpRoute\.enabled: .* share the gateway's address, .*; give the addresses/,
   ],
   [
     'an Ingress of the API of the same kind',
@@ -128,7 +128,7 @@ const misuses: [string, object, RegExp][] = [
     /api\.service\.externalTrafficPolicy is set for a ClusterIP/,
   ],
   [
-    'a fence that would not stand',
+    'a network policy that would not work',
     { api: { service: { type: 'NodePort', loadBalancerSourceRanges: ['192.0.2.0/24'] } } },
     /api\.service\.loadBalancerSourceRanges is set for no LoadBalancer, so it would let everybody in/,
   ],

@@ -89,7 +89,8 @@ async function getGiven(kubeconfig: string, environment: NodeJS.ProcessEnv): Pro
   ];
   if (missing.length > 0)
     throw new ClusterUnavailable(
-      `KUBECONFIG names a cluster that ../shared/kubernetes/up did not bring up: set ${missing.join(', and ')}; or unset KUBECONFIG to have one brought up.`,
+      `KUBECONFIG names a cluster that ../shared/kubernetes/up did not bring up: set ${missing.join(', and ')}; ` +
+        'or unset KUBECONFIG to have one brought up.',
     );
   return { env, hostAddress, loadImage, isOurs: false };
 }

@@ -14,8 +14,11 @@ export function describeFigures(figures: readonly RegionFigures[]): { lines: str
   const problems: string[] = [];
   for (const { region, reads, events } of figures) {
     lines.push(
-      `${region}: ${reads.reads} reads, ${reads.failed} failed (p50 ${reads.p50Ms} ms, p99 ${reads.p99Ms} ms, longest ${reads.maxMs} ms)`,
-      `${region}: ${events.events} events, ${events.delivered} delivered, ${events.lost} lost; ${events.arrivals} arrivals, ${events.duplicates} duplicates, ${events.unexplained} unexplained; ${events.attempts} attempts, ${events.lostAttempts} of them lost; ledger difference ${events.difference}`,
+      `${region}: ${reads.reads} reads, ${reads.failed} failed ` +
+        `(p50 ${reads.p50Ms} ms, p99 ${reads.p99Ms} ms, longest ${reads.maxMs} ms)`,
+      `${region}: ${events.events} events, ${events.delivered} delivered, ${events.lost} lost; ` +
+        `${events.arrivals} arrivals, ${events.duplicates} duplicates, ${events.unexplained} unexplained; ` +
+        `${events.attempts} attempts, ${events.lostAttempts} of them lost; ledger difference ${events.difference}`,
     );
     const wrong: [string, number][] = [
       ['failed reads', reads.failed],

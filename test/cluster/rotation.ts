@@ -88,10 +88,10 @@ async function patchSecret(cluster: Cluster, region: Rotated, settings: readonly
     const unseen = settings.filter((setting) => !ofInterest.some((one) => one.setting === setting));
     const late = ofInterest.filter(({ readAt }) => readAt < changedAt);
     if (unseen.length === 0 && late.length === 0) return;
-    if (performance.now() > giveUpAt)
-      throw new Error(
-        `a changed Secret was not read in time: ${late.map(({ pod, setting }) => `${setting} by ${pod}`).join(', ')}; by no pod: ${unseen.join(', ')}`,
-      );
+    if (performance.now() > giveUpAt) {
+      const stale = late.map(({ pod, setting }) => `${setting} by ${pod}`).join(', ');
+      throw new Error(`a changed Secret was not read in time: ${stale}; by no pod: ${unseen.join(', ')}`);
+    }
     await wait(5_000);
   }
 }

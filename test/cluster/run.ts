@@ -117,7 +117,8 @@ async function makeNamespace(cluster: Cluster): Promise<void> {
 /** A component's Service, by its cluster address: this machine resolves no names of the cluster. */
 async function serviceOf(cluster: Cluster, { name }: Release, component: string): Promise<string> {
   const path = '{.spec.clusterIP}:{.spec.ports[0].port}';
-  return `http://${await cluster.kubectl(['get', 'service', `${name}-${component}`, '-n', namespace, '-o', `jsonpath=${path}`])}`;
+  const service = ['get', 'service', `${name}-${component}`, '-n', namespace];
+  return `http://${await cluster.kubectl([...service, '-o', `jsonpath=${path}`])}`;
 }
 
 async function checkAnswers(installed: readonly Installation[], report: (line: string) => void): Promise<string[]> {

@@ -292,7 +292,7 @@ describe('the roster', () => {
       // Isolated: no name turns what stands beside it around.
       expect(
         page.text.replace(
-          /<bdi>[^<]*<\/bdi>|<title>[^<]*<\/title>|<h1>[^<]*<\/h1>|<a href="[^"]*">[^<]*<\/a>|<span class="visually-hidden">[^<]*<\/span>/g,
+          /<(bdi|title|h1)>[^<]*<\/\1>|<a href="[^"]*">[^<]*<\/a>|<span class="visually-hidden">[^<]*<\/span>/g,
           '',
         ),
       ).not.toContain('\u202E');

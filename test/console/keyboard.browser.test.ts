@@ -123,8 +123,8 @@ describe('with the keyboard alone', () => {
       const moving = await page.evaluate<string[]>(`[...document.querySelectorAll('*')].flatMap((element) => {
         return ['', '::before', '::after'].flatMap((part) => {
           const { transitionDuration, animationName } = getComputedStyle(element, part);
-          const still = transitionDuration.split(', ').every((seconds) => parseFloat(seconds) < 0.01) && animationName === 'none';
-          return still ? [] : [element.outerHTML.slice(0, 80) + part];
+          const isInstant = transitionDuration.split(', ').every((seconds) => parseFloat(seconds) < 0.01);
+          return isInstant && animationName === 'none' ? [] : [element.outerHTML.slice(0, 80) + part];
         });
       })`);
       expect(moving).toEqual([]);

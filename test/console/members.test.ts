@@ -130,7 +130,7 @@ describe('the preview of a change', () => {
     for (const path of ['suspend', 'remove']) {
       const text = textOf((await owner.get(`${t.person}/${path}`)).text);
       expect(text).toMatch(
-        /1 API key stops working.*“ Monthly report ” .*stops working .*the organization getOrg .*getFirmRoster .*getOrgSeatFamilies/,
+        /1 API key stops working.*“ Monthly report ” .*stops working .*getOrg .*getFirmRoster .*getOrgSeatFamilies/,
       );
       expect(text).toContain('1 client stays with them');
     }

@@ -137,5 +137,8 @@ const steady = `(() => {
     [/127\\.0\\.0\\.1:\\d+/g, '127.0.0.1:8080'],
   ];
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (texts.nextNode()) for (const [form, sample] of samples) texts.currentNode.data = texts.currentNode.data.replace(form, sample);
+  while (texts.nextNode()) {
+    const text = texts.currentNode;
+    for (const [form, sample] of samples) text.data = text.data.replace(form, sample);
+  }
 })()`;

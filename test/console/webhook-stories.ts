@@ -12,7 +12,8 @@ const minuteMs = 60_000;
  */
 export const hostileAnswer = Buffer.concat([
   Buffer.from(
-    `<script>document.title = "taken over"</script><img src=x onerror="document.title = 'taken over'">\u0007\u202Edetpecca\u200B\n${'long'.repeat(200)}\r\n`,
+    `<script>document.title = "taken over"</script><img src=x onerror="document.title = 'taken over'">` +
+      `\u0007\u202Edetpecca\u200B\n${'long'.repeat(200)}\r\n`,
   ),
   Buffer.from([0xff, 0xe2, 0x82]),
 ]);

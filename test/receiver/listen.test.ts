@@ -155,8 +155,10 @@ describe('npm run listen -- --verify FILE', () => {
   const id = '3b1f8a52-9c0e-4d57-8a41-6f0f2f1c7e10';
   const headersAt = (ageSeconds: number) =>
     signatureHeaders({ id, timestampSeconds: Math.floor(Date.now() / 1000) - ageSeconds, body, secrets: [secret] });
-  const message = (headers: Record<string, string>, end: string, text = body) =>
-    `${['POST /hooks HTTP/1.1', ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)].join(end)}${end}${end}${text}`;
+  const message = (headers: Record<string, string>, end: string, text = body) => {
+    const fields = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+    return ['POST /hooks HTTP/1.1', ...fields, '', text].join(end);
+  };
 
   function verify(content: string, toleranceSeconds = 300) {
     const file = path.join(temporaryFolder(), 'captured');

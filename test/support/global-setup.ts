@@ -188,7 +188,8 @@ async function asAdmin<T>(adminUrl: string, work: (admin: Client) => Promise<T>)
   try {
     await admin.connect().catch((cause: Error) => {
       throw new ServerUnavailableError(
-        `The PostgreSQL of the tests cannot be used (${cause.message}): start it, or correct DATABASE_URL, or unset it to have one brought up.`,
+        `The PostgreSQL of the tests cannot be used (${cause.message}): ` +
+          'start it, or correct DATABASE_URL, or unset it to have one brought up.',
         { cause },
       );
     });

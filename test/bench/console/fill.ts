@@ -127,7 +127,8 @@ export async function fillOrganization(
 async function fillLines(owner: pg.Client, organizationId: string, keys: string[], lines: number): Promise<void> {
   await owner.query(
     `insert into activity (id, at, organization_id, person_id, key_id, action, status, code, address)
-     select new_id(), l.at, $1::uuid, case when l.is_action then 'usr_' || (n / 500 % $4 + 1) || '_' || $1::uuid else $5 end,
+     select new_id(), l.at, $1::uuid,
+       case when l.is_action then 'usr_' || (n / 500 % $4 + 1) || '_' || $1::uuid else $5 end,
        case when not l.is_action then ($3::uuid[])[n % cardinality($3::uuid[]) + 1] end,
        case when l.is_action then 'role.change' when n % 10000 = 7 then 'api.getFirmOutcomes' else 'api.getOrg' end,
        case when l.is_action then null when n % 200 = 3 then 403 else 200 end,

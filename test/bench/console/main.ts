@@ -79,10 +79,12 @@ async function measureFile(stack: BenchStack, cookie: string, large: FilledOrgan
   const seconds = (performance.now() - startedAt) / 1000;
   const megabytes = (value: number) => (value / 2 ** 20).toFixed(0);
   say(
-    `\nthe whole log as CSV: ${number(many.lines)} lines, ${megabytes(bytes)} MB in ${seconds.toFixed(1)} s (${number(Math.round(many.lines / seconds))} lines/s)`,
+    `\nthe whole log as CSV: ${number(many.lines)} lines, ` +
+      `${megabytes(bytes)} MB in ${seconds.toFixed(1)} s (${number(Math.round(many.lines / seconds))} lines/s)`,
   );
   say(
-    `memory of server and reader, one process: ${memory.map(megabytes).join(', ')} MB (before, then the most in each fifth of the file)`,
+    `memory of server and reader, one process: ${memory.map(megabytes).join(', ')} MB (before, ` +
+      'then the most in each fifth of the file)',
   );
 }
 
@@ -108,7 +110,8 @@ async function main(): Promise<void> {
   try {
     const { small, large, session } = await fill(stack);
     say(
-      `  ${number(many.lines)} lines and ${number(many.deliveries)} deliveries beside ${few.lines} and ${few.deliveries}`,
+      `  ${number(many.lines)} lines and ${number(many.deliveries)} deliveries beside ${few.lines} and ` +
+        `${few.deliveries}`,
     );
     await stack.serve();
     const cookie = `${cookieName('session', stack.origin)}=${session}`;

@@ -34,7 +34,8 @@ export async function compareBacklogs(
     ];
     for (const turn of round % 2 === 0 ? turns : turns.reverse()) await turn();
     report(
-      `backlog, round ${round + 1} of ${rounds}: one webhook ${one[round]?.toFixed(1)}/s, twenty ${many[round]?.toFixed(1)}/s`,
+      `backlog, round ${round + 1} of ${rounds}: one webhook ${one[round]?.toFixed(1)}/s, ` +
+        `twenty ${many[round]?.toFixed(1)}/s`,
     );
   }
   return {

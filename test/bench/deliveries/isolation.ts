@@ -49,7 +49,9 @@ export async function compareSlowReceivers(
 ): Promise<Result> {
   const { hangingEvents } = options;
   return compareBeside(stack, options, report, {
-    what: `40 webhooks of two organizations that answer 200 after 9 s with ${hangingEvents.toLocaleString('en')} events queued each`,
+    what:
+      `40 webhooks of two organizations that answer 200 after 9 s with ${hangingEvents.toLocaleString('en')} ` +
+      'events queued each',
     aim: 1.2,
     begin: async () => {
       const slow = [await addOrganization(stack, '/after/9000', 20), await addOrganization(stack, '/after/9000', 20)];
@@ -91,7 +93,8 @@ async function compareBeside(
     ];
     for (const turn of round % 2 === 0 ? turns : turns.reverse()) await turn();
     report(
-      `isolation, round ${round + 1} of ${rounds}: without ${describe(without[round] ?? [])}; beside it ${describe(beside[round] ?? [])}`,
+      `isolation, round ${round + 1} of ${rounds}: without ${describe(without[round] ?? [])}; ` +
+        `beside it ${describe(beside[round] ?? [])}`,
     );
   }
   const [all, allBeside] = [without.flat(), beside.flat()];
@@ -101,11 +104,14 @@ async function compareBeside(
   const [low, high] = intervalOfRatio(pairs, 0.99);
   return {
     title: `first attempt of others' events beside ${what}`,
-    headline: `p99 beside / without = ${ratioAt(0.99).toFixed(2)} (95 % of resamples ${low.toFixed(2)} to ${high.toFixed(2)}); aim under ${aim.toFixed(2)}`,
+    headline:
+      `p99 beside / without = ${ratioAt(0.99).toFixed(2)} (95 % of resamples ${low.toFixed(2)} to ` +
+      `${high.toFixed(2)}); aim under ${aim.toFixed(2)}`,
     details: [
       `p99 by round: ${describeRatios(each)}; p50 of all: ${ratioAt(0.5).toFixed(2)}`,
       `without: ${describe(all)} (${all.length} events at ${isolationPerSecond}/s)`,
-      `beside:  ${describe(allBeside)} (${allBeside.length} events; ${(attempts / rounds).toFixed(0)} attempts a turn at what disturbs)`,
+      `beside:  ${describe(allBeside)} (${allBeside.length} events; ` +
+        `${(attempts / rounds).toFixed(0)} attempts a turn at what disturbs)`,
     ],
   };
 }

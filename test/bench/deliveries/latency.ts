@@ -35,7 +35,8 @@ export async function measureLatencies(
     headline: `${describe(ours)}${aim}`,
     details: [
       `${ours.length} events, least ${Math.min(...ours).toFixed(1)} ms, most ${Math.max(...ours).toFixed(1)} ms`,
-      `bare, from asking for the start to the first byte: ${describe(bare.bareDelivery)} (${bare.bareDelivery.length} of them)`,
+      `bare, from asking for the start to the first byte: ${describe(bare.bareDelivery)} ` +
+        `(${bare.bareDelivery.length} of them)`,
       `bare local, the same: ${describe(bare.bareLocalDelivery)} (${bare.bareLocalDelivery.length} of them)`,
     ],
   };

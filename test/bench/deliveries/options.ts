@@ -100,7 +100,8 @@ export function readOptions(args: string[]): BenchOptions {
     };
   } catch (error) {
     throw new BenchRefused(
-      `${(error as Error).message}. The options are --quick, --only ${parts.join('|')}, --store ${stores.join('|')}, --rounds N, --seconds N, --under-way N, --set NAME=VALUE and --profile.`,
+      `${(error as Error).message}. The options are --quick, --only ${parts.join('|')}, ` +
+        `--store ${stores.join('|')}, --rounds N, --seconds N, --under-way N, --set NAME=VALUE and --profile.`,
     );
   }
 }

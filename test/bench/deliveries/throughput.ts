@@ -49,11 +49,15 @@ export async function compareThroughput(
   const eager = (side: Side) => `${(median(turns[side].map((turn) => turn.eagerShare ?? 0)) * 100).toFixed(0)} %`;
   return {
     title: `deliveries per second, ${storeWords[store]}`,
-    headline: `ours / bare = ${describeRatios(ratiosTo(turns, 'bare'))}; aim 0.9; ours / bare local = ${describeRatios(ratiosTo(turns, 'bare local'))}`,
+    headline:
+      `ours / bare = ${describeRatios(ratiosTo(turns, 'bare'))}; aim 0.9; ` +
+      `ours / bare local = ${describeRatios(ratiosTo(turns, 'bare local'))}`,
     details: [
-      `${deliveries} deliveries a turn, ${organizations.length * placesEach} under way at once; processor time in µs a delivery`,
+      `${deliveries} deliveries a turn, ${organizations.length * placesEach} under way at once; ` +
+        'processor time in µs a delivery',
       ...describeTurns(turns),
-      `by processor time: ours / bare = ${byProcessorTime(turns, 'bare')}, ours / bare local = ${byProcessorTime(turns, 'bare local')}`,
+      `by processor time: ours / bare = ${byProcessorTime(turns, 'bare')}, ` +
+        `ours / bare local = ${byProcessorTime(turns, 'bare local')}`,
       `starts that were eager: bare ${eager('bare')}, bare local ${eager('bare local')}`,
     ],
   };

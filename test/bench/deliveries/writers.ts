@@ -46,7 +46,8 @@ export async function compareWriters(
   for (let round = 0; round < rounds; round += 1) {
     for (const isOurs of round % 2 === 0 ? [true, false] : [false, true]) await turn(isOurs);
     report(
-      `writers, round ${round + 1} of ${rounds}: ours ${ours[round]?.toFixed(0)}/s, plain ${plain[round]?.toFixed(0)}/s`,
+      `writers, round ${round + 1} of ${rounds}: ours ${ours[round]?.toFixed(0)}/s, ` +
+        `plain ${plain[round]?.toFixed(0)}/s`,
     );
   }
   await pool.query('alter table client_grant enable trigger client_grant_started_event');

@@ -72,7 +72,8 @@ async function compareReads(stack: BenchStack, region: BenchRegion, options: Ben
       const comparison = await compare(programs, loadOf(stack, options, resource));
       answers += comparison.answers;
       printComparison(
-        `${operation}: wrk with ${wrkConnections} connections, ${options.rounds} rounds of ${options.runSeconds} s in turn; processor time in µs an answer`,
+        `${operation}: wrk with ${wrkConnections} connections, ` +
+          `${options.rounds} rounds of ${options.runSeconds} s in turn; processor time in µs an answer`,
         comparison,
       );
       printRatio(comparison, 'ours', 'floor', 'aim 0.85');
@@ -108,10 +109,12 @@ async function printPaced(
     warmUpSeconds,
   });
   say(
-    `  ours at a constant ${number(perSecond)}/s (${pacedShare * 100} %), from when each request was due: p50 ${run.p50Ms.toFixed(1)} ms, p99 ${run.p99Ms.toFixed(1)} ms, ${run.errors} not 2xx`,
+    `  ours at a constant ${number(perSecond)}/s (${pacedShare * 100} %), from when each request was due: ` +
+      `p50 ${run.p50Ms.toFixed(1)} ms, p99 ${run.p99Ms.toFixed(1)} ms, ${run.errors} not 2xx`,
   );
   say(
-    `  (of which the load itself was late p50 ${run.lateP50Ms.toFixed(1)} ms, p99 ${run.lateP99Ms.toFixed(1)} ms; it took ${(run.cpuShare * 100).toFixed(0)} % of a core)`,
+    `  (of which the load itself was late p50 ${run.lateP50Ms.toFixed(1)} ms, ` +
+      `p99 ${run.lateP99Ms.toFixed(1)} ms; it took ${(run.cpuShare * 100).toFixed(0)} % of a core)`,
   );
   return run.requests;
 }
@@ -145,7 +148,8 @@ async function profileOurs(stack: BenchStack, region: BenchRegion, options: Benc
     try {
       const { requestsPerSecond } = await runWrk(ours.url, { ...stack, resource, seconds: options.runSeconds * 2 });
       say(
-        `\n${operation}: ${number(Math.round(requestsPerSecond))}/s while profiled; time by origin, in percent of time not idle`,
+        `\n${operation}: ${number(Math.round(requestsPerSecond))}/s while profiled; time by origin, ` +
+          'in percent of time not idle',
       );
     } finally {
       await ours.stop();

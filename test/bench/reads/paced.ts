@@ -142,7 +142,10 @@ function formatRequests({ url, keysFile, resource }: PacedLoad): string[] {
   const lines = readFileSync(keysFile, 'utf8').trim().split('\n');
   return lines.map((line) => {
     const [key, organizationId] = line.split(' ');
-    return `GET /v1/orgs/${organizationId}${resource} HTTP/1.1\r\nHost: ${new URL(url).host}\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+    return (
+      `GET /v1/orgs/${organizationId}${resource} HTTP/1.1\r\nHost: ${new URL(url).host}\r\nAuthorization: ` +
+      `Bearer ${key}\r\n\r\n`
+    );
   });
 }
 

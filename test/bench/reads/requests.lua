@@ -3,10 +3,12 @@
 -- KEYS      a file with a line for each key: the key, a space, the organization's id
 -- RESOURCE  what follows the organization's id in the path; `-` for nothing (wrk takes no empty argument)
 -- START     the line to begin with, from 0, so that runs do not all begin with the same keys
--- Output    the last line is one JSON object: requests, micros, errors (answers that are not 2xx or 3xx), broken (connections and timeouts),
+-- Output    the last line is one JSON object: requests, micros, errors (responses that are not 2xx or 3xx),
+--           broken (connections and timeouts),
 --           p50Micros and p99Micros
 --
--- One thread only: each of wrk's threads has a Lua of its own and would begin with the same line. Requests are formatted before the run.
+-- One thread only: each of wrk's threads has its own Lua state and would begin with the same line. Requests are
+-- formatted before the run.
 
 local requests = {}
 local following = 1

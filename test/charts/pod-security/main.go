@@ -1,4 +1,5 @@
-// Command pod-security reads pods as JSON, one a line, and prints what Pod Security's "restricted" forbids about each, by the very rules of the API server's admission.
+// Command pod-security reads pods as JSON, one per line, and prints what Pod Security's "restricted" level
+// forbids about each, by the rules of the API server's admission.
 // Exit code 1 when it forbids anything.
 package main
 

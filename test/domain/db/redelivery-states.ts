@@ -72,7 +72,8 @@ export const wrongRedeliveryStates: [state: string, constraint: string, statemen
   [
     'a redelivery that ended with workflows still to be notified',
     'redelivery_finished_notified_all',
-    `${asked}; update redelivery set state = 'done', seen_all = true, finished_at = now(), unnotified = array[gen_random_uuid()]`,
+    `${asked}; update redelivery set state = 'done', seen_all = true, finished_at = now(),
+       unnotified = array[gen_random_uuid()]`,
   ],
   [
     'a redelivery that ended and is looked after',

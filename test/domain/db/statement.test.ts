@@ -130,7 +130,8 @@ it('an entity that is locked for writing blocks a second writer, and no row that
   const lock = { lockMode: LockMode.PESSIMISTIC_WRITE };
   await owner.orm.em.fork().transactional(async (tx) => {
     await tx.findOneOrFail(Webhook, { organizationId: orgId, id }, lock);
-    const { id: grantId } = await make.grant({ professional }); // its trigger inserts a delivery that refers to the webhook
+    // The trigger of the grant inserts a delivery that refers to the webhook.
+    const { id: grantId } = await make.grant({ professional });
     expect(grantId).toBeDefined();
     const second = owner.orm.em.fork().transactional(async (other) => {
       await runStatement(other, sql`set local lock_timeout = '100ms'`);

@@ -7,7 +7,8 @@ const eventId = '00000000-0000-7000-8000-000000000001';
 const webhook = `insert into webhook (organization_id, url, event_types, slot)
   values ('$org', 'https://a.example/', '{client.ended}', 1)`;
 const delivery = `${webhook};
-  insert into event (organization_id, id, type, created_at, body, delivery_count) values ('$org', '${eventId}', 'client.ended', now(), '{}', 1);
+  insert into event (organization_id, id, type, created_at, body, delivery_count)
+    values ('$org', '${eventId}', 'client.ended', now(), '{}', 1);
   insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at)
     select '$org', id, '${eventId}', 'waiting', now(), now() from webhook`;
 

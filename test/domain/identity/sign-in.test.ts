@@ -296,7 +296,8 @@ describe('a known browser', () => {
     for (let n = 0; n < 10; n += 1)
       expect(await outcomeOf(enter(t, person.email, 'wrong wrong wrong', from))).toBe('wrong_credentials');
     expect(await outcomeOf(enter(t, person.email, goodPassword, from))).toBe('too_many_attempts');
-    expect(await outcomeOf(enter(t, person.email, goodPassword, elsewhere))).toBe('in'); // it has used up no other person's
+    // These failures did not use up another browser's limit.
+    expect(await outcomeOf(enter(t, person.email, goodPassword, elsewhere))).toBe('in');
     for (let n = 0; n < 10; n += 1) await outcomeOf(enter(t, other.email, 'wrong wrong wrong', elsewhere));
     // of the other it is unknown
     expect(await outcomeOf(enter(t, other.email, goodPassword, from))).toBe('too_many_attempts');

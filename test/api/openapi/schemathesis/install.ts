@@ -20,7 +20,9 @@ export async function getSchemathesis(): Promise<string> {
     version,
     install: [`schemathesis==${version}`],
     program: 'schemathesis',
-    remedy: `install Python 3.10 or newer with its venv module, or run \`pip install schemathesis==${version}\` yourself and set SCHEMATHESIS_PATH to the program`,
+    remedy:
+      `install Python 3.10 or newer with its venv module, or run \`pip install schemathesis==${version}\` ` +
+      'yourself and set SCHEMATHESIS_PATH to the program',
   });
   return path.join(home, 'bin', 'schemathesis');
 }

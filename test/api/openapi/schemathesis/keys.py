@@ -1,4 +1,4 @@
-"""Gives every request of schemathesis a key of the organization it asks for, in turn, since a key has 120 requests a minute.
+"""Gives every request of schemathesis a key of its organization, in turn, because a key allows 120 requests a minute.
 
 ORG_API_KEYS names a JSON file: organization id -> list of keys. A request for any other organization gets any key.
 """
