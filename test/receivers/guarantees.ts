@@ -50,7 +50,7 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
     }, prepareTimeoutMs);
     afterAll(() => program?.dispose?.());
 
-    it('verifies with every library what a worker sends, before, during and after a rotation, and refuses what it must', {
+    it('verifies a worker’s posts with every library, before, during and after a rotation, and refuses forged ones', {
       timeout: 120_000,
     }, async () => {
       const cases = captureCases(await catchRotation());
@@ -85,7 +85,7 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
         expect(server.handled()).toEqual([`client.started ${first}`, `client.started ${next}`]);
       });
 
-      it('passes the signature check: it accepts a correctly signed test event without acting on it, and refuses a badly signed one', async () => {
+      it('accepts a correctly signed test event without acting on it, and refuses a badly signed one', async () => {
         const { result, good, bad } = await checkSignatures(server.url, secret);
         expect({ result, bad }).toMatchObject({ result: 'verified', bad: { status: 400 } });
         expect(good).toMatchObject({ delivered: true, status: 204 });

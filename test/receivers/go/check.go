@@ -25,7 +25,8 @@ var libraries = []struct {
 	{"svix", verifyWithSvix},
 }
 
-// check verifies captured deliveries with each library and tells whether all were accepted. The format is in ../README.md.
+// check verifies captured deliveries with each library, and returns whether all were accepted.
+// The format is in ../README.md.
 func check(input io.Reader) (bool, error) {
 	lines := bufio.NewScanner(input)
 	lines.Buffer(nil, 1<<20)

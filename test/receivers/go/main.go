@@ -1,4 +1,5 @@
-// Command receiver shows how to receive webhooks: `receiver serve` listens, `receiver check` verifies captured deliveries.
+// Command receiver shows how to receive webhooks: `receiver serve` listens, and `receiver check` verifies
+// captured deliveries.
 package main
 
 import (

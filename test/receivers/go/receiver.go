@@ -20,14 +20,15 @@ type event struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// seen remembers event ids in memory, for the example. Yours is a table with the id as its key, written in the transaction that does the work.
+// seen remembers event ids in memory, for the example. In production, use a table with the id as its key, and
+// write it in the transaction that does the work.
 var seen sync.Map
 
 // serve runs a webhook receiver until it fails: WEBHOOK_SECRET=whsec_… PORT=3000 ./receiver serve
 func serve() error {
 	secret := os.Getenv("WEBHOOK_SECRET")
 	if secret == "" {
-		return fmt.Errorf("WEBHOOK_SECRET is missing: set it to the secret shown when the webhook was made")
+		return fmt.Errorf("WEBHOOK_SECRET is missing: set it to the secret shown when the webhook was created")
 	}
 	port := os.Getenv("PORT")
 	if port == "" {
@@ -76,7 +77,8 @@ func isNew(id string) bool {
 	return !isRepeat
 }
 
-// handle is your part, for each genuine event once. Whatever may take long belongs in a queue: the answer is due within 10 seconds.
+// handle is your part, and is called once for each genuine event. Put slow work into a queue: the response is
+// due within 10 seconds.
 func handle(received event) {
 	fmt.Println(received.Type, received.ID)
 }

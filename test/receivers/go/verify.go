@@ -8,7 +8,8 @@ import (
 	svix "github.com/svix/svix-webhooks/go"
 )
 
-// Three ways to verify a delivery: copy the one whose library you have. Each gives an error when the delivery is not to be believed.
+// Three ways to verify a delivery: copy the one for your library. Each returns an error when the delivery is
+// not genuine.
 // The body is the bytes as they came, before any parsing; the secret is the whole of it, from whsec_ on.
 
 func verifyWithStandardWebhooks(body []byte, headers http.Header, secret string) error {

@@ -6,12 +6,12 @@ const secret = process.env.WEBHOOK_SECRET;
 const port = Number(process.env.PORT ?? 3000);
 const bodyLimitBytes = 256 * 1024;
 if (!secret) {
-  console.error('WEBHOOK_SECRET is missing: set it to the secret shown when the webhook was made.');
+  console.error('WEBHOOK_SECRET is missing: set it to the secret shown when the webhook was created.');
   process.exit(2);
 }
 
-// In memory for the example. Yours is a table with the event's id as its key, written in the
-// transaction that does the work.
+// In memory for the example. In production, use a table with the event's id as its key, and write
+// it in the transaction that does the work.
 const seen = new Set();
 
 async function receive(request, response) {

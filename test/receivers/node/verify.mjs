@@ -1,6 +1,6 @@
 /**
- * Three ways to verify a delivery: copy the one whose library you have. Each throws when the
- * delivery is not to be believed.
+ * Three ways to verify a delivery: copy the one for your library. Each throws when the delivery is
+ * not genuine.
  */
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import Stripe from 'stripe';

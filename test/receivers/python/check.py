@@ -1,4 +1,7 @@
-"""Checks captured deliveries with each library: python check.py < captured.jsonl. The format and the exit codes are in ../README.md."""
+"""Checks captured deliveries with each library: python check.py < captured.jsonl.
+
+The format and the exit codes are in ../README.md.
+"""
 
 import base64
 import json

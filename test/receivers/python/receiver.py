@@ -11,13 +11,14 @@ from verify import verify_with_standardwebhooks
 BODY_LIMIT_BYTES = 256 * 1024
 SECRET = os.environ.get("WEBHOOK_SECRET", "")
 
-# In memory for the example. Yours is a table with the event's id as its key, written in the transaction that does the work.
+# In memory for the example. In production, use a table with the event's id as its key, and write it in the
+# transaction that does the work.
 seen: set[str] = set()
 seen_lock = Lock()
 
 
 class Receiver(BaseHTTPRequestHandler):
-    timeout = 10  # seconds without a byte before a connection is given up
+    timeout = 10  # seconds without a byte before a connection is closed
 
     def do_POST(self) -> None:
         size = int(self.headers.get("Content-Length") or 0)
@@ -56,13 +57,16 @@ def is_new(event_id: str) -> bool:
 
 
 def handle(event: dict) -> None:
-    """Your part, for each genuine event once. Whatever may take long belongs in a queue: the answer is due within 10 seconds."""
+    """Your part, which is called once for each genuine event.
+
+    Put slow work into a queue: the response is due within 10 seconds.
+    """
     print(event["type"], event["id"], flush=True)
 
 
 if __name__ == "__main__":
     if not SECRET:
-        sys.exit("WEBHOOK_SECRET is missing: set it to the secret shown when the webhook was made.")
+        sys.exit("WEBHOOK_SECRET is missing: set it to the secret shown when the webhook was created.")
     server = ThreadingHTTPServer(("127.0.0.1", int(os.environ.get("PORT", "3000"))), Receiver)
     print(f"listening on http://127.0.0.1:{server.server_port}", flush=True)
     server.serve_forever()

@@ -1,6 +1,7 @@
-"""Three ways to verify a delivery: copy the one whose library you have. Each raises when the delivery is not to be believed.
+"""Three ways to verify a delivery: copy the one for your library. Each raises when the delivery is not genuine.
 
-`body` is the bytes as they came, before any parsing; `headers` are by lower-case name; `secret` is the whole of it, from `whsec_` on.
+`body` is the received bytes, before any parsing. `headers` have lower-case names. `secret` is the whole text,
+including `whsec_`.
 """
 
 

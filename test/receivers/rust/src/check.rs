@@ -1,13 +1,14 @@
-//! Checks captured deliveries with each library: `receiver check < captured.jsonl`. The format and the exit codes are in ../../README.md.
+//! Checks captured deliveries with each library: `receiver check < captured.jsonl`. The format and the exit codes
+//! are in ../../README.md.
 
-use crate::verify::{verify_with_standardwebhooks, verify_with_svix, Verdict};
+use crate::verify::{verify_with_standardwebhooks, verify_with_svix, Verification};
 use base64::{engine::general_purpose::STANDARD, Engine};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use std::error::Error;
 use std::io::BufRead;
 
-type Verify = fn(&[u8], &HeaderMap, &str) -> Verdict;
+type Verify = fn(&[u8], &HeaderMap, &str) -> Verification;
 
 const LIBRARIES: [(&str, Verify); 2] = [
     ("standardwebhooks", verify_with_standardwebhooks),

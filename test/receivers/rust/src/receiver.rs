@@ -10,15 +10,16 @@ use tiny_http::{Method, Request, Server};
 
 const BODY_LIMIT_BYTES: u64 = 256 * 1024;
 
-/// Listens until it fails. One request at a time is enough for an example; yours runs in the web framework that you have.
+/// Listens until it fails. The example handles one request at a time; in production, use your web framework.
 pub fn serve() -> Result<(), Box<dyn Error>> {
     let secret = std::env::var("WEBHOOK_SECRET").map_err(|_| {
-        "WEBHOOK_SECRET is missing: set it to the secret shown when the webhook was made"
+        "WEBHOOK_SECRET is missing: set it to the secret shown when the webhook was created"
     })?;
     let port = std::env::var("PORT").unwrap_or_else(|_| "3000".into());
     let server = Server::http(format!("127.0.0.1:{port}")).map_err(|error| error.to_string())?;
     println!("listening on http://{}", server.server_addr());
-    // In memory for the example. Yours is a table with the event's id as its key, written in the transaction that does the work.
+    // In memory for the example. In production, use a table with the event's id as its key, and write it in the
+    // transaction that does the work.
     let mut seen = HashSet::new();
     for mut request in server.incoming_requests() {
         let status = receive(&mut request, &secret, &mut seen);
@@ -56,7 +57,8 @@ fn receive(request: &mut Request, secret: &str, seen: &mut HashSet<String>) -> u
     204 // a repeat is answered with success too, or it would be sent again
 }
 
-/// Your part, for each genuine event once. Whatever may take long belongs in a queue: the answer is due within 10 seconds.
+/// Your part, which is called once for each genuine event. Put slow work into a queue: the response is due within
+/// 10 seconds.
 fn handle(event: &Value) {
     let text = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
     println!("{} {}", text("type"), text("id"));

@@ -1,15 +1,16 @@
-//! Two ways to verify a delivery: copy the one whose library you have. Each gives an error when the delivery is not to be believed.
-//! The body is the bytes as they came, before any parsing; the secret is the whole of it, from `whsec_` on.
+//! Two ways to verify a delivery: copy the one for your library. Each returns an error when the delivery is not
+//! genuine.
+//! The body is the received bytes, before any parsing. The secret is the whole text, including `whsec_`.
 
 use http::HeaderMap;
 use std::error::Error;
 
-pub type Verdict = Result<(), Box<dyn Error>>;
+pub type Verification = Result<(), Box<dyn Error>>;
 
-pub fn verify_with_standardwebhooks(body: &[u8], headers: &HeaderMap, secret: &str) -> Verdict {
+pub fn verify_with_standardwebhooks(body: &[u8], headers: &HeaderMap, secret: &str) -> Verification {
     Ok(standardwebhooks::Webhook::new(secret)?.verify(body, headers)?)
 }
 
-pub fn verify_with_svix(body: &[u8], headers: &HeaderMap, secret: &str) -> Verdict {
+pub fn verify_with_svix(body: &[u8], headers: &HeaderMap, secret: &str) -> Verification {
     Ok(svix::webhooks::Webhook::new(secret)?.verify(body, headers)?)
 }

@@ -10,7 +10,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Checks captured deliveries with each library: java -jar target/receiver.jar check. The format and the exit codes are in ../README.md. */
+/**
+ * Checks captured deliveries with each library: java -jar target/receiver.jar check. The format and the exit
+ * codes are in ../README.md.
+ */
 final class Check {
   private interface Library {
     void verify(byte[] body, Map<String, List<String>> headers, String secret) throws Exception;
@@ -46,7 +49,8 @@ final class Check {
           System.out.println(number + " " + library.getKey() + " accepted");
         } catch (Exception error) {
           refused++;
-          System.out.println(number + " " + library.getKey() + " refused: " + String.valueOf(error.getMessage()).split("\n")[0]);
+          String reason = String.valueOf(error.getMessage()).split("\n")[0];
+          System.out.println(number + " " + library.getKey() + " refused: " + reason);
         }
       }
     }

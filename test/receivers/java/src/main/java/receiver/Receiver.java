@@ -20,7 +20,10 @@ final class Receiver {
 
   private final String secret;
 
-  /** In memory for the example. Yours is a table with the event's id as its key, written in the transaction that does the work. */
+  /**
+   * In memory for the example. In production, use a table with the event's id as its key, and write it in the
+   * transaction that does the work.
+   */
   private final Set<String> seen = ConcurrentHashMap.newKeySet();
 
   private Receiver(String secret) {
@@ -30,7 +33,8 @@ final class Receiver {
   static void serve() throws IOException {
     String secret = System.getenv("WEBHOOK_SECRET");
     if (secret == null || secret.isEmpty()) {
-      throw new IllegalStateException("WEBHOOK_SECRET is missing: set it to the secret shown when the webhook was made");
+      throw new IllegalStateException(
+          "WEBHOOK_SECRET is missing: set it to the secret shown when the webhook was created");
     }
     int port = Integer.parseInt(System.getenv().getOrDefault("PORT", "3000"));
     HttpServer server = HttpServer.create(new InetSocketAddress("127.0.0.1", port), 0);
@@ -73,12 +77,16 @@ final class Receiver {
     return event.has("test") && event.get("test").getAsBoolean();
   }
 
-  /** Your part, for each genuine event once. Whatever may take long belongs in a queue: the answer is due within 10 seconds. */
+  /**
+   * Your part, which is called once for each genuine event. Put slow work into a queue: the response is due within
+   * 10 seconds.
+   */
   private static void handle(JsonObject event) {
     System.out.println(event.get("type").getAsString() + " " + event.get("id").getAsString());
   }
 
   private static Map<String, List<String>> lowerCased(Map<String, List<String>> headers) {
-    return headers.entrySet().stream().collect(Collectors.toMap(entry -> entry.getKey().toLowerCase(), Map.Entry::getValue));
+    return headers.entrySet().stream()
+        .collect(Collectors.toMap(entry -> entry.getKey().toLowerCase(), Map.Entry::getValue));
   }
 }

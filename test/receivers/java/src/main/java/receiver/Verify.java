@@ -5,10 +5,10 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Three ways to verify a delivery: copy the one whose library you have. Each throws when the delivery is not to be believed.
+ * Three ways to verify a delivery: copy the one for your library. Each throws when the delivery is not genuine.
  *
- * <p>{@code body} is the bytes as they came, before any parsing; {@code headers} are by lower-case name; {@code secret} is the whole of it,
- * from {@code whsec_} on.
+ * <p>{@code body} is the received bytes, before any parsing. {@code headers} have lower-case names. {@code secret}
+ * is the whole text, including {@code whsec_}.
  */
 final class Verify {
   private Verify() {}
