@@ -12,7 +12,10 @@ const unchecked =
   /^(package-lock\.json|apps\/api\/openapi\/openapi\.json|lint\/terms|docs\/guarantees\.md|test\/(fixtures|golden)\/)|\/histories\//;
 const files = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' })
   .split('\n')
-  .filter((file) => /\.(ts|js|mjs|cjs|css|md|ya?ml|tpl|sh|sql|lua|txt)$/.test(file) && !unchecked.test(file));
+  .filter(
+    (file) =>
+      /\.(ts|js|mjs|cjs|css|md|ya?ml|tpl|sh|sql|lua|pml|py|go|java|rs|txt)$/.test(file) && !unchecked.test(file),
+  );
 
 /** Runs a package's command over the repository; returns whether it found nothing. */
 function run(command: string, args: string[]): boolean {
@@ -36,7 +39,7 @@ const checks: Record<string, () => boolean> = {
   style: () => run('biome', ['ci', '--colors=off', '.']),
   imports: () => run('depcruise', ['--config', 'lint/imports.cjs', 'apps', 'charts', 'lint', 'test', 'workflows']),
   columns: () =>
-    report(/\.(ts|js|mjs|cjs|ya?ml|tpl|sh|md)$/, (file, text) =>
+    report(/\.(ts|js|mjs|cjs|ya?ml|tpl|sh|lua|pml|py|go|java|rs|md)$/, (file, text) =>
       longLines.has(file) ? [] : findLongLines(file, text),
     ),
   docstrings: () => report(/\.ts$/, findDocstringErrors),

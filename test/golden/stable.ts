@@ -1,6 +1,6 @@
 /**
- * Replaces what differs between two runs by a name, in order of appearance: `<id 1>`, `<time>`, `<key>`. Equal values get equal names, so a golden still
- * shows which ids are the same.
+ * Replaces what differs between two runs by a name, in order of appearance: `<id 1>`, `<time>`,
+ * `<key>`. Equal values get equal names, so a golden still shows which ids are the same.
  */
 export function createStable() {
   const ids = new Map<string, string>();

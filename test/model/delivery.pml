@@ -1,7 +1,7 @@
 /*
- * The delivery protocol: PostgreSQL says what is owed, Temporal says what runs, and processes die in between.
- * README.md maps each action to the code and says what is left out. A d_step is one SQL statement, or one call to
- * Temporal; anything else may happen between two of them. The switches that are not sizes break one guarantee each.
+ * The delivery protocol: PostgreSQL stores which deliveries are to be made, Temporal runs them, and processes die.
+ * README.md maps each action to the code and lists what is left out. A d_step is one SQL statement or one call to
+ * Temporal, and anything else may happen between two of them. Each switch that is not a size breaks one guarantee.
  */
 #ifndef DELIVERIES
 #define DELIVERIES 1 /* of one webhook: 1 or 2 */
@@ -27,12 +27,14 @@
 #ifndef CANCELS
 #define CANCELS 0
 #endif
-/* Each round has a cause; one more than there are causes is an error. Round 0 is none. */
+/* Each round has a cause; more rounds than causes are an error. There is no round 0. */
 #define ROUNDS (2 + FAULTS + 2 * PARKS + REDELIVERIES + CANCELS)
 
 mtype:delivery = { waiting, delivered, exhausted, cancelled };
 mtype:workflow = { absent, first, retry, loss, timer, ended };
-mtype:result = { none, accepted, refused, internal, begun, closed, postponed, failed, last_failed, unheard, under_way };
+mtype:result = {
+  none, accepted, refused, internal, begun, closed, postponed, failed, last_failed, no_reply, under_way
+};
 
 typedef Delivery {
   /* The row of `delivery`. */
@@ -49,12 +51,12 @@ typedef Delivery {
   bool expired; /* it is older than an attempt may take */
   bool is_last; /* of the schedule */
   byte open_round;
-  byte maker;   /* the worker that makes it, from 1; 0: it has left it */
+  byte maker;   /* the worker that makes it, from 1; 0: none any more */
   byte attempted; /* rounds that have an attempt, a bit each */
-  /* What nobody knows, and the properties are about. */
-  byte owed;    /* the event, and each redelivery of a settled delivery */
+  /* For the properties only; no process reads it. */
+  byte requested; /* how often: by the event, and by each redelivery of a settled delivery */
   byte settled;
-  byte posting; /* posts under way */
+  byte posting; /* posts in progress */
   bool was_accepted;
   byte exhausting; /* rounds whose last attempt ended without a 2xx, a bit each */
 }
@@ -63,9 +65,9 @@ typedef Workflow {
   mtype:workflow phase = absent;
   byte holder;    /* the worker that has its task, from 1 */
   bool stuck;     /* its task fails on every replay, or its activity lies in a queue without a worker */
-  bool signalled; /* it was told to end */
-  bool deaf;      /* its timer was lost */
-  bool aged;      /* the attempt may still be under way, so it is lost only once it has expired */
+  bool signalled; /* its cancellation was requested */
+  bool timer_lost;      /* its timer was lost */
+  bool aged;      /* the attempt may be in progress, so it is lost only once it has expired */
   bool refused_once; /* one attempt of the schedule's two has failed */
   bool repeated;  /* the last attempt was lost before */
 }
@@ -80,7 +82,7 @@ byte cancels = CANCELS;
 
 #define W(d, r) wf[(d) * ROUNDS + (r)]
 #define IS_RUNNING(d, r) (W(d, r).phase != absent && W(d, r).phase != ended)
-#define IS_OWED_BY(d, r) (dl[d].exists && dl[d].state == waiting && dl[d].round == (r))
+#define IS_WAITING_IN(d, r) (dl[d].exists && dl[d].state == waiting && dl[d].round == (r))
 #define TAKES_SLOT(d) (dl[d].open + (dl[d].claimed && !dl[d].stale && (dl[d].started || dl[d].leased)) \
   + (dl[d].state == waiting && dl[d].started && !dl[d].stale && !dl[d].claimed && !dl[d].open && dl[d].due))
 #define IS_SETTLED(d) (dl[d].exists && dl[d].state != waiting)
@@ -92,7 +94,7 @@ byte cancels = CANCELS;
 #define TAKEN_SLOTS (TAKES_SLOT(0) + TAKES_SLOT(1))
 #endif
 
-/* Whichever round of a delivery fits: each of them is possible. */
+/* Any round of a delivery that fits. */
 #define WITH_ROUND_1(d, FITS) :: FITS(d, 1) -> r = 1
 #if ROUNDS > 2
 #define WITH_ROUND_2(d, FITS) :: FITS(d, 2) -> r = 2
@@ -120,8 +122,8 @@ byte cancels = CANCELS;
 inline settle(d, as) {
   dl[d].state = as;
   dl[d].settled++;
-  assert(dl[d].settled <= dl[d].owed);                                          /* never settled twice */
-  assert(as != delivered || dl[d].was_accepted);                                /* and never without its proof */
+  assert(dl[d].settled <= dl[d].requested);      /* never settled twice */
+  assert(as != delivered || dl[d].was_accepted); /* and never without its proof */
   assert(as != exhausted || (dl[d].exhausting & (1 << dl[d].round)));
   dl[d].due = 0;
   dl[d].claimed = 0;
@@ -144,7 +146,7 @@ inline remove_open(d) {
   dl[d].maker = 0
 }
 
-/* Its worker will not record its outcome any more. */
+/* Its worker will not record its outcome. */
 inline leave_attempt(d) {
   if
   :: dl[d].maker == me -> dl[d].maker = 0
@@ -171,13 +173,13 @@ inline end_workflow(d, r) {
   W(d, r).holder = 0;
   W(d, r).stuck = 0;
   W(d, r).signalled = 0;
-  W(d, r).deaf = 0;
+  W(d, r).timer_lost = 0;
   W(d, r).aged = 0;
   W(d, r).refused_once = 0;
   W(d, r).repeated = 0
 }
 
-/* Its attempt is over and another is to come: it waits, unless it was told to end. */
+/* Its attempt has ended and another follows: it waits, unless its cancellation was requested. */
 inline wait_for_next(d, r) {
   if
   :: W(d, r).signalled -> end_workflow(d, r)
@@ -185,7 +187,7 @@ inline wait_for_next(d, r) {
   fi
 }
 
-/* Temporal hears no more of the worker: it gives a workflow task to another, and closes an attempt as lost. */
+/* The worker does not reply: Temporal gives a workflow task to another, and closes an attempt as lost. */
 inline give_up_task(d, r) {
   W(d, r).holder = 0;
   if
@@ -194,7 +196,7 @@ inline give_up_task(d, r) {
   fi
 }
 
-/* It dies, and is started again. */
+/* The worker dies and is started again. */
 inline leave_task(d, r) {
   if
   :: W(d, r).holder == me -> give_up_task(d, r)
@@ -214,13 +216,13 @@ inline reset_worker() {
 
 proctype Platform(byte d) {
 #ifdef OUTBOX_APART
-  d_step { dl[d].owed = 1 };
+  d_step { dl[d].requested = 1 };
   if
   :: d_step { true -> dl[d].exists = 1; dl[d].round = 1; dl[d].due = 1 }
   :: d_step { faults > 0 -> faults-- }
   fi
 #else
-  d_step { dl[d].owed = 1; dl[d].exists = 1; dl[d].round = 1; dl[d].due = 1 }
+  d_step { dl[d].requested = 1; dl[d].exists = 1; dl[d].round = 1; dl[d].due = 1 }
 #endif
 }
 
@@ -267,7 +269,7 @@ end_idle:
   goto end_idle
 }
 
-/* The sleep before a lost attempt is asked for again is over once it has expired. */
+/* The sleep before a lost attempt is checked again ends when the attempt has expired. */
 #define CAN_TAKE(d, r) ((W(d, r).phase == first || W(d, r).phase == retry || W(d, r).phase == loss) \
   && W(d, r).holder == 0 && !W(d, r).stuck \
   && (W(d, r).phase != loss || !W(d, r).aged || !dl[d].open || dl[d].open_round != (r) || dl[d].expired))
@@ -296,7 +298,7 @@ end_idle:
     :: d_step { /* admit */
         true ->
         if
-        :: !IS_OWED_BY(d, r) || parked || dl[d].stale -> answer = closed
+        :: !IS_WAITING_IN(d, r) || parked || dl[d].stale -> answer = closed
         :: else ->
           if
           :: is_first && (dl[d].attempted & (1 << r)) -> answer = begun
@@ -323,7 +325,7 @@ end_idle:
           fi
         fi
       }
-    :: d_step { faults > 0 -> faults--; answer = unheard } /* PostgreSQL is away */
+    :: d_step { faults > 0 -> faults--; answer = no_reply } /* PostgreSQL is away */
     :: d_step { faults > 0 -> faults--; leave_task(d, r) }; goto end_idle
     fi;
     if
@@ -370,7 +372,7 @@ end_idle:
         :: else -> remove_open(d)
         fi;
         if
-        :: IS_OWED_BY(d, r) ->
+        :: IS_WAITING_IN(d, r) ->
           if
           :: answer == refused && is_last -> settle(d, exhausted)
           :: else -> wait_again(d)
@@ -389,7 +391,7 @@ end_idle:
   :: d_step { /* PostgreSQL is away for longer than the attempt has time */
       faults > 0 ->
       faults--;
-      answer = unheard;
+      answer = no_reply;
       leave_attempt(d)
     }
   :: d_step { faults > 0 -> faults--; leave_attempt(d); leave_task(d, r) }; goto end_idle
@@ -409,7 +411,7 @@ lost:
         :: else -> answer = last_failed
         fi;
         if
-        :: IS_OWED_BY(d, r) ->
+        :: IS_WAITING_IN(d, r) ->
           if
           :: answer == last_failed -> settle(d, exhausted)
           :: else -> wait_again(d)
@@ -422,10 +424,10 @@ lost:
         :: dl[d].open && dl[d].open_round == r -> answer = under_way
         :: else ->
           if
-          :: !IS_OWED_BY(d, r) -> answer = closed
+          :: !IS_WAITING_IN(d, r) -> answer = closed
           :: else ->
             if
-            :: !dl[d].due && !is_last -> answer = failed /* only the news of its outcome was lost */
+            :: !dl[d].due && !is_last -> answer = failed /* only the message about its outcome was lost */
             :: else -> answer = postponed
             fi
           fi
@@ -451,7 +453,7 @@ report:
           W(d, r).aged = 0;
           wait_for_next(d, r)
         :: answer == begun -> W(d, r).phase = loss; W(d, r).aged = 1
-        :: answer == unheard ->
+        :: answer == no_reply ->
           W(d, r).phase = loss;
 #ifdef LOST_WITHOUT_AGE
           W(d, r).aged = 0
@@ -469,7 +471,7 @@ report:
   goto end_idle
 }
 
-/* A round that cannot make progress is looked after, but never while an admitted attempt may still be under way. */
+/* A round that cannot make progress is replaced, but never while an admitted attempt may be in progress. */
 #ifdef STUCK_IS_BUSY
 #define NEEDS_HELP(d, r) false
 #elif defined(REPAIR_CLOSES_ATTEMPT)
@@ -477,7 +479,7 @@ report:
 #else
 #define NEEDS_HELP(d, r) (W(d, r).stuck && !dl[d].open)
 #endif
-#define CAN_REPAIR(d, r) (IS_OWED_BY(d, r) && !parked && dl[d].started && !dl[d].stale && dl[d].due \
+#define CAN_REPAIR(d, r) (IS_WAITING_IN(d, r) && !parked && dl[d].started && !dl[d].stale && dl[d].due \
   && (W(d, r).phase == absent || W(d, r).phase == ended || W(d, r).phase == timer || NEEDS_HELP(d, r)))
 
 proctype Reconciler(byte d) {
@@ -492,7 +494,7 @@ end_idle:
     fi
   };
   if
-  :: d_step { W(d, r).phase == timer && !W(d, r).stuck -> W(d, r).deaf = 0; W(d, r).phase = retry; r = 0 }
+  :: d_step { W(d, r).phase == timer && !W(d, r).stuck -> W(d, r).timer_lost = 0; W(d, r).phase = retry; r = 0 }
   :: W(d, r).phase == absent || W(d, r).phase == ended -> goto begin
   :: d_step { /* replace round: only if no attempt is open */
       IS_RUNNING(d, r) && NEEDS_HELP(d, r) ->
@@ -500,7 +502,7 @@ end_idle:
       remove_open(d);
 #endif
       if
-      :: IS_OWED_BY(d, r) && !dl[d].open -> begin_round(d)
+      :: IS_WAITING_IN(d, r) && !dl[d].open -> begin_round(d)
       :: else
       fi
     };
@@ -518,7 +520,7 @@ begin:
   :: d_step { /* begin round */
       true ->
       if
-      :: IS_OWED_BY(d, r) -> begin_round(d)
+      :: IS_WAITING_IN(d, r) -> begin_round(d)
       :: else
       fi;
       r = 0
@@ -536,7 +538,7 @@ end_idle:
 }
 
 #define CAN_SWEEP(d, r) (IS_RUNNING(d, r) && !W(d, r).stuck && !W(d, r).signalled \
-  && (!IS_OWED_BY(d, r) || parked || dl[d].stale))
+  && (!IS_WAITING_IN(d, r) || parked || dl[d].stale))
 
 proctype Sweep(byte d) {
   byte r;
@@ -558,7 +560,7 @@ end_idle:
   goto end_idle
 }
 
-/* Time passes: each clock may be as slow or as quick as it likes, but an attempt does not expire while it is posted. */
+/* Time passes at any speed, but an attempt does not expire while it is posted. */
 proctype Leases(byte d) {
 end_idle:
   do
@@ -589,7 +591,8 @@ end_idle:
   od
 }
 
-#define CAN_FIRE(d, r) (W(d, r).phase == timer && !W(d, r).deaf && !W(d, r).stuck && (dl[d].due || !IS_OWED_BY(d, r)))
+#define CAN_FIRE(d, r) (W(d, r).phase == timer && !W(d, r).timer_lost && !W(d, r).stuck \
+  && (dl[d].due || !IS_WAITING_IN(d, r)))
 
 proctype Timers(byte d) {
   byte r;
@@ -606,23 +609,23 @@ end_idle:
 
 #define IS_HELD(d, r) (faults > 0 && W(d, r).holder != 0)
 #define CAN_STICK(d, r) (faults > 0 && IS_RUNNING(d, r) && !W(d, r).stuck)
-#define CAN_LOSE_TIMER(d, r) (faults > 0 && W(d, r).phase == timer && !W(d, r).deaf)
+#define CAN_LOSE_TIMER(d, r) (faults > 0 && W(d, r).phase == timer && !W(d, r).timer_lost)
 
-/* What goes wrong beside a process that dies. */
+/* Faults other than a process that dies. */
 proctype Faults(byte d) {
   byte r;
 end_idle:
   do
   :: atomic { if WITH_ROUND(d, IS_HELD) fi; give_up_task(d, r); faults--; r = 0 }
   :: atomic { if WITH_ROUND(d, CAN_STICK) fi; W(d, r).stuck = 1; faults--; r = 0 }
-  :: atomic { if WITH_ROUND(d, CAN_LOSE_TIMER) fi; W(d, r).deaf = 1; faults--; r = 0 }
+  :: atomic { if WITH_ROUND(d, CAN_LOSE_TIMER) fi; W(d, r).timer_lost = 1; faults--; r = 0 }
   :: atomic { /* Temporal's store is lost */
       faults > 0 ->
       faults--;
       r = 0;
       do
       :: r < DELIVERIES * ROUNDS -> wf[r].phase = absent; wf[r].holder = 0; wf[r].stuck = 0; wf[r].signalled = 0;
-        wf[r].deaf = 0; wf[r].aged = 0; wf[r].refused_once = 0; wf[r].repeated = 0; r++
+        wf[r].timer_lost = 0; wf[r].aged = 0; wf[r].refused_once = 0; wf[r].repeated = 0; r++
       :: else -> break
       od;
       r = 0
@@ -639,7 +642,7 @@ end_idle:
   od
 }
 
-/* An operator, or a person of the organization. */
+/* An operator, or a member of the organization. */
 proctype Webhook() {
 end_idle:
   do
@@ -662,7 +665,7 @@ end_idle:
   :: d_step { /* redeliver */
       redeliveries > 0 && dl[d].exists && !parked && (dl[d].state == delivered || dl[d].state == exhausted) ->
       redeliveries--;
-      dl[d].owed++;
+      dl[d].requested++;
       dl[d].state = waiting;
       dl[d].was_accepted = 0;
       begin_round(d)
@@ -690,10 +693,10 @@ end_idle:
   od
 }
 
-#define IS_DONE(d) (parked || dl[d].owed == 0 || dl[d].owed == dl[d].settled)
+#define IS_DONE(d) (parked || dl[d].requested == 0 || dl[d].requested == dl[d].settled)
 
 #ifndef LIVENESS
-/* Nothing owed is forgotten: when nothing more can happen, all is settled, or the webhook is suspended or paused. */
+/* No delivery is lost: when nothing more can happen, all are settled, or the webhook is suspended or paused. */
 proctype Judge() {
   timeout ->
   assert(IS_DONE(0));
@@ -752,8 +755,8 @@ init {
 
 #ifdef LIVENESS
 #if DELIVERIES == 1
-ltl settles { [] <> (dl[0].owed > 0 && IS_DONE(0)) }
+ltl settles { [] <> (dl[0].requested > 0 && IS_DONE(0)) }
 #else
-ltl settles { [] <> (dl[0].owed > 0 && IS_DONE(0)) && [] <> (dl[1].owed > 0 && IS_DONE(1)) }
+ltl settles { [] <> (dl[0].requested > 0 && IS_DONE(0)) && [] <> (dl[1].requested > 0 && IS_DONE(1)) }
 #endif
 #endif

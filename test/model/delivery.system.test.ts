@@ -20,12 +20,12 @@ const liveness: Record<string, Definitions> = {
 };
 
 const twoAtOnce = /posting==1/;
-const forgotten = /owed==dl\[0\]\.settled/;
+const lost = /requested==dl\[0\]\.settled/;
 /** What each guard of the protocol is for: without it, this fails. */
 const mutants: Record<string, { definitions: Definitions; fails: RegExp }> = {
   'a workflow that cannot make progress counts as busy': {
     definitions: { STUCK_IS_BUSY: 1, FAULTS: 1, RELAYS: 1 },
-    fails: forgotten,
+    fails: lost,
   },
   'a workflow that cannot make progress counts as busy, by the property of liveness': {
     definitions: { STUCK_IS_BUSY: 1, FAULTS: 1, RELAYS: 1, LIVENESS: 1 },
@@ -51,11 +51,11 @@ const mutants: Record<string, { definitions: Definitions; fails: RegExp }> = {
     definitions: { ADMIT_WITHOUT_SLOT: 1, FAULTS: 0, RELAYS: 1, WORKERS: 1, DELIVERIES: 2 },
     fails: /dl\[0\]\.open\+dl\[1\]\.open/,
   },
-  'a claim never expires': { definitions: { CLAIM_WITHOUT_LEASE: 1, FAULTS: 1, RELAYS: 1 }, fails: forgotten },
-  'an event is written after its change': { definitions: { OUTBOX_APART: 1, FAULTS: 1, RELAYS: 1 }, fails: forgotten },
+  'a claim never expires': { definitions: { CLAIM_WITHOUT_LEASE: 1, FAULTS: 1, RELAYS: 1 }, fails: lost },
+  'an event is written after its change': { definitions: { OUTBOX_APART: 1, FAULTS: 1, RELAYS: 1 }, fails: lost },
   'nothing looks for overdue deliveries': {
     definitions: { NO_RECONCILER: 1, FAULTS: 1, RELAYS: 1 },
-    fails: forgotten,
+    fails: lost,
   },
 };
 

@@ -5,11 +5,11 @@ import type { AttemptInput } from '#workflows/deliver-event/types.ts';
 import { type DeliveryState, openProtocol, type Protocol, type Round } from './protocol.ts';
 
 /**
- * Random commands through the real statements, in the same protocol as delivery.pml: a command is
- * one step of a relay, a worker, the reconciler, the maintenance loop or a person, or a stretch of
- * time, or Temporal forgetting everything. After each, what the database holds is compared with
- * what was promised; after the last, the world recovers, and everything owed must be settled.
- * `MODEL_RUNS` and `MODEL_SEED` make it longer and repeat it.
+ * Random commands through the real statements, in the same protocol as delivery.pml. A command is
+ * one step of a relay, a worker, the reconciler, the maintenance loop or a person, a period of time,
+ * or the loss of Temporal's store. After each command, the database is compared with the
+ * guarantees. After the last one, every fault ends and every delivery must be settled. `MODEL_RUNS`
+ * sets the number of sequences, and `MODEL_SEED` repeats them.
  */
 const runs = Number(process.env.MODEL_RUNS ?? 25);
 const seed = Number(process.env.MODEL_SEED ?? Math.floor(Math.random() * 2 ** 31));
@@ -150,8 +150,8 @@ class World {
   }
 
   /**
-   * Everything works again, and every receiver accepts: each delivery that is owed must be settled
-   * in bounded time.
+   * Ends every fault and lets every receiver accept. Each open delivery must then be settled in
+   * bounded time.
    */
   async recover(): Promise<void> {
     for (const id of this.webhookIds) await this.protocol.resume(id);
@@ -160,8 +160,8 @@ class World {
       await this.recoverOnce();
       await this.check();
     }
-    const forgotten = await this.listOpen();
-    expect(forgotten, `owed and forgotten: ${JSON.stringify(forgotten)}`).toEqual([]);
+    const open = await this.listOpen();
+    expect(open, `deliveries that are still open: ${JSON.stringify(open)}`).toEqual([]);
   }
 
   private async recoverOnce(): Promise<void> {

@@ -4,18 +4,19 @@
 -- ARGV[1]     limit: admitted calls in any window
 -- ARGV[2]     window, in microseconds; a call exactly that old still counts
 -- ARGV[3]     the last time, in microseconds of Redis's clock, at which the caller still waits for the answer
--- Reply       two whole numbers per key: calls left after this one (-1: refused), and microseconds until the next call is a window old,
---             so that just after them one more is free
+-- Reply       two whole numbers per key: calls left after this one (-1: refused), and microseconds until the oldest
+--             counted call is a window old, after which one more call is free
 -- Error       LATE when ARGV[3] has passed: the caller has decided by itself, so nothing may be counted here
 --
--- A key holds the times of its admitted calls, oldest first, at most `limit`, each an 8-byte little-endian double (whole microseconds
--- since 1970, exact up to 2^53). Refused calls are not stored. 120 times are 960 bytes and take 1,128 bytes of Redis's memory with a key name
--- of 52 (MEMORY USAGE, Redis 7.0), because SET allocates what it is given; APPEND and SETRANGE allocate ahead and take 1,640. Offsets of
--- 4 bytes from the oldest time would take 616, but all of them are rewritten whenever the oldest leaves.
+-- A key holds the times of its admitted calls, oldest first, at most `limit`. Each is an 8-byte little-endian double
+-- (whole microseconds since 1970, exact up to 2^53). Refused calls are not stored. 120 times are 960 bytes, and take
+-- 1,128 bytes of Redis's memory with a key name of 52 (MEMORY USAGE, Redis 7.0), because SET allocates the given size.
+-- APPEND and SETRANGE allocate ahead and take 1,640. Offsets of 4 bytes from the oldest time would take 616, but all
+-- of them are rewritten whenever the oldest leaves.
 --
--- The clock is Redis's own, so all pods share it. If it has stepped back, the stored times move back with it until the newest is now:
--- they stay in order, the key admits no more than before, and it is free again one window later at most. A step forward
--- cannot be distinguished from time passing.
+-- The clock is Redis's own, so all pods share it. If it has stepped back, the stored times move back with it until the
+-- newest is now: they stay in order, the key admits no more than before, and it is free again one window later at
+-- most. A step forward cannot be distinguished from time passing.
 
 local BYTES = 8
 local limit = tonumber(ARGV[1])
@@ -27,7 +28,8 @@ if now > tonumber(ARGV[3]) then
   return redis.error_reply('LATE the call reached Redis after its caller had stopped waiting')
 end
 
--- Longer than the window: the expiry counts milliseconds from the start of the command, and losing a time early would admit one call too many.
+-- Longer than the window: the expiry counts milliseconds from the start of the command, and losing a time early would
+-- admit one call too many.
 local ttl = math.ceil(window / 1000) + 1000
 
 local function time_at(ring, index)

@@ -36,7 +36,7 @@ export interface Check {
 export function checkSecrets(secrets: readonly string[]): Check {
   const name = 'secret_form';
   if (secrets.length === 0)
-    return { name, ok: false, explanation: 'No secret was given: give the one shown when the webhook was made.' };
+    return { name, ok: false, explanation: 'No secret was given: give the one shown when the webhook was created.' };
   const position = secrets.findIndex((secret) => !isSecret(secret)) + 1;
   const [secret = ''] = secrets.slice(position - 1);
   if (position === 0) return { name, ok: true, explanation: `${countOf(secrets.length, 'secret')} of the right form.` };

@@ -106,7 +106,7 @@ function readId(id: string | undefined): string | null {
 }
 
 function readVerify(file: string, secrets: string[], tolerance = '300'): ListenOptions {
-  if (secrets.length === 0) throw new WrongCall('--verify needs --secret, the one shown when the webhook was made.');
+  if (secrets.length === 0) throw new WrongCall('--verify needs --secret, the one shown when the webhook was created.');
   const toleranceSeconds = Number(tolerance);
   if (!Number.isInteger(toleranceSeconds) || toleranceSeconds < 0)
     throw new WrongCall('--tolerance: give a number of seconds.');
