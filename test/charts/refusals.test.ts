@@ -128,7 +128,7 @@ const misuses: [string, object, RegExp][] = [
     /api\.service\.externalTrafficPolicy is set for a ClusterIP/,
   ],
   [
-    'a network policy that would not work',
+    'source ranges without a LoadBalancer',
     { api: { service: { type: 'NodePort', loadBalancerSourceRanges: ['192.0.2.0/24'] } } },
     /api\.service\.loadBalancerSourceRanges is set for no LoadBalancer, so it would let everybody in/,
   ],
