@@ -5,11 +5,10 @@ import { currentMigration } from '#domain/db/migrations/index.ts';
 import { recordRefusalsSql } from '#domain/db/statements/activity.ts';
 import { isTrustedPeer } from '#runtime/address.ts';
 import { health } from '#runtime/health.ts';
-import { type RunningServer, type ServerBounds, startServer } from '#runtime/http-server.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
-import { serveMetrics } from '#runtime/metrics-page.ts';
 import { createRefusalCounter } from '#runtime/refusal-counter.ts';
 import { securityHeaders } from '#runtime/security-headers.ts';
+import { notServing, type RunningApp, serveApp } from '#runtime/serve-app.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import { openTracing } from '#runtime/tracing.ts';
 import { createActivityWriter } from './activity-writer.ts';
@@ -30,21 +29,13 @@ import { logRequests } from './request-log.ts';
  */
 const unknownKeepAliveSeconds = 15;
 
-/** A running API: where it answers, and how to stop it without losing a request. */
-export interface RunningApi {
-  url: string;
-  metricsUrl: string;
-  stop(): Promise<void>;
-}
-
 /**
  * Opens everything the API needs, top to bottom, and serves. `stop` closes in reverse order; it may
  * be called twice.
  */
-export async function startApi(config: ApiConfig, log: Logger): Promise<RunningApi> {
-  let draining = false;
-  let server: RunningServer | null = null;
-  const isDraining = () => draining;
+export async function startApi(config: ApiConfig, log: Logger): Promise<RunningApp> {
+  const serving = notServing();
+  const isDraining = () => serving.isDraining;
 
   const tracing = await openTracing({ otlpEndpoint: config.otlpEndpoint, app: 'api', region: config.region });
   const database = await openDatabase({
@@ -53,7 +44,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     poolMax: config.databasePoolMax,
   });
   const { pool } = database;
-  const metrics = createMetrics(pool, { memory: () => memory, server: () => server });
+  const metrics = createMetrics(pool, serving, () => memory);
   const memory = createAnswerMemory({
     memoryMiB: config.answerMemoryMiB,
     databasePoolMax: config.databasePoolMax,
@@ -118,53 +109,23 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
   app.use(servePublicPages(config.baseUrls));
   for (const middleware of reads) app.use(middleware);
 
-  const bounds: ServerBounds = {
-    ...config.bounds,
-    unknownKeepAliveSeconds: Math.min(unknownKeepAliveSeconds, config.keepAliveSeconds),
-    isTrusted: (address) => isTrustedPeer(address, config.trustedProxies),
-    onCut: (cut) => {
-      metrics.answersCut.inc({ reason: cut.reason });
-      log.warn(cut, 'a connection was cut: its client did not read its answer');
-    },
-    onRefused: () => metrics.connectionsRefused.inc(),
-  };
-  const metricsServer = await startServer({
-    handler: serveMetrics(metrics.registry),
-    host: config.host,
-    port: config.metricsPort,
-  });
-  const listening = await startServer({
+  return serveApp(serving, {
+    name: 'the API',
     handler: app.callback(),
-    host: config.host,
-    port: config.port,
-    drainDelayMs: config.drainDelayMs,
-    keepAliveSeconds: config.keepAliveSeconds,
     headers: securityHeaders,
-    bounds,
-    onDraining: () => {
-      draining = true;
+    config,
+    bounds: {
+      unknownKeepAliveSeconds: Math.min(unknownKeepAliveSeconds, config.keepAliveSeconds),
+      isTrusted: (address) => isTrustedPeer(address, config.trustedProxies),
+    },
+    metrics,
+    log,
+    async close() {
+      await refusals.stop();
+      settings.stop();
+      await limiter.stop();
+      await database.close();
+      await tracing.stop();
     },
   });
-
-  server = listening;
-
-  async function close(): Promise<void> {
-    await listening.stop();
-    await refusals.stop();
-    settings.stop();
-    await limiter.stop();
-    await metricsServer.stop();
-    await database.close();
-    await tracing.stop();
-  }
-  log.info({ url: listening.url, metricsUrl: metricsServer.url }, 'the API is listening');
-  let stopping: Promise<void> | undefined;
-  return {
-    url: listening.url,
-    metricsUrl: metricsServer.url,
-    stop: () => {
-      stopping ??= close();
-      return stopping;
-    },
-  };
 }

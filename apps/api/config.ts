@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { followSettings, sameButLogin } from '#runtime/settings/follow.ts';
+import { currentKeySecrets } from '#runtime/settings/keys.ts';
 import { readSettings } from '#runtime/settings/read.ts';
-import { boundsOf, serverSettings } from '#runtime/settings/server.ts';
+import { serverConfigOf, serverSettings } from '#runtime/settings/server.ts';
 import {
   databaseUrl,
   httpUrl,
@@ -55,38 +56,19 @@ export function readConfig(environment: Record<string, string | undefined> = pro
   });
   const { values } = followed;
   return Object.freeze({
-    /**
-     * Secrets: each look-up gives the newest value of its file. `watchSettings` keeps them up to
-     * date.
-     */
+    /** `watchSettings` keeps the values of secrets up to date. */
     followed,
-    keys: {
-      region: s.REGION,
-      get peppers() {
-        return values.KEY_PEPPERS;
-      },
-      get tagSecrets() {
-        return values.KEY_TAG_SECRETS;
-      },
-    },
+    keys: currentKeySecrets(s.REGION, values),
     get databaseUrl() {
       return values.API_DATABASE_URL;
     },
     get redisUrl() {
       return values.REDIS_URL ?? null;
     },
+    ...serverConfigOf(s),
     region: s.REGION,
     baseUrls: { us: s.BASE_URL_US, ca: s.BASE_URL_CA },
-    databasePoolMax: s.DATABASE_POOL_MAX,
-    host: s.HOST,
-    port: s.PORT,
-    metricsPort: s.METRICS_PORT,
-    trustedProxies: s.TRUSTED_PROXIES,
-    drainDelayMs: s.DRAIN_DELAY_MS,
-    keepAliveSeconds: s.KEEP_ALIVE_SECONDS,
-    bounds: boundsOf(s),
     answerMemoryMiB: s.ANSWER_MEMORY_MIB,
-    logLevel: s.LOG_LEVEL,
     otlpEndpoint: s.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
   });
 }

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { RunningServer } from '#runtime/http-server.ts';
+import type { Serving } from '#runtime/serve-app.ts';
 import { createServerMetrics } from '#runtime/server-metrics.ts';
 import type { AnswerMemory } from './answer-memory.ts';
 
@@ -8,7 +8,7 @@ import type { AnswerMemory } from './answer-memory.ts';
  * The API's Prometheus metrics. Labels are operations, statuses and modes: never an organization, a
  * key or an address.
  */
-export function createMetrics(pool: Pool, parts: { memory: () => AnswerMemory; server: () => RunningServer | null }) {
+export function createMetrics(pool: Pool, serving: Serving, memory: () => AnswerMemory) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
@@ -46,18 +46,6 @@ export function createMetrics(pool: Pool, parts: { memory: () => AnswerMemory; s
     help: 'Requests refused with 401, or 429 for too many of them.',
     registers,
   });
-  new Gauge({
-    name: 'org_api_database_connections',
-    help: 'Connections of the pool, by state; waiting are requests without one.',
-    labelNames: ['state'],
-    registers,
-    collect() {
-      this.set({ state: 'open' }, pool.totalCount);
-      this.set({ state: 'idle' }, pool.idleCount);
-      this.set({ state: 'waiting' }, pool.waitingCount);
-    },
-  });
-
   const answerWaits = new Counter({
     name: 'org_api_answer_waits_total',
     help:
@@ -66,14 +54,14 @@ export function createMetrics(pool: Pool, parts: { memory: () => AnswerMemory; s
     labelNames: ['end', 'limit'],
     registers,
   });
-  const { answersCut, connectionsRefused } = createServerMetrics('org_api', registry, parts.server);
+  const { answersCut, connectionsRefused } = createServerMetrics('org_api', registry, { pool, serving });
   new Gauge({
     name: 'org_api_answer_held_bytes',
     help: 'Memory of answers that are being made or sent, by their size (small, large).',
     labelNames: ['size'],
     registers,
     collect() {
-      const { smallBytes, largeBytes } = parts.memory().state;
+      const { smallBytes, largeBytes } = memory().state;
       this.set({ size: 'small' }, smallBytes);
       this.set({ size: 'large' }, largeBytes);
     },
@@ -83,7 +71,7 @@ export function createMetrics(pool: Pool, parts: { memory: () => AnswerMemory; s
     help: 'Reads that wait for memory for their answers.',
     registers,
     collect() {
-      this.set(parts.memory().state.waiting);
+      this.set(memory().state.waiting);
     },
   });
 

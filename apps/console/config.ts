@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { followSettings, sameButLogin } from '#runtime/settings/follow.ts';
+import { currentKeySecrets } from '#runtime/settings/keys.ts';
 import { readSettings } from '#runtime/settings/read.ts';
-import { boundsOf, serverSettings } from '#runtime/settings/server.ts';
+import { serverConfigOf, serverSettings } from '#runtime/settings/server.ts';
 import { temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
 import {
   databaseUrl,
@@ -65,20 +66,9 @@ export function readConfig(environment: Record<string, string | undefined> = pro
   const { values } = followed;
   const relyingParty = { id: s.CONSOLE_URL.hostname, name: 'Organization console', origin: s.CONSOLE_URL.origin };
   return Object.freeze({
-    /**
-     * Secrets: each look-up gives the newest value of its file. `watchSettings` keeps them up to
-     * date.
-     */
+    /** `watchSettings` keeps the values of secrets up to date. */
     followed,
-    keys: {
-      region: s.REGION,
-      get peppers() {
-        return values.KEY_PEPPERS;
-      },
-      get tagSecrets() {
-        return values.KEY_TAG_SECRETS;
-      },
-    },
+    keys: currentKeySecrets(s.REGION, values),
     factors: {
       relyingParty,
       get sealingKeys() {
@@ -88,20 +78,12 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     get databaseUrl() {
       return values.CONSOLE_DATABASE_URL;
     },
+    ...serverConfigOf(s),
     region: s.REGION,
-    databasePoolMax: s.DATABASE_POOL_MAX,
     origin: s.CONSOLE_URL.origin,
     apiUrl: s.API_URL,
     webhookAllow: s.WEBHOOK_ALLOW,
     /** Null: this installation of the console knows no Temporal. */
     temporal: temporalServerOf(s, s.TEMPORAL_NAMESPACE, () => values.TEMPORAL_API_KEY),
-    host: s.HOST,
-    port: s.PORT,
-    metricsPort: s.METRICS_PORT,
-    trustedProxies: s.TRUSTED_PROXIES,
-    drainDelayMs: s.DRAIN_DELAY_MS,
-    keepAliveSeconds: s.KEEP_ALIVE_SECONDS,
-    bounds: boundsOf(s),
-    logLevel: s.LOG_LEVEL,
   });
 }

@@ -1,14 +1,14 @@
 import type { Pool } from 'pg';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { hashLoad } from '#domain/identity/password.ts';
-import type { RunningServer } from '#runtime/http-server.ts';
+import type { Serving } from '#runtime/serve-app.ts';
 import { createServerMetrics } from '#runtime/server-metrics.ts';
 
 /**
  * The console's Prometheus metrics. Labels are route names, methods, statuses and codes: never a
  * person, an organization or an address.
  */
-export function createMetrics(pool: Pool, server: () => RunningServer | null) {
+export function createMetrics(pool: Pool, serving: Serving) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
@@ -26,17 +26,6 @@ export function createMetrics(pool: Pool, server: () => RunningServer | null) {
     registers,
   });
   new Gauge({
-    name: 'org_console_database_connections',
-    help: 'Connections of the pool, by state; waiting are requests without one.',
-    labelNames: ['state'],
-    registers,
-    collect() {
-      this.set({ state: 'open' }, pool.totalCount);
-      this.set({ state: 'idle' }, pool.idleCount);
-      this.set({ state: 'waiting' }, pool.waitingCount);
-    },
-  });
-  new Gauge({
     name: 'org_console_password_hashes',
     help: 'Password hashes, by state; a process carries out one less than it has cores, three at most.',
     labelNames: ['state'],
@@ -49,7 +38,7 @@ export function createMetrics(pool: Pool, server: () => RunningServer | null) {
   });
   return {
     registry,
-    ...createServerMetrics('org_console', registry, server),
+    ...createServerMetrics('org_console', registry, { pool, serving }),
     observe(operation: string, method: string, status: number, code: string | undefined, seconds: number): void {
       requests.observe({ operation, status }, seconds);
       if (method === 'POST' && code !== undefined) refusedForms.inc({ code });

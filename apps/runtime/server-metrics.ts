@@ -1,18 +1,34 @@
+import type { Pool } from 'pg';
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { RunningServer } from './http-server.ts';
+import type { Serving } from './serve-app.ts';
 
 /**
- * What a server that bounds its clients counts. `prefix` is the app's: `org_api`, `org_console`;
- * `server` is null until it listens.
+ * Counts what a server's clients and its database pool hold. `prefix` is the app's: `org_api`,
+ * `org_console`.
  */
-export function createServerMetrics(prefix: string, registry: Registry, server: () => RunningServer | null) {
+export function createServerMetrics(
+  prefix: string,
+  registry: Registry,
+  { pool, serving }: { pool: Pool; serving: Serving },
+) {
   const registers = [registry];
   new Gauge({
     name: `${prefix}_connections`,
     help: 'Connections that are open.',
     registers,
     async collect() {
-      this.set((await server()?.countConnections()) ?? 0);
+      this.set((await serving.server?.countConnections()) ?? 0);
+    },
+  });
+  new Gauge({
+    name: `${prefix}_database_connections`,
+    help: 'Connections of the pool, by state; waiting are requests without one.',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      this.set({ state: 'open' }, pool.totalCount);
+      this.set({ state: 'idle' }, pool.idleCount);
+      this.set({ state: 'waiting' }, pool.waitingCount);
     },
   });
   return {

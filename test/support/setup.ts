@@ -2,7 +2,8 @@ import type { DestinationStream } from 'pino';
 import { afterAll, beforeAll, inject, onTestFinished } from 'vitest';
 import { type Database, openDatabase } from '#domain/db/connect.ts';
 import { createLog } from '#runtime/log.ts';
-import { type RunningApi, startApi } from '../../apps/api/app.ts';
+import type { RunningApp } from '#runtime/serve-app.ts';
+import { startApi } from '../../apps/api/app.ts';
 import { readConfig } from '../../apps/api/config.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { createFactories, type Factories } from './make.ts';
@@ -19,7 +20,7 @@ export interface TestInstallation {
   logLines: string[];
 }
 
-export interface TestApi extends RunningApi {
+export interface TestApi extends RunningApp {
   /** GETs a path; `key` becomes the bearer. */
   get(path: string, options?: { key?: string; headers?: Record<string, string>; method?: string }): Promise<Response>;
 }

@@ -7,7 +7,7 @@ import type { SignInLimiter } from '#domain/identity/sign-in-limiter.ts';
 import type { FactorSettings, Session, SessionMembership, Visitor } from '#domain/identity/types.ts';
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
 import type { Workflows } from '../workflows.ts';
-import type { createDownloads } from './send-file.ts';
+import type { Downloads } from './downloads.ts';
 
 /** What pages use; `app.ts` opens it. Domain functions take these as plain parameters. */
 export interface ConsoleParts {
@@ -32,7 +32,7 @@ export interface ConsoleParts {
   origin: string;
   now: () => Date;
   /** Bounds the downloads in progress. */
-  downloads: ReturnType<typeof createDownloads>;
+  downloads: Downloads;
 }
 
 /** The sender of a request, as far as the request itself shows. */

@@ -39,13 +39,23 @@ export const serverSettings = (defaults: { port: number; answerDeadlineSeconds: 
   LOG_LEVEL: logLevel,
 });
 
-/** The bounds of these, as `startServer` takes them. */
-export const boundsOf = (settings: {
-  MAX_CONNECTIONS: number;
-  ANSWER_DEADLINE_SECONDS: number;
-  ANSWER_MIN_BYTES_PER_SECOND: number;
-}) => ({
-  maxConnections: settings.MAX_CONNECTIONS,
-  answerDeadlineMs: settings.ANSWER_DEADLINE_SECONDS * 1_000,
-  minBytesPerSecond: settings.ANSWER_MIN_BYTES_PER_SECOND,
+type ServerSettings = z.output<z.ZodObject<ReturnType<typeof serverSettings>>>;
+
+/** Returns the part of an app's configuration that these settings give. */
+export const serverConfigOf = (s: ServerSettings) => ({
+  databasePoolMax: s.DATABASE_POOL_MAX,
+  host: s.HOST,
+  port: s.PORT,
+  metricsPort: s.METRICS_PORT,
+  trustedProxies: s.TRUSTED_PROXIES,
+  drainDelayMs: s.DRAIN_DELAY_MS,
+  keepAliveSeconds: s.KEEP_ALIVE_SECONDS,
+  bounds: {
+    maxConnections: s.MAX_CONNECTIONS,
+    answerDeadlineMs: s.ANSWER_DEADLINE_SECONDS * 1_000,
+    minBytesPerSecond: s.ANSWER_MIN_BYTES_PER_SECOND,
+  },
+  logLevel: s.LOG_LEVEL,
 });
+
+export type ServerConfig = ReturnType<typeof serverConfigOf>;

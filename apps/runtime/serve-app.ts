@@ -1,0 +1,80 @@
+import type { Counter, Registry } from 'prom-client';
+import { type RunningServer, type ServerBounds, type ServerOptions, startServer } from './http-server.ts';
+import type { Logger } from './log.ts';
+import { serveMetrics } from './metrics-page.ts';
+import type { ServerConfig } from './settings/server.ts';
+
+/** A running app: where it answers, and how to stop it without losing a request. */
+export interface RunningApp {
+  url: string;
+  metricsUrl: string;
+  /** Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+/** What middleware and metrics ask of the server, which starts after them. */
+export interface Serving {
+  isDraining: boolean;
+  /** Null until it listens. */
+  server: RunningServer | null;
+}
+
+export const notServing = (): Serving => ({ isDraining: false, server: null });
+
+/**
+ * Serves an app within its bounds, and its metrics on a port of their own. `stop` drains the server,
+ * then calls `close`, which stops what the app has opened.
+ */
+export async function serveApp(
+  serving: Serving,
+  options: Pick<ServerOptions, 'handler' | 'headers'> & {
+    /** As the log calls the app: "the API". */
+    name: string;
+    config: ServerConfig;
+    bounds?: Pick<ServerBounds, 'unknownKeepAliveSeconds' | 'isTrusted'>;
+    metrics: { registry: Registry; answersCut: Counter<'reason'>; connectionsRefused: Counter };
+    log: Logger;
+    close: () => Promise<void>;
+  },
+): Promise<RunningApp> {
+  const { name, config, metrics, log } = options;
+  const { host, port, metricsPort, drainDelayMs, keepAliveSeconds } = config;
+  const metricsServer = await startServer({ handler: serveMetrics(metrics.registry), host, port: metricsPort });
+  const server = await startServer({
+    handler: options.handler,
+    headers: options.headers ?? {},
+    host,
+    port,
+    drainDelayMs,
+    keepAliveSeconds,
+    bounds: {
+      ...config.bounds,
+      ...options.bounds,
+      onCut: (cut) => {
+        metrics.answersCut.inc({ reason: cut.reason });
+        log.warn(cut, 'a connection was cut: its client did not read its answer');
+      },
+      onRefused: () => metrics.connectionsRefused.inc(),
+    },
+    onDraining: () => {
+      serving.isDraining = true;
+    },
+  });
+  serving.server = server;
+  log.info({ url: server.url, metricsUrl: metricsServer.url }, `${name} is listening`);
+
+  async function close(): Promise<void> {
+    await server.stop();
+    await metricsServer.stop();
+    await options.close();
+  }
+  let stopping: Promise<void> | undefined;
+  return {
+    url: server.url,
+    metricsUrl: metricsServer.url,
+    stop: () => {
+      stopping ??= close();
+      return stopping;
+    },
+  };
+}

@@ -1,0 +1,16 @@
+import type { Region } from '#domain/contract/regions.ts';
+import type { KeySecrets } from '#domain/keys/fingerprint.ts';
+
+/** Returns what API keys are made and found with; each look-up gives the newest values. */
+export const currentKeySecrets = (
+  region: Region,
+  values: { readonly KEY_PEPPERS: KeySecrets['peppers']; readonly KEY_TAG_SECRETS: KeySecrets['tagSecrets'] },
+): KeySecrets => ({
+  region,
+  get peppers() {
+    return values.KEY_PEPPERS;
+  },
+  get tagSecrets() {
+    return values.KEY_TAG_SECRETS;
+  },
+});
