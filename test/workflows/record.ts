@@ -10,7 +10,8 @@ import type { Behavior } from '../chaos/plan.ts';
 import { type ReceivingWebhook, startReceivers } from '../chaos/receivers.ts';
 import { type ChaosServers, startServers } from '../chaos/servers.ts';
 import { sealingKeys, workerEnvironment } from '../chaos/worker-settings.ts';
-import { type Scenario, type Stage, scenarioSchedule, scenarios } from './scenarios.ts';
+import { scenarioSchedule, scenarios } from './scenarios.ts';
+import type { Scenario, Stage } from './stage.ts';
 
 /**
  * `node test/workflows/record.ts [kind…]`: runs every scenario (or those named) for real and saves

@@ -1,7 +1,7 @@
 import { insertExhausted } from '#test/exhausted-deliveries.ts';
 import { redeliveryWorkflowId } from '#workflows/redeliver/types.ts';
 import { becomesTrue } from '../../apps/dev/servers/process.ts';
-import type { Scenario, Stage } from './scenarios.ts';
+import type { Scenario, Stage } from './stage.ts';
 
 /** Asks for all of `count` deliveries that failed, and waits until the worker has begun. */
 async function redeliver(stage: Stage, count: number): Promise<{ id: string; workflowId: string }> {

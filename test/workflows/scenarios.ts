@@ -1,40 +1,10 @@
-import type { Client, WorkflowHandle } from '@temporalio/client';
-import type { Pool } from 'pg';
+import type { WorkflowHandle } from '@temporalio/client';
 import { beginRoundSql } from '#domain/db/statements/claim-deliveries.ts';
 import { type DeliverEventInput, deliverQueue } from '#workflows/deliver-event/types.ts';
 import type { SendTestInput } from '#workflows/send-test/types.ts';
 import type { Behavior } from '../chaos/plan.ts';
 import { redeliveryScenarios } from './redelivery-scenarios.ts';
-
-/** One delivery of a scenario's own, and what may be done to it. */
-export interface Stage {
-  pool: Pool;
-  client: Client;
-  organizationId: string;
-  webhookId: string;
-  /** What the receiver does with the `nth` post, from 1; 200 until it is set. */
-  receive: (plan: (nth: number) => Behavior) => void;
-  /** Begins a grant, whose event this delivery is of. Returns its id. */
-  makeEvent: () => Promise<string>;
-  /** Waits until this many attempts of the delivery are in the table, `open` of them under way. */
-  attempts: (count: number, open: 0 | 1) => Promise<void>;
-  /** Waits until the delivery has this state. */
-  state: (state: string) => Promise<void>;
-  /** Kills the worker, which comes up again by itself. */
-  killWorker: () => Promise<void>;
-  killPostgres: () => Promise<void>;
-  restartPostgres: () => Promise<void>;
-}
-
-/**
- * Brings a workflow to its end in one particular way. Returns which is to be kept: that of a
- * delivery's round, or another by its id.
- */
-export interface Scenario {
-  /** Names the saved history. */
-  kind: string;
-  run: (stage: Stage) => Promise<{ eventId: string; round: number } | { workflowId: string; runId?: string }>;
-}
+import type { Scenario, Stage } from './stage.ts';
 
 /** The waits that every scenario runs with: short ones, one that stands for hours, and the end. */
 export const scenarioSchedule = '500ms,500ms,20s,1s';

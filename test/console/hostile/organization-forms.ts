@@ -1,4 +1,4 @@
-import type { FilledForm } from './forms.ts';
+import type { FilledForm } from './filled-form.ts';
 import type { Scene } from './scene.ts';
 
 const ofSpareRole = ({ spareRoleId }: Scene) => ({ roleId: spareRoleId });

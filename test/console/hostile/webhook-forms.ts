@@ -1,4 +1,4 @@
-import type { FilledForm } from './forms.ts';
+import type { FilledForm } from './filled-form.ts';
 import type { Scene } from './scene.ts';
 
 const needsReceiver = 'needs a worker and a receiver: webhooks.test.ts';
