@@ -76,11 +76,19 @@ export interface StepOptions {
   onPurged?: (purged: { deliveries: number; events: number }) => void;
 }
 
-interface MovedRow {
-  deliveries: number;
-}
-
-const allDone = { isAllDone: true };
+/** A step that is one statement, all done when it has run. */
+const statement = <Row extends pg.QueryResultRow>(
+  everyMs: number,
+  text: string,
+  values: unknown[] = [],
+  onRows: (rows: Row[]) => void = () => {},
+): Omit<Step, 'name'> => ({
+  everyMs,
+  async run(client) {
+    onRows((await client.query<Row>(text, values)).rows);
+    return { isAllDone: true };
+  },
+});
 
 /**
  * Returns the steps of maintenance. Each second: due grants end, deliveries of resumed webhooks
@@ -95,47 +103,21 @@ export function stepsOfMaintenance(options: StepOptions): Step[] {
   const { onEnded = () => {}, onSuspended = () => {}, onMoved = () => {} } = options;
   const { onAnchor = () => {}, onPurged = () => {} } = options;
 
+  const move = (how: 'restarted' | 'cancelled', text: string, values: unknown[]) =>
+    statement(0, text, values, (rows: { deliveries: number }[]) => {
+      for (const { deliveries } of rows) onMoved(how, deliveries);
+    });
   const steps: Record<MaintenanceStep, Omit<Step, 'name'>> = {
-    end_grants: {
-      everyMs: 0,
-      async run(client) {
-        const ended = await client.query(endDueGrantsSql);
-        onEnded(ended.rowCount ?? 0);
-        return allDone;
-      },
-    },
-    suspend_webhooks: {
-      everyMs: suspendEveryRuns * everyMs,
-      async run(client) {
-        const values = [suspendAfterSeconds, suspendTriedWithinSeconds];
-        const suspended = await client.query(suspendFailingWebhooksSql, values);
-        onSuspended(suspended.rowCount ?? 0);
-        return allDone;
-      },
-    },
-    restart_deliveries: {
-      everyMs: 0,
-      async run(client) {
-        const { rows } = await client.query<MovedRow>(restartDeliveriesSql, [deliveriesPerMove]);
-        for (const { deliveries } of rows) onMoved('restarted', deliveries);
-        return allDone;
-      },
-    },
-    cancel_deliveries: {
-      everyMs: 0,
-      async run(client) {
-        const { rows } = await client.query<MovedRow>(cancelDeliveriesSql, [deliveriesPerMove, null]);
-        for (const { deliveries } of rows) onMoved('cancelled', deliveries);
-        return allDone;
-      },
-    },
-    purge_secrets: {
-      everyMs: 0,
-      async run(client) {
-        await client.query(purgeExpiredSecretsSql);
-        return allDone;
-      },
-    },
+    end_grants: statement(0, endDueGrantsSql, [], (rows) => onEnded(rows.length)),
+    suspend_webhooks: statement(
+      suspendEveryRuns * everyMs,
+      suspendFailingWebhooksSql,
+      [suspendAfterSeconds, suspendTriedWithinSeconds],
+      (rows) => onSuspended(rows.length),
+    ),
+    restart_deliveries: move('restarted', restartDeliveriesSql, [deliveriesPerMove]),
+    cancel_deliveries: move('cancelled', cancelDeliveriesSql, [deliveriesPerMove, null]),
+    purge_secrets: statement(0, purgeExpiredSecretsSql),
     chain_activity: {
       everyMs: 0,
       async run(client) {
@@ -157,27 +139,9 @@ export function stepsOfMaintenance(options: StepOptions): Step[] {
         return { isAllDone: rows.length < anchorsPerRun };
       },
     },
-    keep_partitions: {
-      everyMs: hourMs,
-      async run(client) {
-        await client.query(keepPartitionsSql);
-        return allDone;
-      },
-    },
-    drop_activity: {
-      everyMs: hourMs,
-      async run(client) {
-        await client.query(dropOldActivitySql, [activityRetentionDays]);
-        return allDone;
-      },
-    },
-    purge_sign_ins: {
-      everyMs: hourMs,
-      async run(client) {
-        await client.query(purgeExpiredSignInsSql);
-        return allDone;
-      },
-    },
+    keep_partitions: statement(hourMs, keepPartitionsSql),
+    drop_activity: statement(hourMs, dropOldActivitySql, [activityRetentionDays]),
+    purge_sign_ins: statement(hourMs, purgeExpiredSignInsSql),
     purge_deliveries: {
       everyMs: hourMs,
       async run(client) {
