@@ -4,24 +4,12 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
 import { admitAttemptSql, recordOutcomeSql } from '#domain/db/statements/attempts.ts';
 import { readLedgerSql } from '#domain/db/statements/ledger.ts';
+import { refusedPost as refused } from '#test/post-outcomes.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { reconcile } from '../../apps/worker/relay/reconciler.ts';
 import { createDeliveryActivities, type PostOutcome } from '../../workflows/deliver-event/activities.ts';
 import { type AttemptInput, attemptTimeoutMs } from '../../workflows/deliver-event/types.ts';
-
-const refused: PostOutcome = {
-  kind: 'failed',
-  status: 500,
-  cause: 'answered_server_error',
-  explanation: 'The receiver failed.',
-  timingsMs: { total: 1 },
-  peerAddress: null,
-  keptBytes: 0,
-  answer: Buffer.alloc(0),
-  retryAfterSeconds: null,
-  isInternalError: false,
-};
 
 describe('an attempt whose end Temporal did not hear of', () => {
   // Once, it was closed at once, while the process that made it could still be posting: its

@@ -23,12 +23,7 @@ describe('due deliveries are sent soon, without a repair, and every post is on r
     const proxy = await startTcpProxy({ host: target.hostname, port: Number(target.port) });
     const url = Object.assign(new URL(target), { hostname: '127.0.0.1', port: String(proxy.port) });
     await startTestWorker(world.database, { WORKER_DATABASE_URL: url.href });
-    await world.grants();
-    await world.someDelivered();
-    await proxy.refuse();
-    await pause(awayMs);
-    await proxy.resume();
-    await world.judge();
+    await judgeOutage(world, proxy);
   });
 
   it('after Temporal was down for two seconds', { timeout }, async () => {
@@ -36,12 +31,7 @@ describe('due deliveries are sent soon, without a repair, and every post is on r
     const [host = '', port = ''] = inject('temporalAddress').split(':');
     const proxy = await startTcpProxy({ host, port: Number(port) });
     await startTestWorker(world.database, { TEMPORAL_ADDRESS: `127.0.0.1:${proxy.port}` });
-    await world.grants();
-    await world.someDelivered();
-    await proxy.refuse();
-    await pause(awayMs);
-    await proxy.resume();
-    await world.judge();
+    await judgeOutage(world, proxy);
   });
 
   it('after the only worker was killed with claims and attempts in progress', { timeout }, async () => {
@@ -76,6 +66,20 @@ describe('due deliveries are sent soon, without a repair, and every post is on r
 });
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Refuses connections through the proxy for a while, after some deliveries, and judges what came of all. */
+async function judgeOutage(
+  world: Awaited<ReturnType<typeof arrange>>,
+  proxy: Awaited<ReturnType<typeof startTcpProxy>>,
+): Promise<void> {
+  await world.grants();
+  await world.someDelivered();
+  await proxy.refuse();
+  await pause(awayMs);
+  await proxy.resume();
+  await world.judge();
+}
+
 const idOf = (post: Received) => `${post.path}/${post.headers['webhook-id']}/${post.headers['webhook-attempt']}`;
 
 /** Five organizations, each with a webhook, and so many events among them. */

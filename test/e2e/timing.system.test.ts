@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import type { WorkflowHandle } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { refusedPost } from '#test/post-outcomes.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';
@@ -158,18 +159,7 @@ function activitiesThatFail(pool: Parameters<typeof createDeliveryActivities>[0]
   const activities = createDeliveryActivities({
     pool,
     sign: () => ({}),
-    post: async () => ({
-      kind: 'failed',
-      status: 500,
-      cause: 'answered_server_error',
-      explanation: 'The receiver failed.',
-      timingsMs: { total: 1 },
-      peerAddress: null,
-      keptBytes: 0,
-      answer: Buffer.alloc(0),
-      retryAfterSeconds: null,
-      isInternalError: false,
-    }),
+    post: async () => refusedPost,
   });
   const attemptDelivery: typeof activities.attemptDelivery = (input) => {
     inputs.push(input);

@@ -234,7 +234,7 @@ describe('orgctl', () => {
       [['webhook', 'pause', '--webhook', webhook.id], 'deleted'],
       [['webhook', 'test', '--webhook', webhook.id], 'deleted'],
       [['person', 'invite', '--org', unknownId, '--email', 'a@example.org'], 'no such organization'],
-      [['person', 'invite', '--org', webhook.orgId, '--email', 'nobody'], 'no e-mail address'],
+      [['person', 'invite', '--org', webhook.orgId, '--email', 'nobody'], 'Enter a complete e-mail address'],
       [['person', 'invite', '--org', webhook.orgId, '--email', 'a@example.org', '--roles', 'king'], 'no role king'],
       [['delivery', 'show', '--webhook', webhook.id, '--event', unknownId], 'no delivery'],
       [['delivery', 'redeliver', '--webhook', webhook.id, '--event', unknownId], 'deleted'],

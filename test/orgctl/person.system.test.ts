@@ -114,7 +114,7 @@ it('change-address gives a person another address, and never one that is in use'
     code: 1,
     stderr: 'Another person signs in with the new address.\n',
   });
-  expect((await change('nobody')).stderr).toContain('no e-mail address');
+  expect((await change('nobody')).stderr).toContain('Enter a complete e-mail address');
   expect((await change(' new@firm.example ')).json()).toEqual({
     personId: t.person.personId,
     email: 'new@firm.example',

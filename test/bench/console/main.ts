@@ -6,10 +6,11 @@ import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { openDatabase } from '#domain/db/connect.ts';
 import { cookieName } from '../../../apps/console/web/cookies.ts';
+import { asOwner } from '../servers.ts';
 import { type FilledOrganization, fillOrganization, preparePast, signIn } from './fill.ts';
 import { endVisits, quantile, visit } from './measure.ts';
 import { type MeasuredPage, pages } from './pages.ts';
-import { asOwner, type BenchStack, startStack } from './stack.ts';
+import { type BenchStack, startStack } from './stack.ts';
 
 const { values: options } = parseArgs({ options: { quick: { type: 'boolean' } } });
 const few = { lines: 10, deliveries: 10 };

@@ -1,15 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import pg from 'pg';
 import { migrate } from '#domain/db/migrate.ts';
 import { createLog } from '#runtime/log.ts';
 import { startConsole } from '../../../apps/console/app.ts';
 import { type ConsoleConfig, readConfig } from '../../../apps/console/config.ts';
 import { getFreePort } from '../../../apps/dev/servers/ports.ts';
-import { startPostgres } from '../../../apps/dev/servers/postgres.ts';
-import { discardCluster } from '../../../apps/dev/servers/postgres-cluster.ts';
+import { asOwner, startServers } from '../servers.ts';
 
 /**
  * A PostgreSQL of the benchmark's own, flushing to disk, and a console on it. `stop` removes it
@@ -27,16 +22,7 @@ export interface BenchStack {
 const secret = () => randomBytes(32).toString('base64');
 
 export async function startStack(report: (line: string) => void): Promise<BenchStack> {
-  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-bench-'));
-  chmodSync(folder, 0o711); // as root, PostgreSQL's account passes through
-  const closers: (() => Promise<void>)[] = [async () => rmSync(folder, { recursive: true, force: true })];
-  const stop = async () => {
-    for (let close = closers.pop(); close !== undefined; close = closers.pop()) await close();
-  };
-  try {
-    closers.push(() => discardCluster(folder));
-    const postgres = await startPostgres({ stateFolder: folder, report });
-    closers.push(() => postgres.stop());
+  return startServers(report, async ({ postgres, onStop, stop }) => {
     const [ownerUrl, consoleUrl] = [new URL(postgres.adminUrl), new URL(postgres.adminUrl)];
     ownerUrl.pathname = consoleUrl.pathname = 'bench_console';
     Object.assign(consoleUrl, { username: 'bench_console', password: 'bench' });
@@ -60,22 +46,8 @@ export async function startStack(report: (line: string) => void): Promise<BenchS
     });
     const serve = async () => {
       const running = await startConsole(config, createLog({ level: 'silent', name: 'console', region: 'us' }));
-      closers.push(() => running.stop());
+      onStop(() => running.stop());
     };
     return { ownerUrl: ownerUrl.href, origin, config, serve, stop };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
-}
-
-/** Runs `work` over a connection of the database's owner. */
-export async function asOwner<T>(ownerUrl: string, work: (owner: pg.Client) => Promise<T>): Promise<T> {
-  const owner = new pg.Client({ connectionString: ownerUrl });
-  await owner.connect();
-  try {
-    return await work(owner);
-  } finally {
-    await owner.end();
-  }
+  });
 }

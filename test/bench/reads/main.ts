@@ -6,6 +6,7 @@ import { mkdtempSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import path from 'node:path';
 import { ServerUnavailableError } from '../../../apps/dev/servers/process.ts';
+import { asOwner } from '../servers.ts';
 import { endChildren } from './children.ts';
 import { type Comparison, compare, type Load, median } from './compare.ts';
 import { type BenchOptions, BenchRefused, readOptions } from './options.ts';
@@ -13,7 +14,7 @@ import { printComparison, printProcessorRatio, printRatio } from './print.ts';
 import { type ProgramName, type RunningProgram, runPacedLoad, startProgram } from './processes.ts';
 import { findProfile, printProfile } from './profile.ts';
 import { highestRatePerSecond } from './region.ts';
-import { asOwner, type BenchRegion, type BenchStack, startStack } from './stack.ts';
+import { type BenchRegion, type BenchStack, startStack } from './stack.ts';
 import { requireWrk, runWrk, wrkConnections } from './wrk.ts';
 
 const rosterFamilies = 40;

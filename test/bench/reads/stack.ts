@@ -1,11 +1,8 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import pg from 'pg';
 import { migrate } from '#domain/db/migrate.ts';
-import { startPostgres } from '../../../apps/dev/servers/postgres.ts';
-import { discardCluster } from '../../../apps/dev/servers/postgres-cluster.ts';
 import { startRedis } from '../../../apps/dev/servers/redis.ts';
+import { asOwner, startServers } from '../servers.ts';
 import { BenchRefused } from './options.ts';
 import { type BenchKey, fillGrants, fillOrganizations, makeSecrets, shareGrants } from './region.ts';
 
@@ -41,20 +38,11 @@ type Report = (line: string) => void;
  * and keys. `stop` removes it all.
  */
 export async function startStack(report: Report): Promise<BenchStack> {
-  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-bench-'));
-  chmodSync(folder, 0o711); // as root, PostgreSQL's account passes through
-  const closers: (() => Promise<void>)[] = [async () => rmSync(folder, { recursive: true, force: true })];
-  const stop = async () => {
-    for (let close = closers.pop(); close !== undefined; close = closers.pop()) await close();
-  };
-  try {
-    closers.push(() => discardCluster(folder));
-    const postgres = await startPostgres({ stateFolder: folder, report });
-    closers.push(() => postgres.stop());
+  return startServers(report, async ({ folder, postgres, onStop, stop }) => {
     const redis = await startRedis({ stateFolder: folder, report });
     if (redis === null)
       throw new BenchRefused('The benchmark needs a real Redis and this machine has none: install redis-server.');
-    closers.push(() => redis.stop());
+    onStop(() => redis.stop());
 
     const secrets = makeSecrets();
     const template = await createRegion(postgres.adminUrl, 'bench_template', null);
@@ -83,10 +71,7 @@ export async function startStack(report: Report): Promise<BenchStack> {
       addRegion,
       stop,
     };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+  });
 }
 
 /**
@@ -102,15 +87,4 @@ async function createRegion(adminUrl: string, database: string, template: string
   apiUrl.password = 'bench';
   await migrate({ ownerUrl: ownerUrl.href, logins: [{ role: 'api', url: apiUrl.href }] });
   return { apiUrl: apiUrl.href, ownerUrl: ownerUrl.href };
-}
-
-/** Runs `work` over a connection of the database's owner. */
-export async function asOwner<T>(ownerUrl: string, work: (owner: pg.Client) => Promise<T>): Promise<T> {
-  const owner = new pg.Client({ connectionString: ownerUrl });
-  await owner.connect();
-  try {
-    return await work(owner);
-  } finally {
-    await owner.end();
-  }
 }

@@ -1,0 +1,49 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import pg from 'pg';
+import { startPostgres } from '../../apps/dev/servers/postgres.ts';
+import { discardCluster } from '../../apps/dev/servers/postgres-cluster.ts';
+
+/** What a benchmark opens in a folder of its own. */
+export interface BenchServers {
+  folder: string;
+  /** Flushes to disk, as in production. */
+  postgres: Awaited<ReturnType<typeof startPostgres>>;
+  /** Adds what `stop` closes first. */
+  onStop(close: () => Promise<void>): void;
+  stop(): Promise<void>;
+}
+
+/** Starts PostgreSQL in a new folder, then `open`. `stop` closes and removes everything. */
+export async function startServers<Stack>(
+  report: (line: string) => void,
+  open: (servers: BenchServers) => Promise<Stack>,
+): Promise<Stack> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-bench-'));
+  chmodSync(folder, 0o711); // as root, PostgreSQL's account passes through
+  const closers: (() => Promise<void>)[] = [async () => rmSync(folder, { recursive: true, force: true })];
+  const stop = async () => {
+    for (let close = closers.pop(); close !== undefined; close = closers.pop()) await close();
+  };
+  try {
+    closers.push(() => discardCluster(folder));
+    const postgres = await startPostgres({ stateFolder: folder, report });
+    closers.push(() => postgres.stop());
+    return await open({ folder, postgres, onStop: (close) => void closers.push(close), stop });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Runs `work` over a connection of the database's owner. */
+export async function asOwner<T>(ownerUrl: string, work: (owner: pg.Client) => Promise<T>): Promise<T> {
+  const owner = new pg.Client({ connectionString: ownerUrl });
+  await owner.connect();
+  try {
+    return await work(owner);
+  } finally {
+    await owner.end();
+  }
+}

@@ -1,0 +1,15 @@
+import type { PostOutcome } from '#workflows/deliver-event/activities.ts';
+
+/** What comes of a post that the receiver answers with 500. */
+export const refusedPost: PostOutcome = {
+  kind: 'failed',
+  status: 500,
+  cause: 'answered_server_error',
+  explanation: 'The receiver failed.',
+  timingsMs: { total: 1 },
+  peerAddress: null,
+  keptBytes: 0,
+  answer: Buffer.alloc(0),
+  retryAfterSeconds: null,
+  isInternalError: false,
+};
