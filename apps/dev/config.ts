@@ -44,7 +44,8 @@ export const usage = `Usage: npm start -- [--regions us,ca] [--data FILE]... [--
   --no-samples      import no sample organizations
 
 Environment: ORG_API_STATE (.org-api) folder of the stack's state; ORG_API_PORT (8080) first of ten ports a region;
-DATABASE_URL, REDIS_URL and TEMPORAL_ADDRESS use servers that run already. Every other documented setting of an app that the
+DATABASE_URL, REDIS_URL and TEMPORAL_ADDRESS use servers that run already. Every other documented setting of an app
+that the
 stack does not decide itself is passed on to it, for example DELIVERY_SCHEDULE=1s,2s npm start.`;
 
 /**

@@ -178,7 +178,8 @@ async function runNpmCi() {
   });
   if (outcome === null) return;
   throw new Error(
-    `npm ci did not finish (${outcome}), so the dependencies are not installed: see npm's message above, check the network and the npm registry, and run this again.`,
+    `npm ci did not finish (${outcome}), so the dependencies are not installed: see npm's message above, check ` +
+      'the network and the npm registry, and run this again.',
   );
 }
 
@@ -200,7 +201,8 @@ function npmEnvironment() {
  */
 function requireNode() {
   const remedy =
-    'allow install scripts (npm config set ignore-scripts false), delete node_modules and run this again, or install Node 26 or newer yourself';
+    'allow install scripts (npm config set ignore-scripts false), delete node_modules and run this again, or ' +
+    'install Node 26 or newer yourself';
   const own = path.join(modules, '.bin', 'node');
   const isThere = existsSync(own);
   let version;

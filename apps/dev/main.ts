@@ -173,10 +173,9 @@ try {
   }
 } catch (error) {
   await stopAll();
-  const told =
+  const isExpected =
     error instanceof ServerUnavailableError || error instanceof SettingsRefused || error instanceof SourceRefused;
-  console.error(
-    `\n${told ? error.message : `npm start failed by a fault of its own: ${error instanceof Error ? error.stack : error}`}`,
-  );
+  const defect = error instanceof Error ? error.stack : error;
+  console.error(`\n${isExpected ? error.message : `npm start failed by an internal error: ${defect}`}`);
   process.exit(1);
 }

@@ -13,7 +13,8 @@ export function holdState(folder: string): () => Promise<void> {
   const holder = existsSync(file) ? Number(readFileSync(file, 'utf8')) : 0;
   if (holder > 0 && holder !== process.pid && isAlive(holder) && isNpmStart(holder)) {
     throw new ServerUnavailableError(
-      `Another npm start (process ${holder}) runs this stack: use that one, stop it with Ctrl-C, or give this one ORG_API_STATE and ORG_API_PORT of its own.`,
+      `Another npm start (process ${holder}) runs this stack: use that one, stop it with Ctrl-C, or give this ` +
+        'one ORG_API_STATE and ORG_API_PORT of its own.',
     );
   }
   writeFileSync(file, String(process.pid));

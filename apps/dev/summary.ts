@@ -54,7 +54,8 @@ function regionLines({ stack, owner }: StartedRegion): string[] {
     lines.push(`    curl -H 'Authorization: Bearer ${first.sampleKey}' ${api}/v1/orgs/${first.id}${path}`);
   lines.push(
     '',
-    `  One more key:   npm run dev:key -- --region ${region} --org ${first.id} --maker ${first.ownerUserId} --scopes org.read,org.clients.read`,
+    `  One more key:   npm run dev:key -- --region ${region} --org ${first.id} --maker ${first.ownerUserId} ` +
+      '--scopes org.read,org.clients.read',
     `  Revoke one:     npm run dev:key -- --region ${region} --revoke KEY`,
     '',
     '  Cause each event (by a real change, made as the platform makes it), and watch it come:',

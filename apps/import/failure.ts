@@ -26,7 +26,10 @@ const sentences: Record<string, string> = {
 export function failureSentence(file: string, error: unknown): string {
   const code = codeOf(error);
   if (interfered.has(code))
-    return `${file}: something else changed the same rows meanwhile (${code}); nothing of the file was imported, run it again`;
+    return (
+      `${file}: something else changed the same rows meanwhile (${code}); nothing of the file was imported, ` +
+      'run it again'
+    );
   const said = sentences[code] ?? `${code === '' ? messageOf(error) : `the database or the file failed with ${code}`}`;
   return `${file}: ${said}. Nothing of it was imported.`;
 }

@@ -23,7 +23,8 @@ export const Settings = z.object({
   PLATFORM_DATABASE_URL: databaseUrl
     .optional()
     .describe(
-      'PostgreSQL URL of the login of the platform’s own application. `migrate` creates the login and gives it its password and rights.',
+      'PostgreSQL URL of the login of the platform’s own application. `migrate` creates the login and gives it ' +
+        'its password and rights.',
     ),
   OPERATOR_DATABASE_URL: databaseUrl
     .optional()

@@ -12,7 +12,8 @@ try {
   const { applied, current } = await migrate({ ...config, report: (line) => process.stderr.write(`${line}\n`) });
   const logins = config.logins.map((login) => login.role).join(', ') || 'none';
   process.stdout.write(
-    `${applied.length === 0 ? 'Nothing to apply' : `Applied ${applied.length}`}; the schema is ${current}. Logins brought up to date: ${logins}.\n`,
+    `${applied.length === 0 ? 'Nothing to apply' : `Applied ${applied.length}`}; the schema is ${current}. ` +
+      `Logins brought up to date: ${logins}.\n`,
   );
 } catch (error) {
   const told =

@@ -6,7 +6,8 @@ const common = `
   --help           this text
 
 Settings come from the environment (DATABASE_URL, WEBHOOK_SECRET_KEYS, WEBHOOK_ALLOW, KEY_PEPPERS, TEMPORAL_ADDRESS,
-TEMPORAL_NAMESPACE, TEMPORAL_TLS and what belongs to it, CONSOLE_URL), and for what is left out from the stack of npm start (ORG_API_STATE, .org-api).
+TEMPORAL_NAMESPACE, TEMPORAL_TLS and what belongs to it, CONSOLE_URL), and for what is left out from the stack of npm
+start (ORG_API_STATE, .org-api).
 Exit code 0; 1 with a sentence on standard error when refused; 2 for a wrong call; 130 when Ctrl-C ended the waiting.
 `;
 
@@ -15,7 +16,10 @@ export function helpText(nouns: readonly Noun[], noun: Noun | null, command: Com
   if (noun === null) {
     const width = Math.max(...nouns.map((one) => one.noun.length));
     const lines = nouns.map((one) => `  ${one.noun.padEnd(width)}   ${one.summary}`);
-    return `Usage: npm run -s orgctl -- NOUN VERB [options]\n\n${lines.join('\n')}\n\norgctl NOUN --help tells its verbs.\n${common}`;
+    return (
+      `Usage: npm run -s orgctl -- NOUN VERB [options]\n\n${lines.join('\n')}\n\norgctl NOUN --help tells ` +
+      `its verbs.\n${common}`
+    );
   }
   const shown = command === null ? noun.commands : [command];
   return `${shown.map((one) => usageOf(noun, one)).join('\n\n')}\n${common}`;

@@ -49,7 +49,9 @@ export const person: Noun = {
           ...(roles === null ? {} : { roleKeys: options.getList('roles') }),
         });
         const url = enrolmentLink(consoleUrl, token);
-        const text = `${url}\nGood once, until ${expiresAt.toISOString()}: ${purposes[kind]}. Every holder of the link can use it: give it to this person only.`;
+        const text =
+          `${url}\nGood once, until ${expiresAt.toISOString()}: ${purposes[kind]}. Every holder of ` +
+          'the link can use it: give it to this person only.';
         return { json: { url, expiresAt: expiresAt.toISOString(), personId, kind }, text };
       },
     },
@@ -119,7 +121,9 @@ export const person: Noun = {
       options: { email },
       async run(options, { database }) {
         const done = await releaseAddress(database.orm.em, options.get('email'));
-        const text = `The address is free; ${done.personId} can no longer sign in. ${sessionsEnded(done.ended)} Invite the one it belongs to now (orgctl person invite): until they have enrolled, it can be taken again.`;
+        const text =
+          `The address is free; ${done.personId} can no longer sign in. ${sessionsEnded(done.ended)} ` +
+          'Invite the one it belongs to now (orgctl person invite): until they have enrolled, it can be taken again.';
         return { json: done, text };
       },
     },

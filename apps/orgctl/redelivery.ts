@@ -44,7 +44,10 @@ export function redeliveryText(redelivery: RedeliveryRow): string {
     case 'cancelled':
       return `Cancelled; by then: ${sentSoFar(redelivery)}.`;
     case 'ended':
-      return `It ended early, because ${endReasons[redelivery.endReason ?? 'webhook_deleted']}; by then: ${sentSoFar(redelivery)}.`;
+      return (
+        `It ended early, because ${endReasons[redelivery.endReason ?? 'webhook_deleted']}; by then: ` +
+        `${sentSoFar(redelivery)}.`
+      );
     default:
       if (redelivery.cancelRequestedAt !== null) return `It stops before its next page; ${sentSoFar(redelivery)}.`;
       return `Redelivery ${redelivery.id} is ${redelivery.state}: ${howToLook(redelivery)}.`;
@@ -92,7 +95,8 @@ function progressTeller({ report }: Context): (redelivery: RedeliveryRow) => voi
 }
 
 const notBegun = (redelivery: RedeliveryRow) =>
-  `No worker has begun redelivery ${redelivery.id} within ${beginWithinMs / 1_000} s: see that one runs and that Temporal answers it. The request stands and is carried out then: ${howToLook(redelivery)}.`;
+  `No worker has begun redelivery ${redelivery.id} within ${beginWithinMs / 1_000} s: see that one runs and that ` +
+  `Temporal answers it. The request stands and is carried out then: ${howToLook(redelivery)}.`;
 
 const list: Command = {
   verb: 'list',

@@ -53,7 +53,9 @@ const reseal: Command = {
     ].join('\n\n');
     const answer = { json: { newest, kinds, unopened }, text };
     if (unopened.length === 0) return answer;
-    const failure = `${unopened.length} could not be opened and ${unopened.length === 1 ? 'is' : 'are'} as before: keep every older key, do what is said of each, and run this again.`;
+    const failure =
+      `${unopened.length} could not be opened and ${unopened.length === 1 ? 'is' : 'are'} as ` +
+      'before: keep every older key, do what is said of each, and run this again.';
     return { ...answer, failure };
   },
 };
@@ -74,7 +76,9 @@ function explained(kind: SealedTable, row: UnopenedRow): Explained {
   const { version } = row;
   const first = {
     key_missing: `key version ${version} is not among WEBHOOK_SECRET_KEYS here: add it behind the others`,
-    not_authentic: `version ${version} in WEBHOOK_SECRET_KEYS is not the key that sealed it, or the row was changed: put that key or the row back`,
+    not_authentic:
+      `version ${version} in WEBHOOK_SECRET_KEYS is not the key that sealed it, or the row was ` +
+      'changed: put that key or the row back',
     malformed: 'it has no form that this release reads: put the row back from a backup',
   }[row.reason];
   return { kind, ...row, remedy: `${first}; if that cannot be had, ${about[kind].lastResort}` };
@@ -86,7 +90,8 @@ function unopenedText(unopened: Explained[]): string {
     return [kind, named.join(', '), remedy];
   });
   const more = unopened.length - cells.length;
-  return `${table(['NOT OPENED', 'ROW', 'REMEDY'], cells, '')}${more === 0 ? '' : `\n… and ${more} more; --json lists all.`}`;
+  const rest = more === 0 ? '' : `\n… and ${more} more; --json lists all.`;
+  return `${table(['NOT OPENED', 'ROW', 'REMEDY'], cells, '')}${rest}`;
 }
 
 const status: Command = {

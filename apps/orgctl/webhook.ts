@@ -206,7 +206,8 @@ const verify: Command = {
       post?.durationMs,
       post?.explanation,
     ]);
-    const text = `${fields({ result, explanation })}\n\n${table(['SIGNATURE', 'STATUS', 'CAUSE', 'MS', 'EXPLANATION'], posts, '')}`;
+    const headings = ['SIGNATURE', 'STATUS', 'CAUSE', 'MS', 'EXPLANATION'];
+    const text = `${fields({ result, explanation })}\n\n${table(headings, posts, '')}`;
     return { json: { result, explanation, unrecorded, good, bad }, text };
   },
 };

@@ -17,7 +17,8 @@ const html = `<!doctype html>
   <output id="failing"></output>
 </p>
 <table>
-<thead><tr><th>Last</th><th>Endpoint</th><th>Type</th><th>Event</th><th>No.</th><th>Times</th><th>Duplicates</th><th>Signature</th><th>Response</th></tr></thead>
+<thead><tr><th>Last</th><th>Endpoint</th><th>Type</th><th>Event</th><th>No.</th>
+<th>Times</th><th>Duplicates</th><th>Signature</th><th>Response</th></tr></thead>
 <tbody id="deliveries"></tbody>
 </table>
 <p id="none">Nothing yet.</p>
@@ -45,7 +46,8 @@ async function show() {
     rows.replaceChildren(...deliveries.map((event) => {
       const row = document.createElement('tr');
       const signature = event.verified ? 'verified' : event.problem;
-      const values = [event.lastAt, event.endpoint, event.type, event.eventId, event.sequence ?? '', event.times, event.duplicates, signature, event.answer];
+      const { lastAt, endpoint, type, eventId, sequence, times, duplicates, answer } = event;
+      const values = [lastAt, endpoint, type, eventId, sequence ?? '', times, duplicates, signature, answer];
       for (const [index, value] of values.entries()) {
         const cell = row.insertCell();
         cell.textContent = String(value);

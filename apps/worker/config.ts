@@ -92,7 +92,8 @@ export const Settings = z.object({
       shown: 'the schedule with its jitter and 4 hours (83 hours)',
     }),
   RECONCILE_AFTER: oneWait('60s').describe(
-    'How late a delivery is before its workflow is looked for: started again if there is none, asked to retry if it waits (units ms, s, m, h).',
+    'How late a delivery is before its workflow is looked for: started again if there is none, asked to retry if ' +
+      'it waits (units ms, s, m, h).',
   ),
   WORKFLOW_BUNDLE: z
     .string()
@@ -119,7 +120,8 @@ export const Settings = z.object({
     .optional()
     .meta({ description: 'Version of this worker in that deployment.', shown: 'the image’s' }),
   WORKER_RAMP_STEP: oneWait('30s').describe(
-    'How long a new version takes 5 % and then 50 % of the traffic at most, before it becomes current (units ms, s, m, h).',
+    'How long a new version takes 5 % and then 50 % of the traffic at most, before it becomes current (units ms, ' +
+      's, m, h).',
   ),
   ORG_API_BUILD_ID: buildId
     .optional()
@@ -134,7 +136,9 @@ export const Settings = z.object({
     .meta({ description: 'Days that the activity log is kept. Whole months are dropped.', shown: '730d' }),
   DELIVERY_RETENTION: days
     .refine((kept) => kept >= deliveryRetentionDaysAtLeast, {
-      error: `must be ${deliveryRetentionDaysAtLeast}d at least: deliveries can be sent again for ${redeliverableDays} days`,
+      error:
+        `must be ${deliveryRetentionDaysAtLeast}d at least: deliveries can be sent again for ` +
+        `${redeliverableDays} days`,
     })
     .default(90)
     .meta({
@@ -178,7 +182,8 @@ function suspendAfterSecondsOf(s: z.output<typeof Settings>): number {
   const seconds = s.SUSPEND_AFTER ?? scheduleSeconds + suspendMarginSeconds;
   if (seconds >= scheduleSeconds) return seconds;
   throw new SettingsRefused([
-    `SUSPEND_AFTER must be at least ${scheduleSeconds}s: the waits of DELIVERY_SCHEDULE take that long with their jitter`,
+    `SUSPEND_AFTER must be at least ${scheduleSeconds}s: the waits of DELIVERY_SCHEDULE take that long with ` +
+      'their jitter',
   ]);
 }
 

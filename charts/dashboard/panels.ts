@@ -45,11 +45,13 @@ const readsRow: Row = {
       '{{region}} {{operation}}',
     ]),
     lines('Refusals and faults', 'Answers that are no 2xx or 304, by status.', 'reqps', [
-      `sum by (region, status) (rate(org_api_request_duration_seconds_count{${reads},status!~"2..|304"}[$__rate_interval]))`,
+      'sum by (region, status) ' +
+        `(rate(org_api_request_duration_seconds_count{${reads},status!~"2..|304"}[$__rate_interval]))`,
       '{{region}} {{status}}',
     ]),
     lines('Share of 5xx', 'The promise is 0.1 % over 30 days.', 'percentunit', [
-      `(sum by (region) (rate(org_api_request_duration_seconds_count{${reads},status=~"5.."}[5m])) or sum by (region) (up{${self}}) * 0) / sum by (region) (rate(org_api_request_duration_seconds_count{${reads}}[5m]))`,
+      `(sum by (region) (rate(org_api_request_duration_seconds_count{${reads},status=~"5.."}[5m])) or sum by ` +
+        `(region) (up{${self}}) * 0) / sum by (region) (rate(org_api_request_duration_seconds_count{${reads}}[5m]))`,
       '{{region}}',
     ]),
     lines(
@@ -57,7 +59,8 @@ const readsRow: Row = {
       'Of good answers. The promise is 250 ms for 99 %.',
       's',
       ...[0.5, 0.95, 0.99].map((share): [string, string] => [
-        `histogram_quantile(${share}, sum by (region, le) (rate(org_api_request_duration_seconds_bucket{${reads},status=~"2..|304"}[$__rate_interval])))`,
+        `histogram_quantile(${share}, sum by (region, le) ` +
+          `(rate(org_api_request_duration_seconds_bucket{${reads},status=~"2..|304"}[$__rate_interval])))`,
         `{{region}} p${share * 100}`,
       ]),
     ),
@@ -84,7 +87,8 @@ const readsRow: Row = {
       'Lines that share one insert, and lines that were refused: each is a read without an answer.',
       'short',
       [
-        `sum by (region) (rate(org_api_activity_lines_per_insert_sum{${self}}[$__rate_interval])) / sum by (region) (rate(org_api_activity_lines_per_insert_count{${self}}[$__rate_interval]))`,
+        `sum by (region) (rate(org_api_activity_lines_per_insert_sum{${self}}[$__rate_interval])) / sum by ` +
+          `(region) (rate(org_api_activity_lines_per_insert_count{${self}}[$__rate_interval]))`,
         '{{region}} lines an insert',
       ],
       [
@@ -129,7 +133,8 @@ const webhooksRow: Row = {
       '{{region}} {{outcome}}',
     ]),
     lines('Failed attempts by cause', 'The cause is a code that orgctl delivery show explains.', 'ops', [
-      `sum by (region, cause) (rate(org_api_delivery_attempt_duration_seconds_count{${self},outcome!="delivered"}[$__rate_interval]))`,
+      'sum by (region, cause) ' +
+        `(rate(org_api_delivery_attempt_duration_seconds_count{${self},outcome!="delivered"}[$__rate_interval]))`,
       '{{region}} {{cause}}',
     ]),
     lines(
@@ -137,12 +142,14 @@ const webhooksRow: Row = {
       'From the event to its first post.',
       's',
       ...[0.5, 0.95, 0.99].map((share): [string, string] => [
-        `histogram_quantile(${share}, sum by (region, le) (rate(org_api_delivery_first_attempt_delay_seconds_bucket{${self}}[$__rate_interval])))`,
+        `histogram_quantile(${share}, sum by (region, le) ` +
+          `(rate(org_api_delivery_first_attempt_delay_seconds_bucket{${self}}[$__rate_interval])))`,
         `{{region}} p${share * 100}`,
       ]),
     ),
     lines('Time of an attempt', 'How long receivers take, p95.', 's', [
-      `histogram_quantile(0.95, sum by (region, le) (rate(org_api_delivery_attempt_duration_seconds_bucket{${self}}[$__rate_interval])))`,
+      'histogram_quantile(0.95, sum by (region, le) ' +
+        `(rate(org_api_delivery_attempt_duration_seconds_bucket{${self}}[$__rate_interval])))`,
       '{{region}} p95',
     ]),
     lines(
@@ -259,7 +266,8 @@ const consoleRow: Row = {
       '{{region}} {{status}}',
     ]),
     lines('Time to a page', 'p95 of all answers; a sign-in hashes a password.', 's', [
-      `histogram_quantile(0.95, sum by (region, le) (rate(org_console_request_duration_seconds_bucket{${pages}}[$__rate_interval])))`,
+      'histogram_quantile(0.95, sum by (region, le) ' +
+        `(rate(org_console_request_duration_seconds_bucket{${pages}}[$__rate_interval])))`,
       '{{region}} p95',
     ]),
     lines(

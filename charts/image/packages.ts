@@ -19,7 +19,8 @@ export const placeholders = ['webpack', 'memfs', 'unionfs'] as const;
 
 /** What a placeholder is: it loads, and says what is the matter when it is used. */
 export const placeholderCode = `exports.webpack = () => {
-  throw new Error('This image has no bundler: set WORKFLOW_BUNDLE to the bundle that it carries, /app/workflows.bundle.json.');
+  throw new Error('This image has no bundler: set WORKFLOW_BUNDLE to the bundle that it carries, ' +
+    '/app/workflows.bundle.json.');
 };
 `;
 

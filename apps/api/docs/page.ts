@@ -48,7 +48,11 @@ export function referencePage({ title, introduction }: { title: string; introduc
 <h2>For tools</h2>
 <ul>${item('/v1/openapi.json', 'openapi.json')}</ul>
 </nav>
-<main id="reference"><noscript>This page is drawn by a script. Without one, read <a href="/v1/openapi.json">the OpenAPI document</a>.</noscript></main>
+<main id="reference">
+<noscript>
+  This page is drawn by a script. Without one, read <a href="/v1/openapi.json">the OpenAPI document</a>.
+</noscript>
+</main>
 <script src="/docs/swagger-ui-bundle.js"></script>
 <script src="/docs/start.js"></script>
 </body>

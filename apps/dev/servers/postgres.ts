@@ -102,7 +102,8 @@ function ready(
 ): RunningPostgres {
   const { version } = cluster.binaries;
   report(
-    `PostgreSQL ${version} ${adopted ? 'was running already' : 'is ready'} on 127.0.0.1:${port} (${secondsSince(startedAt)})`,
+    `PostgreSQL ${version} ${adopted ? 'was running already' : 'is ready'} on 127.0.0.1:${port} ` +
+      `(${secondsSince(startedAt)})`,
   );
   let stopped: Promise<void> | undefined;
   const stop = () => {
@@ -251,6 +252,7 @@ function adminUrl({ password }: Cluster, port: number): string {
 
 function refused({ logFile }: Cluster, reason: string): ServerUnavailableError {
   return new ServerUnavailableError(
-    `PostgreSQL did not start (${reason}): fix that (its log is ${logFile}), or set DATABASE_URL to a PostgreSQL 15 or newer.`,
+    `PostgreSQL did not start (${reason}): fix that (its log is ${logFile}), or set DATABASE_URL to a PostgreSQL ` +
+      '15 or newer.',
   );
 }

@@ -72,7 +72,8 @@ export async function startRedis(options: {
   const redis = adopted ?? (await launch({ program, folder, preferred: port ?? last?.port ?? null, report }));
   if (!adopted) writeFileSync(path.join(folder, noteFile), JSON.stringify(redis));
   report(
-    `Redis ${program.version} ${adopted ? 'was running already' : 'is ready'} on 127.0.0.1:${redis.port} (${secondsSince(startedAt)})`,
+    `Redis ${program.version} ${adopted ? 'was running already' : 'is ready'} on 127.0.0.1:${redis.port} ` +
+      `(${secondsSince(startedAt)})`,
   );
   let stopped: Promise<void> | undefined;
   const stop = () => {
@@ -102,7 +103,8 @@ async function getProgram(report: Report): Promise<Program | null> {
   const installed = (await installPackages(['redis-server'], report)) ? findProgram() : null;
   if (!installed) {
     report(
-      `Redis: no redis-server or valkey-server of version ${OLDEST_MAJOR} or newer on PATH, so the limiter counts inside the API process. Install one, or set REDIS_URL, to count in Redis.`,
+      `Redis: no redis-server or valkey-server of version ${OLDEST_MAJOR} or newer on PATH, so the limiter ` +
+        'counts inside the API process. Install one, or set REDIS_URL, to count in Redis.',
     );
   }
   return installed;

@@ -39,7 +39,8 @@ export async function getTemporalProgram(report: Report): Promise<string> {
   const cached = cacheFolder(`temporal-${temporalVersion}`, 'temporal');
   if (await inTurn(cached, report)) return cached;
   throw new ServerUnavailableError(
-    `Temporal's server cannot be had: neither its download nor Go is within reach. Install the temporal command (version ${temporalVersion} or newer), or set TEMPORAL_ADDRESS.`,
+    `Temporal's server cannot be had: neither its download nor Go is within reach. Install the temporal command ` +
+      `(version ${temporalVersion} or newer), or set TEMPORAL_ADDRESS.`,
   );
 }
 

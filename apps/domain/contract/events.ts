@@ -50,7 +50,8 @@ export function eventEnvelope(type: EventType) {
       .literal(true)
       .optional()
       .describe(
-        'Only on a test event, which the organization asked for: nothing happened, and the ids in `data` name nothing. Answer it like any other and act on none of it.',
+        'Only on a test event, which the organization asked for: nothing happened, and the ids in `data` name ' +
+          'nothing. Answer it like any other and act on none of it.',
       ),
   });
 }

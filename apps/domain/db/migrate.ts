@@ -103,7 +103,8 @@ async function patiently(apply: () => Promise<unknown>, report: (line: string) =
     } catch (error) {
       if ((error as { code?: unknown }).code !== lockNotAvailable || left === 0) throw error;
       report(
-        `a transaction holds what the migration changes, for longer than ${lockTimeoutMs / 1000} s; nothing was changed, tried again in ${lockRestMs / 1000} s (${left} times more)`,
+        `a transaction holds what the migration changes, for longer than ${lockTimeoutMs / 1000} s; nothing was ` +
+          `changed, tried again in ${lockRestMs / 1000} s (${left} times more)`,
       );
       await wait(lockRestMs);
     }

@@ -100,7 +100,8 @@ export async function assertNewPassword(password: string, context: readonly stri
   if (length < passwordMinLength)
     throw new IdentityRefused(
       'password_too_short',
-      `A password has at least ${passwordMinLength} characters; this one has ${length}. A few unrelated words make a good one.`,
+      `A password has at least ${passwordMinLength} characters; this one has ${length}. A few unrelated words ` +
+        'make a good one.',
     );
   if (length > passwordMaxLength)
     throw new IdentityRefused(

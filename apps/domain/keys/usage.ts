@@ -98,7 +98,8 @@ const usageSql = /* sql */ `
 const liveSql = `${usageSql} and k.revoked_at is null and k.maker_left_at is null
     and (k.expires_at is null or k.expires_at > $2::timestamptz)
   order by k.id desc`;
-const endedSql = `${usageSql} and (k.revoked_at is not null or k.maker_left_at is not null or k.expires_at <= $2::timestamptz)
+const endedSql = `${usageSql} and (k.revoked_at is not null or k.maker_left_at is not null
+  or k.expires_at <= $2::timestamptz)
     and ($4::uuid is null or k.id < $4::uuid)
   order by k.id desc limit $5`;
 const oneSql = `${usageSql} and k.id = $4`;

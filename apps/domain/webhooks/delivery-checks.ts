@@ -43,7 +43,9 @@ export function checkSecrets(secrets: readonly string[]): Check {
   return {
     name,
     ok: false,
-    explanation: `Secret ${position} of ${secrets.length} ${whatIsWrong(secret)}: copy the whole secret again, from whsec_ to its end.`,
+    explanation:
+      `Secret ${position} of ${secrets.length} ${whatIsWrong(secret)}: copy the whole secret again, ` +
+      'from whsec_ to its end.',
   };
 }
 
@@ -60,7 +62,9 @@ function whatIsWrong(secret: string): string {
 /** Whether one form's headers could be read, and how many signatures they carry. */
 export function checkHeader(name: CheckName, read: Read<{ macs: Buffer[] }>): Check {
   if ('problem' in read) {
-    const explanation = `This form cannot be read, ${read.problem}: capture the request as it came, before a proxy or framework drops or rewrites headers.`;
+    const explanation =
+      `This form cannot be read, ${read.problem}: capture the request as it came, before a ` +
+      'proxy or framework drops or rewrites headers.';
     return { name, ok: false, explanation };
   }
   const count = read.value.macs.length;
@@ -73,7 +77,8 @@ export function checkTimesAgree([service, standard]: number[]): Check {
   const ok = service === standard;
   const explanation = ok
     ? 'Both forms name the same time.'
-    : `Service-Signature says t=${service} and webhook-timestamp ${standard}: one of the headers is of another attempt, or was changed.`;
+    : `Service-Signature says t=${service} and webhook-timestamp ${standard}: one of the headers is of another ` +
+      'attempt, or was changed.';
   return { name: 'timestamps_agree', ok, explanation };
 }
 

@@ -35,7 +35,10 @@ export function explainMismatch(
       form.name === 'service_signature'
         ? 'Service-Signature was'
         : 'webhook-id, webhook-timestamp or webhook-signature was';
-    return `The other form verifies with this secret and body, so ${changed} changed on the way or is of another attempt.`;
+    return (
+      `The other form verifies with this secret and body, so ${changed} changed on the way or is of another ` +
+      'attempt.'
+    );
   }
   const text = body.toString('utf8');
   const change = changes.find(({ undo }) => {
@@ -43,11 +46,17 @@ export function explainMismatch(
     return original !== null && original !== text && isSigned(Buffer.from(original));
   });
   if (change) {
-    return `The body is not as it was sent, ${change.what}: verify the raw bytes, before any parsing, and parse them afterwards.`;
+    return (
+      `The body is not as it was sent, ${change.what}: verify the raw bytes, before any parsing, and parse ` +
+      'them afterwards.'
+    );
   }
   const announced = readHeader(headers, 'Content-Length');
   if ('value' in announced && Number(announced.value) !== body.length) {
-    return `The body has ${body.length} bytes and Content-Length says ${announced.value}, so it was changed or cut: verify the raw bytes, before any parsing.`;
+    return (
+      `The body has ${body.length} bytes and Content-Length says ${announced.value}, so it was changed or ` +
+      'cut: verify the raw bytes, before any parsing.'
+    );
   }
   return (
     "No given secret made this signature: either the secret is another webhook's or was rotated " +

@@ -34,9 +34,12 @@ const sentences: Record<UnsealError['reason'], (version: number | null) => strin
     "A webhook's stored secret is not in a form that this release reads: restore the row, or " +
     "rotate the webhook's secret.",
   key_missing: (version) =>
-    `A webhook's secret is sealed with key version ${version}, which is not configured: add that version to WEBHOOK_SECRET_KEYS.`,
+    `A webhook's secret is sealed with key version ${version}, which is not configured: add that version to ` +
+    'WEBHOOK_SECRET_KEYS.',
   not_authentic: (version) =>
-    `A webhook's secret does not open with key version ${version}: that key in WEBHOOK_SECRET_KEYS is another one than sealed it, or the stored bytes were changed or moved from another webhook; restore them or rotate the webhook's secret.`,
+    `A webhook's secret does not open with key version ${version}: that key in WEBHOOK_SECRET_KEYS is another ` +
+    'one than sealed it, or the stored bytes were changed or moved from another webhook; restore them or ' +
+    `rotate the webhook's secret.`,
 };
 
 /**

@@ -39,7 +39,8 @@ export async function resolveStaged(client: Client, clock: DocumentClock): Promi
     [
       'staged_family_day',
       'import_family_day',
-      `family_id, day + ${clock.shiftDays} as day, messages, calm_messages, exchanges, exchanges_on_time, expenses_due, expenses_answered_in_14_days`,
+      `family_id, day + ${clock.shiftDays} as day, messages, calm_messages, exchanges, exchanges_on_time, ` +
+        'expenses_due, expenses_answered_in_14_days',
     ],
   ];
   await client.query(`

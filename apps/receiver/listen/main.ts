@@ -102,7 +102,8 @@ function listenedText({ at, type, eventId, attempt, verification, answer }: List
     answer.status === null ? `no answer: ${answer.problem}` : `${answer.status} in ${answer.durationMs} ms`;
   const failed = verification.checks.filter((check) => !check.ok);
   return [
-    `${at.toISOString()}  ${type}  ${eventId}${attempt === null ? '' : `  attempt ${attempt}`}  ${result}  -> ${answered}`,
+    `${at.toISOString()}  ${type}  ${eventId}${attempt === null ? '' : `  attempt ${attempt}`}  ${result}  -> ` +
+      `${answered}`,
     ...failed.map((check) => `    ${check.name}: ${check.explanation}`),
   ].join('\n');
 }

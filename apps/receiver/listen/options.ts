@@ -29,7 +29,8 @@ export type ListenOptions =
       captureTo: string | null;
     };
 
-export const usage = `Usage: npm run listen -- --forward-to URL [--events a,b] [--org ID] [--region us] [--trigger TYPE]... [--capture FOLDER]
+export const usage = `Usage: npm run listen -- --forward-to URL [--events a,b] [--org ID] [--region us]
+                         [--trigger TYPE]... [--capture FOLDER]
        npm run listen -- --forward-to URL --secret whsec_... [--port N]
        npm run listen -- --trigger TYPE
        npm run listen -- --verify FILE --secret whsec_... [--tolerance SECONDS]
@@ -38,14 +39,17 @@ For developers of receivers: signed events on your own machine.
 
   --forward-to URL   posts each event on to URL, with its headers and body as they came, and gives URL's answer back
   --events a,b       only these event types (all)
-  --secret SECRET    listens to every caller that knows the port, and verifies with this secret; may be repeated. Without it, a webhook
-                     is made on the stack that npm start runs, and deleted when this ends. Nothing is ever registered elsewhere
+  --secret SECRET    listens to every caller that knows the port, and verifies with this secret; may be
+                     repeated. Without it, a webhook is created on the stack that npm start runs, and
+                     deleted when this ends. No webhook is created elsewhere
   --port N           where to listen on 127.0.0.1 (any free port)
-  --trigger TYPE     causes an event on that stack by changing its data for real; may be repeated. Alone, it ends when that is done
+  --trigger TYPE     causes an event on that stack by changing its data; may be repeated. Alone, it ends
+                     when that is done
   --org ID           the organization (the stack's first);  --region us  the region (the stack's first)
   --capture FOLDER   keeps each request in a file of its own, for --verify
-  --verify FILE      checks a captured request offline and names each check that fails. FILE: the request as it came (headers, an empty
-                     line, the body), or JSON {"headers": {...}, "body": "..."}; --tolerance (300) is how old it may be, in seconds
+  --verify FILE      checks a captured request offline and names each check that fails. FILE: the request
+                     as it came (headers, an empty line, the body), or JSON {"headers": {...}, "body": "..."};
+                     --tolerance (300) is how old it may be, in seconds
 
 Types:
 ${eventTypes.map((type) => `  ${type.padEnd(17)}${eventMeaning[type]}`).join('\n')}

@@ -11,9 +11,8 @@ export class SettingsRefused extends StartRefused {
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {
-    super(
-      `The settings have ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}:\n${problems.map((p) => `  - ${p}`).join('\n')}`,
-    );
+    const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`;
+    super(`The settings have ${count}:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
     this.name = 'SettingsRefused';
     this.problems = problems;
   }

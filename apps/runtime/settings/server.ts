@@ -23,7 +23,8 @@ export const serverSettings = (defaults: { port: number; answerDeadlineSeconds: 
   KEEP_ALIVE_SECONDS: wholeNumber(1, 86_400)
     .default(defaultKeepAliveSeconds)
     .describe(
-      'Seconds that an idle connection is kept. Keep it longer than the gateway does, so that none closes under a request.',
+      'Seconds that an idle connection is kept. Keep it longer than the gateway does, so that none closes under ' +
+        'a request.',
     ),
   MAX_CONNECTIONS: wholeNumber(10, 100_000)
     .default(2_000)

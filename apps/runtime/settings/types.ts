@@ -104,7 +104,7 @@ const versionedSecrets = (secret: typeof base64Secret, each: string) =>
       return /^\d{1,4}$/.test(version) && parsed.success ? [{ version: Number(version), secret: parsed.data }] : [];
     });
     if (whole.length < parts.length || new Set(whole.map((part) => part.version)).size < whole.length) {
-      const message = `must be version:base64 parts separated by commas, each of ${each}, newest first, each version once`;
+      const message = `must be version:base64 parts, each of ${each}, newest first, each version once, between commas`;
       context.addIssue({ code: 'custom', message });
       return z.NEVER;
     }
@@ -121,7 +121,8 @@ export const webhookSecretKeys = versionedSecrets(
   base64Secret.refine((key) => key.length === 32),
   '32 random bytes',
 ).describe(
-  'Keys that encrypt signing secrets and authenticator apps (32 bytes), `version:base64` separated by commas, newest first. `orgctl secrets reseal` encrypts everything with the newest.',
+  'Keys that encrypt signing secrets and authenticator apps (32 bytes), `version:base64` separated by commas, ' +
+    'newest first. `orgctl secrets reseal` encrypts everything with the newest.',
 );
 
 /** base64 secrets separated by commas, newest first. */

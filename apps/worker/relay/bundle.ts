@@ -46,7 +46,8 @@ export function readWorkflowBundle(file: string): WorkflowBundleWithSourceMap {
   const bundle = parseBundle(file);
   if (bundle.sources !== hashWorkflowSources())
     throw new BundleRefused(
-      `the workflow bundle ${file} was built from other sources than this release's workflows: build it again, or unset WORKFLOW_BUNDLE to bundle at the start`,
+      `the workflow bundle ${file} was built from other sources than this release's workflows: build it again, ` +
+        'or unset WORKFLOW_BUNDLE to bundle at the start',
     );
   return { code: bundle.code, sourceMap: '' };
 }
@@ -57,7 +58,8 @@ function parseBundle(file: string): z.output<typeof BundleFile> {
   } catch (error) {
     const why = (error as NodeJS.ErrnoException).code ?? 'it is no bundle';
     throw new BundleRefused(
-      `the workflow bundle ${file} cannot be read (${why}): build it again, or unset WORKFLOW_BUNDLE to bundle at the start`,
+      `the workflow bundle ${file} cannot be read (${why}): build it again, or unset WORKFLOW_BUNDLE to bundle ` +
+        'at the start',
     );
   }
 }

@@ -54,9 +54,15 @@ async function connectOnce({ server }: ConnectOptions): Promise<NativeConnection
   } catch (error) {
     await connection.close();
     if (isGrpcServiceError(error) && error.code === grpcNotFound)
-      return `Temporal at ${address} has no namespace ${namespace}: make it (temporal operator namespace create --namespace ${namespace}), or correct TEMPORAL_NAMESPACE`;
+      return (
+        `Temporal at ${address} has no namespace ${namespace}: make it (temporal operator namespace create ` +
+        `--namespace ${namespace}), or correct TEMPORAL_NAMESPACE`
+      );
     if (isRefusal(error)) return describeRefusal(server);
-    return `Temporal at ${address} does not answer for the namespace ${namespace}: see whether it is healthy and lets the worker in`;
+    return (
+      `Temporal at ${address} does not answer for the namespace ${namespace}: see whether it is healthy and ` +
+      'lets the worker in'
+    );
   }
 }
 

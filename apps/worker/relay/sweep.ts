@@ -18,7 +18,8 @@ const atMostByDefault = 10_000;
  * orphaned workflow has none, and would wait for its next attempt for up to a day, or for ever if it
  * makes no progress.
  *
- * Listing what runs is a load on Temporal's visibility store, so one worker does it for all. The row that says so is a lease and no lock: it needs no connection of its own, and when its
+ * Listing what runs is a load on Temporal's visibility store, so one worker does it for all. The
+ * row that says so is a lease and no lock: it needs no connection of its own, and when its
  * holder dies the next interval goes on where the last sweep ended.
  */
 export async function sweepRunning(options: {

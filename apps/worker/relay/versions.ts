@@ -104,7 +104,8 @@ export function createVersions(options: VersionsOptions) {
 
   function notCurrent(cause: unknown): StartRefused {
     return new StartRefused(
-      `version ${buildId} could not be made current in Temporal's deployment ${deploymentName}: see that Temporal is 1.28 or newer and knows versioning, and this worker's rights there`,
+      `version ${buildId} could not be made current in Temporal's deployment ${deploymentName}: see that ` +
+        `Temporal is 1.28 or newer and knows versioning, and this worker's rights there`,
       { cause },
     );
   }

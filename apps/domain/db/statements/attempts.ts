@@ -47,8 +47,8 @@ export interface AdmittedRow {
  * organization's and of the organization's at this host.
  *
  * `$1` organization, `$2` webhook, `$3` event, `$4` round, `$5` whether it is the schedule's last,
- * `$6` whether it is admitted only as the first of its round, `$7` the admission's id. While it is under way the delivery
- * counts as due in 60 s: past that, the reconciler looks after it. Two workers may pick the same
+ * `$6` whether it is admitted only as the first of its round, `$7` the admission's id. While it is
+ * under way the delivery counts as due in 60 s: past that, the reconciler looks after it. Two workers may pick the same
  * slot, or begin the same delivery: the unique indexes refuse the second (23505), which then tries
  * again. Numbers follow the rows and not the count alone: an outcome whose row was gone is written
  * again, after the delivery went on or was settled, and a number that exists would be refused each
@@ -178,7 +178,8 @@ const failureColumns = /* sql */ `
         else w.failing_seconds + greatest(0, extract(epoch from
           least(clock_timestamp(), coalesce(w.next_failure_by, w.last_failed_at)) - coalesce(w.last_failed_at,
             clock_timestamp()))) end,
-      next_failure_by = case when $12 = 'delivered' then w.next_failure_by else ${lateMargin} + greatest(clock_timestamp(), coalesce(least(
+      next_failure_by = case when $12 = 'delivered' then w.next_failure_by
+        else ${lateMargin} + greatest(clock_timestamp(), coalesce(least(
         case when $12 = 'waiting' then clock_timestamp() + make_interval(secs => $13::double precision / 1000) end,
         (select r.next_attempt_at from delivery r
           where r.organization_id = $1 and r.webhook_id = $2 and r.event_id <> $3 and r.state = 'waiting'
@@ -188,7 +189,8 @@ const failureColumns = /* sql */ `
           where u.organization_id = $1 and u.webhook_id = $2 and u.event_id <> $3 and u.state = 'waiting'
             and not u.started limit 1)
       ), clock_timestamp())) end,
-      first_failed_event = case when $12 <> 'delivered' and w.failing_since is null then $3 else w.first_failed_event end,
+      first_failed_event = case when $12 <> 'delivered' and w.failing_since is null then $3
+        else w.first_failed_event end,
       has_failed_twice = case when $12 = 'delivered' then w.has_failed_twice
         else w.failing_since is not null and (w.has_failed_twice or w.first_failed_event <> $3) end`;
 
@@ -282,7 +284,8 @@ export interface RecordedRow {
 export const recordLostSql = /* sql */ `
   with attempt as (
     update delivery_attempt a set finished_at = clock_timestamp(), cause = 'lost',
-      explanation = 'The process that made this attempt ended before it could record the answer. The receiver may have received it, and recognizes a repeat by the event id.'
+      explanation = 'The process that made this attempt ended before it could record the answer. The receiver '
+        'may have received it, and recognizes a repeat by the event id.'
     where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.round = $4 and a.finished_at is null
       and a.started_at <= clock_timestamp() - make_interval(secs => $7::double precision / 1000)
     returning a.number, a.started_at
@@ -333,7 +336,8 @@ export interface LostRow {
 export const closeAbandonedAttemptsSql = /* sql */ `
   with closed as (
     update delivery_attempt a set finished_at = clock_timestamp(), cause = 'lost',
-      explanation = 'The process that made this attempt ended before it could record the answer. The receiver may have received it, and recognizes a repeat by the event id.'
+      explanation = 'The process that made this attempt ended before it could record the answer. The receiver '
+        'may have received it, and recognizes a repeat by the event id.'
     where a.finished_at is null and a.started_at < clock_timestamp() - make_interval(secs => $1)
     returning a.organization_id, a.webhook_id, a.event_id, a.round, a.number, a.started_at
   ), released as (

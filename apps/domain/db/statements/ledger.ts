@@ -45,15 +45,18 @@ const settledStates = /* sql */ `('delivered', 'exhausted', 'cancelled')`;
 const isHeldUp = /* sql */ `(
   (select count(*) from (
       select from delivery_attempt a
-      where a.organization_id = w.organization_id and a.webhook_id = w.id and a.number > 0 and a.started_at > clock_timestamp() - interval '1 minute'
+      where a.organization_id = w.organization_id and a.webhook_id = w.id and a.number > 0
+        and a.started_at > clock_timestamp() - interval '1 minute'
       limit 10) used) >= ${concurrencySlotsSql}
   or (select count(*) from (
       select from webhook o join delivery_attempt a on a.organization_id = o.organization_id and a.webhook_id = o.id
-      where o.organization_id = w.organization_id and a.number > 0 and a.started_at > clock_timestamp() - interval '1 minute'
+      where o.organization_id = w.organization_id and a.number > 0
+        and a.started_at > clock_timestamp() - interval '1 minute'
       limit 50) used) >= ${organizationSlotsSql} and not ${isSlowSql}
   or ${isSlowSql} and exists (
     select from delivery_attempt a
-    where a.organization_id = w.organization_id and a.webhook_id = w.id and a.number > 0 and a.started_at > clock_timestamp() - interval '5 minutes'))`;
+    where a.organization_id = w.organization_id and a.webhook_id = w.id and a.number > 0
+      and a.started_at > clock_timestamp() - interval '5 minutes'))`;
 
 /**
  * What is counted of each organization and each webhook, in two ways: `changes` against `events` of

@@ -20,8 +20,10 @@ export interface RedeliveryPageRow {
 }
 
 const columns = /* sql */ `
-  r.webhook_id as "webhookId", r.state, api.utc(r.range_from) as "from", api.utc(r.range_to) as "to", api.utc(r.failed_since) as "failedSince",
-  api.utc(r.requested_at) as "requestedAt", r.cancel_requested_at is not null as "isCancelAsked", r.pages, r.reached, r.seen_all as "seenAll",
+  r.webhook_id as "webhookId", r.state, api.utc(r.range_from) as "from", api.utc(r.range_to) as "to",
+    api.utc(r.failed_since) as "failedSince",
+  api.utc(r.requested_at) as "requestedAt", r.cancel_requested_at is not null as "isCancelAsked", r.pages, r.reached,
+    r.seen_all as "seenAll",
   r.unnotified, r.seen, r.queued, r.retries_requested as "retriesRequested"`;
 
 /**
