@@ -144,7 +144,10 @@ it('the result of a test event appears on its webhook’s page and in the log, a
   await recordTestOutcome(t.em, t.request(webhook.id), { ...accepted, eventId: 'e1' });
   await recordTestOutcome(t.em, t.request(webhook.id), { ...refused, eventId: 'e2' });
   const { text } = await t.visitor.get(at(webhook.id));
-  const section = text.slice(text.indexOf('Latest test events'), text.indexOf('id="health"'));
+  const section = text.slice(
+    text.indexOf('Latest test events'),
+    text.indexOf('</section>', text.indexOf('Latest test events')),
+  );
   for (const words of ['client.started', '204', 'connection_refused', 'Failed', 'Ada Rivers'])
     expect(section).toContain(words);
   expect((await t.visitor.get(at(other.id))).text).not.toContain('Latest test events');

@@ -146,7 +146,7 @@ describe('changing a webhook', () => {
     const [next = ''] = /whsec_[A-Za-z0-9+/]{32}/.exec(rotated.text) ?? [];
     expect(next).not.toBe('');
     expect(next).not.toBe(secret);
-    const { text } = await t.visitor.get(t.at(`/${id}`));
+    const { text } = await t.visitor.get(t.at(`/${id}?tab=signatures`));
     expect(text).toContain('>Current<');
     expect(text).toContain('>Replaced<');
     const endsAt = /Replaced[\s\S]*?Until <time datetime="([^"]+)"/.exec(text)?.[1] ?? '';

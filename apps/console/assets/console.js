@@ -163,7 +163,7 @@
     const wrong = document.querySelector(
       'main [aria-invalid="true"], main .choices:has(> .problem) input:not(:disabled)',
     );
-    const problem = wrong ?? document.querySelector('main .notice-bad');
+    const problem = wrong ?? document.querySelector('main .notice-bad[role="alert"]');
     if (!(problem instanceof HTMLElement)) return;
     if (wrong === null) problem.tabIndex = -1;
     problem.focus();

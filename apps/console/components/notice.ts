@@ -9,6 +9,11 @@ export function notice(kind: NoticeKind, body: Child): Html {
   return html`<div class="notice notice-${kind}" role="${role}">${body}</div>`;
 }
 
+/** Draws a boxed sentence about what the page shows, which is not news: it is not announced. */
+export function standing(kind: NoticeKind, body: Child): Html {
+  return html`<div class="notice notice-${kind}" role="note">${body}</div>`;
+}
+
 /** Draws a status word. Its color repeats what the word says. */
 export function badge(kind: NoticeKind | 'plain', text: string): Html {
   return html`<span class="badge badge-${kind}">${text}</span>`;

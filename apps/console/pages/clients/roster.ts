@@ -4,7 +4,6 @@ import { getMemberDetails } from '#domain/organization/list-members.ts';
 import { displayName } from '../../components/display-name.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { selectField, textField } from '../../components/form.ts';
-import { linkButton } from '../../components/link.ts';
 import { badge } from '../../components/notice.ts';
 import { pager } from '../../components/pager.ts';
 import { searchForm, searchText } from '../../components/search-form.ts';
@@ -17,6 +16,7 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { assertMaySeeSeats, clientColumns } from './cells.ts';
+import { clientTabs } from './client-tabs.ts';
 
 const clientsPerPage = 50;
 
@@ -50,7 +50,7 @@ async function rosterPage(visit: MemberVisit, asked: Query): Promise<Answer> {
   const columns = [
     ...clientColumns(visit),
     { heading: 'Ends', cell: ({ endsAt }: (typeof rows)[number]) => time(endsAt, 'No end date') },
-    { heading: 'Status', cell: clientStatus },
+    { heading: 'Status', onPhone: 'beside' as const, cell: clientStatus },
     {
       heading: 'Seat',
       cell: ({ seatId }: (typeof rows)[number]) =>
@@ -60,8 +60,8 @@ async function rosterPage(visit: MemberVisit, asked: Query): Promise<Answer> {
   return page({
     title: 'Clients',
     body: html`
-      <p class="actions">${linkButton(visit.at('/clients/seats'), 'Seats', 'secondary')}</p>
-      ${whose === null ? nothing : html`<p>Clients of ${displayName(whose.name)}. <a href="${visit.at('/clients')}">View all</a></p>`}
+      ${clientTabs(visit, 'clients')}
+      ${whose === null ? nothing : onlyOf(visit, whose.name)}
       ${search(visit, asked)}
       ${rows.length === 0 ? emptyRoster(visit, asked) : table({ caption: 'Clients', columns, rows })}
       ${pager({
@@ -73,6 +73,9 @@ async function rosterPage(visit: MemberVisit, asked: Query): Promise<Answer> {
   });
 }
 
+const onlyOf = (visit: MemberVisit, name: string): Html =>
+  html`<p>Clients of ${displayName(name)}. <a href="${visit.at('/clients')}">View all</a></p>`;
+
 function search(visit: MemberVisit, { q, state, professional }: Query): Html {
   const form = freshForm({ q, state });
   const isAll = q === '' && state === 'active' && professional === null;
@@ -81,7 +84,13 @@ function search(visit: MemberVisit, { q, state, professional }: Query): Html {
     label: 'Search clients',
     clear: isAll ? null : visit.at('/clients'),
     fields: html`
-      ${textField(form, { name: 'q', label: 'Client or professional', type: 'search', required: false, maxLength: 200 })}
+      ${textField(form, {
+        name: 'q',
+        label: 'Client or professional',
+        type: 'search',
+        required: false,
+        maxLength: 200,
+      })}
       ${selectField(form, { name: 'state', label: 'Status', required: false, options: states })}
       ${professional === null ? nothing : html`<input type="hidden" name="professional" value="${professional}">`}`,
   });
@@ -97,12 +106,15 @@ function emptyRoster(visit: MemberVisit, { q, state, professional, after }: Quer
   if (q === '' && state === 'active' && professional === null && after === null)
     return emptyState({
       title: 'No active clients',
-      body: html`<p>A family becomes a client when it gives one of your professionals access in its own app. You see only names and dates. Your webhooks receive <code>client.started</code>.</p>
+      icon: 'clients',
+      body: html`<p>A family becomes a client when it gives one of your professionals access in its own app. You see only
+        names and dates. Your webhooks receive <code>client.started</code>.</p>
         <p><a href="${visit.at('/clients?state=ended')}">View past clients</a></p>`,
     });
   return emptyState({
     title: 'No matching clients',
-    body: html`<p>Change the search, or <a href="${visit.at('/clients?state=all')}">view all, including past clients</a>.</p>`,
+    body: html`<p>Change the search, or
+      <a href="${visit.at('/clients?state=all')}">view all, including past clients</a>.</p>`,
   });
 }
 

@@ -10,7 +10,8 @@ import { type Page, page } from '../../web/answer.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { assertMaySeeSeats, clientsBreadcrumbs, seatColumns, seatEndWords } from './cells.ts';
+import { assertMaySeeSeats, seatColumns, seatEndWords } from './cells.ts';
+import { clientTabs } from './client-tabs.ts';
 
 const seatsPerPage = 50;
 
@@ -29,14 +30,13 @@ async function seatsPage(visit: MemberVisit, { state, after }: z.output<typeof q
   const mayAssign = visit.may('org.seats.manage');
   return page({
     title: state === 'held' ? 'Seats' : 'Past seats',
-    breadcrumbs:
-      state === 'held'
-        ? clientsBreadcrumbs(visit)
-        : [['Seats', visit.at('/clients/seats')], ...clientsBreadcrumbs(visit)],
+    actions:
+      mayAssign && state === 'held' && places.free > 0
+        ? linkButton(visit.at('/clients/seats/assign'), 'Assign seat')
+        : null,
     body: html`
+      ${clientTabs(visit, state === 'held' ? 'seats' : 'past')}
       ${state === 'held' ? countsSection(places) : nothing}
-      <p class="actions">${mayAssign && state === 'held' && places.free > 0 ? linkButton(visit.at('/clients/seats/assign'), 'Assign seat') : nothing}
-        ${state === 'held' ? html`<a href="${hrefOf(visit, 'ended', null)}">View past seats</a>` : nothing}</p>
       ${
         rows.length === 0
           ? emptyList(state, after !== null)
@@ -58,23 +58,31 @@ export function countsSection({ total, used, free, paid, invoiced }: SeatCounts)
     paid > 0 && `${number(paid)} by subscription`,
     invoiced > 0 && `${number(invoiced)} by invoice`,
   ].filter((source) => source !== false);
+  const tile = (label: string, count: number, detail: string) => html`<li><span class="tile-label">${label}</span>
+    <span class="tile-count">${number(count)}</span><span class="quiet">${detail}</span></li>`;
   return html`<ul class="tiles numbers">
-      <li><span class="tile-label">Seats</span><span class="tile-count">${number(total)}</span><span class="quiet">${sources.join(', ') || 'No seats yet'}</span></li>
-      <li><span class="tile-label">Used</span><span class="tile-count">${number(used)}</span><span class="quiet">One per client</span></li>
-      <li><span class="tile-label">Available</span><span class="tile-count">${number(free)}</span><span class="quiet">${free === 0 ? 'End a seat to assign another' : 'Ready to assign'}</span></li>
+      ${tile('Seats', total, sources.join(', ') || 'No seats yet')}
+      ${tile('Used', used, 'One per client')}
+      ${tile('Available', free, free === 0 ? 'End a seat to assign another' : 'Ready to assign')}
     </ul>
-    <p>With a seat, your organization pays for a client. A seat ends when you end it or when the client’s access ends. You can then assign it to another client.</p>
-    ${used > total ? notice('warning', `${number(used - total)} more ${used - total === 1 ? 'seat is' : 'seats are'} in use than you have, because a subscription ended. They continue, but you can’t assign new seats until enough have ended.`) : nothing}`;
+    <p>With a seat, your organization pays for a client. A seat ends when you end it or when the client’s access ends.
+      You can then assign it to another client.</p>
+    ${used > total ? notice('warning', overuseSentence(used - total)) : nothing}`;
 }
+
+const overuseSentence = (over: number): string =>
+  `${over.toLocaleString('en')} more ${over === 1 ? 'seat is' : 'seats are'} in use than you have, because a ` +
+  'subscription ended. They continue, but you can’t assign new seats until enough have ended.';
 
 function emptyList(state: 'held' | 'ended', isBeyond: boolean): Html {
   if (isBeyond) return html`<p>No more seats.</p>`;
   return state === 'held'
     ? emptyState({
+        icon: 'clients',
         title: 'No seats assigned',
         body: html`Assign a seat to an active client. Your webhooks receive <code>seat.given</code>.`,
       })
-    : emptyState({ title: 'No ended seats', body: 'Ended seats appear here with the reason.' });
+    : emptyState({ icon: 'clients', title: 'No ended seats', body: 'Ended seats appear here with the reason.' });
 }
 
 const endColumns: Column<SeatRow>[] = [

@@ -19,10 +19,15 @@ export const selectionForm = 'redeliver-selected';
 const selectBox = ({ eventId, type, state }: FoundDelivery): Html =>
   state === 'cancelled'
     ? html``
-    : html`<input type="checkbox" id="select-${eventId}" name="event" value="${eventId}" form="${selectionForm}" aria-label="Select ${type} ${eventId}" autocomplete="off" hx-preserve>`;
+    : html`<input type="checkbox" id="select-${eventId}" name="event" value="${eventId}" form="${selectionForm}"
+        aria-label="Select ${type} ${eventId}" autocomplete="off" hx-preserve>`;
 
-/** Returns a table of deliveries, newest first. */
-export function deliveriesTable(visit: MemberVisit, deliveries: readonly FoundDelivery[]): Html {
+/** Returns a table of deliveries, newest first; selectable ones have a checkbox of `selectionForm`. */
+export function deliveriesTable(
+  visit: MemberVisit,
+  deliveries: readonly FoundDelivery[],
+  { isSelectable = false } = {},
+): Html {
   return table<FoundDelivery>({
     caption: 'Deliveries',
     rows: deliveries,
@@ -33,11 +38,11 @@ export function deliveriesTable(visit: MemberVisit, deliveries: readonly FoundDe
         cell: ({ eventId, type }) =>
           html`<a id="d-${eventId}" href="${deliveryPath(visit, eventId)}">${type}</a><br><code>${eventId}</code>`,
       },
+      { heading: 'Status', onPhone: 'beside', cell: deliveryStatus },
       { heading: 'Occurred', cell: ({ createdAt }) => time(createdAt) },
-      { heading: 'Status', cell: deliveryStatus },
-      { heading: 'Attempts', numeric: true, cell: ({ attempts }) => String(attempts) },
+      { heading: 'Attempts', numeric: true, onPhone: 'hidden', cell: ({ attempts }) => String(attempts) },
       { heading: 'Details', cell: describeDelivery },
-      { heading: 'Select', cell: selectBox },
+      ...(isSelectable ? [{ heading: 'Select', cell: selectBox }] : []),
     ],
   });
 }

@@ -13,6 +13,7 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { breadcrumbsOf, getHead, of, webhookRequest } from '../webhooks/find-webhook.ts';
 import { temporalNotice } from '../webhooks/temporal.ts';
+import { webhookTabs } from '../webhooks/webhook-tabs.ts';
 import { deliveriesTable, refreshSeconds, selectionForm } from './cells.ts';
 import { deliveryFilterForm, type FilterQuery, filterFields, readFilter } from './filter.ts';
 
@@ -38,6 +39,7 @@ export const listRoutes = [
         title: 'Deliveries',
         breadcrumbs: breadcrumbsOf(visit, webhook),
         body: html`
+          ${webhookTabs(visit, 'deliveries')}
           ${temporalNotice(visit)}
           ${deliveryFilterForm(visit, query)}
           ${live({
@@ -48,7 +50,7 @@ export const listRoutes = [
             body:
               found.deliveries.length === 0
                 ? emptyList(visit, query, found, before)
-                : deliveriesTable(visit, found.deliveries),
+                : deliveriesTable(visit, found.deliveries, { isSelectable: true }),
           })}
           ${pager({
             newer: null,

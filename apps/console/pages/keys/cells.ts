@@ -1,4 +1,5 @@
 import { type KeyUsage, usesCounted } from '#domain/keys/usage.ts';
+import { chips } from '../../components/chips.ts';
 import { displayName, truncate } from '../../components/display-name.ts';
 import { badge } from '../../components/notice.ts';
 import { keyStatus } from '../../components/status.ts';
@@ -53,22 +54,19 @@ export function keyColumns(visit: MemberVisit, only?: readonly string[]): Column
       heading: 'Key',
       main: true,
       cell: (key) =>
-        html`<a href="${visit.at(`/keys/${key.id}`)}">${keyName(key)}</a>${key.label === '' ? nothing : html`<br>${keyHintCell(key)}`}`,
+        html`<a href="${visit.at(`/keys/${key.id}`)}">${keyName(key)}</a>
+          ${key.label === '' ? nothing : html`<br>${keyHintCell(key)}`}`,
     },
-    { heading: 'Status', cell: (key) => statusOf(key, now) },
-    { heading: 'Owner', cell: ({ makerName }) => displayName(makerName) },
-    { heading: 'Scopes', cell: ({ scopes }) => scopeList(scopes) },
+    { heading: 'Status', onPhone: 'beside', cell: (key) => statusOf(key, now) },
+    { heading: 'Owner', onPhone: 'hidden', cell: ({ makerName }) => displayName(makerName) },
+    { heading: 'Scopes', onPhone: 'hidden', cell: ({ scopes }) => chips(scopes) },
     {
       heading: 'Last used',
       cell: (key) =>
         html`${relativeTime(key.lastUsedAt, 'Never')}${isUnused(key, now) ? html` ${badge('plain', 'Unused')}` : nothing}`,
     },
-    { heading: 'Calls in 24\u00a0h', numeric: true, cell: ({ uses24h }) => usesText(uses24h) },
+    { heading: 'Calls in 24\u00a0h', numeric: true, onPhone: 'hidden', cell: ({ uses24h }) => usesText(uses24h) },
     { heading: 'Expires', cell: expiryCell },
   ];
   return only === undefined ? columns : columns.filter(({ heading }) => only.includes(heading));
 }
-
-/** Returns scopes, one per line. */
-export const scopeList = (scopes: readonly string[]): Html =>
-  html`<ul class="plain-list">${scopes.map((scope) => html`<li>${scope}</li>`)}</ul>`;

@@ -4,7 +4,7 @@ import { operationsOfScope } from '#domain/contract/operations.ts';
 import { findKeyUsage, type KeyUsage, listCallers } from '#domain/keys/usage.ts';
 import { displayName } from '../../components/display-name.ts';
 import { linkButton } from '../../components/link.ts';
-import { notice } from '../../components/notice.ts';
+import { standing } from '../../components/notice.ts';
 import { detailList } from '../../components/table.ts';
 import { relativeTime, time } from '../../components/time.ts';
 import { page } from '../../web/answer.ts';
@@ -33,10 +33,11 @@ export const keyRoutes = [
       return page({
         title: keyTitle(key),
         breadcrumbs: [['API keys', visit.at('/keys')]],
+        badge: statusOf(key, visit.console.now()),
+        actions: key.state === 'live' ? actions(visit, key) : null,
         body: html`
           ${warnings(visit, key)}
           ${await keyDetails(visit, key)}
-          ${key.state === 'live' ? actions(visit, key) : nothing}
           <section aria-labelledby="reads"><h2 id="reads">Permissions</h2>${permissionsOf(key)}</section>
           ${key.state === 'live' ? await ownerSection(visit, key) : nothing}
           <section aria-labelledby="callers"><h2 id="callers">Callers</h2>
@@ -49,16 +50,20 @@ export const keyRoutes = [
 
 function warnings(visit: MemberVisit, key: KeyUsage): Html {
   const now = visit.console.now();
-  if (key.state !== 'live') return notice('info', whyEnded(key));
+  if (key.state !== 'live') return standing('info', whyEnded(key));
+  const dead = html`This key can’t read anything: ${whyNothing(key)} To restore access, a member with its permissions can
+    rotate the key.`;
+  const soon = html`Expires ${relativeTime(key.expiresAt)}. Rotate the key before then to avoid an interruption.`;
   return html`
-    ${key.working.length === 0 ? notice('bad', html`This key can’t read anything: ${whyNothing(key)} To restore access, a member with its permissions can rotate the key.`) : nothing}
-    ${isExpiringSoon(key, now) ? notice('warning', html`Expires ${relativeTime(key.expiresAt)}. Rotate the key before then to avoid an interruption.`) : nothing}
-    ${isUnused(key, now) ? notice('info', 'Not used for 30 days or more. Revoke the key if you no longer need it.') : nothing}`;
+    ${key.working.length === 0 ? standing('bad', dead) : nothing}
+    ${isExpiringSoon(key, now) ? standing('warning', soon) : nothing}
+    ${isUnused(key, now) ? standing('info', 'Not used for 30 days or more. Revoke the key if you no longer need it.') : nothing}`;
 }
 
 const whyEnded = ({ state, makerName }: KeyUsage): Html =>
   state === 'inactive'
-    ? html`This key is inactive, because its owner ${displayName(makerName)} left the organization. All calls return 403. The key stays inactive if they return.`
+    ? html`This key is inactive, because its owner ${displayName(makerName)} left the organization. All calls return 403.
+        The key stays inactive if they return.`
     : html`This key ${state === 'revoked' ? 'was revoked' : 'has expired'}. All calls return 401.`;
 
 const whyNothing = ({ makerName, makerStatus }: KeyUsage): Html =>
@@ -68,7 +73,6 @@ const whyNothing = ({ makerName, makerStatus }: KeyUsage): Html =>
 
 async function keyDetails(visit: MemberVisit, key: KeyUsage): Promise<Html> {
   return detailList([
-    ['Status', statusOf(key, visit.console.now())],
     ['Key prefix', keyHintCell(key)],
     ['Created', time(key.createdAt)],
     ['Owner', displayName(key.makerName)],
@@ -91,13 +95,15 @@ async function neighbor(visit: MemberVisit, keyId: string): Promise<Html> {
 }
 
 const actions = (visit: MemberVisit, { id }: KeyUsage): Html =>
-  html`<p class="actions">${linkButton(visit.at(`/keys/${id}/rotate`), 'Rotate key…')}${linkButton(visit.at(`/keys/${id}/revoke`), 'Revoke key…', 'secondary')}</p>`;
+  html`${linkButton(visit.at(`/keys/${id}/revoke`), 'Revoke key…', 'secondary')}
+    ${linkButton(visit.at(`/keys/${id}/rotate`), 'Rotate key…')}`;
 
 function permissionsOf({ scopes, working, state }: KeyUsage): Html {
-  return html`<ul>${scopes.map((scope) => {
+  return html`<ul class="plain-list">${scopes.map((scope) => {
     const what = operationsOfScope[scope].map((operation) => reads[operation] ?? operation).join(', ');
     const isLost = state === 'live' && !working.includes(scope);
-    return html`<li><code>${scope}</code>: ${what}${isLost ? html` <strong class="problem">(inactive: the owner doesn’t have this permission)</strong>` : nothing}</li>`;
+    const lost = html` <strong class="problem">(inactive: the owner doesn’t have this permission)</strong>`;
+    return html`<li><code class="chip">${scope}</code> ${what}${isLost ? lost : nothing}</li>`;
   })}</ul>`;
 }
 

@@ -6,6 +6,7 @@ import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
 import { pager } from '../../components/pager.ts';
 import { table } from '../../components/table.ts';
+import { tabs } from '../../components/tabs.ts';
 import { type Page, page } from '../../web/answer.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
@@ -28,44 +29,49 @@ async function livePage(visit: MemberVisit): Promise<Page> {
   const keys = await listLiveKeys(visit.console.pool, visit.organization.organizationId, now);
   const soon = keys.filter((key) => isExpiringSoon(key, now)).length;
   const create = linkButton(visit.at('/keys/new'), 'Create API key');
+  const report = linkButton(visit.at('/keys/compromised'), 'Report a leaked key', 'secondary');
   if (keys.length === 0)
     return page({
       title: 'API keys',
-      body: html`${emptyState({
+      actions: report,
+      body: html`${stateTabs(visit, 'live')}${emptyState({
+        icon: 'keys',
         title: 'No API keys yet',
-        body: html`<p>API keys let your systems read your organization’s clients, members, seats and outcomes. A key can never read more than its owner, and can’t change anything.</p>`,
+        body: html`<p>API keys let your systems read your organization’s clients, members, seats and outcomes. A key can
+          never read more than its owner, and can’t change anything.</p>`,
         action: create,
-      })}
-      <p class="actions">${otherLinks(visit)}</p>`,
+      })}`,
     });
   return page({
     title: 'API keys',
+    actions: html`${report}${create}`,
     body: html`
+      ${stateTabs(visit, 'live')}
       ${keys.length >= liveKeysPerOrganization ? full(visit) : nothing}
-      ${
-        soon > 0
-          ? notice(
-              'warning',
-              soon === 1
-                ? 'An API key expires within 14 days. Rotate it before then.'
-                : `${soon} API keys expire within 14 days. Rotate them before then.`,
-            )
-          : nothing
-      }
-      <p class="actions">${create}${otherLinks(visit)}</p>
+      ${soon > 0 ? notice('warning', expiringSentence(soon)) : nothing}
       ${table({ caption: 'Active API keys', columns: keyColumns(visit), rows: keys })}
-      <p class="quiet">${keys.length} of ${liveKeysPerOrganization} active keys. Rate limit: 120 calls per minute and key.</p>`,
+      <p class="quiet">${keys.length} of ${liveKeysPerOrganization} active keys. Rate limit: 120 calls per minute and
+        key.</p>`,
   });
 }
+
+const expiringSentence = (count: number): string =>
+  count === 1
+    ? 'An API key expires within 14 days. Rotate it before then.'
+    : `${count} API keys expire within 14 days. Rotate them before then.`;
+
+const stateTabs = (visit: MemberVisit, here: 'live' | 'ended'): Html =>
+  tabs('API keys', [
+    { label: 'Active', href: visit.at('/keys'), isHere: here === 'live' },
+    { label: 'Revoked, expired and inactive', href: visit.at('/keys?state=ended'), isHere: here === 'ended' },
+  ]);
 
 const full = (visit: MemberVisit): Html =>
   notice(
     'warning',
-    html`You have reached the maximum of ${liveKeysPerOrganization} active API keys. <a href="${visit.at('/keys/new')}">View unused keys</a>`,
+    html`You have reached the maximum of ${liveKeysPerOrganization} active API keys.
+      <a href="${visit.at('/keys/new')}">View unused keys</a>`,
   );
-
-const otherLinks = (visit: MemberVisit): Html =>
-  html`${linkButton(visit.at('/keys/compromised'), 'Report a leaked key', 'secondary')}<a href="${visit.at('/keys?state=ended')}">View revoked, expired and inactive keys</a>`;
 
 async function endedPage(visit: MemberVisit, before: string | null): Promise<Page> {
   const { pool, now } = visit.console;
@@ -73,12 +79,13 @@ async function endedPage(visit: MemberVisit, before: string | null): Promise<Pag
   const href = (cursor: string) => visit.at(`/keys?state=ended&before=${cursor}`);
   return page({
     title: 'Revoked, expired and inactive keys',
-    breadcrumbs: [['API keys', visit.at('/keys')]],
     body: html`
+      ${stateTabs(visit, 'ended')}
       ${
         keys.length === 0
           ? emptyState({
-              title: 'No keys',
+              icon: 'keys',
+              title: 'No ended keys',
               body: 'Revoked, expired and inactive keys appear here.',
             })
           : table({ caption: 'Revoked, expired and inactive API keys', columns: keyColumns(visit), rows: keys })

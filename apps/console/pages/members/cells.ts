@@ -38,11 +38,12 @@ export const memberColumns = (visit: MemberVisit): Column<MemberRow>[] => [
     main: true,
     cell: ({ personId, name, title, email }) =>
       html`<a href="${memberPath(visit, personId)}">${displayName(name)}</a>
-        <div class="quiet regular">${title === null ? nothing : html`${displayName(title)}<br>`}${displayName(email)}</div>`,
+        <div class="quiet regular">${title === null ? nothing : html`${displayName(title)}<br>`}
+          ${displayName(email)}</div>`,
   },
-  { heading: 'Status', cell: ({ status }) => memberStatus(status) },
+  { heading: 'Status', onPhone: 'beside', cell: ({ status }) => memberStatus(status) },
   { heading: 'Roles', cell: ({ roles }) => roleList(roles) },
-  { heading: 'Active API keys', numeric: true, cell: ({ liveKeys }) => liveKeys },
+  { heading: 'Active API keys', numeric: true, onPhone: 'hidden', cell: ({ liveKeys }) => liveKeys },
   {
     heading: 'Last sign-in',
     cell: (member) => relativeTime(member.lastSeenAt, noSignIn(member)),

@@ -14,6 +14,7 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { memberColumns } from './cells.ts';
+import { memberTabs } from './member-tabs.ts';
 
 const membersPerPage = 50;
 
@@ -55,10 +56,10 @@ async function membersPage(visit: MemberVisit, asked: Query): Promise<Page> {
   const isAll = asked.q === '' && asked.status === 'present' && asked.role === null;
   return page({
     title: 'Members',
+    actions: visit.may('org.members.manage') ? linkButton(visit.at('/members/invite'), 'Invite member') : null,
     body: html`
-      <p class="actions">${visit.may('org.members.manage') ? linkButton(visit.at('/members/invite'), 'Invite member') : nothing}
-        ${visit.may('org.roles.read') ? linkButton(visit.at('/members/roles'), 'Roles', 'secondary') : nothing}</p>
-      ${role === null ? nothing : html`<p>Members with role ${displayName(role.name)}. <a href="${visit.at('/members')}">View all members</a></p>`}
+      ${memberTabs(visit, 'members')}
+      ${role === null ? nothing : onlyRole(visit, role.name)}
       ${search(visit, asked, isAll)}
       ${rows.length === 0 ? emptyList(visit, asked) : table({ caption: 'Members', columns: memberColumns(visit), rows })}
       ${rows.length === 1 && isAll && asked.after === null ? alone(visit) : nothing}
@@ -72,6 +73,9 @@ async function membersPage(visit: MemberVisit, asked: Query): Promise<Page> {
   });
 }
 
+const onlyRole = (visit: MemberVisit, name: string): Html =>
+  html`<p>Members with role ${displayName(name)}. <a href="${visit.at('/members')}">View all members</a></p>`;
+
 function search(visit: MemberVisit, asked: Query, isAll: boolean): Html {
   const state = freshForm({ q: asked.q, status: asked.status });
   return searchForm({
@@ -80,7 +84,7 @@ function search(visit: MemberVisit, asked: Query, isAll: boolean): Html {
     clear: isAll ? null : visit.at('/members'),
     fields: html`
       ${textField(state, { name: 'q', label: 'Name, title or e-mail', type: 'search', required: false, maxLength: 200 })}
-      ${selectField(state, { name: 'status', label: 'Status', required: false, options: statuses.map((value) => ({ value, label: statusLabels[value] })) })}
+      ${selectField(state, { name: 'status', label: 'Status', required: false, options: statusOptions })}
       ${asked.role === null ? nothing : html`<input type="hidden" name="role" value="${asked.role}">`}`,
   });
 }
@@ -94,8 +98,11 @@ const statusLabels: Record<(typeof statuses)[number], string> = {
   all: 'All, including former',
 };
 
+const statusOptions = statuses.map((value) => ({ value, label: statusLabels[value] }));
+
 function emptyList(visit: MemberVisit, { status }: Query): Html {
   return emptyState({
+    icon: 'members',
     title: 'No matching members',
     body:
       status === 'present'
@@ -108,7 +115,8 @@ function emptyList(visit: MemberVisit, { status }: Query): Html {
 const alone = (visit: MemberVisit): Html =>
   html`<p>You are the only member. ${
     visit.may('org.members.manage')
-      ? html`<a href="${visit.at('/members/invite')}">Invite a second owner</a>, so that your organization keeps access if you lose your second factor. Otherwise, contact support to restore it.`
+      ? html`<a href="${visit.at('/members/invite')}">Invite a second owner</a>, so that your organization keeps access
+          if you lose your second factor. Otherwise, contact support to restore it.`
       : nothing
   }</p>`;
 

@@ -7,6 +7,7 @@ import { page } from '../../web/answer.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
+import { memberTabs } from '../members/member-tabs.ts';
 import { roleMeaning } from './meaning.ts';
 
 /** Lists system roles and custom roles. */
@@ -21,22 +22,26 @@ export const listRoutes = [
       const createRole = visit.may('org.roles.manage')
         ? linkButton(visit.at('/members/roles/new'), 'Create role')
         : nothing;
+      const system = roles.filter(({ isSystem }) => isSystem);
       return page({
         title: 'Roles',
-        breadcrumbs: [['Members', visit.at('/members')]],
+        actions: own.length === 0 ? null : createRole,
         body: html`
-          <p>A role is a set of permissions. Members have the permissions of all their roles. You can assign only permissions that you have.</p>
+          ${memberTabs(visit, 'roles')}
+          <p>A role is a set of permissions. Members have the permissions of all their roles. You can assign only
+            permissions that you have.</p>
           <section aria-labelledby="system"><h2 id="system">System roles</h2>
-            ${table({ caption: 'System roles', columns: columns(visit), rows: roles.filter(({ isSystem }) => isSystem) })}</section>
+            ${table({ caption: 'System roles', columns: columns(visit), rows: system })}</section>
           <section aria-labelledby="own"><h2 id="own">Custom roles</h2>
             ${
               own.length === 0
                 ? emptyState({
+                    icon: 'members',
                     title: 'No custom roles yet',
                     body: 'Create a role with exactly the permissions that your members need.',
                     action: createRole,
                   })
-                : html`<p class="actions">${createRole}</p>${table({ caption: 'Custom roles', columns: columns(visit), rows: own })}`
+                : table({ caption: 'Custom roles', columns: columns(visit), rows: own })
             }</section>`,
       });
     },
@@ -50,7 +55,7 @@ const columns = (visit: MemberVisit): Column<RoleRow>[] => [
     cell: (role) => html`<a href="${visit.at(`/members/roles/${role.id}`)}">${displayName(role.name)}</a>
       <div class="quiet regular">${roleMeaning(role)}</div>`,
   },
-  { heading: 'Permissions', numeric: true, cell: ({ permissions }) => permissions.length },
+  { heading: 'Permissions', numeric: true, onPhone: 'hidden', cell: ({ permissions }) => permissions.length },
   { heading: 'Members', numeric: true, cell: (role) => holdersCell(visit, role) },
 ];
 

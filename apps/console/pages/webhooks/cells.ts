@@ -1,6 +1,7 @@
 import { type HealthCounts, totalOf } from '#domain/webhooks/health.ts';
 import { type SignatureResult, signatureResultSentences } from '#domain/webhooks/signature-result.ts';
 import { openCountedTo, type WebhookSummary } from '#domain/webhooks/summary.ts';
+import { chips } from '../../components/chips.ts';
 import { foreignText } from '../../components/foreign-text.ts';
 import { notice } from '../../components/notice.ts';
 import { relativeTime } from '../../components/time.ts';
@@ -11,9 +12,8 @@ import { nameOf } from './find-webhook.ts';
 export const webhookName = (webhook: Pick<WebhookSummary, 'description' | 'url'>): Html =>
   webhook.description.trim() === '' ? html`${nameOf(webhook)}` : foreignText(nameOf(webhook));
 
-/** Returns event types as a list, each spelled as in an event. */
-export const typeList = (types: readonly string[]): Html =>
-  html`${types.map((type, index) => html`${index > 0 ? ', ' : ''}<code>${type}</code>`)}`;
+/** Returns event types as chips, each spelled as in an event. */
+export const typeList = (types: readonly string[]): Html => chips(types, 4);
 
 /** Returns the deliveries of 24 hours in words: `12 of 15 delivered, 2 pending, 1 failed`. */
 export function describeDay(day: HealthCounts): Html {
@@ -22,7 +22,8 @@ export function describeDay(day: HealthCounts): Html {
   const delivered = day.atOnce + day.afterRetries;
   const all = day.isCapped ? `the latest ${total}` : total.toLocaleString('en');
   const open = day.open > 0 ? `, ${day.open} pending` : '';
-  return html`${delivered.toLocaleString('en')} of ${all} delivered${open}${day.failed > 0 ? html`, <strong class="problem">${day.failed} failed</strong>` : nothing}`;
+  const failed = day.failed > 0 ? html`, <strong class="problem">${day.failed} failed</strong>` : nothing;
+  return html`${delivered.toLocaleString('en')} of ${all} delivered${open}${failed}`;
 }
 
 /** Returns a count of open deliveries, which stops at `openCountedTo`. */
@@ -46,5 +47,6 @@ export function signatureNotice({
     no_answer: 'warning',
   } as const;
   // Not a `notice`: screen readers would announce an old result as an alert on each visit.
-  return html`<div class="notice notice-${kinds[result]}"><p>${signatureResultSentences[result]} Checked ${relativeTime(signatureCheckedAt)}.</p></div>`;
+  return html`<div class="notice notice-${kinds[result]}"><p>${signatureResultSentences[result]}
+    Checked ${relativeTime(signatureCheckedAt)}.</p></div>`;
 }

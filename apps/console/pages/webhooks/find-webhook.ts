@@ -21,6 +21,10 @@ export const getWebhook = (visit: MemberVisit) =>
 /** Returns the webhook without its counts, for pages that show none. */
 export const getHead = (visit: MemberVisit) => getWebhookWithout(visit.console.em, webhookRequest(visit));
 
+/** Returns whether a webhook may be changed here: not once deleted, and not while the cluster manages it. */
+export const canChange = ({ state, managedBy }: Pick<WebhookHead, 'state' | 'managedBy'>): boolean =>
+  state !== 'deleted' && managedBy === null;
+
 /** Returns a path below the webhook of this page: `of(visit, '/edit')`. */
 export const of = (visit: MemberVisit, rest = ''): string => visit.at(`/webhooks/${visit.params.webhookId}${rest}`);
 

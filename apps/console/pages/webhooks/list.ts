@@ -28,14 +28,17 @@ export const listRoutes = [
         return page({
           title: 'Webhooks',
           body: html`${temporalNotice(visit)}${emptyState({
+            icon: 'webhooks',
             title: 'No webhooks yet',
-            body: html`<p>A webhook sends a signed event to your system within seconds when a client starts or ends, or when a seat is assigned or ended. Failed deliveries are retried for 72 hours.</p>`,
+            body: html`<p>A webhook sends a signed event to your system within seconds when a client starts or ends, or
+              when a seat is assigned or ended. Failed deliveries are retried for 72 hours.</p>`,
             action: add,
           })}`,
         });
       return page({
         title: 'Webhooks',
-        body: html`${temporalNotice(visit)}<p class="actions">${add}</p>
+        actions: add,
+        body: html`${temporalNotice(visit)}
           ${table({ caption: 'Webhooks', columns: columns(visit), rows: webhooks })}
           <p class="quiet">${webhooks.length} of ${webhooksPerOrganization} webhooks.</p>`,
       });
@@ -48,10 +51,11 @@ const columns = (visit: MemberVisit): Column<WebhookSummary>[] => [
     heading: 'Webhook',
     main: true,
     cell: (webhook) =>
-      html`<a href="${visit.at(`/webhooks/${webhook.id}`)}">${webhookName(webhook)}</a><br><span class="quiet url">${webhook.url}</span>`,
+      html`<a href="${visit.at(`/webhooks/${webhook.id}`)}">${webhookName(webhook)}</a>
+        <br><span class="url">${webhook.url}</span>`,
   },
-  { heading: 'Status', cell: webhookStatus },
-  { heading: 'Failing since', cell: ({ failingSince }) => relativeTime(failingSince) },
+  { heading: 'Status', onPhone: 'beside', cell: webhookStatus },
+  { heading: 'Failing since', onPhone: 'hidden', cell: ({ failingSince }) => relativeTime(failingSince) },
   { heading: 'Last 24 hours', cell: ({ day }) => describeDay(day) },
-  { heading: 'Events', cell: ({ eventTypes }) => typeList(eventTypes) },
+  { heading: 'Events', onPhone: 'hidden', cell: ({ eventTypes }) => typeList(eventTypes) },
 ];

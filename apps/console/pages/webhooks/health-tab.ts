@@ -1,0 +1,90 @@
+import { type HealthSpan, healthSpans, listHealth, totalOf } from '#domain/webhooks/health.ts';
+import { searchDeliveries } from '#domain/webhooks/search-deliveries.ts';
+import type { WebhookSummary } from '#domain/webhooks/summary.ts';
+import { listTestOutcomes } from '#domain/webhooks/test-event.ts';
+import { displayName } from '../../components/display-name.ts';
+import { healthPlot } from '../../components/health-plot.ts';
+import { live } from '../../components/live.ts';
+import { testEventStatus } from '../../components/status.ts';
+import { detailList, table } from '../../components/table.ts';
+import { time } from '../../components/time.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+import { deliveriesTable, refreshSeconds } from '../deliveries/cells.ts';
+import { describeDay, formatOpenCount, typeList } from './cells.ts';
+import { canChange, of, webhookRequest } from './find-webhook.ts';
+
+/** How many deliveries, and how many test events, are shown. */
+const latest = 5;
+
+/** Draws the first tab of a webhook: its chart, its latest deliveries and its latest test events. */
+export async function healthTab(visit: MemberVisit, webhook: WebhookSummary, span: HealthSpan): Promise<Html> {
+  return html`${summaryOf(webhook)}
+    ${await health(visit, span)}
+    ${await latestDeliveries(visit, webhook)}
+    ${await latestTests(visit)}`;
+}
+
+const summaryOf = (webhook: WebhookSummary): Html =>
+  detailList([
+    ['Endpoint URL', html`<bdi class="url">${webhook.url}</bdi>`],
+    ['Last 24 hours', describeDay(webhook.day)],
+    ['Events', typeList(webhook.eventTypes)],
+    webhook.waiting > 0 && ['Pending', formatOpenCount(webhook.waiting)],
+    webhook.parked > 0 && ['Held', formatOpenCount(webhook.parked)],
+  ]);
+
+async function health(visit: MemberVisit, span: HealthSpan): Promise<Html> {
+  const { em, now } = visit.console;
+  const buckets = await listHealth(em, webhookRequest(visit), span, now());
+  const isEmpty = buckets.every((bucket) => totalOf(bucket) === 0);
+  const link = (to: HealthSpan, label: string) => {
+    const mark = to === span ? html` aria-current="true"` : nothing;
+    return html`<a href="${of(visit)}${to === 'hours' ? '' : '?health=days'}"${mark}>${label}</a>`;
+  };
+  return html`<section aria-labelledby="health"><h2 id="health">Health</h2>
+    <nav class="spans" aria-label="Time range">${link('hours', `${healthSpans.hours.count} hours`)}
+      ${link('days', `${healthSpans.days.count} days`)}</nav>
+    ${isEmpty ? html`<p>No events in this time range.</p>` : healthPlot(buckets, span)}</section>`;
+}
+
+async function latestDeliveries(visit: MemberVisit, webhook: WebhookSummary): Promise<Html> {
+  const all = { state: null, type: null, eventId: null, from: null, to: null };
+  const page = { before: null, atMost: latest };
+  const { deliveries } = await searchDeliveries(visit.console.em, webhookRequest(visit), all, page);
+  const everySeconds = refreshSeconds(deliveries);
+  return html`<section aria-labelledby="latest"><h2 id="latest">Latest deliveries</h2>
+    ${live({
+      id: 'deliveries',
+      href: visit.target,
+      moves: everySeconds !== null,
+      everySeconds: everySeconds ?? 0,
+      body:
+        deliveries.length === 0
+          ? html`<p>No deliveries yet. New events appear here within seconds.</p>`
+          : deliveriesTable(visit, deliveries),
+    })}
+    <p class="actions"><a href="${of(visit, '/deliveries')}">View all deliveries</a>
+      ${canChange(webhook) ? html`<a href="${of(visit, '/redeliver')}">Redeliver…</a>` : nothing}</p></section>`;
+}
+
+/** Draws the latest test events, which are not among the deliveries. */
+async function latestTests(visit: MemberVisit): Promise<Html> {
+  const tests = await listTestOutcomes(visit.console.em, webhookRequest(visit), latest);
+  if (tests.length === 0) return nothing;
+  return html`<section aria-labelledby="tests"><h2 id="tests">Latest test events</h2>
+    ${table<(typeof tests)[number]>({
+      caption: 'Test events',
+      rows: tests,
+      columns: [
+        { heading: 'Event type', main: true, cell: ({ eventType }) => eventType },
+        { heading: 'Result', onPhone: 'beside', cell: ({ delivered }) => testEventStatus(delivered) },
+        { heading: 'Sent', cell: ({ at }) => time(at) },
+        {
+          heading: 'Response',
+          cell: ({ status, cause }) => (status === null ? html`<code>${cause}</code>` : String(status)),
+        },
+        { heading: 'Sent by', cell: ({ askedBy }) => (askedBy === null ? 'Support' : displayName(askedBy)) },
+      ],
+    })}</section>`;
+}

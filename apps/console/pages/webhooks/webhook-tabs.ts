@@ -1,0 +1,20 @@
+import { type Tab, tabs } from '../../components/tabs.ts';
+import type { Html } from '../../web/html.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+import { of } from './find-webhook.ts';
+
+const pages = [
+  { key: 'health', label: 'Health', path: '' },
+  { key: 'deliveries', label: 'Deliveries', path: '/deliveries' },
+  { key: 'signatures', label: 'Signatures', path: '?tab=signatures' },
+  { key: 'settings', label: 'Settings', path: '?tab=settings' },
+] as const;
+
+export type WebhookTab = (typeof pages)[number]['key'];
+
+/** Draws the tabs of a webhook. */
+export const webhookTabs = (visit: MemberVisit, here: WebhookTab): Html =>
+  tabs(
+    'Webhook',
+    pages.map(({ key, label, path }): Tab => ({ label, href: of(visit, path), isHere: key === here })),
+  );
