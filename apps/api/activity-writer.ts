@@ -42,7 +42,6 @@ export function createActivityWriter(options: {
   }
 
   async function insertAll(): Promise<void> {
-    inFlight = true;
     while (waiting.length > 0) await insertNext();
     inFlight = false;
   }
@@ -55,7 +54,9 @@ export function createActivityWriter(options: {
     record(use: KeyUse): Promise<void> {
       return new Promise((done, failed) => {
         waiting.push({ use, done, failed });
-        if (!inFlight) void insertAll();
+        if (inFlight) return;
+        inFlight = true;
+        process.nextTick(() => void insertAll());
       });
     },
   };

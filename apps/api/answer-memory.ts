@@ -3,6 +3,7 @@ import type { AuthorizedRow } from '#domain/db/statements/authorized.ts';
 import { ClientGone, createBudget, type Hold } from '#runtime/budget.ts';
 import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
 import { encodeInChunks, type SharedChunks, shareChunks, smallAnswerBytes, tagOfText } from './answer-body.ts';
+import { slowReadMs } from './read-batches.ts';
 
 const mebibyte = 1_048_576;
 
@@ -75,8 +76,20 @@ export interface Read {
   content: { etag: string; bytes: number; body: string | SharedChunks } | null;
 }
 
-/** Runs a read's statement with so much room (bytes) for its answer. */
-type Ask = (room: number) => Promise<AuthorizedRow | null>;
+/**
+ * Runs a read's statement with so much room (bytes) for its answer. A read that was small and quick
+ * the last time may share the statement with others.
+ */
+type Ask = (room: number, mayShare: boolean) => Promise<AuthorizedRow | null>;
+
+/** What a read's last statement said of an organization's answer. */
+interface Known {
+  bytes: number;
+  isQuick: boolean;
+}
+
+/** The answer to a request that names no organization. */
+const noAnswer: Known = { bytes: 0, isQuick: true };
 
 /** Requests that one statement will answer. They gather until it begins. */
 interface Gathering {
@@ -134,31 +147,34 @@ export function createAnswerMemory(options: {
     }),
   };
   /** By operation, then organization. */
-  const sizes = new Map<string, Map<string, number>>();
+  const answers = new Map<string, Map<string, Known>>();
   const gathering = new Map<string, Gathering>();
   const underWay = new Map<string, Promise<unknown>>();
 
-  /**
-   * How large an organization's answer was lately; 0 where there can be none, null when not known.
-   */
-  const expectedBytes = ({ organizationId, operationId }: Reading): number | null =>
-    organizationId === null ? 0 : (sizes.get(operationId)?.get(organizationId) ?? null);
+  /** What is known of an organization's answer; null where nothing is. */
+  const findKnown = ({ organizationId, operationId }: Reading): Known | null =>
+    organizationId === null ? noAnswer : (answers.get(operationId)?.get(organizationId) ?? null);
 
-  function remember({ organizationId, bytes }: AuthorizedRow, { operationId }: Reading): void {
+  const expectedBytes = (reading: Reading): number | null => findKnown(reading)?.bytes ?? null;
+
+  function remember({ organizationId, bytes, elapsedMs }: AuthorizedRow, { operationId }: Reading): void {
     if (bytes === null) return;
-    const ofOperation = sizes.get(operationId) ?? new Map<string, number>();
-    if (ofOperation.size === 0) sizes.set(operationId, ofOperation);
-    if (ofOperation.get(organizationId) !== bytes) setBounded(ofOperation, organizationId, bytes);
+    const ofOperation = answers.get(operationId) ?? new Map<string, Known>();
+    if (ofOperation.size === 0) answers.set(operationId, ofOperation);
+    const isQuick = elapsedMs < slowReadMs;
+    const known = ofOperation.get(organizationId);
+    if (known?.bytes !== bytes || known.isQuick !== isQuick)
+      setBounded(ofOperation, organizationId, { bytes, isQuick });
   }
 
   /** A read that is known to be small. */
-  async function readSmall(reading: Reading, ask: Ask): Promise<Read> {
+  async function readSmall(reading: Reading, ask: Ask, mayShare: boolean): Promise<Read> {
     const { answer } = reading;
     const got = budgets.small.reserve({ organization: reading.organizationId }, smallAnswerBytes, answer);
     const hold = got instanceof Promise ? await got : got;
     answer.onEnd(() => hold.release());
     if (answer.hasEnded) throw new ClientGone();
-    const row = await ask(smallAnswerBytes);
+    const row = await ask(smallAnswerBytes, mayShare);
     if (row !== null) remember(row, reading);
     if (row === null || row.bytes === null) return { row, content: null };
     if (row.body !== null) return { row, content: contentOfText(row.body, row.bytes) };
@@ -256,7 +272,7 @@ export function createAnswerMemory(options: {
     const { reading, answers } = together;
     if (hasAllEnded(answers)) throw new ClientGone();
     stopGathering(together);
-    const row = await together.ask(room);
+    const row = await together.ask(room, false);
     if (row !== null) remember(row, reading);
     return readOf(row, answers, hold);
   }
@@ -270,8 +286,10 @@ export function createAnswerMemory(options: {
      * client went away meanwhile.
      */
     read(reading: Reading, ask: Ask): Promise<Read> {
-      const bytes = expectedBytes(reading);
-      return bytes === null || isLarge(bytes) ? readTogether(reading, ask) : readSmall(reading, ask);
+      const known = findKnown(reading);
+      return known === null || isLarge(known.bytes)
+        ? readTogether(reading, ask)
+        : readSmall(reading, ask, known.isQuick);
     },
 
     /** What is held for small and for large answers, and how many statements wait. */

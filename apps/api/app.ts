@@ -20,6 +20,7 @@ import { createLimiter } from './limiter/limiter.ts';
 import { createMetrics } from './metrics.ts';
 import { createReads } from './pipeline.ts';
 import { servePublicPages } from './public-pages.ts';
+import { createReadBatches } from './read-batches.ts';
 import { sendRefusals } from './refusals.ts';
 import { logRequests } from './request-log.ts';
 
@@ -93,6 +94,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
   const reads = createReads({
     endpoints,
     pool,
+    batches: createReadBatches({ pool, onStatement: (reads) => metrics.readsPerStatement.observe(reads) }),
     limiter,
     activity,
     memory,

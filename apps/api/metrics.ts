@@ -36,6 +36,12 @@ export function createMetrics(pool: Pool, serving: Serving, memory: () => Answer
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 500],
     registers,
   });
+  const readsPerStatement = new Histogram({
+    name: 'org_api_reads_per_statement',
+    help: 'Reads that shared one statement.',
+    buckets: [1, 2, 4, 8, 16, 32],
+    registers,
+  });
   const activityRefused = new Counter({
     name: 'org_api_activity_lines_refused_total',
     help: 'Activity lines that PostgreSQL did not take; each cost its caller the answer.',
@@ -83,6 +89,7 @@ export function createMetrics(pool: Pool, serving: Serving, memory: () => Answer
     limiterMode,
     limiterSwitches,
     activityLines,
+    readsPerStatement,
     activityRefused,
     failedAuthentications,
     answerWaits,

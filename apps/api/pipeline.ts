@@ -2,7 +2,7 @@ import Router, { type RouterContext } from '@koa/router';
 import type { Middleware, Next } from 'koa';
 import type { Pool } from 'pg';
 import { ApiError } from '#domain/contract/errors.ts';
-import { type AuthorizedRow, identifiedKeySql } from '#domain/db/statements/authorized.ts';
+import { identifiedKeySql, type KeyRow } from '#domain/db/statements/authorized.ts';
 import { clientAddress } from '#runtime/address.ts';
 import { databaseError } from '#runtime/database-error.ts';
 import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
@@ -12,6 +12,7 @@ import type { AnswerMemory } from './answer-memory.ts';
 import type { Endpoint } from './endpoint.ts';
 import { createGate, type GateDependencies } from './gate.ts';
 import { matchesEtag } from './if-none-match.ts';
+import type { ReadBatches } from './read-batches.ts';
 import { refusalOfDecision, refusalOfOther } from './refusals.ts';
 import type { ReadContext, ReadState, RequestContext } from './state.ts';
 
@@ -19,6 +20,7 @@ import type { ReadContext, ReadState, RequestContext } from './state.ts';
 export interface ReadDependencies extends GateDependencies {
   endpoints: readonly Endpoint[];
   pool: Pool;
+  batches: ReadBatches;
   activity: ActivityWriter;
   memory: AnswerMemory;
 }
@@ -28,7 +30,7 @@ export interface ReadDependencies extends GateDependencies {
  * exactly: letter case, trailing slash, no escapes.
  */
 export function createReads(deps: ReadDependencies): Middleware[] {
-  const { endpoints, pool, activity, memory, tracing, trustedProxies } = deps;
+  const { endpoints, pool, batches, activity, memory, tracing, trustedProxies } = deps;
   const gate = createGate(deps);
   const router = new Router<ReadState>({ sensitive: true, strict: true });
   for (const endpoint of endpoints) {
@@ -54,8 +56,11 @@ export function createReads(deps: ReadDependencies): Middleware[] {
       operationId: endpoint.operationId,
       answer: ctx.res as GuardedAnswer,
     };
-    const { row, content } = await memory.read(reading, (room) =>
-      query(endpoint.statement, [fingerprints, organizationId, room]),
+    const values = { fingerprints, organizationId };
+    const { row, content } = await memory.read(reading, (room, mayShare) =>
+      inStatement(() =>
+        mayShare ? batches.runTogether(endpoint.statement, values) : batches.runAlone(endpoint.statement, values, room),
+      ),
     );
     if (row === null) {
       throw gate.refuseAuthentication(ctx, new ApiError('invalid_api_key', 'This API key is not known here.'));
@@ -100,8 +105,9 @@ export function createReads(deps: ReadDependencies): Middleware[] {
     if (bearer === 'genuine') {
       const prints = gate.identifyKey(ctx);
       await gate.takeCall(ctx, prints);
-      const row = await query({ name: 'identifyKey', text: identifiedKeySql }, [prints]);
-      if (row !== null) {
+      const statement = { name: 'identifyKey', text: identifiedKeySql, values: [prints] };
+      const [row] = (await inStatement(() => pool.query<KeyRow>(statement))).rows;
+      if (row !== undefined) {
         noteKey(ctx, row);
         await record(ctx, row, refusal.status, refusal.code);
       }
@@ -110,17 +116,14 @@ export function createReads(deps: ReadDependencies): Middleware[] {
     throw refusal;
   }
 
-  /** Runs a statement about a key; returns null when there is no such key. */
-  async function query(statement: Endpoint['statement'], values: unknown[]): Promise<AuthorizedRow | null> {
-    const { rows } = await tracing
-      .span('statement', () => pool.query<AuthorizedRow>({ ...statement, values }))
-      .catch((cause: unknown) => {
-        throw databaseError(cause);
-      });
-    return rows[0] ?? null;
+  /** Runs a statement about a key in a span of its own. */
+  function inStatement<T>(run: () => Promise<T>): Promise<T> {
+    return tracing.span('statement', run).catch((cause: unknown) => {
+      throw databaseError(cause);
+    });
   }
 
-  async function record(ctx: RequestContext, row: AuthorizedRow, status: number, code: string | null): Promise<void> {
+  async function record(ctx: RequestContext, row: KeyRow, status: number, code: string | null): Promise<void> {
     const use = {
       id: ctx.state.requestId,
       keyId: row.keyId,
@@ -184,7 +187,7 @@ function sendAnswer(ctx: ReadContext): void {
   else sendChunks(ctx, content.body.partsFor(ctx.res as GuardedAnswer), content.bytes);
 }
 
-function noteKey(ctx: RequestContext, row: AuthorizedRow): void {
+function noteKey(ctx: RequestContext, row: KeyRow): void {
   ctx.state.keyId = row.keyId;
   ctx.state.organizationId = row.organizationId;
   (ctx.res as GuardedAnswer).keepConnection();

@@ -7,13 +7,26 @@ import { ApiError } from '#domain/contract/errors.ts';
  */
 const awayClasses = new Set(['08', '53', '57', '58']);
 
+/** The code of a statement that ran into `statement_timeout`, although it is of class 57. */
+const queryCanceled = '57014';
+
+/** Returns whether the server answered that it would not run the statement. */
+const isRefused = (cause: unknown): cause is pg.DatabaseError =>
+  cause instanceof pg.DatabaseError && !awayClasses.has((cause.code ?? '').slice(0, 2));
+
+/**
+ * Returns whether a statement failed for what it does, and not because connection or server are
+ * away: it was refused, or took too long.
+ */
+export const isStatementError = (cause: unknown): boolean =>
+  isRefused(cause) || (cause instanceof pg.DatabaseError && cause.code === queryCanceled);
+
 /**
  * Returns the error that a client gets for a failed statement: `unavailable` when the database did
  * not answer, `internal` when it refused the statement.
  */
 export function databaseError(cause: unknown): ApiError {
-  const refusedByServer = cause instanceof pg.DatabaseError && !awayClasses.has((cause.code ?? '').slice(0, 2));
-  return refusedByServer
+  return isRefused(cause)
     ? new ApiError('internal', 'An internal error occurred.', { cause })
     : new ApiError('unavailable', 'The service cannot answer right now. Try again in a moment.', { cause });
 }

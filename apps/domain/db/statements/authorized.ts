@@ -16,69 +16,110 @@ export type Decision =
   | 'maker_inactive'
   | 'maker_not_permitted';
 
-/**
- * The row of a read's statement; there is none when no key has the fingerprint. `expiresAt` is ISO
- * 8601 or null. `bytes` is the length of the answer in UTF-8, null unless the decision is `ok`;
- * `body` is null then too, and when the answer is longer than the caller has room for.
- */
-export interface AuthorizedRow {
+/** A key that a statement found. `expiresAt` is ISO 8601 or null. */
+export interface KeyRow {
   keyId: string;
   organizationId: string;
   expiresAt: string | null;
   decision: Decision;
-  bytes: number | null;
-  body: string | null;
 }
 
 /**
- * Wraps the SQL of one answer with the key's authorization, in one statement and so one snapshot: a
- * request that starts after a revocation, role change or removal has committed sees it, and nothing
- * is cached.
+ * The row of a read; there is none when no key has the fingerprint. `bytes` is the length of the
+ * answer in UTF-8, null unless the decision is `ok`; `body` is null then too, and when the answer is
+ * longer than the caller has room for.
+ */
+export interface AuthorizedRow extends KeyRow {
+  /** The read's place in the statement, from 0. */
+  place: number;
+  bytes: number | null;
+  body: string | null;
+  /** Milliseconds from the statement's start until this row was computed, after all before it. */
+  elapsedMs: number;
+}
+
+/** One read, as its statement takes it. */
+export interface ReadValues {
+  /** The key's fingerprints, one per pepper in use. At most one of them belongs to a key. */
+  fingerprints: readonly Buffer[];
+  /** The organization of the path; null when the request names no possible one. */
+  organizationId: string | null;
+}
+
+/**
+ * Wraps the SQL of one answer with the key's authorization, for several reads in one statement and
+ * so one snapshot: a request that starts after a revocation, role change or removal has committed
+ * sees it, and nothing is cached. `authorizedValues` makes its values.
  *
- * `$1` is the key's fingerprints (bytea[], one per pepper in use), `$2` the organization of the
- * path (uuid or null), `$3` the most bytes that the answer may have: a longer one stays in the
- * database, so that a process never receives what it has no memory for. `body` is a select of one
- * JSON value that may use `$2`; `case` keeps it from running for a refused key. `offset 0` keeps
- * result and answer from being computed twice. Every step is a look-up by primary key or unique
- * index, so the cost does not grow with the region.
+ * `$1` to `$3` are arrays of equal length, one element for each fingerprint of each read: the
+ * read's place, the fingerprint, the organization of the path (uuid or null). `$4` is the most
+ * bytes that an answer may have: a longer one stays in the database, so that a process never
+ * receives what it has no memory for. Each read has a decision and a row of its own.
+ *
+ * `body` is a select of one JSON value, in which `$2` is the organization; `case` keeps it from
+ * running for a refused key. `offset 0` keeps result and answer from being computed twice, and has
+ * each key looked up by its index however few keys there are. Every step is a look-up by primary
+ * key or unique index, so the cost does not grow with the region.
  */
 export function authorized(scope: Scope, body: string): string {
   return /* sql */ `
-    select k.id as "keyId", k.organization_id as "organizationId", api.utc(k.expires_at) as "expiresAt", v.decision,
-      octet_length(a.body) as bytes, case when octet_length(a.body) <= $3 then a.body end as body
-    from api.key k, lateral (
+    select q.place, k.id as "keyId", k.organization_id as "organizationId", api.utc(k.expires_at) as "expiresAt",
+      v.decision, octet_length(a.body) as bytes, case when octet_length(a.body) <= $4 then a.body end as body,
+      (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000)::integer as "elapsedMs"
+    from unnest($1::integer[], $2::bytea[], $3::uuid[]) as q (place, fingerprint, organization_id),
+    lateral (
+      select id, organization_id, expires_at, revoked_at, scopes, maker_id, maker_left_at
+      from api.key where fingerprint = q.fingerprint
+      offset 0
+    ) k, lateral (
       select case
         when k.revoked_at is not null then 'revoked'
         when k.expires_at <= now() then 'expired'
-        when $2::uuid is null then 'malformed'
+        when q.organization_id is null then 'malformed'
         when '${scope}' <> all (k.scopes) then 'scope_missing'
-        when k.organization_id <> $2 and not exists (select from api.organization o
-          where o.id = $2) then 'no_organization'
-        when k.organization_id <> $2 then 'other_organization'
+        when k.organization_id <> q.organization_id and not exists (select from api.organization o
+          where o.id = q.organization_id) then 'no_organization'
+        when k.organization_id <> q.organization_id then 'other_organization'
         when k.maker_left_at is not null then 'maker_left'
         when not exists (
-          select from api.member m where m.organization_id = $2 and m.person_id = k.maker_id
+          select from api.member m where m.organization_id = q.organization_id and m.person_id = k.maker_id
             and m.status = 'active') then 'maker_inactive'
         when not exists (
           select from api.member_role mr join api.role r on r.id = mr.role_id
-          where mr.organization_id = $2 and mr.person_id = k.maker_id
+          where mr.organization_id = q.organization_id and mr.person_id = k.maker_id
             and '${scope}' = any (r.permissions)) then 'maker_not_permitted'
         else 'ok'
       end as decision
       offset 0
-    ) v, lateral (select case when v.decision = 'ok' then (${body})::text end as body offset 0) a
-    where k.fingerprint = any ($1)`;
+    ) v, lateral (
+      select case when v.decision = 'ok' then (${body.replaceAll('$2', 'q.organization_id')})::text end as body
+      offset 0
+    ) a`;
+}
+
+/** Returns the values of a statement of `authorized`; `room` is the most bytes of an answer. */
+export function authorizedValues(reads: readonly ReadValues[], room: number): unknown[] {
+  const places: number[] = [];
+  const prints: Buffer[] = [];
+  const organizations: (string | null)[] = [];
+  for (const [place, { fingerprints, organizationId }] of reads.entries()) {
+    for (const print of fingerprints) {
+      places.push(place);
+      prints.push(print);
+      organizations.push(organizationId);
+    }
+  }
+  return [places, prints, organizations, room];
 }
 
 /**
  * Identifies a key, for a request that reaches no read (another method, an unknown path): its use
- * is recorded all the same. Columns and `$1` are those of a read; the decision is `revoked`,
- * `expired` or `ok`, and `body` always null.
+ * is recorded all the same. `$1` is its fingerprints (bytea[]); the row is a `KeyRow` whose decision is
+ * `revoked`, `expired` or `ok`.
  */
 export const identifiedKeySql = /* sql */ `
   select k.id as "keyId", k.organization_id as "organizationId", api.utc(k.expires_at) as "expiresAt",
     case when k.revoked_at is not null then 'revoked' when k.expires_at <= now() then 'expired'
-      else 'ok' end as decision,
-    null::int as bytes, null as body
+      else 'ok' end as decision
   from api.key k
   where k.fingerprint = any ($1)`;

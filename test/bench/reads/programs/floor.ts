@@ -14,6 +14,7 @@ import { createActivityWriter } from '../../../../apps/api/activity-writer.ts';
 import { readConfig } from '../../../../apps/api/config.ts';
 import { endpoints } from '../../../../apps/api/endpoints/index.ts';
 import { createLimiter } from '../../../../apps/api/limiter/limiter.ts';
+import { createReadBatches } from '../../../../apps/api/read-batches.ts';
 
 const config = readConfig();
 const { pool } = await openDatabase({
@@ -28,6 +29,7 @@ const limiter = createLimiter({
   keyPrefix: `limit:${config.region}:`,
 });
 await limiter.start();
+const batches = createReadBatches({ pool });
 const activity = createActivityWriter({ pool });
 const idAt = '/v1/orgs/'.length;
 const idEnd = idAt + 36;
@@ -38,11 +40,8 @@ app.use(async (ctx) => {
   if (endpoint === undefined || ctx.path.length < idEnd) return;
   const prints = fingerprints(ctx.get('Authorization').slice('Bearer '.length), config.keys.peppers);
   await limiter.take(prints.at(-1) as Buffer);
-  const { rows } = await pool.query<AuthorizedRow>({
-    ...endpoint.statement,
-    values: [prints, ctx.path.slice(idAt, idEnd), 65_536],
-  });
-  const row = rows[0] as AuthorizedRow;
+  const values = { fingerprints: prints, organizationId: ctx.path.slice(idAt, idEnd) };
+  const row = (await batches.runTogether(endpoint.statement, values)) as AuthorizedRow;
   await activity.record({
     id: randomUUIDv7(),
     keyId: row.keyId,

@@ -1,0 +1,201 @@
+/** Reads that share a statement: each keeps its own decision, answer, snapshot and failure. */
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { openDatabase } from '#domain/db/connect.ts';
+import { fingerprints } from '#domain/keys/fingerprint.ts';
+import { GuardedAnswer } from '#runtime/guarded-answer.ts';
+import type { MadeKey } from '#test/make.ts';
+import { testKeySecrets } from '#test/secrets.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { createAnswerMemory } from '../../../apps/api/answer-memory.ts';
+import { getOrg } from '../../../apps/api/endpoints/get-org.ts';
+import { listOrgReferralCodes } from '../../../apps/api/endpoints/list-org-referral-codes.ts';
+import { createReadBatches } from '../../../apps/api/read-batches.ts';
+
+/** The batches of one process on a database of its own, and the number of reads of each statement. */
+async function setupBatches(poolMax = 5) {
+  const installation = await setupDatabase();
+  const api = await openDatabase({
+    url: installation.database.urls.api,
+    applicationName: 'batches',
+    poolMax,
+    connectTimeoutMs: 20_000,
+    statementTimeoutMs: 60_000,
+  });
+  onTestFinished(() => api.close());
+  const statements: number[] = [];
+  const batches = createReadBatches({ pool: api.pool, onStatement: (reads) => statements.push(reads) });
+  const read = ({ key, orgId }: { key: string; orgId: string | null }, { statement } = getOrg) =>
+    batches.runTogether(statement, {
+      fingerprints: fingerprints(key, testKeySecrets.peppers),
+      organizationId: orgId,
+    });
+  return { ...installation, pool: api.pool, statements, read };
+}
+
+type Scene = Awaited<ReturnType<typeof setupBatches>>;
+
+/** Blocks reads of referral codes in the database, as a slow statement would, until it is called. */
+async function blockReferralCodes({ owner }: Scene): Promise<() => Promise<void>> {
+  const client = await owner.pool.connect();
+  await client.query('begin');
+  await client.query('lock table referral_code in access exclusive mode');
+  let isBlocking = true;
+  const release = async () => {
+    if (!isBlocking) return;
+    isBlocking = false;
+    await client.query('rollback');
+    client.release();
+  };
+  onTestFinished(release);
+  return release;
+}
+
+/** The backends of this process that wait for the lock. */
+async function findBlocked({ owner }: Scene): Promise<number[]> {
+  const { rows } = await owner.pool.query<{ pid: number }>(
+    `select pid from pg_stat_activity where datname = current_database() and application_name = 'batches'
+       and wait_event_type = 'Lock'`,
+  );
+  return rows.map(({ pid }) => pid);
+}
+
+it('reads that arrive together share one statement, and each gets its own decision and answer', async () => {
+  const { make, read, statements } = await setupBatches();
+  const keys = await Promise.all(Array.from({ length: 3 }, () => make.apiKey({ scopes: ['org.read'] })));
+  const [first, second, revoked] = keys as [MadeKey, MadeKey, MadeKey];
+  await make.keyRevoked(revoked);
+
+  const rows = await Promise.all([
+    read(first),
+    read({ key: first.key, orgId: second.orgId }),
+    read({ key: second.key, orgId: null }),
+    read(revoked),
+    read({ key: 'no such key', orgId: first.orgId }),
+    read(second),
+    read(first),
+  ]);
+
+  expect(statements).toEqual([7]);
+  expect(rows.map((row) => row?.decision ?? null)).toEqual([
+    'ok',
+    'other_organization',
+    'malformed',
+    'revoked',
+    null,
+    'ok',
+    'ok',
+  ]);
+  const ids = rows.map((row) => (row?.body ? JSON.parse(row.body).id : null));
+  expect(ids).toEqual([first.orgId, null, null, null, null, second.orgId, first.orgId]);
+});
+
+it('a revocation that commits while a read waits for its statement is seen by it', async () => {
+  const { make, read, pool, statements } = await setupBatches(1);
+  const [kept, revoked] = await Promise.all([make.apiKey(), make.apiKey()]);
+  const connection = await pool.connect();
+  const reads = [kept, revoked, kept, revoked].map((key) => read(key));
+  await expect.poll(() => pool.waitingCount).toBeGreaterThan(0);
+
+  await make.keyRevoked(revoked);
+  connection.release();
+
+  const rows = await Promise.all(reads);
+  expect(rows.map((row) => row?.decision)).toEqual(['ok', 'revoked', 'ok', 'revoked']);
+  expect(statements).toEqual([4]);
+});
+
+it('a read that the database refuses changes no other answer of its statement', async () => {
+  const { make, read, owner, statements } = await setupBatches();
+  const keys = await Promise.all([make.apiKey(), make.apiKey(), make.apiKey()]);
+  const [, broken] = keys as [MadeKey, MadeKey, MadeKey];
+  await owner.pool.query(
+    `create or replace view api.organization as
+       select id, case when id = '${broken.orgId}' then (1 / (length(name) - length(name)))::text else name end as name,
+         slug, kind, status, created_at
+       from public.organization`,
+  );
+
+  const results = await Promise.allSettled(keys.map((key) => read(key)));
+
+  expect(statements).toEqual([3, 1, 1, 1]);
+  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+  expect(results[1]).toMatchObject({ reason: { code: '22012' } });
+  expect(results[0]).toMatchObject({ value: { decision: 'ok', body: expect.stringContaining(keys[0]?.orgId ?? '-') } });
+});
+
+it('statements that take long hold up no read behind them', async () => {
+  const scene = await setupBatches();
+  const { make, read } = scene;
+  const key = await make.apiKey({ scopes: ['org.read', 'org.referrals.manage'] });
+  const release = await blockReferralCodes(scene);
+  const slow: Promise<unknown>[] = [];
+  for (let statements = 1; statements <= 3; statements += 1) {
+    slow.push(read(key, listOrgReferralCodes));
+    await expect.poll(async () => (await findBlocked(scene)).length).toBe(statements);
+  }
+
+  expect(await read(key)).toMatchObject({ decision: 'ok' });
+  expect(await findBlocked(scene)).toHaveLength(3);
+
+  await release();
+  for (const row of await Promise.all(slow)) expect(row).toMatchObject({ decision: 'ok' });
+});
+
+it('a connection that breaks fails the reads of its statement and no other', async () => {
+  const scene = await setupBatches();
+  const { make, read, owner } = scene;
+  const key = await make.apiKey({ scopes: ['org.read', 'org.referrals.manage'] });
+  const release = await blockReferralCodes(scene);
+  const lost = Promise.allSettled([read(key, listOrgReferralCodes), read(key, listOrgReferralCodes)]);
+  await expect.poll(async () => (await findBlocked(scene)).length).toBe(1);
+  const [backend] = await findBlocked(scene);
+  const kept = Promise.all([read(key, listOrgReferralCodes), read(key, listOrgReferralCodes)]);
+  await expect.poll(async () => (await findBlocked(scene)).length).toBe(2);
+
+  await owner.pool.query('select pg_terminate_backend($1)', [backend]);
+
+  expect((await lost).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  expect(await read(key)).toMatchObject({ decision: 'ok' });
+  await release();
+  for (const row of await kept) expect(row).toMatchObject({ decision: 'ok' });
+});
+
+it('a read that took long runs alone from then on, until it takes less', async () => {
+  const { make, owner, pool } = await setupBatches();
+  const key = await make.apiKey();
+  const batches = createReadBatches({ pool });
+  const memory = createAnswerMemory({ memoryMiB: 16, databasePoolMax: 5 });
+  const values = { fingerprints: fingerprints(key.key, testKeySecrets.peppers), organizationId: key.orgId };
+  const shared: boolean[] = [];
+  const read = async () => {
+    const answer = new GuardedAnswer(new IncomingMessage(new Socket()));
+    const [print] = values.fingerprints;
+    if (print === undefined) throw new Error('no fingerprint');
+    await memory.read({ print, organizationId: key.orgId, operationId: 'getOrg', answer }, (room, mayShare) => {
+      shared.push(mayShare);
+      return mayShare
+        ? batches.runTogether(getOrg.statement, values)
+        : batches.runAlone(getOrg.statement, values, room);
+    });
+    answer.markEnded();
+  };
+  const nameOf = (sql: string) =>
+    owner.pool.query(
+      `create or replace view api.organization as
+         select id, ${sql} as name, slug, kind, status, created_at from public.organization`,
+    );
+
+  await read();
+  await read();
+  await nameOf('name || pg_sleep(0.05)::text');
+  await read();
+  await read();
+  await nameOf('name');
+  await read();
+  await read();
+
+  // The first is not known yet; the third finds out, and the fifth finds that it is over.
+  expect(shared).toEqual([false, true, true, false, false, true]);
+});
