@@ -1,18 +1,31 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { readDefinition, referencePage, typesOf } from './custom-resources.ts';
 import { documentsOf } from './documents.ts';
 import { ValuesRefused } from './read-values.ts';
 
 /**
- * `npm run chart:docs`: writes the chart's values.schema.json and the tables of its README
- * from the comments of values.yaml.
+ * `npm run chart:docs`: writes values.schema.json and the tables of the README of each chart with
+ * values from the comments of values.yaml, and the operator's types and the reference page from the
+ * schemas of its custom resources.
  */
-const chart = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../org-api');
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+const inRoot = (name: string) => path.join(root, name);
 try {
-  const documents = documentsOf((name) => readFileSync(path.join(chart, name), 'utf8'));
-  for (const [name, text] of Object.entries(documents)) writeFileSync(path.join(chart, name), text);
-  process.stdout.write(`Written: ${Object.keys(documents).join(' and ')}.\n`);
+  const written: Record<string, string> = {};
+  for (const chart of ['charts/org-api']) {
+    const documents = documentsOf((name) => readFileSync(inRoot(`${chart}/${name}`), 'utf8'));
+    for (const [name, text] of Object.entries(documents)) written[`${chart}/${name}`] = text;
+  }
+  const folder = 'charts/org-api-crds/templates';
+  const definitions = readdirSync(inRoot(folder))
+    .sort()
+    .map((name) => readDefinition(readFileSync(inRoot(`${folder}/${name}`), 'utf8')));
+  written['apps/operator/resources.ts'] = typesOf(definitions);
+  written['docs/custom-resources.md'] = referencePage(definitions);
+  for (const [name, text] of Object.entries(written)) writeFileSync(inRoot(name), text);
+  process.stdout.write(`Written: ${Object.keys(written).join(', ')}.\n`);
 } catch (error) {
   if (!(error instanceof ValuesRefused)) throw error;
   process.stderr.write(`Nothing was written. Fix values.yaml:\n${error.message}\n`);

@@ -1,0 +1,95 @@
+/** Where the API server has objects of a kind. */
+export interface ResourceKind {
+  group: string;
+  version: string;
+  kind: string;
+  plural: string;
+}
+
+export interface Metadata {
+  name: string;
+  namespace: string;
+  uid: string;
+  generation: number;
+  resourceVersion: string;
+  creationTimestamp: string;
+  deletionTimestamp?: string;
+  finalizers?: string[];
+}
+
+export interface Condition {
+  type: string;
+  status: 'True' | 'False' | 'Unknown';
+  reason: string;
+  message: string;
+  observedGeneration?: number;
+  lastTransitionTime: string;
+}
+
+/** A condition as `report` gives it; the runner adds generation and time. */
+export type JudgedCondition = Omit<Condition, 'observedGeneration' | 'lastTransitionTime'>;
+
+export interface CustomResource<Spec = unknown, Status = { conditions?: Condition[] }> {
+  apiVersion: string;
+  kind: string;
+  metadata: Metadata;
+  spec: Spec;
+  status?: Status;
+}
+
+/** What a controller found, in the fields of its status; conditions without generation and time. */
+export type Report<R extends CustomResource> = Omit<NonNullable<R['status']>, 'conditions' | 'observedGeneration'> & {
+  conditions: JudgedCondition[];
+};
+
+/** Why a pass over an object ended early. */
+export interface Failure {
+  /** A word for a condition, such as `DatabaseUnreachable`. */
+  reason: string;
+  /** A sentence without secrets. */
+  message: string;
+}
+
+/** Ends a pass with a reason that is shown in a condition. */
+export class ReconcileFailed extends Error implements Failure {
+  readonly reason: string;
+
+  constructor(reason: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'ReconcileFailed';
+    this.reason = reason;
+  }
+}
+
+/** An Event about an object: a reason in one word and a sentence. */
+export interface Note {
+  reason: string;
+  message: string;
+}
+
+/**
+ * Brings objects of one kind to what their spec declares. The runner calls, for one object at a
+ * time: `observe`, `plan`, `execute` for each action, `observe` again when there were any, and
+ * `report`. Each call may be repeated at any point, because the process may end at any point.
+ *
+ * An object that is being deleted passes through the same functions while it has a finalizer.
+ */
+export interface Controller<R extends CustomResource, Observed, Action extends { kind: string }> {
+  kind: ResourceKind;
+  /** After how long an object is looked at again although nothing changed. */
+  resyncMs: number;
+  /** Reads what is there and changes nothing. */
+  observe(resource: R, signal: AbortSignal): Promise<Observed>;
+  /** Returns what is left to do, in order; no effects, no clock. */
+  plan(resource: R, observed: Observed): Action[];
+  /** Carries out one action; safe to repeat. */
+  execute(action: Action, resource: R, signal: AbortSignal): Promise<void>;
+  /** Returns the Event of a finished action; null: none. */
+  describe(action: Action): Note | null;
+  /** Returns the status. No effects. `observed` is null when `observe` failed. */
+  report(resource: R, observed: Observed | null, failure: Failure | null): Report<R>;
+}
+
+/** A controller whose types matter to itself only. */
+// biome-ignore lint/suspicious/noExplicitAny: the runner passes each value back to where it came from
+export type AnyController = Controller<any, any, any>;
