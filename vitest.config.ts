@@ -1,11 +1,13 @@
 /**
- * Three projects share the servers that test/support/global-setup.ts brings up once per run:
+ * Four projects share the servers that test/support/global-setup.ts brings up once per run:
  *
  * - `quick` (`npm test`): everything that takes seconds.
  * - `system` (`npm run test:system`): whole processes, real browsers, faults, TLS, receivers in
  *   other languages. `.ci/run` runs both.
  * - `long` (`npm run test:long`): minutes by size, and the console's journeys on a phone. Run it
  *   before a release.
+ *
+ * - `operator` (`npm run test:operator`): the operator against a real Kubernetes API server.
  *
  * A file's suffix says which project it belongs to. One process runs many files, so that modules
  * load once: 188 files that loaded them one by one took a third more processor time. A file
@@ -37,7 +39,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'quick',
-          include: ['test/!(bench)/**/!(*.system|*.browser|*.long).test.ts'],
+          include: ['test/!(bench)/**/!(*.system|*.browser|*.long|*.operator).test.ts'],
         },
       },
       {
@@ -46,6 +48,13 @@ export default defineConfig({
           name: 'system',
           include: ['test/**/*.{system,browser}.test.ts'],
           provide: { journeyScreens: ['wide'] },
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'operator',
+          include: ['test/operator/**/*.operator.test.ts'],
         },
       },
       {

@@ -1,0 +1,73 @@
+import type { CustomObjectsApi, KubeConfig } from '@kubernetes/client-node';
+import type { RecordEvent } from '../kube/events.ts';
+import { watchObjects } from '../kube/watch.ts';
+import type { AnyController, CustomResource } from './contract.ts';
+import { reconcile } from './reconcile.ts';
+import { createWorkQueue, type WorkQueue } from './work-queue.ts';
+
+export interface RunnerOptions {
+  controller: AnyController;
+  kubeConfig: KubeConfig;
+  api: CustomObjectsApi;
+  namespace: string;
+  recordEvent: RecordEvent;
+  /** Objects that are worked on at once. */
+  concurrency: number;
+  onListed: () => void;
+  onWatchError: (cause: unknown) => void;
+  onError: (name: string, cause: unknown, retryInMs: number) => void;
+  onAction: (kind: string) => void;
+  onStatus: () => void;
+  onPass: () => void;
+}
+
+/**
+ * Runs a controller over the objects of its kind in a namespace. Every replica keeps the objects in
+ * memory, so that a new leader starts at once; only a leader works on them.
+ */
+export function createRunner(options: RunnerOptions) {
+  const { controller, api, recordEvent, onAction, onStatus } = options;
+  let queue: WorkQueue | null = null;
+  const objects = watchObjects({
+    kubeConfig: options.kubeConfig,
+    api,
+    kind: controller.kind,
+    namespace: options.namespace,
+    onChange: (name) => queue?.add(name),
+    onListed: options.onListed,
+    onError: options.onWatchError,
+  });
+
+  async function work(name: string, signal: AbortSignal): Promise<void> {
+    const resource = objects.get(name);
+    if (resource === undefined) return queue?.forget(name);
+    // Only finalizers keep it; without one there is nothing left to do.
+    if (resource.metadata.deletionTimestamp !== undefined && !resource.metadata.finalizers?.length) return;
+    options.onPass();
+    const hasActed = await reconcile(resource, signal, { controller, api, recordEvent, onAction, onStatus });
+    queue?.addAfter(name, hasActed ? 1_000 : controller.resyncMs);
+  }
+
+  return {
+    kind: controller.kind,
+    get: (name: string): CustomResource | undefined => objects.get(name),
+    list: (): CustomResource[] => objects.list(),
+    /** Has an object worked on soon, for example because something it depends on changed. */
+    touch: (name: string): void => queue?.add(name),
+    /** Resolves after the first list, however long that takes. */
+    start: (): Promise<void> => objects.start(),
+    /** Works on the objects until the signal is aborted; resolves when the last pass has ended. */
+    async lead(signal: AbortSignal): Promise<void> {
+      const { concurrency, onError } = options;
+      const own = createWorkQueue({ run: work, concurrency, onError });
+      queue = own;
+      for (const { metadata } of objects.list()) own.add(metadata.name);
+      if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+      await own.stop();
+      queue = null;
+    },
+    stop: (): Promise<void> => objects.stop(),
+  };
+}
+
+export type Runner = ReturnType<typeof createRunner>;

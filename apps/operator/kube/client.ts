@@ -1,0 +1,70 @@
+import {
+  ApiException,
+  createConfiguration,
+  type HttpMethod,
+  type KubeConfig,
+  type Middleware,
+  type RequestContext,
+  ServerConfiguration,
+} from '@kubernetes/client-node';
+
+/** A request as metrics show it: `GET regions`, `PATCH regions/status`. */
+export interface SentRequest {
+  method: string;
+  resource: string;
+}
+
+type ApiClass<T> = new (configuration: ReturnType<typeof createConfiguration>) => T;
+
+/**
+ * Makes API clients of one API server whose calls each have a deadline, which the library's own
+ * have not, and are reported.
+ */
+export function createApis(options: {
+  kubeConfig: KubeConfig;
+  deadlineMs: number;
+  onRequest: (request: SentRequest) => void;
+}) {
+  const { kubeConfig, deadlineMs, onRequest } = options;
+  const cluster = kubeConfig.getCurrentCluster();
+  if (cluster === null) throw new Error('the kubeconfig names no cluster');
+  const bounded: Middleware = {
+    async pre(context: RequestContext) {
+      context.setSignal(AbortSignal.timeout(deadlineMs));
+      onRequest({ method: context.getHttpMethod() as HttpMethod, resource: resourceOf(context.getUrl()) });
+      return context;
+    },
+    post: async (context) => context,
+  };
+  return <T>(api: ApiClass<T>): T =>
+    new api(
+      createConfiguration({
+        baseServer: new ServerConfiguration(cluster.server, {}),
+        authMethods: { default: kubeConfig },
+        promiseMiddleware: [bounded],
+      }),
+    );
+}
+
+/** Of `/apis/g/v1/namespaces/n/regions/region/status`: `regions/status`. */
+export function resourceOf(url: string): string {
+  const parts = new URL(url, 'http://server').pathname.split('/').filter(Boolean);
+  const rest = parts.slice(parts[0] === 'api' ? 2 : 3);
+  const [plural = 'discovery', , subresource] = rest[0] === 'namespaces' && rest.length > 2 ? rest.slice(2) : rest;
+  return subresource === undefined ? plural : `${plural}/${subresource}`;
+}
+
+/** Returns the HTTP status with which the API server refused; undefined for any other error. */
+export const statusOf = (error: unknown): number | undefined =>
+  error instanceof ApiException ? error.code : undefined;
+
+/** Returns a refusal's sentence, as the API server gives it. */
+export function messageOf(error: unknown): string {
+  if (!(error instanceof ApiException)) return 'the API server did not answer';
+  try {
+    const body = typeof error.body === 'string' ? JSON.parse(error.body) : error.body;
+    return String(body?.message ?? `the API server answered ${error.code}`);
+  } catch {
+    return `the API server answered ${error.code}`;
+  }
+}

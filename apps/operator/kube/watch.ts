@@ -1,0 +1,140 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type CustomObjectsApi, type KubeConfig, Watch } from '@kubernetes/client-node';
+import type { CustomResource, ResourceKind } from '../controller/contract.ts';
+
+export interface WatchOptions {
+  kubeConfig: KubeConfig;
+  api: CustomObjectsApi;
+  kind: ResourceKind;
+  namespace: string;
+  /** Called with the name of an object that appeared or went, or whose spec or finalizers changed. */
+  onChange: (name: string) => void;
+  /** Called after each list. */
+  onListed: () => void;
+  /** Of a list or watch that failed; both are repeated. */
+  onError: (cause: unknown) => void;
+  /** After how long the objects are listed again. */
+  relistMs?: number;
+  /** The first wait after a failure; each further one is twice as long. */
+  retryMs?: number;
+  longestRetryMs?: number;
+}
+
+/**
+ * Keeps the objects of one kind in memory: lists them, watches from there, and lists again after
+ * each error and each `relistMs`. The library's `ListWatch` stops for good at most errors and never
+ * lists again otherwise, so only its `Watch` is used. That one ends a connection that was silent
+ * for 30 s; the next watch goes on from the last version seen.
+ *
+ * `start` resolves after the first list. `stop` may be called twice.
+ */
+export function watchObjects(options: WatchOptions) {
+  const { kind, namespace, onChange, onError, relistMs = 300_000, retryMs = 500, longestRetryMs = 30_000 } = options;
+  const objects = new Map<string, CustomResource>();
+  const stopping = new AbortController();
+  const watch = new Watch(options.kubeConfig);
+  let loop: Promise<void> | undefined;
+  let onFirstList = () => {};
+  const listed = new Promise<void>((resolve) => {
+    onFirstList = resolve;
+  });
+
+  let resourceVersion = '';
+
+  async function list(): Promise<void> {
+    const { group, version, plural } = kind;
+    const answer = (await options.api.listNamespacedCustomObject({ group, version, namespace, plural })) as {
+      items: CustomResource[];
+      metadata: { resourceVersion: string };
+    };
+    const names = new Set(answer.items.map(({ metadata }) => metadata.name));
+    for (const name of [...objects.keys()].filter((known) => !names.has(known))) take('DELETED', { name });
+    for (const item of answer.items) take('LISTED', item.metadata, item);
+    onFirstList();
+    options.onListed();
+    resourceVersion = answer.metadata.resourceVersion;
+  }
+
+  /** Takes over an object's state. Only a change of it is reported. */
+  function take(type: string, { name }: { name: string }, object?: CustomResource): void {
+    const known = objects.get(name);
+    if (object === undefined || type === 'DELETED') objects.delete(name);
+    else objects.set(name, object);
+    if (type === 'DELETED' || isChanged(known, object)) onChange(name);
+  }
+
+  /** Resolves when the watch has ended; rejects when it failed. */
+  function watchOnce(): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const path = `/apis/${kind.group}/${kind.version}/namespaces/${namespace}/${kind.plural}`;
+    const query = { resourceVersion, allowWatchBookmarks: true, timeoutSeconds: Math.ceil(relistMs / 1_000) };
+    const onEvent = (type: string, object: CustomResource) => {
+      // Such as 410: the version is too old. The list that follows gives a new one.
+      if (type === 'ERROR') return reject(new WatchEnded(`the API server ended a watch of ${kind.plural}`));
+      resourceVersion = object.metadata.resourceVersion;
+      if (type !== 'BOOKMARK') take(type, object.metadata, object);
+    };
+    const onEnd = (cause: unknown) => (cause == null || isSilence(cause) ? resolve() : reject(cause));
+    watch.watch(path, query, onEvent, onEnd).then((connection) => {
+      const abort = () => connection.abort();
+      if (stopping.signal.aborted) abort();
+      stopping.signal.addEventListener('abort', abort, { once: true });
+      const release = () => {
+        stopping.signal.removeEventListener('abort', abort);
+        abort();
+      };
+      promise.then(release, release);
+    }, reject);
+    return promise;
+  }
+
+  async function run(): Promise<void> {
+    let failures = 0;
+    let listedAt = Number.NEGATIVE_INFINITY;
+    while (!stopping.signal.aborted) {
+      try {
+        if (performance.now() - listedAt >= relistMs) {
+          await list();
+          listedAt = performance.now();
+        }
+        await watchOnce();
+        failures = 0;
+      } catch (cause) {
+        if (stopping.signal.aborted) return;
+        listedAt = Number.NEGATIVE_INFINITY;
+        failures += 1;
+        onError(cause);
+      }
+      const waitMs = Math.min(retryMs * 2 ** Math.max(0, failures - 1), longestRetryMs);
+      await sleep(waitMs, undefined, { signal: stopping.signal }).catch(() => {});
+    }
+  }
+
+  return {
+    get: (name: string): CustomResource | undefined => objects.get(name),
+    list: (): CustomResource[] => [...objects.values()],
+    async start(): Promise<void> {
+      loop ??= run();
+      await Promise.race([listed, loop]);
+    },
+    async stop(): Promise<void> {
+      stopping.abort();
+      await loop;
+    },
+  };
+}
+
+class WatchEnded extends Error {}
+
+/** A change of the status alone is the operator's own. */
+function isChanged(known: CustomResource | undefined, now: CustomResource | undefined): boolean {
+  const [before, after] = [known?.metadata, now?.metadata];
+  return (
+    before?.uid !== after?.uid ||
+    before?.generation !== after?.generation ||
+    before?.deletionTimestamp !== after?.deletionTimestamp ||
+    before?.finalizers?.join() !== after?.finalizers?.join()
+  );
+}
+
+const isSilence = (cause: unknown): boolean => cause instanceof Error && cause.name === 'TimeoutError';

@@ -1,0 +1,174 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { homedir, tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { KubeConfig, KubernetesObjectApi, PatchStrategy } from '@kubernetes/client-node';
+import { group, kinds } from '../../apps/operator/resources.ts';
+
+const execute = promisify(execFile);
+const bin = path.join(process.env.KUBE_CACHE ?? path.join(homedir(), '.cache/kube-single-node'), 'bin');
+const definitions = path.join(import.meta.dirname, '../../charts/org-api-crds/templates');
+
+/** A Kubernetes API server and its etcd, without nodes and controllers. */
+export interface ApiServer {
+  kubeConfig: KubeConfig;
+  /** Creates or changes an object as a person would. */
+  apply(object: object): Promise<void>;
+  /** Stops the API server's process as if its machine froze, and lets it go on. */
+  freeze(): void;
+  thaw(): void;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts an API server with the operator's definitions from the programs that
+ * `../shared/kubernetes/up` built. @throws Error when there are none, or it does not start.
+ */
+export async function startApiServer(): Promise<ApiServer> {
+  if (!existsSync(path.join(bin, 'kube-apiserver')))
+    throw new Error(`There is no kube-apiserver in ${bin}: bring a cluster up once with ../shared/kubernetes/up.`);
+  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-server-'));
+  const [etcdPort, peerPort, port] = await Promise.all([findFreePort(), findFreePort(), findFreePort()]);
+  const etcdUrl = `http://127.0.0.1:${etcdPort}`;
+  const peerUrl = `http://127.0.0.1:${peerPort}`;
+  const keyFile = path.join(folder, 'service-account.key');
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  writeFileSync(keyFile, privateKey.export({ type: 'pkcs1', format: 'pem' }));
+  const token = 'test';
+  writeFileSync(path.join(folder, 'tokens.csv'), `${token},admin,admin,system:masters\n`);
+  const etcd = run('etcd', folder, [
+    `--data-dir=${path.join(folder, 'etcd')}`,
+    '--unsafe-no-fsync',
+    '--log-level=error',
+    `--listen-client-urls=${etcdUrl}`,
+    `--advertise-client-urls=${etcdUrl}`,
+    `--listen-peer-urls=${peerUrl}`,
+    `--initial-advertise-peer-urls=${peerUrl}`,
+    `--initial-cluster=default=${peerUrl}`,
+  ]);
+  const server = run('kube-apiserver', folder, [
+    `--etcd-servers=${etcdUrl}`,
+    '--bind-address=127.0.0.1',
+    '--advertise-address=127.0.0.1',
+    `--secure-port=${port}`,
+    `--cert-dir=${path.join(folder, 'certificates')}`,
+    '--service-cluster-ip-range=10.0.0.0/24',
+    '--authorization-mode=RBAC',
+    `--token-auth-file=${path.join(folder, 'tokens.csv')}`,
+    '--service-account-issuer=https://localhost',
+    `--service-account-key-file=${keyFile}`,
+    `--service-account-signing-key-file=${keyFile}`,
+    '--disable-admission-plugins=ServiceAccount',
+  ]);
+  const kubeConfig = new KubeConfig();
+  kubeConfig.loadFromClusterAndUser(
+    { name: 'test', server: `https://127.0.0.1:${port}`, skipTLSVerify: true },
+    { name: 'admin', token },
+  );
+  const objects = KubernetesObjectApi.makeApiClient(kubeConfig);
+  const apply = async (object: object): Promise<void> => {
+    await objects.patch(object, undefined, undefined, 'kubectl', true, PatchStrategy.ServerSideApply);
+  };
+  const stop = async (): Promise<void> => {
+    for (const child of [server, etcd]) await end(child);
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    // By kubectl: the library's serializer drops the keywords of a schema that are words of JavaScript.
+    const configFile = path.join(folder, 'kubeconfig.json');
+    writeFileSync(configFile, kubeConfig.exportConfig());
+    const args = ['--kubeconfig', configFile, 'apply', '--server-side', '-f', definitions];
+    await retry(async () => void (await execute(path.join(bin, 'kubectl'), args)), server, folder);
+    await retry(() => waitForKinds(objects), server, folder);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return {
+    kubeConfig,
+    apply,
+    freeze: () => server.kill('SIGSTOP'),
+    thaw: () => server.kill('SIGCONT'),
+    stop,
+  };
+}
+
+/** @throws Error until the API server serves the kinds of the definitions. */
+async function waitForKinds(objects: KubernetesObjectApi): Promise<void> {
+  const { items } = await objects.list('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
+  for (const item of items) {
+    const { status } = item as { status?: { conditions?: { type: string; status: string }[] } };
+    if (!status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True'))
+      throw new Error('a definition is not established yet');
+  }
+}
+
+function run(program: string, folder: string, args: string[]): ChildProcess {
+  const child = spawn(path.join(bin, program), args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  const log = path.join(folder, `${program}.log`);
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => writeFileSync(log, text, { flag: 'a' }));
+  return child;
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGKILL');
+  await ended;
+}
+
+async function retry(step: () => Promise<void>, server: ChildProcess, folder: string): Promise<void> {
+  const giveUpAt = performance.now() + 90_000;
+  for (;;) {
+    try {
+      return await step();
+    } catch (error) {
+      if (performance.now() > giveUpAt || server.exitCode !== null) {
+        const log = readFileSync(path.join(folder, 'kube-apiserver.log'), 'utf8');
+        throw new Error(`the API server did not start: ${log.slice(-1_000)}`, { cause: error });
+      }
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+  }
+}
+
+function findFreePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      const port = typeof address === 'object' && address !== null ? address.port : 0;
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+let next = 0;
+
+/** Creates a namespace of its own for a test. */
+export async function createNamespace(server: Pick<ApiServer, 'apply'>): Promise<string> {
+  next += 1;
+  const name = `test-${process.pid}-${next}`;
+  await server.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  return name;
+}
+
+/** A Region that the API server accepts. */
+export function regionIn(namespace: string, spec: Record<string, unknown> = {}) {
+  return {
+    apiVersion: `${group}/${kinds.Region.version}`,
+    kind: 'Region',
+    metadata: { name: 'region', namespace },
+    spec: {
+      region: 'us',
+      release: { version: '0.1.0' },
+      database: { secretRef: { name: 'org-api', key: 'OPERATOR_DATABASE_URL' } },
+      temporal: { address: 'temporal:7233', namespace: 'org-api-us' },
+      ...spec,
+    },
+  };
+}

@@ -1,0 +1,76 @@
+import { CustomObjectsApi } from '@kubernetes/client-node';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { kinds } from '../../apps/operator/resources.ts';
+import { type ApiServer, createNamespace, regionIn, startApiServer } from './api-server.ts';
+
+let server: ApiServer;
+beforeAll(async () => {
+  server = await startApiServer();
+});
+afterAll(() => server?.stop());
+
+/** What the API server says to an object; null: it accepts it. */
+const refusalOf = (object: object): Promise<string | null> =>
+  server.apply(object).then(
+    () => null,
+    (error: { body?: string }) => (JSON.parse(String(error.body)) as { message: string }).message,
+  );
+
+describe('a Region', () => {
+  it('is accepted with the defaults of its schema', async () => {
+    const namespace = await createNamespace(server);
+
+    expect(await refusalOf(regionIn(namespace))).toBeNull();
+
+    const api = server.kubeConfig.makeApiClient(CustomObjectsApi);
+    const { group, version, plural } = kinds.Region;
+    const read = await api.getNamespacedCustomObject({ group, version, plural, namespace, name: 'region' });
+    expect(read.spec.temporal.tls).toBe(true);
+  });
+
+  it('is the only one of its namespace, because its name is fixed', async () => {
+    const namespace = await createNamespace(server);
+    const region = regionIn(namespace);
+
+    expect(await refusalOf({ ...region, metadata: { name: 'other', namespace } })).toContain(
+      'a namespace has one Region, and its name is region',
+    );
+  });
+
+  it.each([
+    ['region', { region: 'ca' }, 'region cannot change'],
+    [
+      'temporal.namespace',
+      { temporal: { address: 'temporal:7233', namespace: 'other' } },
+      'temporal.namespace cannot change',
+    ],
+  ])('keeps %s for good', async (_, change, message) => {
+    const namespace = await createNamespace(server);
+    await server.apply(regionIn(namespace));
+
+    expect(await refusalOf(regionIn(namespace, change))).toContain(message);
+  });
+
+  it.each([
+    ['a region that is not served', { region: 'eu' }, 'spec.region'],
+    ['a digest that is none', { release: { version: '1', digest: 'latest' } }, 'spec.release.digest'],
+    ['an address without a port', { temporal: { address: 'temporal', namespace: 'us' } }, 'spec.temporal.address'],
+    [
+      'a Temporal API key without TLS',
+      {
+        temporal: {
+          address: 'temporal:7233',
+          namespace: 'us',
+          tls: false,
+          apiKeySecretRef: { name: 'temporal', key: 'key' },
+        },
+      },
+      'need tls',
+    ],
+    ['an organization that is no id', { allowedOrganizations: ['acme'] }, 'spec.allowedOrganizations[0]'],
+  ])('is refused with %s', async (_, spec, message) => {
+    const namespace = await createNamespace(server);
+
+    expect(await refusalOf(regionIn(namespace, spec))).toContain(message);
+  });
+});
