@@ -235,7 +235,6 @@ describe('a webhook that a cluster object manages', () => {
       ['/rotate', { overlapHours: '24' }],
       ['/pause', {}],
       ['/delete', {}],
-      ['/test', { type: 'client.started' }],
       [`/deliveries/${waiting}`, { how: 'retry' }],
       [`/deliveries/${delivered}`, { how: 'redeliver' }],
       [`/deliveries/${waiting}/cancel`, {}],
