@@ -83,12 +83,12 @@ export async function lockLivingWebhook(tx: EntityManager, request: WebhookReque
 }
 
 /**
- * Lets the caller change deliveries of a webhook. Returns the webhook without a lock; null when the
+ * Lets the caller use a webhook without a change of its row. Returns it without a lock; null when the
  * organization has none of this id.
  *
  * @throws WebhookRefused when the caller may not, or the webhook is managed by another.
  */
-export async function assertMayChangeDeliveries(
+export async function assertMayUse(
   tx: EntityManager,
   { organizationId, webhookId, by }: WebhookRequest,
 ): Promise<Webhook | null> {

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
 import { runStatement, sql } from '../db/statement.ts';
-import { assertMayChangeDeliveries, type WebhookRequest } from './access.ts';
+import { assertMayUse, type WebhookRequest } from './access.ts';
 import { type DeliveryState, noSuchDelivery } from './deliveries.ts';
 import { WebhookRefused } from './refused.ts';
 
@@ -29,7 +29,7 @@ export async function cancelDelivery(
 ): Promise<CancelledDelivery> {
   const { organizationId, webhookId, eventId, by } = input;
   return em.fork().transactional(async (tx) => {
-    await assertMayChangeDeliveries(tx, input);
+    await assertMayUse(tx, input);
     const [found] = await runStatement<CancelledDelivery & { state: DeliveryState }>(
       tx,
       sql`

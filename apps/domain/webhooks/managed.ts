@@ -3,7 +3,7 @@ import { askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
 import { WebhookSecret } from '../db/entities/webhook.ts';
 import { runStatement, sql } from '../db/statement.ts';
-import { lockLivingWebhook, type WebhookRequest } from './access.ts';
+import { assertMayUse, lockLivingWebhook, noSuchWebhook, type WebhookRequest, webhookDeleted } from './access.ts';
 import { healthLooksAt } from './health.ts';
 import { type SealingKeys, unsealSecret } from './seal.ts';
 
@@ -65,11 +65,12 @@ export async function getNewestSecret(
   sealingKeys: SealingKeys,
 ): Promise<NewestSecret> {
   const { organizationId, webhookId } = request;
-  return em.fork().transactional(async (tx) => {
-    await lockLivingWebhook(tx, request);
-    const { id, sealed } = await tx.findOneOrFail(WebhookSecret, { organizationId, webhookId, validUntil: null });
-    return { id, secret: unsealSecret(Buffer.from(sealed), { organizationId, webhookId }, sealingKeys) };
-  });
+  const fork = em.fork();
+  const webhook = await assertMayUse(fork, request);
+  if (webhook === null) throw noSuchWebhook();
+  if (webhook.state === 'deleted') throw webhookDeleted();
+  const { id, sealed } = await fork.findOneOrFail(WebhookSecret, { organizationId, webhookId, validUntil: null });
+  return { id, secret: unsealSecret(Buffer.from(sealed), { organizationId, webhookId }, sealingKeys) };
 }
 
 /**

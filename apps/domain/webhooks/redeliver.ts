@@ -3,7 +3,7 @@ import { askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
 import { numbered, runStatement, sql } from '../db/statement.ts';
 import { redeliverOneSql } from '../db/statements/redeliveries.ts';
-import { assertMayChangeDeliveries, noSuchWebhook, type WebhookRequest, webhookDeleted } from './access.ts';
+import { assertMayUse, noSuchWebhook, type WebhookRequest, webhookDeleted } from './access.ts';
 import { deliverySettled } from './cancel-delivery.ts';
 import { type DeliveryState, noSuchDelivery } from './deliveries.ts';
 import { redeliverableDays } from './limits.ts';
@@ -81,7 +81,7 @@ function assertRedeliverable(
  * managed by another.
  */
 export async function assertSendable(tx: EntityManager, request: WebhookRequest): Promise<void> {
-  const webhook = await assertMayChangeDeliveries(tx, request);
+  const webhook = await assertMayUse(tx, request);
   if (webhook === null) throw noSuchWebhook();
   if (webhook.state === 'deleted') throw webhookDeleted();
   if (webhook.state === 'parked') throw webhookParked();

@@ -7,12 +7,7 @@ import { Redelivery } from '../db/entities/redelivery.ts';
 import { writeLock } from '../db/locks.ts';
 import { numbered, runStatement, type SqlPart, sql } from '../db/statement.ts';
 import { finishRedeliverySql } from '../db/statements/redelivery-progress.ts';
-import {
-  assertMayChangeDeliveries,
-  assertMayManageWebhooks,
-  type WebhookAuthority,
-  type WebhookRequest,
-} from './access.ts';
+import { assertMayManageWebhooks, assertMayUse, type WebhookAuthority, type WebhookRequest } from './access.ts';
 import { assertShown } from './deliveries.ts';
 import { firstEventIdAt } from './event-id.ts';
 import { assertSendable, eventTooOld, oldestRedeliverable } from './redeliver.ts';
@@ -25,10 +20,11 @@ import { WebhookRefused } from './refused.ts';
  */
 
 /**
- * Selects deliveries: those of events from `from` to before `to`, in any state; or all that failed
- * since `failedSince`, that is exhausted since then or still failing. Times are ISO 8601.
+ * Selects deliveries: those of events from `from` to before `to`, in any state, or with `onlyFailed`
+ * those that are exhausted or still failing; or all that failed since `failedSince`, that is exhausted
+ * since then or still failing. Times are ISO 8601.
  */
-export type Selection = { from: string; to: string } | { failedSince: string };
+export type Selection = { from: string; to: string; onlyFailed?: boolean } | { failedSince: string };
 
 /**
  * `requested`: no worker has begun. `done`: all were sent again. `cancelled`: by a person. `ended`:
@@ -59,6 +55,8 @@ export interface RedeliveryRow {
    * was asked to retry now.
    */
   seen: number;
+  /** Of those scanned, the ones that the selection names. */
+  matched: number;
   queued: number;
   retriesRequested: number;
 }
@@ -75,21 +73,23 @@ const columns = sql`
     api.utc(r.range_to) as "to",
   api.utc(r.failed_since) as "failedSince", r.state, r.end_reason as "endReason", r.requested_by as "requestedBy",
     api.utc(r.requested_at) as "requestedAt",
-  api.utc(r.cancel_requested_at) as "cancelRequestedAt", api.utc(r.finished_at) as "finishedAt", r.seen, r.queued,
-    r.retries_requested as "retriesRequested"`;
+  api.utc(r.cancel_requested_at) as "cancelRequestedAt", api.utc(r.finished_at) as "finishedAt", r.seen,
+    r.matched, r.queued, r.retries_requested as "retriesRequested"`;
 
 /**
  * Requests that a selection of a webhook's deliveries be sent again. A webhook has one redelivery at
  * a time, so that it has all of the rate limit.
  *
+ * @param input - `perSecond`: deliveries in a second, 1 to 100; the worker's own rate when left out.
+ * `objectUid`: the cluster object that asks, for which there is one redelivery at most.
  * @throws WebhookRefused when the caller may not, the webhook is parked or deleted, the range is
  * empty or begins more than 30 days ago, or a redelivery of the webhook is under way.
  */
 export async function requestRedelivery(
   em: EntityManager,
-  input: WebhookRequest & { selection: Selection },
+  input: WebhookRequest & { selection: Selection; perSecond?: number; objectUid?: string },
 ): Promise<RedeliveryRow> {
-  const { organizationId, webhookId, by, selection } = input;
+  const { organizationId, webhookId, by, selection, perSecond = null, objectUid = null } = input;
   const id = randomUUIDv7();
   try {
     return await em.fork().transactional(async (tx) => {
@@ -102,6 +102,9 @@ export async function requestRedelivery(
         rangeFrom: 'from' in selection ? new Date(selection.from) : null,
         rangeTo: 'from' in selection ? new Date(selection.to) : null,
         failedSince: 'from' in selection ? null : new Date(selection.failedSince),
+        onlyFailed: 'from' in selection && selection.onlyFailed === true,
+        perSecond,
+        objectUid,
         requestedBy: askerOf(by).personId,
         endReason: null,
         cancelRequestedAt: null,
@@ -142,7 +145,7 @@ export async function countRedelivery(
   const look = (state: SqlPart, matches: SqlPart) => sql`
     select count(*)::int as seen, count(*) filter (where ${matches})::int as events
     from (
-      select d.created_at, d.settled_at, d.attempts from delivery d
+      select d.state, d.created_at, d.settled_at, d.attempts from delivery d
       where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and ${state}
         and d.event_id > ${firstEventIdAt(begins)}::uuid and d.event_id < ${firstEventIdAt(ends)}::uuid
       order by d.event_id desc limit ${scanAtMost}
@@ -151,7 +154,9 @@ export async function countRedelivery(
     'from' in selection
       ? look(
           sql`d.state <> 'cancelled'`,
-          sql`d.created_at >= ${selection.from}::timestamptz and d.created_at < ${selection.to}::timestamptz`,
+          sql`d.created_at >= ${selection.from}::timestamptz and d.created_at < ${selection.to}::timestamptz
+            and (not ${selection.onlyFailed === true}::boolean or d.settled_at is null and d.attempts > 0
+              or d.state = 'exhausted')`,
         )
       : sql`${look(sql`d.state = 'exhausted'`, sql`d.settled_at >= ${selection.failedSince}::timestamptz`)}
           union all ${look(sql`d.state = 'waiting'`, sql`d.attempts > 0`)}`;
@@ -176,8 +181,7 @@ export async function cancelRedelivery(em: EntityManager, request: RedeliveryReq
   return em.fork().transactional(async (tx) => {
     await assertMayManageWebhooks(tx, organizationId, by);
     const redelivery = await tx.findOne(Redelivery, { organizationId, id: redeliveryId }, writeLock);
-    if (redelivery !== null)
-      await assertMayChangeDeliveries(tx, { organizationId, webhookId: redelivery.webhookId, by });
+    if (redelivery !== null) await assertMayUse(tx, { organizationId, webhookId: redelivery.webhookId, by });
     if (redelivery?.requestCancel()) {
       await tx.flush();
       const detail = { webhookId: redelivery.webhookId, redeliveryId };
@@ -199,6 +203,15 @@ export async function findRedelivery(em: EntityManager, request: RedeliveryReque
   const fork = em.fork();
   await assertMayManageWebhooks(fork, organizationId, by);
   return selectRedelivery(fork, organizationId, redeliveryId);
+}
+
+/** Returns the redelivery that a cluster object asked for; null when it has asked for none. */
+export async function findRedeliveryOfObject(em: EntityManager, objectUid: string): Promise<RedeliveryRow | null> {
+  const [row] = await runStatement<RedeliveryRow>(
+    em.fork(),
+    sql`select ${columns} from redelivery r where r.object_uid = ${objectUid}::uuid`,
+  );
+  return row ?? null;
 }
 
 /**

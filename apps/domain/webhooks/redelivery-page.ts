@@ -107,11 +107,12 @@ async function carryOut(
     row.to,
     row.failedSince,
     oldestRedeliverable(now),
+    row.onlyFailed,
   ]);
-  const { redelivered, seen, next } = sent.rows[0] ?? { redelivered: [], seen: 0, next: null };
+  const { redelivered, seen, matched, next } = sent.rows[0] ?? { redelivered: [], seen: 0, matched: 0, next: null };
   const unnotified = redelivered.filter(({ started }) => started).map(({ eventId }) => eventId);
   const queued = redelivered.length - unnotified.length;
-  const values = [...of, next, unnotified, seen, queued, leaseMs / 1_000];
+  const values = [...of, next, unnotified, seen, queued, leaseMs / 1_000, matched];
   const recorded = await client.query<RedeliveryPageRow>(recordPageSql, values);
   return leftOf(recorded.rows[0] ?? row);
 }

@@ -16,6 +16,8 @@ import { failingFromAttempt, getWorkflowStatus } from './progress.ts';
 /** A redelivery that is to be started, or started again after so many pages. */
 export type ClaimedRedelivery = RedeliveryKey & {
   page: number;
+  /** Deliveries in a second; null for the worker's own rate. */
+  perSecond: number | null;
   /** Unix time by PostgreSQL's clock. */
   nowMs: number;
 };
@@ -62,15 +64,16 @@ export function createRedeliveryStarter(options: RedeliveryStarterOptions) {
 }
 
 /**
- * Starts a redelivery's workflow at this pace. One that runs already is left alone, unless it
+ * Starts a redelivery's workflow at its own pace, or at this one. One that runs already is left alone, unless it
  * makes no progress: then it is terminated and started again under its id, as is one that ended or
  * was lost before the redelivery did. A page that its predecessor carried out is not carried out
  * twice.
  */
 export function redeliveryWorkflows(client: Client, strandedAfterMs: number, pace: Pace = rateLimit) {
   const limits = { failingFromAttempt, strandedAfterMs };
-  return async ({ organizationId, redeliveryId, page, nowMs }: ClaimedRedelivery): Promise<void> => {
-    const input: RedeliverInput = { organizationId, redeliveryId, page, pace, pagesPerRun, progress: null };
+  return async ({ organizationId, redeliveryId, page, perSecond, nowMs }: ClaimedRedelivery): Promise<void> => {
+    const asked = perSecond === null ? pace : { perPage: Math.min(pace.perPage, perSecond), perSecond };
+    const input: RedeliverInput = { organizationId, redeliveryId, page, pace: asked, pagesPerRun, progress: null };
     const workflowId = redeliveryWorkflowId(redeliveryId);
     const start = (workflowIdConflictPolicy: 'FAIL' | 'TERMINATE_EXISTING') =>
       client.workflow.start('redeliver', {

@@ -45,6 +45,28 @@ export const wrongRedeliveryStates: [state: string, constraint: string, statemen
     `${asked}; update redelivery set seen = 2, queued = 2, retries_requested = 1`,
   ],
   [
+    'a redelivery that sent more than its selection names',
+    'redelivery_counts_add_up',
+    `${asked}; update redelivery set seen = 2, matched = 1, queued = 2`,
+  ],
+  [
+    'a redelivery of what failed of no range',
+    'redelivery_only_failed_of_range',
+    `${redelivery}; ${ask('failed_since, only_failed', 'now(), true')}`,
+  ],
+  [
+    'a redelivery at no rate',
+    'redelivery_rate_in_range',
+    `${redelivery}; ${ask('failed_since, per_second', 'now(), 0')}`,
+  ],
+  [
+    'two redeliveries of one object',
+    'redelivery_object_unique',
+    `${redelivery}; ${ask('failed_since, object_uid', "now(), '00000000-0000-7000-8000-000000000001'")};
+      update redelivery set state = 'ended', end_reason = 'webhook_parked', finished_at = now();
+      ${ask('failed_since, object_uid', "now(), '00000000-0000-7000-8000-000000000001'")}`,
+  ],
+  [
     'a redelivery that ended at no time',
     'redelivery_finished_has_time',
     `${asked}; update redelivery set state = 'done', seen_all = true`,

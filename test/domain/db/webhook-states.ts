@@ -45,6 +45,16 @@ export const wrongWebhookStates: [state: string, constraint: string, statement: 
   ['a webhook in a 21st place', 'webhook_slot_of_20', `${webhook}; update webhook set slot = 21`],
   ['two webhooks in one place', 'webhook_slot_unique', `${webhook}; ${webhook}`],
   [
+    'a webhook that is managed by an object without an id',
+    'webhook_managed_has_both',
+    `${webhook}; update webhook set managed_by = 'WebhookSubscription us/a'`,
+  ],
+  [
+    'two webhooks of one object',
+    'webhook_managed_unique',
+    `${webhook}; ${webhook.replace(', 1)', ', 2)')}; update webhook set managed_by = 'a', managed_uid = '${eventId}'`,
+  ],
+  [
     'a deleted webhook that keeps its place',
     'webhook_deleted_has_no_slot',
     `${webhook}; update webhook set state = 'deleted'`,

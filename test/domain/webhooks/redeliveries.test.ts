@@ -1,4 +1,5 @@
 /** Redeliveries of many as rows: asked for, shown, cancelled, and carried out page by page. */
+import { randomUUID } from 'node:crypto';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Authority } from '#domain/access/authority.ts';
 import { openDatabase } from '#domain/db/connect.ts';
@@ -6,7 +7,9 @@ import { claimRedeliveriesSql } from '#domain/db/statements/redelivery-progress.
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import {
   cancelRedelivery,
+  countRedelivery,
   findRedelivery,
+  findRedeliveryOfObject,
   listRedeliveries,
   requestRedelivery,
   type Selection,
@@ -295,6 +298,39 @@ describe('the rights', () => {
     expect(await claim()).toEqual([]);
     await t.rows(`update redelivery set leased_until = now() - interval '1 second'`);
     expect(await claim()).toMatchObject([{ organizationId: t.organizationId, redeliveryId: id, page: 1 }]);
+  });
+});
+
+describe('a redelivery that a cluster object asks for', () => {
+  it('sends what failed in a range and nothing else, counts what it matched, and is asked for once', async () => {
+    const t = await setupRedeliveries();
+    const { em } = t.owner.orm;
+    const settled = { webhook: t.webhook, createdAt: hoursAgo(5) };
+    const failed = [await t.failed(5), await t.failed(6)];
+    const failing = await t.make.delivery({ ...settled, attempts: [{ status: 500 }] });
+    await t.make.delivery({ ...settled, state: 'delivered', attempts: [{ status: 204 }] });
+    await t.make.delivery(settled); // not tried yet
+    await t.failed(9);
+    const selection = { from: hoursAgo(7).toISOString(), to: hoursAgo(1).toISOString(), onlyFailed: true };
+    const input = { ...t.of(t.webhook.id, 'operator'), selection, perSecond: 5, objectUid: randomUUID() };
+    expect(await countRedelivery(em, input)).toEqual({ events: 3, isCapped: false });
+
+    const asked = await requestRedelivery(em, input);
+    const [claimed] = await t.rows(claimRedeliveriesSql, [20, 15]);
+    expect(claimed).toMatchObject({ redeliveryId: asked.id, perSecond: 5 });
+    const { unnotified, progress } = await t.page(asked.id, 0);
+    expect({ unnotified, progress }).toMatchObject({ unnotified: [], progress: { queued: 3, retriesRequested: 0 } });
+    const sent = await t.rows<{ id: string }>(
+      `select event_id as id from delivery where next_attempt_at <= now() and (round > 1 or attempts > 0) order by 1`,
+    );
+    expect(sent.map(({ id }) => id)).toEqual([...failed, failing].toSorted());
+
+    const found = await findRedeliveryOfObject(em, input.objectUid);
+    expect(found).toMatchObject({ id: asked.id, matched: 3, queued: 3 });
+    expect(await findRedeliveryOfObject(em, randomUUID())).toBeNull();
+    await t.rows(`update redelivery set state = 'cancelled', cancel_requested_at = now(), finished_at = now(),
+      leased_until = null`);
+    await expect(requestRedelivery(em, input)).rejects.toMatchObject({ code: '23505' });
   });
 });
 

@@ -10,6 +10,8 @@ const RedeliverySchema = defineEntity({
     rangeFrom: p.datetime().strictNullable(),
     rangeTo: p.datetime().strictNullable(),
     failedSince: p.datetime().strictNullable(),
+    onlyFailed: p.boolean().default(false),
+    perSecond: p.smallint().strictNullable(),
     state: p.text().$type<'requested' | 'running' | 'done' | 'cancelled' | 'ended'>().default('requested'),
     endReason: p.text().$type<'webhook_parked' | 'webhook_deleted'>().strictNullable(),
     requestedBy: p.text().strictNullable(),
@@ -21,9 +23,11 @@ const RedeliverySchema = defineEntity({
     seenAll: p.boolean().default(false),
     unnotified: p.array().default([]),
     seen: p.integer().default(0),
+    matched: p.integer().default(0),
     queued: p.integer().default(0),
     retriesRequested: p.integer().default(0),
     leasedUntil: p.datetime().strictNullable(),
+    objectUid: p.uuid().strictNullable(),
   },
 });
 

@@ -270,7 +270,7 @@ export class Rights extends Migration {
         answer, headers)
         on delivery_attempt to org_api_worker;
       grant select, insert, delete on concurrency_slot to org_api_worker;
-      grant select, update (state, end_reason, finished_at, pages, reached, seen_all, unnotified, seen, queued,
+      grant select, update (state, end_reason, finished_at, pages, reached, seen_all, unnotified, seen, matched, queued,
         retries_requested,
         leased_until)
         on redelivery to org_api_worker;

@@ -34,6 +34,9 @@ export const redeliverOneSql = /* sql */ `
     'waiting')
   returning d.round, d.started`;
 
+/** Whether a delivery `s` has failed: it is exhausted, or waits for another attempt. */
+const hasFailed = /* sql */ `(s.state = 'exhausted' or s.state = 'waiting' and s.attempts > 0)`;
+
 /** One delivery that was sent again. */
 export interface RedeliveredRow {
   eventId: string;
@@ -50,6 +53,8 @@ export interface RedeliveredPageRow {
    * `next`.
    */
   seen: number;
+  /** How many of those the selection names. */
+  matched: number;
   /** The event to go on after; null when it has seen them all. */
   next: string | null;
 }
@@ -59,9 +64,9 @@ export interface RedeliveredPageRow {
  *
  * `$1` organization, `$2` webhook, `$3` the event after which it goes on and `$4` the one it stops
  * before, `$5` how many deliveries it looks at, `$6` how many it sends at most. Either a range:
- * events from `$7` to before `$8`, whatever became of them; or, `$7` null, all failed since `$9`:
- * exhausted since, or failed before and waiting for another attempt. `$10` events before this
- * moment are too old.
+ * events from `$7` to before `$8`, all but cancelled ones, or with `$11` those that failed; or, `$7`
+ * null, all failed since `$9`: exhausted since, or failed before and waiting for another attempt.
+ * `$10` events before this moment are too old.
  *
  * Returns one row. It looks at a bounded number of rows, so that a page of a webhook with a million
  * deliveries, none of which match, is quick too. Rows are locked in the order of their events, so
@@ -76,6 +81,7 @@ export const redeliverPageSql = /* sql */ `
     select s.event_id from seen s
     where s.created_at >= $10::timestamptz
       and case when $7::timestamptz is not null then s.created_at >= $7::timestamptz and s.created_at < $8::timestamptz
+        and case when $11 then ${hasFailed} else s.state <> 'cancelled' end
         else s.state = 'exhausted' and s.settled_at >= $9::timestamptz or s.state = 'waiting' and s.attempts > 0 end
     order by s.event_id limit $6
   ), stop as (
@@ -87,8 +93,8 @@ export const redeliverPageSql = /* sql */ `
   ), locked as (
     select d.event_id from delivery d
     where d.organization_id = $1 and d.webhook_id = $2 and d.event_id in (select m.event_id from matching m)
-      and (d.state = 'exhausted' or d.state = 'delivered' and $7::timestamptz is not null or d.state = 'waiting'
-      and not ${isAttempting})
+      and (d.state = 'exhausted' or d.state = 'delivered' and $7::timestamptz is not null and not $11
+        or d.state = 'waiting' and not ${isAttempting})
     order by d.event_id
     for no key update
   ), redelivered as (
@@ -101,4 +107,5 @@ export const redeliverPageSql = /* sql */ `
     coalesce((select json_agg(json_build_object('eventId', r.event_id, 'round', r.round, 'started', r.started)
       order by r.event_id) from redelivered r), '[]') as redelivered,
     (select count(*) from seen s, stop where stop.next is null or s.event_id <= stop.next)::integer as seen,
+    (select count(*) from matching)::integer as matched,
     (select next from stop) as next`;

@@ -6,6 +6,8 @@ export interface RedeliveryPageRow {
   from: string | null;
   to: string | null;
   failedSince: string | null;
+  /** Of a range, whether only what has failed is sent again. */
+  onlyFailed: boolean;
   requestedAt: string;
   isCancelAsked: boolean;
   pages: number;
@@ -21,7 +23,7 @@ export interface RedeliveryPageRow {
 
 const columns = /* sql */ `
   r.webhook_id as "webhookId", r.state, api.utc(r.range_from) as "from", api.utc(r.range_to) as "to",
-    api.utc(r.failed_since) as "failedSince",
+    api.utc(r.failed_since) as "failedSince", r.only_failed as "onlyFailed",
   api.utc(r.requested_at) as "requestedAt", r.cancel_requested_at is not null as "isCancelAsked", r.pages, r.reached,
     r.seen_all as "seenAll",
   r.unnotified, r.seen, r.queued, r.retries_requested as "retriesRequested"`;
@@ -29,7 +31,8 @@ const columns = /* sql */ `
 /**
  * Claims redeliveries without a lease, at most `$1`, for `$2` seconds: those that were
  * asked for, and those whose workflow has done no page for as long as the lease of its last one.
- * Returns a row each: `{organizationId, redeliveryId, page}`, `page` being how many are done.
+ * Returns a row each: `{organizationId, redeliveryId, page, perSecond}`, `page` being how many are
+ * done, and `perSecond` null for the worker's own rate.
  */
 export const claimRedeliveriesSql = /* sql */ `
   update redelivery r set leased_until = clock_timestamp() + make_interval(secs => $2)
@@ -41,7 +44,7 @@ export const claimRedeliveriesSql = /* sql */ `
     for no key update skip locked
   ) due
   where r.organization_id = due.organization_id and r.id = due.id
-  returning r.organization_id as "organizationId", r.id as "redeliveryId", r.pages as page,
+  returning r.organization_id as "organizationId", r.id as "redeliveryId", r.pages as page, r.per_second as "perSecond",
     (extract(epoch from clock_timestamp()) * 1000)::double precision as "nowMs"`;
 
 /** One redelivery, locked until the transaction ends. `$1` organization, `$2` id. */
@@ -51,12 +54,14 @@ export const lockRedeliverySql = /* sql */ `
 /**
  * Notes that a page is done. `$1`, `$2` the redelivery, `$3` where the next one goes on (null:
  * there is none), `$4` the events whose workflows are to be notified, `$5` how many deliveries it saw,
- * `$6` how many it put into the queue, `$7` seconds after which another worker claims it.
+ * `$6` how many it put into the queue, `$7` seconds after which another worker claims it, `$8` how
+ * many the selection names.
  */
 export const recordPageSql = /* sql */ `
   update redelivery r set state = 'running', pages = r.pages + 1, reached = coalesce($3, r.reached),
     seen_all = $3::uuid is null, unnotified = $4::uuid[],
-    seen = r.seen + $5, queued = r.queued + $6, retries_requested = r.retries_requested + cardinality($4::uuid[]),
+    seen = r.seen + $5, matched = r.matched + $8, queued = r.queued + $6,
+    retries_requested = r.retries_requested + cardinality($4::uuid[]),
       leased_until = clock_timestamp() + make_interval(secs => $7)
   where r.organization_id = $1 and r.id = $2
   returning ${columns}`;
