@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { permissions as allPermissions, type Permission } from '../contract/scopes.ts';
 import { runStatement, sql } from '../db/statement.ts';
-import type { Authority } from './authority.ts';
+import { type Authority, permissionsHeld } from './authority.ts';
 import { consoleAccess, isConfirmed } from './console-access.ts';
 import { OrganizationRefused } from './organization-refused.ts';
 
@@ -73,6 +73,13 @@ export async function getActor(
   throw new OrganizationRefused(reason, `Only an active member with a role that may ${what} (${needed}) can do this.`);
 }
 
+/** What is read of a member `m`, beside their id: the fields of `MemberAccess`. */
+export const memberColumns = sql`
+  m.name, m.email, m.title, m.status, m.accepted, array(${permissionsHeld}) as permissions,
+  exists (select from membership_role mr join role r on r.id = mr.role_id
+    where mr.organization_id = m.organization_id and mr.person_id = m.person_id and r.organization_id is null
+      and r.key = 'owner') as "isOwner"`;
+
 /** Returns a member of any status; null when the organization never had them. */
 export async function findMember(
   em: EntityManager,
@@ -82,12 +89,7 @@ export async function findMember(
   const rows = await runStatement<MemberAccess>(
     em,
     sql`
-    select m.person_id as "personId", m.name, m.email, m.title, m.status, m.accepted,
-      array(select distinct p from membership_role mr join role r on r.id = mr.role_id, unnest(r.permissions) as p
-        where mr.organization_id = m.organization_id and mr.person_id = m.person_id) as permissions,
-      exists (select from membership_role mr join role r on r.id = mr.role_id
-        where mr.organization_id = m.organization_id and mr.person_id = m.person_id and r.organization_id is null
-          and r.key = 'owner') as "isOwner"
+    select m.person_id as "personId", ${memberColumns}
     from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`,
   );
   return rows[0] ?? null;

@@ -31,6 +31,11 @@ export function askerOf(by: Authority | ClusterObject): Asker {
   return { personId: by.personId, address: by.address ?? null, managedBy: null };
 }
 
+/** Selects the permissions `p` that the roles of a member `m` give, each once. */
+export const permissionsHeld = sql`
+  select distinct p from membership_role mr join role r on r.id = mr.role_id, unnest(r.permissions) as p
+  where mr.organization_id = m.organization_id and mr.person_id = m.person_id`;
+
 /**
  * Returns what a person may do in an organization now: every permission of their roles, or null
  * when they are no active member. One statement, and so one snapshot.
@@ -40,15 +45,11 @@ export async function findPermissions(
   organizationId: string,
   personId: string,
 ): Promise<Set<Permission> | null> {
-  const [member] = await runStatement<{ permissions: Permission[] | null }>(
+  const [member] = await runStatement<{ permissions: Permission[] }>(
     em,
     sql`
-    select (
-      select array_agg(distinct p) from membership_role mr join role r on r.id = mr.role_id, unnest(r.permissions) as p
-      where mr.organization_id = m.organization_id and mr.person_id = m.person_id
-    ) as permissions
-    from membership m
+    select array(${permissionsHeld}) as permissions from membership m
     where m.organization_id = ${organizationId} and m.person_id = ${personId} and m.status = 'active'`,
   );
-  return member === undefined ? null : new Set(member.permissions ?? []);
+  return member === undefined ? null : new Set(member.permissions);
 }

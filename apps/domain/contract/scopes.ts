@@ -12,7 +12,7 @@ export const scopes = [
 export type Scope = (typeof scopes)[number];
 
 /** What a person may do beyond the reads; never a scope of a key. */
-export const managementPermissions = [
+const managementPermissions = [
   'org.keys.manage',
   'org.webhooks.manage',
   'org.members.manage',

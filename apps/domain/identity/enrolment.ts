@@ -7,6 +7,7 @@ import {
   getActor,
   lockOrganization,
   type MemberAccess,
+  memberColumns,
 } from '../access/actor.ts';
 import { type Authority, askerOf } from '../access/authority.ts';
 import { consoleAccess } from '../access/console-access.ts';
@@ -193,13 +194,7 @@ async function findInvitee(tx: EntityManager, organizationId: string, email: str
   const rows = await runStatement<MemberAccess & Omit<Invitee, 'member'> & { signsInWith: boolean }>(
     tx,
     sql`
-    select p.id as "personId", m.name, m.email, m.title, m.status, m.accepted,
-      array(select distinct permission from membership_role mr join role r on r.id = mr.role_id,
-        unnest(r.permissions) as permission
-        where mr.organization_id = m.organization_id and mr.person_id = m.person_id) as permissions,
-      exists (select from membership_role mr join role r on r.id = mr.role_id
-        where mr.organization_id = m.organization_id and mr.person_id = m.person_id and r.organization_id is null
-          and r.key = 'owner') as "isOwner",
+    select p.id as "personId", ${memberColumns},
       i.person_id is not null as "signsIn", coalesce(${consoleAccess()} = 'open', false) as "isOpen",
       coalesce(lower(i.email) = lower(${email}), false) as "signsInWith",
       exists (select from membership e where e.person_id = p.id and e.organization_id <> ${organizationId}

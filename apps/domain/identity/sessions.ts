@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { permissionsHeld } from '../access/authority.ts';
 import { consoleAccess } from '../access/console-access.ts';
 import { ConsoleSession } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
@@ -60,9 +61,7 @@ export async function findSession(em: EntityManager, token: string, now: Date, i
         'roleKeys', array(
           select r.key from membership_role mr join role r on r.id = mr.role_id
           where mr.organization_id = m.organization_id and mr.person_id = m.person_id order by r.key),
-        'permissions', array(
-          select distinct p from membership_role mr join role r on r.id = mr.role_id, unnest(r.permissions) as p
-          where mr.organization_id = m.organization_id and mr.person_id = m.person_id order by p)
+        'permissions', array(${permissionsHeld} order by p)
         ) order by o.name collate "C", o.id) filter (where m.is_open), '[]') as memberships
       from (select m.*, ${consoleAccess()} = 'open' as is_open from membership m
         where m.person_id = f.person_id and ${consoleAccess()} is not null) m

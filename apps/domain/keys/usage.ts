@@ -41,7 +41,7 @@ export interface KeyUsage {
  */
 export const usesCounted = 100;
 /** The same for the page of one key: more than a key can make in a day, so the number is exact. */
-export const usesCountedOfOne = 172_801;
+const usesCountedOfOne = 172_801;
 /** Page size of ended keys. */
 const endedPerPage = 25;
 

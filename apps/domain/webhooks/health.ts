@@ -55,15 +55,11 @@ export async function listHealth(
   const { organizationId, webhookId } = request;
   const fork = em.fork();
   await assertShown(fork, request);
-  const { count, lengthMs } = healthSpans[span];
-  const last = Math.floor(now.getTime() / lengthMs) * lengthMs;
-  const begins = Array.from({ length: count + 1 }, (_, index) => new Date(last - (count - 1 - index) * lengthMs));
-  const ids = begins.map(firstEventIdAt);
+  const buckets = bucketsOf(span, now);
   const rows = await runStatement<HealthCounts>(
     fork,
     sql`
-    select c.* from unnest(${arrayOf(ids.slice(0, -1))}::uuid[],
-      ${arrayOf(ids.slice(1))}::uuid[]) with ordinality as b (from_id, until_id, place)
+    select c.* from ${buckets.source}
     cross join lateral (
       select ${healthCounts} from (
         select d.organization_id, d.webhook_id, d.event_id, d.state, d.attempts, d.round from delivery d
@@ -75,7 +71,24 @@ export async function listHealth(
     ) c
     order by b.place`,
   );
-  return rows.map((counts, index) => ({ from: (begins[index] ?? now).toISOString(), ...counts }));
+  return buckets.withCounts(rows);
+}
+
+/**
+ * Returns the hours or days of a chart, oldest first. `source` gives the ids between which the
+ * events of each lie: `b (from_id, until_id, place)`.
+ */
+export function bucketsOf(span: HealthSpan, now: Date) {
+  const { count, lengthMs } = healthSpans[span];
+  const last = Math.floor(now.getTime() / lengthMs) * lengthMs;
+  const begins = Array.from({ length: count + 1 }, (_, index) => new Date(last - (count - 1 - index) * lengthMs));
+  const ids = begins.map(firstEventIdAt);
+  return {
+    source: sql`unnest(${arrayOf(ids.slice(0, -1))}::uuid[], ${arrayOf(ids.slice(1))}::uuid[])
+      with ordinality as b (from_id, until_id, place)`,
+    withCounts: (rows: readonly HealthCounts[]): HealthBucket[] =>
+      rows.map((counts, index) => ({ from: (begins[index] ?? now).toISOString(), ...counts })),
+  };
 }
 
 /**

@@ -1,10 +1,9 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Authority } from '../access/authority.ts';
 import type { EventType } from '../contract/events.ts';
-import { arrayOf, literal, runStatement, sql } from '../db/statement.ts';
+import { literal, runStatement, sql } from '../db/statement.ts';
 import { assertMayManageWebhooks } from './access.ts';
-import { firstEventIdAt } from './event-id.ts';
-import { type HealthBucket, type HealthCounts, healthCounts, healthLooksAt, healthSpans } from './health.ts';
+import { bucketsOf, type HealthBucket, type HealthCounts, healthCounts, healthLooksAt } from './health.ts';
 
 interface OrganizationRequest {
   organizationId: string;
@@ -24,15 +23,11 @@ export async function listOrganizationHealth(
 ): Promise<HealthBucket[]> {
   const fork = em.fork();
   await assertMayManageWebhooks(fork, organizationId, by);
-  const { count, lengthMs } = healthSpans.hours;
-  const last = Math.floor(now.getTime() / lengthMs) * lengthMs;
-  const begins = Array.from({ length: count + 1 }, (_, index) => new Date(last - (count - 1 - index) * lengthMs));
-  const ids = begins.map(firstEventIdAt);
+  const buckets = bucketsOf('hours', now);
   const rows = await runStatement<HealthCounts>(
     fork,
     sql`
-    select ${sums} from unnest(${arrayOf(ids.slice(0, -1))}::uuid[],
-      ${arrayOf(ids.slice(1))}::uuid[]) with ordinality as b (from_id, until_id, place)
+    select ${sums} from ${buckets.source}
     left join lateral (
       select c.* from webhook w
       cross join lateral (
@@ -49,7 +44,7 @@ export async function listOrganizationHealth(
     group by b.place
     order by b.place`,
   );
-  return rows.map((counts, index) => ({ from: (begins[index] ?? now).toISOString(), ...counts }));
+  return buckets.withCounts(rows);
 }
 
 const sums = sql`coalesce(sum(c."atOnce"), 0)::integer as "atOnce",

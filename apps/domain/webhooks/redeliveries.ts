@@ -124,7 +124,7 @@ export async function requestRedelivery(
 }
 
 /** The most deliveries that `countRedelivery` looks at. */
-export const redeliveryCountedTo = 100_000;
+const redeliveryCountedTo = 100_000;
 
 /**
  * Returns how many events a selection would send if it was requested now. `isCapped`: there may be

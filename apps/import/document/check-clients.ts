@@ -9,13 +9,15 @@ import type { DocumentClock } from './resolve.ts';
 
 const dayMs = 86_400_000;
 
+const familyOf = (list: string, staged: string) => `
+  select ${itemPath('x', list, 'familyId')}, 'is the id of no family of the organization, in the file or the database'
+  from ${staged} x
+  where x.family_id is not null and x.organization_id is not null
+    and not exists (select from staged_family f where f.organization = x.organization and f.id = x.family_id)
+    and not exists (select from family f where f.organization_id = x.organization_id and f.id = x.family_id)`;
+
 const references = [
-  `select ${itemPath('g', 'grants', 'familyId')},
-    'is the id of no family of the organization, in the file or the database'
-   from staged_grant g
-   where g.family_id is not null and g.organization_id is not null
-     and not exists (select from staged_family f where f.organization = g.organization and f.id = g.family_id)
-     and not exists (select from family f where f.organization_id = g.organization_id and f.id = g.family_id)`,
+  familyOf('grants', 'staged_grant'),
   `select ${itemPath('g', 'grants', 'professionalUserId')},
     'is the userId of no member of the organization, in the file or the database'
    from staged_grant g
@@ -26,12 +28,7 @@ const references = [
      and m.person_id = g.professional_id)`,
   `select ${itemPath('s', 'seats', 'grantId')}, 'is the id of no grant of the organization, in the file or the database'
    from staged_seat s where s.grant_id is not null and s.organization_id is not null and not s.grant_found`,
-  `select ${itemPath('d', 'familyDays', 'familyId')},
-    'is the id of no family of the organization, in the file or the database'
-   from staged_family_day d
-   where d.family_id is not null and d.organization_id is not null
-     and not exists (select from staged_family f where f.organization = d.organization and f.id = d.family_id)
-     and not exists (select from family f where f.organization_id = d.organization_id and f.id = d.family_id)`,
+  familyOf('familyDays', 'staged_family_day'),
 ];
 
 const states = [

@@ -18,7 +18,7 @@ export interface Target {
 /**
  * Characters of a webhook's URL, both as given and as sent (percent-encoded).
  */
-export const urlMaxCharacters = 2_000;
+const urlMaxCharacters = 2_000;
 
 /**
  * Whether a webhook may have this URL, by its text alone: nothing is looked up. Used when a webhook
