@@ -21,7 +21,7 @@ export interface SharedChunks {
 }
 
 /** The entity tag of an answer's bytes or text: the same for all keys of its organization. */
-export const entityTag = (digest: string) => `"${digest.slice(0, 22)}"`;
+const entityTag = (digest: string) => `"${digest.slice(0, 22)}"`;
 
 export const tagOfText = (text: string): string => entityTag(hash('sha256', text, 'base64url'));
 

@@ -8,13 +8,13 @@ import type { StartTimes } from './relay/relay.ts';
 type Round = DeliveryKey & { round: number };
 
 /** Returns the trace id of an event: the event id without its dashes. */
-export const traceIdOf = (eventId: string): string => eventId.replaceAll('-', '');
+const traceIdOf = (eventId: string): string => eventId.replaceAll('-', '');
 
 /**
  * The root span of a round, which several processes add to without having met: each works out the
  * same id.
  */
-export const roundSpanIdOf = ({ webhookId, round }: Pick<Round, 'webhookId' | 'round'>): string =>
+const roundSpanIdOf = ({ webhookId, round }: Pick<Round, 'webhookId' | 'round'>): string =>
   createHash('sha256').update(`${webhookId}/${round}`).digest('hex').slice(0, 16);
 
 const idsOf = ({ organizationId, webhookId, eventId, round }: Round) => ({

@@ -37,6 +37,11 @@ function figure(title: string, description: string, expression: string, redFrom?
   };
 }
 
+const quantile = (share: number, buckets: string): [expression: string, legend: string] => [
+  `histogram_quantile(${share}, sum by (region, le) (rate(${buckets}[$__rate_interval])))`,
+  `{{region}} p${share * 100}`,
+];
+
 const readsRow: Row = {
   title: 'Reads',
   panels: [
@@ -58,11 +63,9 @@ const readsRow: Row = {
       'Time to answer',
       'Of good answers. The promise is 250 ms for 99 %.',
       's',
-      ...[0.5, 0.95, 0.99].map((share): [string, string] => [
-        `histogram_quantile(${share}, sum by (region, le) ` +
-          `(rate(org_api_request_duration_seconds_bucket{${reads},status=~"2..|304"}[$__rate_interval])))`,
-        `{{region}} p${share * 100}`,
-      ]),
+      ...[0.5, 0.95, 0.99].map((share) =>
+        quantile(share, `org_api_request_duration_seconds_bucket{${reads},status=~"2..|304"}`),
+      ),
     ),
     lines(
       'Limiter',
@@ -141,17 +144,16 @@ const webhooksRow: Row = {
       'Time to the first attempt',
       'From the event to its first post.',
       's',
-      ...[0.5, 0.95, 0.99].map((share): [string, string] => [
-        `histogram_quantile(${share}, sum by (region, le) ` +
-          `(rate(org_api_delivery_first_attempt_delay_seconds_bucket{${self}}[$__rate_interval])))`,
-        `{{region}} p${share * 100}`,
-      ]),
+      ...[0.5, 0.95, 0.99].map((share) =>
+        quantile(share, `org_api_delivery_first_attempt_delay_seconds_bucket{${self}}`),
+      ),
     ),
-    lines('Time of an attempt', 'How long receivers take, p95.', 's', [
-      'histogram_quantile(0.95, sum by (region, le) ' +
-        `(rate(org_api_delivery_attempt_duration_seconds_bucket{${self}}[$__rate_interval])))`,
-      '{{region}} p95',
-    ]),
+    lines(
+      'Time of an attempt',
+      'How long receivers take, p95.',
+      's',
+      quantile(0.95, `org_api_delivery_attempt_duration_seconds_bucket{${self}}`),
+    ),
     lines(
       'Ledger',
       'Deliveries by what became of them.',
@@ -265,11 +267,12 @@ const consoleRow: Row = {
       `sum by (region, status) (rate(org_console_request_duration_seconds_count{${pages}}[$__rate_interval]))`,
       '{{region}} {{status}}',
     ]),
-    lines('Time to a page', 'p95 of all answers; a sign-in hashes a password.', 's', [
-      'histogram_quantile(0.95, sum by (region, le) ' +
-        `(rate(org_console_request_duration_seconds_bucket{${pages}}[$__rate_interval])))`,
-      '{{region}} p95',
-    ]),
+    lines(
+      'Time to a page',
+      'p95 of all answers; a sign-in hashes a password.',
+      's',
+      quantile(0.95, `org_console_request_duration_seconds_bucket{${pages}}`),
+    ),
     lines(
       'Refused forms and connections',
       'Forms that were not carried out, by reason, and requests that wait for a connection.',

@@ -14,7 +14,7 @@ export interface LockedPackage {
  * with all that only they need (80 packages, a compiler among them); the worker loads three of them
  * as it starts, which is why the image has a placeholder of each.
  */
-export const bundlerPackages = ['webpack', 'memfs', 'unionfs', '@swc/core', 'swc-loader', 'source-map-loader'] as const;
+const bundlerPackages = ['webpack', 'memfs', 'unionfs', '@swc/core', 'swc-loader', 'source-map-loader'] as const;
 export const placeholders = ['webpack', 'memfs', 'unionfs'] as const;
 
 /** What a placeholder is: it loads, and says what is the matter when it is used. */

@@ -13,7 +13,7 @@ export interface Victim {
 /**
  * The order in which victims are killed, `times` each: one of every victim in each round, shuffled.
  */
-export function orderOfKills(seed: number, victims: readonly Victim[], times: number): Victim[] {
+function orderOfKills(seed: number, victims: readonly Victim[], times: number): Victim[] {
   return Array.from({ length: times }, (_, round) =>
     victims
       .map((victim) => ({ victim, rank: dice('kills', seed, round, victim.name).whole(0, 1_000_000) }))

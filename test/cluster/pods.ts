@@ -11,7 +11,7 @@ export interface Pod {
 
 export const components = ['api', 'worker', 'console'] as const;
 
-export async function listPods(cluster: Cluster, { name, namespace }: Release, component: string): Promise<Pod[]> {
+async function listPods(cluster: Cluster, { name, namespace }: Release, component: string): Promise<Pod[]> {
   const selector = `app.kubernetes.io/instance=${name},app.kubernetes.io/component=${component}`;
   const list = await cluster.kubectl(['get', 'pods', '-n', namespace, '-l', selector, '-o', 'json']);
   return (JSON.parse(list) as { items: Pod[] }).items;

@@ -134,7 +134,7 @@ function valuesOf({ serviceRange }: Cluster, servers: RegionServers, image: Imag
 }
 
 /** Maps are merged, everything else is replaced: as Helm merges values. */
-export function mergeValues(base: Record<string, unknown>, over: Record<string, unknown>): Record<string, unknown> {
+function mergeValues(base: Record<string, unknown>, over: Record<string, unknown>): Record<string, unknown> {
   const merged = { ...base };
   for (const [name, value] of Object.entries(over))
     merged[name] = isMap(value) && isMap(merged[name]) ? mergeValues(merged[name], value) : value;

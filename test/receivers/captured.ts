@@ -44,7 +44,7 @@ export function capture({
 }
 
 /** A delivery, with the secret that its receiver holds. */
-export function capturedOf(
+function capturedOf(
   { headers, body }: { headers: Record<string, string>; body: Buffer | string },
   secret: string,
 ): Captured {

@@ -124,24 +124,6 @@ export function textField(
   return framed(state, field, html`<input${attributes(input)}>`);
 }
 
-/** Draws several lines of text. */
-export function textArea(
-  state: FormState,
-  field: Field & { rows?: number; required?: boolean; maxLength?: number; exact?: boolean },
-): Html {
-  const { name, rows = 3, required = true, maxLength, exact } = field;
-  const area = {
-    id: idOf(name),
-    name,
-    rows,
-    required,
-    maxlength: maxLength,
-    ...described(state, field),
-    ...(exact ? { spellcheck: 'false', autocapitalize: 'none', class: 'exact' } : {}),
-  };
-  return framed(state, field, html`<textarea${attributes(area)}>${textOf(state, name)}</textarea>`);
-}
-
 /** Draws a choice of one as a list that opens. */
 export function selectField(
   state: FormState,

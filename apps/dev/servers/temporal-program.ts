@@ -14,7 +14,7 @@ import { ServerUnavailableError } from './process.ts';
  * minutes on 2 cores, once). Design section 2. Later versions than this need modules that are not
  * published.
  */
-export const temporalVersion = '1.5.1';
+const temporalVersion = '1.5.1';
 
 /**
  * SHA-256 of the release's archives, by Node's platform and architecture. Where there is none,

@@ -20,7 +20,7 @@ export class BundleRefused extends Error {}
  * SDK whose code is bundled with them. A bundle of other sources would replay running deliveries by
  * code that the activities beside it do not know.
  */
-export function hashWorkflowSources(folder = workflowsFolder): string {
+function hashWorkflowSources(folder = workflowsFolder): string {
   const hash = createHash('sha256');
   hash.update(sdkVersion());
   for (const file of listSources(folder)) hash.update(`\0${file}\0`).update(readFileSync(path.join(folder, file)));

@@ -4,7 +4,7 @@ import type { Database } from '#domain/db/connect.ts';
 import type { MadeMember } from '#test/make.ts';
 
 /** Grants of a roster of about 4 MB. */
-export const manyGrants = 20_000;
+const manyGrants = 20_000;
 
 /** Gives an organization as many grants, each of a family of its own, in one statement. */
 export async function giveGrants(owner: Database, { orgId, userId }: MadeMember, grants = manyGrants): Promise<void> {

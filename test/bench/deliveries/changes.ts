@@ -73,7 +73,7 @@ export async function prepareChanges(
  * Commits one change, which is one event and, with one webhook, one delivery. Returns when this
  * process knew that it was committed ({@link machineMs}).
  */
-export async function commitChange(pool: Pool, { organization, familyId, grantId }: GrantChange): Promise<number> {
+async function commitChange(pool: Pool, { organization, familyId, grantId }: GrantChange): Promise<number> {
   await pool.query({
     name: 'startGrant',
     text: `insert into client_grant (organization_id, id, kind, professional_id, family_id, since)

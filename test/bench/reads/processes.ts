@@ -10,7 +10,7 @@ import type { PacedLoad, PacedRun } from './paced.ts';
 /**
  * The programs that are compared, each a file that takes the API's settings from its environment.
  */
-export const programFiles = {
+const programFiles = {
   ours: new URL('../../../apps/api/main.ts', import.meta.url),
   floor: new URL('./programs/floor.ts', import.meta.url),
   fastify: new URL('./programs/fastify.ts', import.meta.url),

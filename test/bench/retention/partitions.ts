@@ -7,10 +7,8 @@ import { ways } from './ways.ts';
 const partitions = 8;
 const webhookCount = 5;
 const settledEach = 10_000;
-const turns = 120;
-const warmTurns = 20;
-/** Deliveries of one turn. */
-const claimed = 10;
+/** `claimed` deliveries are taken in each turn. */
+const { turns, warmTurns, claimed } = { turns: 120, warmTurns: 20, claimed: 10 };
 
 interface Side {
   name: string;

@@ -5,33 +5,31 @@ import { addDue, addSettled, addWebhooks } from './fill.ts';
 import { median } from './partitions.ts';
 import type { RetentionStack } from './stack.ts';
 
-const connections = 4;
-const seconds = 20;
-const organizationCount = 10;
-const webhooksEach = 4;
-const oldEach = 3_000;
-const keptEach = 3_000;
-const dueEach = 1_000;
+const load = { connections: 4, seconds: 20, organizations: 10, webhooksEach: 4 };
+/** Deliveries of one webhook. */
+const filled = { old: 3_000, kept: 3_000, due: 1_000 };
 const aimPerSecond = 1_000;
 
 /**
  * Deliveries that maintenance purges a second while four connections take others from the claim to
- * a 2xx as quickly as they can, and what those lose by it. Each part is `seconds` long.
+ * a 2xx as quickly as they can, and what those lose by it. Each part is `load.seconds` long.
  */
 export async function measurePurge(stack: RetentionStack, report: (line: string) => void): Promise<string[]> {
   const { owner, workerUrl } = await stack.createDatabase('purge');
-  const webhooks = await addWebhooks(owner, organizationCount, webhooksEach);
+  const webhooks = await addWebhooks(owner, load.organizations, load.webhooksEach);
   for (const webhook of webhooks) {
-    await addSettled(owner, webhook, { count: oldEach, oldestDays: 120, newestDays: 91 });
-    await addSettled(owner, webhook, { count: keptEach, oldestDays: 89, newestDays: 0 });
-    await addDue(owner, webhook, dueEach);
+    await addSettled(owner, webhook, { count: filled.old, oldestDays: 120, newestDays: 91 });
+    await addSettled(owner, webhook, { count: filled.kept, oldestDays: 89, newestDays: 0 });
+    await addDue(owner, webhook, filled.due);
   }
   await owner.query('vacuum analyze');
-  const clients = await Promise.all(Array.from({ length: connections }, () => stack.connect(workerUrl)));
-  report(`filled: ${webhooks.length * oldEach} deliveries to purge among ${webhooks.length * (oldEach + keptEach)}`);
+  const clients = await Promise.all(Array.from({ length: load.connections }, () => stack.connect(workerUrl)));
+  report(
+    `filled: ${webhooks.length * filled.old} deliveries to purge among ${webhooks.length * (filled.old + filled.kept)}`,
+  );
 
   await deliverFor(clients, 2);
-  const alone = await deliverFor(clients, seconds);
+  const alone = await deliverFor(clients, load.seconds);
   const purged: { deliveries: number; atMs: number }[] = [];
   const startedAtMs = performance.now();
   const maintenance = createMaintenance({
@@ -43,7 +41,7 @@ export async function measurePurge(stack: RetentionStack, report: (line: string)
     onError: (cause, step) => report(`${step}: ${String(cause)}`),
   });
   const starting = maintenance.start();
-  const beside = await deliverFor(clients, seconds);
+  const beside = await deliverFor(clients, load.seconds);
   await starting;
   await maintenance.stop();
   const busy = purged.filter(({ deliveries }) => deliveries > 0);

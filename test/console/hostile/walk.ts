@@ -14,7 +14,7 @@ export interface FormRequest {
 }
 
 /** Returns how a route's form is filled in. @throws when `filledForms` has no entry for it. */
-export function filledFormOf({ name }: Route): FilledForm {
+function filledFormOf({ name }: Route): FilledForm {
   const filled = filledForms[name];
   if (filled === undefined) throw new Error(`test/console/hostile has no entry for the form ${name}`);
   return filled;
