@@ -39,6 +39,13 @@ export function readRunbooks(): Map<string, Page> {
   return new Map(files.map((name) => [name.replace(/\.md$/, ''), readPage(path.join(folder, name))]));
 }
 
+/** The pages of the operations guide, in the order of their names, after its index. */
+export function readGuide(): Page[] {
+  const folder = path.resolve(chart, '../../docs/operations');
+  const pages = readdirSync(folder).sort();
+  return [path.resolve(chart, '../README.md'), ...pages.map((name) => path.join(folder, name))].map(readPage);
+}
+
 export function readPage(file: string): Page {
   return { file, text: readFileSync(file, 'utf8') };
 }

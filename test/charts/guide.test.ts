@@ -13,11 +13,13 @@ import { migrate } from '#domain/db/migrate.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { problemOf } from './commands.ts';
-import { blocksOf, brokenLinks, commandsOf, readPage, readRunbooks } from './documents.ts';
+import { blocksOf, brokenLinks, commandsOf, readGuide, readRunbooks } from './documents.ts';
 import { problemsOf, promtool, watched } from './promtool.ts';
 import { chart, type Manifest, ofKind, pick, podsOf, render } from './render.ts';
 
-const guide = readPage(path.resolve(chart, '../README.md'));
+const pages = readGuide();
+const guide = { file: 'docs/operations', text: pages.map(({ text }) => text).join('\n') };
+const pageOf = (name: string) => pages.find(({ file }) => path.basename(file) === name) ?? { file: name, text: '' };
 const examples = blocksOf(guide, 'yaml');
 const fileOf = (example: string) => /^# ([\w.-]+)/.exec(example)?.[1];
 const isAddition = (example: string) => example.split('\n')[0]?.includes(', also') === true;
@@ -164,14 +166,14 @@ describe('the guide', () => {
   });
 
   it('stops and starts every writer when a backup is restored', () => {
-    const restore = guide.text.split('## Restore a backup')[1]?.split('\n## ')[0] ?? '';
-    const scaled = commandsOf({ ...guide, text: restore }).filter((command) => command.includes(' scale '));
+    const restore = pageOf('restore-a-backup.md');
+    const scaled = commandsOf(restore).filter((command) => command.includes(' scale '));
     expect(scaled).toHaveLength(2);
     const names = ofKind(render(), 'Deployment').map(({ metadata }) => metadata.name.replace('us-org-api', '$NAME'));
     expect(names).toHaveLength(3);
     for (const command of scaled) for (const name of names) expect(command).toContain(`deployment/${name} `);
     for (const also of ["platform's own application", 'argocd', 'helmrelease', 'org-api-us-2-ca'])
-      expect(restore).toContain(also);
+      expect(restore.text).toContain(also);
   });
 
   it('creates a Secret with every key that the chart mounts', () => {
@@ -206,7 +208,7 @@ describe('the guide', () => {
     expect(commands.length).toBeGreaterThan(40);
     expect(commands.map((command) => problemOf(command, render({ values: watched }))).filter(Boolean)).toEqual([]);
     expect(problemsOf(blocksOf(guide, 'promql'))).toBe('');
-    expect(brokenLinks(guide)).toEqual([]);
+    expect(pages.flatMap(brokenLinks)).toEqual([]);
   });
 
   it('continues a rotation only once every pod has the new value', { timeout: 120_000 }, () => {
@@ -237,20 +239,32 @@ describe('the guide', () => {
     expect(status).toBe(0);
   });
 
+  it('has an index that names every page, and pages that say what to expect and how to undo', () => {
+    const [index, ...tasks] = pages;
+    expect(tasks.length).toBeGreaterThan(10);
+    for (const { file, text } of tasks) {
+      expect(index?.text, file).toContain(`](../docs/operations/${path.basename(file)})`);
+      expect(text, file).toMatch(/^# .+\n\n\S/); // a title, then what the page is for
+      expect(text, file).toMatch(/^## What to expect$/m);
+      expect(text, file).toMatch(/^## How to undo$/m);
+    }
+  });
+
   it('counts connections like the chart', () => {
     const [api, worker, console] = ['-api', '-worker', '-console'].map((suffix) => {
       const { env } = pick(render(), 'Deployment', suffix).spec.template.spec.containers[0];
       return Number(env.find((one: Manifest) => one.name === 'DATABASE_POOL_MAX').value);
     });
     const scaler = pick(render(), 'HorizontalPodAutoscaler', '-api');
-    const sum = (scaler.spec.maxReplicas + 1) * (api ?? 0) + 3 * ((worker ?? 0) + 2) + 3 * (console ?? 0) + 4;
+    const sum = (scaler.spec.maxReplicas + 1) * (api ?? 0) + 3 * ((worker ?? 0) + 1) + 3 * (console ?? 0) + 4;
     expect(guide.text).toContain(`= ${sum}, so \`max_connections\``);
   });
 });
 
 describe('SQL of guide and runbooks', () => {
-  const pages = [guide, ...readRunbooks().values()];
-  const blocks = pages.flatMap((page) => blocksOf(page, 'sql')).filter((sql) => !sql.includes('drop role'));
+  const blocks = [guide, ...readRunbooks().values()]
+    .flatMap((page) => blocksOf(page, 'sql'))
+    .filter((sql) => !sql.includes('drop role'));
 
   it.each(blocks)('is valid: %s', async (sql) => {
     const { owner } = await setupDatabase();

@@ -12,7 +12,7 @@ import { startTestWorker } from '#test/worker.ts';
 import { dashboardOf } from '../../charts/dashboard/dashboard.ts';
 import { rows } from '../../charts/dashboard/panels.ts';
 import { setupConsole } from '../console/setup.ts';
-import { blocksOf, readPage, readRunbooks } from './documents.ts';
+import { blocksOf, readGuide, readRunbooks } from './documents.ts';
 import { metricsOf, problemsOf, renderRules, watched } from './promtool.ts';
 import { chart, ofKind, pick, refusalOf, regions, render, renderText } from './render.ts';
 import { getSchemas } from './schemas.ts';
@@ -163,7 +163,7 @@ describe('every metric', () => {
       ),
     );
     const rules = renderRules().groups.flatMap((group) => group.rules.map(({ expr }) => expr));
-    const pages = [...readRunbooks().values(), readPage(path.resolve(chart, '../README.md'))];
+    const pages = [...readRunbooks().values(), ...readGuide()];
     const named = [
       ...rules,
       ...rows.flatMap((row) => row.panels.flatMap((panel) => panel.queries.map(([expression]) => expression))),

@@ -22,7 +22,7 @@ export type Rotated = Pick<Installation, 'servers' | 'secrets' | 'pool' | 'organ
 };
 
 /**
- * Rotates logins, peppers, tag secrets and sealing keys as charts/README.md has it: the same Secret
+ * Rotates logins, peppers, tag secrets and sealing keys as docs/operations/rotate-secrets.md has it: the same Secret
  * is patched, and no pod is restarted. The second logins are made first; a new pepper comes last
  * and goes first once every pod has it; what is sealed is sealed again, and a key is made with the
  * new pepper and read with.

@@ -1,5 +1,5 @@
 /**
- * Moving everything that is sealed to a newer key. Source: charts/README.md, "Rotate each secret".
+ * Moving everything that is sealed to a newer key. The steps are in docs/operations/rotate-secrets.md.
  */
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it, vi } from 'vitest';

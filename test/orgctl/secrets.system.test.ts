@@ -1,6 +1,6 @@
 /**
  * Resealing at the command line: what it answers, how it is interrupted, and what it never tells.
- * Source: charts/README.md, "Rotate each secret".
+ * The steps are in docs/operations/rotate-secrets.md.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
