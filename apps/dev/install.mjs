@@ -2,12 +2,12 @@
  * Installs the dependencies when package-lock.json asks for it; runs before every npm script that
  * needs them. Design section 2.
  *
- * Plain JavaScript without imports of ours: on a fresh clone it runs on the system's Node (20 or
+ * Plain JavaScript without imports of this project: on a fresh clone it runs on the system's Node (20 or
  * newer) with nothing installed.
  *
  * Decisions (2026-11-20):
  * - Installed means: the lock's hash is noted in node_modules, or npm's own list there
- *   (node_modules/.package-lock.json) has all that the lock has. The second spares whoever just ran
+ *   (node_modules/.package-lock.json) has all that the lock has. The second saves a developer who just ran
  *   `npm install` a full reinstall under the feet of running processes. npm writes that list last
  *   and `npm ci` deletes it first, so an interrupted install counts as none.
  * - Two at once: one installs, the others wait. The lock file's time is renewed every second; one

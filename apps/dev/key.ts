@@ -25,9 +25,9 @@ Scopes: ${allScopes.join(', ')}`;
 try {
   await main(process.argv.slice(2));
 } catch (error) {
-  const told = error instanceof KeyRefused || error instanceof SettingsRefused;
+  const isExpected = error instanceof KeyRefused || error instanceof SettingsRefused;
   console.error(
-    told
+    isExpected
       ? error.message
       : `dev:key failed: ${error instanceof Error ? error.message.split('\n')[0] : error}. Is npm start running?`,
   );

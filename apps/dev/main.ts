@@ -51,7 +51,7 @@ async function bringUp(config: DevConfig): Promise<void> {
   }
 
   const bundled = prepareWorkflowBundle();
-  bundled.catch(() => {}); // told below
+  bundled.catch(() => {}); // reported below
   const server = config.databaseUrl ?? (await startEmbeddedPostgres(config.stateFolder));
   const redisUrl = config.redisUrl ?? (await startEmbeddedRedis(config.stateFolder));
   const temporal =
@@ -96,7 +96,7 @@ async function bringUp(config: DevConfig): Promise<void> {
   );
   Promise.race(ended).then(async (what) => {
     if (stopping !== undefined) return;
-    console.error(`\n${what}; stopping the rest. Its log tells why.`);
+    console.error(`\n${what}; stopping the rest. Its log says why.`);
     await stopAll();
     process.exit(1);
   });

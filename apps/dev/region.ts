@@ -39,7 +39,7 @@ export interface RegionOptions {
   temporal: { address: string; ui: string | null };
   ports: RegionPorts;
   /**
-   * `BASE_URL_…` of every region that is brought up, for the message that tells a key where it
+   * `BASE_URL_…` of every region that is brought up, for the message that says where a key
    * belongs.
    */
   baseUrls: Record<string, string>;

@@ -10,7 +10,7 @@ import type { DevConfig } from './config.ts';
 import type { RegionMemory, StackOrganization } from './state.ts';
 
 /**
- * A document to import at the start: a file of `--data`, or generated samples. `hash` tells whether
+ * A document to import at the start: a file of `--data`, or generated samples. `hash` shows whether
  * this stack has had it already.
  */
 export interface ImportSource {

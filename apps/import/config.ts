@@ -29,7 +29,7 @@ export interface Installation {
  * Where files are imported: `DATABASE_URL` and `REGION`, and for what they leave out the stack that
  * `npm start` runs. Several when the stack has several regions; then a file's own region decides.
  *
- * @throws SettingsRefused when neither tells.
+ * @throws SettingsRefused when neither names a region.
  */
 export function readConfig(environment: Record<string, string | undefined> = process.env): {
   installations: [Installation, ...Installation[]];
@@ -44,7 +44,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     const of = s.REGION ?? (wanted.length === 1 ? wanted[0]?.region : undefined);
     if (of === undefined)
       throw new SettingsRefused([
-        'REGION is missing: DATABASE_URL alone does not tell which region that database serves',
+        'REGION is missing: DATABASE_URL alone does not say which region that database serves',
       ]);
     return { installations: [{ region: of, databaseUrl: s.DATABASE_URL }], callerFolder };
   }

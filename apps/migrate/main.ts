@@ -16,11 +16,11 @@ try {
       `Logins brought up to date: ${logins}.\n`,
   );
 } catch (error) {
-  const told =
+  const reason =
     error instanceof SettingsRefused
       ? error.message
       : `${reasonOf(error)} What was not applied changed nothing; fix that and run it again.`;
-  process.stderr.write(`The migration did not run: ${told}\n`);
+  process.stderr.write(`The migration did not run: ${reason}\n`);
   process.exitCode = 1;
 }
 

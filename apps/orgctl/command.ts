@@ -16,10 +16,10 @@ export interface CommandOption {
 export interface Context {
   config: OrgctlConfig;
   database: Database;
-  /** Told to people on standard error: progress, and what could not be done beside the answer. */
+  /** Writes to standard error: progress, and what could not be done beside the answer. */
   report: (line: string) => void;
   /**
-   * Opens what tells running workflows; null when Temporal is not configured or does not answer,
+   * Opens what notifies running workflows; null when Temporal is not configured or does not answer,
    * which has been reported then, with what is `left` undone by that.
    */
   openSignals: (left?: string) => Promise<WorkflowClient | null>;

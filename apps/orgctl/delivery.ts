@@ -6,10 +6,10 @@ import { redeliverOne } from '#domain/webhooks/redeliver.ts';
 import { requestRedelivery, type Selection } from '#domain/webhooks/redeliveries.ts';
 import { type FoundDelivery, listDeliveries } from '#domain/webhooks/search-deliveries.ts';
 import type { Answer, Command, Context, Noun, Options } from './command.ts';
+import { notifyWorkflow } from './notify-workflow.ts';
 import { redeliveryText, waitForRedelivery } from './redelivery.ts';
 import { WrongUse } from './refused.ts';
 import { fields, table } from './table.ts';
-import { tellWorkflow } from './tell-workflow.ts';
 import { getWebhookRequest } from './webhook.ts';
 
 const webhookOption = { webhook: { value: 'ID', about: 'the webhook', required: true } };
@@ -88,7 +88,7 @@ const redeliver: Command = {
     from: { value: 'T', about: 'events from this moment on: 2026-11-20T08:00:00Z, or how long ago: 90m, 6h, 3d' },
     to: { value: 'T', about: 'up to this moment' },
     'failed-since': { value: 'T', about: 'all that failed since, also what is still being tried' },
-    'no-wait': { value: null, about: 'do not wait until the worker has sent them all; redelivery show tells' },
+    'no-wait': { value: null, about: 'do not wait until the worker has sent them all; see redelivery show' },
   },
   async run(options, context) {
     const what = readSelection(options);
@@ -115,12 +115,12 @@ const cancel: Command = {
 };
 
 /**
- * Tells the workflow of a delivery that is cancelled already. One that does not hear of it ends at
+ * Notifies the workflow of a delivery that is cancelled already. One that does not hear of it ends at
  * its next attempt, which is not admitted.
  */
 async function endWorkflow(delivery: WebhookRequest & { eventId: string }, round: number, context: Context) {
   const signals = await context.openSignals(endsByItself);
-  await tellWorkflow(context, signals, endsByItself, (open) => open.cancelDelivery(delivery, round));
+  await notifyWorkflow(context, signals, endsByItself, (open) => open.cancelDelivery(delivery, round));
   await signals?.close();
 }
 
@@ -150,9 +150,11 @@ async function redeliverEvent(input: WebhookRequest & { eventId: string }, conte
   try {
     const sent = await redeliverOne(context.database.orm.em, input, { canRetryNow: signals !== null });
     if (sent.how === 'queued') return { json: sent, text: `${sent.eventId}: it is sent again, round ${sent.round}.` };
-    const told = await tellWorkflow(context, signals, retriedByItself, (open) => open.retryNow(input, sent.round));
-    if (told === false) context.report(notRunning);
-    return { json: sent, text: `${sent.eventId}: its next attempt is ${told === null ? 'due' : 'made'} now.` };
+    const notified = await notifyWorkflow(context, signals, retriedByItself, (open) =>
+      open.retryNow(input, sent.round),
+    );
+    if (notified === false) context.report(notRunning);
+    return { json: sent, text: `${sent.eventId}: its next attempt is ${notified === null ? 'due' : 'made'} now.` };
   } finally {
     await signals?.close();
   }

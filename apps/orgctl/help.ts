@@ -17,7 +17,7 @@ export function helpText(nouns: readonly Noun[], noun: Noun | null, command: Com
     const width = Math.max(...nouns.map((one) => one.noun.length));
     const lines = nouns.map((one) => `  ${one.noun.padEnd(width)}   ${one.summary}`);
     return (
-      `Usage: npm run -s orgctl -- NOUN VERB [options]\n\n${lines.join('\n')}\n\norgctl NOUN --help tells ` +
+      `Usage: npm run -s orgctl -- NOUN VERB [options]\n\n${lines.join('\n')}\n\norgctl NOUN --help shows ` +
       `its verbs.\n${common}`
     );
   }

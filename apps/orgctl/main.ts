@@ -138,7 +138,7 @@ function exitCodeOf(error: unknown): number {
 }
 
 /** Errors whose message is printed as it is. */
-const told = [
+const expectedErrors = [
   Refused,
   LeftRunning,
   KeyRefused,
@@ -154,7 +154,7 @@ try {
   await main(process.argv.slice(2));
 } catch (error) {
   if (error instanceof WrongUse) report(`${error.message}${error.message.includes('\n') ? '' : ' See --help.'}`);
-  else if (error instanceof Error && told.some((kind) => error instanceof kind)) report(error.message);
+  else if (error instanceof Error && expectedErrors.some((kind) => error instanceof kind)) report(error.message);
   else report(failureSentence(error));
   process.exitCode = exitCodeOf(error);
 }

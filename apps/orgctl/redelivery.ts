@@ -9,9 +9,9 @@ import {
   type RedeliveryRow,
 } from '#domain/webhooks/redeliveries.ts';
 import type { Command, Context, Noun, Options } from './command.ts';
+import { notifyWorkflow } from './notify-workflow.ts';
 import { LeftRunning, Refused } from './refused.ts';
 import { fields, table } from './table.ts';
-import { tellWorkflow } from './tell-workflow.ts';
 import { getWebhookRequest } from './webhook.ts';
 
 const idOption = { id: { value: 'ID', about: 'the redelivery', required: true } };
@@ -67,7 +67,7 @@ export async function waitForRedelivery(asked: RedeliveryRow, context: Context):
   const stop = () => stopped.abort();
   process.once('SIGINT', stop);
   const beginBy = performance.now() + beginWithinMs;
-  const tell = progressTeller(context);
+  const reportProgress = createProgressReport(context);
   try {
     for (;;) {
       const now = await findRedelivery(em, { organizationId, redeliveryId, by: 'operator' });
@@ -75,7 +75,7 @@ export async function waitForRedelivery(asked: RedeliveryRow, context: Context):
       if (now.state === 'done') return now;
       if (now.finishedAt !== null) throw new Refused(redeliveryText(now));
       if (now.state === 'requested' && performance.now() > beginBy) throw new Refused(notBegun(now));
-      tell(now);
+      reportProgress(now);
       if (stopped.signal.aborted) throw new LeftRunning(`It goes on without this command: ${howToLook(now)}.`);
       await wait(lookEveryMs, undefined, { signal: stopped.signal }).catch(() => {});
     }
@@ -84,8 +84,8 @@ export async function waitForRedelivery(asked: RedeliveryRow, context: Context):
   }
 }
 
-/** Tells what changed, at most every two seconds. */
-function progressTeller({ report }: Context): (redelivery: RedeliveryRow) => void {
+/** Returns a function that reports what changed, at most every two seconds. */
+function createProgressReport({ report }: Context): (redelivery: RedeliveryRow) => void {
   let [seenLast, tellFrom] = [0, performance.now() + tellEveryMs];
   return ({ seen, queued, retriesRequested }) => {
     if (seen === seenLast || performance.now() < tellFrom) return;
@@ -147,7 +147,7 @@ const cancel: Command = {
     const redelivery = await cancelRedelivery(context.database.orm.em, await getRequest(options, context));
     if (redelivery.finishedAt === null) {
       const signals = await context.openSignals(stopsByItself);
-      await tellWorkflow(context, signals, stopsByItself, (open) => open.cancelRedelivery(redelivery.id));
+      await notifyWorkflow(context, signals, stopsByItself, (open) => open.cancelRedelivery(redelivery.id));
       await signals?.close();
     }
     return { json: redelivery, text: redeliveryText(redelivery) };

@@ -49,7 +49,7 @@ const reseal: Command = {
     const text = [
       table(['WHAT', 'RESEALED', 'NEWEST KEY ALREADY', 'NOT OPENED'], cells, ''),
       ...(unopened.length === 0 ? [] : [unopenedText(unopened)]),
-      `The newest key is version ${newest}. When an older one may be removed, orgctl secrets status tells.`,
+      `The newest key is version ${newest}. orgctl secrets status shows when you can remove an older one.`,
     ].join('\n\n');
     const answer = { json: { newest, kinds, unopened }, text };
     if (unopened.length === 0) return answer;
@@ -62,9 +62,9 @@ const reseal: Command = {
 
 /** @throws Refused when it ended in the middle, with what that left. */
 async function resealTelling(keys: SealingKeys, context: Context): Promise<Resealed[]> {
-  const tell = (kind: SealedTable, rows: number) => context.report(`${about[kind].holds}: ${rows} looked at so far`);
+  const onPage = (kind: SealedTable, rows: number) => context.report(`${about[kind].holds}: ${rows} checked so far`);
   try {
-    return await resealAll(context.database.pool, keys, tell);
+    return await resealAll(context.database.pool, keys, onPage);
   } catch (error) {
     throw new Refused(`${failureSentence(error, 'what was resealed by then stays so')} Run it again.`);
   }

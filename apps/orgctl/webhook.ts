@@ -167,7 +167,7 @@ async function askWorker<Result>(
 }
 
 /**
- * Sends a test event and tells how the receiver took it. @throws Refused without Temporal, or when
+ * Sends a test event and reports the receiver's response. @throws Refused without Temporal, or when
  * no worker carries it out.
  */
 function sendTest(request: WebhookRequest, askedType: string | null, context: Context): Promise<TestResult> {

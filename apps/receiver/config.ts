@@ -31,7 +31,7 @@ function readSecrets(text: string, context: z.RefinementCtx): z.output<typeof Se
 }
 
 /**
- * The sample receiver's settings. It listens on loopback alone unless told otherwise. @throws
+ * The sample receiver's settings. It listens on loopback alone by default. @throws
  * SettingsRefused with every problem at once.
  */
 export function readConfig(environment: Record<string, string | undefined> = process.env) {

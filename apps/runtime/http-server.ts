@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { type Cut, GuardedAnswer, type GuardOptions, guardAnswers } from './guarded-answer.ts';
 import { StartRefused } from './start-refused.ts';
 
-/** A server could not listen; the message tells the operator what to change. */
+/** A server could not listen; the message says what the operator must change. */
 export class ListenRefused extends StartRefused {}
 
 /** A listening HTTP server and the address it got. */

@@ -1,5 +1,5 @@
 /**
- * An expected startup failure. The message tells the operator what to fix; no stack trace is
+ * An expected startup failure. The message says what the operator must fix; no stack trace is
  * printed.
  */
 export class StartRefused extends Error {}

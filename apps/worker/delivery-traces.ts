@@ -88,7 +88,7 @@ export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
     },
 
     /**
-     * Told again, under the same ids, when Temporal repeats the workflow's last task. Nothing for a
+     * Called again, with the same ids, when Temporal repeats the workflow's last task. Nothing for a
      * round that began before its times were known.
      */
     ended(round: RoundEnd): void {

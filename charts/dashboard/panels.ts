@@ -1,5 +1,5 @@
 /**
- * One panel: what it tells, its unit in Grafana's words, and expressions with their legends. `self`
+ * One panel: what it shows, its unit in Grafana's words, and expressions with their legends. `self`
  * stands for the labels that select the chosen regions.
  */
 export interface Panel {

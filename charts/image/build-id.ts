@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
 /**
- * What identifies a build: by which Temporal tells versions of workers apart, and a registry
+ * What identifies a build: by which Temporal distinguishes versions of workers, and a registry
  * images.
  */
 export interface Build {

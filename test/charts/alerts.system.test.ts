@@ -250,7 +250,7 @@ function evaluation(told: string, series: Series, firing: readonly string[], at 
 }
 
 /**
- * Every two minutes unless told: half the work of every minute, and no fault above comes and goes
+ * Every two minutes by default: half the work of every minute, and no fault above comes and goes
  * in between.
  */
 function evaluate(tests: object[], everyMinutes = 2): { status: number | null; told: string } {

@@ -15,7 +15,7 @@ type Region = Pick<Installation, 'pool' | 'servers'>;
 
 /**
  * Does `rollout` while the receiver refuses everything, so that deliveries wait in Temporal across
- * it: they begin with workers of the one version and end with those of the other. Tells how many
+ * it: they begin with workers of the one version and end with those of the other. Returns how many
  * did, and that each was delivered after.
  *
  * @throws Error when too few waited, or one did not arrive.

@@ -134,7 +134,7 @@ export async function violations(page: Page, { colors = false } = {}): Promise<s
 export const pictureFile = (name: string) => path.join(pictures, `${name}.png`);
 
 /**
- * Keeps a picture of the page (the whole of it, unless told otherwise) as an artifact of the run,
+ * Keeps a picture of the page (the whole page by default) as an artifact of the run,
  * and returns it.
  */
 export async function picture(page: Page, name: string, { fullPage = true } = {}): Promise<Buffer> {

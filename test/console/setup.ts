@@ -92,7 +92,7 @@ export async function setupConsole(
   }
 
   /**
-   * Someone who has enrolled: an owner of an organization of their own, unless told otherwise. By
+   * Someone who has enrolled: an owner of an organization of their own, by default. By
    * the domain's functions, quickly.
    */
   async function enrol(fields: Parameters<typeof make.member>[0] = {}): Promise<Enrolled> {

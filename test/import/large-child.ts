@@ -1,5 +1,5 @@
 /**
- * Imports one large organization in a process of its own, in the most awkward order, and tells how
+ * Imports one large organization in a process of its own, in the most awkward order, and prints how
  * much memory that took.
  */
 

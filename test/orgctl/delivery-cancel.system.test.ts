@@ -56,7 +56,7 @@ describe('delivery cancel', () => {
     const calls: [env: Record<string, string>, started: boolean, stderr: RegExp][] = [
       [none, true, /^Temporal is not configured \(TEMPORAL_ADDRESS\): /],
       [{ ...t.env, TEMPORAL_ADDRESS: '127.0.0.1:1' }, true, /^Temporal does not answer at 127.0.0.1:1: /],
-      [{ ...t.env, TEMPORAL_NAMESPACE: 'there-is-none' }, true, /^Temporal does not take the news of it: /],
+      [{ ...t.env, TEMPORAL_NAMESPACE: 'there-is-none' }, true, /^Temporal could not be notified: /],
       [t.env, true, /^$/],
       [none, false, /^$/],
     ];

@@ -125,7 +125,7 @@ describe('orgctl secrets', () => {
     await ended;
     await holder.query('rollback');
     holder.release();
-    expect(told).toBe('signing secrets of webhooks: 1000 looked at so far\n');
+    expect(told).toBe('signing secrets of webhooks: 1000 checked so far\n');
 
     const again = await t.reseal('--json');
 

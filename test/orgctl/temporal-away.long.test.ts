@@ -45,7 +45,7 @@ it('delivery redeliver --event requests a retry although Temporal goes down befo
   const called = await call;
 
   expect(called.stderr).toBe(
-    'Temporal does not take the news of it: the delivery is due now, and the worker makes its ' +
+    'Temporal could not be notified: the delivery is due now, and the worker makes its ' +
       'attempt within two minutes.\n',
   );
   expect(called).toMatchObject({ code: 0, stdout: `${event}: its next attempt is due now.\n` });
@@ -64,7 +64,7 @@ it('redelivery cancel works while Temporal is down or does not know the namespac
     [t.env, `Temporal does not answer at ${t.env.TEMPORAL_ADDRESS}${left}`],
     [
       { ...t.env, TEMPORAL_ADDRESS: inject('temporalAddress'), TEMPORAL_NAMESPACE: 'there-is-none' },
-      `Temporal does not take the news of it${left}`,
+      `Temporal could not be notified${left}`,
     ],
   ];
   for (const [env, says] of calls) {

@@ -76,7 +76,7 @@ export async function startTarget(answer: { status: number; headers?: Record<str
 
 /**
  * What `npm start` leaves for other programs, over a test's own database: one organization, marked
- * as a development stack's unless told otherwise.
+ * as a development stack's by default.
  */
 export async function setupStack({ development = true } = {}) {
   const world = await setupDatabase();

@@ -22,7 +22,7 @@ export type Command = readonly [file: string, ...args: string[]];
 
 /** A language's receiver, ready to run. */
 export interface ReceiverProgram {
-  /** Reads captured deliveries and tells of each library whether it accepts them. */
+  /** Reads captured deliveries and returns for each library whether it accepts them. */
   check: Command;
   /** Listens on PORT for deliveries signed with WEBHOOK_SECRET. */
   serve: Command;

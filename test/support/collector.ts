@@ -41,7 +41,7 @@ interface OtlpBody {
  * An OTLP/HTTP collector of the test's own: keeps every byte it is sent, and the spans that they
  * say, each once as a store of traces has them. A span may well be sent twice: an exporter that
  * heard no answer in time sends its batch again, and a workflow's task that has to be repeated
- * tells of the round's end again, under the same ids.
+ * reports the round's end again, under the same ids.
  */
 export async function startCollector() {
   const bodies: Buffer[] = [];

@@ -62,7 +62,7 @@ export function createFactories(database: Database) {
     },
 
     /**
-     * An active owner, unless told otherwise; with `permissions`, someone whose one role gives just
+     * An active owner, by default; with `permissions`, someone whose one role gives just
      * these. With `userId`, a person who is a member elsewhere already; the organization has
      * confirmed their sign-in unless `confirmed` is false.
      */
@@ -195,7 +195,7 @@ export function createFactories(database: Database) {
       return id;
     },
 
-    /** An active webhook of every event type, unless told otherwise. */
+    /** An active webhook of every event type, by default. */
     async webhook(
       fields: { orgId?: string; url?: string; eventTypes?: readonly EventType[]; description?: string } = {},
     ): Promise<MadeWebhook> {

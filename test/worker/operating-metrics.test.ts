@@ -1,5 +1,5 @@
 /**
- * What a worker's `/metrics` tells of Temporal, of the activity log's partitions, and of how soon
+ * What a worker's `/metrics` shows of Temporal, of the activity log's partitions, and of how soon
  * events go out: alerts look at it.
  */
 

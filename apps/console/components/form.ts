@@ -34,7 +34,7 @@ export function form(
   </form>`;
 }
 
-/** Draws a form that is one button. `about` tells screen readers its object (`API key “Reports”`). */
+/** Draws a form that is one button. `about` names its object for screen readers (`API key “Reports”`). */
 export function buttonForm(
   visit: Visit,
   parts: {

@@ -10,7 +10,7 @@
  *   /var/lib, which only root can write to: in /var/tmp any user could lay the programs there
  *   first, and systemd empties it of files older than 30 days, a running cluster's too.
  * - The package's library links are made again here when they are missing: they come from its
- *   install script, which npm may have been told to skip.
+ *   install script, which npm may be configured to skip.
  */
 import { spawnSync } from 'node:child_process';
 import {

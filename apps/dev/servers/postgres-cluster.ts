@@ -206,7 +206,7 @@ async function initialize(cluster: Cluster, durable: boolean, report: (line: str
 }
 
 /**
- * What starts that were killed half-way left; the pid at the end of the name tells whether its
+ * What starts that were killed half-way left; the pid at the end of the name shows whether its
  * maker still works on it.
  */
 function removeUnfinished(folder: string): void {

@@ -30,7 +30,7 @@ export interface MigrateOptions {
   logins: Login[];
   /** Days that the worker must keep the activity log for; left as it is when not given. */
   activityFloorDays?: number;
-  /** Told one line per step, for people. */
+  /** Receives one line per step, for people. */
   report?: (line: string) => void;
   /** Other migrations than ours, for tests. */
   migrations?: readonly NamedMigration[];

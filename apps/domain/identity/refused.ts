@@ -37,7 +37,7 @@ export type IdentityRefusal =
 
 /**
  * A refusal of the domain: `reason` for the program, `message` a sentence for the person who asked.
- * Neither holds a secret, nor tells whether an address is known. `retryAt` says from when an
+ * Neither holds a secret, nor shows whether an address is known. `retryAt` says from when an
  * attempt is taken again, null when that is at once or never.
  */
 export class IdentityRefused extends Refused<IdentityRefusal> {

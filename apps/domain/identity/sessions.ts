@@ -238,7 +238,7 @@ export const endSessions = (tx: EntityManager, personId: string, exceptId: strin
 
 /**
  * Ends the sessions of a person without any access to the console. Their rows stay until retention
- * deletes them, so that `findSessionEnd` can tell the person why they were signed out.
+ * deletes them, so that `findSessionEnd` can say why a person was signed out.
  */
 export async function endSessionsWithoutAccess(tx: EntityManager, personId: string): Promise<void> {
   await runStatement(

@@ -6,7 +6,7 @@ import type { SealingKeys } from '../seal/envelope.ts';
  * activity log.
  */
 export interface Visitor {
-  /** The IP address, as the trusted proxies tell it; null when unknown. */
+  /** The IP address, as the trusted proxies report it; null when unknown. */
   address: string | null;
   /** As the browser says; cut to 300 characters when stored. */
   userAgent: string;

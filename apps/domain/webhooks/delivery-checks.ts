@@ -49,7 +49,7 @@ export function checkSecrets(secrets: readonly string[]): Check {
   };
 }
 
-/** Tells the usual slips apart without showing the secret. */
+/** Names common mistakes in a secret without showing the secret. */
 function whatIsWrong(secret: string): string {
   if (isSecret(secret.trim())) return 'has white space around it';
   if (isSecret(secret.trim().replace(/^(["'])(.*)\1$/, '$2'))) return 'has quotes around it';

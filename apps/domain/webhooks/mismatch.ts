@@ -23,7 +23,7 @@ const changes: { undo: (text: string) => string | null; what: string }[] = [
 ];
 
 /**
- * Why no given secret made a signature, as far as the capture tells: a sentence with the remedy.
+ * Why no given secret made a signature, as far as the capture shows: a sentence with the remedy.
  */
 export function explainMismatch(
   form: Form,

@@ -10,7 +10,7 @@ import { redeliverableDays } from './limits.ts';
 import { WebhookRefused } from './refused.ts';
 
 /**
- * One delivery that is sent again. `retry_now`: its workflow of this round runs, tell it; `queued`:
+ * One delivery that is sent again. `retry_now`: its workflow of this round runs, notify it; `queued`:
  * the relay starts it.
  */
 export interface Redelivered {
@@ -23,13 +23,13 @@ export interface Redelivered {
  * Sends one event to one webhook again, with the same event id, in one transaction with its
  * activity line. A settled delivery begins a new round; one that is open is due now.
  *
- * @param canRetryNow - whether the caller can tell a running workflow; if not, a delivery whose
+ * @param canRetryNow - whether the caller can notify a running workflow; if not, a delivery whose
  * workflow runs is refused instead of being left behind it.
  * @param onlyOpen - whether one that is settled is refused: who wants the next attempt now does not
  * want another one of what arrived meanwhile.
  * @throws WebhookRefused when the caller may not, the webhook is parked or deleted, it has no
  * delivery of this event or that was cancelled, the event is older than
- *   30 days, or the delivery is open and the caller cannot tell its workflow.
+ *   30 days, or the delivery is open and the caller cannot notify its workflow.
  */
 export async function redeliverOne(
   em: EntityManager,

@@ -10,7 +10,7 @@ export type { Check, CheckName } from './delivery-checks.ts';
 /**
  * Verifies a captured delivery offline, for a receiver's developer who asks why it does not verify.
  *
- * A receiver needs one of the two forms and a library; this looks at both and tells what is wrong
+ * A receiver needs one of the two forms and a library; this checks both and says what is wrong
  * with each.
  */
 

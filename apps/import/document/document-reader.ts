@@ -53,7 +53,7 @@ interface Frame<Kind extends string> {
  * the object that has the list, and that object with an empty list in its place. Keys may come in
  * any order.
  *
- * A key given twice is a problem, told through `onProblem`; its second value is ignored.
+ * A key given twice is a problem, reported through `onProblem`; its second value is ignored.
  * @throws UnreadableDocument on nesting deeper than 16 or an item larger than 1 MiB.
  */
 export function documentReader<Kind extends string>(

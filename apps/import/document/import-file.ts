@@ -28,7 +28,7 @@ export interface ImportOptions {
   backfill?: boolean;
   /** The moment of the import. The database's own clock unless a test says otherwise. */
   now?: Date;
-  /** Told one line per second while reading, and one per stage. */
+  /** Receives one line per second while reading, and one per stage. */
   report?: (line: string) => void;
 }
 

@@ -175,7 +175,7 @@ const locks = [
  * before ends of access, and both before new access and new seats, so that no rule of the database
  * is broken on the way.
  *
- * `import_change` tells afterwards how many rows of each kind changed in each organization.
+ * `import_change` shows afterwards how many rows of each kind changed in each organization.
  */
 export async function mergeStaged(client: Client, report: (stage: string) => void): Promise<void> {
   for (const lock of locks) await client.query(lock);

@@ -1,6 +1,6 @@
 import { type Kind, kindPlurals } from './format.ts';
 
-/** Tells people how far an import is. `stop` may be called twice. */
+/** Reports how far an import is. `stop` may be called twice. */
 export interface Progress {
   /**
    * A new stage begins. While it goes on without a line of its own, it is repeated with its age.

@@ -41,15 +41,15 @@ const pageRows = 1_000;
  * and another call continues after an interruption. Rows that a pod without the newest key seals
  * meanwhile may be missed; `countSealed` finds them.
  *
- * @param tell - receives the number of rows of a table after each page of a thousand.
+ * @param onPage - receives the number of rows of a table after each page of a thousand.
  */
 export async function resealAll(
   pool: Pool,
   keys: SealingKeys,
-  tell: (table: SealedTable, rows: number) => void = () => {},
+  onPage: (table: SealedTable, rows: number) => void = () => {},
 ): Promise<Resealed[]> {
   const all: Resealed[] = [];
-  for (const kind of sealedKinds) all.push(await resealKind(pool, kind, keys, tell));
+  for (const kind of sealedKinds) all.push(await resealKind(pool, kind, keys, onPage));
   return all;
 }
 
@@ -57,7 +57,7 @@ async function resealKind(
   pool: Pool,
   kind: SealedKind,
   keys: SealingKeys,
-  tell: (table: SealedTable, rows: number) => void,
+  onPage: (table: SealedTable, rows: number) => void,
 ): Promise<Resealed> {
   const done: Resealed = { table: kind.table, resealed: 0, current: 0, unopened: [] };
   let rows = 0;
@@ -70,7 +70,7 @@ async function resealKind(
     rows += page.length;
     const last = page.at(-1);
     if (last === undefined || page.length < pageRows) break;
-    tell(kind.table, rows);
+    onPage(kind.table, rows);
     page = await listPage(pool, kind, last.ids);
   }
   return done;

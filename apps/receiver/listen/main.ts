@@ -127,9 +127,9 @@ try {
   await main(process.argv.slice(2));
 } catch (error) {
   await closeAll();
-  const told = [WrongCall, SettingsRefused, WebhookRefused, ListenRefused].some((kind) => error instanceof kind);
+  const isExpected = [WrongCall, SettingsRefused, WebhookRefused, ListenRefused].some((kind) => error instanceof kind);
   const message = error instanceof Error ? error.message : String(error);
-  console.error(told ? message : `listen failed, which is a fault of its own: ${message.split('\n')[0]}`);
+  console.error(isExpected ? message : `listen failed with an internal error: ${message.split('\n')[0]}`);
   if (error instanceof WrongCall) console.error('See npm run listen -- --help');
   process.exitCode = error instanceof WrongCall ? 2 : 1;
 }

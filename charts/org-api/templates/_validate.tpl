@@ -31,12 +31,12 @@
 {{- end }}
 {{- end }}
 {{- $components := append (include "org-api.components" . | splitList " ") "migrations" }}
-{{- $told := dict }}
+{{- $reported := dict }}
 {{- range $component := $components }}
 {{- if or (ne $component "migrations") $values.migrations.enabled }}
 {{- range $setting, $secret := include "org-api.secrets" (dict "root" $ "component" $component) | fromYaml }}
-{{- if and (not $secret.name) (not (hasKey $told $setting)) }}
-{{- $_ := set $told $setting true }}
+{{- if and (not $secret.name) (not (hasKey $reported $setting)) }}
+{{- $_ := set $reported $setting true }}
 - no Secret holds {{ $setting }}, which {{ $component }} needs: name one in secrets.existingSecret, or in the setting's own section there
 {{- end }}
 {{- if not $secret.key }}

@@ -15,8 +15,8 @@ export async function judgeEveryPage(screen: keyof typeof screens): Promise<Reco
   const t = await setupConsole();
   const ada = await t.enrol({ name: 'Ada Rivers' });
   const found: Record<string, string[]> = {};
-  // Without motion, else links and buttons fade into the other scheme's colors, and halfway
-  // through their contrast is nobody's.
+  // Without motion, else links and buttons fade into the other scheme's colors, whose
+  // contrast halfway is not that of the page.
   const still = { screen, reducedMotion: 'reduce' } as const;
   const hers = await openVisit(t.origin, { ...still, sessionToken: ada.sessionToken });
   for (const judged of pages) {

@@ -37,7 +37,7 @@ class IndexOfActivity extends Migration {
 }
 
 /**
- * Reads all the time, by several keys as one may read 120 times a minute. `stop` tells how each was
+ * Reads all the time, by several keys as one may read 120 times a minute. `stop` returns how each was
  * answered and how long the longest took.
  */
 async function startReading({ api, make }: TestInstallation) {

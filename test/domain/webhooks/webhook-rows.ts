@@ -35,7 +35,7 @@ export async function setupWebhooks() {
   const { pool } = owner;
 
   const rows = {
-    /** A webhook with one secret; active and subscribed to every type unless told otherwise. */
+    /** A webhook with one secret; active and subscribed to every type by default. */
     async webhook(fields: {
       orgId: string;
       eventTypes?: readonly EventType[];

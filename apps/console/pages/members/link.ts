@@ -33,8 +33,8 @@ export const linkRoutes = [
 ];
 
 /**
- * The link, this once. Of both kinds the page says the same: whether an address signs in here is
- * nobody's to find out by inviting it.
+ * Returns the page that shows a link once. Both kinds of link look the same, so an invitation does
+ * not reveal whether its address signs in here.
  */
 export async function linkPage(visit: MemberVisit, { token, expiresAt, personId }: CreatedEnrolment): Promise<Page> {
   const { em, now, origin } = visit.console;

@@ -1,0 +1,47 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { brokenLinks } from '../charts/documents.ts';
+
+const root = path.join(import.meta.dirname, '../..');
+const tracked = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' }).split('\n');
+/** Without SECURITY.md, whose paths are below `test`, and which has a test of its own. */
+const pages = tracked.filter(
+  (file) => /^(docs\/.*|[A-Z]+)\.md$/.test(file) && !['docs/guarantees.md', 'SECURITY.md'].includes(file),
+);
+const folders = 'apps|charts|docs|lint|test|workflows';
+
+/** Paths in backticks that begin with a top-level folder, without patterns and placeholders. */
+function pathsOf(text: string): string[] {
+  const found = text.matchAll(new RegExp(`\`((?:${folders})/[\\w./-]+)\``, 'g'));
+  return [...found].map(([, file = '']) => file);
+}
+
+describe('the documents', () => {
+  it('name files and folders that exist', () => {
+    const named = pages.flatMap((page) =>
+      pathsOf(readFileSync(path.join(root, page), 'utf8')).map((file) => `${page}: ${file}`),
+    );
+    expect(named.length).toBeGreaterThan(50);
+    expect(named.filter((entry) => !existsSync(path.join(root, entry.split(': ')[1] ?? '')))).toEqual([]);
+  });
+
+  it('name files without a folder only where such a file exists', () => {
+    const text = readFileSync(path.join(root, 'docs/architecture.md'), 'utf8');
+    const names = text
+      .split('\n')
+      .filter((line) => line.startsWith('|'))
+      .flatMap((line) => [...line.matchAll(/`([\w-]+\.(?:ts|lua))`/g)].map(([, name]) => name));
+    expect(names.length).toBeGreaterThan(10);
+    expect(names.filter((name) => !tracked.some((file) => path.basename(file) === name))).toEqual([]);
+  });
+
+  it('have links that lead to a file and a heading', () => {
+    const broken = pages.flatMap((page) => {
+      const file = path.join(root, page);
+      return brokenLinks({ file, text: readFileSync(file, 'utf8') }).map((link) => `${page}: ${link}`);
+    });
+    expect(broken).toEqual([]);
+  });
+});
