@@ -32,7 +32,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await picture(page, `enrol-password-${screen}`);
     await page.getByLabel('Password').fill('password1234');
     await page.getByRole('button', { name: 'Continue' }).click();
-    await expect.poll(() => page.getByRole('alert').textContent()).toMatch(/common|guess/i);
+    await expect.poll(() => page.locator('#field-password-problem').textContent()).toMatch(/common|guess/i);
     await page.getByLabel('Password').fill(goodPassword);
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByRole('button', { name: 'Use an app' }).click();

@@ -96,12 +96,31 @@ describe('a change that requires a fresh second factor', () => {
     const before = visitor.jar.get(cookieName('session', t.origin));
     const wrong = await visitor.submit(asked, `${member}/change`, { factorCode: '000000' });
     expect(wrong.status).toBe(422);
+    // What is wrong is at the field, which is empty again and has the focus.
+    expect(wrong.text).toMatch(/<input id="field-factorCode"[^>]* value="" autofocus [^>]*aria-invalid="true"/);
+    expect(wrong.text).toContain('id="field-factorCode-problem"');
     const done = await visitor.submit(wrong, `${member}/change`, { factorCode: t.nextCode(ada) });
 
     expect(done).toMatchObject({ status: 303, to: member });
     expect(visitor.jar.get(cookieName('session', t.origin))).not.toBe(before);
     const { rows } = await t.owner.pool.query('select name, title from membership where person_id = $1', [bo.userId]);
     expect(rows).toEqual([{ name: 'Bo Typed', title: 'Paralegal' }]);
+  });
+
+  it('can be cancelled, which draws the form again with its input and changes nothing', async () => {
+    const t = shared();
+    const ada = await t.enrol();
+    const visitor = t.http(ada);
+    const bo = await t.make.member({ orgId: ada.orgId, name: 'Bo Lindqvist', roleKey: 'member' });
+    const change = `/o/${ada.orgId}/members/person/${bo.userId}/change`;
+    t.pass(6 * minuteMs);
+    const asked = await visitor.submit(change, change, { name: 'Bo Typed', title: 'Paralegal' });
+    expect(asked.text).toContain('Confirm your identity');
+    const drawn = await visitor.submit(asked, change, { _cancel: 'yes' });
+    expect([drawn.status, drawn.text.includes('Confirm your identity')]).toEqual([200, false]);
+    expect(drawn.text).toContain('value="Bo Typed"');
+    const { rows } = await t.owner.pool.query('select name from membership where person_id = $1', [bo.userId]);
+    expect(rows).toEqual([{ name: 'Bo Lindqvist' }]);
   });
 
   it('asks for it before a form with a password is drawn, and no page contains a password', async () => {

@@ -87,10 +87,15 @@ describe('with the keyboard alone', () => {
     await page.getByLabel('Old password').fill('not-the-old-password');
     await page.getByLabel('New password').fill('quiet-lantern-otter-ballad');
     await page.getByRole('button', { name: 'Change the password' }).click();
-    const alert = page.getByRole('alert');
-    await alert.waitFor();
+    await page.getByText('The old password is not right.').waitFor();
     await ready(page);
-    expect(await focused(page)).toBe(await alert.textContent());
+    // The problem is at its field, which has the focus and is empty again.
+    const old = page.getByLabel('Old password');
+    expect(await focused(page)).toBe('Old password');
+    expect([await old.inputValue(), await old.getAttribute('aria-describedby')]).toEqual([
+      '',
+      'field-oldPassword-problem',
+    ]);
   });
 
   it('automatic changes are announced to screen readers', { timeout }, async () => {

@@ -53,7 +53,7 @@ describe('signing in', () => {
     await again.submit('/sign-in', '/sign-in', { email: ada.email, password: goodPassword });
     const refused = await again.submit(atSecondFactor, atSecondFactor, { factorRecovery: code });
     expect(refused.status).toBe(422);
-    expect(refused.text).toContain('role="alert"');
+    expect(refused.text).toContain('id="field-factorRecovery-problem"');
   });
 
   it('answers a wrong password and an unknown address with the same page', async () => {

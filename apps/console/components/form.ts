@@ -115,7 +115,7 @@ export function textField(
     inputmode: inputMode,
     placeholder,
     value: type === 'password' || masked ? null : textOf(state, name),
-    autofocus: field.autofocus === true,
+    autofocus: field.autofocus === true || state.problems[name] !== undefined,
     ...(exact
       ? { spellcheck: 'false', autocapitalize: 'none', autocorrect: 'off', class: masked ? 'exact masked' : 'exact' }
       : {}),

@@ -1,6 +1,6 @@
 import type { startPasskeyUse } from '#domain/identity/second-factor.ts';
-import type { FormState } from '../web/form.ts';
-import { type Child, type Html, html, nothing } from '../web/html.ts';
+import { type FormState, textOf } from '../web/form.ts';
+import { attributes, type Child, type Html, html, nothing } from '../web/html.ts';
 import type { Visit } from '../web/visit.ts';
 import { form, hiddenField, textField } from './form.ts';
 import { notice } from './notice.ts';
@@ -14,56 +14,70 @@ export interface AvailableFactors {
   passkey: Awaited<ReturnType<typeof startPasskeyUse>> | null;
 }
 
-/** Draws a form per available factor, all to one path. `carried` are fields in each of them. */
+/**
+ * Draws a form per available factor, all to one path. `carried` are fields in each of them. The
+ * problem of a code is at its field, which is empty again.
+ */
 export function secondFactorForms(
   visit: Visit,
   parts: { action: string; factors: AvailableFactors; state: FormState; carried?: Child },
 ): Html {
   const { action, factors, state, carried } = parts;
-  const each = { action, state: { ...state, problem: null } };
+  const { code, recoveryCode } = factorFields;
+  const field = [code, recoveryCode].find((name) => textOf(state, name) !== '') ?? null;
+  const problems = field === null || state.problem === null ? {} : { [field]: state.problem };
+  const each = { action, state: { values: {}, problems, problem: null } };
+  const passkey = {
+    ...each,
+    ...carriedOf(carried),
+    ceremony: 'get' as const,
+    field: factorFields.passkey,
+    button: 'Use a passkey',
+  };
+  const recovery = textField(each.state, {
+    name: recoveryCode,
+    label: 'Recovery code',
+    hint: 'One of the ten codes that you saved when you enrolled. Each works once.',
+    exact: true,
+    maxLength: 60,
+  });
   return html`<div class="second-factor">
-    ${state.problem === null ? nothing : notice('bad', state.problem)}
-    ${factors.passkey === null ? nothing : passkeyForm(visit, { ...each, ...carriedOf(carried), ceremony: 'get', options: factors.passkey, field: factorFields.passkey, button: 'Use a passkey' })}
+    ${state.problem === null || field !== null ? nothing : notice('bad', state.problem)}
+    ${factors.passkey === null ? nothing : passkeyForm(visit, { ...passkey, options: factors.passkey })}
     ${factors.passkey !== null && factors.hasTotp ? html`<p class="or">or</p>` : nothing}
     ${
       factors.hasTotp
         ? form(visit, {
             ...each,
-            fields: html`${carried}${codeField(each.state, factorFields.code, factors.passkey === null)}`,
+            fields: html`${carried}${codeField(each.state, code, factors.passkey === null)}`,
             button: 'Continue',
             kind: factors.passkey === null ? 'primary' : 'secondary',
           })
         : nothing
     }
-    <details class="aside"><summary>Can’t use it? Use a recovery code</summary>
-      ${form(visit, {
-        ...each,
-        fields: html`${carried}${textField(each.state, {
-          name: factorFields.recoveryCode,
-          label: 'Recovery code',
-          hint: 'One of the ten codes that you saved when you enrolled. Each works once.',
-          exact: true,
-          maxLength: 60,
-        })}`,
-        button: 'Use recovery code',
-        kind: 'secondary',
-      })}
+    <details class="aside"${attributes({ open: field === recoveryCode })}>
+      <summary>Can’t use it? Use a recovery code</summary>
+      ${form(visit, { ...each, fields: html`${carried}${recovery}`, button: 'Use recovery code', kind: 'secondary' })}
     </details>
   </div>`;
 }
 
 /** Draws the field for an authenticator code. */
 export function codeField(state: FormState, name: string, autofocus = false): Html {
-  return textField(state, {
-    name,
-    label: 'Authenticator code',
-    hint: 'Six digits that change every 30 seconds.',
-    autocomplete: 'one-time-code',
-    inputMode: 'numeric',
-    maxLength: 9,
-    exact: true,
-    autofocus,
-  });
+  // A code works once, so the field is empty again.
+  return textField(
+    { ...state, values: {} },
+    {
+      name,
+      label: 'Authenticator code',
+      hint: 'Six digits that change every 30 seconds.',
+      autocomplete: 'one-time-code',
+      inputMode: 'numeric',
+      maxLength: 9,
+      exact: true,
+      autofocus,
+    },
+  );
 }
 
 /**

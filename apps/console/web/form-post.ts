@@ -4,7 +4,7 @@ import { FormRefused, page } from './answer.ts';
 import { isFormToken, isSameOrigin } from './csrf.ts';
 import { type FormState, freshForm, problemsOf, valuesOf } from './form.ts';
 import { html } from './html.ts';
-import { refusalOf } from './refusals.ts';
+import { fieldOfRefusal, refusalOf } from './refusals.ts';
 import { respond } from './respond.ts';
 import { callerOf } from './session.ts';
 import type { FormCode, RouteContext, RouteMiddleware } from './state.ts';
@@ -118,7 +118,9 @@ export const submitForm: RouteMiddleware = async (ctx) => {
   if (!('isNotFound' in outcome)) return respond(ctx, outcome);
   // If what the path names does not exist, redrawing throws the same refusal, which becomes a 404.
   const { retry, message } = outcome;
-  await redraw(ctx, retry?.code ?? 'form_refused', { problem: message });
+  const field = fieldOfRefusal(outcome, route.schema.shape);
+  const state = field === null ? { problem: message } : { problems: { [field]: message } };
+  await redraw(ctx, retry?.code ?? 'form_refused', state);
   if (retry === null) return;
   ctx.status = retry.status;
   ctx.set('Retry-After', String(retry.afterSeconds(console.now())));

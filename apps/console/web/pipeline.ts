@@ -1,6 +1,7 @@
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
 import { NotFound } from './answer.ts';
+import { readCookie } from './cookies.ts';
 import { hasSecret } from './form.ts';
 import {
   parseForm,
@@ -37,7 +38,7 @@ export function createRouters(
   function hasPage(path: string): boolean {
     return routers.some((router) => router.match(path, 'GET').route);
   }
-  return [...routers.map((router) => router.routes() as Middleware), refuseMethod];
+  return [...routers.map((router) => router.routes() as Middleware), loadVisitor(console), refuseMethod];
 }
 
 /** The middleware of a route, in the order in which a request passes them. */
@@ -46,15 +47,16 @@ function pipelineOf(route: Route, console: ConsoleParts, hasPage: (path: string)
     Object.assign(ctx.state, { console, route, operation: route.name });
     return next();
   };
-  const visit = [loadSession, requireSignIn(hasPage), requireMembership, requirePermission];
-  if (route.method === 'GET') return [begin, requireIds, ...visit, showPage];
+  const visit = [requireSignIn(hasPage), requireMembership, requirePermission];
+  // The page of a refused id has the navigation of a session.
+  if (route.method === 'GET') return [begin, loadSession, requireIds, ...visit, showPage];
 
   const form = [requireSameOrigin, parseForm];
   return [
     begin,
     requireIds,
     // A form that may be refused without I/O is read before anything is looked up for it.
-    ...(route.admit === null ? [...visit, ...form] : [...form, refuseEarly, ...visit]),
+    ...(route.admit === null ? [loadSession, ...visit, ...form] : [...form, refuseEarly, loadSession, ...visit]),
     requireFormToken,
     // A password is not carried through a step-up, so that one comes before the form's fields.
     ...(route.stepUp && hasSecret(route.schema) ? [stepUp, validateForm] : [validateForm]),
@@ -83,6 +85,21 @@ const requireIds: RouteMiddleware = (ctx, next) => {
 };
 
 const isUuidName = (name: string) => name.endsWith('Id') && name !== 'personId';
+
+/**
+ * Finds the session of a page that does not exist, so that it has the navigation. Without a session's
+ * cookie, and for other methods than GET, it does nothing.
+ */
+const loadVisitor =
+  (console: ConsoleParts): Middleware =>
+  (context, next) => {
+    if (context.method !== 'GET') return next();
+    const ctx = context as unknown as RouteContext;
+    const [, orgId = ''] = /^\/o\/([^/]+)/.exec(ctx.path) ?? [];
+    Object.assign(ctx, { params: { orgId } });
+    Object.assign(ctx.state, { console, route: { name: 'none' } });
+    return readCookie(ctx, 'session') === null ? next() : loadSession(ctx, next);
+  };
 
 /**
  * Answers what no route took: 405 with `Allow` where the path has other methods, whatever the

@@ -24,7 +24,28 @@ export interface Retry {
   afterSeconds: (now: Date) => number;
 }
 
+/** The fields that a refusal of the domain is about, by its reason: the first that the form has. */
+const fieldsOfReason: Readonly<Record<string, readonly string[]>> = {
+  wrong_code: ['code'],
+  wrong_credentials: ['oldPassword', 'password'],
+  password_too_short: ['newPassword', 'password'],
+  password_too_long: ['newPassword', 'password'],
+  password_common: ['newPassword', 'password'],
+  password_unchanged: ['newPassword', 'password'],
+  url_refused: ['url'],
+  email_malformed: ['email'],
+  email_taken: ['email'],
+  no_key_in_text: ['key'],
+  several_keys_in_text: ['key'],
+  expiry_in_the_past: ['expiresOn'],
+};
+
+/** Returns the field of a form that a refusal is about; null for the form as a whole. */
+export const fieldOfRefusal = ({ reason }: Refusal, fields: Readonly<Record<string, unknown>>): string | null =>
+  fieldsOfReason[reason]?.find((name) => name in fields) ?? null;
+
 export interface Refusal {
+  reason: string;
   message: string;
   isNotFound: boolean;
   retry: Retry | null;
@@ -34,7 +55,7 @@ export interface Refusal {
 export function refusalOf(error: unknown): Refusal | null {
   if (!(error instanceof Refused)) return null;
   const retry = error instanceof IdentityRefused ? retryOf(error) : null;
-  return { message: error.message, isNotFound: notFoundReasons.has(error.reason), retry };
+  return { reason: error.reason, message: error.message, isNotFound: notFoundReasons.has(error.reason), retry };
 }
 
 function retryOf({ reason, retryAt }: IdentityRefused): Retry | null {

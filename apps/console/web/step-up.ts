@@ -1,19 +1,27 @@
 import { findSession, needsStepUp } from '#domain/identity/sessions.ts';
-import { formIdField, formTokenField, hiddenField } from '../components/form.ts';
+import { formIdField, formTokenField, hiddenField, hiddenFields } from '../components/form.ts';
 import { factorFields, secondFactorForms } from '../components/second-factor.ts';
 import { type Page, page, redirect } from './answer.ts';
 import { setCookie } from './cookies.ts';
 import { formToken } from './csrf.ts';
 import { freshForm, hasSecret } from './form.ts';
-import { html } from './html.ts';
+import { type Html, html } from './html.ts';
 import { refusalOf } from './refusals.ts';
 import { respond } from './respond.ts';
 import { consumeSecondFactor, findAvailableFactors } from './second-factor.ts';
 import type { RouteContext, RouteMiddleware } from './state.ts';
 import type { PersonVisit } from './visit.ts';
 
+/** Sent by the Cancel button: the form is drawn again with its input. */
+const cancelField = '_cancel';
+
 /** The fields of a step-up itself, which are not carried. */
-const ownFields: ReadonlySet<string> = new Set([formTokenField, formIdField, ...Object.values(factorFields)]);
+const ownFields: ReadonlySet<string> = new Set([
+  formTokenField,
+  formIdField,
+  cancelField,
+  ...Object.values(factorFields),
+]);
 
 /**
  * Requires a fresh second factor before a form is carried out: verifies the one in the form, or asks
@@ -28,10 +36,12 @@ export const stepUp: RouteMiddleware = async (ctx, next) => {
   const visit = ctx.state.visit as PersonVisit;
   if (!needsStepUp(visit.session, console.now())) return next();
   const isCarried = !hasSecret(route.schema);
+  if (isCarried && form.fields.get(cancelField) !== null && route.redraw !== null)
+    return respond(ctx, await route.redraw(visit, freshForm(form.values)));
   const { token, problem } = await takeFactor(visit, form.fields);
   if (token === null) {
     ctx.state.code = 'step_up_needed';
-    return respond(ctx, await stepUpPage(visit, isCarried ? form.fields : null, problem));
+    return respond(ctx, await stepUpPage(visit, isCarried ? form.fields : null, problem, form.fields));
   }
   await renewSession(ctx, token);
   // A form is sent to the address of its page.
@@ -67,16 +77,33 @@ async function renewSession(ctx: RouteContext, token: string): Promise<void> {
   ctx.state.visit = { ...visit, session, sessionToken: token, formToken: formToken(token) };
 }
 
-async function stepUpPage(visit: PersonVisit, sent: URLSearchParams | null, problem: string | null): Promise<Page> {
+/** @param sent - the form that waits, null when it is drawn afterwards. @param tried - the factor that was refused. */
+async function stepUpPage(
+  visit: PersonVisit,
+  sent: URLSearchParams | null,
+  problem: string | null,
+  tried = new URLSearchParams(),
+): Promise<Page> {
   const factors = await findAvailableFactors(visit);
   const carried = [...(sent ?? [])].flatMap(([name, value]) => (ownFields.has(name) ? [] : hiddenField(name, value)));
+  const state = { ...freshForm(Object.fromEntries(tried)), problem };
   return page({
     title: 'Confirm your identity',
     status: problem === null ? 200 : 422,
     passkeys: factors.passkey !== null,
-    body: html`<p>This action requires your second factor if you last used it more than 5 minutes ago. ${
-      sent === null ? 'The form comes next.' : 'Your input is kept and submitted next.'
-    }</p>
-      ${secondFactorForms(visit, { action: visit.target, factors, carried, state: { ...freshForm(), problem } })}`,
+    body: html`<section class="dialog" id="step-up" aria-label="Confirm your identity">
+      <p>This action requires your second factor if you last used it more than 5 minutes ago. ${
+        sent === null ? 'The form comes next.' : 'Your input is kept and submitted next.'
+      }</p>
+      ${secondFactorForms(visit, { action: visit.target, factors, carried, state })}
+      <div class="dialog-foot">${cancelOf(visit, sent === null ? null : carried)}</div>
+    </section>`,
   });
+}
+
+/** Draws the way back: to the form with its input, or to the page above. */
+function cancelOf(visit: PersonVisit, carried: readonly Html[] | null): Html {
+  if (carried === null) return html`<a href="${visit.path.slice(0, visit.path.lastIndexOf('/')) || '/'}">Cancel</a>`;
+  return html`<form method="post" action="${visit.target}">${hiddenFields(visit)}${carried}
+    <button type="submit" class="secondary" name="${cancelField}" value="yes">Cancel</button></form>`;
 }

@@ -29,7 +29,7 @@ export const pages: readonly JudgedPage[] = [
       await page.getByLabel('E-mail address').fill('nobody@example.org');
       await page.getByLabel('Password').fill('wrong-password-of-nobody');
       await page.getByRole('button', { name: 'Continue' }).click();
-      await page.getByRole('alert').waitFor();
+      await page.locator('small.problem').waitFor();
     },
   },
   { route: 'showSecondFactor', picture: 'second-factor', path: () => '/sign-in', signedOut: true, steps: signIn },
@@ -43,7 +43,7 @@ export const pages: readonly JudgedPage[] = [
       await page.getByText('Use a recovery code').click();
       await page.getByLabel('Recovery code').fill('AAAA-BBBB');
       await page.getByRole('button', { name: 'Use recovery code' }).click();
-      await page.getByRole('alert').waitFor();
+      await page.locator('small.problem').waitFor();
     },
   },
   {

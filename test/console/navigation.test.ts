@@ -1,0 +1,37 @@
+/** The navigation, which every page of a signed-in person has. */
+import { expect, it } from 'vitest';
+import { shareConsole } from './setup.ts';
+
+const shared = shareConsole();
+
+const linksOf = (text: string): string[] => {
+  const nav = /<nav class="places"[\s\S]*?<\/nav>/.exec(text)?.[0] ?? '';
+  return [...nav.matchAll(/<a href="([^"]*)"/g)].map(([, href = '']) => href);
+};
+
+it('is on the account and on pages that do not exist, and leads to the organization', async () => {
+  const t = shared();
+  const ada = await t.enrol();
+  const at = (rest: string) => `/o/${ada.orgId}${rest}`;
+  const everywhere = linksOf((await t.http(ada).get(at(''))).text);
+  expect(everywhere).toContain(at('/webhooks'));
+  for (const path of ['/account', at('/nothing'), at('/keys/not-an-id'), '/nothing']) {
+    const { text } = await t.http(ada).get(path);
+    expect([path, linksOf(text)]).toEqual([path, everywhere]);
+  }
+});
+
+it('offers the organizations of a person who has several, where none is chosen', async () => {
+  const t = shared();
+  const ada = await t.enrol();
+  const second = await t.make.organization({ name: 'Lakeside Mediation' });
+  await t.make.member({ orgId: second, userId: ada.personId });
+  const links = linksOf((await t.http(ada).get('/account')).text);
+  expect(new Set(links)).toEqual(new Set([`/o/${ada.orgId}`, `/o/${second}`, '/account']));
+});
+
+it('is not on a page that does not exist for a visitor without a session, who gets no cookie there', async () => {
+  const t = shared();
+  const { status, text, headers } = await t.http().get('/nothing');
+  expect([status, linksOf(text), headers.get('set-cookie')]).toEqual([404, [], null]);
+});
