@@ -1,6 +1,6 @@
 /** Enrolling and signing in as a person does it, in a real browser. */
 import { afterAll, describe, expect, inject, it } from 'vitest';
-import { addAuthenticator, closeBrowser, expectQuiet, openVisit, picture, ready } from './browser.ts';
+import { addAuthenticator, chooseApp, closeBrowser, expectQuiet, openVisit, picture, ready } from './browser.ts';
 import { codeAt, goodPassword, setupConsole } from './setup.ts';
 
 const timeout = 120_000;
@@ -35,12 +35,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await expect.poll(() => page.locator('#field-password-problem').textContent()).toMatch(/common|guess/i);
     await page.getByLabel('Password').fill(goodPassword);
     await page.getByRole('button', { name: 'Continue' }).click();
-    await page.getByRole('button', { name: 'Use an app' }).click();
-    await page.getByText('Can’t scan it?').click();
-    const secret = ((await page.getByRole('region', { name: 'key', exact: true }).textContent()) ?? '').replace(
-      /\s/g,
-      '',
-    );
+    const secret = await chooseApp(page);
     expect(secret).toMatch(/^[A-Z2-7]{32}$/);
     await picture(page, `enrol-totp-${screen}`);
     await page.getByLabel('Authenticator code').fill(codeAt(secret, t.now()));

@@ -4,7 +4,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, expect, it } from 'vitest';
 import { stackPlace } from '#test/stack.ts';
-import { addAuthenticator, closeBrowser, expectQuiet, openVisit, ready, type screens } from './browser.ts';
+import { addAuthenticator, chooseApp, closeBrowser, expectQuiet, openVisit, ready, type screens } from './browser.ts';
 import { codeAt, goodPassword } from './setup.ts';
 
 afterAll(closeBrowser);
@@ -37,7 +37,7 @@ async function firstMinutes(place: Place, us: Region, link: string, screen: keyo
   await page.goto(link);
   await page.getByLabel('Password').fill(goodPassword);
   await page.getByRole('button', { name: 'Continue' }).click();
-  if (screen === 'wide') await chooseApp(page);
+  if (screen === 'wide') await confirmApp(page);
   else {
     await addAuthenticator(visit);
     await page.getByRole('button', { name: 'Use a passkey' }).click();
@@ -55,13 +55,8 @@ async function firstMinutes(place: Place, us: Region, link: string, screen: keyo
   return email ?? '';
 }
 
-async function chooseApp(page: Page): Promise<void> {
-  await page.getByRole('button', { name: 'Use an app' }).click();
-  await page.getByText('Can’t scan it?').click();
-  const secret = ((await page.getByRole('region', { name: 'key', exact: true }).textContent()) ?? '').replace(
-    /\s/g,
-    '',
-  );
+async function confirmApp(page: Page): Promise<void> {
+  const secret = await chooseApp(page);
   await page.getByLabel('Authenticator code').fill(codeAt(secret, new Date()));
   await page.getByRole('button', { name: 'Finish' }).click();
 }

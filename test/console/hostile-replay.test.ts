@@ -16,6 +16,14 @@ const sentAlone = forms.filter(({ name }) => !filledForms[name]?.notAlone);
 const signedInOnly = forms.filter(({ access }) => access === 'person' || access === 'member');
 const atSecondFactor = '/sign-in/second-factor';
 
+/** An owner who is signed in, with the form token of their session. */
+async function openOwner() {
+  const { t, scenes } = await copy();
+  const [mine] = scenes;
+  const visitor = t.http(mine.owner);
+  return { t, mine, visitor, _token: await tokenOf(visitor) };
+}
+
 describe('an otherwise valid form', () => {
   it('changes nothing with the token of another session, of another person, or of no session', {
     timeout,
@@ -45,10 +53,7 @@ describe('an otherwise valid form', () => {
   });
 
   it('changes nothing when its origin is another site or hidden', { timeout }, async () => {
-    const { t, scenes } = await copy();
-    const [mine] = scenes;
-    const visitor = t.http(mine.owner);
-    const _token = await tokenOf(visitor);
+    const { t, mine, visitor, _token } = await openOwner();
     const before = await fingerprintTables(t.owner.pool);
     const { port } = new URL(t.origin);
     for (const route of sentAlone) {
@@ -74,10 +79,7 @@ describe('an otherwise valid form', () => {
   });
 
   it('changes nothing after its person has signed out, also with the old cookie', { timeout }, async () => {
-    const { t, scenes } = await copy();
-    const [mine] = scenes;
-    const visitor = t.http(mine.owner);
-    const _token = await tokenOf(visitor);
+    const { t, mine, visitor, _token } = await openOwner();
     await visitor.submit('/account', '/sign-out');
     const before = await fingerprintTables(t.owner.pool);
     for (const route of signedInOnly) {

@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 import { startTestApi } from '#test/setup.ts';
-import { closeBrowser, expectQuiet, openVisit, picture } from './browser.ts';
+import { chooseApp, closeBrowser, expectQuiet, openVisit, picture } from './browser.ts';
 import { codeAt, goodPassword, setupConsole } from './setup.ts';
 
 const timeout = 180_000;
@@ -13,12 +13,7 @@ async function enrolWithApp(page: Page, link: string, now: () => Date): Promise<
   await page.goto(link);
   await page.getByLabel('Password').fill(goodPassword);
   await page.getByRole('button', { name: 'Continue' }).click();
-  await page.getByRole('button', { name: 'Use an app' }).click();
-  await page.getByText('Can’t scan it?').click();
-  const secret = ((await page.getByRole('region', { name: 'key', exact: true }).textContent()) ?? '').replace(
-    /\s/g,
-    '',
-  );
+  const secret = await chooseApp(page);
   await page.getByLabel('Authenticator code').fill(codeAt(secret, now()));
   await page.getByRole('button', { name: 'Finish' }).click();
   await page.getByRole('link', { name: 'I’ve saved them' }).click();

@@ -1,3 +1,4 @@
+import { chooseApp } from '../browser.ts';
 import { goodPassword } from '../setup.ts';
 import type { JudgedPage } from './page.ts';
 
@@ -69,8 +70,7 @@ export const pages: readonly JudgedPage[] = [
     path: async (t) => t.link(await t.make.member()),
     async steps(page, t, ada) {
       await choosePassword(page, t, ada);
-      await page.getByRole('button', { name: 'Use an app' }).click();
-      await page.getByText('Can’t scan it?').click();
+      await chooseApp(page);
     },
   },
   {

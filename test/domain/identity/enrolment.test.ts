@@ -21,6 +21,17 @@ import { codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from '
 
 const hourMs = 60 * minuteMs;
 
+/** A member whose link was opened, with a password and an app that is not confirmed yet. */
+async function startEnrolment() {
+  const t = await setupPeople();
+  const member = await t.make.member();
+  const input = { organizationId: member.orgId, email: `${member.userId}@example.org`, by: 'operator' } as const;
+  const { token } = await createEnrolment(t.em, input, t.now);
+  await setEnrolmentPassword(t.em, { token, password: goodPassword }, t.now);
+  const { secret } = await startEnrolmentTotp(t.em, token, settings, t.now);
+  return { t, token, secret };
+}
+
 describe('an enrolment link', () => {
   it('leads through password and second factor to an active membership, a full session and ten recovery codes, and is consumed', async () => {
     const t = await setupPeople();
@@ -60,12 +71,7 @@ describe('an enrolment link', () => {
   });
 
   it('that is used twice at once enrols once', async () => {
-    const t = await setupPeople();
-    const member = await t.make.member();
-    const input = { organizationId: member.orgId, email: `${member.userId}@example.org`, by: 'operator' } as const;
-    const { token } = await createEnrolment(t.em, input, t.now);
-    await setEnrolmentPassword(t.em, { token, password: goodPassword }, t.now);
-    const { secret } = await startEnrolmentTotp(t.em, token, settings, t.now);
+    const { t, token, secret } = await startEnrolment();
     const factor = { kind: 'totp', code: codeAt(secret, t.now()) } as const;
     const tries = await Promise.allSettled(
       [1, 2, 3, 4].map(() => completeEnrolment(t.em, { token, factor, visitor }, settings, t.now)),
@@ -122,12 +128,7 @@ describe('an enrolment link', () => {
   });
 
   it('is stored as a hash only', async () => {
-    const t = await setupPeople();
-    const member = await t.make.member();
-    const input = { organizationId: member.orgId, email: `${member.userId}@example.org`, by: 'operator' } as const;
-    const { token } = await createEnrolment(t.em, input, t.now);
-    await setEnrolmentPassword(t.em, { token, password: goodPassword }, t.now);
-    const { secret } = await startEnrolmentTotp(t.em, token, settings, t.now);
+    const { t, token, secret } = await startEnrolment();
     const { rows } = await t.owner.pool.query(
       `select (select string_agg(e::text, '') from enrolment e) || (select string_agg(a::text, '')
         from activity a) as everything`,
