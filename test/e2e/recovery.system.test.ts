@@ -1,7 +1,7 @@
 import { describe, expect, inject, it, vi } from 'vitest';
 import { type Received, startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
-import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { openTestTemporal } from '#test/temporal.ts';
 import { startTestWorker, workerEnvironment } from '#test/worker.ts';
 import { spawnWorker, startChildWorker } from '../worker/child-worker.ts';
@@ -15,16 +15,6 @@ const awayMs = 2_000;
  */
 const silenceAtMostMs = 20_000;
 const patient = { timeout: 90_000, interval: 50 };
-
-/** Interrupts the proxied server while deliveries are in progress, and judges what follows. */
-async function judgeOutage(world: Awaited<ReturnType<typeof arrange>>, proxy: TcpProxy): Promise<void> {
-  await world.grants();
-  await world.someDelivered();
-  await proxy.refuse();
-  await pause(awayMs);
-  await proxy.resume();
-  await world.judge();
-}
 
 describe('due deliveries are sent soon, without a repair, and every post is on record,', () => {
   it('after PostgreSQL was down for two seconds', { timeout }, async () => {
