@@ -59,7 +59,12 @@ describe('a delivery that an internal error postpones', () => {
   it('waits from 15 s to 10 min, longer each time, in the slow queue, and uses up no attempt', {
     timeout,
   }, async () => {
-    const { start, made, rows } = await arrange([...Array(8).fill(internalError), refusedPost, internalError, accepted]);
+    const { start, made, rows } = await arrange([
+      ...Array(8).fill(internalError),
+      refusedPost,
+      internalError,
+      accepted,
+    ]);
 
     expect(await (await start()).result()).toBe('delivered');
 
