@@ -110,6 +110,83 @@ describe('the activity log', () => {
   });
 });
 
+/** A seat that was assigned, a webhook that was paused, and their rows. */
+async function setupObjects() {
+  const t = await setupConsole();
+  const ada = await t.enrol({ name: 'Ada Rivers' });
+  const { orgId } = ada;
+  const professional = { orgId, userId: ada.personId, roleId: null };
+  const familyId = await t.make.family({ orgId, name: 'Nguyen' });
+  const grant = await t.make.grant({ professional, familyId });
+  const webhook = await t.make.webhook({ orgId, description: 'Case management' });
+  const [seatLine, webhookLine] = await writeLines(t.owner, [
+    {
+      orgId,
+      personId: ada.personId,
+      action: 'seat.give',
+      status: null,
+      detail: { grantId: grant.id },
+      address: '203.0.113.9',
+    },
+    { orgId, action: 'webhook.pause', status: null, detail: { webhookId: webhook.id } },
+  ]);
+  return { ...t, ada, orgId, grant, webhook, seatLine: `${seatLine}`, webhookLine: `${webhookLine}` };
+}
+
+describe('a row of the activity log', () => {
+  it('names its object and links it', async () => {
+    const t = await setupObjects();
+    const { text } = await t.http(t.ada).get(logOf(t.ada));
+    expect(text).toContain(
+      `Assigned a seat to <a href="/o/${t.orgId}/clients/${t.grant.id}"><bdi>the Nguyen family</bdi></a>`,
+    );
+    expect(text).toContain(
+      `Paused webhook <a href="/o/${t.orgId}/webhooks/${t.webhook.id}"><bdi>Case management</bdi></a>`,
+    );
+    expect(text).toContain(`href="/o/${t.orgId}/members/person/${t.ada.personId}"><bdi>Ada Rivers</bdi></a>`);
+  });
+
+  it('names no family to a member who may not see clients, nor finds it by that name', async () => {
+    const t = await setupObjects();
+    const auditor = await t.enrol({ orgId: t.orgId, permissions: ['org.activity.read'] });
+    for (const rest of ['', '/csv', `/${t.seatLine}`, '?q=Nguyen']) {
+      const { status, text } = await t.http(auditor).get(logOf(t.ada, rest));
+      expect(status).toBe(200);
+      expect(text.replaceAll('value="Nguyen"', '').replaceAll('q=Nguyen', '')).not.toContain('Nguyen');
+    }
+    expect((await t.http(auditor).get(logOf(t.ada, '?q=Nguyen'))).text).not.toContain(t.seatLine);
+    expect((await t.http(t.ada).get(logOf(t.ada, '/csv'))).text).toContain('Assigned a seat to the Nguyen family');
+  });
+
+  it('is found by text, object and address, and a malformed address is reported', async () => {
+    const t = await setupObjects();
+    const finds = async (query: string) => {
+      const { text } = await t.http(t.ada).get(logOf(t.ada, `?${query}`));
+      return [t.seatLine, t.webhookLine].map((id) => text.includes(id));
+    };
+    expect(await finds('q=nguyen')).toEqual([true, false]);
+    expect(await finds('q=Case+man')).toEqual([false, true]);
+    expect(await finds('q=paused')).toEqual([false, true]);
+    expect(await finds('q=100%25')).toEqual([false, false]);
+    expect(await finds(`object=${t.grant.id}`)).toEqual([true, false]);
+    expect(await finds(`object=${t.webhook.id}&action=webhook.pause`)).toEqual([false, true]);
+    expect(await finds('address=203.0.113.9')).toEqual([true, false]);
+    expect(await finds('address=203.0.113.0/24&q=Ada')).toEqual([true, false]);
+    expect((await t.http(t.ada).get(logOf(t.ada, '?address=203.0'))).text).toContain('Enter an IP address or a range');
+    const file = await t.http(t.ada).get(logOf(t.ada, '/csv?q=Nguyen'));
+    expect([file.text.includes(t.seatLine), file.text.includes(t.webhookLine)]).toEqual([true, false]);
+    const { rows } = await t.owner.pool.query(`select detail from activity where action = 'activity.download'`);
+    expect(rows).toEqual([{ detail: { hasText: true } }]);
+  });
+
+  it('is on a page that states how long rows are kept', async () => {
+    const t = await setupObjects();
+    expect((await t.http(t.ada).get(logOf(t.ada))).text).not.toContain('Events are kept');
+    await t.owner.pool.query(`select drop_old_activity('730 days')`);
+    expect((await t.http(t.ada).get(logOf(t.ada))).text).toContain('Events are kept for at least 730 days');
+  });
+});
+
 describe('an export of the activity log', () => {
   it('has the rows of the filter as text that no spreadsheet runs as a formula, and records its download', async () => {
     const t = await setupConsole();

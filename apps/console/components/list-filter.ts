@@ -45,9 +45,11 @@ export function filterForm(parts: {
   action: string;
   query: TimeRange & Record<string, string>;
   fields: (state: FormState) => Html;
+  /** Problems of further fields, beside those of the time range. */
+  problems?: Record<string, string>;
 }): Html {
-  const { action, query, fields } = parts;
-  const state = { ...freshForm({ ...query }), problems: timeRangeProblems(query) };
+  const { action, query, fields, problems = {} } = parts;
+  const state = { ...freshForm({ ...query }), problems: { ...timeRangeProblems(query), ...problems } };
   const timeField = (name: 'from' | 'until', label: string) =>
     textField(state, { name, label, type: 'datetime-local', required: false });
   return html`<details class="filter"${attributes({ open: isFiltered(query) })}>

@@ -1,6 +1,13 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { recordActivity } from './record.ts';
-import { type ActivityEntry, type ActivityFilter, listActivity, type Place } from './search.ts';
+import {
+  type ActivityEntry,
+  type ActivityFilter,
+  listActivity,
+  type Place,
+  type Reader,
+  seesNoClients,
+} from './search.ts';
 
 /**
  * Entries per fetch: a download of any length holds about 2 MB in memory. The first fetch is small,
@@ -19,6 +26,7 @@ export async function* eachActivityEntry(
   em: EntityManager,
   organizationId: string,
   filter: ActivityFilter,
+  reader: Reader = seesNoClients,
 ): AsyncGenerator<ActivityEntry[]> {
   let from: Place | null = null;
   do {
@@ -28,19 +36,26 @@ export async function* eachActivityEntry(
       filter,
       from === null ? null : { place: from, direction: 'older' },
       from === null ? linesOfFirstFetch : linesPerFetch,
+      reader,
     );
     if (page.entries.length > 0) yield page.entries;
     from = page.older;
   } while (from !== null);
 }
 
-/** Records that a person downloads the log, with the filter. Called before the first entry is sent. */
+/**
+ * Records that a person downloads the log, with the filter. A searched text may be a family's name,
+ * so it is recorded only that there was one. Called before the first entry is sent.
+ */
 export async function recordDownload(
   em: EntityManager,
   input: { organizationId: string; personId: string; address: string | null; filter: ActivityFilter },
 ): Promise<void> {
   const { organizationId, personId, address, filter } = input;
-  const given = Object.entries(filter).filter(([, value]) => value !== null);
+  const { text, ...others } = filter;
+  const given = Object.entries({ ...others, hasText: text === null ? null : true }).filter(
+    ([, value]) => value !== null,
+  );
   const line = { organizationId, personId, address, action: 'activity.download', detail: Object.fromEntries(given) };
   await em.fork().transactional((tx) => recordActivity(tx, line));
 }

@@ -1,4 +1,4 @@
-import { allOf, type SqlPart, sql } from '../db/statement.ts';
+import { allOf, arrayOf, type SqlPart, sql } from '../db/statement.ts';
 
 /** A filter of the log. Every field that is not null must match; `from` is inclusive, `to` exclusive. */
 export interface ActivityFilter {
@@ -6,8 +6,21 @@ export interface ActivityFilter {
   personId: string | null;
   action: string | null;
   outcome: Outcome | null;
+  /** The id of what a line is about: a webhook, client access, member, role, event, key and so on. */
+  objectId: string | null;
+  /** An IP address or a range of them (CIDR). */
+  address: string | null;
+  text: TextMatch | null;
   from: Date | null;
   to: Date | null;
+}
+
+/** What a searched text stands for: ids of what it names, and the actions whose titles contain it. */
+export interface TextMatch {
+  ids: string[];
+  actions: string[];
+  /** The text itself, which may be a code, an id or an address. */
+  exact: string;
 }
 
 /**
@@ -21,6 +34,9 @@ export const everything: ActivityFilter = {
   personId: null,
   action: null,
   outcome: null,
+  objectId: null,
+  address: null,
+  text: null,
   from: null,
   to: null,
 };
@@ -56,13 +72,15 @@ export interface Search {
   leading: Condition;
   /** What is looked up in the lines found. */
   rest: Condition[];
+  /** Whether `rest` compares columns that no index holds. */
+  needsLine: boolean;
   /** Lines found at most when anything is looked up in them. */
   atMost: number;
   direction: Direction;
 }
 
 /** What a filter may ask of a line, beside its time. */
-type Asked = 'key' | 'person' | 'action' | 'status';
+type Asked = 'key' | 'person' | 'action' | 'status' | 'object' | 'address' | 'text';
 
 /**
  * A condition that an index begins with: what it answers, and what else that index holds, so that
@@ -94,6 +112,7 @@ export function planSearches(organizationId: string, filter: ActivityFilter, fro
     return {
       leading: allOf([...range, condition]),
       rest: open.map(([, each]) => each),
+      needsLine: open.some(([name]) => name === 'object' || name === 'address' || name === 'text'),
       atMost: open.every(([name]) => holds.includes(name)) ? linesSearched.inIndex : linesSearched.inLines,
       direction: from?.direction ?? 'older',
     };
@@ -102,14 +121,27 @@ export function planSearches(organizationId: string, filter: ActivityFilter, fro
   return [plan(first), ...others.map(plan)];
 }
 
-function askedOf({ keyId, personId, action, outcome }: ActivityFilter): Map<Asked, Condition> {
+function askedOf(filter: ActivityFilter): Map<Asked, Condition> {
+  const { keyId, personId, action, outcome, objectId, address, text } = filter;
   const asked = new Map<Asked, Condition>();
   if (keyId !== null) asked.set('key', sql`a.key_id = ${keyId}::uuid`);
   if (action !== null) asked.set('action', sql`a.action = ${action}`);
   if (personId !== null) asked.set('person', sql`a.person_id = ${personId}`);
   if (outcome !== null) asked.set('status', statusOf[outcome]);
+  if (objectId !== null) asked.set('object', isAbout([objectId]));
+  if (address !== null) asked.set('address', sql`a.address <<= ${address}::inet`);
+  if (text !== null) asked.set('text', matches(text));
   return asked;
 }
+
+/** Whether a line names any of these ids, as its person, its key or a value of its details. */
+const isAbout = (ids: string[]): Condition => sql`(
+  a.person_id = any (${arrayOf(ids)}::text[]) or a.key_id::text = any (${arrayOf(ids)}::text[])
+  or exists (select from jsonb_each_text(a.detail) d where d.value = any (${arrayOf(ids)}::text[])))`;
+
+const matches = ({ ids, actions, exact }: TextMatch): Condition => sql`(
+  a.action = any (${arrayOf(actions)}::text[]) or a.action = ${exact} or a.code = ${exact} or a.id::text = ${exact}
+  or host(a.address) = ${exact} or ${isAbout([...ids, exact])})`;
 
 /**
  * Returns the conditions to search by, the most selective first. Actions and refusals are few, and

@@ -9,7 +9,14 @@ import {
   type Search,
 } from './plan-search.ts';
 
-export { type ActivityFilter, everything, linesSearched, type Outcome, type Place } from './plan-search.ts';
+export {
+  type ActivityFilter,
+  everything,
+  linesSearched,
+  type Outcome,
+  type Place,
+  type TextMatch,
+} from './plan-search.ts';
 
 /** A line, as it is shown: names are today's, null when the log alone remembers what they named. */
 export interface ActivityEntry {
@@ -32,7 +39,21 @@ export interface ActivityEntry {
   detail: Record<string, unknown> | null;
   /** Today's name of the member that `detail.memberId` names. */
   memberName: string | null;
+  /** The description of the webhook that `detail.webhookId` names, or its host. */
+  webhookName: string | null;
+  /** The family of the access that `detail.grantId` names; null for those who may not see clients. */
+  clientName: string | null;
+  /** Today's name of the role that `detail.roleId` names. */
+  roleName: string | null;
 }
+
+/** Who reads the log: names of families are looked up only for those who may see clients. */
+export interface Reader {
+  maySeeClients: boolean;
+}
+
+/** The default, so that a caller that does not think of it shows no family's name. */
+export const seesNoClients: Reader = { maySeeClients: false };
 
 /**
  * One page, newest first. `newer` and `older` are where the neighboring pages begin, null at an
@@ -58,13 +79,14 @@ export async function listActivity(
   filter: ActivityFilter,
   from: From | null,
   pageSize: number,
+  reader: Reader = seesNoClients,
 ): Promise<ActivityPage> {
   const searches = planSearches(organizationId, filter, from);
   const [{ direction, rest }] = searches;
   const { rows, seenTo } =
     rest.length === 0
-      ? { rows: await listLines(em, searches[0], pageSize + 1), seenTo: null }
-      : await searchLines(em, organizationId, searches, pageSize + 1);
+      ? { rows: await listLines(em, searches[0], pageSize + 1, reader), seenTo: null }
+      : await searchLines(em, organizationId, searches, pageSize + 1, reader);
   const hasMore = rows.length > pageSize;
   const found = rows.slice(0, pageSize);
   const last = found.at(-1);
@@ -82,11 +104,12 @@ export async function findActivityEntry(
   em: EntityManager,
   organizationId: string,
   id: string,
+  reader: Reader = seesNoClients,
 ): Promise<ActivityEntry | null> {
   const rows = await runStatement<ActivityEntry>(
     em,
     sql`
-    select ${entryColumns} from activity a ${entryJoins}
+    select ${entryColumns(reader)} from activity a ${entryJoins}
     where a.id = ${id}::uuid and a.organization_id = ${organizationId}::uuid`,
   );
   return rows[0] ?? null;
@@ -99,22 +122,38 @@ const order = (direction: Direction) =>
 
 const isoMicroseconds = sql`to_char(a.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
-const entryColumns = sql`
+const entryColumns = ({ maySeeClients }: Reader) => sql`
   a.id, ${isoMicroseconds} as at, a.person_id as "personId", m.name as "personName", a.key_id as "keyId",
     k.label as "keyLabel", k.hint as "keyHint",
-  a.action, a.status, a.code, host(a.address) as address, a.count, a.detail, s.name as "memberName"`;
+  a.action, a.status, a.code, host(a.address) as address, a.count, a.detail, s.name as "memberName",
+  coalesce(nullif(left(regexp_replace(w.description, '\\s+', ' ', 'g'), 100), ''),
+    split_part(w.url, '/', 3)) as "webhookName",
+  ${maySeeClients ? sql`f.name` : sql`null`} as "clientName", r.name as "roleName"`;
+
+/** An id of a line's details; null when there is none. Details are written by this service alone. */
+const idIn = (name: string) => sql`(a.detail ->> ${literal(name)})::uuid`;
 
 const entryJoins = sql`
   left join membership m on m.organization_id = a.organization_id and m.person_id = a.person_id
   left join api_key k on k.organization_id = a.organization_id and k.id = a.key_id
-  left join membership s on s.organization_id = a.organization_id and s.person_id = a.detail ->> 'memberId'`;
+  left join membership s on s.organization_id = a.organization_id and s.person_id = a.detail ->> 'memberId'
+  left join webhook w on w.organization_id = a.organization_id and w.id = ${idIn('webhookId')}
+  left join client_grant g on g.organization_id = a.organization_id and g.id = ${idIn('grantId')}
+  left join family f on f.organization_id = g.organization_id and f.id = g.family_id
+  left join role r on r.id = ${idIn('roleId')}
+    and (r.organization_id is null or r.organization_id = a.organization_id)`;
 
 /** Limits are literals: the planner takes a parameter for a tenth of the log, and then sorts it. */
-async function listLines(em: EntityManager, { leading, direction }: Search, wanted: number): Promise<ActivityEntry[]> {
+async function listLines(
+  em: EntityManager,
+  { leading, direction }: Search,
+  wanted: number,
+  reader: Reader,
+): Promise<ActivityEntry[]> {
   return runStatement<ActivityEntry>(
     em,
     sql`
-    select ${entryColumns} from (select a.* from activity a where ${leading} ${order(direction)}
+    select ${entryColumns(reader)} from (select a.* from activity a where ${leading} ${order(direction)}
       limit ${literal(wanted)}) a ${entryJoins}
     ${order(direction)}`,
   );
@@ -129,6 +168,7 @@ async function searchLines(
   organizationId: string,
   [first, ...others]: [Search, ...Search[]],
   wanted: number,
+  reader: Reader,
 ): Promise<{ rows: ActivityEntry[]; seenTo: Place | null }> {
   let best = await look(em, first, wanted);
   for (const other of others) {
@@ -136,7 +176,7 @@ async function searchLines(
     const looked = await look(em, other, wanted);
     if (looked.seenTo === null || isBeyond(looked.seenTo, best.seenTo, other.direction)) best = looked;
   }
-  return { rows: await fetchLines(em, organizationId, best.places, first.direction), seenTo: best.seenTo };
+  return { rows: await fetchLines(em, organizationId, best.places, first.direction, reader), seenTo: best.seenTo };
 }
 
 interface Looked {
@@ -149,13 +189,14 @@ interface Looked {
  * is enough. Fetching lines here too would take the planner longer than all the rest.
  */
 async function look(em: EntityManager, search: Search, wanted: number): Promise<Looked> {
-  const { leading, rest, atMost, direction } = search;
+  const { leading, rest, atMost, direction, needsLine } = search;
   const places = await runStatement<Place>(
     em,
     sql`
     select ${isoMicroseconds} as at, a.id
     from (
-      select a.at, a.id, a.key_id, a.person_id, a.action, a.status from activity a
+      select a.at, a.id, a.key_id, a.person_id, a.action, a.status
+        ${needsLine ? sql`, a.code, a.address, a.detail` : sql``} from activity a
       where ${leading} ${order(direction)} limit ${literal(atMost)}
     ) a
     where ${allOf(rest)} ${order(direction)} limit ${literal(wanted)}`,
@@ -193,6 +234,7 @@ async function fetchLines(
   organizationId: string,
   places: Place[],
   direction: Direction,
+  reader: Reader,
 ): Promise<ActivityEntry[]> {
   if (places.length === 0) return [];
   const [ids, moments] = [places.map(({ id }) => id), places.map(({ at }) => at)];
@@ -200,7 +242,7 @@ async function fetchLines(
   return runStatement<ActivityEntry>(
     em,
     sql`
-    select ${entryColumns}
+    select ${entryColumns(reader)}
     from (
       select a.* from unnest(${listed(ids)}::uuid[], ${listed(moments)}::timestamptz[]) as place (id, at)
       join activity a on a.organization_id = ${organizationId}::uuid and a.id = place.id and a.at = place.at

@@ -1,26 +1,64 @@
 import type { ActivityEntry } from './search.ts';
 
+/** What a name in a sentence stands for. A delivery is of a webhook (`of`). */
+export interface ObjectRef {
+  kind: 'webhook' | 'client' | 'member' | 'role' | 'key' | 'delivery' | 'redelivery';
+  id: string;
+  of?: string;
+}
+
+/** A name that a person typed, or an id, and what it stands for. */
+export interface Name {
+  name: string;
+  object?: ObjectRef;
+}
+
 /**
  * A sentence in parts. A page isolates the names that people typed, which may be in any script or
- * direction.
+ * direction, and links those that stand for an object.
  */
-export type Sentence = readonly (string | { name: string })[];
+export type Sentence = readonly (string | Name)[];
 
 type Detail = Record<string, unknown>;
 
 /** Builds a sentence from a template whose values are names. */
-function sentence(texts: TemplateStringsArray, ...names: string[]): Sentence {
+function sentence(texts: TemplateStringsArray, ...names: (string | Name)[]): Sentence {
   return texts.flatMap((text, index) => {
     const name = names[index];
-    return name === undefined ? [text] : [text, { name }];
+    if (name === undefined) return [text];
+    return [text, typeof name === 'string' ? { name } : name];
   });
 }
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 const list = (value: unknown): string => (Array.isArray(value) ? value.map(text).join(', ') : '');
-const key = ({ keyLabel, keyHint, keyId }: ActivityEntry) => keyLabel || keyHint || keyId || 'unknown key';
-const member = ({ memberName, detail }: ActivityEntry) => memberName ?? text(detail?.memberId);
-const role = (detail: Detail) => text(detail.key);
+const key = ({ keyLabel, keyHint, keyId }: ActivityEntry): Name => ({
+  name: keyLabel || keyHint || keyId || 'unknown key',
+  ...(keyId === null ? {} : { object: { kind: 'key', id: keyId } }),
+});
+const named = (name: string | null, kind: ObjectRef['kind'], id: unknown, unknown: string): Name =>
+  typeof id === 'string' ? { name: name || id, object: { kind, id } } : { name: name ?? unknown };
+const member = ({ memberName, detail }: ActivityEntry) =>
+  named(memberName, 'member', detail?.memberId, 'a member who is not named');
+const role = ({ roleName, detail }: ActivityEntry) => named(roleName ?? text(detail?.key), 'role', detail?.roleId, '');
+const webhook = ({ webhookName, detail }: ActivityEntry) =>
+  named(webhookName, 'webhook', detail?.webhookId, '(unknown)');
+/** A client, by the family's name; those who may not see clients read no name. */
+const client = ({ clientName, detail }: ActivityEntry): Name =>
+  typeof detail?.grantId === 'string'
+    ? {
+        name: clientName === null ? 'a client' : `the ${clientName}${/family$/i.test(clientName) ? '' : ' family'}`,
+        object: { kind: 'client', id: detail.grantId },
+      }
+    : { name: 'a client' };
+const delivery = ({ detail }: ActivityEntry): Name =>
+  typeof detail?.eventId === 'string' && typeof detail.webhookId === 'string'
+    ? { name: detail.eventId, object: { kind: 'delivery', id: detail.eventId, of: detail.webhookId } }
+    : { name: 'an event' };
+const redelivery = ({ detail }: ActivityEntry): Name =>
+  typeof detail?.redeliveryId === 'string' && typeof detail.webhookId === 'string'
+    ? { name: 'a redelivery', object: { kind: 'redelivery', id: detail.redeliveryId, of: detail.webhookId } }
+    : { name: 'a redelivery' };
 const factor = (detail: Detail) => (detail.kind === 'passkey' ? 'a passkey' : 'an authenticator app');
 const many = (value: unknown, one: string, more: string) => `${value} ${value === 1 ? one : more}`;
 
@@ -62,56 +100,79 @@ const actions: Record<string, { title: string; describe: (entry: ActivityEntry, 
     title: 'Reported a leaked key',
     describe: (e) => sentence`Reported API key “${key(e)}” as leaked`,
   },
-  'webhook.create': { title: 'Added a webhook', describe: (_, d) => sentence`Added a webhook for ${text(d.host)}` },
-  'webhook.change': { title: 'Edited a webhook', describe: (_, d) => sentence`Edited a webhook: ${list(d.changed)}` },
+  'webhook.create': {
+    title: 'Added a webhook',
+    describe: (e, d) => sentence`Added webhook ${webhook(e)} for ${text(d.host)}`,
+  },
+  'webhook.change': {
+    title: 'Edited a webhook',
+    describe: (e, d) => sentence`Edited webhook ${webhook(e)}: ${list(d.changed)}`,
+  },
   'webhook.rotate_secret': {
     title: 'Rotated a signing secret',
-    describe: () => sentence`Rotated a webhook’s signing secret`,
+    describe: (e) => sentence`Rotated the signing secret of webhook ${webhook(e)}`,
   },
   'webhook.test': {
     title: 'Sent a test event',
-    describe: (_, d) => sentence`Sent a test event (${text(d.eventType)})`,
+    describe: (e, d) => sentence`Sent a test event (${text(d.eventType)}) to webhook ${webhook(e)}`,
   },
   'webhook.tested': {
     title: 'Received a test result',
-    describe: (_, d) =>
+    describe: (e, d) => [
       d.delivered === true
-        ? [`Test event delivered (${text(d.eventType)})`]
-        : [`Test event failed (${text(d.eventType)}: ${text(d.cause)})`],
+        ? `Test event delivered (${text(d.eventType)}) to webhook `
+        : `Test event failed (${text(d.eventType)}: ${text(d.cause)}) for webhook `,
+      webhook(e),
+    ],
   },
-  'webhook.pause': { title: 'Paused a webhook', describe: () => sentence`Paused a webhook` },
+  'webhook.pause': { title: 'Paused a webhook', describe: (e) => sentence`Paused webhook ${webhook(e)}` },
   'webhook.park': {
     title: 'Suspended a webhook',
-    describe: () => sentence`Suspended a webhook, because its receiver accepted no events for days`,
+    describe: (e) => sentence`Suspended webhook ${webhook(e)}, because its receiver accepted no events for days`,
   },
-  'webhook.resume': { title: 'Resumed a webhook', describe: () => sentence`Resumed a webhook` },
+  'webhook.resume': { title: 'Resumed a webhook', describe: (e) => sentence`Resumed webhook ${webhook(e)}` },
   'webhook.release': {
     title: 'Released a managed webhook',
     describe: () => sentence`Released a webhook, which members can change from now on`,
   },
-  'webhook.delete': { title: 'Deleted a webhook', describe: () => sentence`Deleted a webhook` },
-  'webhook.redeliver': { title: 'Started a redelivery', describe: () => sentence`Started a redelivery of events` },
+  'webhook.delete': { title: 'Deleted a webhook', describe: (e) => sentence`Deleted webhook ${webhook(e)}` },
+  'webhook.redeliver': {
+    title: 'Started a redelivery',
+    describe: (e) => sentence`Started ${redelivery(e)} of events to webhook ${webhook(e)}`,
+  },
   'webhook.redelivered': {
     title: 'Finished a redelivery',
-    describe: () => sentence`Finished a redelivery of events`,
+    describe: (e) => sentence`Finished ${redelivery(e)} of events to webhook ${webhook(e)}`,
   },
   'webhook.cancel_redelivery': {
     title: 'Cancelled a redelivery',
-    describe: () => sentence`Cancelled a redelivery of events`,
+    describe: (e) => sentence`Cancelled ${redelivery(e)} of events to webhook ${webhook(e)}`,
   },
   'webhook.verify': {
     title: 'Started a signature check',
-    describe: () => sentence`Started a signature check of a webhook`,
+    describe: (e) => sentence`Started a signature check of webhook ${webhook(e)}`,
   },
   'webhook.verified': {
     title: 'Finished a signature check',
-    describe: (_, d) => [`Finished a signature check: ${signatureResults[text(d.result)] ?? 'unknown result'}`],
+    describe: (e, d) => [
+      ...sentence`Finished a signature check of webhook ${webhook(e)}`,
+      `: ${signatureResults[text(d.result)] ?? 'unknown result'}`,
+    ],
   },
-  'delivery.redeliver': { title: 'Redelivered an event', describe: () => sentence`Redelivered an event` },
-  'delivery.retry': { title: 'Retried a delivery', describe: () => sentence`Retried a delivery` },
+  'delivery.redeliver': {
+    title: 'Redelivered an event',
+    describe: (e) => sentence`Redelivered event ${delivery(e)} to webhook ${webhook(e)}`,
+  },
+  'delivery.retry': {
+    title: 'Retried a delivery',
+    describe: (e) => sentence`Retried the delivery of event ${delivery(e)} to webhook ${webhook(e)}`,
+  },
   'delivery.cancel': {
     title: 'Cancelled deliveries',
-    describe: (_, d) => sentence`Cancelled ${many(d.deliveries ?? 1, 'delivery', 'deliveries')}`,
+    describe: (e, d) =>
+      d.eventId === undefined
+        ? sentence`Cancelled ${many(d.deliveries ?? 1, 'delivery', 'deliveries')} to webhook ${webhook(e)}`
+        : sentence`Cancelled the delivery of event ${delivery(e)} to webhook ${webhook(e)}`,
   },
   'member.invite': { title: 'Invited a member', describe: (e) => sentence`Invited ${member(e)}` },
   'member.join': { title: 'Joined the organization', describe: () => sentence`Joined the organization` },
@@ -124,21 +185,24 @@ const actions: Record<string, { title: string; describe: (entry: ActivityEntry, 
   },
   'member.role_assign': {
     title: 'Assigned a role',
-    describe: (e, d) => sentence`Assigned role ${role(d)} to ${member(e)}`,
+    describe: (e) => sentence`Assigned role ${role(e)} to ${member(e)}`,
   },
   'member.role_unassign': {
     title: 'Removed a role',
-    describe: (e, d) => sentence`Removed role ${role(d)} from ${member(e)}`,
+    describe: (e) => sentence`Removed role ${role(e)} from ${member(e)}`,
   },
-  'role.create': { title: 'Created a role', describe: (_, d) => sentence`Created role ${role(d)}` },
-  'role.change': { title: 'Edited a role', describe: (_, d) => sentence`Edited role ${role(d)}` },
-  'role.delete': { title: 'Deleted a role', describe: (_, d) => sentence`Deleted role ${role(d)}` },
-  'seat.give': { title: 'Assigned a seat', describe: () => sentence`Assigned a seat` },
-  'seat.end': { title: 'Ended a seat', describe: () => sentence`Ended a seat` },
-  'grant.end': { title: 'Ended client access', describe: () => sentence`Ended a professional’s access to a client` },
+  'role.create': { title: 'Created a role', describe: (e) => sentence`Created role ${role(e)}` },
+  'role.change': { title: 'Edited a role', describe: (e) => sentence`Edited role ${role(e)}` },
+  'role.delete': { title: 'Deleted a role', describe: (e) => sentence`Deleted role ${role(e)}` },
+  'seat.give': { title: 'Assigned a seat', describe: (e) => sentence`Assigned a seat to ${client(e)}` },
+  'seat.end': { title: 'Ended a seat', describe: (e) => sentence`Ended the seat of ${client(e)}` },
+  'grant.end': {
+    title: 'Ended client access',
+    describe: (e) => sentence`Ended a professional’s access to ${client(e)}`,
+  },
   'grant.move': {
     title: 'Moved client access',
-    describe: () => sentence`Moved access to a client to another professional`,
+    describe: (e) => sentence`Moved ${client(e)} to another professional`,
   },
   'sign_in.enrol': { title: 'Set up sign-in', describe: (_, d) => sentence`Set up sign-in with ${factorOf(d)}` },
   'sign_in.recover': {
@@ -234,7 +298,7 @@ const systemActions: ReadonlySet<string> = new Set([
 /** Describes the actor: the API key of a read, otherwise a person, the operator or the system. */
 export function describeActor(entry: ActivityEntry): Sentence {
   if (entry.status !== null && entry.keyId !== null) return sentence`API key “${key(entry)}”`;
-  if (entry.personId !== null) return [{ name: entry.personName ?? entry.personId }];
+  if (entry.personId !== null) return [named(entry.personName, 'member', entry.personId, '')];
   const managedBy = text(entry.detail?.managedBy);
   if (managedBy !== '') return ['Operator (', { name: managedBy }, ')'];
   return [systemActions.has(entry.action) ? 'System' : 'Operator'];

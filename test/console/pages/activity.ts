@@ -1,7 +1,5 @@
-import { listActivity } from '#domain/activity/search.ts';
+import { everything, listActivity } from '#domain/activity/search.ts';
 import type { JudgedPage } from './page.ts';
-
-const everything = { keyId: null, personId: null, action: null, outcome: null, from: null, to: null };
 
 export const pages: readonly JudgedPage[] = [
   {

@@ -23,6 +23,9 @@ const line: ActivityEntry = {
   count: 1,
   detail: null,
   memberName: null,
+  webhookName: null,
+  clientName: null,
+  roleName: null,
 };
 const describe = (fields: Partial<ActivityEntry>) => {
   const entry = { ...line, ...fields };
@@ -76,9 +79,14 @@ it('a sentence names the actor and the object by their current names', () => {
   expect(describe({ action: 'api.console', keyId: 'k', keyLabel: 'R', status: 403, count: 1 })).toBe(
     'API key “R”: Called the console, which accepts no API keys: 1 request denied within a minute',
   );
-  expect(describe({ action: 'webhook.park' })).toBe(
-    'System: Suspended a webhook, because its receiver accepted no events for days',
+  const webhook = { webhookName: 'Case management', detail: { webhookId: 'w' } };
+  expect(describe({ action: 'webhook.park', ...webhook })).toBe(
+    'System: Suspended webhook Case management, because its receiver accepted no events for days',
   );
+  const seat = { action: 'seat.give', detail: { grantId: 'g' } };
+  expect(describe({ ...seat, clientName: 'Nguyen' })).toBe('Operator: Assigned a seat to the Nguyen family');
+  expect(describe({ ...seat, clientName: 'Rossi family' })).toBe('Operator: Assigned a seat to the Rossi family');
+  expect(describe(seat)).toBe('Operator: Assigned a seat to a client');
   expect(describe({ action: 'import', detail: { file: 'us.json' } })).toBe('Operator: Imported us.json');
 });
 

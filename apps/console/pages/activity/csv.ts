@@ -4,10 +4,10 @@ import { byteOrderMark, csvLine } from '#domain/activity/csv.ts';
 import { eachActivityEntry, recordDownload } from '#domain/activity/download.ts';
 import type { ActivityEntry } from '#domain/activity/search.ts';
 import { describeAction, describeActor, textOf } from '#domain/activity/sentences.ts';
-import { filterQuery, timeRangeProblems } from '../../components/list-filter.ts';
+import { filterQuery } from '../../components/list-filter.ts';
 import { download, redirect } from '../../web/answer.ts';
 import { member } from '../../web/route.ts';
-import { filterFields, readFilter } from './filter.ts';
+import { filterFields, filterProblems, readerOf, readFilter } from './filter.ts';
 
 /** Downloads the filtered log as CSV, of any length. */
 export const csvRoutes = [
@@ -16,18 +16,18 @@ export const csvRoutes = [
     path: '/activity/csv',
     permission: 'org.activity.read',
     query: z.object(filterFields),
-    show(visit, query) {
+    async show(visit, query) {
       // The page explains what is wrong with the filter; a file could not.
-      if (Object.keys(timeRangeProblems(query)).length > 0) return redirect(visit.at(`/activity${filterQuery(query)}`));
+      if (Object.keys(filterProblems(query)).length > 0) return redirect(visit.at(`/activity${filterQuery(query)}`));
       const { em, now } = visit.console;
       const { organizationId } = visit.organization;
-      const filter = readFilter(query);
+      const filter = await readFilter(visit, query);
       return download({
         fileName: `activity-${now().toISOString().slice(0, 10)}.csv`,
         type: 'text/csv; charset=utf-8; header=present',
         async open() {
           await recordDownload(em, { organizationId, ...visit.by, filter });
-          const batches = eachActivityEntry(em, organizationId, filter);
+          const batches = eachActivityEntry(em, organizationId, filter, readerOf(visit));
           // Fetched before the response starts, so that an unavailable database results in an error
           // page and not in half a file.
           const first = await batches.next();

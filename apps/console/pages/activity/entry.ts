@@ -7,6 +7,7 @@ import { NotFound, page } from '../../web/answer.ts';
 import { type Child, type Html, html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
+import { readerOf } from './filter.ts';
 import { resultBadge, sentenceHtml } from './table.ts';
 
 /** Shows one entry of the log with all its details. */
@@ -17,12 +18,17 @@ export const entryRoutes = [
     permission: 'org.activity.read',
     async show(visit) {
       const { organizationId } = visit.organization;
-      const entry = await findActivityEntry(visit.console.em, organizationId, visit.params.entryId ?? '');
+      const entry = await findActivityEntry(
+        visit.console.em,
+        organizationId,
+        visit.params.entryId ?? '',
+        readerOf(visit),
+      );
       if (entry === null) throw new NotFound();
       return page({
         title: 'Event details',
         breadcrumbs: [['Activity', visit.at('/activity')]],
-        body: html`<p class="lead">${sentenceHtml(describeActor(entry))}: ${sentenceHtml(describeAction(entry))}.</p>
+        body: html`<p class="lead">${sentenceHtml(visit, describeActor(entry))}: ${sentenceHtml(visit, describeAction(entry))}.</p>
           ${detailList([...entryRows(visit, entry), ...detailRows(entry)])}`,
       });
     },

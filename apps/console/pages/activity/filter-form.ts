@@ -6,11 +6,11 @@ import {
   type PersonChoice,
 } from '#domain/db/statements/activity-choices.ts';
 import { truncate } from '../../components/display-name.ts';
-import { selectField } from '../../components/form.ts';
+import { selectField, textField } from '../../components/form.ts';
 import { filterForm } from '../../components/list-filter.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import type { FilterQuery } from './filter.ts';
+import { type FilterQuery, filterProblems } from './filter.ts';
 
 interface Option {
   value: string;
@@ -29,10 +29,14 @@ export async function activityFilterForm(visit: MemberVisit, query: FilterQuery)
   return filterForm({
     action: visit.at('/activity'),
     query,
+    problems: filterProblems(query),
     fields: (state) => html`
+      ${textField(state, { ...optional, name: 'q', label: 'Search', type: 'search', maxLength: 200, hint: 'A name, an action, an ID or an error code.' })}
       ${selectField(state, { ...optional, name: 'outcome', label: 'Result', options: outcomes })}
       ${selectField(state, { ...optional, name: 'action', label: 'Event', options: actionOptions(query.action) })}
       ${selectField(state, { ...optional, name: 'key', label: 'API key', options: [any('Any key'), ...keys.map(keyOption)] })}
+      ${textField(state, { ...optional, name: 'object', label: 'Object ID', maxLength: 128, exact: true })}
+      ${textField(state, { ...optional, name: 'address', label: 'IP address or range', maxLength: 50, exact: true })}
       ${selectField(state, { ...optional, name: 'person', label: 'Person', options: [any('Anyone'), ...people.map(personOption)] })}`,
   });
 }

@@ -1,7 +1,10 @@
+import { isIP } from 'node:net';
 import { z } from 'zod';
-import type { ActivityFilter, Place } from '#domain/activity/search.ts';
-import { filterText, timeRangeFields } from '../../components/list-filter.ts';
+import { matchText } from '#domain/activity/match-text.ts';
+import type { ActivityFilter, Place, Reader } from '#domain/activity/search.ts';
+import { filterText, timeRangeFields, timeRangeProblems } from '../../components/list-filter.ts';
 import { isTimestamp, parseDateTime } from '../../web/date-time.ts';
+import type { MemberVisit } from '../../web/visit.ts';
 
 /** The filters in the query of the log; empty: not set. */
 export const filterFields = {
@@ -9,21 +12,48 @@ export const filterFields = {
   person: filterText(/^[\x21-\x7e]{1,128}$/),
   action: filterText(/^[\w.]{1,100}$/),
   outcome: z.enum(['answered', 'refused', 'action', '']).catch(''),
+  q: z.string().trim().max(200).catch(''),
+  object: z.string().trim().max(128).catch(''),
+  address: z.string().trim().max(50).catch(''),
   ...timeRangeFields,
 };
 
 export type FilterQuery = z.output<z.ZodObject<typeof filterFields>>;
 
-/** Returns the filter that a query asks for. A time that is not valid is not applied. */
-export function readFilter({ key, person, action, outcome, from, until, zone }: FilterQuery): ActivityFilter {
+/** Whom the log is shown to. */
+export const readerOf = (visit: MemberVisit): Reader => ({ maySeeClients: visit.may('org.clients.read') });
+
+/** Returns the filter that a query asks for. A value that is not valid is not applied. */
+export async function readFilter(visit: MemberVisit, query: FilterQuery): Promise<ActivityFilter> {
+  const { key, person, action, outcome, q, object, address, from, until, zone } = query;
+  const { organizationId } = visit.organization;
   return {
     keyId: key || null,
     personId: person || null,
     action: action || null,
     outcome: outcome || null,
+    objectId: object.toLowerCase() || null,
+    address: isAddress(address) ? address : null,
+    text: q === '' ? null : await matchText(visit.console.em, organizationId, q, readerOf(visit)),
     from: parseDateTime(from, zone),
     to: parseDateTime(until, zone),
   };
+}
+
+/** Returns what is wrong with a filter, by field. */
+export const filterProblems = (query: FilterQuery): Record<string, string> => ({
+  ...timeRangeProblems(query),
+  ...(query.address !== '' && !isAddress(query.address)
+    ? { address: 'Enter an IP address or a range such as 203.0.113.0/24. This filter was not applied.' }
+    : {}),
+});
+
+/** Whether a text is an IP address, or a range of them in CIDR form. */
+function isAddress(text: string): boolean {
+  const [address = '', prefix, ...more] = text.split('/');
+  const family = isIP(address);
+  if (family === 0 || more.length > 0 || address.includes('%')) return false;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
 }
 
 /** A page's start in a link: its direction, and the time and id of an entry. */

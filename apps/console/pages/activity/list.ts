@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type ActivityPage, listActivity, type Place } from '#domain/activity/search.ts';
+import { activityRetentionSql } from '#domain/db/statements/maintenance.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
 import { filterQuery, isFiltered } from '../../components/list-filter.ts';
@@ -10,7 +11,15 @@ import { page } from '../../web/answer.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { type Cursor, cursorField, cursorText, type FilterQuery, filterFields, readFilter } from './filter.ts';
+import {
+  type Cursor,
+  cursorField,
+  cursorText,
+  type FilterQuery,
+  filterFields,
+  readerOf,
+  readFilter,
+} from './filter.ts';
 import { activityFilterForm } from './filter-form.ts';
 import { activityTable } from './table.ts';
 
@@ -29,6 +38,7 @@ export const listRoutes = [
       return page({
         title: 'Activity',
         body: html`
+          ${await retentionNote(visit)}
           ${await activityFilterForm(visit, query)}
           ${found.entries.length === 0 ? emptyLog(visit, query, found) : activityTable(visit, found.entries, 'Activity log')}
           ${stopped === null ? nothing : searchFurther(visit, query, at?.direction ?? 'older', stopped)}
@@ -44,10 +54,20 @@ export const listRoutes = [
   }),
 ];
 
+/** States how long the log is kept. */
+async function retentionNote({ console }: MemberVisit): Promise<Html> {
+  const { rows } = await console.pool.query<{ days: number | null }>(activityRetentionSql);
+  const days = rows[0]?.days ?? null;
+  if (days === null) return nothing;
+  return html`<p class="quiet">Events are kept for at least ${days.toLocaleString('en')} days, then deleted by whole months.</p>`;
+}
+
 /** Returns a page. A short page that turns out to be the first is replaced by the full first page. */
 async function findPage(visit: MemberVisit, query: FilterQuery, cursor: Cursor | null): Promise<ActivityPage> {
+  const { organizationId } = visit.organization;
+  const filter = await readFilter(visit, query);
   const find = (from: Cursor | null) =>
-    listActivity(visit.console.em, visit.organization.organizationId, readFilter(query), from, linesPerPage);
+    listActivity(visit.console.em, organizationId, filter, from, linesPerPage, readerOf(visit));
   const found = await find(cursor);
   const isShortFirst = cursor?.direction === 'newer' && found.newer === null && found.entries.length < linesPerPage;
   return isShortFirst ? find(null) : found;

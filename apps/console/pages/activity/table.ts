@@ -1,15 +1,41 @@
 import type { ActivityEntry } from '#domain/activity/search.ts';
-import { describeAction, describeActor, type Sentence } from '#domain/activity/sentences.ts';
+import { describeAction, describeActor, type Name, type ObjectRef, type Sentence } from '#domain/activity/sentences.ts';
 import { displayName } from '../../components/display-name.ts';
 import { badge } from '../../components/notice.ts';
 import { table } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
+import { memberPath } from '../members/path.ts';
 
-/** Returns a sentence as HTML, with its names isolated. */
-export const sentenceHtml = (sentence: Sentence): Html =>
-  html`${sentence.map((part) => (typeof part === 'string' ? part : displayName(part.name)))}`;
+/** Returns a sentence as HTML: names isolated, and linked to what the visitor may see. */
+export const sentenceHtml = (visit: MemberVisit, sentence: Sentence): Html =>
+  html`${sentence.map((part) => (typeof part === 'string' ? part : nameHtml(visit, part)))}`;
+
+function nameHtml(visit: MemberVisit, { name, object }: Name): Html {
+  const path = object === undefined ? null : objectPath(visit, object);
+  return path === null ? displayName(name) : html`<a href="${path}">${displayName(name)}</a>`;
+}
+
+/** Returns the path of an object's page; null when the visitor's roles do not show it. */
+function objectPath(visit: MemberVisit, { kind, id, of }: ObjectRef): string | null {
+  switch (kind) {
+    case 'key':
+      return visit.may('org.keys.manage') ? visit.at(`/keys/${id}`) : null;
+    case 'webhook':
+      return visit.may('org.webhooks.manage') ? visit.at(`/webhooks/${id}`) : null;
+    case 'delivery':
+      return visit.may('org.webhooks.manage') ? visit.at(`/webhooks/${of}/deliveries/${id}`) : null;
+    case 'redelivery':
+      return visit.may('org.webhooks.manage') ? visit.at(`/webhooks/${of}/redeliveries/${id}`) : null;
+    case 'member':
+      return visit.may('org.members.read') ? memberPath(visit, id) : null;
+    case 'role':
+      return visit.may('org.roles.read') ? visit.at(`/members/roles/${id}`) : null;
+    case 'client':
+      return visit.may('org.clients.read') ? visit.at(`/clients/${id}`) : null;
+  }
+}
 
 /** Returns the result of an entry: the status of a read, or that an action completed. */
 export function resultBadge({ status, code }: Pick<ActivityEntry, 'status' | 'code'>): Html {
@@ -17,7 +43,15 @@ export function resultBadge({ status, code }: Pick<ActivityEntry, 'status' | 'co
   return status < 400 ? badge('good', `${status}`) : badge('bad', `${status} ${code ?? ''}`.trim());
 }
 
-/** Draws entries of the log, each linked to its details. */
+/** Describes an entry. Without an object to link, the description itself leads to the details. */
+function eventCell(visit: MemberVisit, entry: ActivityEntry): Html {
+  const action = describeAction(entry);
+  const text = sentenceHtml(visit, action);
+  const hasObject = action.some((part) => typeof part !== 'string' && part.object !== undefined);
+  return hasObject ? text : html`<a href="${visit.at(`/activity/${entry.id}`)}">${text}</a>`;
+}
+
+/** Draws entries of the log, each with its objects and its details linked. */
 export const activityTable = (visit: MemberVisit, entries: readonly ActivityEntry[], caption: string): Html =>
   table<ActivityEntry>({
     caption,
@@ -25,17 +59,22 @@ export const activityTable = (visit: MemberVisit, entries: readonly ActivityEntr
       {
         heading: 'Event',
         main: true,
-        cell: (entry) =>
-          html`<a href="${visit.at(`/activity/${entry.id}`)}">${sentenceHtml(describeAction(entry))}</a>`,
+        cell: (entry) => eventCell(visit, entry),
       },
-      { heading: 'Actor', cell: (entry) => sentenceHtml(describeActor(entry)) },
+      { heading: 'Actor', cell: (entry) => sentenceHtml(visit, describeActor(entry)) },
       { heading: 'Result', onPhone: 'beside', cell: resultBadge },
       {
         heading: 'IP address',
         onPhone: 'hidden',
         cell: ({ address }) => address ?? html`<span class="quiet">—</span>`,
       },
-      { heading: 'Time', cell: ({ at }) => time(at) },
+      {
+        heading: 'Time',
+        cell: ({ id, at }) => {
+          const more = html`<span class="visually-hidden"> Event details</span>`;
+          return html`<a href="${visit.at(`/activity/${id}`)}">${time(at)}${more}</a>`;
+        },
+      },
     ],
     rows: entries,
   });

@@ -1,4 +1,4 @@
-import { listActivity } from '#domain/activity/search.ts';
+import { everything, listActivity } from '#domain/activity/search.ts';
 import { reads } from '#domain/activity/sentences.ts';
 import { operationsOfScope } from '#domain/contract/operations.ts';
 import { findKeyUsage, type KeyUsage, listCallers } from '#domain/keys/usage.ts';
@@ -11,6 +11,7 @@ import { page } from '../../web/answer.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
+import { readerOf } from '../activity/filter.ts';
 import { activityTable } from '../activity/table.ts';
 import { callersTable } from './callers.ts';
 import { isExpiringSoon, isUnused, keyHintCell, keyName, keyTitle, statusOf } from './cells.ts';
@@ -108,10 +109,16 @@ function permissionsOf({ scopes, working, state }: KeyUsage): Html {
 }
 
 async function recent(visit: MemberVisit, key: KeyUsage): Promise<Html> {
-  const none = { personId: null, action: null, outcome: null, from: null, to: null };
-  const filter = { ...none, keyId: key.id };
+  const filter = { ...everything, keyId: key.id };
   const { organizationId } = visit.organization;
-  const { entries } = await listActivity(visit.console.em, organizationId, filter, null, recentEntries);
+  const { entries } = await listActivity(
+    visit.console.em,
+    organizationId,
+    filter,
+    null,
+    recentEntries,
+    readerOf(visit),
+  );
   return html`<section aria-labelledby="recent"><h2 id="recent">Recent activity</h2>
     ${activityTable(visit, entries, 'Recent activity of this key')}
     <p><a href="${visit.at(`/activity?key=${key.id}`)}">View all</a></p></section>`;

@@ -92,7 +92,9 @@ export class Activity extends Migration {
       -- it did. The migrator writes it.
       create table retention_floor (
         id boolean primary key default true constraint retention_floor_one_row check (id),
-        activity_days integer not null default 90 constraint retention_floor_positive check (activity_days > 0)
+        activity_days integer not null default 90 constraint retention_floor_positive check (activity_days > 0),
+        -- What the worker applied last, for the console to state; null before its first run.
+        applied_days integer
       );
       insert into retention_floor default values;
 
@@ -110,6 +112,8 @@ export class Activity extends Migration {
             (select f.activity_days from retention_floor f)
             using errcode = 'invalid_parameter_value';
         end if;
+        update retention_floor set applied_days = floor(extract(epoch from retention) / 86400)
+          where applied_days is distinct from floor(extract(epoch from retention) / 86400);
         perform pg_advisory_xact_lock(hashtextextended('org_api.activity_partitions', 0));
         for partition in
           select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid

@@ -45,3 +45,6 @@ export const purgeExpiredSignInsSql = /* sql */ `select purge_expired_sign_ins()
  * the partition of its month. Needs no right to read the log.
  */
 export const defaultPartitionBytesSql = /* sql */ `select pg_relation_size('public.activity_default')::float8 as bytes`;
+
+/** How long the activity log is kept, one row, `{days}`; null before the worker applied it. */
+export const activityRetentionSql = /* sql */ `select f.applied_days as days from retention_floor f`;
