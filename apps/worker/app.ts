@@ -4,6 +4,7 @@ import { describeError, type Logger } from '#runtime/log.ts';
 import { serveMetrics } from '#runtime/metrics-page.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import { openTracing } from '#runtime/tracing.ts';
+import { createActivityStream } from './activity-stream.ts';
 import type { WorkerConfig } from './config.ts';
 import { defaultPartitionMetric } from './default-partition-metric.ts';
 import { startDeliveries } from './deliveries.ts';
@@ -68,6 +69,17 @@ export async function startWorker(
     },
   });
   await maintenance.start();
+  const stream =
+    config.isActivityStreamed && config.otlpEndpoint !== null
+      ? createActivityStream({
+          pool: database.pool,
+          otlpEndpoint: config.otlpEndpoint,
+          region: config.region,
+          onError: (cause) =>
+            log.error({ error: describeError(cause) }, 'the activity log could not be streamed; tried again soon'),
+        })
+      : null;
+  void stream?.start();
   const deliveries = await startDeliveries({ config, pool: database.pool, metrics, tracing, log, coreMetrics });
   const ledger = ledgerMetrics(database.pool, metrics.registry, {
     onError: (cause) => log.error({ error: describeError(cause) }, 'the ledger could not be read; tried again in 15 s'),
@@ -89,6 +101,7 @@ export async function startWorker(
     await deliveries.stop();
     await defaultPartition.stop();
     await ledger.stop();
+    await stream?.stop();
     await maintenance.stop();
     await server.stop();
     settings.stop();

@@ -150,6 +150,13 @@ export const Settings = z.object({
   HOST: z.string().default('0.0.0.0').describe('Address to listen on.'),
   METRICS_PORT: port.default(9090).describe('Port of `/metrics`, `/livez` and `/readyz`.'),
   LOG_LEVEL: logLevel,
+  ACTIVITY_STREAM: z
+    .enum(['', 'true', 'false'])
+    .default('false')
+    .describe(
+      '`true` streams the activity log to `OTEL_EXPORTER_OTLP_ENDPOINT` as OTLP log records (`/v1/logs`), from ' +
+        'the first start on: ids, actions, codes and addresses, no names. Each line arrives at least once.',
+    ),
   OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl
     .optional()
     .describe('OTLP/HTTP endpoint for traces. The trace of a delivery has the id of its event, without dashes.'),
@@ -233,6 +240,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     metricsPort: s.METRICS_PORT,
     logLevel: s.LOG_LEVEL,
     otlpEndpoint: s.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
+    isActivityStreamed: s.ACTIVITY_STREAM === 'true',
   });
 }
 

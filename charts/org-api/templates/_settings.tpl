@@ -33,6 +33,7 @@ DELIVERY_SLOTS: {{ $values.worker.deliverySlots | int | quote }}
 DELIVERY_SLOW_SLOTS: {{ $values.worker.deliverySlowSlots | int | quote }}
 ACTIVITY_RETENTION: {{ $values.worker.activityRetention | quote }}
 DELIVERY_RETENTION: {{ $values.worker.deliveryRetention | quote }}
+ACTIVITY_STREAM: {{ $values.otlp.activityLog | quote }}
 DATABASE_POOL_MAX: {{ $app.databasePoolMax | int | quote }}
 LOG_LEVEL: {{ $app.logLevel | quote }}
 OTEL_EXPORTER_OTLP_ENDPOINT: {{ $values.otlp.endpoint | quote }}

@@ -284,6 +284,48 @@ export class Activity extends Migration {
       end;
     `);
 
+    this.addSql(/* sql */ `
+      -- Returns the next lines for the operator's log system, about so many, in the order of their
+      -- chains: ids, codes and addresses, no name. The caller has the lines to itself for the
+      -- lease. None while another caller has a lease. The first call starts with what comes next.
+      create function claim_activity_stream(at_most integer, lease_seconds integer)
+      returns table (up_to bigint, id uuid, at text, organization_id uuid, person_id text, key_id uuid, action text,
+        status smallint, code text, address text, count integer, object_ids jsonb)
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      declare
+        progress public.activity_progress;
+        found_lines integer;
+        to_xact bigint;
+      begin
+        select * into strict progress from public.activity_progress for update;
+        if progress.streamed_to is null then
+          update public.activity_progress set streamed_to = linked_to;
+          return;
+        end if;
+        if progress.leased_until > clock_timestamp() then return; end if;
+        select count(*)::integer, max(x.xact) + 1 into found_lines, to_xact from (
+          select a.xact from public.activity a where a.xact >= progress.streamed_to and a.xact < progress.linked_to
+          order by a.xact limit at_most) x;
+        if found_lines = 0 then return; end if;
+        update public.activity_progress
+          set leased_until = clock_timestamp() + make_interval(secs => lease_seconds);
+        return query
+          select to_xact, a.id, to_char(a.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), a.organization_id,
+            a.person_id, a.key_id, a.action, a.status, a.code, host(a.address), a.count,
+            (select jsonb_object_agg(d.key, d.value) from jsonb_each_text(a.detail) d where d.key ~ 'Id$')
+          from public.activity a where a.xact >= progress.streamed_to and a.xact < to_xact
+          order by a.xact, a.at, a.id;
+      end $$;
+
+      -- Records that the lines up to a transaction were accepted, and ends the lease.
+      create function record_activity_streamed(up_to bigint) returns void
+      language sql volatile security definer set search_path = pg_catalog, public, pg_temp
+      begin atomic
+        update activity_progress set streamed_to = up_to, leased_until = null
+          where streamed_to < up_to and up_to <= linked_to;
+      end;
+    `);
+
     this.addSql(/* sql */ `select keep_activity_partitions()`);
   }
 }

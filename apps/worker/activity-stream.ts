@@ -1,0 +1,113 @@
+import type { Attributes } from '@opentelemetry/api';
+import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
+import type { Pool } from 'pg';
+import {
+  claimActivityStreamSql,
+  recordActivityStreamedSql,
+  type StreamedLine,
+} from '#domain/db/statements/activity-stream.ts';
+import { createIntervalLoop } from '#runtime/interval-loop.ts';
+
+const linesPerExport = 500;
+const exportTimeoutMs = 10_000;
+/** Longer than an export may take, so that no other worker sends the same lines meanwhile. */
+const leaseSeconds = 30;
+
+/**
+ * Streams the activity log to an OTLP/HTTP endpoint as log records, in the order of the hash chains.
+ * A batch counts as sent when the endpoint accepted it, so a line arrives at least once: one that was
+ * sent twice has the same `activity.id`. A line that counts requests arrives again when it grew.
+ *
+ * The SDK is loaded by `start`, so that a worker without a stream does not pay for it.
+ */
+export function createActivityStream(options: {
+  pool: Pool;
+  otlpEndpoint: string;
+  region: string;
+  everyMs?: number;
+  onError: (cause: unknown) => void;
+}) {
+  const { pool, otlpEndpoint, region, everyMs = 1_000, onError } = options;
+  let exporter: Awaited<ReturnType<typeof openExporter>> | null = null;
+
+  async function sendNext(): Promise<void> {
+    exporter ??= await openExporter(otlpEndpoint, region);
+    const { rows } = await pool.query<StreamedLine>(claimActivityStreamSql, [linesPerExport, leaseSeconds]);
+    const [first] = rows;
+    if (first === undefined) return;
+    await exporter.send(rows);
+    await pool.query(recordActivityStreamedSql, [first.upTo]);
+    if (rows.length >= linesPerExport) loop.runNow();
+  }
+
+  const loop = createIntervalLoop({ run: sendNext, everyMs, onError });
+  return {
+    start: loop.start,
+    async stop(): Promise<void> {
+      await loop.stop();
+      await exporter?.close();
+      exporter = null;
+    },
+  };
+}
+
+async function openExporter(otlpEndpoint: string, region: string) {
+  const [{ LoggerProvider }, { OTLPLogExporter }, { resourceFromAttributes }] = await Promise.all([
+    import('@opentelemetry/sdk-logs'),
+    import('@opentelemetry/exporter-logs-otlp-http'),
+    import('@opentelemetry/resources'),
+  ]);
+  const exporter = new OTLPLogExporter({ url: `${otlpEndpoint}/v1/logs`, timeoutMillis: exportTimeoutMs });
+  // The SDK's processors drop a batch that was not accepted. This one only collects the records.
+  let records: ReadableLogRecord[] = [];
+  const collect = {
+    onEmit: (record: ReadableLogRecord) => void records.push(record),
+    forceFlush: async () => {},
+    shutdown: async () => {},
+  };
+  const provider = new LoggerProvider({
+    resource: resourceFromAttributes({ 'service.name': 'org-api-activity', 'org_api.region': region }),
+    processors: [collect],
+  });
+  const logger = provider.getLogger('org-api');
+  return {
+    /** @throws when the endpoint did not accept the lines. */
+    async send(lines: readonly StreamedLine[]): Promise<void> {
+      records = [];
+      for (const line of lines)
+        logger.emit({
+          eventName: line.action,
+          timestamp: new Date(line.at),
+          body: line.action,
+          attributes: attributesOf(line),
+        });
+      await new Promise<void>((done, failed) => {
+        exporter.export(records, ({ code, error }) => {
+          // 0 is success.
+          if (code === 0) done();
+          else failed(error ?? new Error('the OTLP endpoint did not accept the log records'));
+        });
+      });
+    },
+    async close(): Promise<void> {
+      await provider.shutdown();
+      await exporter.shutdown();
+    },
+  };
+}
+
+function attributesOf({ objectIds, ...line }: StreamedLine): Attributes {
+  const all = {
+    'activity.id': line.id,
+    'activity.at': line.at,
+    'organization.id': line.organizationId,
+    'user.id': line.personId,
+    'api_key.id': line.keyId,
+    'client.address': line.address,
+    'http.response.status_code': line.status,
+    'error.type': line.code,
+    'activity.count': line.count,
+    ...Object.fromEntries(Object.entries(objectIds ?? {}).map(([name, id]) => [`activity.object.${name}`, id])),
+  };
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null)) as Attributes;
+}

@@ -1,0 +1,119 @@
+/** The activity log as an operator's log system receives it: OTLP log records over HTTP. */
+import { createServer } from 'node:http';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { appendActivityChainSql } from '#domain/db/statements/activity-chain.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { getFreePort } from '../../apps/dev/servers/ports.ts';
+import { createActivityStream } from '../../apps/worker/activity-stream.ts';
+import { writeLines } from '../domain/activity/lines.ts';
+import { openPool } from '../domain/webhooks/webhook-rows.ts';
+
+const patient = { timeout: 20_000, interval: 20 };
+
+interface OtlpLogs {
+  resourceLogs: {
+    scopeLogs: {
+      logRecords: { attributes: { key: string; value: { stringValue?: string; intValue?: number } }[] }[];
+    }[];
+  }[];
+}
+
+const recordsOf = ({ resourceLogs }: OtlpLogs): Record<string, unknown>[] =>
+  resourceLogs
+    .flatMap(({ scopeLogs }) => scopeLogs.flatMap(({ logRecords }) => logRecords))
+    .map(({ attributes }) =>
+      Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue ?? value.intValue])),
+    );
+
+/** A collector: keeps what it accepts, and answers 400 while `isRefusing`. */
+async function startCollector() {
+  const port = await getFreePort();
+  const collector = {
+    url: `http://127.0.0.1:${port}`,
+    isRefusing: false,
+    refused: 0,
+    text: '',
+    records: [] as Record<string, unknown>[],
+  };
+  const server = createServer((request, response) => {
+    const parts: Buffer[] = [];
+    request.on('data', (part: Buffer) => parts.push(part));
+    request.on('end', () => {
+      if (request.url !== '/v1/logs' || collector.isRefusing) {
+        collector.refused += 1;
+        response.writeHead(400).end();
+        return;
+      }
+      const text = Buffer.concat(parts).toString('utf8');
+      collector.text += text;
+      collector.records.push(...recordsOf(JSON.parse(text) as OtlpLogs));
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+    });
+  });
+  await new Promise<void>((done) => server.listen(port, '127.0.0.1', done));
+  onTestFinished(() => new Promise((done) => server.close(() => done(undefined))));
+  return collector;
+}
+
+it('streams each line that follows the first start, in order and by ids alone, also after a refusal', async () => {
+  const { database, owner, make } = await setupDatabase();
+  const collector = await startCollector();
+  const pool = openPool(database.urls.worker, 4);
+  const member = await make.member({ name: 'Ada Rivers' });
+  const { orgId } = member;
+  const grant = await make.grant({ professional: member, familyId: await make.family({ orgId, name: 'Nguyen' }) });
+  await writeLines(owner, [{ orgId, action: 'before.stream' }]);
+  const link = async () => void (await pool.query(appendActivityChainSql, [1_000]));
+  const unlinked = `select from activity a, activity_progress p where a.xact >= p.linked_to`;
+  const linkAll = () =>
+    vi.waitFor(async () => {
+      await link();
+      expect((await owner.pool.query(unlinked)).rowCount).toBe(0);
+    }, patient);
+  await linkAll();
+  const errors: unknown[] = [];
+  const start = async () => {
+    const stream = createActivityStream({
+      pool,
+      otlpEndpoint: collector.url,
+      region: 'us',
+      everyMs: 20,
+      onError: (cause) => errors.push(cause),
+    });
+    await stream.start();
+    onTestFinished(() => stream.stop());
+    return stream;
+  };
+  const streams = [await start(), await start()];
+  collector.isRefusing = true;
+  const ids = await writeLines(owner, [
+    {
+      orgId,
+      personId: member.userId,
+      action: 'seat.give',
+      status: null,
+      detail: { grantId: grant.id, family: 'Nguyen' },
+      address: '203.0.113.7',
+    },
+    { orgId, action: 'api.getOrg', status: 403, code: 'insufficient_scope' },
+  ]);
+  await linkAll();
+  await vi.waitFor(() => expect(errors.length).toBeGreaterThan(0), patient);
+  expect(collector.records).toEqual([]);
+  collector.isRefusing = false;
+  // What a failed worker had claimed is free again when its lease ends.
+  await owner.pool.query('update activity_progress set leased_until = now()');
+  await vi.waitFor(() => expect(collector.records.length).toBeGreaterThanOrEqual(2), patient);
+  expect(collector.records.map((record) => record['activity.id'])).toEqual(ids);
+  expect(collector.records[0]).toMatchObject({
+    'organization.id': orgId,
+    'user.id': member.userId,
+    'client.address': '203.0.113.7',
+    'activity.object.grantId': grant.id,
+  });
+  expect(collector.records[1]).toMatchObject({ 'http.response.status_code': 403, 'error.type': 'insufficient_scope' });
+  expect(collector.text).not.toMatch(/Nguyen|Ada Rivers/);
+  for (const stream of streams) await stream.stop();
+  const left = 'select from activity a, activity_progress p where a.xact >= p.streamed_to';
+  expect((await owner.pool.query(left)).rowCount).toBe(0);
+});
