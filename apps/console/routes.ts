@@ -9,6 +9,7 @@ import { routes as members } from './pages/members/index.ts';
 import { routes as overview } from './pages/overview/index.ts';
 import { routes as roles } from './pages/roles/index.ts';
 import { routes as signIn } from './pages/sign-in/index.ts';
+import { routes as usage } from './pages/usage/index.ts';
 import { routes as webhooks } from './pages/webhooks/index.ts';
 import type { Route } from './web/route.ts';
 
@@ -25,6 +26,7 @@ export const places = {
   members,
   roles,
   clients,
+  usage,
   activity,
 } satisfies Record<string, readonly Route[]>;
 

@@ -30,6 +30,7 @@ const places: readonly Place[] = [
     path: '/clients',
     permissions: ['org.clients.read', 'org.seats.manage'],
   },
+  { label: 'Usage', icon: 'usage', path: '/usage', permissions: ['org.activity.read'] },
   { label: 'Activity', icon: 'activity', path: '/activity', permissions: ['org.activity.read'] },
 ];
 

@@ -29,6 +29,7 @@ export const pages: readonly JudgedPage[] = [
     picture: 'activity-nothing-fits',
     path: (_t, { orgId }) => `/o/${orgId}/activity?action=role.delete&until=2026-01-01T08:00`,
   },
+  { route: 'showUsage', picture: 'usage', path: (_t, { orgId }) => `/o/${orgId}/usage?span=30d` },
   {
     route: 'showActivityEntry',
     picture: 'activity-line',

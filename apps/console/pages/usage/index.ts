@@ -1,0 +1,142 @@
+import { z } from 'zod';
+import { reads } from '#domain/activity/sentences.ts';
+import { getUsage, type Usage, type UsageRow, type UsageSpan, usageSpans } from '#domain/db/statements/usage.ts';
+import { barChart } from '../../components/bar-chart.ts';
+import { displayName } from '../../components/display-name.ts';
+import { emptyState } from '../../components/empty-state.ts';
+import { linkButton } from '../../components/link.ts';
+import { notice } from '../../components/notice.ts';
+import { table } from '../../components/table.ts';
+import { tabs } from '../../components/tabs.ts';
+import { relativeTime, time } from '../../components/time.ts';
+import { page } from '../../web/answer.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
+import { member } from '../../web/route.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+
+const spans = Object.keys(usageSpans) as [UsageSpan, ...UsageSpan[]];
+
+/** Shows the calls of an organization's keys: by key and operation, refusals and addresses. */
+export const routes = [
+  member.view({
+    name: 'showUsage',
+    path: '/usage',
+    permission: 'org.activity.read',
+    query: z.object({ span: z.enum(spans).catch('24h') }),
+    async show(visit, { span }) {
+      const { pool, now } = visit.console;
+      const { usage, periods } = await getUsage(pool, visit.organization.organizationId, span, now());
+      const ranges = spans.map((one) => ({
+        label: usageSpans[one].label,
+        href: visit.at(`/usage?span=${one}`),
+        isHere: one === span,
+      }));
+      return page({
+        title: 'Usage',
+        body: html`
+          ${tabs('Period', ranges)}
+          ${usage.rows.length === 0 ? noCalls(visit) : callSections(visit, usage, periods, span)}`,
+      });
+    },
+  }),
+];
+
+const noCalls = (visit: MemberVisit): Html =>
+  emptyState({
+    title: 'No calls in this period',
+    body: 'Calls of your API keys appear here at once.',
+    ...(visit.may('org.keys.manage') ? { action: linkButton(visit.at('/keys'), 'View API keys', 'secondary') } : {}),
+  });
+
+function callSections(visit: MemberVisit, usage: Usage, periods: readonly string[], span: UsageSpan): Html {
+  const { countedFrom, refusals, addresses } = usage;
+  return html`
+    ${countedFrom === null ? nothing : notice('info', html`This page counts the newest calls only, back to ${time(countedFrom)}.`)}
+    ${callsChart(usage, periods, span)}
+    <section aria-labelledby="keys"><h2 id="keys">By key and operation</h2>${keyTable(visit, usage.rows)}</section>
+    ${
+      refusals.length === 0
+        ? nothing
+        : html`<section aria-labelledby="refusals"><h2 id="refusals">Refusals</h2>${table({
+            caption: 'Refused calls by code',
+            rows: refusals,
+            columns: [
+              { heading: 'Code', main: true, cell: ({ code }) => html`<code>${code}</code>` },
+              { heading: 'Status', cell: ({ status }) => String(status) },
+              { heading: 'Calls', numeric: true, cell: ({ calls }) => calls.toLocaleString('en') },
+            ],
+          })}</section>`
+    }
+    ${
+      addresses.length === 0
+        ? nothing
+        : html`<section aria-labelledby="addresses"><h2 id="addresses">Last addresses</h2>${table({
+            caption: 'IP addresses of the newest calls',
+            rows: addresses,
+            columns: [
+              {
+                heading: 'IP address',
+                main: true,
+                cell: ({ address }) =>
+                  html`<a href="${visit.at(`/activity?address=${encodeURIComponent(address)}`)}"><code>${address}</code></a>`,
+              },
+              { heading: 'Last call', cell: ({ lastAt }) => relativeTime(lastAt) },
+              { heading: 'Calls', numeric: true, cell: ({ calls }) => calls.toLocaleString('en') },
+            ],
+          })}</section>`
+    }`;
+}
+
+function callsChart({ bars }: Usage, periods: readonly string[], span: UsageSpan): Html {
+  const { unit } = usageSpans[span];
+  const isHour = unit === 'hour';
+  const found = new Map(bars.map((bar) => [bar.from, bar]));
+  return barChart({
+    id: 'calls',
+    title: `API calls per ${unit}`,
+    period: isHour ? 'Hour from' : 'Day (UTC)',
+    series: [
+      { key: 'answered', label: 'Successful', tone: 'good' },
+      { key: 'refused', label: 'Refused', tone: 'bad' },
+    ],
+    bars: periods.map((from) => ({
+      answered: found.get(from)?.answered ?? 0,
+      refused: found.get(from)?.refused ?? 0,
+      name: isHour ? `${from.slice(5, 10)} ${from.slice(11, 16)} UTC` : from.slice(0, 10),
+      label: isHour ? time(from) : from.slice(0, 10),
+    })),
+  });
+}
+
+const keyTable = (visit: MemberVisit, rows: readonly UsageRow[]): Html =>
+  table<UsageRow>({
+    caption: 'Calls by key and operation',
+    rows,
+    columns: [
+      { heading: 'API key', main: true, cell: (row) => keyCell(visit, row) },
+      {
+        heading: 'Operation',
+        cell: ({ keyId, action }) =>
+          html`<a href="${visit.at(`/activity?key=${keyId}&action=${action}`)}">${operationName(action)}</a>`,
+      },
+      { heading: 'Successful', numeric: true, cell: ({ answered }) => answered.toLocaleString('en') },
+      { heading: 'Refused', numeric: true, cell: ({ refused }) => refused.toLocaleString('en') },
+    ],
+  });
+
+function keyCell(visit: MemberVisit, { keyId, keyLabel, keyHint }: UsageRow): Html {
+  const name = html`${keyLabel === '' ? nothing : html`${displayName(keyLabel)} `}<code class="hint">${keyHint}</code>`;
+  return visit.may('org.keys.manage') ? html`<a href="${visit.at(`/keys/${keyId}`)}">${name}</a>` : name;
+}
+
+/** Returns the operation of an action of the log; what reached none is named by what happened. */
+function operationName(action: string): Html {
+  const operation = action.replace(/^api\./, '');
+  if (Object.hasOwn(reads, operation)) return html`<code>${operation}</code>`;
+  const others: Record<string, string> = {
+    none: 'Unknown endpoint',
+    console: 'Console',
+    rate_limited: 'Rate limit exceeded',
+  };
+  return html`${others[operation] ?? operation}`;
+}
