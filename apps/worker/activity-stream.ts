@@ -15,10 +15,11 @@ const leaseSeconds = 30;
 
 /**
  * Streams the activity log to an OTLP/HTTP endpoint as log records, in the order of the hash chains.
- * A batch counts as sent when the endpoint accepted it, so a line arrives at least once: one that was
- * sent twice has the same `activity.id`. A line that counts requests arrives again when it grew.
+ * A batch counts as sent when the endpoint accepted it, so a line arrives at least once: one that
+ * was sent twice has the same `org_api.activity.id`. A line that counts requests arrives again when
+ * it grew.
  *
- * The SDK is loaded by `start`, so that a worker without a stream does not pay for it.
+ * The SDK is loaded by the first run, so that a worker without a stream does not pay for it.
  */
 export function createActivityStream(options: {
   pool: Pool;
@@ -98,16 +99,16 @@ async function openExporter(otlpEndpoint: string, region: string) {
 
 function attributesOf({ objectIds, ...line }: StreamedLine): Attributes {
   const all = {
-    'activity.id': line.id,
-    'activity.at': line.at,
+    'org_api.activity.id': line.id,
+    'org_api.activity.at': line.at,
     'organization.id': line.organizationId,
     'user.id': line.personId,
     'api_key.id': line.keyId,
     'client.address': line.address,
     'http.response.status_code': line.status,
     'error.type': line.code,
-    'activity.count': line.count,
-    ...Object.fromEntries(Object.entries(objectIds ?? {}).map(([name, id]) => [`activity.object.${name}`, id])),
+    'org_api.activity.count': line.count,
+    ...Object.fromEntries(Object.entries(objectIds ?? {}).map(([name, id]) => [`org_api.activity.object.${name}`, id])),
   };
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null)) as Attributes;
 }

@@ -104,12 +104,12 @@ it('streams each line that follows the first start, in order and by ids alone, a
   // What a failed worker had claimed is free again when its lease ends.
   await owner.pool.query('update activity_progress set leased_until = now()');
   await vi.waitFor(() => expect(collector.records.length).toBeGreaterThanOrEqual(2), patient);
-  expect(collector.records.map((record) => record['activity.id'])).toEqual(ids);
+  expect(collector.records.map((record) => record['org_api.activity.id'])).toEqual(ids);
   expect(collector.records[0]).toMatchObject({
     'organization.id': orgId,
     'user.id': member.userId,
     'client.address': '203.0.113.7',
-    'activity.object.grantId': grant.id,
+    'org_api.activity.object.grantId': grant.id,
   });
   expect(collector.records[1]).toMatchObject({ 'http.response.status_code': 403, 'error.type': 'insufficient_scope' });
   expect(collector.text).not.toMatch(/Nguyen|Ada Rivers/);
