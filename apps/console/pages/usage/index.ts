@@ -51,7 +51,11 @@ const noCalls = (visit: MemberVisit): Html =>
 function callSections(visit: MemberVisit, usage: Usage, periods: readonly string[], span: UsageSpan): Html {
   const { countedFrom, refusals, addresses } = usage;
   return html`
-    ${countedFrom === null ? nothing : notice('info', html`This page counts the newest calls only, back to ${time(countedFrom)}.`)}
+    ${
+      countedFrom === null
+        ? nothing
+        : notice('info', html`This page counts the newest calls only, back to ${time(countedFrom)}.`)
+    }
     ${callsChart(usage, periods, span)}
     <section aria-labelledby="keys"><h2 id="keys">By key and operation</h2>${keyTable(visit, usage.rows)}</section>
     ${
