@@ -89,7 +89,7 @@ function createProgressReport({ report }: Context): (redelivery: RedeliveryRow) 
   let [seenLast, tellFrom] = [0, performance.now() + tellEveryMs];
   return ({ seen, queued, retriesRequested }) => {
     if (seen === seenLast || performance.now() < tellFrom) return;
-    report(`${queued + retriesRequested} sent again so far, ${seen} looked at`);
+    report(`${queued + retriesRequested} sent again so far, ${seen} checked`);
     [seenLast, tellFrom] = [seen, performance.now() + tellEveryMs];
   };
 }

@@ -4,7 +4,7 @@ import { type BlockList, isIP } from 'node:net';
 /**
  * The address a request came from: the connection's own, unless that is a trusted proxy; then the
  * nearest address in `X-Forwarded-For` that is not one. What stands further left is the client's
- * own claim and never believed. Null when unknown.
+ * own claim and never trusted. Null when unknown.
  */
 export function clientAddress(request: IncomingMessage, trustedProxies: BlockList): string | null {
   let address = plain(request.socket.remoteAddress);
@@ -41,7 +41,7 @@ const withPort = /^(?:\[([^\]]*)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/;
  * socket adds to IPv4, and without a zone; null when the entry is no address.
  *
  * No library serves here: `proxy-addr`, which Express uses, takes an entry with a port for no
- * address, Koa's `proxy` believes the leftmost entry, and Node's `SocketAddress.parse` accepts
+ * address, Koa's `proxy` trusts the leftmost entry, and Node's `SocketAddress.parse` accepts
  * short forms such as `127.1`.
  */
 function plain(entry: string | undefined): string | null {

@@ -18,7 +18,7 @@ describe('delivery redeliver of many', () => {
     const done = await t.orgctl(...t.redeliver, '--failed-since', '2h', '--json');
     expect(done.code).toBe(0);
     expect(done.json()).toMatchObject({ state: 'done', queued: 90, retriesRequested: 0, webhookId: t.webhook.id });
-    expect(done.stderr).toMatch(/^(\d+ sent again so far, \d+ looked at\n)+$/);
+    expect(done.stderr).toMatch(/^(\d+ sent again so far, \d+ checked\n)+$/);
     const { id } = done.json<{ id: string }>();
     await vi.waitFor(() => expect(t.receiver.received).toHaveLength(90), patient);
 

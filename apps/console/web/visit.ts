@@ -16,7 +16,7 @@ export interface ConsoleParts {
   pool: Pool;
   /** Peppers and tag secrets of API keys. */
   keys: KeySecrets;
-  /** Proxies whose `X-Forwarded-For` is believed. */
+  /** Proxies whose `X-Forwarded-For` is trusted. */
   trustedProxies: BlockList;
   /** Addresses that webhooks may reach although they are not public. */
   webhookAllow: BlockList;

@@ -12,7 +12,7 @@ export const serverSettings = (defaults: { port: number; answerDeadlineSeconds: 
   METRICS_PORT: port.default(9090).describe('Port of `/metrics`.'),
   TRUSTED_PROXIES: addressBlocks.meta({
     description:
-      'Addresses or CIDR blocks, separated by commas, whose `X-Forwarded-For` is believed. Its ' +
+      'Addresses or CIDR blocks, separated by commas, whose `X-Forwarded-For` is trusted. Its ' +
       'entries may carry a port.',
     shown: 'none',
   }),

@@ -20,8 +20,8 @@ export interface TemporalTls {
   /** Name that the server's certificate is for; null: the host of the address. */
   serverName: string | null;
   /**
-   * PEM of the only authorities whose certificates are believed; null: those that the system
-   * believes.
+   * PEM of the only authorities whose certificates are trusted; null: those that the system
+   * trusts.
    */
   ca: string | null;
   /** PEM of the client certificate and its key; null: the server asks for none. */
