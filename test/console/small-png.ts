@@ -37,7 +37,7 @@ function nearest(colors: readonly number[], color: number): number {
 }
 
 /** Pixels as red, green, blue. Source: PNG specification, third edition, sections 7 and 9. */
-function decode(png: Buffer): { width: number; height: number; pixels: Buffer } {
+export function decode(png: Buffer): { width: number; height: number; pixels: Buffer } {
   const parts: Buffer[] = [];
   let header = png.subarray(0, 0);
   for (let at = signatureBytes; at < png.length; at += 12 + png.readUInt32BE(at)) {
