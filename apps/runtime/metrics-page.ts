@@ -4,11 +4,16 @@ import type { Registry } from 'prom-client';
 /**
  * `GET /metrics` in Prometheus' text format, on a separate port that no partner reaches. An app
  * without another port shows its health here: `/livez`, and `/readyz` with 503 while
- * `findUnreadiness` gives a reason.
+ * `findUnreadiness` gives a reason. `/livez` answers 503 while `findDeath` gives one, which restarts
+ * the pod.
  */
-export function serveMetrics(registry: Registry, findUnreadiness?: () => string | null): RequestListener {
+export function serveMetrics(
+  registry: Registry,
+  findUnreadiness?: () => string | null,
+  findDeath: () => string | null = () => null,
+): RequestListener {
   return async (request, response) => {
-    if (findUnreadiness !== undefined && request.url === '/livez') return answer(response, null);
+    if (findUnreadiness !== undefined && request.url === '/livez') return answer(response, findDeath());
     if (findUnreadiness !== undefined && request.url === '/readyz') return answer(response, findUnreadiness());
     if (request.url !== '/metrics') {
       response.writeHead(404, { 'Content-Type': 'text/plain' }).end('Metrics are at /metrics.\n');

@@ -3,6 +3,7 @@ import { Settings as ApiSettings } from '../../api/config.ts';
 import { Settings as ConsoleSettings } from '../../console/config.ts';
 import { Settings as ImportSettings } from '../../import/config.ts';
 import { Settings as MigrateSettings } from '../../migrate/config.ts';
+import { Settings as OperatorSettings } from '../../operator/config.ts';
 import { Settings as OrgctlSettings } from '../../orgctl/config.ts';
 import { Settings as ProbeSettings } from '../../probe/config.ts';
 import { Settings as ReceiverSettings } from '../../receiver/config.ts';
@@ -15,6 +16,7 @@ const processes = [
   { name: 'console', title: 'Console', schema: ConsoleSettings },
   { name: 'migrate', title: 'Migrations', schema: MigrateSettings },
   { name: 'import', title: 'Import', schema: ImportSettings },
+  { name: 'operator', title: 'Kubernetes operator', schema: OperatorSettings },
   { name: 'orgctl', title: 'orgctl', schema: OrgctlSettings },
   { name: 'probe', title: 'Probe (`helm test`)', schema: ProbeSettings },
   { name: 'receiver', title: 'Sample receiver', schema: ReceiverSettings },

@@ -243,8 +243,8 @@ export class Rights extends Migration {
       grant select, insert, update (state, end_reason, cancel_requested_at, finished_at, leased_until) on redelivery
         to org_api_console;
 
-      -- The Kubernetes operator changes the webhooks of its objects, and asks for redeliveries. It
-      -- reads no event and no line of the log.
+      -- The Kubernetes operator changes the webhooks of its objects, asks for redeliveries, and
+      -- shows the ledger. It reads no body of an event and no line of the log.
       grant select (id) on organization to org_api_operator;
       grant select, insert, update (url, description, event_types, state, parked_reason, failing_since, ramp, slot,
         epoch, follow_until, signature_result, signature_checked_at, managed_by, managed_uid)
@@ -255,6 +255,10 @@ export class Rights extends Migration {
       grant select, insert, update (state, end_reason, cancel_requested_at, finished_at, leased_until)
         on redelivery to org_api_operator;
       grant insert (organization_id, person_id, key_id, action, address, detail) on activity to org_api_operator;
+      grant select on ledger_day, ledger_count, webhook_deletion, delivery_cancellation to org_api_operator;
+      grant select (organization_id, id, delivery_count, rolled_up, created_at) on event to org_api_operator;
+      grant select (organization_id, webhook_id, event_id, number, round, is_last, status, started_at, finished_at)
+        on delivery_attempt to org_api_operator;
 
       -- The worker delivers, keeps the ledger, and applies the retention of deliveries.
       grant select on event, webhook_secret, webhook_deletion, delivery_cancellation to org_api_worker;

@@ -1,0 +1,32 @@
+/** What the operator shows of a region's database. */
+export interface RegionState {
+  /** Names of the migrations that were applied, in order. */
+  migrations: string[];
+  /** Deliveries that wait for an attempt. */
+  waiting: number;
+  /** Deliveries of active webhooks that are more than a minute late. */
+  overdue: number;
+  /** When the oldest of those was due, as ISO 8601; null without one. */
+  oldestDueAt: string | null;
+  /** Webhooks suspended because they accepted nothing. */
+  suspendedWebhooks: number;
+}
+
+/**
+ * The state of a region in one row, `{state: RegionState}`; `readLedgerSql` gives the ledger. Open
+ * deliveries and webhooks that are not well have partial indexes.
+ */
+export const readRegionStateSql = /* sql */ `
+  with late as (
+    select count(*) as count, min(d.next_attempt_at) as oldest
+    from delivery d join webhook w on w.organization_id = d.organization_id and w.id = d.webhook_id
+    where d.state = 'waiting' and d.next_attempt_at < clock_timestamp() - interval '1 minute' and w.state = 'active'
+  )
+  select json_build_object(
+    'migrations', (select json_agg(v.name order by v.name) from api.schema_version v),
+    'waiting', (select count(*) from delivery d where d.state = 'waiting'),
+    'overdue', l.count,
+    'oldestDueAt', to_char(l.oldest at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+    'suspendedWebhooks', (select count(*) from webhook w where w.state = 'parked' and w.parked_reason = 'failing')
+  ) as state
+  from late l`;

@@ -1,0 +1,126 @@
+import { CoordinationV1Api, CoreV1Api, CustomObjectsApi, EventsV1Api, KubeConfig } from '@kubernetes/client-node';
+import { startServer } from '#runtime/http-server.ts';
+import { describeError, type Logger } from '#runtime/log.ts';
+import { serveMetrics } from '#runtime/metrics-page.ts';
+import type { OperatorConfig } from './config.ts';
+import { createRunner } from './controller/runner.ts';
+import { createApis } from './kube/client.ts';
+import { createEvents } from './kube/events.ts';
+import { createElection } from './kube/lease.ts';
+import { createMetrics } from './metrics.ts';
+import { createConnections } from './region/connections.ts';
+import { createRegionController } from './region/controller.ts';
+
+/** Each request to the API server; a watch lasts longer and has its own bound. */
+const requestDeadlineMs = 10_000;
+/** Objects are listed every five minutes, so this is two lists and their retries that failed. */
+const listedWithinMs = 900_000;
+
+/**
+ * Starts the operator: its metrics and health, a cache of the objects, and the election. Resolves
+ * when it listens, also while the API server is away: it is live then, and not ready. `stop` may be
+ * called twice.
+ */
+export async function startOperator(
+  config: OperatorConfig,
+  log: Logger,
+): Promise<{ metricsUrl: string; stop(): Promise<void> }> {
+  const { namespace, identity, concurrency } = config;
+  const metrics = createMetrics();
+  const kubeConfig = readKubeConfig(config);
+  const apis = createApis({
+    kubeConfig,
+    deadlineMs: requestDeadlineMs,
+    onRequest: ({ method, resource }) => metrics.requests.inc({ method, resource }),
+  });
+  const onError = (message: string) => (cause: unknown) => log.error({ error: describeError(cause) }, message);
+  const recordEvent = createEvents({
+    api: apis(EventsV1Api),
+    identity,
+    onError: onError('an Event could not be recorded'),
+  });
+  const connections = createConnections({ api: apis(CoreV1Api), namespace, allowPlaintext: config.allowPlaintext });
+  const controllers = [
+    createRegionController({ connections, onReady: (ready) => metrics.regionReady.set(ready ? 1 : 0) }),
+  ];
+  let listedAt = performance.now();
+  const runners = controllers.map((controller) => {
+    const { kind } = controller.kind;
+    return createRunner({
+      controller,
+      kubeConfig,
+      api: apis(CustomObjectsApi),
+      namespace,
+      recordEvent,
+      concurrency,
+      onListed: () => {
+        listedAt = performance.now();
+        metrics.listedAt.setToCurrentTime({ kind });
+      },
+      onWatchError: onError(`the objects of kind ${kind} could not be listed or watched; tried again`),
+      onError: (name, cause, retryInMs) => {
+        metrics.failures.inc({ kind });
+        log.error({ kind, name, retryInMs, error: describeError(cause) }, 'a pass failed; it is repeated');
+      },
+      onAction: (action) => {
+        metrics.actions.inc({ kind, action });
+        log.info({ kind, action }, 'an action was carried out');
+      },
+      onStatus: () => log.debug({ kind }, 'a status was written'),
+      onPass: () => metrics.passes.inc({ kind }),
+    });
+  });
+  const election = createElection({
+    api: apis(CoordinationV1Api),
+    namespace,
+    name: 'org-api-operator',
+    identity,
+    onError: onError('the Lease could not be read or renewed; tried again'),
+    lead: async (signal) => {
+      metrics.isLeader.set(1);
+      log.info({ identity }, 'this replica leads');
+      await Promise.all(runners.map((runner) => runner.lead(signal)));
+      metrics.isLeader.set(0);
+      log.info({ identity }, 'this replica does not lead any more');
+    },
+  });
+  let findUnreadiness: () => string | null = () => 'the API server has not listed the objects yet';
+  const findDeath = () =>
+    performance.now() - listedAt > listedWithinMs ? 'the API server has listed nothing for 15 minutes' : null;
+  const server = await startServer({
+    handler: serveMetrics(metrics.registry, () => findUnreadiness(), findDeath),
+    host: config.host,
+    port: config.metricsPort,
+  });
+  metrics.isLeader.set(0);
+  // In the background, so that a process whose API server is away can be stopped.
+  const started = Promise.all(runners.map((runner) => runner.start())).then(() => {
+    findUnreadiness = () => null;
+    election.start();
+    log.info({ metricsUrl: server.url, namespace }, 'the operator is running');
+  });
+
+  async function close(): Promise<void> {
+    findUnreadiness = () => 'draining';
+    await Promise.all(runners.map((runner) => runner.stop()));
+    await started;
+    await election.stop();
+    await connections.close();
+    await server.stop();
+  }
+  let stopping: Promise<void> | undefined;
+  return {
+    metricsUrl: server.url,
+    stop: () => {
+      stopping ??= close();
+      return stopping;
+    },
+  };
+}
+
+function readKubeConfig({ kubeconfigFile }: OperatorConfig): KubeConfig {
+  const kubeConfig = new KubeConfig();
+  if (kubeconfigFile === null) kubeConfig.loadFromCluster();
+  else kubeConfig.loadFromFile(kubeconfigFile);
+  return kubeConfig;
+}

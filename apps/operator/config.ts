@@ -1,0 +1,44 @@
+import { hostname } from 'node:os';
+import { z } from 'zod';
+import { readSettings } from '#runtime/settings/read.ts';
+import { logLevel, port, region, wholeNumber } from '#runtime/settings/types.ts';
+
+export const Settings = z.object({
+  REGION: region,
+  OPERATOR_NAMESPACE: z
+    .string()
+    .regex(/^[a-z\d]([a-z\d-]{0,61}[a-z\d])?$/, 'must be the name of a Kubernetes namespace')
+    .describe('Kubernetes namespace whose objects the operator works on.'),
+  OPERATOR_IDENTITY: z
+    .string()
+    .optional()
+    .meta({ description: 'Name of this replica in the Lease, for example its pod’s.', shown: 'the host’s name' }),
+  OPERATOR_CONCURRENCY: wholeNumber(1, 100).default(4).describe('Objects of one kind that are worked on at once.'),
+  KUBECONFIG: z
+    .string()
+    .optional()
+    .meta({ description: 'File that says how the API server is reached.', shown: 'the pod’s service account' }),
+  HOST: z.string().default('0.0.0.0').describe('Address to listen on.'),
+  METRICS_PORT: port.default(9090).describe('Port of `/metrics`, `/livez` and `/readyz`.'),
+  LOG_LEVEL: logLevel,
+});
+
+/** @throws SettingsRefused with every problem at once. */
+export function readConfig(environment: Record<string, string | undefined> = process.env) {
+  const s = readSettings(Settings, environment);
+  return Object.freeze({
+    region: s.REGION,
+    namespace: s.OPERATOR_NAMESPACE,
+    identity: s.OPERATOR_IDENTITY ?? hostname(),
+    concurrency: s.OPERATOR_CONCURRENCY,
+    /** Null: that of the pod's service account. */
+    kubeconfigFile: s.KUBECONFIG ?? null,
+    host: s.HOST,
+    metricsPort: s.METRICS_PORT,
+    /** Servers that may be reached on another machine without TLS, separated by commas. */
+    allowPlaintext: environment.ALLOW_PLAINTEXT ?? '',
+    logLevel: s.LOG_LEVEL,
+  });
+}
+
+export type OperatorConfig = ReturnType<typeof readConfig>;

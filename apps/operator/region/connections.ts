@@ -1,0 +1,114 @@
+import type { CoreV1Api, V1Secret } from '@kubernetes/client-node';
+import { Connection } from '@temporalio/client';
+import { type Database, openDatabase } from '#domain/db/connect.ts';
+import { findPlaintext } from '#runtime/settings/plaintext.ts';
+import type { TemporalServer, TemporalTls } from '#runtime/settings/temporal.ts';
+import { connectionOptions } from '#workflows/connection.ts';
+import { ReconcileFailed } from '../controller/contract.ts';
+import { statusOf } from '../kube/client.ts';
+import type { Region } from '../resources.ts';
+
+/** A key of a Secret, as specs name it. */
+export interface SecretRef {
+  name: string;
+  key: string;
+}
+
+/** After how long a Secret is read again. A new value closes what was opened with the old one. */
+const secretLifetimeMs = 300_000;
+const connectTimeoutMs = 5_000;
+
+/**
+ * Opens the PostgreSQL and the Temporal that a Region names, once, from the Secrets that it names.
+ * Values of Secrets stay in this process.
+ */
+export function createConnections(options: { api: CoreV1Api; namespace: string; allowPlaintext: string }) {
+  const { api, namespace, allowPlaintext } = options;
+  const secrets = new Map<string, { secret: V1Secret; at: number }>();
+  let database: { url: string; opened: Promise<Database> } | null = null;
+  let temporal: { key: string; opened: Connection } | null = null;
+
+  async function readSecret(name: string): Promise<Record<string, string>> {
+    const known = secrets.get(name);
+    if (known !== undefined && performance.now() - known.at < secretLifetimeMs) return known.secret.data ?? {};
+    try {
+      const secret = await api.readNamespacedSecret({ namespace, name });
+      secrets.set(name, { secret, at: performance.now() });
+      return secret.data ?? {};
+    } catch (cause) {
+      const status = statusOf(cause);
+      if (status === 404) throw new ReconcileFailed('SecretMissing', `There is no Secret ${name}.`, { cause });
+      if (status === 403)
+        throw new ReconcileFailed('SecretForbidden', `The operator's Role does not allow it to read ${name}.`, {
+          cause,
+        });
+      throw cause;
+    }
+  }
+
+  /** @throws ReconcileFailed when the Secret or the key is missing. */
+  async function readKey({ name, key }: SecretRef): Promise<string> {
+    const encoded = (await readSecret(name))[key];
+    if (encoded === undefined) throw new ReconcileFailed('SecretKeyMissing', `Secret ${name} has no key ${key}.`);
+    return Buffer.from(encoded, 'base64').toString('utf8').trim();
+  }
+
+  function refusePlaintext(name: string, value: string, tls = false): void {
+    const environment = { ALLOW_PLAINTEXT: allowPlaintext, TEMPORAL_TLS: String(tls) };
+    const [problem] = findPlaintext({ [name]: value }, environment);
+    if (problem !== undefined) throw new ReconcileFailed('PlaintextRefused', `${problem}.`);
+  }
+
+  return {
+    readKey,
+    /** The database of a Region. @throws ReconcileFailed */
+    async openDatabase({ spec }: Region): Promise<Database> {
+      const url = await readKey(spec.database.secretRef);
+      refusePlaintext('DATABASE_URL', url);
+      if (database?.url !== url) {
+        const before = database;
+        database = {
+          url,
+          opened: openDatabase({ url, applicationName: 'org-api-operator', poolMax: 4 }),
+        };
+        await (await before?.opened)?.close();
+      }
+      return database.opened;
+    },
+    /** A connection to the Temporal of a Region; it connects with the first call. @throws ReconcileFailed */
+    async openTemporal({ spec: { temporal: spec } }: Region): Promise<Connection> {
+      refusePlaintext('TEMPORAL_ADDRESS', spec.address, spec.tls);
+      const data = spec.tlsSecret === undefined ? {} : await readSecret(spec.tlsSecret);
+      const apiKey = spec.apiKeySecretRef === undefined ? null : await readKey(spec.apiKeySecretRef);
+      const key = JSON.stringify([spec, data, apiKey]);
+      if (temporal?.key !== key) {
+        const before = temporal;
+        const server: TemporalServer = {
+          address: spec.address,
+          namespace: spec.namespace,
+          tls: spec.tls ? tlsOf(spec.tlsServerName, data) : null,
+          apiKey: apiKey === null ? null : () => apiKey,
+        };
+        temporal = { key, opened: Connection.lazy({ ...connectionOptions(server), connectTimeout: connectTimeoutMs }) };
+        await before?.opened.close();
+      }
+      return temporal.opened;
+    },
+    async close(): Promise<void> {
+      await (await database?.opened)?.close();
+      await temporal?.opened.close();
+    },
+  };
+}
+
+export type Connections = ReturnType<typeof createConnections>;
+
+function tlsOf(serverName: string | undefined, data: Record<string, string>): TemporalTls {
+  const text = (key: string) => (data[key] === undefined ? null : Buffer.from(data[key], 'base64').toString('utf8'));
+  const [cert, key] = [text('tls.crt'), text('tls.key')];
+  return {
+    serverName: serverName ?? null,
+    ca: text('ca.crt'),
+    own: cert === null || key === null ? null : { cert, key },
+  };
+}

@@ -1,0 +1,118 @@
+import { currentMigration } from '#domain/db/migrations/index.ts';
+import { condition } from '../controller/conditions.ts';
+import type { Failure, JudgedCondition, Report } from '../controller/contract.ts';
+import type { Region } from '../resources.ts';
+import { isUnreadable, type ObservedRegion } from './observe.ts';
+
+/**
+ * Returns the status of a Region. What could not be read is left out of the fields and makes its
+ * condition Unknown, never False.
+ */
+export function reportRegion(region: Region, observed: ObservedRegion | null, failure: Failure | null): Report<Region> {
+  if (observed === null) {
+    const { reason = 'NotObserved', message = 'Not looked at yet.' } = failure ?? {};
+    const parts = conditionTypes.map((type) => condition(type, null, reason, message));
+    return { schema: { expected: currentMigration }, conditions: [summarize(parts), ...parts] };
+  }
+  const parts = [judgeSchema(observed), judgeTemporal(observed), judgeWorkers(region, observed), judgeLedger(observed)];
+  return { ...showDatabase(observed), ...showWorkers(observed), conditions: [summarize(parts), ...parts] };
+}
+
+const conditionTypes = ['SchemaCurrent', 'TemporalReady', 'WorkersCurrent', 'LedgerBalanced'] as const;
+
+function showDatabase({ database }: ObservedRegion): Omit<Report<Region>, 'conditions'> {
+  if (isUnreadable(database)) return { schema: { expected: currentMigration } };
+  const { waiting, overdue, oldestDueAt, ledgerDifference, suspendedWebhooks } = database;
+  const oldest = oldestDueAt === null ? {} : { oldestDueAt };
+  return {
+    schema: { applied: newestOf(database), expected: currentMigration },
+    deliveries: { waiting, overdue, ledgerDifference, ...oldest },
+    suspendedWebhooks,
+  };
+}
+
+function showWorkers({ workers }: ObservedRegion): Pick<Report<Region>, 'workers'> {
+  if (workers === null || isUnreadable(workers)) return {};
+  const { currentBuild, ramping, builds } = workers;
+  const current = currentBuild === null ? {} : { currentBuild };
+  const share = ramping === null ? {} : { rampingBuild: ramping.buildId, rampingPercent: Math.round(ramping.percent) };
+  return { workers: { ...current, ...share, builds } };
+}
+
+const newestOf = ({ migrations }: { migrations: string[] }): string => migrations.at(-1) ?? 'none';
+
+/** Ready: the first condition that does not hold says why. */
+function summarize(parts: readonly JudgedCondition[]): JudgedCondition {
+  const problem = parts.find(({ status }) => status === 'False') ?? parts.find(({ status }) => status === 'Unknown');
+  if (problem === undefined)
+    return condition('Ready', true, 'AllConditionsHold', 'Schema, Temporal, workers and ledger are as they should be.');
+  return condition('Ready', problem.status === 'Unknown' ? null : false, problem.reason, problem.message);
+}
+
+function judgeSchema({ database }: ObservedRegion): JudgedCondition {
+  const type = 'SchemaCurrent';
+  if (isUnreadable(database))
+    return condition(type, database.reason === 'NotMigrated' ? false : null, database.reason, database.message);
+  const newest = newestOf(database);
+  if (!database.migrations.includes(currentMigration))
+    return condition(
+      type,
+      false,
+      'MigrationsPending',
+      `The newest migration is ${newest}; this version needs ${currentMigration}.`,
+    );
+  if (newest !== currentMigration)
+    return condition(
+      type,
+      true,
+      'NewerThanOperator',
+      `The newest migration is ${newest}, which this operator does not know.`,
+    );
+  return condition(type, true, 'MigrationsApplied', `The newest migration is ${newest}.`);
+}
+
+function judgeTemporal({ workers }: ObservedRegion): JudgedCondition {
+  if (isUnreadable(workers)) return condition('TemporalReady', null, workers.reason, workers.message);
+  return condition('TemporalReady', true, 'NamespaceAnswers', 'Temporal answers for the namespace of this region.');
+}
+
+function judgeWorkers({ spec }: Region, { workers }: ObservedRegion): JudgedCondition {
+  const type = 'WorkersCurrent';
+  if (isUnreadable(workers)) return condition(type, null, workers.reason, workers.message);
+  if (workers === null)
+    return condition(type, null, 'NoDeployment', 'Temporal knows no worker deployment of the name in the spec.');
+  const { currentBuild, ramping } = workers;
+  if (currentBuild === null) return condition(type, false, 'NoCurrentBuild', 'No build of the workers is current.');
+  if (ramping !== null && ramping.percent === 0)
+    return condition(
+      type,
+      false,
+      'RampStopped',
+      `Build ${ramping.buildId} was stopped; ${currentBuild} does the work.`,
+    );
+  if (ramping !== null)
+    return condition(type, false, 'Ramping', `Build ${ramping.buildId} takes ${ramping.percent} % of the traffic.`);
+  const expected = spec.release.buildId;
+  if (expected !== undefined && expected !== currentBuild)
+    return condition(
+      type,
+      false,
+      'OtherBuildCurrent',
+      `Build ${currentBuild} is current; the release has ${expected}.`,
+    );
+  return condition(type, true, 'BuildCurrent', `Build ${currentBuild} is current.`);
+}
+
+function judgeLedger({ database }: ObservedRegion): JudgedCondition {
+  const type = 'LedgerBalanced';
+  if (isUnreadable(database)) return condition(type, null, database.reason, database.message);
+  const { ledgerDifference } = database;
+  if (ledgerDifference !== 0)
+    return condition(
+      type,
+      false,
+      'LedgerDifference',
+      `The ledger differs by ${ledgerDifference}; \`orgctl ledger\` lists where.`,
+    );
+  return condition(type, true, 'NoDifference', 'Every delivery that events required is settled or open.');
+}

@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest';
+import { currentMigration } from '#domain/db/migrations/index.ts';
+import type { ObservedRegion } from '../../apps/operator/region/observe.ts';
+import { reportRegion } from '../../apps/operator/region/report.ts';
+import { kinds, type Region } from '../../apps/operator/resources.ts';
+
+const { group, version } = kinds.Region;
+const region: Region = {
+  apiVersion: `${group}/${version}`,
+  kind: 'Region',
+  metadata: {
+    name: 'region',
+    namespace: 'test',
+    uid: '1',
+    generation: 1,
+    resourceVersion: '1',
+    creationTimestamp: '2026-01-01T00:00:00Z',
+  },
+  spec: {
+    region: 'us',
+    release: { version: '0.1.0', buildId: 'b2' },
+    database: { secretRef: { name: 'org-api', key: 'OPERATOR_DATABASE_URL' } },
+    temporal: { address: 'temporal:7233', namespace: 'us', deployment: 'org-api-us', tls: false },
+  },
+};
+const database = {
+  migrations: [currentMigration],
+  waiting: 3,
+  overdue: 0,
+  oldestDueAt: null,
+  suspendedWebhooks: 0,
+  ledgerDifference: 0,
+};
+const workers = { currentBuild: 'b2', ramping: null, builds: [{ buildId: 'b2', state: 'Current' as const }] };
+const healthy: ObservedRegion = { database, workers };
+
+/** Type, status and reason of each condition that is not true; Ready first. */
+const problemsOf = (observed: ObservedRegion | null) =>
+  reportRegion(region, observed, null)
+    .conditions.filter(({ status }) => status !== 'True')
+    .map(({ type, status, reason }) => `${type} ${status} ${reason}`);
+
+describe('the status of a Region', () => {
+  it('is Ready when schema, Temporal, workers and ledger are as they should be', () => {
+    expect(problemsOf(healthy)).toEqual([]);
+    expect(reportRegion(region, healthy, null)).toMatchObject({
+      schema: { applied: currentMigration, expected: currentMigration },
+      deliveries: { waiting: 3, overdue: 0, ledgerDifference: 0 },
+      workers: { currentBuild: 'b2' },
+    });
+  });
+
+  it.each([
+    [
+      'migrations are pending',
+      { database: { ...database, migrations: ['0001'] } },
+      'SchemaCurrent',
+      'MigrationsPending',
+    ],
+    ['the ledger differs', { database: { ...database, ledgerDifference: 1 } }, 'LedgerBalanced', 'LedgerDifference'],
+    ['no build is current', { workers: { ...workers, currentBuild: null } }, 'WorkersCurrent', 'NoCurrentBuild'],
+    [
+      'another build is current',
+      { workers: { ...workers, currentBuild: 'b1' } },
+      'WorkersCurrent',
+      'OtherBuildCurrent',
+    ],
+    [
+      'a build takes a share of the traffic',
+      { workers: { ...workers, ramping: { buildId: 'b3', percent: 5 } } },
+      'WorkersCurrent',
+      'Ramping',
+    ],
+    [
+      'a build was stopped',
+      { workers: { ...workers, ramping: { buildId: 'b3', percent: 0 } } },
+      'WorkersCurrent',
+      'RampStopped',
+    ],
+  ])('says that %s', (_, change, type, reason) => {
+    expect(problemsOf({ ...healthy, ...change })).toEqual([`Ready False ${reason}`, `${type} False ${reason}`]);
+  });
+
+  it('says Unknown of what could not be read, and still shows the rest', () => {
+    const away = { reason: 'TemporalUnreachable', message: 'Temporal did not answer (14).' };
+    const observed = { database, workers: away };
+
+    expect(problemsOf(observed)).toEqual([
+      'Ready Unknown TemporalUnreachable',
+      'TemporalReady Unknown TemporalUnreachable',
+      'WorkersCurrent Unknown TemporalUnreachable',
+    ]);
+    expect(reportRegion(region, observed, null).deliveries?.waiting).toBe(3);
+  });
+});

@@ -1,0 +1,110 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { CustomObjectsApi } from '@kubernetes/client-node';
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { currentMigration } from '#domain/db/migrations/index.ts';
+import { createLog } from '#runtime/log.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { testNamespace } from '#test/worker.ts';
+import { startOperator } from '../../apps/operator/app.ts';
+import { readConfig } from '../../apps/operator/config.ts';
+import { kinds, type Region } from '../../apps/operator/resources.ts';
+import { type ApiServer, createNamespace, regionIn, startApiServer } from './api-server.ts';
+
+let server: ApiServer;
+beforeAll(async () => {
+  server = await startApiServer();
+});
+afterAll(() => server?.stop());
+
+/** A region's servers, its Secret, and one operator. */
+async function setup() {
+  const namespace = await createNamespace(server);
+  const { database } = await setupDatabase();
+  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-operator-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const kubeconfig = path.join(folder, 'kubeconfig.json');
+  writeFileSync(kubeconfig, server.kubeConfig.exportConfig());
+  const applySecret = () =>
+    server.apply({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'org-api', namespace },
+      data: { OPERATOR_DATABASE_URL: Buffer.from(database.urls.operator).toString('base64') },
+    });
+  const applyRegion = (temporal: object = {}) =>
+    server.apply(
+      regionIn(namespace, {
+        temporal: { address: inject('temporalAddress'), namespace: testNamespace(), tls: false, ...temporal },
+      }),
+    );
+  const config = readConfig({
+    REGION: 'us',
+    OPERATOR_NAMESPACE: namespace,
+    OPERATOR_IDENTITY: 'test',
+    KUBECONFIG: kubeconfig,
+    HOST: '127.0.0.1',
+    METRICS_PORT: '0',
+  });
+  const operator = await startOperator(config, createLog({ level: 'silent', name: 'operator', region: 'us' }));
+  onTestFinished(() => operator.stop());
+  const api = server.kubeConfig.makeApiClient(CustomObjectsApi);
+  const { group, version, plural } = kinds.Region;
+  return {
+    operator,
+    applySecret,
+    applyRegion,
+    async readStatus() {
+      const request = { group, version, plural, namespace, name: 'region' };
+      return ((await api.getNamespacedCustomObject(request)) as Region).status;
+    },
+  };
+}
+
+const waiting = { timeout: 60_000, interval: 100 };
+
+describe('the operator', () => {
+  it('shows what PostgreSQL and Temporal say of a Region, with the rights of its own login', async () => {
+    const { applySecret, applyRegion, readStatus } = await setup();
+    await applySecret();
+    await applyRegion();
+
+    await vi.waitFor(async () => expect((await readStatus())?.schema?.applied).toBe(currentMigration), waiting);
+    const status = await readStatus();
+    expect(status?.deliveries).toEqual({ waiting: 0, overdue: 0, ledgerDifference: 0 });
+    const told = status?.conditions?.map((one) => `${one.type} ${one.status} ${one.reason}`);
+    expect(told).toEqual([
+      'Ready Unknown NoDeployment',
+      'SchemaCurrent True MigrationsApplied',
+      'TemporalReady True NamespaceAnswers',
+      'WorkersCurrent Unknown NoDeployment',
+      'LedgerBalanced True NoDifference',
+    ]);
+  });
+
+  it('names the Secret that is missing, and shows what Temporal says meanwhile', async () => {
+    const { applyRegion, readStatus } = await setup();
+    await applyRegion();
+
+    await vi.waitFor(async () => expect((await readStatus())?.conditions).toBeDefined(), waiting);
+    const conditions = (await readStatus())?.conditions ?? [];
+    expect(conditions.find(({ type }) => type === 'SchemaCurrent')).toMatchObject({
+      status: 'Unknown',
+      reason: 'SecretMissing',
+      message: 'There is no Secret org-api.',
+    });
+    expect(conditions.find(({ type }) => type === 'TemporalReady')?.status).toBe('True');
+  });
+
+  it('is live and ready while the API server answers, and says that it leads', async () => {
+    const { operator } = await setup();
+    const base = operator.metricsUrl;
+    const statusOf = async (page: string) => (await fetch(new URL(page, base))).status;
+
+    await vi.waitFor(async () => expect(await statusOf('/readyz')).toBe(200), waiting);
+    expect(await statusOf('/livez')).toBe(200);
+    const isLeading = async () => (await (await fetch(new URL('/metrics', base))).text()).includes('is_leader 1');
+    await vi.waitFor(async () => expect(await isLeading()).toBe(true), waiting);
+  });
+});
