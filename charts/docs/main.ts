@@ -14,7 +14,7 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..')
 const inRoot = (name: string) => path.join(root, name);
 try {
   const written: Record<string, string> = {};
-  for (const chart of ['charts/org-api']) {
+  for (const chart of ['charts/org-api', 'charts/org-api-operator']) {
     const documents = documentsOf((name) => readFileSync(inRoot(`${chart}/${name}`), 'utf8'));
     for (const [name, text] of Object.entries(documents)) written[`${chart}/${name}`] = text;
   }
