@@ -91,6 +91,7 @@ interface Call {
  * Redis decides. Calls of one turn of the event loop go to it as one run of sliding-window.lua.
  * Measured with 64 callers on two cores, the script calls alone: 1.1 µs of this process and 250,000
  * a second, against 4.6 µs and 91,000 with a command for each through ioredis's auto-pipelining.
+ * A whole read then takes 1.39 times the processor time (test/bench/reads).
  *
  * Beside that, each pod counts what it admits. After the first failure (timeout, closed connection,
  * any error) everything that waits and everything that follows is decided by this count alone,
