@@ -4,7 +4,7 @@ import type { Connections } from './connections.ts';
 import { type ObservedRegion, observeRegion } from './observe.ts';
 import { reportRegion } from './report.ts';
 
-/** How often a region is looked at: its state is not in Kubernetes, so no watch tells of it. */
+/** How often a region is looked at: its state is not in Kubernetes, so no watch shows it. */
 const resyncMs = 15_000;
 
 /** Keeps the status of a Region true. It changes nothing in the region itself. */
