@@ -19,7 +19,7 @@ const misuses: [string, object, RegExp][] = [
   [
     'a number of pods beside an autoscaler',
     { api: { replicas: 3 } },
-    /api\.replicas is set beside api\.autoscaling\.enabled: .*remove api\.replicas or switch the autoscaler off/,
+    /api\.replicas is set beside api\.autoscaling\.enabled: .*remove api\.replicas or disable the autoscaler/,
   ],
   [
     'an autoscaler upside down',
@@ -130,7 +130,7 @@ const misuses: [string, object, RegExp][] = [
   [
     'source ranges without a LoadBalancer',
     { api: { service: { type: 'NodePort', loadBalancerSourceRanges: ['192.0.2.0/24'] } } },
-    /api\.service\.loadBalancerSourceRanges is set for no LoadBalancer, so it would let everybody in/,
+    /api\.service\.loadBalancerSourceRanges is set without a LoadBalancer and would have no effect/,
   ],
   [
     'a second backend without a share for the first',

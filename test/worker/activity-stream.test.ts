@@ -8,7 +8,8 @@ import { createActivityStream } from '../../apps/worker/activity-stream.ts';
 import { writeLines } from '../domain/activity/lines.ts';
 import { openPool } from '../domain/webhooks/webhook-rows.ts';
 
-const patient = { timeout: 20_000, interval: 20 };
+/** Lines are linked up to the oldest transaction of the server, which other tests use as well. */
+const patient = { timeout: 60_000, interval: 20 };
 
 interface OtlpLogs {
   resourceLogs: {
