@@ -1,5 +1,5 @@
 import { readValues } from './read-values.ts';
-import { replaceTables, schemaOf, tablesOf } from './write.ts';
+import { listOf, replaceList, schemaOf } from './write.ts';
 
 /**
  * What is made from values.yaml: name of the file in the chart's folder → its text. `read` gives a
@@ -9,6 +9,6 @@ export function documentsOf(read: (name: string) => string): Record<string, stri
   const values = readValues(read('values.yaml'));
   return {
     'values.schema.json': `${JSON.stringify(schemaOf(values), null, 2)}\n`,
-    'README.md': replaceTables(read('README.md'), tablesOf(values)),
+    'README.md': replaceList(read('README.md'), listOf(values)),
   };
 }

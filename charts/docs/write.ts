@@ -1,11 +1,27 @@
 import { type ChartValue, listLeaves } from './read-values.ts';
 
+const octet = String.raw`(25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)`;
+const ipv4 = String.raw`${octet}(\.${octet}){3}`;
+const ipv6 = `[0-9A-Fa-f]{0,4}(:[0-9A-Fa-f]{0,4}){2,7}(:${ipv4})?`;
+const [bits4, bits6] = [String.raw`(/(3[0-2]|[12]?\d))`, String.raw`(/(12[0-8]|1[01]\d|[1-9]?\d))`];
+
+/** What `@schema` lines name by `$ref: "#/$defs/…"`. A block is CIDR notation. */
+const definitions = {
+  addressOrEmpty: { pattern: `^(${ipv4}|${ipv6})?$` },
+  addressOrBlock: { type: 'string', pattern: `^(${ipv4}${bits4}?|${ipv6}${bits6}?)$` },
+  block: { type: 'string', pattern: `^(${ipv4}${bits4}|${ipv6}${bits6})$` },
+};
+
 /** JSON schema of the values, strict: a key that the chart does not know is refused. */
 export function schemaOf(values: readonly ChartValue[]): object {
+  const schema = sectionSchema(values);
+  const text = JSON.stringify(schema);
+  const used = Object.entries(definitions).filter(([name]) => text.includes(`#/$defs/${name}"`));
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Values of org-api',
-    ...sectionSchema(values),
+    ...schema,
+    ...(used.length === 0 ? {} : { $defs: Object.fromEntries(used) }),
   };
 }
 
@@ -26,30 +42,46 @@ function typeOf(preset: unknown): string {
   return typeof preset; // string, boolean or object
 }
 
-/** The README's tables, one a section. */
-export function tablesOf(values: readonly ChartValue[]): string {
+/** The README's list of values, a heading for each section. */
+export function listOf(values: readonly ChartValue[]): string {
   const general = values.filter((value) => value.children === null);
   const sections = values.filter((value) => value.children !== null);
   return [
-    table('General', '', general),
-    ...sections.map((section) => table(`\`${section.path}\``, section.description, section.children ?? [])),
+    section('General', '', general),
+    ...sections.map(({ path, description, children }) => section(`\`${path}\``, description, children ?? [])),
   ].join('\n');
 }
 
-function table(title: string, introduction: string, values: readonly ChartValue[]): string {
-  const rows = listLeaves(values).map(
-    (value) =>
-      `| \`${value.path}\` | \`${JSON.stringify(value.default)}\` | ${value.description.replaceAll('|', '\\|')} |`,
+function section(title: string, introduction: string, values: readonly ChartValue[]): string {
+  const items = listLeaves(values).map(({ path, default: preset, description }) =>
+    wrap(`- \`${path}\` (\`${toJson(preset)}\`): ${description}`, '  '),
   );
-  const head = ['| Value | Default | Meaning |', '| --- | --- | --- |'];
-  return [`### ${title}`, '', ...(introduction === '' ? [] : [introduction, '']), ...head, ...rows, ''].join('\n');
+  return [`### ${title}`, '', ...(introduction === '' ? [] : [wrap(introduction, ''), '']), ...items, ''].join('\n');
+}
+
+/** JSON on one line, with spaces at which it can be wrapped. */
+function toJson(value: unknown): string {
+  return JSON.stringify(value, null, 1).replaceAll(/\n\s*/g, ' ');
+}
+
+const columns = 120;
+
+/** Breaks a paragraph at spaces. Every line but the first begins with the indentation. */
+function wrap(paragraph: string, indentation: string): string {
+  const lines: string[] = [];
+  for (const word of paragraph.split(' ')) {
+    const longer = `${lines.at(-1)} ${word}`;
+    if (lines.length > 0 && longer.length <= columns) lines[lines.length - 1] = longer;
+    else lines.push(lines.length === 0 ? word : indentation + word);
+  }
+  return lines.join('\n');
 }
 
 const marks = ['<!-- values: written by npm run chart:docs -->', '<!-- end of values -->'] as const;
 
 /** A README with what stands between its two marks replaced. @throws when a mark is missing. */
-export function replaceTables(readme: string, tables: string): string {
+export function replaceList(readme: string, list: string): string {
   const [begin, end] = [readme.indexOf(marks[0]), readme.indexOf(marks[1])];
   if (begin < 0 || end < begin) throw new Error(`The chart's README lacks the lines ${marks.join(' and ')}.`);
-  return `${readme.slice(0, begin + marks[0].length)}\n\n${tables}\n${readme.slice(end)}`;
+  return `${readme.slice(0, begin + marks[0].length)}\n\n${list}\n${readme.slice(end)}`;
 }

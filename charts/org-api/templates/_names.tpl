@@ -1,4 +1,7 @@
-{{/* Names and labels. Every name begins with the release's full name, and every selector has the release's instance, so two releases in one namespace do not meet. */}}
+{{/*
+Names and labels. Every name begins with the release's full name, and every selector has the
+release's instance, so two releases in one namespace stay apart.
+*/}}
 
 {{/* The full name: at most 40 characters, which leaves 23 for what is added to it. */}}
 {{- define "org-api.fullname" -}}
@@ -25,7 +28,10 @@ app.kubernetes.io/component: {{ .component }}
 {{- merge $ours .root.Values.commonLabels | toYaml -}}
 {{- end -}}
 
-{{/* Labels of a pod: without versions of the chart, so that a new chart alone restarts nothing. Takes {root, component, own}. */}}
+{{/*
+Labels of a pod, without the chart's version: a new chart alone restarts no pod.
+Takes {root, component, own}.
+*/}}
 {{- define "org-api.podLabels" -}}
 {{- $ours := include "org-api.selectorLabels" . | fromYaml -}}
 {{- $_ := set $ours "org-api/region" .root.Values.region -}}
@@ -34,7 +40,8 @@ app.kubernetes.io/component: {{ .component }}
 
 {{- define "org-api.image" -}}
 {{- $tag := default .Chart.AppVersion .Values.image.tag -}}
-{{- printf "%s:%s%s" .Values.image.repository $tag (empty .Values.image.digest | ternary "" (printf "@%s" .Values.image.digest)) -}}
+{{- $digest := empty .Values.image.digest | ternary "" (printf "@%s" .Values.image.digest) -}}
+{{- printf "%s:%s%s" .Values.image.repository $tag $digest -}}
 {{- end -}}
 
 {{/* The Deployments there are, as words. */}}
@@ -56,7 +63,9 @@ api{{ if .Values.console.enabled }} console{{ end }}
 
 {{/* The public URL of a component. Takes {root, component}. */}}
 {{- define "org-api.url" -}}
-{{- if eq .component "console" -}}{{ .root.Values.console.url }}{{- else -}}{{ get .root.Values.baseUrls .root.Values.region }}{{- end -}}
+{{- if eq .component "console" -}}{{ .root.Values.console.url }}
+{{- else -}}{{ get .root.Values.baseUrls .root.Values.region }}
+{{- end -}}
 {{- end -}}
 
 {{/* Its host name, without the port. Takes {root, component}. */}}

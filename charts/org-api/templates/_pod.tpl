@@ -1,11 +1,17 @@
-{{/* What the pods of all components have in common. Each takes {root, component, own}: `own` is the component's section of the values. */}}
+{{/*
+Parts that the pods of all components share. Each takes {root, component, own}: `own` is the
+component's section of the values.
+*/}}
 
 {{/*
-The pod's annotations. Settings are written into the pod itself and not into a ConfigMap: during a rollout, and after a rollback, a restarted container of the old version must not read the
-new version's settings. The checksum shows which pods have which settings; `secrets.revision` is part of it, as the contents of Secrets cannot be.
+The pod's annotations. Settings are in the pod's spec and not in a ConfigMap: during a rollout and
+after a rollback, a restarted container of the old version must not read the new version's settings.
+The checksum shows which settings a pod has. It includes `secrets.revision`, because the chart
+cannot read the contents of Secrets.
 */}}
 {{- define "org-api.podAnnotations" -}}
-{{- $settings := printf "%s\n%s\n%s" (include "org-api.settings" .) (include "org-api.secrets" .) .root.Values.secrets.revision -}}
+{{- $parts := list (include "org-api.settings" .) (include "org-api.secrets" .) .root.Values.secrets.revision -}}
+{{- $settings := join "\n" $parts -}}
 {{- merge (dict "checksum/settings" (sha256sum $settings)) .own.podAnnotations | toYaml -}}
 {{- end -}}
 

@@ -1,6 +1,9 @@
 {{/* What each app reads from its environment; README of the project lists every setting. */}}
 
-{{/* Settings of a component that are no secrets, as YAML {NAME: value}; empty ones are left to the app's default. Takes {root, component}. */}}
+{{/*
+Settings of a component that are not secret, as YAML {NAME: value}. Empty ones are omitted, so the
+app's default applies. Takes {root, component}.
+*/}}
 {{- define "org-api.settings" -}}
 {{- $values := .root.Values -}}
 ALLOW_PLAINTEXT: {{ join "," $values.allowPlaintext | quote }}
@@ -74,9 +77,18 @@ TEMPORAL_TLS: {{ .Values.temporal.tls.enabled | ternary "true" "" | quote }}
 TEMPORAL_TLS_SERVER_NAME: {{ .Values.temporal.tls.serverName | quote }}
 {{- end -}}
 
-{{/* Secrets of Temporal, as YAML {SETTING: {existingSecret, key}}: those that are named, as none is needed by itself. Takes the section `secrets`. */}}
+{{/*
+Secrets of Temporal, as YAML {SETTING: {existingSecret, key}}. All are optional: only those with a
+key are listed. Takes the section `secrets`.
+*/}}
 {{- define "org-api.temporalSecrets" -}}
-{{- range $setting, $one := dict "TEMPORAL_TLS_CA" .temporalCa "TEMPORAL_TLS_CERT" .temporalCertificate "TEMPORAL_TLS_KEY" .temporalCertificateKey "TEMPORAL_API_KEY" .temporalApiKey }}
+{{- $secrets := dict
+  "TEMPORAL_TLS_CA" .temporalCa
+  "TEMPORAL_TLS_CERT" .temporalCertificate
+  "TEMPORAL_TLS_KEY" .temporalCertificateKey
+  "TEMPORAL_API_KEY" .temporalApiKey
+}}
+{{- range $setting, $one := $secrets }}
 {{- if $one.key }}
 {{ $setting }}:
   existingSecret: {{ $one.existingSecret | quote }}
@@ -85,28 +97,62 @@ TEMPORAL_TLS_SERVER_NAME: {{ .Values.temporal.tls.serverName | quote }}
 {{- end }}
 {{- end -}}
 
-{{/* Secrets of a component, as YAML {SETTING: {name, key}}: Secret and its key. Least privilege: only what the app reads. Takes {root, component}. */}}
+{{/*
+Secrets of a component, as YAML {SETTING: {name, key}}: the Secret and its key. Least privilege: only
+those that the app reads. Takes {root, component}.
+*/}}
 {{- define "org-api.secrets" -}}
 {{- $secrets := .root.Values.secrets -}}
 {{- $of := dict -}}
 {{- if eq .component "api" -}}
-{{- $of = dict "API_DATABASE_URL" $secrets.apiDatabaseUrl "REDIS_URL" $secrets.redisUrl "KEY_PEPPERS" $secrets.keyPeppers "KEY_TAG_SECRETS" $secrets.keyTagSecrets -}}
+{{- $of = dict
+  "API_DATABASE_URL" $secrets.apiDatabaseUrl
+  "REDIS_URL" $secrets.redisUrl
+  "KEY_PEPPERS" $secrets.keyPeppers
+  "KEY_TAG_SECRETS" $secrets.keyTagSecrets
+-}}
 {{- else if eq .component "worker" -}}
-{{- $of = dict "WORKER_DATABASE_URL" $secrets.workerDatabaseUrl "WEBHOOK_SECRET_KEYS" $secrets.webhookSecretKeys -}}
+{{- $of = dict
+  "WORKER_DATABASE_URL" $secrets.workerDatabaseUrl
+  "WEBHOOK_SECRET_KEYS" $secrets.webhookSecretKeys
+-}}
 {{- else if eq .component "console" -}}
-{{- $of = dict "CONSOLE_DATABASE_URL" $secrets.consoleDatabaseUrl "KEY_PEPPERS" $secrets.keyPeppers "KEY_TAG_SECRETS" $secrets.keyTagSecrets "WEBHOOK_SECRET_KEYS" $secrets.webhookSecretKeys -}}
+{{- $of = dict
+  "CONSOLE_DATABASE_URL" $secrets.consoleDatabaseUrl
+  "KEY_PEPPERS" $secrets.keyPeppers
+  "KEY_TAG_SECRETS" $secrets.keyTagSecrets
+  "WEBHOOK_SECRET_KEYS" $secrets.webhookSecretKeys
+-}}
 {{- else if eq .component "migrations" -}}
-{{- $of = dict "DATABASE_URL" $secrets.ownerDatabaseUrl "API_DATABASE_URL" $secrets.apiDatabaseUrl "WORKER_DATABASE_URL" $secrets.workerDatabaseUrl -}}
-{{- if .root.Values.console.enabled -}}{{- $_ := set $of "CONSOLE_DATABASE_URL" $secrets.consoleDatabaseUrl -}}{{- end -}}
-{{- if $secrets.platformDatabaseUrl.key -}}{{- $_ := set $of "PLATFORM_DATABASE_URL" $secrets.platformDatabaseUrl -}}{{- end -}}
-{{- if $secrets.operatorDatabaseUrl.key -}}{{- $_ := set $of "OPERATOR_DATABASE_URL" $secrets.operatorDatabaseUrl -}}{{- end -}}
+{{- $of = dict
+  "DATABASE_URL" $secrets.ownerDatabaseUrl
+  "API_DATABASE_URL" $secrets.apiDatabaseUrl
+  "WORKER_DATABASE_URL" $secrets.workerDatabaseUrl
+-}}
+{{- if .root.Values.console.enabled -}}
+{{- $_ := set $of "CONSOLE_DATABASE_URL" $secrets.consoleDatabaseUrl -}}
+{{- end -}}
+{{- if $secrets.platformDatabaseUrl.key -}}
+{{- $_ := set $of "PLATFORM_DATABASE_URL" $secrets.platformDatabaseUrl -}}
+{{- end -}}
+{{- if $secrets.operatorDatabaseUrl.key -}}
+{{- $_ := set $of "OPERATOR_DATABASE_URL" $secrets.operatorDatabaseUrl -}}
+{{- end -}}
 {{- else if eq .component "probe" -}}
 {{- $own := default (printf "%s-probe" (include "org-api.fullname" .root)) .root.Values.probe.existingSecret -}}
-{{- range $name, $key := dict "PROBE_ORGANIZATION_ID" "organizationId" "PROBE_KEY" "key" "PROBE_WEBHOOK_ID" "webhookId" "PROBE_WEBHOOK_SECRET" "webhookSecret" -}}
+{{- $keys := dict
+  "PROBE_ORGANIZATION_ID" "organizationId"
+  "PROBE_KEY" "key"
+  "PROBE_WEBHOOK_ID" "webhookId"
+  "PROBE_WEBHOOK_SECRET" "webhookSecret"
+-}}
+{{- range $name, $key := $keys -}}
 {{- $_ := set $of $name (dict "existingSecret" $own "key" $key) -}}
 {{- end -}}
 {{- end -}}
-{{- if has .component (list "worker" "console" "probe") -}}{{- $of = merge $of (include "org-api.temporalSecrets" $secrets | fromYaml) -}}{{- end -}}
+{{- if has .component (list "worker" "console" "probe") -}}
+{{- $of = merge $of (include "org-api.temporalSecrets" $secrets | fromYaml) -}}
+{{- end -}}
 {{- range $name, $one := $of }}
 {{ $name }}:
   name: {{ default $secrets.existingSecret $one.existingSecret | quote }}

@@ -1,4 +1,7 @@
-{{/* What the JSON schema cannot say: values that are missing or contradict each other. All problems are reported at once, each with its remedy. */}}
+{{/*
+Checks that the JSON schema cannot express: values that are missing or contradict each other.
+Returns all problems at once, a line each, with what to do.
+*/}}
 {{- define "org-api.problems" -}}
 {{- $values := .Values -}}
 {{- if not $values.image.repository }}
@@ -6,7 +9,8 @@
 {{- end }}
 {{- range $code := list "us" "ca" }}
 {{- if not (get $values.baseUrls $code) }}
-- baseUrls.{{ $code }} is empty: callers with a key of the other region get the URL where it belongs, so give the public URLs of both regions
+- baseUrls.{{ $code }} is empty: give the public URLs of both regions, because a caller with a key of the
+{{- " other region gets that region's URL" }}
 {{- end }}
 {{- end }}
 {{- range $name := list "address" "namespace" }}
@@ -15,19 +19,24 @@
 {{- end }}
 {{- end }}
 {{- if not (or $values.temporal.tls.enabled (has "temporal" $values.allowPlaintext)) }}
-- temporal.tls.enabled is false: pods refuse to reach Temporal in plain text, so enable TLS, or add temporal to allowPlaintext
+- temporal.tls.enabled is false: pods refuse to use Temporal without TLS, so enable TLS, or add temporal to
+{{- " allowPlaintext" }}
 {{- end }}
 {{- range $name := list "temporalCa" "temporalCertificate" "temporalCertificateKey" "temporalApiKey" }}
 {{- if and (get $values.secrets $name).key (not $values.temporal.tls.enabled) }}
-- secrets.{{ $name }}.key is set without temporal.tls.enabled: Temporal would be spoken to in plain text, so enable TLS or empty it
+- secrets.{{ $name }}.key is set without temporal.tls.enabled: the connection would be in plain text, so enable TLS
+{{- " or empty it" }}
 {{- end }}
 {{- end }}
 {{- if and $values.temporal.tls.serverName (not $values.temporal.tls.enabled) }}
 - temporal.tls.serverName is set without temporal.tls.enabled: enable TLS or empty it
 {{- end }}
-{{- range $one, $other := dict "temporalCertificate" "temporalCertificateKey" "temporalCertificateKey" "temporalCertificate" }}
+{{- $names := list "temporalCertificate" "temporalCertificateKey" }}
+{{- range $one := $names }}
+{{- $other := without $names $one | first }}
 {{- if and (get $values.secrets $one).key (not (get $values.secrets $other).key) }}
-- secrets.{{ $other }}.key is empty beside secrets.{{ $one }}.key: mutual TLS takes both the certificate and its private key
+- secrets.{{ $other }}.key is empty beside secrets.{{ $one }}.key: mutual TLS needs both the certificate and its
+{{- " private key" }}
 {{- end }}
 {{- end }}
 {{- $components := append (include "org-api.components" . | splitList " ") "migrations" }}
@@ -37,7 +46,8 @@
 {{- range $setting, $secret := include "org-api.secrets" (dict "root" $ "component" $component) | fromYaml }}
 {{- if and (not $secret.name) (not (hasKey $reported $setting)) }}
 {{- $_ := set $reported $setting true }}
-- no Secret holds {{ $setting }}, which {{ $component }} needs: name one in secrets.existingSecret, or in the setting's own section there
+- no Secret holds {{ $setting }}, which {{ $component }} needs: name one in secrets.existingSecret, or in the
+{{- " setting's section of secrets" }}
 {{- end }}
 {{- if not $secret.key }}
 - the key of the Secret that holds {{ $setting }} is empty: {{ $component }} needs it
@@ -48,12 +58,14 @@
 {{- range $component := include "org-api.components" . | splitList " " }}
 {{- $app := get $values $component }}
 {{- if and $app.autoscaling.enabled (not (kindIs "invalid" $app.replicas)) }}
-- {{ $component }}.replicas is set beside {{ $component }}.autoscaling.enabled: the autoscaler owns the number of pods, so remove {{ $component }}.replicas or switch the autoscaler off
+- {{ $component }}.replicas is set beside {{ $component }}.autoscaling.enabled: the autoscaler owns the number of
+{{- printf " pods, so remove %s.replicas or disable the autoscaler" $component }}
 {{- end }}
 {{- if and $app.autoscaling.enabled (gt (int $app.autoscaling.minReplicas) (int $app.autoscaling.maxReplicas)) }}
 - {{ $component }}.autoscaling.minReplicas is above maxReplicas: swap them
 {{- end }}
-{{- if and (has ($app.strategy.maxSurge | toString) (list "0" "0%")) (has ($app.strategy.maxUnavailable | toString) (list "0" "0%")) }}
+{{- $none := list "0" "0%" }}
+{{- if and (has (toString $app.strategy.maxSurge) $none) (has (toString $app.strategy.maxUnavailable) $none) }}
 - {{ $component }}.strategy allows neither a pod more nor a pod less: raise maxSurge, so that a rollout can begin
 {{- end }}
 {{- end }}
@@ -68,23 +80,29 @@
 - {{ $component }}.extraEnv sets {{ .name }}, which ports and probes of the pod and its Services rely on: remove it
 {{- end }}
 {{- end }}
-{{- if and (or (ne $component "migrations") $values.migrations.enabled) (not $app.serviceAccount.create) (not $app.serviceAccount.name) }}
-- {{ $component }}.serviceAccount.name is empty beside {{ $component }}.serviceAccount.create false: name the account that exists
+{{- $isUsed := or (ne $component "migrations") $values.migrations.enabled }}
+{{- if and $isUsed (not $app.serviceAccount.create) (not $app.serviceAccount.name) }}
+- {{ $component }}.serviceAccount.name is empty beside {{ $component }}.serviceAccount.create false: name the
+{{- " account that exists" }}
 {{- end }}
 {{- end }}
 {{- range $component := include "org-api.httpComponents" . | splitList " " }}
 {{- $app := get $values $component }}
 {{- if and $app.service.externalTrafficPolicy (eq $app.service.type "ClusterIP") }}
-- {{ $component }}.service.externalTrafficPolicy is set for a ClusterIP, which no one outside reaches: empty it, or choose another {{ $component }}.service.type
+- {{ $component }}.service.externalTrafficPolicy is set for a ClusterIP, which has no external traffic: empty it, or
+{{- printf " choose another %s.service.type" $component }}
 {{- end }}
 {{- if and $app.service.loadBalancerSourceRanges (ne $app.service.type "LoadBalancer") }}
-- {{ $component }}.service.loadBalancerSourceRanges is set for no LoadBalancer, so it would let everybody in: empty it, or set {{ $component }}.service.type to LoadBalancer
+- {{ $component }}.service.loadBalancerSourceRanges is set without a LoadBalancer and would have no effect: empty it,
+{{- printf " or set %s.service.type to LoadBalancer" $component }}
 {{- end }}
 {{- if and $app.httpRoute.enabled $app.httpRoute.extraBackendRefs (kindIs "invalid" $app.httpRoute.weight) }}
-- {{ $component }}.httpRoute.weight is null beside extraBackendRefs: say how much of the traffic this release's own pods get
+- {{ $component }}.httpRoute.weight is null beside extraBackendRefs: set the weight of this release's pods
 {{- end }}
 {{- if and (or $app.httpRoute.enabled $app.ingress.enabled) (not $app.trustedProxies) }}
-- {{ $component }}.trustedProxies is empty beside {{ $app.httpRoute.enabled | ternary "httpRoute" "ingress" }}.enabled: every caller would share the gateway's address, so failed sign-ins and keys of one would block all; give the addresses of the gateway's pods or the load balancer
+- {{ $component }}.trustedProxies is empty beside {{ $app.httpRoute.enabled | ternary "httpRoute" "ingress" }}.enabled:
+{{- " every caller would share the gateway's address, so failed sign-ins and keys of one would block all;" }}
+{{- " give the addresses of the gateway's pods or the load balancer" }}
 {{- end }}
 {{- if and $app.httpRoute.enabled (not $app.httpRoute.parentRefs) }}
 - {{ $component }}.httpRoute.parentRefs is empty: name the Gateway that {{ $component }}'s HTTPRoute attaches to
@@ -98,7 +116,8 @@
 {{- if $values.otlp.endpoint }}{{ $servers = append $servers "otlp" }}{{ end }}
 {{- range $server := $servers }}
 {{- if not (get $values.networkPolicy $server).to }}
-- networkPolicy.{{ $server }}.to is empty: name the peers by ipBlock, namespaceSelector or podSelector, or nothing could reach them
+- networkPolicy.{{ $server }}.to is empty: name the peers by ipBlock, namespaceSelector or podSelector; an empty
+{{- " list allows no peer" }}
 {{- end }}
 {{- end }}
 {{- end }}
