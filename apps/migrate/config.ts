@@ -29,7 +29,8 @@ export const Settings = z.object({
   OPERATOR_DATABASE_URL: databaseUrl
     .optional()
     .describe(
-      'PostgreSQL URL of the login of the Kubernetes operator. `migrate` creates the login and gives it its password and rights.',
+      'PostgreSQL URL of the login of the Kubernetes operator. `migrate` creates the login and gives it its ' +
+        'password and rights.',
     ),
   ACTIVITY_RETENTION_FLOOR: days.default(90).meta({
     description: 'Days of the activity log that no worker can drop. `ACTIVITY_RETENTION` cannot be shorter.',

@@ -13,7 +13,12 @@ export function introduction(baseUrls: Record<Region, string>): string {
   return [reads(baseUrls), keys, limits, caching, errors, events, promises].join('\n\n');
 }
 
-const reads = (baseUrls: Record<Region, string>) => `\
+const reads = (baseUrls: Record<Region, string>) => {
+  const rows = regionCodes.map((code) => {
+    const { name, keyPrefix } = regions[code];
+    return `| ${name} | \`${baseUrls[code]}\` | \`${keyPrefix}\` |`;
+  });
+  return `\
 An organization’s own systems read its data here, and are notified when it changes: the record of the organization,
 its members and roles, the roster of
 client families (names and dates only), seats, referral codes and earnings, and de-identified outcomes. Every
@@ -26,7 +31,7 @@ Data is kept per country, on two servers. A key works only on the server of its 
 
 | Region | Server | Keys begin with |
 | --- | --- | --- |
-${regionCodes.map((code) => `| ${regions[code].name} | \`${baseUrls[code]}\` | \`${regions[code].keyPrefix}\` |`).join('\n')}
+${rows.join('\n')}
 
 \`\`\`bash
 curl -i -H 'Authorization: Bearer ${regions.us.keyPrefix}…' \\
@@ -37,6 +42,7 @@ The organization’s id is shown in the console, and every event carries it. Ans
 date-times are UTC with milliseconds, such as
 \`2026-01-01T00:00:00.000Z\`, unless a field says otherwise. Lists come complete and in the order that is described
 with them; no read takes query parameters.`;
+};
 
 const keys = `\
 # Keys
