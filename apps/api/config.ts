@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { followSettings, sameButLogin } from '#runtime/settings/follow.ts';
+import { readFollowedSettings, sameButLogin } from '#runtime/settings/follow.ts';
 import { currentKeySecrets } from '#runtime/settings/keys.ts';
-import { readSettings } from '#runtime/settings/read.ts';
 import { serverConfigOf, serverSettings } from '#runtime/settings/server.ts';
 import {
   databaseUrl,
@@ -47,11 +46,9 @@ export type ApiConfig = ReturnType<typeof readConfig>;
 
 /** @throws SettingsRefused with every problem at once. */
 export function readConfig(environment: Record<string, string | undefined> = process.env) {
-  const s = readSettings(Settings, environment);
-  const followed = followSettings({
+  const { settings: s, followed } = readFollowedSettings({
     schema: Settings,
     environment,
-    parsed: s,
     names: ['API_DATABASE_URL', 'REDIS_URL', 'KEY_PEPPERS', 'KEY_TAG_SECRETS'],
     mayReplace: { API_DATABASE_URL: sameButLogin, REDIS_URL: sameButLogin },
   });

@@ -30,24 +30,12 @@ export function logRequests(deps: {
     });
     // Checked after the answer: a request may have begun before the drain.
     if (isDraining()) ctx.set('Connection', 'close');
-    const durationMs = performance.now() - startedAt;
+    const durationMs = Math.round((performance.now() - startedAt) * 100) / 100;
     const { method, status } = ctx;
     metrics.observeRequest(state.operation, status, durationMs / 1000);
     if (status === 401) metrics.failedAuthentications.inc();
     const { requestId, operation, organizationId, keyId, code, limitLeft } = state;
-    log.info(
-      {
-        requestId,
-        method,
-        operation,
-        status,
-        code,
-        organizationId,
-        keyId,
-        limitLeft,
-        durationMs: Math.round(durationMs * 100) / 100,
-      },
-      'request',
-    );
+    const line = { requestId, method, operation, status, code, organizationId, keyId, limitLeft, durationMs };
+    log.info(line, 'request');
   };
 }

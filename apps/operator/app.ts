@@ -2,6 +2,7 @@ import { CoordinationV1Api, CoreV1Api, CustomObjectsApi, EventsV1Api, KubeConfig
 import { startServer } from '#runtime/http-server.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { serveMetrics } from '#runtime/metrics-page.ts';
+import { once } from '#runtime/once.ts';
 import type { OperatorConfig } from './config.ts';
 import { createRunner } from './controller/runner.ts';
 import { createApis } from './kube/client.ts';
@@ -108,13 +109,9 @@ export async function startOperator(
     await connections.close();
     await server.stop();
   }
-  let stopping: Promise<void> | undefined;
   return {
     metricsUrl: server.url,
-    stop: () => {
-      stopping ??= close();
-      return stopping;
-    },
+    stop: once(close),
   };
 }
 

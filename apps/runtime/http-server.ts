@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Cut, GuardedAnswer, type GuardOptions, guardAnswers } from './guarded-answer.ts';
+import { once } from './once.ts';
 import { StartRefused } from './start-refused.ts';
 
 /** A server could not listen; the message says what the operator must change. */
@@ -86,7 +87,6 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const reachable =
     address === '0.0.0.0' || address === '::' ? '127.0.0.1' : family === 'IPv6' ? `[${address}]` : address;
 
-  let stopping: Promise<void> | undefined;
   async function close(): Promise<void> {
     onDraining();
     await new Promise((resolve) => setTimeout(resolve, drainDelayMs));
@@ -101,10 +101,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     url: `http://${reachable}:${boundPort}`,
     countConnections: () =>
       new Promise((resolve, reject) => server.getConnections((error, open) => (error ? reject(error) : resolve(open)))),
-    stop: () => {
-      stopping ??= close();
-      return stopping;
-    },
+    stop: once(close),
   };
 }
 

@@ -2,6 +2,7 @@ import type { Counter, Registry } from 'prom-client';
 import { type RunningServer, type ServerBounds, type ServerOptions, startServer } from './http-server.ts';
 import type { Logger } from './log.ts';
 import { serveMetrics } from './metrics-page.ts';
+import { once } from './once.ts';
 import type { ServerConfig } from './settings/server.ts';
 
 /** A running app: where it answers, and how to stop it without losing a request. */
@@ -68,13 +69,9 @@ export async function serveApp(
     await metricsServer.stop();
     await options.close();
   }
-  let stopping: Promise<void> | undefined;
   return {
     url: server.url,
     metricsUrl: metricsServer.url,
-    stop: () => {
-      stopping ??= close();
-      return stopping;
-    },
+    stop: once(close),
   };
 }

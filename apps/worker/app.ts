@@ -2,6 +2,7 @@ import { openDatabase } from '#domain/db/connect.ts';
 import { startServer } from '#runtime/http-server.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { serveMetrics } from '#runtime/metrics-page.ts';
+import { once } from '#runtime/once.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import { openTracing } from '#runtime/tracing.ts';
 import { createActivityStream } from './activity-stream.ts';
@@ -108,12 +109,8 @@ export async function startWorker(
     await tracing.stop();
     await database.close();
   }
-  let stopping: Promise<void> | undefined;
   return {
     metricsUrl: server.url,
-    stop: () => {
-      stopping ??= close();
-      return stopping;
-    },
+    stop: once(close),
   };
 }

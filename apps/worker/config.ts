@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { deliveryRetentionDaysAtLeast, redeliverableDays } from '#domain/webhooks/limits.ts';
-import { followSettings, sameButLogin } from '#runtime/settings/follow.ts';
-import { readSettings, SettingsRefused } from '#runtime/settings/read.ts';
+import { readFollowedSettings, sameButLogin } from '#runtime/settings/follow.ts';
+import { SettingsRefused } from '#runtime/settings/read.ts';
 import { temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
 import {
   addressBlocks,
@@ -196,11 +196,9 @@ function suspendAfterSecondsOf(s: z.output<typeof Settings>): number {
 
 /** @throws SettingsRefused with every problem at once. */
 export function readConfig(environment: Record<string, string | undefined> = process.env) {
-  const s = readSettings(Settings, environment);
-  const followed = followSettings({
+  const { settings: s, followed } = readFollowedSettings({
     schema: Settings,
     environment,
-    parsed: s,
     names: ['WORKER_DATABASE_URL', 'WEBHOOK_SECRET_KEYS', 'TEMPORAL_API_KEY'],
     mayReplace: { WORKER_DATABASE_URL: sameButLogin },
   });

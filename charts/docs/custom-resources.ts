@@ -1,4 +1,5 @@
 import { parse } from 'yaml';
+import { wrap } from './wrap.ts';
 
 /** The part of a structural schema that the definitions use. */
 interface Schema {
@@ -104,17 +105,6 @@ function comment(text: string | undefined, indent: string): string[] {
     ...wrap(text, 97 - indent.length).map((line) => `${indent} * ${line}`),
     `${indent} ${closing}`,
   ];
-}
-
-/** Breaks a text into lines of at most `columns`. */
-function wrap(text: string, columns: number): string[] {
-  const lines = [''];
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1) ?? '';
-    if (last !== '' && last.length + 1 + word.length > columns) lines.push(word);
-    else lines[lines.length - 1] = last === '' ? word : `${last} ${word}`;
-  }
-  return lines;
 }
 
 /** Writes the reference page: one table of fields for each kind's spec and status. */

@@ -1,4 +1,5 @@
 import { type ChartValue, listLeaves } from './read-values.ts';
+import { wrap } from './wrap.ts';
 
 const octet = String.raw`(25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)`;
 const ipv4 = String.raw`${octet}(\.${octet}){3}`;
@@ -54,27 +55,15 @@ export function listOf(values: readonly ChartValue[]): string {
 
 function section(title: string, introduction: string, values: readonly ChartValue[]): string {
   const items = listLeaves(values).map(({ path, default: preset, description }) =>
-    wrap(`- \`${path}\` (\`${toJson(preset)}\`): ${description}`, '  '),
+    wrap(`\`${path}\` (\`${toJson(preset)}\`): ${description}`, 118).join('\n  '),
   );
-  return [`### ${title}`, '', ...(introduction === '' ? [] : [wrap(introduction, ''), '']), ...items, ''].join('\n');
+  const head = [`### ${title}`, '', ...(introduction === '' ? [] : [...wrap(introduction, 120), ''])];
+  return [...head, ...items.map((item) => `- ${item}`), ''].join('\n');
 }
 
 /** JSON on one line, with spaces at which it can be wrapped. */
 function toJson(value: unknown): string {
   return JSON.stringify(value, null, 1).replaceAll(/\n\s*/g, ' ');
-}
-
-const columns = 120;
-
-/** Breaks a paragraph at spaces. Every line but the first begins with the indentation. */
-function wrap(paragraph: string, indentation: string): string {
-  const lines: string[] = [];
-  for (const word of paragraph.split(' ')) {
-    const longer = `${lines.at(-1)} ${word}`;
-    if (lines.length > 0 && longer.length <= columns) lines[lines.length - 1] = longer;
-    else lines.push(lines.length === 0 ? word : indentation + word);
-  }
-  return lines.join('\n');
 }
 
 const marks = ['<!-- values: written by npm run chart:docs -->', '<!-- end of values -->'] as const;

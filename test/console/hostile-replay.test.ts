@@ -24,6 +24,15 @@ async function openOwner() {
   return { t, mine, visitor, _token: await tokenOf(visitor) };
 }
 
+/** A form as a signed-in owner of an installation of its own fills it. */
+async function fillForm(route: (typeof forms)[number]) {
+  const { t, scenes } = await copy();
+  const [mine] = scenes;
+  const visitor = t.http(mine.owner);
+  const { params, fields } = requestOf(route, mine);
+  return { t, visitor, path: pathWith(route, params), body: { ...(await openForm(visitor, route, mine)), ...fields } };
+}
+
 describe('an otherwise valid form', () => {
   it('changes nothing with the token of another session, of another person, or of no session', {
     timeout,
@@ -111,21 +120,15 @@ describe('an otherwise valid form', () => {
     'that creates something is carried out once when submitted four times: $name',
     { timeout },
     async ({ route }) => {
-      const { t, scenes } = await copy();
-      const [mine] = scenes;
-      const visitor = t.http(mine.owner);
-      const path = pathWith(route, requestOf(route, mine).params);
-      const body = { ...(await openForm(visitor, route, mine)), ...requestOf(route, mine).fields };
+      const { t, visitor, path, body } = await fillForm(route);
       const sent = await Promise.all([1, 2, 3].map(() => visitor.post(path, body)));
       expect(sent.filter(({ status }) => status === 409)).toHaveLength(2);
       const after = await fingerprintTables(t.owner.pool);
       const again = await visitor.post(path, body);
       expect(again.status).toBe(409);
       expect(again.text).toContain('Already submitted');
-      for (const { _form: _, ...rest } of [body as Record<string, string | string[]>]) {
-        const without = await visitor.post(path, rest);
-        expect(without.status).toBe(409);
-      }
+      const { _form: _, ...rest } = body as Record<string, string | string[]>;
+      expect((await visitor.post(path, rest)).status).toBe(409);
       expect(await fingerprintTables(t.owner.pool)).toEqual(after);
     },
   );
@@ -134,11 +137,7 @@ describe('an otherwise valid form', () => {
     'submitted twice in parallel changes nothing the third time: $name',
     { timeout },
     async ({ route }) => {
-      const { t, scenes } = await copy();
-      const [mine] = scenes;
-      const visitor = t.http(mine.owner);
-      const path = pathWith(route, requestOf(route, mine).params);
-      const body = { ...(await openForm(visitor, route, mine)), ...requestOf(route, mine).fields };
+      const { t, visitor, path, body } = await fillForm(route);
       const sent = await Promise.all([1, 2].map(() => visitor.post(path, body)));
       const state = async () => ({ ...(await fingerprintTables(t.owner.pool)), activity: '' });
       const after = await state();

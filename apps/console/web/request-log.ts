@@ -23,22 +23,10 @@ export function logRequests(deps: {
     ctx.set('Request-Id', state.requestId);
     await next();
     if (isDraining() && !ctx.res.headersSent) ctx.set('Connection', 'close');
-    const durationMs = performance.now() - startedAt;
+    const durationMs = Math.round((performance.now() - startedAt) * 100) / 100;
     const { method, status } = ctx;
     const { requestId, operation, organizationId, personId, code } = state;
     metrics.observe(operation, method, status, code, durationMs / 1000);
-    log.info(
-      {
-        requestId,
-        method,
-        operation,
-        status,
-        code,
-        organizationId,
-        personId,
-        durationMs: Math.round(durationMs * 100) / 100,
-      },
-      'request',
-    );
+    log.info({ requestId, method, operation, status, code, organizationId, personId, durationMs }, 'request');
   };
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
-import { withoutLineEnd } from './read.ts';
+import { readSettings, withoutLineEnd } from './read.ts';
 
 /** Reports changes of followed settings: names and reasons, never values. */
 export interface FollowReport {
@@ -26,20 +26,21 @@ export interface FollowedSettings<V> {
 export type MayReplace = (old: string, next: string) => string | null;
 
 /**
- * Follows the settings `names` of a schema, as far as their values come from files (`NAME_FILE`):
- * Kubernetes replaces such a file when its Secret changes. `parsed` is what `readSettings` gave at
- * the start, from the same environment. Contents are compared, not times: a Secret that was written
- * again with the same value changes nothing.
+ * Reads the settings of a schema, and follows `names` as far as their values come from files
+ * (`NAME_FILE`): Kubernetes replaces such a file when its Secret changes. Contents are compared, not
+ * times: a Secret that was written again with the same value changes nothing.
+ *
+ * @throws SettingsRefused with every problem at once.
  */
-export function followSettings<S extends z.ZodObject, N extends string & keyof z.output<S>>(options: {
+export function readFollowedSettings<S extends z.ZodObject, N extends string & keyof z.output<S>>(options: {
   schema: S;
   environment: Record<string, string | undefined>;
-  parsed: Readonly<z.output<S>>;
   names: readonly N[];
   mayReplace?: Partial<Record<N, MayReplace>>;
-}): FollowedSettings<Pick<z.output<S>, N>> {
-  const { schema, environment, parsed, names, mayReplace = {} as Partial<Record<N, MayReplace>> } = options;
-  const values = Object.fromEntries(names.map((name) => [name, parsed[name]])) as Pick<z.output<S>, N>;
+}): { settings: Readonly<z.output<S>>; followed: FollowedSettings<Pick<z.output<S>, N>> } {
+  const { schema, environment, names, mayReplace = {} as Partial<Record<N, MayReplace>> } = options;
+  const settings = readSettings(schema, environment);
+  const values = Object.fromEntries(names.map((name) => [name, settings[name]])) as Pick<z.output<S>, N>;
   const files = names.flatMap((name) => {
     const path = environment[name] ? undefined : environment[`${name}_FILE`];
     const text = path && read(path);
@@ -73,7 +74,7 @@ export function followSettings<S extends z.ZodObject, N extends string & keyof z
     return null;
   }
 
-  return { values, names: files.map(({ name }) => name), check };
+  return { settings, followed: { values, names: files.map(({ name }) => name), check } };
 }
 
 /**

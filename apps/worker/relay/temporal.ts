@@ -12,6 +12,7 @@ import {
   type WorkflowBundleWithSourceMap,
 } from '@temporalio/worker';
 import type { Logger } from '#runtime/log.ts';
+import { once } from '#runtime/once.ts';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import {
   type DeliveryActivities,
@@ -97,7 +98,6 @@ export async function openTemporal(options: TemporalOptions) {
   const workers = await createWorkers(connection, options);
   const running = Promise.all(workers.map((worker) => worker.run()));
 
-  let stopping: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
     await running;
@@ -113,10 +113,7 @@ export async function openTemporal(options: TemporalOptions) {
     service: connection.workflowService,
     withinDeadline: <T>(call: () => Promise<T>) => connection.withDeadline(Date.now() + callDeadlineMs, call),
     ...createDeliveryWorkflows({ client, delaysMs, attributes, strandedAfterMs }),
-    stop: () => {
-      stopping ??= close();
-      return stopping;
-    },
+    stop: once(close),
   };
 }
 

@@ -17,17 +17,15 @@ interface Disturbance {
   begin(): Promise<BenchOrganization[]>;
 }
 
+type Run = [stack: BenchStack, options: BenchOptions, report: (line: string) => void];
+
 /**
  * Others' events beside a receiver that takes connections and never answers, with thousands of its
  * organization's events queued.
  */
-export async function compareIsolation(
-  stack: BenchStack,
-  options: BenchOptions,
-  report: (line: string) => void,
-): Promise<Result> {
-  const { hangingEvents } = options;
-  return compareBeside(stack, options, report, {
+export async function compareIsolation(...run: Run): Promise<Result> {
+  const [stack, { hangingEvents }] = run;
+  return compareBeside(run, {
     what: `a receiver that hangs with ${hangingEvents.toLocaleString('en')} events queued`,
     aim: 1.1,
     begin: async () => {
@@ -42,13 +40,9 @@ export async function compareIsolation(
  * Others' events beside 40 webhooks of two organizations, whose receiver answers every post with
  * 200 after nine seconds, with thousands of events queued for each.
  */
-export async function compareSlowReceivers(
-  stack: BenchStack,
-  options: BenchOptions,
-  report: (line: string) => void,
-): Promise<Result> {
-  const { hangingEvents } = options;
-  return compareBeside(stack, options, report, {
+export async function compareSlowReceivers(...run: Run): Promise<Result> {
+  const [stack, { hangingEvents }] = run;
+  return compareBeside(run, {
     what:
       `40 webhooks of two organizations that answer 200 after 9 s with ${hangingEvents.toLocaleString('en')} ` +
       'events queued each',
@@ -66,12 +60,7 @@ export async function compareSlowReceivers(
  * turns, in one run. Each disturbing organization is a new one, and its webhooks are deleted after
  * its turn.
  */
-async function compareBeside(
-  stack: BenchStack,
-  options: BenchOptions,
-  report: (line: string) => void,
-  { what, aim, begin }: Disturbance,
-): Promise<Result> {
+async function compareBeside([stack, options, report]: Run, { what, aim, begin }: Disturbance): Promise<Result> {
   const { isolationRounds: rounds, isolationSeconds, isolationPerSecond, hangingLeadSeconds } = options;
   const organizations = await addOrganizations(stack, organizationCount);
   const count = isolationSeconds * isolationPerSecond;
