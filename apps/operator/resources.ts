@@ -4,8 +4,66 @@ import type { CustomResource, ResourceKind } from './controller/contract.ts';
 export const group = 'orgapi.dev';
 
 export const kinds = {
+  DeliveryReplay: { group, version: 'v1alpha1', kind: 'DeliveryReplay', plural: 'deliveryreplays' },
   Region: { group, version: 'v1alpha1', kind: 'Region', plural: 'regions' },
+  WebhookSubscription: { group, version: 'v1alpha1', kind: 'WebhookSubscription', plural: 'webhooksubscriptions' },
 } as const satisfies Record<string, ResourceKind>;
+
+/**
+ * Sends the events of a time range to one webhook again, once. It is carried out by a workflow, and
+ * goes on while the operator is away. Deleting it stops what has not been sent.
+ */
+export type DeliveryReplay = CustomResource<DeliveryReplaySpec, DeliveryReplayStatus>;
+
+export interface DeliveryReplaySpec {
+  /** Name of the WebhookSubscription in this namespace. */
+  subscription: string;
+  /** The first moment of the range. It is at most 30 days ago. */
+  from: string;
+  /** The end of the range. Events at this moment are not sent. */
+  to: string;
+  /** Whether only events are sent that the receiver has not accepted. */
+  onlyFailed: boolean;
+  /** Deliveries in a second, on average. */
+  rate: number;
+  /** Whether the events are only counted. */
+  dryRun: boolean;
+  /** How long the object stays after its end. */
+  ttlSecondsAfterFinished: number;
+}
+
+export interface DeliveryReplayStatus {
+  /** Generation of the object that this status is about. */
+  observedGeneration?: number;
+  /** Id of the redelivery. */
+  id?: string;
+  /** Deliveries that the range names. */
+  matched?: number;
+  /** Of those, the ones that were sent again. */
+  redelivered?: number;
+  /**
+   * Of those, the ones that could not be sent again, because an attempt was under way. They are
+   * retried on their own schedule.
+   */
+  failed?: number;
+  /** When it ended. */
+  finishedAt?: string;
+  /** Whether it is complete or has failed. The guide lists the reasons. */
+  conditions?: {
+    /** Name of the condition. */
+    type: string;
+    /** Whether it holds. */
+    status: 'True' | 'False' | 'Unknown';
+    /** Why, in one word. */
+    reason: string;
+    /** Why, in a sentence. */
+    message: string;
+    /** Generation that it was judged for. */
+    observedGeneration?: number;
+    /** When its status last changed. */
+    lastTransitionTime: string;
+  }[];
+}
 
 /**
  * One region's installation of org-api: what its release is, where its servers are, and what the
@@ -118,6 +176,85 @@ export interface RegionStatus {
     /** Why */
     reason: string;
     /** Why */
+    message: string;
+    /** Generation that it was judged for. */
+    observedGeneration?: number;
+    /** When its status last changed. */
+    lastTransitionTime: string;
+  }[];
+}
+
+/**
+ * A webhook of an organization. The operator creates it, publishes its signing secret, and changes
+ * it with the object. Members of the organization see it in the console and cannot change it there.
+ */
+export type WebhookSubscription = CustomResource<WebhookSubscriptionSpec, WebhookSubscriptionStatus>;
+
+export interface WebhookSubscriptionSpec {
+  /** Id of the organization whose events are sent. The Region must allow it. It cannot change. */
+  organizationId: string;
+  /** URL that receives the events. The rules are those of the console. */
+  url: string;
+  /** Events that are sent. */
+  eventTypes: ('client.started' | 'client.ended' | 'seat.given' | 'seat.ended')[];
+  /** The secret that signs the events. Either the operator generates it, or a Secret has it. */
+  secret: {
+    /** The operator generates the secret and publishes it. */
+    generate?: {
+      /**
+       * Secret that the operator creates. Its key `secret` holds the newest signing secret. It
+       * cannot change.
+       */
+      secretName: string;
+    };
+    /**
+     * Key of a Secret that holds the signing secret. The Secret needs the label
+     * `orgapi.dev/webhook-secret`.
+     */
+    secretRef?: {
+      /** Name of the Secret. */
+      name: string;
+      /** Key in the Secret. */
+      key: string;
+    };
+    /** How the secret is replaced. */
+    rotation: {
+      /** Age at which a generated secret is replaced, such as `2160h`. Without it, never. */
+      every?: string;
+      /** How long the old secret signs beside the new one. */
+      overlap: string;
+    };
+  };
+  /**
+   * Whether the webhook is paused. Events are kept and sent when it is false again, also after a
+   * suspension because the receiver failed.
+   */
+  suspend: boolean;
+  /**
+   * What happens to the webhook and its generated Secret when this object is deleted. With `retain`
+   * the members of the organization can change the webhook afterwards.
+   */
+  reclaimPolicy: 'retain' | 'delete';
+}
+
+export interface WebhookSubscriptionStatus {
+  /** Generation of the object that this status is about. */
+  observedGeneration?: number;
+  /** Id of the webhook. */
+  id?: string;
+  /** Id of the newest signing secret. */
+  activeKeyId?: string;
+  /** When the receiver last accepted an event. It is read every few minutes. */
+  lastDeliveredAt?: string;
+  /** What is true of the webhook. The guide lists the reasons. */
+  conditions?: {
+    /** Name of the condition. */
+    type: string;
+    /** Whether it holds. */
+    status: 'True' | 'False' | 'Unknown';
+    /** Why, in one word. */
+    reason: string;
+    /** Why, in a sentence. */
     message: string;
     /** Generation that it was judged for. */
     observedGeneration?: number;

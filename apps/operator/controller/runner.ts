@@ -27,12 +27,13 @@ export interface RunnerOptions {
  */
 export function createRunner(options: RunnerOptions) {
   const { controller, api, recordEvent, onAction, onStatus } = options;
+  const { group, version, plural } = controller.kind;
   let queue: WorkQueue | null = null;
   const objects = watchObjects({
     kubeConfig: options.kubeConfig,
-    api,
     kind: controller.kind,
     namespace: options.namespace,
+    list: () => api.listNamespacedCustomObject({ group, version, plural, namespace: options.namespace }),
     onChange: (name) => queue?.add(name),
     onListed: options.onListed,
     onError: options.onWatchError,

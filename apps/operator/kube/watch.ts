@@ -1,12 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type CustomObjectsApi, type KubeConfig, Watch } from '@kubernetes/client-node';
+import { type KubeConfig, Watch } from '@kubernetes/client-node';
 import type { CustomResource, ResourceKind } from '../controller/contract.ts';
 
 export interface WatchOptions {
   kubeConfig: KubeConfig;
-  api: CustomObjectsApi;
+  /** Of group `''`: a core kind. */
   kind: ResourceKind;
   namespace: string;
+  /** Lists the objects. */
+  list: () => Promise<unknown>;
+  labelSelector?: string;
   /** Called with the name of an object that appeared or went, or whose spec or finalizers changed. */
   onChange: (name: string) => void;
   /** Called after each list. */
@@ -29,7 +32,16 @@ export interface WatchOptions {
  * `start` resolves after the first list. `stop` may be called twice.
  */
 export function watchObjects(options: WatchOptions) {
-  const { kind, namespace, onChange, onError, relistMs = 300_000, retryMs = 500, longestRetryMs = 30_000 } = options;
+  const {
+    kind,
+    namespace,
+    labelSelector,
+    onChange,
+    onError,
+    relistMs = 300_000,
+    retryMs = 500,
+    longestRetryMs = 30_000,
+  } = options;
   const objects = new Map<string, CustomResource>();
   const stopping = new AbortController();
   const watch = new Watch(options.kubeConfig);
@@ -42,8 +54,7 @@ export function watchObjects(options: WatchOptions) {
   let resourceVersion = '';
 
   async function list(): Promise<void> {
-    const { group, version, plural } = kind;
-    const answer = (await options.api.listNamespacedCustomObject({ group, version, namespace, plural })) as {
+    const answer = (await options.list()) as {
       items: CustomResource[];
       metadata: { resourceVersion: string };
     };
@@ -66,8 +77,14 @@ export function watchObjects(options: WatchOptions) {
   /** Resolves when the watch has ended; rejects when it failed. */
   function watchOnce(): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const path = `/apis/${kind.group}/${kind.version}/namespaces/${namespace}/${kind.plural}`;
-    const query = { resourceVersion, allowWatchBookmarks: true, timeoutSeconds: Math.ceil(relistMs / 1_000) };
+    const root = kind.group === '' ? '/api' : `/apis/${kind.group}`;
+    const path = `${root}/${kind.version}/namespaces/${namespace}/${kind.plural}`;
+    const query = {
+      resourceVersion,
+      allowWatchBookmarks: true,
+      timeoutSeconds: Math.ceil(relistMs / 1_000),
+      labelSelector,
+    };
     const onEvent = (type: string, object: CustomResource) => {
       // Such as 410: the version is too old. The list that follows gives a new one.
       if (type === 'ERROR') return reject(new WatchEnded(`the API server ended a watch of ${kind.plural}`));
@@ -132,6 +149,8 @@ function isChanged(known: CustomResource | undefined, now: CustomResource | unde
   return (
     before?.uid !== after?.uid ||
     before?.generation !== after?.generation ||
+    // Core kinds such as Secrets have no generation.
+    (after?.generation === undefined && before?.resourceVersion !== after?.resourceVersion) ||
     before?.deletionTimestamp !== after?.deletionTimestamp ||
     before?.finalizers?.join() !== after?.finalizers?.join()
   );

@@ -1,0 +1,90 @@
+import type { ManagedWebhook } from '#domain/webhooks/managed.ts';
+import type { WebhookSubscription } from '../resources.ts';
+import { readSeconds } from './duration.ts';
+
+/** Keeps an object until its webhook is deleted or released. */
+export const subscriptionFinalizer = 'orgapi.dev/webhook';
+
+/**
+ * The Secret of a subscription, compared with the webhook's newest secret. `current`: it has that
+ * value. `stale`: another value, or another owner reference. `missing`: there is no such Secret, or
+ * not the key, or not the label. `foreign`: it is not of this object, which would publish into it.
+ */
+export type SecretState = 'current' | 'stale' | 'missing' | 'foreign';
+
+export interface ObservedSubscription {
+  now: Date;
+  /** Whether the Region allows the organization. */
+  isAllowed: boolean;
+  /** Null: there is none yet, or it is deleted. */
+  webhook: ManagedWebhook | null;
+  secret: SecretState;
+}
+
+export type SubscriptionAction =
+  | { kind: 'addFinalizer' }
+  | { kind: 'createWebhook' }
+  | { kind: 'changeWebhook'; url?: string; eventTypes?: readonly string[] }
+  | { kind: 'rotateSecret' }
+  | { kind: 'publishSecret' }
+  | { kind: 'pauseWebhook' }
+  | { kind: 'resumeWebhook' }
+  | { kind: 'deleteWebhook' }
+  | { kind: 'releaseWebhook' }
+  | { kind: 'removeFinalizer' };
+
+/** Returns what is left to do for a subscription, in order. */
+export function planSubscription(resource: WebhookSubscription, observed: ObservedSubscription): SubscriptionAction[] {
+  const { metadata, spec } = resource;
+  const { webhook, secret } = observed;
+  if (metadata.deletionTimestamp !== undefined) return planDeletion(resource, observed);
+  if (!observed.isAllowed) return [];
+  const finalizer: SubscriptionAction[] = metadata.finalizers?.includes(subscriptionFinalizer)
+    ? []
+    : [{ kind: 'addFinalizer' }];
+  const isSecretUsable = spec.secret.generate === undefined ? secret !== 'missing' : secret !== 'foreign';
+  if (webhook === null) return isSecretUsable ? [...finalizer, ...planCreation(resource)] : [];
+  const secretActions = isSecretUsable ? planSecret(resource, observed, webhook) : [];
+  return [...finalizer, ...planFields(resource, webhook), ...secretActions, ...planState(resource, webhook)];
+}
+
+function planDeletion({ spec }: WebhookSubscription, { webhook }: ObservedSubscription): SubscriptionAction[] {
+  if (webhook === null) return [{ kind: 'removeFinalizer' }];
+  return [{ kind: spec.reclaimPolicy === 'delete' ? 'deleteWebhook' : 'releaseWebhook' }, { kind: 'removeFinalizer' }];
+}
+
+function planCreation({ spec }: WebhookSubscription): SubscriptionAction[] {
+  const actions: SubscriptionAction[] = [{ kind: 'createWebhook' }];
+  // Paused before its secret is published, so that nothing is sent meanwhile.
+  if (spec.suspend) actions.push({ kind: 'pauseWebhook' });
+  if (spec.secret.generate !== undefined) actions.push({ kind: 'publishSecret' });
+  return actions;
+}
+
+function planFields({ spec }: WebhookSubscription, webhook: ManagedWebhook): SubscriptionAction[] {
+  const isUrlSame = spec.url === webhook.url;
+  const areTypesSame = spec.eventTypes.toSorted().join() === webhook.eventTypes.toSorted().join();
+  if (isUrlSame && areTypesSame) return [];
+  const url = isUrlSame ? {} : { url: spec.url };
+  const eventTypes = areTypesSame ? {} : { eventTypes: spec.eventTypes };
+  return [{ kind: 'changeWebhook', ...url, ...eventTypes }];
+}
+
+function planSecret(
+  { spec: { secret } }: WebhookSubscription,
+  { now, secret: state }: ObservedSubscription,
+  webhook: ManagedWebhook,
+): SubscriptionAction[] {
+  if (secret.generate === undefined) return state === 'stale' ? [{ kind: 'rotateSecret' }] : [];
+  const { every } = secret.rotation;
+  const ageSeconds = (now.getTime() - Date.parse(webhook.secretCreatedAt)) / 1_000;
+  if (every !== undefined && ageSeconds >= readSeconds(every))
+    return [{ kind: 'rotateSecret' }, { kind: 'publishSecret' }];
+  return state === 'current' ? [] : [{ kind: 'publishSecret' }];
+}
+
+function planState({ spec }: WebhookSubscription, { parkedReason }: ManagedWebhook): SubscriptionAction[] {
+  if (spec.suspend && parkedReason !== 'paused') return [{ kind: 'pauseWebhook' }];
+  // A suspension because the receiver failed stays until `suspend` was true and is false again.
+  return !spec.suspend && parkedReason === 'paused' ? [{ kind: 'resumeWebhook' }] : [];
+}

@@ -1,0 +1,127 @@
+import type { CoreV1Api, KubeConfig, KubernetesObjectApi, V1Secret } from '@kubernetes/client-node';
+import { ReconcileFailed } from '../controller/contract.ts';
+import { statusOf } from '../kube/client.ts';
+import { applyObject, ownerOf } from '../kube/objects.ts';
+import { watchObjects } from '../kube/watch.ts';
+import type { WebhookSubscription } from '../resources.ts';
+
+/** Of every Secret that the operator publishes or reads for a webhook. */
+export const secretLabel = 'orgapi.dev/webhook-secret';
+/** Id of the subscription that published a Secret. */
+const ownerAnnotation = 'orgapi.dev/subscription-uid';
+/** Key of a published Secret. */
+const publishedKey = 'secret';
+
+export interface SecretsOptions {
+  kubeConfig: KubeConfig;
+  core: CoreV1Api;
+  objects: KubernetesObjectApi;
+  namespace: string;
+  /** Called with the name of a Secret that appeared, went, or changed. */
+  onChange: (name: string) => void;
+  onListed: () => void;
+  onError: (cause: unknown) => void;
+  relistMs?: number;
+}
+
+/** A Secret as a subscription compares it. */
+export interface PublishedSecret {
+  /** The subscription that published it; null: none. */
+  ownerUid: string | null;
+  /** Whether it is deleted with its subscription. */
+  hasOwnerReference: boolean;
+  value: string | null;
+}
+
+/**
+ * Keeps the labelled Secrets of a namespace in memory, so that comparing one takes no request, and
+ * publishes signing secrets by server-side apply.
+ */
+export function createSecrets(options: SecretsOptions) {
+  const { core, objects, namespace, onChange } = options;
+  // What this process applied and the watch has not shown yet.
+  const applied = new Map<string, V1Secret>();
+  const watched = watchObjects({
+    kubeConfig: options.kubeConfig,
+    kind: { group: '', version: 'v1', kind: 'Secret', plural: 'secrets' },
+    namespace,
+    labelSelector: secretLabel,
+    list: () => core.listNamespacedSecret({ namespace, labelSelector: secretLabel }),
+    onChange: (name) => {
+      applied.delete(name);
+      onChange(name);
+    },
+    onListed: options.onListed,
+    onError: options.onError,
+    ...(options.relistMs === undefined ? {} : { relistMs: options.relistMs }),
+  });
+
+  const get = (name: string): V1Secret | undefined => applied.get(name) ?? (watched.get(name) as V1Secret | undefined);
+
+  return {
+    start: (): Promise<void> => watched.start(),
+    stop: (): Promise<void> => watched.stop(),
+
+    /** Returns a labelled Secret; null when there is none of this name. */
+    find(name: string, key = publishedKey): PublishedSecret | null {
+      const secret = get(name);
+      if (secret === undefined) return null;
+      const value = secret.data?.[key];
+      return {
+        ownerUid: secret.metadata?.annotations?.[ownerAnnotation] ?? null,
+        hasOwnerReference: (secret.metadata?.ownerReferences ?? []).length > 0,
+        value: value === undefined ? null : Buffer.from(value, 'base64').toString('utf8'),
+      };
+    },
+
+    /**
+     * Publishes the signing secret of a subscription. It is deleted with the subscription when that
+     * deletes its webhook.
+     *
+     * @throws ReconcileFailed when the Secret is not of this subscription, or another manager owns a
+     * field.
+     */
+    async publish(resource: WebhookSubscription, name: string, value: string): Promise<void> {
+      await assertOwn(resource, name);
+      const { uid } = resource.metadata;
+      const secret: V1Secret = {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: {
+          name,
+          namespace,
+          labels: { [secretLabel]: '' },
+          annotations: { [ownerAnnotation]: uid },
+          ...(resource.spec.reclaimPolicy === 'delete' ? { ownerReferences: [ownerOf(resource)] } : {}),
+        },
+        type: 'Opaque',
+        data: { [publishedKey]: Buffer.from(value).toString('base64') },
+      };
+      try {
+        applied.set(name, await applyObject(objects, secret));
+      } catch (cause) {
+        if (statusOf(cause) !== 409) throw cause;
+        const message = `Another manager owns the key ${publishedKey} of Secret ${name}. Remove it there.`;
+        throw new ReconcileFailed('SecretConflict', message, { cause });
+      }
+    },
+  };
+
+  /** A Secret without the label is not in memory, so it is read before the first apply. */
+  async function assertOwn({ metadata: { uid } }: WebhookSubscription, name: string): Promise<void> {
+    const secret = get(name) ?? (await read(name));
+    if (secret === null || secret.metadata?.annotations?.[ownerAnnotation] === uid) return;
+    throw new ReconcileFailed('SecretNotOwned', `A Secret ${name} exists and is not of this object.`);
+  }
+
+  async function read(name: string): Promise<V1Secret | null> {
+    try {
+      return await core.readNamespacedSecret({ namespace, name });
+    } catch (cause) {
+      if (statusOf(cause) === 404) return null;
+      throw cause;
+    }
+  }
+}
+
+export type Secrets = ReturnType<typeof createSecrets>;

@@ -1,0 +1,68 @@
+import { CoreV1Api, CustomObjectsApi, type KubeConfig, KubernetesObjectApi } from '@kubernetes/client-node';
+import { createRunner, type RunnerOptions } from './controller/runner.ts';
+import { createReplayController } from './delivery-replay/controller.ts';
+import type { createApis } from './kube/client.ts';
+import type { GetRegion } from './region-access.ts';
+import type { WebhookSubscription } from './resources.ts';
+import { createSubscriptionController } from './webhook-subscription/controller.ts';
+import { createSecrets } from './webhook-subscription/secrets.ts';
+
+export interface WebhooksOptions extends Omit<RunnerOptions, 'controller' | 'api' | 'kubeConfig'> {
+  kubeConfig: KubeConfig;
+  apis: ReturnType<typeof createApis>;
+  getRegion: GetRegion;
+}
+
+/**
+ * Makes the runners of WebhookSubscription and DeliveryReplay with the watch of Secrets that they
+ * share. A Secret that changes wakes the subscriptions that name it.
+ */
+export function createWebhookRunners(options: WebhooksOptions) {
+  const { apis, getRegion, kubeConfig, namespace } = options;
+  const api = apis(CustomObjectsApi);
+  const secrets = createSecrets({
+    kubeConfig,
+    core: apis(CoreV1Api),
+    objects: apis(KubernetesObjectApi),
+    namespace,
+    onChange: wakeSubscriptions,
+    onListed: options.onListed,
+    onError: options.onWatchError,
+  });
+  const subscriptions = createRunner({
+    ...options,
+    api,
+    controller: createSubscriptionController({ api, secrets, getRegion }),
+  });
+  const replays = createRunner({
+    ...options,
+    api,
+    controller: createReplayController({
+      api,
+      getRegion,
+      findSubscription: (name) => subscriptions.get(name) as WebhookSubscription | undefined,
+    }),
+  });
+  const runners = [subscriptions, replays];
+
+  function wakeSubscriptions(secretName: string): void {
+    for (const { metadata, spec } of subscriptions.list() as WebhookSubscription[])
+      if ([spec.secret.generate?.secretName, spec.secret.secretRef?.name].includes(secretName))
+        subscriptions.touch(metadata.name);
+  }
+
+  return {
+    runners,
+    /** Resolves after the first lists; Secrets come first, as a subscription is compared with them. */
+    async start(): Promise<void> {
+      await secrets.start();
+      await Promise.all(runners.map((runner) => runner.start()));
+    },
+    async lead(signal: AbortSignal): Promise<void> {
+      await Promise.all(runners.map((runner) => runner.lead(signal)));
+    },
+    async stop(): Promise<void> {
+      await Promise.all([secrets.stop(), ...runners.map((runner) => runner.stop())]);
+    },
+  };
+}

@@ -1,0 +1,56 @@
+import { EventsV1Api, type KubeConfig } from '@kubernetes/client-node';
+import { openDatabase } from '#domain/db/connect.ts';
+import { createApis, type SentRequest } from '../../apps/operator/kube/client.ts';
+import { createEvents } from '../../apps/operator/kube/events.ts';
+import { createWebhookRunners } from '../../apps/operator/webhooks.ts';
+import { testAllowList, testSealingKeys } from '../support/secrets.ts';
+
+export interface ControllersOptions {
+  kubeConfig: KubeConfig;
+  namespace: string;
+  /** Of the operator's own login. */
+  databaseUrl: string;
+  allowedOrganizations: readonly string[];
+  onAction?: (kind: string) => void;
+}
+
+/** Runs the controllers of webhooks as the leader does, and keeps their requests. */
+export async function startControllers(options: ControllersOptions) {
+  const { kubeConfig, namespace, databaseUrl, allowedOrganizations, onAction = () => {} } = options;
+  const database = await openDatabase({ url: databaseUrl, applicationName: 'operator', poolMax: 8 });
+  const requests: SentRequest[] = [];
+  const errors: unknown[] = [];
+  const apis = createApis({ kubeConfig, deadlineMs: 10_000, onRequest: (request) => requests.push(request) });
+  const runners = createWebhookRunners({
+    kubeConfig,
+    apis,
+    namespace,
+    getRegion: async () => ({
+      allowedOrganizations,
+      em: database.orm.em,
+      sealingKeys: testSealingKeys,
+      allow: testAllowList,
+    }),
+    recordEvent: createEvents({ api: apis(EventsV1Api), identity: 'test', onError: () => {} }),
+    concurrency: 8,
+    onListed: () => {},
+    onWatchError: (cause) => errors.push(cause),
+    onError: (_name, cause) => errors.push(cause),
+    onAction,
+    onStatus: () => {},
+    onPass: () => {},
+  });
+  await runners.start();
+  const leading = new AbortController();
+  const ended = runners.lead(leading.signal);
+  return {
+    requests,
+    errors,
+    async stop(): Promise<void> {
+      leading.abort();
+      await ended;
+      await runners.stop();
+      await database.close();
+    },
+  };
+}

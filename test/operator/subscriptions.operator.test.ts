@@ -1,0 +1,329 @@
+/** WebhookSubscriptions against a real API server and a real PostgreSQL. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { CoreV1Api, CustomObjectsApi, type V1Secret } from '@kubernetes/client-node';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { changeWebhook } from '#domain/webhooks/change.ts';
+import { statusOf } from '../../apps/operator/kube/client.ts';
+import { group, kinds, type WebhookSubscription } from '../../apps/operator/resources.ts';
+import { testAllowList } from '../support/secrets.ts';
+import { setupDatabase } from '../support/setup.ts';
+import { type ApiServer, createNamespace, startApiServer } from './api-server.ts';
+import { startControllers } from './controllers.ts';
+
+let server: ApiServer;
+beforeAll(async () => {
+  server = await startApiServer();
+});
+afterAll(() => server?.stop());
+
+const waiting = { timeout: 60_000, interval: 100 };
+const generate = { generate: { secretName: 'orders' } };
+
+async function setup() {
+  const namespace = await createNamespace(server);
+  const { database, owner, make } = await setupDatabase();
+  const orgId = await make.organization();
+  const { version, plural } = kinds.WebhookSubscription;
+  const custom = server.kubeConfig.makeApiClient(CustomObjectsApi);
+  const core = server.kubeConfig.makeApiClient(CoreV1Api);
+  const of = (name: string) => ({ group, version, plural, namespace, name });
+  const options = { kubeConfig: server.kubeConfig, namespace, databaseUrl: database.urls.operator };
+  const t = {
+    namespace,
+    database,
+    owner,
+    make,
+    orgId,
+    core,
+    rows: async <Row>(text: string, values: unknown[] = []) => (await owner.pool.query(text, values)).rows as Row[],
+    declare: (name = 'orders', spec: Record<string, unknown> = {}) =>
+      server.apply({
+        apiVersion: `${group}/${version}`,
+        kind: 'WebhookSubscription',
+        metadata: { name, namespace },
+        spec: {
+          organizationId: orgId,
+          url: 'https://hooks.example.com/in',
+          eventTypes: ['client.started'],
+          secret: { generate: { secretName: name } },
+          ...spec,
+        },
+      }),
+    read: async (name = 'orders') => (await custom.getNamespacedCustomObject(of(name))) as WebhookSubscription,
+    remove: (name = 'orders') => custom.deleteNamespacedCustomObject(of(name)),
+    async exists(name = 'orders') {
+      return custom.getNamespacedCustomObject(of(name)).then(
+        () => true,
+        (cause: unknown) => {
+          if (statusOf(cause) === 404) return false;
+          throw cause;
+        },
+      );
+    },
+    conditions: async (name = 'orders') =>
+      (await t.read(name)).status?.conditions?.map(({ type, status, reason }) => `${type} ${status} ${reason}`),
+    readSecret: (name = 'orders') => core.readNamespacedSecret({ namespace, name }),
+    async start(allowedOrganizations: readonly string[] = ['*']) {
+      const controllers = await startControllers({ ...options, allowedOrganizations });
+      onTestFinished(() => controllers.stop());
+      return controllers;
+    },
+    /** Runs the controllers in a process that dies after an action. */
+    async startAndKill(killAfter: string): Promise<void> {
+      const cluster = server.kubeConfig.getCurrentCluster();
+      const token = server.kubeConfig.getCurrentUser()?.token;
+      const { namespace: _, kubeConfig: __, ...rest } = options;
+      const child: ChildProcess = spawn(process.execPath, [path.join(import.meta.dirname, 'controllers-child.ts')], {
+        env: {
+          ...process.env,
+          CHILD: JSON.stringify({
+            ...rest,
+            server: cluster?.server,
+            token,
+            killAfter,
+            namespace,
+            allowedOrganizations: ['*'],
+          }),
+        },
+        stdio: ['ignore', 'inherit', 'inherit'],
+      });
+      onTestFinished(() => void child.kill('SIGKILL'));
+      const [, signal] = await once(child, 'exit');
+      expect(signal).toBe('SIGKILL');
+    },
+    actions: async () =>
+      (await t.rows<{ action: string }>('select action from activity order by at, id')).map(({ action }) => action),
+    waitUntilReady: (name = 'orders') =>
+      vi.waitFor(async () => expect(await t.conditions(name)).toContain('Ready True Applied'), waiting),
+  };
+  return t;
+}
+
+const secretOf = (secret: V1Secret): string => Buffer.from(secret.data?.secret ?? '', 'base64').toString('utf8');
+
+describe('the schema of WebhookSubscription', () => {
+  it.each<[string, Record<string, unknown>, RegExp]>([
+    ['no secret', { secret: {} }, /either generate or secretRef/],
+    ['two secrets', { secret: { ...generate, secretRef: { name: 'a' } } }, /either generate or secretRef/],
+    [
+      'a rotation of a referenced secret',
+      { secret: { secretRef: { name: 'a' }, rotation: { every: '24h' } } },
+      /needs generate/,
+    ],
+    ['a rotation every minute', { secret: { ...generate, rotation: { every: '1m', overlap: '1s' } } }, /at least 1h/],
+    ['an overlap of more than a week', { secret: { ...generate, rotation: { overlap: '169h' } } }, /at most 168h/],
+    [
+      'an overlap longer than the period',
+      { secret: { ...generate, rotation: { every: '2h', overlap: '2h' } } },
+      /shorter/,
+    ],
+    ['an unknown event', { eventTypes: ['client.moved'] }, /Unsupported value/],
+    ['no event', { eventTypes: [] }, /eventTypes/],
+    ['another URL than HTTP', { url: 'ftp://a.example/' }, /url/],
+  ])('refuses %s', async (_, spec, message) => {
+    const t = await setup();
+    await expect(t.declare('orders', spec)).rejects.toThrow(message);
+  });
+
+  it('keeps the organization and the name of the Secret for good', async () => {
+    const t = await setup();
+    await t.declare();
+    await expect(t.declare('orders', { organizationId: t.namespace })).rejects.toThrow();
+    const other = '00000000-0000-7000-8000-000000000009';
+    await expect(t.declare('orders', { organizationId: other })).rejects.toThrow(/organizationId cannot change/);
+    await expect(t.declare('orders', { secret: { generate: { secretName: 'other' } } })).rejects.toThrow(
+      /secretName cannot change/,
+    );
+  });
+});
+
+describe('a WebhookSubscription', () => {
+  it('creates a webhook, publishes its secret, follows changes, and is deleted with it', async () => {
+    const t = await setup();
+    await t.start();
+    await t.declare('orders', { reclaimPolicy: 'delete' });
+    await t.waitUntilReady();
+    const { status } = await t.read();
+    const secret = await t.readSecret();
+    expect(secretOf(secret)).toMatch(/^whsec_/);
+    expect(secret.metadata?.ownerReferences).toHaveLength(1);
+    expect(JSON.stringify(status)).not.toContain('whsec_');
+
+    await t.declare('orders', { reclaimPolicy: 'delete', url: 'https://other.example.com/', suspend: true });
+    await vi.waitFor(async () => expect(await t.conditions()).toContain('Delivering False Paused'), waiting);
+    expect(await t.rows('select url, state from webhook where id = $1', [status?.id])).toEqual([
+      { url: 'https://other.example.com/', state: 'parked' },
+    ]);
+    await t.remove();
+    await vi.waitFor(async () => expect(await t.exists()).toBe(false), waiting);
+    expect(await t.rows('select state from webhook')).toEqual([{ state: 'deleted' }]);
+    expect(await t.actions()).toEqual(['create', 'change', 'pause', 'delete'].map((action) => `webhook.${action}`));
+  });
+
+  it('hands its webhook over to the members when it is deleted, and keeps the Secret', async () => {
+    const t = await setup();
+    await t.start();
+    await t.declare();
+    await t.waitUntilReady();
+    await t.remove();
+    await vi.waitFor(async () => expect(await t.exists()).toBe(false), waiting);
+    expect(await t.rows('select state, managed_by from webhook')).toEqual([{ state: 'active', managed_by: null }]);
+    expect((await t.readSecret()).metadata?.ownerReferences).toBeUndefined();
+  });
+
+  it('is refused for an organization that the Region does not allow', async () => {
+    const t = await setup();
+    await t.start([]);
+    await t.declare();
+    await vi.waitFor(async () => expect(await t.conditions()).toContain('Ready False OrganizationNotAllowed'), waiting);
+    expect(await t.rows('select from webhook')).toEqual([]);
+  });
+
+  it('shows the refusal of a URL that the console would refuse too, and creates nothing', async () => {
+    const t = await setup();
+    await t.start();
+    await t.declare('orders', { url: 'https://10.0.0.1/' });
+    await vi.waitFor(async () => expect(await t.conditions()).toContain('Ready False UrlRefused'), waiting);
+    expect(await t.rows('select from webhook')).toEqual([]);
+  });
+
+  it('takes no Secret that is of another, and no key that another manager owns', async () => {
+    const t = await setup();
+    await t.start();
+    const metadata = { name: 'orders', namespace: t.namespace };
+    const data = { secret: Buffer.from('of another').toString('base64') };
+    await server.apply({ apiVersion: 'v1', kind: 'Secret', metadata, data });
+    await t.declare();
+    await vi.waitFor(async () => expect(await t.conditions()).toContain('Ready False SecretNotOwned'), waiting);
+    expect(secretOf(await t.readSecret())).toBe('of another');
+
+    await t.core.deleteNamespacedSecret(metadata);
+    await t.waitUntilReady();
+    const own = secretOf(await t.readSecret());
+    await server.apply({ apiVersion: 'v1', kind: 'Secret', metadata, data });
+    await vi.waitFor(async () => expect(await t.conditions()).toContain('Ready False SecretConflict'), waiting);
+    expect(own).toMatch(/^whsec_/);
+  });
+
+  it('publishes the secret again after the Secret was deleted, and the same one', async () => {
+    const t = await setup();
+    await t.start();
+    await t.declare();
+    await t.waitUntilReady();
+    const before = secretOf(await t.readSecret());
+    await t.core.deleteNamespacedSecret({ namespace: t.namespace, name: 'orders' });
+    await vi.waitFor(async () => expect(secretOf(await t.readSecret())).toBe(before), waiting);
+    expect(await t.actions()).toEqual(['webhook.create']);
+  });
+
+  it('signs with a referenced secret, and with its successor beside it', async () => {
+    const t = await setup();
+    await t.start();
+    const put = (letter: string) =>
+      server.apply({
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: 'own', namespace: t.namespace, labels: { 'orgapi.dev/webhook-secret': '' } },
+        data: { secret: Buffer.from(`whsec_${letter.repeat(32)}`).toString('base64') },
+      });
+    await t.declare('orders', { secret: { secretRef: { name: 'own' } } });
+    await vi.waitFor(async () => expect(await t.conditions()).toContain('Ready False SecretNotFound'), waiting);
+    await put('A');
+    await t.waitUntilReady();
+    await put('B');
+    await vi.waitFor(async () => expect(await t.rows('select from webhook_secret')).toHaveLength(2), waiting);
+    await t.waitUntilReady();
+    expect(await t.actions()).toEqual(['webhook.create', 'webhook.rotate_secret']);
+  });
+});
+
+describe('an operator that is killed', () => {
+  it.each(['addFinalizer', 'createWebhook', 'publishSecret', 'changeWebhook', 'pauseWebhook', 'deleteWebhook'])(
+    'after %s is followed by one that ends the transition, and does nothing twice',
+    { timeout: 120_000 },
+    async (killAfter) => {
+      const t = await setup();
+      const isLater = ['changeWebhook', 'pauseWebhook', 'deleteWebhook'].includes(killAfter);
+      await t.declare('orders', { reclaimPolicy: 'delete' });
+      if (!isLater) await t.startAndKill(killAfter);
+      const first = await startControllers({
+        kubeConfig: server.kubeConfig,
+        namespace: t.namespace,
+        databaseUrl: t.database.urls.operator,
+        allowedOrganizations: ['*'],
+      });
+      await t.waitUntilReady();
+      await first.stop();
+      const changed = { reclaimPolicy: 'delete', url: 'https://other.example.com/', suspend: true };
+      if (isLater) await t.declare('orders', changed);
+      if (killAfter === 'deleteWebhook') await t.remove();
+      if (isLater) await t.startAndKill(killAfter);
+      await t.start();
+      if (!isLater) await t.declare('orders', changed);
+      if (killAfter !== 'deleteWebhook') {
+        await vi.waitFor(async () => expect(await t.conditions()).toContain('Delivering False Paused'), waiting);
+        await t.remove();
+      }
+      await vi.waitFor(async () => expect(await t.exists()).toBe(false), waiting);
+      const rest = killAfter === 'deleteWebhook' ? ['delete'] : ['change', 'pause', 'delete'];
+      expect(await t.actions()).toEqual(['create', ...rest].map((action) => `webhook.${action}`));
+    },
+  );
+});
+
+describe('500 WebhookSubscriptions', () => {
+  it('converge, and then cause no request', { timeout: 300_000 }, async () => {
+    const t = await setup();
+    const organizations = await Promise.all(Array.from({ length: 25 }, () => t.make.organization()));
+    const names = organizations.flatMap((organizationId, index) =>
+      Array.from({ length: 20 }, (_, place) => ({ name: `s-${index}-${place}`, organizationId })),
+    );
+    for (let from = 0; from < names.length; from += 20)
+      await Promise.all(
+        names.slice(from, from + 20).map(({ name, organizationId }) => t.declare(name, { organizationId })),
+      );
+    const startedAt = performance.now();
+    const { requests } = await t.start();
+    const custom = server.kubeConfig.makeApiClient(CustomObjectsApi);
+    const { version, plural } = kinds.WebhookSubscription;
+    await vi.waitFor(
+      async () => {
+        const request = { group, version, plural, namespace: t.namespace };
+        const { items } = (await custom.listNamespacedCustomObject(request)) as { items: WebhookSubscription[] };
+        const ready = items.filter(({ status }) => status?.conditions?.[0]?.status === 'True');
+        expect(ready).toHaveLength(names.length);
+      },
+      { timeout: 240_000, interval: 1_000 },
+    );
+    const seconds = (performance.now() - startedAt) / 1_000;
+    const counts = Object.groupBy(requests, ({ method, resource }) => `${method} ${resource}`);
+    const shown = Object.entries(counts).map(([request, all]) => `${all?.length} ${request}`);
+    process.stdout.write(
+      `500 subscriptions: ${seconds.toFixed(1)} s, ${requests.length} requests (${shown.join(', ')})\n`,
+    );
+    expect(await t.rows('select from webhook')).toHaveLength(names.length);
+    await vi.waitFor(
+      async () => {
+        const before = requests.length;
+        await new Promise((resolve) => setTimeout(resolve, 5_000));
+        expect(requests.length).toBe(before);
+      },
+      { timeout: 60_000 },
+    );
+  });
+});
+
+it('a member of the organization cannot change what is declared', async () => {
+  const t = await setup();
+  await t.start();
+  await t.declare();
+  await t.waitUntilReady();
+  const member = await t.make.member({ orgId: t.orgId, permissions: ['org.webhooks.manage'] });
+  const webhookId = (await t.read()).status?.id ?? '';
+  const input = { organizationId: t.orgId, webhookId, by: { personId: member.userId }, url: 'https://a.example/' };
+  await expect(changeWebhook(t.owner.orm.em, input, testAllowList)).rejects.toThrow(
+    `managed by WebhookSubscription ${t.namespace}/orders`,
+  );
+});
