@@ -1,5 +1,5 @@
 /**
- * A process that runs the controllers and kills itself with SIGKILL after the action that it is told,
+ * A process that runs the controllers and kills itself with SIGKILL after the action that `killAfter` names,
  * as a machine that fails does. Its settings are JSON in the variable `CHILD`.
  */
 import { KubeConfig } from '@kubernetes/client-node';

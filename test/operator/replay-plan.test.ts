@@ -125,7 +125,7 @@ describe('the status of a DeliveryReplay', () => {
     expect(conditionsOf(report)).toEqual(['Complete True DryRun', 'Failed False DryRun']);
   });
 
-  it('fails for good when a later try would be refused too, and waits otherwise', () => {
+  it('fails when a later try would be refused too, and waits otherwise', () => {
     const refused = (reason: string) => reportReplay(replay(), observed(), { reason, message: 'No.' });
     expect(conditionsOf(refused('EventTooOld'))).toEqual(['Complete False EventTooOld', 'Failed True EventTooOld']);
     expect(refused('RedeliveryUnderWay')).not.toHaveProperty('finishedAt');

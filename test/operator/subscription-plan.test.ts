@@ -67,7 +67,7 @@ const cases: Case[] = [
     [],
   ],
   ['publishes a secret that was stored before the operator was killed', {}, { secret: 'missing' }, ['publishSecret']],
-  ['publishes a secret again that somebody changed', {}, { secret: 'stale' }, ['publishSecret']],
+  ['publishes a secret again that another caller changed', {}, { secret: 'stale' }, ['publishSecret']],
   ['leaves a Secret alone that is of another', {}, { secret: 'foreign' }, []],
   [
     'rotates a secret that is old enough, and publishes the new one',

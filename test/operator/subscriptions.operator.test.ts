@@ -44,7 +44,7 @@ describe('the schema of WebhookSubscription', () => {
     await expect(t.declare('orders', spec)).rejects.toThrow(message);
   });
 
-  it('keeps the organization and the name of the Secret for good', async () => {
+  it('keeps the organization and the name of the Secret', async () => {
     const t = await setup();
     await t.declare();
     await expect(t.declare('orders', { organizationId: t.namespace })).rejects.toThrow();
