@@ -4,13 +4,17 @@ import { describeError, type Logger } from '#runtime/log.ts';
 import { serveMetrics } from '#runtime/metrics-page.ts';
 import { once } from '#runtime/once.ts';
 import type { OperatorConfig } from './config.ts';
-import { createRunner } from './controller/runner.ts';
+import type { ResourceKind } from './controller/contract.ts';
+import { type CommonRunnerOptions, createRunner } from './controller/runner.ts';
 import { createApis } from './kube/client.ts';
 import { createEvents } from './kube/events.ts';
 import { createElection } from './kube/lease.ts';
 import { createMetrics } from './metrics.ts';
+import { createRegionAccess } from './region/access.ts';
 import { createConnections } from './region/connections.ts';
 import { createRegionController } from './region/controller.ts';
+import { kinds, type Region } from './resources.ts';
+import { createWebhookRunners } from './webhooks.ts';
 
 /** Each request to the API server; a watch lasts longer and has its own bound. */
 const requestDeadlineMs = 10_000;
@@ -41,36 +45,42 @@ export async function startOperator(
     onError: onError('an Event could not be recorded'),
   });
   const connections = createConnections({ api: apis(CoreV1Api), namespace, allowPlaintext: config.allowPlaintext });
-  const controllers = [
-    createRegionController({ connections, onReady: (ready) => metrics.regionReady.set(ready ? 1 : 0) }),
-  ];
   let listedAt = performance.now();
-  const runners = controllers.map((controller) => {
-    const { kind } = controller.kind;
-    return createRunner({
-      controller,
-      kubeConfig,
-      api: apis(CustomObjectsApi),
-      namespace,
-      recordEvent,
-      concurrency,
-      onListed: () => {
-        listedAt = performance.now();
-        metrics.listedAt.setToCurrentTime({ kind });
-      },
-      onWatchError: onError(`the objects of kind ${kind} could not be listed or watched; tried again`),
-      onError: (name, cause, retryInMs) => {
-        metrics.failures.inc({ kind });
-        log.error({ kind, name, retryInMs, error: describeError(cause) }, 'a pass failed; it is repeated');
-      },
-      onAction: (action) => {
-        metrics.actions.inc({ kind, action });
-        log.info({ kind, action }, 'an action was carried out');
-      },
-      onStatus: () => log.debug({ kind }, 'a status was written'),
-      onPass: () => metrics.passes.inc({ kind }),
-    });
+  const runnerOptions = ({ kind }: ResourceKind): CommonRunnerOptions => ({
+    kubeConfig,
+    namespace,
+    recordEvent,
+    concurrency,
+    onListed: () => {
+      listedAt = performance.now();
+      metrics.listedAt.setToCurrentTime({ kind });
+    },
+    onWatchError: onError(`the objects of kind ${kind} could not be listed or watched; tried again`),
+    onError: (name, cause, retryInMs) => {
+      metrics.failures.inc({ kind });
+      log.error({ kind, name, retryInMs, error: describeError(cause) }, 'a pass failed; it is repeated');
+    },
+    onAction: (action) => {
+      metrics.actions.inc({ kind, action });
+      log.info({ kind, action }, 'an action was carried out');
+    },
+    onStatus: () => log.debug({ kind }, 'a status was written'),
+    onPass: () => metrics.passes.inc({ kind }),
   });
+  const regions = createRunner({
+    ...runnerOptions(kinds.Region),
+    api: apis(CustomObjectsApi),
+    controller: createRegionController({
+      connections,
+      onReady: (ready) => metrics.regionReady.set(ready ? 1 : 0),
+    }),
+  });
+  const webhooks = createWebhookRunners({
+    apis,
+    getRegion: createRegionAccess({ connections, findRegion: () => regions.get('region') as Region | undefined }),
+    optionsOf: runnerOptions,
+  });
+  const runners = [regions, webhooks];
   const election = createElection({
     api: apis(CoordinationV1Api),
     namespace,

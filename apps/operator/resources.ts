@@ -121,6 +121,18 @@ export interface RegionSpec {
       key: string;
     };
   };
+  /** What WebhookSubscriptions need. Without it, none is carried out. */
+  webhooks?: {
+    /** Key of a Secret that holds the `WEBHOOK_SECRET_KEYS` of the workers. */
+    secretKeysRef: {
+      /** Name of the Secret. */
+      name: string;
+      /** Key in the Secret. */
+      key: string;
+    };
+    /** Addresses and CIDR blocks that webhooks may use although they are not public. */
+    allow: string[];
+  };
   /**
    * Ids of the organizations whose webhooks may be declared in this namespace; `*` allows all.
    * Without it, none are.

@@ -1,16 +1,18 @@
-import { CoreV1Api, CustomObjectsApi, type KubeConfig, KubernetesObjectApi } from '@kubernetes/client-node';
-import { createRunner, type RunnerOptions } from './controller/runner.ts';
+import { CoreV1Api, CustomObjectsApi, KubernetesObjectApi } from '@kubernetes/client-node';
+import type { ResourceKind } from './controller/contract.ts';
+import { type CommonRunnerOptions, createRunner } from './controller/runner.ts';
 import { createReplayController } from './delivery-replay/controller.ts';
 import type { createApis } from './kube/client.ts';
 import type { GetRegion } from './region-access.ts';
-import type { WebhookSubscription } from './resources.ts';
+import { kinds, type WebhookSubscription } from './resources.ts';
 import { createSubscriptionController } from './webhook-subscription/controller.ts';
 import { createSecrets } from './webhook-subscription/secrets.ts';
 
-export interface WebhooksOptions extends Omit<RunnerOptions, 'controller' | 'api' | 'kubeConfig'> {
-  kubeConfig: KubeConfig;
+export interface WebhooksOptions {
   apis: ReturnType<typeof createApis>;
   getRegion: GetRegion;
+  /** The options of a kind's runner. */
+  optionsOf: (kind: ResourceKind) => CommonRunnerOptions;
 }
 
 /**
@@ -18,7 +20,9 @@ export interface WebhooksOptions extends Omit<RunnerOptions, 'controller' | 'api
  * share. A Secret that changes wakes the subscriptions that name it.
  */
 export function createWebhookRunners(options: WebhooksOptions) {
-  const { apis, getRegion, kubeConfig, namespace } = options;
+  const { apis, getRegion, optionsOf } = options;
+  const common = optionsOf(kinds.WebhookSubscription);
+  const { kubeConfig, namespace } = common;
   const api = apis(CustomObjectsApi);
   const secrets = createSecrets({
     kubeConfig,
@@ -26,16 +30,16 @@ export function createWebhookRunners(options: WebhooksOptions) {
     objects: apis(KubernetesObjectApi),
     namespace,
     onChange: wakeSubscriptions,
-    onListed: options.onListed,
-    onError: options.onWatchError,
+    onListed: common.onListed,
+    onError: common.onWatchError,
   });
   const subscriptions = createRunner({
-    ...options,
+    ...common,
     api,
     controller: createSubscriptionController({ api, secrets, getRegion }),
   });
   const replays = createRunner({
-    ...options,
+    ...optionsOf(kinds.DeliveryReplay),
     api,
     controller: createReplayController({
       api,

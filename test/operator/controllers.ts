@@ -22,23 +22,25 @@ export async function startControllers(options: ControllersOptions) {
   const errors: unknown[] = [];
   const apis = createApis({ kubeConfig, deadlineMs: 10_000, onRequest: (request) => requests.push(request) });
   const runners = createWebhookRunners({
-    kubeConfig,
     apis,
-    namespace,
     getRegion: async () => ({
       allowedOrganizations,
       em: database.orm.em,
       sealingKeys: testSealingKeys,
       allow: testAllowList,
     }),
-    recordEvent: createEvents({ api: apis(EventsV1Api), identity: 'test', onError: () => {} }),
-    concurrency: 8,
-    onListed: () => {},
-    onWatchError: (cause) => errors.push(cause),
-    onError: (_name, cause) => errors.push(cause),
-    onAction,
-    onStatus: () => {},
-    onPass: () => {},
+    optionsOf: () => ({
+      kubeConfig,
+      namespace,
+      recordEvent: createEvents({ api: apis(EventsV1Api), identity: 'test', onError: () => {} }),
+      concurrency: 8,
+      onListed: () => {},
+      onWatchError: (cause) => errors.push(cause),
+      onError: (_name, cause) => errors.push(cause),
+      onAction,
+      onStatus: () => {},
+      onPass: () => {},
+    }),
   });
   await runners.start();
   const leading = new AbortController();

@@ -9,7 +9,7 @@ import { setupDatabase } from '#test/setup.ts';
 import { testNamespace } from '#test/worker.ts';
 import { startOperator } from '../../apps/operator/app.ts';
 import { readConfig } from '../../apps/operator/config.ts';
-import { kinds, type Region } from '../../apps/operator/resources.ts';
+import { group, kinds, type Region, type WebhookSubscription } from '../../apps/operator/resources.ts';
 import { type ApiServer, createNamespace, regionIn, startApiServer } from './api-server.ts';
 
 let server: ApiServer;
@@ -21,7 +21,7 @@ afterAll(() => server?.stop());
 /** A region's servers, its Secret, and one operator. */
 async function setup() {
   const namespace = await createNamespace(server);
-  const { database } = await setupDatabase();
+  const { database, make } = await setupDatabase();
   const folder = mkdtempSync(path.join(tmpdir(), 'org-api-operator-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const kubeconfig = path.join(folder, 'kubeconfig.json');
@@ -31,12 +31,16 @@ async function setup() {
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { name: 'org-api', namespace },
-      data: { OPERATOR_DATABASE_URL: Buffer.from(database.urls.operator).toString('base64') },
+      data: {
+        OPERATOR_DATABASE_URL: Buffer.from(database.urls.operator).toString('base64'),
+        WEBHOOK_SECRET_KEYS: Buffer.from(`1:${Buffer.alloc(32, 7).toString('base64')}`).toString('base64'),
+      },
     });
-  const applyRegion = (temporal: object = {}) =>
+  const applyRegion = (temporal: object = {}, more: object = {}) =>
     server.apply(
       regionIn(namespace, {
         temporal: { address: inject('temporalAddress'), namespace: testNamespace(), tls: false, ...temporal },
+        ...more,
       }),
     );
   const config = readConfig({
@@ -50,9 +54,17 @@ async function setup() {
   const operator = await startOperator(config, createLog({ level: 'silent', name: 'operator', region: 'us' }));
   onTestFinished(() => operator.stop());
   const api = server.kubeConfig.makeApiClient(CustomObjectsApi);
-  const { group, version, plural } = kinds.Region;
+  const { version, plural } = kinds.Region;
   return {
     operator,
+    namespace,
+    make,
+    async readReadiness() {
+      const { plural: subscriptions } = kinds.WebhookSubscription;
+      const request = { group, version, plural: subscriptions, namespace, name: 'orders' };
+      const { status } = (await api.getNamespacedCustomObject(request)) as WebhookSubscription;
+      return status?.conditions?.find(({ type }) => type === 'Ready')?.reason;
+    },
     applySecret,
     applyRegion,
     async readStatus() {
@@ -81,6 +93,27 @@ describe('the operator', () => {
       'WorkersCurrent Unknown NoDeployment',
       'LedgerBalanced True NoDifference',
     ]);
+  });
+
+  it('creates the webhook of a WebhookSubscription from what the Region names', async () => {
+    const { applySecret, applyRegion, make, namespace, readReadiness } = await setup();
+    const organizationId = await make.organization();
+    await applySecret();
+    const webhooks = { secretKeysRef: { name: 'org-api', key: 'WEBHOOK_SECRET_KEYS' } };
+    await applyRegion({}, { allowedOrganizations: [organizationId], webhooks });
+    await server.apply({
+      apiVersion: `${group}/${kinds.WebhookSubscription.version}`,
+      kind: 'WebhookSubscription',
+      metadata: { name: 'orders', namespace },
+      spec: {
+        organizationId,
+        url: 'https://hooks.example.com/',
+        eventTypes: ['client.started'],
+        secret: { generate: { secretName: 'orders' } },
+      },
+    });
+
+    await vi.waitFor(async () => expect(await readReadiness()).toBe('Applied'), waiting);
   });
 
   it('names the Secret that is missing, and shows what Temporal says meanwhile', async () => {

@@ -21,6 +21,9 @@ export interface RunnerOptions {
   onPass: () => void;
 }
 
+/** What the runners of every kind share. */
+export type CommonRunnerOptions = Omit<RunnerOptions, 'controller' | 'api'>;
+
 /**
  * Runs a controller over the objects of its kind in a namespace. Every replica keeps the objects in
  * memory, so that a new leader starts at once; only a leader works on them.
