@@ -75,12 +75,12 @@ export async function startOperator(
       onReady: (ready) => metrics.regionReady.set(ready ? 1 : 0),
     }),
   });
-  const webhooks = createWebhookRunners({
-    apis,
-    getRegion: createRegionAccess({ connections, findRegion: () => regions.get('region') as Region | undefined }),
-    optionsOf: runnerOptions,
+  const getRegion = createRegionAccess({
+    connections,
+    findRegion: () => regions.get('region') as Region | undefined,
   });
-  const runners = [regions, webhooks];
+  const webhooks = config.webhooks ? [createWebhookRunners({ apis, getRegion, optionsOf: runnerOptions })] : [];
+  const runners = [regions, ...webhooks];
   const election = createElection({
     api: apis(CoordinationV1Api),
     namespace,

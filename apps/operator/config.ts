@@ -14,6 +14,10 @@ export const Settings = z.object({
     .optional()
     .meta({ description: 'Name of this replica in the Lease, for example its pod’s.', shown: 'the host’s name' }),
   OPERATOR_CONCURRENCY: wholeNumber(1, 100).default(4).describe('Objects of one kind that are worked on at once.'),
+  OPERATOR_WEBHOOKS: z.enum(['true', 'false'], { error: 'must be true or false' }).optional().meta({
+    description: 'Whether WebhookSubscription and DeliveryReplay are carried out. It takes access to all Secrets.',
+    shown: 'false',
+  }),
   KUBECONFIG: z
     .string()
     .optional()
@@ -31,6 +35,8 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     namespace: s.OPERATOR_NAMESPACE,
     identity: s.OPERATOR_IDENTITY ?? hostname(),
     concurrency: s.OPERATOR_CONCURRENCY,
+    /** Whether the kinds of webhooks are carried out. */
+    webhooks: s.OPERATOR_WEBHOOKS === 'true',
     /** Null: that of the pod's service account. */
     kubeconfigFile: s.KUBECONFIG ?? null,
     host: s.HOST,

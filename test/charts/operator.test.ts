@@ -8,7 +8,7 @@ import { pick, render } from './render.ts';
 const root = path.join(import.meta.dirname, '../..');
 const chart = path.join(root, 'charts/org-api-operator');
 const read = (name: string) => readFileSync(path.join(chart, name), 'utf8');
-const rendered = () => render({ from: chart, region: null, release: 'operator', namespace: 'test' });
+const rendered = (values = {}) => render({ from: chart, region: null, release: 'operator', namespace: 'test', values });
 
 describe('the chart of the operator', () => {
   it.each(Object.entries(documentsOf(read)))('is what %s says: run npm run chart:docs', (name, text) => {
@@ -35,10 +35,15 @@ describe('the chart of the operator', () => {
     });
   });
 
-  it('allows the operator to read no Secret but those that the values name', () => {
-    const { rules } = pick(rendered(), 'Role');
-    const secrets = rules.filter(({ resources }: { resources: string[] }) => resources.includes('secrets'));
+  it('allows the operator to read only the Secrets that the values name, unless it carries out webhooks', () => {
+    const verbsOf = (values: object) =>
+      pick(rendered(values), 'Role').rules.filter(({ resources }: { resources: string[] }) =>
+        resources.includes('secrets'),
+      );
 
-    expect(secrets).toEqual([{ apiGroups: [''], resources: ['secrets'], resourceNames: ['org-api'], verbs: ['get'] }]);
+    expect(verbsOf({ webhooks: { enabled: true } })).toHaveLength(2);
+    expect(verbsOf({})).toEqual([
+      { apiGroups: [''], resources: ['secrets'], resourceNames: ['org-api'], verbs: ['get'] },
+    ]);
   });
 });

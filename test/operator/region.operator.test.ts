@@ -50,6 +50,7 @@ async function setup() {
     KUBECONFIG: kubeconfig,
     HOST: '127.0.0.1',
     METRICS_PORT: '0',
+    OPERATOR_WEBHOOKS: 'true',
   });
   const operator = await startOperator(config, createLog({ level: 'silent', name: 'operator', region: 'us' }));
   onTestFinished(() => operator.stop());

@@ -8,7 +8,8 @@ import { setupDatabase } from '#test/setup.ts';
 import { testNamespace } from '#test/worker.ts';
 import { startOperator } from '../../apps/operator/app.ts';
 import { readConfig } from '../../apps/operator/config.ts';
-import { kinds, type Region } from '../../apps/operator/resources.ts';
+import type { Condition, ResourceKind } from '../../apps/operator/controller/contract.ts';
+import { kinds } from '../../apps/operator/resources.ts';
 import { render } from '../charts/render.ts';
 import { type ApiServer, createNamespace, regionIn, startApiServer } from './api-server.ts';
 
@@ -20,10 +21,14 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
+const secretKeys = `1:${Buffer.alloc(32, 7).toString('base64')}`;
+const waiting = { timeout: 60_000, interval: 100 };
+
 /** Runs an operator as the chart's ServiceAccount, with the chart's Role. */
-async function setup() {
+async function setup(webhooks: boolean) {
   const namespace = await createNamespace(server);
-  const objects = render({ from: chart, region: null, namespace, release: 'operator' });
+  const values = { webhooks: { enabled: webhooks } };
+  const objects = render({ from: chart, region: null, namespace, release: 'operator', values });
   for (const object of objects) if (object.kind !== 'Deployment') await server.apply(object);
   const core = server.kubeConfig.makeApiClient(CoreV1Api);
   const { status } = await core.createNamespacedServiceAccountToken({
@@ -31,12 +36,12 @@ async function setup() {
     namespace,
     body: { spec: { audiences: [] } },
   });
-  const { database } = await setupDatabase();
+  const { database, make } = await setupDatabase();
   await server.apply({
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: { name: 'org-api', namespace },
-    data: { OPERATOR_DATABASE_URL: Buffer.from(database.urls.operator).toString('base64') },
+    stringData: { OPERATOR_DATABASE_URL: database.urls.operator, WEBHOOK_SECRET_KEYS: secretKeys },
   });
   const kubeConfig = new KubeConfig();
   const cluster = server.kubeConfig.getCurrentCluster();
@@ -50,32 +55,111 @@ async function setup() {
     REGION: 'us',
     OPERATOR_NAMESPACE: namespace,
     OPERATOR_IDENTITY: 'test',
+    OPERATOR_WEBHOOKS: String(webhooks),
     KUBECONFIG: file,
     HOST: '127.0.0.1',
     METRICS_PORT: '0',
   });
   const operator = await startOperator(config, createLog({ level: 'silent', name: 'operator', region: 'us' }));
   onTestFinished(() => operator.stop());
-  return { namespace, operator, rules: objects.find(({ kind }) => kind === 'Role')?.rules };
+  const organizationId = await make.organization();
+  await server.apply(
+    regionIn(namespace, {
+      temporal: { address: inject('temporalAddress'), namespace: testNamespace(), tls: false },
+      allowedOrganizations: [organizationId],
+      webhooks: { secretKeysRef: { name: 'org-api', key: 'WEBHOOK_SECRET_KEYS' } },
+    }),
+  );
+  const api = server.kubeConfig.makeApiClient(CustomObjectsApi);
+  const at = ({ group, version, plural }: ResourceKind, name: string) => ({ group, version, plural, namespace, name });
+  return {
+    organizationId,
+    rules: objects.find(({ kind }) => kind === 'Role')?.rules as Rule[],
+    apply: (kind: ResourceKind, name: string, spec: object) =>
+      server.apply({
+        apiVersion: `${kind.group}/${kind.version}`,
+        kind: kind.kind,
+        metadata: { name, namespace },
+        spec,
+      }),
+    read: async (kind: ResourceKind, name: string) =>
+      (await api.getNamespacedCustomObject(at(kind, name))) as { status?: { conditions?: Condition[] } },
+    remove: (kind: ResourceKind, name: string) => api.deleteNamespacedCustomObject(at(kind, name)),
+    /** The requests that the operator made, such as `PATCH regions/status`. */
+    async listRequests(): Promise<Set<string>> {
+      const page = await (await fetch(new URL('/metrics', operator.metricsUrl))).text();
+      const counted = page.matchAll(/org_api_operator_requests_total\{.*method="([A-Z]+)".*resource="([^"]+)"/g);
+      return new Set([...counted].map(([, method, resource]) => `${method} ${resource}`));
+    },
+  };
 }
 
+interface Rule {
+  resources: string[];
+  verbs: string[];
+}
+
+const methods: Record<string, string> = {
+  get: 'GET',
+  list: 'GET',
+  watch: 'GET',
+  create: 'POST',
+  update: 'PUT',
+  patch: 'PATCH',
+  delete: 'DELETE',
+};
+
+const requestsOf = (rules: readonly Rule[]): Set<string> =>
+  new Set(
+    rules.flatMap(({ resources, verbs }) => resources.flatMap((one) => verbs.map((verb) => `${methods[verb]} ${one}`))),
+  );
+
+/** Not made in each run: an Event needs an action, a renewal of the Lease some seconds. */
+const optional = ['POST events', 'PUT leases', 'POST secrets', 'GET discovery'];
+const without = (requests: Set<string>): string[] => [...requests].filter((one) => !optional.includes(one)).toSorted();
+
 describe("the chart's Role", () => {
-  it('lets the operator lead and write status, and names no kind that it does not call', async () => {
-    const { namespace, operator, rules } = await setup();
-    const temporal = { address: inject('temporalAddress'), namespace: testNamespace(), tls: false };
-    await server.apply(regionIn(namespace, { temporal }));
-    const api = server.kubeConfig.makeApiClient(CustomObjectsApi);
-    const { group, version, plural } = kinds.Region;
-    const request = { group, version, plural, namespace, name: 'region' };
-    const readRegion = async () => (await api.getNamespacedCustomObject(request)) as Region;
+  it('lets the operator lead and write the status of a Region, and allows no request that it does not make', async () => {
+    const { rules, read, listRequests } = await setup(false);
 
-    await vi.waitFor(async () => expect((await readRegion()).status?.deliveries?.waiting).toBe(0), 60_000);
+    await vi.waitFor(
+      async () => expect(await read(kinds.Region, 'region')).toMatchObject({ status: { deliveries: { waiting: 0 } } }),
+      waiting,
+    );
 
-    const page = await (await fetch(new URL('/metrics', operator.metricsUrl))).text();
-    const called = [...page.matchAll(/org_api_operator_requests_total\{.*resource="([^"]+)"/g)].map(([, one]) => one);
-    const named = (rules as { resources: string[] }[]).flatMap(({ resources }) => resources);
-    const onlyOnFailure = ['events'];
-    expect(new Set(named)).toEqual(new Set([...called, ...onlyOnFailure]));
-    expect(JSON.stringify(rules)).toContain(group);
+    expect(without(await listRequests())).toEqual(without(requestsOf(rules)));
+  });
+
+  it('lets it carry out webhooks and replays when the values say so, and allows no other request', async () => {
+    const { organizationId, rules, apply, read, remove, listRequests } = await setup(true);
+    await apply(kinds.WebhookSubscription, 'orders', {
+      organizationId,
+      url: 'https://hooks.example.com/',
+      eventTypes: ['client.started'],
+      secret: { generate: { secretName: 'orders' } },
+      reclaimPolicy: 'delete',
+    });
+    await vi.waitFor(
+      async () =>
+        expect((await read(kinds.WebhookSubscription, 'orders')).status?.conditions).toContainEqual(
+          expect.objectContaining({ type: 'Ready', status: 'True' }),
+        ),
+      waiting,
+    );
+    const range = { from: new Date(Date.now() - 3_600_000).toISOString(), to: new Date().toISOString() };
+    await apply(kinds.DeliveryReplay, 'again', { subscription: 'orders', ...range, ttlSecondsAfterFinished: 0 });
+    await vi.waitFor(async () => expect(await listRequests()).toContain('PATCH deliveryreplays/status'), waiting);
+    await remove(kinds.DeliveryReplay, 'again');
+    await apply(kinds.DeliveryReplay, 'count', {
+      subscription: 'orders',
+      ...range,
+      dryRun: true,
+      ttlSecondsAfterFinished: 0,
+    });
+    await vi.waitFor(async () => expect(await listRequests()).toContain('DELETE deliveryreplays'), waiting);
+    await remove(kinds.WebhookSubscription, 'orders');
+    await expect.poll(() => read(kinds.WebhookSubscription, 'orders').catch(() => 'gone'), waiting).toBe('gone');
+
+    expect(without(await listRequests())).toEqual(without(requestsOf(rules)));
   });
 });

@@ -148,7 +148,7 @@ describe('the status of a WebhookSubscription', () => {
       { isAllowed: false },
       ['Ready False OrganizationNotAllowed', 'SecretPublished True Published', 'Delivering True Active'],
     ],
-  ])('tells what is true: %j', (fields, conditions) => {
+  ])('shows what is true: %j', (fields, conditions) => {
     expect(conditionsOf({}, fields)).toEqual(conditions);
   });
 
