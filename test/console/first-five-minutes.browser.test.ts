@@ -88,7 +88,7 @@ async function watchDelivery(page: Page, place: Place, us: Region, screen: strin
   await page.getByLabel('Description').fill(`First webhook, ${screen}`);
   await page.getByRole('button', { name: 'Add webhook' }).click();
   await page.getByRole('heading', { name: 'Webhook added' }).waitFor();
-  const secret = /whsec_[\w+/=]+/.exec((await page.getByRole('main').textContent()) ?? '')?.[0] ?? '';
+  const secret = /whsec_[\w+/]{32}/.exec((await page.getByRole('main').textContent()) ?? '')?.[0] ?? '';
   const told = await fetch(`${us.receiver}/secrets`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
