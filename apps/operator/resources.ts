@@ -108,11 +108,27 @@ export interface RegionSpec {
     tls: boolean;
     /** Name that Temporal's certificate is for. Default is the host of `address`. */
     tlsServerName?: string;
-    /**
-     * Secret with `ca.crt` (the only authorities that are trusted), and with `tls.crt` and
-     * `tls.key` for mutual TLS. Each may be missing.
-     */
-    tlsSecret?: string;
+    /** Key of a Secret that holds the certificates of the only authorities that are trusted. */
+    caSecretRef?: {
+      /** Name of the Secret. */
+      name: string;
+      /** Key in the Secret. */
+      key: string;
+    };
+    /** Key of a Secret that holds the client certificate for mutual TLS. */
+    certificateSecretRef?: {
+      /** Name of the Secret. */
+      name: string;
+      /** Key in the Secret. */
+      key: string;
+    };
+    /** Key of a Secret that holds the private key of that certificate. */
+    certificateKeySecretRef?: {
+      /** Name of the Secret. */
+      name: string;
+      /** Key in the Secret. */
+      key: string;
+    };
     /** Key of a Secret that holds Temporal's API key. */
     apiKeySecretRef?: {
       /** Name of the Secret. */
@@ -185,9 +201,9 @@ export interface RegionStatus {
     type: string;
     /** Whether it holds. */
     status: 'True' | 'False' | 'Unknown';
-    /** Why */
+    /** Why, in one word. */
     reason: string;
-    /** Why */
+    /** Why, in a sentence. */
     message: string;
     /** Generation that it was judged for. */
     observedGeneration?: number;

@@ -1,6 +1,7 @@
 import { CustomObjectsApi } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { kinds } from '../../apps/operator/resources.ts';
+import { pick, render } from '../charts/render.ts';
 import { type ApiServer, createNamespace, regionIn, startApiServer } from './api-server.ts';
 
 let server: ApiServer;
@@ -26,6 +27,15 @@ describe('a Region', () => {
     const { group, version, plural } = kinds.Region;
     const read = await api.getNamespacedCustomObject({ group, version, plural, namespace, name: 'region' });
     expect(read.spec.temporal.tls).toBe(true);
+  });
+
+  it('is accepted as the chart of a release writes it', async () => {
+    const namespace = await createNamespace(server);
+    const secrets = { operatorDatabaseUrl: { key: 'OPERATOR_DATABASE_URL' }, temporalCa: { key: 'ca.crt' } };
+    const region = { create: true, spec: { allowedOrganizations: ['*'] } };
+    const values = { operator: { region }, secrets, temporal: { tls: { enabled: true } } };
+
+    expect(await refusalOf(pick(render({ namespace, values }), 'Region'))).toBeNull();
   });
 
   it('is the only one of its namespace, because its name is fixed', async () => {
@@ -66,6 +76,11 @@ describe('a Region', () => {
         },
       },
       'need tls',
+    ],
+    [
+      'half of mutual TLS',
+      { temporal: { address: 'temporal:7233', namespace: 'us', certificateSecretRef: { name: 't', key: 'tls.crt' } } },
+      'mutual TLS needs both',
     ],
     ['an organization that is no id', { allowedOrganizations: ['acme'] }, 'spec.allowedOrganizations[0]'],
   ])('is refused with %s', async (_, spec, message) => {

@@ -2,7 +2,7 @@ import type { CoreV1Api, V1Secret } from '@kubernetes/client-node';
 import { Connection } from '@temporalio/client';
 import { type Database, openDatabase } from '#domain/db/connect.ts';
 import { findPlaintext } from '#runtime/settings/plaintext.ts';
-import type { TemporalServer, TemporalTls } from '#runtime/settings/temporal.ts';
+import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import { connectionOptions } from '#workflows/connection.ts';
 import { ReconcileFailed } from '../controller/contract.ts';
 import { statusOf } from '../kube/client.ts';
@@ -78,15 +78,24 @@ export function createConnections(options: { api: CoreV1Api; namespace: string; 
     /** A connection to the Temporal of a Region; it connects with the first call. @throws ReconcileFailed */
     async openTemporal({ spec: { temporal: spec } }: Region): Promise<Connection> {
       refusePlaintext('TEMPORAL_ADDRESS', spec.address, spec.tls);
-      const data = spec.tlsSecret === undefined ? {} : await readSecret(spec.tlsSecret);
-      const apiKey = spec.apiKeySecretRef === undefined ? null : await readKey(spec.apiKeySecretRef);
-      const key = JSON.stringify([spec, data, apiKey]);
+      const read = async (ref?: SecretRef) => (ref === undefined ? null : readKey(ref));
+      const ca = await read(spec.caSecretRef);
+      const cert = await read(spec.certificateSecretRef);
+      const certKey = await read(spec.certificateKeySecretRef);
+      const apiKey = await read(spec.apiKeySecretRef);
+      const key = JSON.stringify([spec, ca, cert, certKey, apiKey]);
       if (temporal?.key !== key) {
         const before = temporal;
         const server: TemporalServer = {
           address: spec.address,
           namespace: spec.namespace,
-          tls: spec.tls ? tlsOf(spec.tlsServerName, data) : null,
+          tls: spec.tls
+            ? {
+                serverName: spec.tlsServerName ?? null,
+                ca,
+                own: cert === null || certKey === null ? null : { cert, key: certKey },
+              }
+            : null,
           apiKey: apiKey === null ? null : () => apiKey,
         };
         temporal = { key, opened: Connection.lazy({ ...connectionOptions(server), connectTimeout: connectTimeoutMs }) };
@@ -102,13 +111,3 @@ export function createConnections(options: { api: CoreV1Api; namespace: string; 
 }
 
 export type Connections = ReturnType<typeof createConnections>;
-
-function tlsOf(serverName: string | undefined, data: Record<string, string>): TemporalTls {
-  const text = (key: string) => (data[key] === undefined ? null : Buffer.from(data[key], 'base64').toString('utf8'));
-  const [cert, key] = [text('tls.crt'), text('tls.key')];
-  return {
-    serverName: serverName ?? null,
-    ca: text('ca.crt'),
-    own: cert === null || key === null ? null : { cert, key },
-  };
-}
