@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { findTool, getTool } from '#test/chart-tools.ts';
 import { chart, regions, renderText } from './render.ts';
-import { getSchemas } from './schemas.ts';
+import { getOwnSchemas, getSchemas } from './schemas.ts';
 
 const buildMs = 600_000;
 /** Objects whose kinds exist only where an operator of theirs does. */
@@ -56,7 +56,9 @@ describe('kubeconform, strict', { timeout: buildMs }, () => {
   let program = '';
   beforeAll(() => {
     program = getTool('kubeconform');
-    options = ['-strict', '-summary', '-schema-location', `${getSchemas()}/{{.ResourceKind}}{{.KindSuffix}}.json`];
+    const locationOf = (folder: string) => `${folder}/{{.ResourceKind}}{{.KindSuffix}}.json`;
+    const folders = [getSchemas(), getOwnSchemas()];
+    options = ['-strict', '-summary', ...folders.flatMap((folder) => ['-schema-location', locationOf(folder)])];
   }, buildMs);
 
   it.each(regions)('accepts every object of %s', (region) => {

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { documentsOf } from '../../charts/docs/documents.ts';
-import { pick, render } from './render.ts';
+import { type Manifest, ofKind, pick, render } from './render.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const chart = path.join(root, 'charts/org-api-operator');
@@ -45,5 +45,67 @@ describe('the chart of the operator', () => {
     expect(verbsOf({})).toEqual([
       { apiGroups: [''], resources: ['secrets'], resourceNames: ['org-api'], verbs: ['get'] },
     ]);
+  });
+});
+
+describe('the Region that the chart of a release creates', () => {
+  const create = { operator: { region: { create: true } }, secrets: { operatorDatabaseUrl: { key: 'OPERATOR' } } };
+
+  it('is left out unless the values ask for it', () => {
+    expect(ofKind(render(), 'Region')).toEqual([]);
+  });
+
+  it('names the release, the Secrets and the Temporal that the pods have', () => {
+    const manifests = render({ values: { ...create, worker: { webhookAllow: ['10.0.0.0/8'] } } });
+    const { metadata, spec } = pick(manifests, 'Region');
+    const worker = pick(manifests, 'Deployment', '-worker').spec.template.spec.containers[0];
+    const settingOf = (name: string) => worker.env.find((one: Manifest) => one.name === name)?.value;
+
+    expect(metadata).toMatchObject({ name: 'region', namespace: 'org-api-us' });
+    expect(spec).toEqual({
+      region: 'us',
+      release: { version: expect.stringMatching(/^\d+\.\d+\.\d+$/), digest: worker.image.split('@')[1] },
+      database: { secretRef: { name: 'org-api-us', key: 'OPERATOR' } },
+      temporal: {
+        address: settingOf('TEMPORAL_ADDRESS'),
+        namespace: settingOf('TEMPORAL_NAMESPACE'),
+        deployment: settingOf('WORKER_DEPLOYMENT'),
+        tls: false,
+      },
+      webhooks: { secretKeysRef: { name: 'org-api-us', key: 'WEBHOOK_SECRET_KEYS' }, allow: ['10.0.0.0/8'] },
+    });
+    expect(worker.image).toContain(`:${spec.release.version}@`);
+  });
+
+  it('names the Secrets for TLS with Temporal', () => {
+    const values = {
+      ...create,
+      temporal: { tls: { enabled: true, serverName: 'temporal.example.com' } },
+      secrets: {
+        ...create.secrets,
+        temporalCa: { existingSecret: 'temporal', key: 'ca.crt' },
+        temporalCertificate: { existingSecret: 'temporal', key: 'tls.crt' },
+        temporalCertificateKey: { existingSecret: 'temporal', key: 'tls.key' },
+        temporalApiKey: { key: 'TEMPORAL_API_KEY' },
+      },
+    };
+    const { temporal } = pick(render({ values }), 'Region').spec;
+
+    expect(temporal).toMatchObject({
+      tls: true,
+      tlsServerName: 'temporal.example.com',
+      caSecretRef: { name: 'temporal', key: 'ca.crt' },
+      certificateSecretRef: { name: 'temporal', key: 'tls.crt' },
+      certificateKeySecretRef: { name: 'temporal', key: 'tls.key' },
+      apiKeySecretRef: { name: 'org-api-us', key: 'TEMPORAL_API_KEY' },
+    });
+  });
+
+  it('has the other fields that the values give, but not those that the chart writes', () => {
+    const region = { create: true, spec: { allowedOrganizations: ['*'], temporal: { namespace: 'other' } } };
+    const { spec } = pick(render({ values: { ...create, operator: { region } } }), 'Region');
+
+    expect(spec.allowedOrganizations).toEqual(['*']);
+    expect(spec.temporal.namespace).toBe('org-api-us');
   });
 });

@@ -54,6 +54,11 @@ const misuses: [string, object, RegExp][] = [
     /secrets\.temporalCertificateKey\.key is empty beside secrets\.temporalCertificate\.key/,
   ],
   [
+    'a Region without a login for the operator',
+    { operator: { region: { create: true } } },
+    /secrets\.operatorDatabaseUrl\.key is empty beside operator\.region\.create/,
+  ],
+  [
     'peers unknown to the network policy',
     { networkPolicy: { database: { to: [] } } },
     /networkPolicy\.database\.to is empty: name the peers/,

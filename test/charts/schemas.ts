@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
 import { getModule } from '#test/chart-tools.ts';
@@ -31,22 +32,39 @@ interface Kind {
  * API server and the operators have, out of their Go modules, once, and kept.
  */
 export function getSchemas(): string {
-  const folder = cacheFolder('chart-tools', `schemas-${kubernetes.split('@')[1]}`);
+  return keepSchemas(kubernetes.split('@')[1] ?? '', (write) => {
+    writeBuiltIn(write);
+    for (const [module, file] of crds) writeCrd(readFileSync(path.join(getModule(module), file), 'utf8'), write);
+  });
+}
+
+/** The same of the definitions in charts/org-api-crds. */
+export function getOwnSchemas(): string {
+  const folder = path.join(import.meta.dirname, '../../charts/org-api-crds/templates');
+  const texts = readdirSync(folder).map((name) => readFileSync(path.join(folder, name), 'utf8'));
+  const hash = createHash('sha256').update(texts.join()).digest('hex').slice(0, 16);
+  return keepSchemas(`own-${hash}`, (write) => {
+    for (const text of texts) writeCrd(text, write);
+  });
+}
+
+type WriteSchema = (kind: Kind, schema: Schema) => void;
+
+function keepSchemas(name: string, writeAll: (write: WriteSchema) => void): string {
+  const folder = cacheFolder('chart-tools', `schemas-${name}`);
   if (existsSync(folder)) return folder;
   const making = `${folder}.${process.pid}`;
   mkdirSync(making, { recursive: true });
-  const write = ({ group, version, kind }: Kind, schema: Schema) => {
-    const name = [kind, group.split('.')[0], version].filter(Boolean).join('-').toLowerCase();
-    writeFileSync(path.join(making, `${name}.json`), JSON.stringify(schema));
-  };
-  writeBuiltIn(write);
-  for (const [module, file] of crds) writeCrd(readFileSync(path.join(getModule(module), file), 'utf8'), write);
+  writeAll(({ group, version, kind }, schema) => {
+    const file = [kind, group.split('.')[0], version].filter(Boolean).join('-').toLowerCase();
+    writeFileSync(path.join(making, `${file}.json`), JSON.stringify(schema));
+  });
   if (existsSync(folder)) rmSync(making, { recursive: true });
   else renameSync(making, folder);
   return folder;
 }
 
-function writeBuiltIn(write: (kind: Kind, schema: Schema) => void): void {
+function writeBuiltIn(write: WriteSchema): void {
   const file = path.join(getModule(kubernetes), 'api/openapi-spec/swagger.json');
   const { definitions } = JSON.parse(readFileSync(file, 'utf8')) as { definitions: Record<string, Schema> };
   const strict = Object.fromEntries(Object.entries(definitions).map(([name, schema]) => [name, strictOf(schema)]));
@@ -67,7 +85,7 @@ function reach(from: string, definitions: Record<string, Schema | undefined>): S
   return reached;
 }
 
-function writeCrd(text: string, write: (kind: Kind, schema: Schema) => void): void {
+function writeCrd(text: string, write: WriteSchema): void {
   const { spec } = parse(text);
   for (const { name, schema } of spec.versions) {
     const root = strictOf(schema.openAPIV3Schema) as { properties: Schema };
