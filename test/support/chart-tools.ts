@@ -38,6 +38,8 @@ const tools = {
   kubeconform: { package: 'github.com/yannh/kubeconform/cmd/kubeconform', version: 'v0.7.0', probe: ['-v'] },
   'kube-score': { package: 'github.com/zegl/kube-score/cmd/kube-score', version: 'v1.20.0', probe: ['version'] },
   'kube-linter': { package: 'golang.stackrox.io/kube-linter/cmd/kube-linter', version: 'v0.7.5', probe: ['version'] },
+  // The Lua interpreter that Argo CD runs health scripts with.
+  glua: { package: 'github.com/yuin/gopher-lua/cmd/glua', version: 'v1.1.2', probe: ['-v'] },
   // v0.313.5 is Prometheus 3.13.5. Without service discovery: 2.5 minutes of processor time with a
   // cold cache of Go instead of far more.
   promtool: {

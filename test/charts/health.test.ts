@@ -1,0 +1,170 @@
+/**
+ * What Argo CD and Flux make of the statuses that the operator writes: the script and the expressions
+ * of the guide, run by Argo CD's interpreter and by an interpreter of CEL.
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { evaluate } from '@marcbachmann/cel-js';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { currentMigration } from '#domain/db/migrations/index.ts';
+import { getTool } from '#test/chart-tools.ts';
+import { completeStatus, condition } from '../../apps/operator/controller/conditions.ts';
+import type { CustomResource, JudgedCondition } from '../../apps/operator/controller/contract.ts';
+import { reportRegion } from '../../apps/operator/region/report.ts';
+import { kinds, type Region } from '../../apps/operator/resources.ts';
+import { regionIn } from '../operator/api-server.ts';
+import { blocksOf, readPage } from './documents.ts';
+import type { Manifest } from './render.ts';
+
+const glua = getTool('glua');
+const page = readPage(path.join(import.meta.dirname, '../../docs/operations/deploy-with-argo-cd-or-flux.md'));
+const objects = blocksOf(page, 'yaml').flatMap((block) =>
+  parseAllDocuments(block).map((document) => document.toJS() as Manifest),
+);
+const scriptOf = (kind: string): string =>
+  objects.find((one) => one.metadata?.name === 'argocd-cm').data[`resource.customizations.health.orgapi.dev_${kind}`];
+
+const metadata = { uid: '1', generation: 2, resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' };
+
+/** An object with a status that the operator completed. */
+function withStatus(kind: string, conditions: JudgedCondition[], generation = 2): CustomResource {
+  const resource = {
+    apiVersion: 'orgapi.dev/v1alpha1',
+    kind,
+    metadata: { name: 'x', namespace: 'x', ...metadata, generation },
+    spec: {},
+  };
+  return { ...resource, status: completeStatus(resource, { conditions }, new Date(0)) };
+}
+
+/** Health in Argo CD: the script gets the object as \`obj\` and returns a table. */
+function healthOf(object: CustomResource): { status: string; message: string } {
+  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-health-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const script = `obj = ${toLua(object)}\nlocal hs = (function()\n${scriptOf(object.kind)}\nend)()
+    print(hs.status)\nprint(hs.message)`;
+  const file = path.join(folder, 'health.lua');
+  writeFileSync(file, script);
+  const { stdout, stderr } = spawnSync(glua, [file], { encoding: 'utf8' });
+  const [status = '', message = ''] = stdout.split('\n');
+  expect(stderr).toBe('');
+  return { status, message };
+}
+
+function toLua(value: unknown): string {
+  if (Array.isArray(value)) return `{${value.map(toLua).join(', ')}}`;
+  if (typeof value !== 'object' || value === null) return value === null ? 'nil' : JSON.stringify(value);
+  return `{${Object.entries(value).map(([key, one]) => `[${JSON.stringify(key)}] = ${toLua(one)}`)}}`;
+}
+
+const database = {
+  migrations: [currentMigration],
+  waiting: 0,
+  overdue: 0,
+  oldestDueAt: null,
+  suspendedWebhooks: 0,
+  ledgerDifference: 0,
+};
+const workers = { currentBuild: 'b2', ramping: null, builds: [] };
+const region = { ...regionIn('us'), metadata: { name: 'region', namespace: 'us', ...metadata } } as Region;
+type Change = Partial<{ database: object; workers: object | null }>;
+const observe = (change: Change = {}) =>
+  reportRegion(region, { database, workers, ...change } as Parameters<typeof reportRegion>[1], null).conditions;
+
+const regions: [what: string, conditions: JudgedCondition[], health: string, release: string][] = [
+  ['Ready', observe(), 'Healthy', 'current'],
+  ['not migrated', observe({ database: { reason: 'NotMigrated', message: '' } }), 'Progressing', 'waiting'],
+  ['lacks migrations', observe({ database: { ...database, migrations: ['0001'] } }), 'Progressing', 'waiting'],
+  ['without a current build', observe({ workers: { ...workers, currentBuild: null } }), 'Progressing', 'waiting'],
+  [
+    'ramping a build',
+    observe({ workers: { ...workers, ramping: { buildId: 'b3', percent: 5 } } }),
+    'Progressing',
+    'waiting',
+  ],
+  [
+    'with a build that was stopped',
+    observe({ workers: { ...workers, ramping: { buildId: 'b3', percent: 0 } } }),
+    'Degraded',
+    'failed',
+  ],
+  ['with a ledger that differs', observe({ database: { ...database, ledgerDifference: 1 } }), 'Degraded', 'current'],
+  [
+    'without PostgreSQL',
+    observe({ database: { reason: 'DatabaseUnreachable', message: 'PostgreSQL did not answer.' } }),
+    'Progressing',
+    'waiting',
+  ],
+];
+
+describe('Argo CD', () => {
+  it.each(regions)('shows a Region that is %s as it is', (_, conditions, health) => {
+    const object = withStatus('Region', conditions);
+
+    expect(healthOf(object)).toEqual({ status: health, message: conditions[0]?.message });
+  });
+
+  const ready = condition('Ready', true, 'Applied', 'The webhook is as declared.');
+  it.each<[string, JudgedCondition[], string]>([
+    ['active', [ready, condition('Delivering', true, 'Active', '')], 'Healthy'],
+    ['paused', [ready, condition('Delivering', false, 'Paused', '')], 'Suspended'],
+    ['suspended', [ready, condition('Delivering', false, 'Suspended', '')], 'Degraded'],
+    ['failing', [ready, condition('Delivering', false, 'Failing', '')], 'Healthy'],
+    [
+      'pending',
+      [condition('Ready', false, 'Pending', ''), condition('Delivering', null, 'Pending', '')],
+      'Progressing',
+    ],
+    ['refused', [condition('Ready', false, 'OrganizationNotAllowed', '')], 'Degraded'],
+  ])('shows a WebhookSubscription that is %s as it is', (_, conditions, health) => {
+    expect(healthOf(withStatus('WebhookSubscription', conditions)).status).toBe(health);
+  });
+
+  const ends = (complete: boolean, failed: boolean) => [
+    condition('Complete', complete, 'Reason', ''),
+    condition('Failed', failed, 'Reason', ''),
+  ];
+  it.each<[string, JudgedCondition[], string]>([
+    ['running', ends(false, false), 'Progressing'],
+    ['complete', ends(true, false), 'Healthy'],
+    ['failed', ends(false, true), 'Degraded'],
+  ])('shows a DeliveryReplay that is %s as it is', (_, conditions, health) => {
+    expect(healthOf(withStatus('DeliveryReplay', conditions)).status).toBe(health);
+  });
+
+  it.each(Object.keys(kinds))('waits until the operator has seen the newest %s', (kind) => {
+    const done = [condition(kind === 'DeliveryReplay' ? 'Complete' : 'Ready', true, 'Reason', '')];
+    const object = withStatus(kind, done);
+    const changed = { ...object, metadata: { ...object.metadata, generation: 3 } };
+    const { status: _, ...created } = object;
+
+    expect(healthOf(object).status).toBe('Healthy');
+    expect(healthOf(changed).status).toBe('Progressing');
+    expect(healthOf(created).status).toBe('Progressing');
+  });
+});
+
+describe('Flux', () => {
+  const [{ current, failed }] = objects.find(({ kind }) => kind === 'HelmRelease').spec.healthCheckExprs;
+  /** CEL has whole numbers of their own, which are BigInt here. */
+  const releaseOf = ({ status, metadata: { generation } }: CustomResource, observedGeneration: number) => {
+    const fields = {
+      status: { ...status, observedGeneration: BigInt(observedGeneration) },
+      metadata: { generation: BigInt(generation) },
+    };
+    const judge = (expression: string) => evaluate(expression, fields) as boolean;
+    return judge(failed) ? 'failed' : judge(current) ? 'current' : 'waiting';
+  };
+
+  it.each(regions)('judges a release whose Region is %s', (_, conditions, __, release) => {
+    expect(releaseOf(withStatus('Region', conditions), 2)).toBe(release);
+  });
+
+  it('waits until the operator has seen the newest Region', () => {
+    expect(releaseOf(withStatus('Region', observe()), 1)).toBe('waiting');
+    expect(releaseOf({ ...withStatus('Region', []), status: {} }, 2)).toBe('waiting');
+  });
+});
