@@ -3,6 +3,7 @@ import { Refused } from '#domain/contract/refused.ts';
 import type { AllowList } from '#domain/webhooks/address/addresses.ts';
 import { type SealingKeys, SecretNotUnsealed } from '#domain/webhooks/seal.ts';
 import { ReconcileFailed } from './controller/contract.ts';
+import { type Reason, reasons } from './controller/reasons.ts';
 
 /** What the Region of the namespace gives to the other kinds. */
 export interface RegionAccess {
@@ -26,8 +27,8 @@ export const isAllowed = ({ allowedOrganizations }: RegionAccess, organizationId
   allowedOrganizations.includes('*') || allowedOrganizations.includes(organizationId);
 
 /**
- * Turns a refusal of the domain into the reason of a condition: `url_refused` → `UrlRefused`. Any
- * other error is thrown as it is.
+ * Turns a refusal of the domain into the reason of a condition: `url_refused` → `UrlRefused`, and
+ * `Refused` when the list has none of that name. Any other error is thrown as it is.
  */
 export async function explainRefusals<T>(work: Promise<T>): Promise<T> {
   try {
@@ -39,5 +40,7 @@ export async function explainRefusals<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-const reasonOf = (reason: string): string =>
-  reason.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
+function reasonOf(refusal: string): Reason {
+  const name = refusal.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  return reasons.find((reason) => reason === name) ?? 'Refused';
+}

@@ -124,8 +124,8 @@ describe('Argo CD', () => {
   });
 
   const ends = (complete: boolean, failed: boolean) => [
-    condition('Complete', complete, 'Reason', ''),
-    condition('Failed', failed, 'Reason', ''),
+    condition('Complete', complete, 'Applied', ''),
+    condition('Failed', failed, 'Applied', ''),
   ];
   it.each<[string, JudgedCondition[], string]>([
     ['running', ends(false, false), 'Progressing'],
@@ -136,7 +136,7 @@ describe('Argo CD', () => {
   });
 
   it.each(Object.keys(kinds))('waits until the operator has seen the newest %s', (kind) => {
-    const done = [condition(kind === 'DeliveryReplay' ? 'Complete' : 'Ready', true, 'Reason', '')];
+    const done = [condition(kind === 'DeliveryReplay' ? 'Complete' : 'Ready', true, 'Applied', '')];
     const object = withStatus(kind, done);
     const changed = { ...object, metadata: { ...object.metadata, generation: 3 } };
     const { status: _, ...created } = object;

@@ -82,7 +82,7 @@ describe('the status of a Region', () => {
   });
 
   it('says Unknown of what could not be read, and still shows the rest', () => {
-    const away = { reason: 'TemporalUnreachable', message: 'Temporal did not answer (14).' };
+    const away = { reason: 'TemporalUnreachable' as const, message: 'Temporal did not answer (14).' };
     const observed = { database, workers: away };
 
     expect(problemsOf(observed)).toEqual([

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RedeliveryRow } from '#domain/webhooks/redeliveries.ts';
+import type { Reason } from '../../apps/operator/controller/reasons.ts';
 import {
   type ObservedReplay,
   planReplay,
@@ -126,7 +127,7 @@ describe('the status of a DeliveryReplay', () => {
   });
 
   it('fails when a later try would be refused too, and waits otherwise', () => {
-    const refused = (reason: string) => reportReplay(replay(), observed(), { reason, message: 'No.' });
+    const refused = (reason: Reason) => reportReplay(replay(), observed(), { reason, message: 'No.' });
     expect(conditionsOf(refused('EventTooOld'))).toEqual(['Complete False EventTooOld', 'Failed True EventTooOld']);
     expect(refused('RedeliveryUnderWay')).not.toHaveProperty('finishedAt');
   });

@@ -45,13 +45,13 @@ async function setup({ forbidden = '' } = {}) {
       return release.version === copied ? [] : [{ kind: 'write', version: release.version }];
     },
     async execute({ version }) {
-      if (version === forbidden) throw new ReconcileFailed('VersionForbidden', `${version} is not allowed.`);
+      if (version === forbidden) throw new ReconcileFailed('Refused', `${version} is not allowed.`);
       await server.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace }, data: { version } });
     },
     describe: ({ version }) => ({ reason: 'Copied', message: `The version is ${version} now.` }),
     report: (_, copied, failure) => ({
       schema: { applied: copied ?? 'none' },
-      conditions: [condition('Ready', failure === null, failure?.reason ?? 'Copied', failure?.message ?? 'It is.')],
+      conditions: [condition('Ready', failure === null, failure?.reason ?? 'Applied', failure?.message ?? 'It is.')],
     }),
   };
   let passes = 0;
@@ -143,14 +143,11 @@ describe('a controller', () => {
     const { apply, readStatus, listEvents } = await setup({ forbidden: '2' });
     await apply('2');
     const ready = async () => (await readStatus())?.conditions?.[0];
-    await vi.waitFor(
-      async () => expect(await ready()).toMatchObject({ status: 'False', reason: 'VersionForbidden' }),
-      waiting,
-    );
+    await vi.waitFor(async () => expect(await ready()).toMatchObject({ status: 'False', reason: 'Refused' }), waiting);
 
     await apply('3');
 
-    await vi.waitFor(async () => expect(await ready()).toMatchObject({ status: 'True', reason: 'Copied' }), waiting);
-    expect((await listEvents()).sort()).toEqual(['Normal Copied', 'Warning VersionForbidden']);
+    await vi.waitFor(async () => expect(await ready()).toMatchObject({ status: 'True', reason: 'Applied' }), waiting);
+    expect((await listEvents()).sort()).toEqual(['Normal Copied', 'Warning Refused']);
   });
 });

@@ -154,7 +154,7 @@ describe('the status of a WebhookSubscription', () => {
 
   it('keeps what is known when the operator cannot look', () => {
     const status = { id: webhook.id, activeKeyId: webhook.secretId, conditions: [] };
-    const failure = { reason: 'DatabaseUnreachable', message: 'PostgreSQL does not answer.' };
+    const failure = { reason: 'DatabaseUnreachable' as const, message: 'PostgreSQL does not answer.' };
     const report = reportSubscription(subscription({ status }), null, failure);
     expect(report).toMatchObject({ id: webhook.id, activeKeyId: webhook.secretId });
     expect(report.conditions.map(({ status: holds, reason }) => `${holds} ${reason}`)).toEqual([

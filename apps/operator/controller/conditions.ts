@@ -1,7 +1,8 @@
 import type { Condition, CustomResource, JudgedCondition, Report } from './contract.ts';
+import type { Reason } from './reasons.ts';
 
 /** Returns a condition: whether it holds (null: unknown), why in one word, and why in a sentence. */
-export function condition(type: string, holds: boolean | null, reason: string, message: string): JudgedCondition {
+export function condition(type: string, holds: boolean | null, reason: Reason, message: string): JudgedCondition {
   return { type, status: holds === null ? 'Unknown' : holds ? 'True' : 'False', reason, message };
 }
 

@@ -1,3 +1,5 @@
+import type { Reason } from './reasons.ts';
+
 /** Where the API server has objects of a kind. */
 export interface ResourceKind {
   group: string;
@@ -27,7 +29,7 @@ export interface Condition {
 }
 
 /** A condition as `report` gives it; the runner adds generation and time. */
-export type JudgedCondition = Omit<Condition, 'observedGeneration' | 'lastTransitionTime'>;
+export type JudgedCondition = Omit<Condition, 'observedGeneration' | 'lastTransitionTime'> & { reason: Reason };
 
 export interface CustomResource<Spec = unknown, Status = { conditions?: Condition[] }> {
   apiVersion: string;
@@ -44,17 +46,17 @@ export type Report<R extends CustomResource> = Omit<NonNullable<R['status']>, 'c
 
 /** Why a pass over an object ended early. */
 export interface Failure {
-  /** A word for a condition, such as `DatabaseUnreachable`. */
-  reason: string;
+  /** As a condition shows it. */
+  reason: Reason;
   /** A sentence without secrets. */
   message: string;
 }
 
 /** Ends a pass with a reason that is shown in a condition. */
 export class ReconcileFailed extends Error implements Failure {
-  readonly reason: string;
+  readonly reason: Reason;
 
-  constructor(reason: string, message: string, options?: ErrorOptions) {
+  constructor(reason: Reason, message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = 'ReconcileFailed';
     this.reason = reason;

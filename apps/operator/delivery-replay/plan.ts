@@ -1,6 +1,7 @@
 import type { RedeliveryRow } from '#domain/webhooks/redeliveries.ts';
 import { condition } from '../controller/conditions.ts';
 import type { Failure, JudgedCondition, Report } from '../controller/contract.ts';
+import type { Reason } from '../controller/reasons.ts';
 import type { DeliveryReplay } from '../resources.ts';
 
 /** Keeps an object until its redelivery has ended or is cancelled. */
@@ -41,7 +42,7 @@ const isOpen = (redelivery: RedeliveryRow | null): boolean =>
   redelivery?.state === 'requested' || redelivery?.state === 'running';
 
 /** Refusals that no later try changes. */
-const finalRefusals: ReadonlySet<string> = new Set(['EventTooOld', 'EmptyRange', 'WebhookDeleted', 'NoSuchWebhook']);
+const finalRefusals: ReadonlySet<Reason> = new Set(['EventTooOld', 'EmptyRange', 'WebhookDeleted']);
 
 /** Returns the status of a replay. Once it has ended, its status stays. */
 export function reportReplay(
@@ -55,7 +56,7 @@ export function reportReplay(
     const judged = conditions.map(({ type, status: holds, reason, message }) => ({
       type,
       status: holds,
-      reason,
+      reason: reason as Reason, // the operator wrote it
       message,
     }));
     return { ...fields, conditions: judged };
@@ -91,11 +92,11 @@ function endOf({ redelivery, counted }: ObservedReplay, failure: Failure | null)
     : failed('WebhookDeleted', 'The webhook was deleted.');
 }
 
-const completed = (reason: string, message: string) => [
+const completed = (reason: Reason, message: string) => [
   condition('Complete', true, reason, message),
   condition('Failed', false, reason, message),
 ];
-const failed = (reason: string, message: string) => [
+const failed = (reason: Reason, message: string) => [
   condition('Complete', false, reason, message),
   condition('Failed', true, reason, message),
 ];

@@ -2,7 +2,8 @@ import type { Connection } from '@temporalio/client';
 import type { Pool } from 'pg';
 import { type RegionState, readRegionStateSql } from '#domain/db/statements/region-state.ts';
 import { readLedger } from '#domain/webhooks/ledger.ts';
-import { ReconcileFailed } from '../controller/contract.ts';
+import { type Failure, ReconcileFailed } from '../controller/contract.ts';
+import type { Reason } from '../controller/reasons.ts';
 import type { Region } from '../resources.ts';
 import type { Connections } from './connections.ts';
 
@@ -20,10 +21,7 @@ export interface Workers {
 }
 
 /** Something that could not be read, and why. */
-export interface Unreadable {
-  reason: string;
-  message: string;
-}
+export type Unreadable = Failure;
 
 /** What was found of a region. A part that could not be read says why; the others are still shown. */
 export interface ObservedRegion {
@@ -50,7 +48,7 @@ export async function observeRegion(region: Region, connections: Connections): P
   return { database, workers };
 }
 
-async function readPart<T>(reason: string, server: string, read: () => Promise<T>): Promise<T | Unreadable> {
+async function readPart<T>(reason: Reason, server: string, read: () => Promise<T>): Promise<T | Unreadable> {
   try {
     return await read();
   } catch (cause) {
