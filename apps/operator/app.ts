@@ -67,12 +67,17 @@ export async function startOperator(
     onStatus: () => log.debug({ kind }, 'a status was written'),
     onPass: () => metrics.passes.inc({ kind }),
   });
+  for (const kind of config.webhooks ? Object.keys(kinds) : ['Region']) metrics.failures.inc({ kind }, 0);
   const regions = createRunner({
     ...runnerOptions(kinds.Region),
     api: apis(CustomObjectsApi),
     controller: createRegionController({
       connections,
-      onReady: (ready) => metrics.regionReady.set(ready ? 1 : 0),
+      onReport: (conditions) => {
+        for (const { type, status: current } of conditions)
+          for (const status of ['True', 'False', 'Unknown'])
+            metrics.regionCondition.set({ type, status }, status === current ? 1 : 0);
+      },
     }),
   });
   const getRegion = createRegionAccess({
@@ -92,6 +97,7 @@ export async function startOperator(
       log.info({ identity }, 'this replica leads');
       await Promise.all(runners.map((runner) => runner.lead(signal)));
       metrics.isLeader.set(0);
+      metrics.regionCondition.reset();
       log.info({ identity }, 'this replica does not lead any more');
     },
   });

@@ -42,9 +42,10 @@ export function createMetrics() {
       labelNames: ['kind'],
       registers,
     }),
-    regionReady: new Gauge({
-      name: 'org_api_operator_region_is_ready',
-      help: '1 while the Region’s condition Ready is true; else 0.',
+    regionCondition: new Gauge({
+      name: 'org_api_operator_region_condition',
+      help: '1 for the status that a condition of the Region has, by type; else 0. Only the leader shows it.',
+      labelNames: ['type', 'status'],
       registers,
     }),
   };

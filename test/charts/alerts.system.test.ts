@@ -17,7 +17,7 @@ import {
   visits,
   worker,
 } from './alerts-data.ts';
-import { metricsOf, promtool, renderAlerts, renderRules } from './promtool.ts';
+import { evaluateRules, evaluation, promtool, renderAlerts, renderRules, withoutMetric } from './promtool.ts';
 
 /** Building promtool with a cold cache takes minutes. */
 const buildMs = 900_000;
@@ -233,32 +233,7 @@ const faults: Fault[] = [
   { told: 'a rollout stops half-way', changed: deployments('replicas_updated', 1), firing: ['OrgApiRolloutStuck'] },
 ];
 
-/** One evaluation: all the alerts that fire `at` a minute over these series. */
-function evaluation(told: string, series: Series, firing: readonly string[], at = 70): object {
-  return {
-    name: told,
-    interval: '1m',
-    input_series: Object.entries(series).map(([one, values]) => ({ series: one, values })),
-    promql_expr_test: [
-      {
-        expr: 'group by (alertname) (ALERTS{alertstate="firing"})',
-        eval_time: `${at}m`,
-        exp_samples: [...firing].sort().map((alert) => ({ labels: `{alertname="${alert}"}`, value: 1 })),
-      },
-    ],
-  };
-}
-
-/**
- * Every two minutes by default: half the work of every minute, and no fault above comes and goes
- * in between.
- */
-function evaluate(tests: object[], everyMinutes = 2): { status: number | null; told: string } {
-  return promtool(['test', 'rules', 'test.json'], {
-    'rules.json': rules,
-    'test.json': { rule_files: ['rules.json'], evaluation_interval: `${everyMinutes}m`, tests },
-  });
-}
+const evaluate = (tests: object[], everyMinutes = 2) => evaluateRules(rules, tests, everyMinutes);
 
 beforeAll(() => void getTool('promtool'), buildMs);
 
@@ -318,18 +293,7 @@ describe('alerts', { timeout: buildMs }, () => {
     (alert, _, expr) => {
       const own = [...expr.matchAll(/absent\((\w+)\{/g)].map(([, metric = '']) => metric);
       expect(own.length).toBeGreaterThan(0);
-      const tests = own.map((metric) => {
-        const left = Object.entries(healthy).filter(
-          ([series]) => metricsOf(series)[0] !== metric && series.split('{')[0] !== metric,
-        );
-        const test = evaluation(`${alert} without ${metric}`, Object.fromEntries(left), [alert], 40) as {
-          promql_expr_test: { expr: string }[];
-        };
-        for (const one of test.promql_expr_test)
-          one.expr = `group by (alertname) (ALERTS{alertstate="firing",alertname="${alert}"})`;
-        return test;
-      });
-      expect(evaluate(tests)).toMatchObject({ status: 0 });
+      expect(evaluate(own.map((metric) => withoutMetric(alert, metric, healthy)))).toMatchObject({ status: 0 });
     },
   );
 

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { findTool, getTool } from '#test/chart-tools.ts';
+import { renderOperator } from './promtool.ts';
 import { chart, regions, renderText } from './render.ts';
 import { getOwnSchemas, getSchemas } from './schemas.ts';
 
@@ -63,6 +64,13 @@ describe('kubeconform, strict', { timeout: buildMs }, () => {
 
   it.each(regions)('accepts every object of %s', (region) => {
     const { status, told } = run(program, options, renderText({ region, args }));
+    expect(told).toMatch(/Invalid: 0, Errors: 0, Skipped: 0/);
+    expect(status).toBe(0);
+  });
+
+  it('accepts every object of the operator', () => {
+    const objects = renderOperator();
+    const { status, told } = run(program, options, objects.map((one) => JSON.stringify(one)).join('\n---\n'));
     expect(told).toMatch(/Invalid: 0, Errors: 0, Skipped: 0/);
     expect(status).toBe(0);
   });

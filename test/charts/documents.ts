@@ -32,9 +32,9 @@ export function commandsOf(page: Page): string[] {
     .filter((one) => /^[a-z]+ [a-z-]/.test(one));
 }
 
-/** The runbooks by alert. */
-export function readRunbooks(): Map<string, Page> {
-  const folder = path.join(chart, 'runbooks');
+/** The runbooks of a chart by alert. */
+export function readRunbooks(name = 'org-api'): Map<string, Page> {
+  const folder = path.join(chart, '..', name, 'runbooks');
   const files = readdirSync(folder).filter((name) => name !== 'README.md');
   return new Map(files.map((name) => [name.replace(/\.md$/, ''), readPage(path.join(folder, name))]));
 }

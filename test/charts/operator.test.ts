@@ -3,6 +3,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { documentsOf } from '../../charts/docs/documents.ts';
+import { renderOperator } from './promtool.ts';
 import { type Manifest, ofKind, pick, render } from './render.ts';
 
 const root = path.join(import.meta.dirname, '../..');
@@ -45,6 +46,35 @@ describe('the chart of the operator', () => {
     expect(verbsOf({})).toEqual([
       { apiGroups: [''], resources: ['secrets'], resourceNames: ['org-api'], verbs: ['get'] },
     ]);
+  });
+});
+
+describe('monitoring of the operator', () => {
+  const kinds = ['Service', 'ServiceMonitor', 'PrometheusRule'];
+
+  it('is off by default', () => {
+    for (const kind of kinds) expect(ofKind(rendered(), kind)).toEqual([]);
+    for (const kind of kinds) expect(ofKind(renderOperator(), kind)).toHaveLength(1);
+  });
+
+  it('reads the metrics of the operator’s pods, and of no other release', () => {
+    const manifests = renderOperator();
+    const { selector, endpoints } = pick(manifests, 'ServiceMonitor').spec;
+    const service = pick(manifests, 'Service');
+    const pod = pick(manifests, 'Deployment').spec.template;
+
+    expect(service.metadata.labels).toEqual(selector.matchLabels);
+    expect(pod.metadata.labels).toMatchObject(service.spec.selector);
+    expect(selector.matchLabels['app.kubernetes.io/instance']).toBe('operator');
+    expect(service.spec.ports[0].name).toBe(endpoints[0].port);
+    const { ports } = pod.spec.containers[0];
+    expect(ports.map(({ name }: Manifest) => name)).toContain(service.spec.ports[0].targetPort);
+  });
+
+  it('requires the URL of the runbooks', () => {
+    expect(() => renderOperator({ monitoring: { enabled: true } })).toThrow(
+      /monitoring\.runbookBaseUrl is empty: give the URL/,
+    );
   });
 });
 

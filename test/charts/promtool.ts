@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { getTool } from '#test/chart-tools.ts';
-import { type Manifest, pick, type RenderOptions, render } from './render.ts';
+import type { Series } from './alerts-data.ts';
+import { chart, type Manifest, pick, type RenderOptions, render } from './render.ts';
 
 /** One rule of a PrometheusRule: an alert, or a recorded series. */
 export interface Rule {
@@ -17,6 +18,14 @@ export interface Rule {
 /** Values that switch everything on that watches. */
 export const watched = { monitoring: { enabled: true, rules: { runbookBaseUrl: 'https://git.example.com/runbooks' } } };
 
+/** The objects of the operator's chart, with monitoring unless the values switch it off. */
+export function renderOperator(values: object = {}): Manifest[] {
+  const monitoring = { enabled: true, runbookBaseUrl: watched.monitoring.rules.runbookBaseUrl };
+  const from = path.join(chart, '../org-api-operator');
+  const options = { from, region: null, release: 'operator', namespace: 'org-api-us' };
+  return render({ ...options, values: { monitoring, ...values } });
+}
+
 /** What the rules of a release are, as the Prometheus operator hands them on. */
 export function renderRules(options: RenderOptions = {}): { groups: { name: string; rules: Rule[] }[] } {
   return pick(render({ ...options, values: { ...watched, ...options.values } }), 'PrometheusRule').spec as Manifest;
@@ -24,7 +33,12 @@ export function renderRules(options: RenderOptions = {}): { groups: { name: stri
 
 /** Every alert of a release, one for each severity it has. */
 export function renderAlerts(options: RenderOptions = {}): (Rule & { alert: string })[] {
-  const rules = renderRules(options).groups.flatMap((group) => group.rules);
+  return alertsOf(renderRules(options));
+}
+
+/** The alerts among rules. */
+export function alertsOf({ groups }: { groups: { rules: Rule[] }[] }): (Rule & { alert: string })[] {
+  const rules = groups.flatMap((group) => group.rules);
   return rules.filter((rule): rule is Rule & { alert: string } => rule.alert !== undefined);
 }
 
@@ -49,6 +63,44 @@ export function promtool(
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** One evaluation: all the alerts that fire `at` a minute over these series. */
+export function evaluation(told: string, series: Series, firing: readonly string[], at = 70): object {
+  return evaluationOf('ALERTS{alertstate="firing"}', told, series, firing, at);
+}
+
+/** One evaluation: an alert fires over these series without those of a metric. */
+export function withoutMetric(alert: string, metric: string, series: Series): object {
+  const left = Object.entries(series).filter(([one]) => one.split('{')[0] !== metric);
+  const alerts = `ALERTS{alertstate="firing",alertname="${alert}"}`;
+  return evaluationOf(alerts, `${alert} without ${metric}`, Object.fromEntries(left), [alert], 40);
+}
+
+function evaluationOf(alerts: string, told: string, series: Series, firing: readonly string[], at: number): object {
+  return {
+    name: told,
+    interval: '1m',
+    input_series: Object.entries(series).map(([one, values]) => ({ series: one, values })),
+    promql_expr_test: [
+      {
+        expr: `group by (alertname) (${alerts})`,
+        eval_time: `${at}m`,
+        exp_samples: [...firing].sort().map((alert) => ({ labels: `{alertname="${alert}"}`, value: 1 })),
+      },
+    ],
+  };
+}
+
+/**
+ * Every two minutes by default: half the work of every minute, and no fault of the tests comes and
+ * goes in between.
+ */
+export function evaluateRules(rules: object, tests: object[], everyMinutes = 2) {
+  return promtool(['test', 'rules', 'test.json'], {
+    'rules.json': rules,
+    'test.json': { rule_files: ['rules.json'], evaluation_interval: `${everyMinutes}m`, tests },
+  });
 }
 
 /** What promtool says of expressions that are no PromQL; '' when all are. */

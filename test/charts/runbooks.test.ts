@@ -3,19 +3,29 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { problemOf } from './commands.ts';
 import { blocksOf, brokenLinks, commandsOf, readPage, readRunbooks } from './documents.ts';
-import { problemsOf, renderAlerts, watched } from './promtool.ts';
-import { chart, render } from './render.ts';
+import { alertsOf, problemsOf, renderAlerts, renderOperator, watched } from './promtool.ts';
+import { chart, pick, render } from './render.ts';
 
-const runbooks = readRunbooks();
-const alerts = renderAlerts();
 const manifests = render({ values: watched });
+const operator = renderOperator();
+const charts = [
+  { chart: 'org-api', runbooks: readRunbooks(), alerts: renderAlerts(), manifests },
+  {
+    chart: 'org-api-operator',
+    runbooks: readRunbooks('org-api-operator'),
+    alerts: alertsOf(pick(operator, 'PrometheusRule').spec),
+    manifests: operator,
+  },
+];
 const headings = ['What it means', 'See it', 'Likely causes', 'What to do', 'When it ends'];
 
-it('each alert has a runbook, and each runbook an alert', () => {
+it.each(charts)('each alert of $chart has a runbook, and each runbook an alert', ({ runbooks, alerts }) => {
   expect([...runbooks.keys()].sort()).toEqual([...new Set(alerts.map(({ alert }) => alert))].sort());
 });
 
-describe.each([...runbooks])('%s', (alert, page) => {
+const pages = charts.flatMap(({ runbooks, ...of }) => [...runbooks].map(([alert, page]) => ({ alert, page, ...of })));
+
+describe.each(pages)('$alert', ({ alert, page, alerts, manifests }) => {
   it('explains meaning, diagnosis, cause, action, end and severity', () => {
     expect(page.text.split('\n')[0]).toBe(`# ${alert}`);
     expect([...page.text.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading)).toEqual(headings);
@@ -57,8 +67,8 @@ it('the check finds a command that does not exist', () => {
     expect(problemOf(command, manifests), command).not.toBeNull();
 });
 
-it('the list of runbooks has links and commands that exist', () => {
-  const page = readPage(path.join(chart, 'runbooks/README.md'));
+it.each(charts)('the list of runbooks of $chart has links and commands that exist', ({ chart: name }) => {
+  const page = readPage(path.join(chart, '..', name, 'runbooks/README.md'));
   expect(brokenLinks(page)).toEqual([]);
   expect(
     commandsOf(page)

@@ -141,4 +141,20 @@ describe('the operator', () => {
     const isLeading = async () => (await (await fetch(new URL('/metrics', base))).text()).includes('is_leader 1');
     await vi.waitFor(async () => expect(await isLeading()).toBe(true), waiting);
   });
+
+  it('shows each condition of the Region as a metric', async () => {
+    const { operator, applySecret, applyRegion } = await setup();
+    await applySecret();
+    await applyRegion();
+    const series = (type: string, status: string) =>
+      `org_api_operator_region_condition{type="${type}",status="${status}"}`;
+
+    await vi.waitFor(async () => {
+      const page = await (await fetch(new URL('/metrics', operator.metricsUrl))).text();
+      expect(page).toContain(`${series('LedgerBalanced', 'True')} 1`);
+      expect(page).toContain(`${series('LedgerBalanced', 'False')} 0`);
+      expect(page).toContain(`${series('Ready', 'Unknown')} 1`);
+      expect(page).toContain('org_api_operator_failures_total{kind="Region"} 0');
+    }, waiting);
+  });
 });

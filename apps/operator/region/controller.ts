@@ -1,4 +1,4 @@
-import type { Controller } from '../controller/contract.ts';
+import type { Controller, JudgedCondition } from '../controller/contract.ts';
 import { kinds, type Region } from '../resources.ts';
 import type { Connections } from './connections.ts';
 import { type ObservedRegion, observeRegion } from './observe.ts';
@@ -10,7 +10,7 @@ const resyncMs = 15_000;
 /** Keeps the status of a Region true. It changes nothing in the region itself. */
 export function createRegionController(options: {
   connections: Connections;
-  onReady: (isReady: boolean) => void;
+  onReport: (conditions: JudgedCondition[]) => void;
 }): Controller<Region, ObservedRegion, never> {
   return {
     kind: kinds.Region,
@@ -21,7 +21,7 @@ export function createRegionController(options: {
     describe: () => null,
     report(region, observed, failure) {
       const report = reportRegion(region, observed, failure);
-      options.onReady(report.conditions.some(({ type, status }) => type === 'Ready' && status === 'True'));
+      options.onReport(report.conditions);
       return report;
     },
   };

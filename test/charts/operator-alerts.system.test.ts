@@ -1,0 +1,164 @@
+/**
+ * The alerts of the operator's chart, evaluated by Prometheus' own engine (promtool): each fires when
+ * it should, is quiet when all is well, and fires when it cannot know.
+ */
+import { beforeAll, describe, expect, it } from 'vitest';
+import { getTool } from '#test/chart-tools.ts';
+import { createMetrics } from '../../apps/operator/metrics.ts';
+import { always, growing, type Series } from './alerts-data.ts';
+import { readRunbooks } from './documents.ts';
+import { alertsOf, evaluateRules, evaluation, metricsOf, promtool, renderOperator, withoutMetric } from './promtool.ts';
+import { pick } from './render.ts';
+
+/** Building promtool with a cold cache takes minutes. */
+const buildMs = 900_000;
+const rules = pick(renderOperator(), 'PrometheusRule').spec;
+const alerts = alertsOf(rules);
+const names = alerts.map(({ alert }) => alert).sort();
+
+const labels = (pod: string) => `installation="org-api-us/operator",region="us",component="operator",pod="${pod}"`;
+const other = 'installation="org-api-ca/operator",region="ca",component="operator",pod="x"';
+const statusOf = (of: string, type: string, current: string): Series =>
+  Object.fromEntries(
+    ['True', 'False', 'Unknown'].map((status) => [
+      `org_api_operator_region_condition{${of},type="${type}",status="${status}"}`,
+      always(status === current ? 1 : 0),
+    ]),
+  );
+
+const ofOthers: Series = {
+  [`org_api_operator_is_leader{${other}}`]: always(0),
+  [`org_api_operator_failures_total{${other},kind="Region"}`]: growing(7),
+  ...statusOf(other, 'Ready', 'False'),
+  ...statusOf(other, 'LedgerBalanced', 'False'),
+};
+const healthy: Series = {
+  ...ofOthers,
+  [`org_api_operator_is_leader{${labels('a')}}`]: always(1),
+  [`org_api_operator_is_leader{${labels('b')}}`]: always(0),
+  // One transient failure each hour is nothing.
+  [`org_api_operator_failures_total{${labels('a')},kind="Region"}`]: '0+0x60 1x480',
+  [`org_api_operator_failures_total{${labels('a')},kind="WebhookSubscription"}`]: always(0),
+  ...statusOf(labels('a'), 'Ready', 'True'),
+  ...statusOf(labels('a'), 'LedgerBalanced', 'True'),
+};
+
+const faults: { told: string; changed: Series; firing: string[] }[] = [
+  {
+    told: 'no replica leads',
+    changed: { [`org_api_operator_is_leader{${labels('a')}}`]: always(0) },
+    firing: ['OrgApiOperatorNotLeading'],
+  },
+  {
+    told: 'two replicas believe that they lead',
+    changed: { [`org_api_operator_is_leader{${labels('b')}}`]: always(1) },
+    firing: ['OrgApiOperatorNotLeading'],
+  },
+  {
+    told: 'the leader changes',
+    changed: {
+      [`org_api_operator_is_leader{${labels('a')}}`]: '1x66 0x60',
+      [`org_api_operator_is_leader{${labels('b')}}`]: '0x68 1x60',
+    },
+    firing: [],
+  },
+  {
+    told: 'work on one object fails with the longest waits',
+    changed: { [`org_api_operator_failures_total{${labels('a')},kind="WebhookSubscription"}`]: growing(0.17) },
+    firing: ['OrgApiOperatorFailing'],
+  },
+  {
+    told: 'the Region is not Ready',
+    changed: statusOf(labels('a'), 'Ready', 'False'),
+    firing: ['OrgApiRegionNotReady'],
+  },
+  {
+    told: 'the operator cannot find out whether the Region is Ready',
+    changed: statusOf(labels('a'), 'Ready', 'Unknown'),
+    firing: ['OrgApiRegionNotReady'],
+  },
+  {
+    told: 'the ledger differs',
+    changed: { ...statusOf(labels('a'), 'Ready', 'False'), ...statusOf(labels('a'), 'LedgerBalanced', 'False') },
+    firing: ['OrgApiRegionLedgerDifference', 'OrgApiRegionNotReady'],
+  },
+  {
+    told: 'the ledger cannot be read',
+    changed: statusOf(labels('a'), 'LedgerBalanced', 'Unknown'),
+    firing: [],
+  },
+];
+
+const evaluate = (tests: object[], everyMinutes = 2) => evaluateRules(rules, tests, everyMinutes);
+
+beforeAll(() => void getTool('promtool'), buildMs);
+
+describe('the rules of the operator', () => {
+  it('are valid for Prometheus', () => {
+    const { status, told } = promtool(['check', 'rules', '--lint-fatal', '--lint=duplicate-rules', 'rules.json'], {
+      'rules.json': rules,
+    });
+    expect(told).toContain('SUCCESS');
+    expect(status).toBe(0);
+  });
+
+  it('have severity, summary, description, region and runbook in each alert', () => {
+    for (const { alert, labels: own, annotations = {} } of alerts) {
+      expect(own, alert).toMatchObject({ region: 'us', installation: 'org-api-us/operator', component: 'operator' });
+      expect(['critical', 'warning'], alert).toContain(own.severity);
+      expect(annotations.runbook_url).toBe(`https://git.example.com/runbooks/${alert}.md`);
+      expect(annotations.summary?.length, alert).toBeGreaterThan(10);
+      expect(annotations.description?.length, alert).toBeGreaterThan(30);
+    }
+  });
+
+  it('use metrics that the operator exports, and so do their runbooks', async () => {
+    const page = await createMetrics().registry.metrics();
+    const exported = [...page.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name);
+    const queries = [...readRunbooks('org-api-operator').values()].flatMap(({ text }) =>
+      [...text.matchAll(/```promql\n([\s\S]*?)```/g)].flatMap(([, block = '']) => block.trim().split('\n')),
+    );
+    const named = [...alerts.map(({ expr }) => expr), ...queries].flatMap(metricsOf);
+
+    expect(named).toContain('org_api_operator_region_condition');
+    expect(named.filter((name) => !exported.includes(name))).toEqual([]);
+  });
+});
+
+describe('alerts of the operator', { timeout: buildMs }, () => {
+  it('do not fire while all is well, whatever another operator does', () => {
+    const tests = [evaluation('well', healthy, []), evaluation('well for hours', healthy, [], 440)];
+    expect(evaluate(tests, 1)).toMatchObject({ status: 0 });
+  });
+
+  it.each(faults)('fire when $told: $firing', ({ told, changed, firing }) => {
+    const result = evaluate([evaluation(told, { ...healthy, ...changed }, firing)]);
+    expect(result.told).toContain('SUCCESS');
+    expect(result.status).toBe(0);
+  });
+
+  it('all have a case above in which they fire', () => {
+    expect([...new Set(faults.flatMap(({ firing }) => firing))].sort()).toEqual(names);
+  });
+
+  it('all fire without any data but another operator’s', () => {
+    const result = evaluate([evaluation('nothing', ofOthers, names)]);
+    expect(result.told).toContain('SUCCESS');
+    expect(result.status).toBe(0);
+  });
+
+  it.each(alerts.map(({ alert, expr }) => [alert, expr] as const))(
+    '%s fires when its metric alone is missing',
+    (alert, expr) => {
+      const own = [...expr.matchAll(/absent\((\w+)\{/g)].map(([, metric = '']) => metric);
+      expect(own.length).toBeGreaterThan(0);
+      expect(evaluate(own.map((metric) => withoutMetric(alert, metric, healthy)))).toMatchObject({ status: 0 });
+    },
+  );
+
+  it('can be left out by name', () => {
+    const monitoring = { enabled: true, runbookBaseUrl: 'https://x.example.com', disabled: ['OrgApiRegionNotReady'] };
+    const left = alertsOf(pick(renderOperator({ monitoring }), 'PrometheusRule').spec).map(({ alert }) => alert);
+    expect(left.sort()).toEqual(names.filter((name) => name !== 'OrgApiRegionNotReady'));
+  });
+});
