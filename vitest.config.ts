@@ -1,5 +1,5 @@
 /**
- * Four projects share the servers that test/support/global-setup.ts brings up once per run:
+ * Five projects share the servers that test/support/global-setup.ts brings up once per run:
  *
  * - `quick` (`npm test`): everything that takes seconds.
  * - `system` (`npm run test:system`): whole processes, real browsers, faults, TLS, receivers in
@@ -7,7 +7,8 @@
  * - `long` (`npm run test:long`): minutes by size, and the console's journeys on a phone. Run it
  *   before a release.
  *
- * - `operator` (`npm run test:operator`): the operator against a real Kubernetes API server.
+ * - `operator` and `operator-slow` (`npm run test:operator`): the operator against a real Kubernetes
+ *   API server. `-- --quick` leaves out the second, which takes minutes.
  *
  * A file's suffix says which project it belongs to. One process runs many files, so that modules
  * load once: 188 files that loaded them one by one took a third more processor time. A file
@@ -54,7 +55,14 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'operator',
-          include: ['test/operator/**/*.operator.test.ts'],
+          include: ['test/operator/*.operator.test.ts'],
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'operator-slow',
+          include: ['test/operator/slow/*.operator.test.ts'],
         },
       },
       {

@@ -24,11 +24,12 @@ const listedWithinMs = 900_000;
 /**
  * Starts the operator: its metrics and health, a cache of the objects, and the election. Resolves
  * when it listens, also while the API server is away: it is live then, and not ready. `stop` may be
- * called twice.
+ * called twice. `now` returns milliseconds, by which `/livez` judges how old the last list is.
  */
 export async function startOperator(
   config: OperatorConfig,
   log: Logger,
+  now: () => number = () => performance.now(),
 ): Promise<{ metricsUrl: string; stop(): Promise<void> }> {
   const { namespace, identity, concurrency } = config;
   const metrics = createMetrics();
@@ -45,14 +46,14 @@ export async function startOperator(
     onError: onError('an Event could not be recorded'),
   });
   const connections = createConnections({ api: apis(CoreV1Api), namespace, allowPlaintext: config.allowPlaintext });
-  let listedAt = performance.now();
+  let listedAt = now();
   const runnerOptions = ({ kind }: ResourceKind): CommonRunnerOptions => ({
     kubeConfig,
     namespace,
     recordEvent,
     concurrency,
     onListed: () => {
-      listedAt = performance.now();
+      listedAt = now();
       metrics.listedAt.setToCurrentTime({ kind });
     },
     onWatchError: onError(`the objects of kind ${kind} could not be listed or watched; tried again`),
@@ -103,7 +104,7 @@ export async function startOperator(
   });
   let findUnreadiness: () => string | null = () => 'the API server has not listed the objects yet';
   const findDeath = () =>
-    performance.now() - listedAt > listedWithinMs ? 'the API server has listed nothing for 15 minutes' : null;
+    now() - listedAt > listedWithinMs ? 'the API server has listed nothing for 15 minutes' : null;
   const server = await startServer({
     handler: serveMetrics(metrics.registry, () => findUnreadiness(), findDeath),
     host: config.host,

@@ -14,7 +14,14 @@ const definitions = path.join(import.meta.dirname, '../../charts/org-api-crds/te
 
 /** A Kubernetes API server and its etcd, without nodes and controllers. */
 export interface ApiServer {
+  /** Of an administrator, whose requests the audit log leaves out. */
   kubeConfig: KubeConfig;
+  /** With every right too, for operators whose requests are counted. */
+  operatorConfig: KubeConfig;
+  /** The requests in a namespace that the audit log has, oldest first. */
+  readAuditLog(namespace: string): AuditedRequest[];
+  /** On this machine. */
+  port: number;
   /** Creates or changes an object as a person would. */
   apply(object: object): Promise<void>;
   /** Stops the API server's process as if its machine froze, and lets it go on. */
@@ -22,6 +29,25 @@ export interface ApiServer {
   thaw(): void;
   stop(): Promise<void>;
 }
+
+/** A request that the API server answered, or a watch that it began. */
+export interface AuditedRequest {
+  user: string;
+  /** Such as `list`, `watch`, `patch`. */
+  verb: string;
+  /** Such as `regions/status`. */
+  resource: string;
+  /** HTTP status of the answer. */
+  code: number;
+}
+
+/** Logs each request of everyone but the tests and the API server itself, without bodies. */
+const auditPolicy = {
+  apiVersion: 'audit.k8s.io/v1',
+  kind: 'Policy',
+  omitStages: ['RequestReceived'],
+  rules: [{ level: 'None', users: ['admin', 'system:apiserver', 'system:anonymous'] }, { level: 'Metadata' }],
+};
 
 /**
  * Starts an API server with the operator's definitions from the programs that
@@ -37,8 +63,11 @@ export async function startApiServer(): Promise<ApiServer> {
   const keyFile = path.join(folder, 'service-account.key');
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   writeFileSync(keyFile, privateKey.export({ type: 'pkcs1', format: 'pem' }));
-  const token = 'test';
-  writeFileSync(path.join(folder, 'tokens.csv'), `${token},admin,admin,system:masters\n`);
+  const users = ['admin', 'operator'];
+  const tokens = users.map((user) => `${user}-token,${user},${user},system:masters\n`);
+  writeFileSync(path.join(folder, 'tokens.csv'), tokens.join(''));
+  const auditLog = path.join(folder, 'audit.log');
+  writeFileSync(path.join(folder, 'audit-policy.json'), JSON.stringify(auditPolicy));
   const etcd = run('etcd', folder, [
     `--data-dir=${path.join(folder, 'etcd')}`,
     '--unsafe-no-fsync',
@@ -62,12 +91,12 @@ export async function startApiServer(): Promise<ApiServer> {
     `--service-account-key-file=${keyFile}`,
     `--service-account-signing-key-file=${keyFile}`,
     '--disable-admission-plugins=ServiceAccount',
+    `--audit-policy-file=${path.join(folder, 'audit-policy.json')}`,
+    `--audit-log-path=${auditLog}`,
+    '--audit-log-mode=blocking', // a request is in the file before its answer
   ]);
-  const kubeConfig = new KubeConfig();
-  kubeConfig.loadFromClusterAndUser(
-    { name: 'test', server: `https://127.0.0.1:${port}`, skipTLSVerify: true },
-    { name: 'admin', token },
-  );
+  const [kubeConfig, operatorConfig] = users.map((name) => configOf(port, name, `${name}-token`));
+  if (kubeConfig === undefined || operatorConfig === undefined) throw new Error('there are two users');
   const objects = KubernetesObjectApi.makeApiClient(kubeConfig);
   const apply = async (object: object): Promise<void> => {
     await objects.patch(object, undefined, undefined, 'kubectl', true, PatchStrategy.ServerSideApply);
@@ -89,11 +118,48 @@ export async function startApiServer(): Promise<ApiServer> {
   }
   return {
     kubeConfig,
+    operatorConfig,
+    port,
+    readAuditLog: (namespace) => readRequests(auditLog, namespace),
     apply,
     freeze: () => server.kill('SIGSTOP'),
     thaw: () => server.kill('SIGCONT'),
     stop,
   };
+}
+
+/** How a user reaches an API server on this machine. */
+export function configOf(port: number, name: string, token: string): KubeConfig {
+  const kubeConfig = new KubeConfig();
+  const server = `https://127.0.0.1:${port}`;
+  kubeConfig.loadFromClusterAndUser({ name: 'test', server, skipTLSVerify: true }, { name, token });
+  return kubeConfig;
+}
+
+interface AuditEvent {
+  stage: string;
+  verb: string;
+  user: { username: string };
+  objectRef?: { namespace?: string; resource: string; subresource?: string };
+  responseStatus?: { code: number };
+}
+
+/** A watch is counted when it begins, anything else when it has ended. */
+function readRequests(file: string, namespace: string): AuditedRequest[] {
+  if (!existsSync(file)) return [];
+  const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
+  const events = lines.map((line) => JSON.parse(line) as AuditEvent);
+  return events
+    .filter(({ stage, verb, objectRef }) => {
+      const isCounted = stage === (verb === 'watch' ? 'ResponseStarted' : 'ResponseComplete');
+      return isCounted && objectRef?.namespace === namespace;
+    })
+    .map(({ verb, user, objectRef, responseStatus }) => ({
+      user: user.username,
+      verb,
+      resource: [objectRef?.resource, objectRef?.subresource].filter(Boolean).join('/'),
+      code: responseStatus?.code ?? 0,
+    }));
 }
 
 /** @throws Error until the API server serves the kinds of the definitions. */

@@ -10,7 +10,8 @@ import { testNamespace } from '#test/worker.ts';
 import { startOperator } from '../../apps/operator/app.ts';
 import { readConfig } from '../../apps/operator/config.ts';
 import { group, kinds, type Region, type WebhookSubscription } from '../../apps/operator/resources.ts';
-import { type ApiServer, createNamespace, regionIn, startApiServer } from './api-server.ts';
+import { startTcpProxy } from '../support/tcp-proxy.ts';
+import { type ApiServer, configOf, createNamespace, regionIn, startApiServer } from './api-server.ts';
 
 let server: ApiServer;
 beforeAll(async () => {
@@ -18,14 +19,14 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
-/** A region's servers, its Secret, and one operator. */
-async function setup() {
+/** A region's servers, its Secret, and one operator, whose clock and way to the API server may be given. */
+async function setup({ kubeConfig = server.kubeConfig, now = () => performance.now() } = {}) {
   const namespace = await createNamespace(server);
   const { database, make } = await setupDatabase();
   const folder = mkdtempSync(path.join(tmpdir(), 'org-api-operator-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const kubeconfig = path.join(folder, 'kubeconfig.json');
-  writeFileSync(kubeconfig, server.kubeConfig.exportConfig());
+  writeFileSync(kubeconfig, kubeConfig.exportConfig());
   const applySecret = () =>
     server.apply({
       apiVersion: 'v1',
@@ -52,11 +53,12 @@ async function setup() {
     METRICS_PORT: '0',
     OPERATOR_WEBHOOKS: 'true',
   });
-  const operator = await startOperator(config, createLog({ level: 'silent', name: 'operator', region: 'us' }));
+  const operator = await startOperator(config, createLog({ level: 'silent', name: 'operator', region: 'us' }), now);
   onTestFinished(() => operator.stop());
   const api = server.kubeConfig.makeApiClient(CustomObjectsApi);
   const { version, plural } = kinds.Region;
   return {
+    statusOf: async (page: string) => (await fetch(new URL(page, operator.metricsUrl))).status,
     operator,
     namespace,
     make,
@@ -132,13 +134,12 @@ describe('the operator', () => {
   });
 
   it('is live and ready while the API server answers, and says that it leads', async () => {
-    const { operator } = await setup();
-    const base = operator.metricsUrl;
-    const statusOf = async (page: string) => (await fetch(new URL(page, base))).status;
+    const { operator, statusOf } = await setup();
 
     await vi.waitFor(async () => expect(await statusOf('/readyz')).toBe(200), waiting);
     expect(await statusOf('/livez')).toBe(200);
-    const isLeading = async () => (await (await fetch(new URL('/metrics', base))).text()).includes('is_leader 1');
+    const isLeading = async () =>
+      (await (await fetch(new URL('/metrics', operator.metricsUrl))).text()).includes('is_leader 1');
     await vi.waitFor(async () => expect(await isLeading()).toBe(true), waiting);
   });
 
@@ -156,5 +157,22 @@ describe('the operator', () => {
       expect(page).toContain(`${series('Ready', 'Unknown')} 1`);
       expect(page).toContain('org_api_operator_failures_total{kind="Region"} 0');
     }, waiting);
+  });
+
+  it('is not live after 15 minutes in which the API server listed nothing, and is live after the next list', async () => {
+    const proxy = await startTcpProxy({ host: '127.0.0.1', port: server.port });
+    const kubeConfig = configOf(proxy.port, 'admin', 'admin-token');
+    let passedMs = 0;
+    const { statusOf } = await setup({ kubeConfig, now: () => performance.now() + passedMs });
+    await vi.waitFor(async () => expect(await statusOf('/readyz')).toBe(200), waiting);
+
+    await proxy.refuse();
+    passedMs = 14 * 60_000;
+    expect(await statusOf('/livez')).toBe(200);
+    passedMs = 15 * 60_000 + 1;
+    expect(await statusOf('/livez')).toBe(503);
+
+    await proxy.resume();
+    await vi.waitFor(async () => expect(await statusOf('/livez')).toBe(200), waiting);
   });
 });

@@ -1,4 +1,4 @@
-import { CoreV1Api, CustomObjectsApi, EventsV1Api, KubeConfig } from '@kubernetes/client-node';
+import { CoreV1Api, CustomObjectsApi, EventsV1Api } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { condition } from '../../apps/operator/controller/conditions.ts';
 import { type Controller, ReconcileFailed } from '../../apps/operator/controller/contract.ts';
@@ -7,7 +7,7 @@ import { createApis, type SentRequest, statusOf } from '../../apps/operator/kube
 import { createEvents } from '../../apps/operator/kube/events.ts';
 import { kinds, type Region } from '../../apps/operator/resources.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
-import { type ApiServer, createNamespace, regionIn, startApiServer } from './api-server.ts';
+import { type ApiServer, configOf, createNamespace, regionIn, startApiServer } from './api-server.ts';
 
 let server: ApiServer;
 beforeAll(async () => {
@@ -20,13 +20,8 @@ type Write = { kind: 'write'; version: string };
 /** Runs a controller that copies the version of a Region into a ConfigMap, through a proxy. */
 async function setup({ forbidden = '' } = {}) {
   const namespace = await createNamespace(server);
-  const cluster = server.kubeConfig.getCurrentCluster();
-  const proxy = await startTcpProxy({ host: '127.0.0.1', port: Number(new URL(cluster?.server ?? '').port) });
-  const kubeConfig = new KubeConfig();
-  kubeConfig.loadFromClusterAndUser(
-    { name: 'test', server: `https://127.0.0.1:${proxy.port}`, skipTLSVerify: true },
-    { name: 'admin', token: server.kubeConfig.getCurrentUser()?.token ?? '' },
-  );
+  const proxy = await startTcpProxy({ host: '127.0.0.1', port: server.port });
+  const kubeConfig = configOf(proxy.port, 'operator', 'operator-token');
   const requests: SentRequest[] = [];
   const apis = createApis({ kubeConfig, deadlineMs: 2_000, onRequest: (request) => requests.push(request) });
   const core = apis(CoreV1Api);
