@@ -124,8 +124,11 @@ async function endWorkflow(delivery: WebhookRequest & { eventId: string }, round
   await signals?.close();
 }
 
-/** The delivery as it is on record, without what it is at now. */
-const rowOf = ({ dueInMs, isAttempting, lastStatus, lastCause, ...row }: FoundDelivery): DeliveryRow => row;
+/** The delivery as it is on record, without its present status and without its webhook. */
+const rowOf = (delivery: FoundDelivery): Omit<DeliveryRow, 'webhookId'> => {
+  const { eventId, type, state, round, attempts, sequence, createdAt, nextAttemptAt, settledAt } = delivery;
+  return { eventId, type, state, round, attempts, sequence, createdAt, nextAttemptAt, settledAt };
+};
 
 function findState(options: Options): DeliveryState | null {
   const state = options.find('state');

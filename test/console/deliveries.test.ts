@@ -21,7 +21,7 @@ async function setup() {
 }
 
 /** Ids of the events that a page lists, in order. */
-const listed = (text: string) => [...text.matchAll(/<a id="d-([0-9a-f-]{36})"/g)].map(([, id]) => id);
+const listed = (text: string) => [...text.matchAll(/<a id="d-[0-9a-f-]{36}-([0-9a-f-]{36})"/g)].map(([, id]) => id);
 const olderOf = (text: string) => unescaped(/rel="next" href="([^"]*)"/.exec(text)?.[1] ?? '');
 
 describe('the list of deliveries', () => {
@@ -68,6 +68,89 @@ describe('the list of deliveries', () => {
     expect((await t.get('/deliveries')).text).toMatch(/hx-get="[^"]*\/deliveries" hx-trigger="every 10s"/);
     await t.owner.pool.query(`update delivery set next_attempt_at = now() where state = 'waiting'`);
     expect((await t.get('/deliveries')).text).toContain('hx-trigger="every 2s"');
+  });
+});
+
+describe('the list across webhooks', () => {
+  it('shows the deliveries of all webhooks with their webhook, and is filtered by webhook, status and event', async () => {
+    const t = await setup();
+    const other = await insertWebhook(t, t.ada, { description: 'Billing' });
+    const mine = await makeDeliveries(t, t.webhook);
+    const theirs = await makeDeliveries(t, other);
+    const all = `/o/${t.ada.orgId}/deliveries`;
+    const { text } = await t.visitor.get(all);
+    expect(listed(text)).toHaveLength(6);
+    expect(text).toMatch(/<th[^>]*>Webhook<\/th>/);
+    expect(text).toContain(`href="/o/${t.ada.orgId}/webhooks/${other.id}/deliveries/${theirs.waiting}"`);
+    expect(listed((await t.visitor.get(`${all}?webhook=${other.id}`)).text)).toEqual([
+      theirs.waiting,
+      theirs.delivered,
+      theirs.exhausted,
+    ]);
+    const failed = listed((await t.visitor.get(`${all}?state=exhausted`)).text);
+    expect(failed.sort()).toEqual([mine.exhausted, theirs.exhausted].sort());
+    expect(listed((await t.visitor.get(`${all}?event=${mine.delivered}`)).text)).toEqual([mine.delivered]);
+    expect((await t.visitor.get(`${all}?event=17`)).text).toContain('Enter a valid event ID');
+    expect((await t.visitor.get(`${all}?state=cancelled`)).text).toContain('No matching deliveries');
+    for (const bad of ['webhook=x', 'before=1', 'before=..', 'state=%00'])
+      expect([bad, (await t.visitor.get(`${all}?${bad}`)).status]).toEqual([bad, 200]);
+  });
+
+  it('shows each delivery once over its pages, and keeps the filter', async () => {
+    const t = await setup();
+    const other = await insertWebhook(t, t.ada, { description: 'Billing' });
+    await insertDeliveries(t, t.webhook, { count: 40, failsEvery: 2 });
+    await makeDeliveries(t, other);
+    const seen: (string | undefined)[] = [];
+    for (let path = `/o/${t.ada.orgId}/deliveries?state=delivered`; path !== ''; ) {
+      const { text } = await t.visitor.get(path);
+      seen.push(...listed(text));
+      path = olderOf(text);
+      if (path !== '') expect(path).toContain('state=delivered');
+    }
+    expect(seen).toHaveLength(21);
+    expect(new Set(seen).size).toBe(21);
+  });
+
+  it('sends the selected deliveries of several webhooks again, skips a paused webhook, and offers none of a deleted one', async () => {
+    const t = await setup();
+    const other = await insertWebhook(t, t.ada, { description: 'Billing' });
+    const deleted = await insertWebhook(t, t.ada, { description: 'Old system' });
+    const mine = await makeDeliveries(t, t.webhook);
+    const theirs = await makeDeliveries(t, other);
+    const gone = await makeDeliveries(t, deleted);
+    await t.owner.pool.query(`update webhook set state = 'deleted', slot = null where id = $1`, [deleted.id]);
+    const all = `/o/${t.ada.orgId}/deliveries`;
+    const { text } = await t.visitor.get(all);
+    expect(text).toContain(`value="${other.id}.${theirs.delivered}"`);
+    expect(text).not.toContain(`value="${deleted.id}.${gone.delivered}"`);
+    const selected = [`${t.webhook.id}.${mine.delivered}`, `${other.id}.${theirs.delivered}`];
+    const query = new URLSearchParams(selected.map((key) => ['delivery', key]));
+    const review = await t.visitor.get(`${all}/redeliver?${query}`);
+    expect(review.text).toContain('<strong>1 event</strong> to');
+    expect(review.text).toContain('Billing');
+    await t.visitor.submit(
+      await t.visitor.get(`/o/${t.ada.orgId}/webhooks/${other.id}/pause`),
+      `/o/${t.ada.orgId}/webhooks/${other.id}/pause`,
+    );
+    const sent = await t.visitor.submit(review, `${all}/redeliver`, { delivery: selected });
+    expect(sent.to).toBe(all);
+    expect((await t.visitor.get(all)).text).toContain('Redelivering 1 event. 1 event can’t be sent again.');
+    const rows = await t.owner.pool.query(`select event_id as id from delivery where round = 2`);
+    expect(rows.rows).toEqual([{ id: mine.delivered }]);
+  });
+
+  it('is empty with a hint, and is closed to members without the permission and to other organizations', async () => {
+    const t = await setup();
+    const bo = await t.enrol({ name: 'Bo Strange' });
+    await makeDeliveries(t, t.webhook);
+    const { text } = await t.http(bo).get(`/o/${bo.orgId}/deliveries`);
+    expect(text).toContain('No deliveries yet');
+    expect(listed((await t.http(bo).get(`/o/${bo.orgId}/deliveries?webhook=${t.webhook.id}`)).text)).toEqual([]);
+    expect((await t.http(bo).get(`/o/${t.ada.orgId}/deliveries`)).status).toBe(404);
+    const reader = await t.enrol({ orgId: t.ada.orgId, permissions: ['org.read'] });
+    expect((await t.http(reader).get(`/o/${t.ada.orgId}/deliveries`)).status).toBe(403);
+    expect((await t.http(reader).get(`/o/${t.ada.orgId}/deliveries/redeliver`)).status).toBe(403);
   });
 });
 
@@ -208,13 +291,15 @@ describe('a redelivery', () => {
     const { delivered, exhausted, waiting: cancelled } = await makeDeliveries(t, t.webhook);
     await t.submit(`/deliveries/${cancelled}/cancel`);
     const list = await t.get('/deliveries');
-    expect(list.text).toContain(`id="select-${delivered}"`);
-    expect(list.text).not.toContain(`id="select-${cancelled}"`);
-    const query = [delivered, exhausted, cancelled].map((eventId) => `&event=${eventId}`).join('');
-    const review = await t.get(`/redeliver/review?what=selected${query}`);
+    const keyOf = (eventId: string) => `${t.webhook.id}.${eventId}`;
+    expect(list.text).toContain(`value="${keyOf(delivered)}"`);
+    expect(list.text).not.toContain(`value="${keyOf(cancelled)}"`);
+    const selected = [delivered, exhausted, cancelled].map(keyOf);
+    const action = `/o/${t.ada.orgId}/deliveries/redeliver`;
+    const query = new URLSearchParams(selected.map((key) => ['delivery', key]));
+    const review = await t.visitor.get(`${action}?webhook=${t.webhook.id}&${query}`);
     expect(review.text).toContain('Redeliver 3 events?');
-    const action = t.at('/redeliver/review');
-    const sent = await t.visitor.submit(review, action, { event: [delivered, exhausted, cancelled] });
+    const sent = await t.visitor.submit(review, action, { delivery: selected });
     expect(sent.to).toBe(t.at('/deliveries'));
     expect((await t.visitor.get(sent.to ?? '')).text).toContain('Redelivering 2 events. 1 event can’t be sent again.');
     const { rows } = await t.owner.pool.query<{ id: string }>(
@@ -224,7 +309,9 @@ describe('a redelivery', () => {
     const lines = await t.owner.pool.query(`select detail ->> 'eventId' as id from activity
       where action = 'delivery.redeliver' order by 1`);
     expect(lines.rows.map(({ id }) => id)).toEqual([delivered, exhausted].sort());
-    expect((await t.get('/redeliver/review?what=selected')).text).toContain('Select at least one delivery.');
+    expect((await t.visitor.get(action)).text).toContain('Select at least one delivery.');
+    const malformed = await t.visitor.get(`${action}?delivery=x`);
+    expect([malformed.status, malformed.text.includes('No deliveries selected')]).toEqual([200, true]);
   });
 });
 

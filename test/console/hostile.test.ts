@@ -118,6 +118,7 @@ const withoutStepUp: Readonly<Record<string, string>> = {
   verifyWebhook: 'the same, twice',
   sendDeliveryAgain: 'sends the receiver once more what it was to have anyway',
   redeliver: 'the same, of many',
+  redeliverSelected: 'the same, of those that are selected',
   cancelRedelivery: 'stops that',
 };
 

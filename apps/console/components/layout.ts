@@ -23,6 +23,7 @@ const places: readonly Place[] = [
   { label: 'Overview', icon: 'overview', path: '', permissions: [] },
   { label: 'API keys', icon: 'keys', path: '/keys', permissions: ['org.keys.manage'] },
   { label: 'Webhooks', icon: 'webhooks', path: '/webhooks', permissions: ['org.webhooks.manage'] },
+  { label: 'Deliveries', icon: 'deliveries', path: '/deliveries', permissions: ['org.webhooks.manage'] },
   { label: 'Members & roles', icon: 'members', path: '/members', permissions: ['org.members.read'] },
   {
     label: 'Clients & seats',

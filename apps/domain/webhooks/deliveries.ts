@@ -13,6 +13,7 @@ export type DeliveryState = (typeof deliveryStates)[number];
 
 /** One event on its way to one webhook. Times are UTC, as every answer shows them. */
 export interface DeliveryRow {
+  webhookId: string;
   eventId: string;
   type: EventType;
   state: DeliveryState;
@@ -61,7 +62,8 @@ export const nextAttemptAt = sql`case when not ${isParked} then d.next_attempt_a
 
 /** What is listed of a delivery `d` with its event `e`. */
 export const deliveryColumns = sql`
-  d.event_id as "eventId", e.type, ${deliveryState} as state, d.round, d.attempts, d.sequence::float8 as sequence,
+  d.webhook_id as "webhookId", d.event_id as "eventId", e.type,
+  ${deliveryState} as state, d.round, d.attempts, d.sequence::float8 as sequence,
   api.utc(d.created_at) as "createdAt", api.utc(${nextAttemptAt}) as "nextAttemptAt",
     api.utc(d.settled_at) as "settledAt"`;
 

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { EventType } from '../contract/events.ts';
-import { runStatement, sql } from '../db/statement.ts';
-import type { WebhookRequest } from './access.ts';
+import { allOf, literal, runStatement, type SqlPart, sql } from '../db/statement.ts';
+import { assertMayManageWebhooks, type WebhookRequest } from './access.ts';
 import {
   assertShown,
   type DeliveryRow,
@@ -13,7 +13,7 @@ import {
 import { firstEventIdAt } from './event-id.ts';
 
 /**
- * Which deliveries of a webhook are wanted; null: all. `from` to before `to`, by when the event
+ * Which deliveries are wanted; null: all. `from` to before `to`, by when the event
  * happened.
  */
 export interface DeliveryFilter {
@@ -38,15 +38,37 @@ export interface FoundDelivery extends DeliveryRow {
   lastCause: string | null;
 }
 
-export interface FoundDeliveries {
-  deliveries: FoundDelivery[];
-  /** Go on below this event; null when nothing older matches. */
-  older: string | null;
+/** A delivery in a list, with what lists show of its webhook. */
+export interface ListedDelivery extends FoundDelivery {
+  url: string;
+  description: string;
+  webhookState: 'active' | 'parked' | 'deleted';
+  managedBy: string | null;
+}
+
+/** A page of a list. `Cursor` names the delivery below which the next page begins. */
+export interface FoundDeliveries<Cursor = string> {
+  deliveries: ListedDelivery[];
+  /** Null when nothing older matches. */
+  older: Cursor | null;
   /**
    * Whether it stopped because it had looked at enough, not because the page was full: there may be
    * more, or none.
    */
   hasStopped: boolean;
+}
+
+/** The place of a delivery in the order of an organization's list. */
+export interface DeliveryKey {
+  eventId: string;
+  webhookId: string;
+}
+
+/** Which page of a list is wanted; `before` null begins with the newest. */
+interface ListPage<Cursor> {
+  before: Cursor | null;
+  atMost: number;
+  scanLimit?: number;
 }
 
 /** How many deliveries a page looks at. */
@@ -57,69 +79,141 @@ export const searchLooksAt = 2_000;
  * takes no longer with a million deliveries of which none match. The states that are rare (open,
  * failed, cancelled) have an index of their own, and are found however many others there are.
  *
- * @param before - continues below this event; null begins with the newest.
  * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
  */
 export async function searchDeliveries(
   em: EntityManager,
   request: WebhookRequest,
   filter: DeliveryFilter,
-  page: { before: string | null; atMost: number; scanLimit?: number },
+  { before, ...page }: ListPage<string>,
 ): Promise<FoundDeliveries> {
   const { organizationId, webhookId } = request;
-  const { before, atMost } = page;
   const fork = em.fork();
   await assertShown(fork, request);
-  const { state, type, eventId, from, to } = filter;
+  const place = before === null ? null : { eventId: before, webhookId };
+  const statement = searchSql({ organizationId, webhookId }, filter, { ...page, before: place });
+  const { older, ...found } = await readPage(fork, statement, page.atMost);
+  return { ...found, older: older?.eventId ?? null };
+}
+
+/**
+ * A page of the deliveries of all of an organization's webhooks, deleted ones included, newest event
+ * first. It is bounded as `searchDeliveries` is. Rare states are looked up webhook by webhook.
+ *
+ * @param page - `webhookId`: of this webhook alone; an unknown one has none.
+
+ * @throws WebhookRefused when the caller may not.
+ */
+export async function searchOrganizationDeliveries(
+  em: EntityManager,
+  { organizationId, by }: Omit<WebhookRequest, 'webhookId'>,
+  filter: DeliveryFilter,
+  { webhookId, ...page }: ListPage<DeliveryKey> & { webhookId: string | null },
+): Promise<FoundDeliveries<DeliveryKey>> {
+  const fork = em.fork();
+  await assertMayManageWebhooks(fork, organizationId, by);
+  return readPage(fork, searchSql({ organizationId, webhookId }, filter, page), page.atMost);
+}
+
+interface SearchStatement {
+  statement: SqlPart;
+  scanLimit: number;
+}
+
+/** Returns the statement of a page: of one webhook, or (`webhookId` null) of the organization. */
+export function searchSql(
+  { organizationId, webhookId }: { organizationId: string; webhookId: string | null },
+  { state, type, eventId, from, to }: DeliveryFilter,
+  { before, atMost, scanLimit: scannedAtMost = searchLooksAt }: ListPage<DeliveryKey>,
+): SearchStatement {
   const inState = isInState(state);
   const isIndexed = state !== null && state !== 'delivered';
   // Where the index alone finds what is wanted, a page and one more is all there is to look at.
   const isSifted = type !== null || from !== null || to !== null || state === 'delivered';
-  const scanLimit = isSifted ? (page.scanLimit ?? searchLooksAt) : atMost + 1;
-  const rows = await runStatement<FoundDelivery & { seen: number; lastSeen: string }>(
-    fork,
-    sql`
-    with seen as materialized (
-      select d.organization_id, d.webhook_id, d.event_id, d.state, d.created_at from delivery d
-      where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and ${isIndexed ? inState : sql`true`}
-        and (${before}::uuid is null or d.event_id < ${before}::uuid)
-        and (${eventId}::uuid is null or d.event_id = ${eventId}::uuid)
-        and (${idAt(from)}::uuid is null or d.event_id >= ${idAt(from)}::uuid)
-        and (${idAt(to, 2_000)}::uuid is null or d.event_id < ${idAt(to, 2_000)}::uuid)
-      order by d.event_id desc
-      limit ${scanLimit}
-    ), found as (
-      select d.event_id from seen d
-      where ${inState}
-        and (${from?.toISOString() ?? null}::timestamptz is null
-          or d.created_at >= ${from?.toISOString() ?? null}::timestamptz)
-        and (${to?.toISOString() ?? null}::timestamptz is null
-          or d.created_at < ${to?.toISOString() ?? null}::timestamptz)
-        and (${type}::text is null or exists (
-          select from event e where e.organization_id = ${organizationId} and e.id = d.event_id and e.type = ${type}))
-      order by d.event_id desc
-      limit ${atMost + 1}
+  const scanLimit = isSifted ? scannedAtMost : atMost + 1;
+  const newestFirst = sql`order by d.event_id desc, d.webhook_id desc limit ${literal(scanLimit)}`;
+  const columns = sql`d.organization_id, d.webhook_id, d.event_id, d.state, d.created_at`;
+  // Plans are generic, so a bound that is not set must not be part of the statement: `$1 is null or …`
+  // is no condition of an index.
+  const wanted = allOf([
+    isIndexed ? inState : sql`true`,
+    ...present(before, (key) => sql`(d.event_id, d.webhook_id) < (${key.eventId}::uuid, ${key.webhookId}::uuid)`),
+    ...present(webhookId, (id) => sql`d.webhook_id = ${id}`),
+    ...present(eventId, (id) => sql`d.event_id = ${id}::uuid`),
+    ...present(from, (moment) => sql`d.event_id >= ${firstEventIdAt(moment)}::uuid`),
+    // An id may be a second off its event's time either way.
+    ...present(to, (moment) => sql`d.event_id < ${firstEventIdAt(new Date(moment.getTime() + 2_000))}::uuid`),
+  ]);
+  const ofOrganization = sql`select ${columns} from delivery d where d.organization_id = ${organizationId} and ${wanted}
+    ${newestFirst}`;
+  // The indexes of rare states begin with the webhook.
+  const ofEachWebhook = sql`select ${columns} from webhook w cross join lateral (
+      select ${columns} from delivery d where d.organization_id = w.organization_id and d.webhook_id = w.id
+        and ${wanted} ${newestFirst}
+    ) d where w.organization_id = ${organizationId} ${newestFirst}`;
+  const isExact = allOf([
+    sql`true`,
+    ...present(from, (moment) => sql`d.created_at >= ${moment.toISOString()}::timestamptz`),
+    ...present(to, (moment) => sql`d.created_at < ${moment.toISOString()}::timestamptz`),
+    // A subquery stays a look-up for each row; as `exists` it became a join with all events.
+    ...present(
+      type,
+      (name) => sql`(
+        select e.type from event e where e.organization_id = d.organization_id and e.id = d.event_id) = ${name}`,
+    ),
+  ]);
+  const statement = sql`
+    with seen as materialized (${webhookId === null && isIndexed ? ofEachWebhook : ofOrganization}), found as (
+      select d.webhook_id, d.event_id from seen d
+      where ${inState} and ${isExact}
+      order by d.event_id desc, d.webhook_id desc
+      limit ${literal(atMost + 1)}
     ), looked as (
-      select count(*)::integer as seen, (select s.event_id from seen s order by s.event_id limit 1) as "lastSeen"
-        from seen
+      select count(*)::integer as seen from seen
+    ), last as (
+      select s.event_id, s.webhook_id from seen s order by s.event_id, s.webhook_id limit 1
     )
-    select l.seen, l."lastSeen", p.* from looked l left join lateral (
-      select ${deliveryColumns}, ${nowColumns}
+    select l.seen, last.event_id as "lastEvent", last.webhook_id as "lastWebhook", p.*
+    from looked l left join last on true left join lateral (
+      select ${deliveryColumns}, ${nowColumns}, w.url, w.description, w.state as "webhookState",
+        w.managed_by as "managedBy"
       from found f
-      join delivery d on d.organization_id = ${organizationId} and d.webhook_id = ${webhookId}
-        and d.event_id = f.event_id
+      -- With the limit these stay look-ups by key: the planner, which has no statistics yet, joined the
+      -- webhook first and read all of its deliveries for each row.
+      cross join lateral (
+        select * from delivery d where d.organization_id = ${organizationId} and d.webhook_id = f.webhook_id
+          and d.event_id = f.event_id limit 1
+      ) d
       join event e on e.organization_id = d.organization_id and e.id = d.event_id
+      cross join lateral (
+        select * from webhook w where w.organization_id = d.organization_id and w.id = d.webhook_id limit 1
+      ) w
       left join delivery_attempt a on a.organization_id = d.organization_id and a.webhook_id = d.webhook_id
         and a.event_id = d.event_id and a.number = d.attempts
     ) p on true
-    order by p."eventId" desc`,
+    order by p."eventId" desc, p."webhookId" desc`;
+  return { statement, scanLimit };
+}
+
+async function readPage(
+  em: EntityManager,
+  { statement, scanLimit }: SearchStatement,
+  atMost: number,
+): Promise<FoundDeliveries<DeliveryKey>> {
+  const rows = await runStatement<ListedDelivery & { seen: number; lastEvent: string; lastWebhook: string }>(
+    em,
+    statement,
   );
   const found = rows.filter((row) => row.eventId !== null);
-  const deliveries = found.slice(0, atMost).map(({ seen: _seen, lastSeen: _lastSeen, ...delivery }) => delivery);
-  if (found.length > atMost) return { deliveries, older: deliveries.at(-1)?.eventId ?? null, hasStopped: false };
+  const deliveries = found
+    .slice(0, atMost)
+    .map(({ seen: _seen, lastEvent: _lastEvent, lastWebhook: _lastWebhook, ...delivery }) => delivery);
+  const last = deliveries.at(-1);
+  if (found.length > atMost && last !== undefined)
+    return { deliveries, older: { eventId: last.eventId, webhookId: last.webhookId }, hasStopped: false };
   const [looked] = rows;
-  const hasStopped = looked !== undefined && looked.seen === scanLimit;
-  return { deliveries, older: hasStopped ? looked.lastSeen : null, hasStopped };
+  if (looked === undefined || looked.seen < scanLimit) return { deliveries, older: null, hasStopped: false };
+  return { deliveries, older: { eventId: looked.lastEvent, webhookId: looked.lastWebhook }, hasStopped: true };
 }
 
 /**
@@ -149,6 +243,6 @@ export const nowColumns = sql`
     from d.next_attempt_at - clock_timestamp()) * 1000)::double precision end as "dueInMs",
   a.number is not null and a.finished_at is null as "isAttempting", a.status as "lastStatus", a.cause as "lastCause"`;
 
-/** An id may be a second off its event's time either way. */
-const idAt = (moment: Date | null, plusMs = 0): string | null =>
-  moment === null ? null : firstEventIdAt(new Date(moment.getTime() + plusMs));
+/** Returns the condition of a value; nothing for null. */
+const present = <Value>(value: Value | null, condition: (value: Value) => SqlPart): SqlPart[] =>
+  value === null ? [] : [condition(value)];

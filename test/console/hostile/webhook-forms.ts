@@ -5,6 +5,8 @@ const needsReceiver = 'needs a worker and a receiver: webhooks.test.ts';
 const fields = () => ({ url: 'https://hooks.example.com/new', eventTypes: ['seat.given'], description: 'Billing' });
 const ofPaused = ({ pausedWebhook }: Scene) => ({ webhookId: pausedWebhook.id });
 
+const failedKey = ({ webhook, failedEventId }: Scene) => `${webhook.id}.${failedEventId}`;
+
 /** Forms of webhooks and their deliveries. */
 export const webhookForms: Readonly<Record<string, FilledForm>> = {
   createWebhook: { fields },
@@ -19,9 +21,12 @@ export const webhookForms: Readonly<Record<string, FilledForm>> = {
   sendDeliveryAgain: { fields: () => ({ how: 'redeliver' }) },
   cancelDelivery: { params: ({ waitingEventId }) => ({ eventId: waitingEventId }) },
   redeliver: {
-    page: ({ orgId, webhook, failedEventId }) =>
-      `/o/${orgId}/webhooks/${webhook.id}/redeliver/review?what=selected&event=${failedEventId}`,
-    fields: ({ failedEventId }) => ({ what: 'selected', event: [failedEventId] }),
+    fields: () => ({ what: 'failed', hours: '24' }),
+    notAlone: 'a webhook has one redelivery at a time, and this one has one: deliveries.test.ts',
+  },
+  redeliverSelected: {
+    page: (scene) => `/o/${scene.orgId}/deliveries/redeliver?delivery=${failedKey(scene)}`,
+    fields: (scene) => ({ delivery: [failedKey(scene)] }),
   },
   cancelRedelivery: {},
 };

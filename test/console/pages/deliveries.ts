@@ -42,6 +42,27 @@ export const pages: readonly JudgedPage[] = [
     picture: 'deliveries-none',
     path: pathTo(() => '/deliveries?state=cancelled&from=2026-11-01T08:00&zone=Europe/Paris'),
   },
+  {
+    route: 'listAllDeliveries',
+    picture: 'deliveries-all',
+    async path(t, ada) {
+      await story(t, ada);
+      return `/o/${ada.orgId}/deliveries`;
+    },
+  },
+  {
+    route: 'listAllDeliveries',
+    picture: 'deliveries-all-filtered',
+    path: async (_t, ada) => `/o/${ada.orgId}/deliveries?state=cancelled&event=17`,
+  },
+  {
+    route: 'reviewSelected',
+    picture: 'redeliver-selected',
+    async path(t, ada) {
+      const { webhook, delivered } = await story(t, ada);
+      return `/o/${ada.orgId}/deliveries/redeliver?delivery=${webhook.id}.${delivered}`;
+    },
+  },
   { route: 'showDelivery', picture: 'delivery-waiting', path: pathTo(({ waiting }) => `/deliveries/${waiting}`) },
   { route: 'showDelivery', picture: 'delivery-given-up', path: pathTo(({ exhausted }) => `/deliveries/${exhausted}`) },
   { route: 'showAttempt', picture: 'attempt', path: pathTo(({ delivered }) => `/deliveries/${delivered}/attempts/1`) },

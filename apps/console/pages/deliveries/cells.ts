@@ -1,49 +1,67 @@
-import type { FoundDelivery } from '#domain/webhooks/search-deliveries.ts';
+import type { FoundDelivery, ListedDelivery } from '#domain/webhooks/search-deliveries.ts';
 import { deliveryStatus } from '../../components/status.ts';
-import { table } from '../../components/table.ts';
+import { type Column, table } from '../../components/table.ts';
 import { exactTime, time } from '../../components/time.ts';
-import { type Html, html } from '../../web/html.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
+import { webhookName } from '../webhooks/cells.ts';
 import { of } from '../webhooks/find-webhook.ts';
 
-/** Returns the path of a delivery's page. */
+/** Returns the path of a delivery's page, below the webhook of this page. */
 export const deliveryPath = (visit: MemberVisit, eventId: string): string => of(visit, `/deliveries/${eventId}`);
 
-/** The form that the checkboxes of the list belong to. */
+/** The form that the checkboxes of a list belong to. */
 export const selectionForm = 'redeliver-selected';
 
 /**
  * Draws a checkbox that selects a delivery. `hx-preserve` keeps its state when the list refreshes.
- * A cancelled delivery is not sent again, so it has none.
+ * There is none for what is not sent again: a cancelled delivery, and one of a webhook that is deleted
+ * or managed in the cluster.
  */
-const selectBox = ({ eventId, type, state }: FoundDelivery): Html =>
-  state === 'cancelled'
-    ? html``
-    : html`<input type="checkbox" id="select-${eventId}" name="event" value="${eventId}" form="${selectionForm}"
-        aria-label="Select ${type} ${eventId}" autocomplete="off" hx-preserve>`;
+function selectBox(delivery: ListedDelivery): Html {
+  const { webhookId, eventId, type } = delivery;
+  if (!isSelectable(delivery)) return nothing;
+  return html`<input type="checkbox" id="select-${webhookId}-${eventId}" name="delivery" value="${webhookId}.${eventId}"
+    form="${selectionForm}" aria-label="Select ${type} ${eventId}" autocomplete="off" hx-preserve>`;
+}
 
-/** Returns a table of deliveries, newest first; selectable ones have a checkbox of `selectionForm`. */
+/** Returns whether a list offers to redeliver a delivery. */
+export const isSelectable = ({ state, webhookState, managedBy }: ListedDelivery): boolean =>
+  state !== 'cancelled' && webhookState !== 'deleted' && managedBy === null;
+
+/**
+ * Returns a table of deliveries, newest first. `canSelect`: with the checkboxes of `selectionForm`;
+ * `hasWebhook`: with the webhook of each.
+ */
 export function deliveriesTable(
   visit: MemberVisit,
-  deliveries: readonly FoundDelivery[],
-  { isSelectable = false } = {},
+  deliveries: readonly ListedDelivery[],
+  { canSelect = false, hasWebhook = false } = {},
 ): Html {
-  return table<FoundDelivery>({
+  const pathOf = (webhookId: string) => visit.at(`/webhooks/${webhookId}`);
+  const columns: (Column<ListedDelivery> | false)[] = [
+    {
+      heading: 'Event',
+      main: true,
+      cell: ({ webhookId, eventId, type }) =>
+        html`<a id="d-${webhookId}-${eventId}" href="${pathOf(webhookId)}/deliveries/${eventId}">${type}</a>
+          <br><code>${eventId}</code>`,
+    },
+    { heading: 'Status', onPhone: 'beside', cell: deliveryStatus },
+    hasWebhook && {
+      heading: 'Webhook',
+      cell: (delivery) => html`<a href="${pathOf(delivery.webhookId)}">${webhookName(delivery)}</a>
+        ${delivery.webhookState === 'deleted' ? html`<span class="quiet">(deleted)</span>` : nothing}`,
+    },
+    { heading: 'Occurred', cell: ({ createdAt }) => time(createdAt) },
+    { heading: 'Attempts', numeric: true, onPhone: 'hidden', cell: ({ attempts }) => String(attempts) },
+    { heading: 'Details', cell: describeDelivery },
+    canSelect && { heading: 'Select', cell: selectBox },
+  ];
+  return table<ListedDelivery>({
     caption: 'Deliveries',
     rows: deliveries,
-    columns: [
-      {
-        heading: 'Event',
-        main: true,
-        cell: ({ eventId, type }) =>
-          html`<a id="d-${eventId}" href="${deliveryPath(visit, eventId)}">${type}</a><br><code>${eventId}</code>`,
-      },
-      { heading: 'Status', onPhone: 'beside', cell: deliveryStatus },
-      { heading: 'Occurred', cell: ({ createdAt }) => time(createdAt) },
-      { heading: 'Attempts', numeric: true, onPhone: 'hidden', cell: ({ attempts }) => String(attempts) },
-      { heading: 'Details', cell: describeDelivery },
-      ...(isSelectable ? [{ heading: 'Select', cell: selectBox }] : []),
-    ],
+    columns: columns.filter((column) => column !== false),
   });
 }
 

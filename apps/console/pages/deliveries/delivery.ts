@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type DeliveryDetail, getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
 import { redeliverOne } from '#domain/webhooks/redeliver.ts';
+import type { DeliveryKey } from '#domain/webhooks/search-deliveries.ts';
 import { buttonForm } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { live } from '../../components/live.ts';
@@ -47,7 +48,7 @@ export const deliveryRoutes = [
       const flash =
         sent.how === 'queued'
           ? 'Redelivery started. See the next attempt below.'
-          : await requestRetry(visit, sent.eventId, sent.round);
+          : await requestRetry(visit, delivery, sent.round);
       return redirect(deliveryPath(visit, sent.eventId), { flash });
     },
     redraw: (visit, state) => deliveryPage(visit, state, null),
@@ -59,12 +60,12 @@ export const deliveryRoutes = [
  * PostgreSQL, so workers start it even when the workflow cannot be notified.
  */
 export async function requestRetry(
-  { console, ...visit }: MemberVisit,
-  eventId: string,
+  { console, organization }: MemberVisit,
+  { webhookId, eventId }: DeliveryKey,
   round: number,
 ): Promise<string> {
-  const { organizationId, webhookId } = webhookRequest({ console, ...visit });
   try {
+    const { organizationId } = organization;
     const isNotified = await console.workflows.retryNow({ organizationId, webhookId, eventId }, round);
     return isNotified ? 'The next attempt is starting.' : 'The next attempt starts within two minutes.';
   } catch (error) {

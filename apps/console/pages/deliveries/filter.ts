@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { type EventType, eventTypes } from '#domain/contract/events.ts';
 import { type DeliveryState, deliveryStates } from '#domain/webhooks/deliveries.ts';
 import type { DeliveryFilter } from '#domain/webhooks/search-deliveries.ts';
+import type { WebhookHead } from '#domain/webhooks/summary.ts';
 import { selectField, textField } from '../../components/form.ts';
 import { filterForm, timeRangeFields } from '../../components/list-filter.ts';
 import { deliveryStateLabel } from '../../components/status.ts';
 import { parseDateTime } from '../../web/date-time.ts';
-import { type Html, html } from '../../web/html.ts';
-import type { MemberVisit } from '../../web/visit.ts';
-import { of } from '../webhooks/find-webhook.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
+import { nameOf } from '../webhooks/find-webhook.ts';
 
 /** The filters in the query of the list of deliveries; empty: not set. */
 export const filterFields = {
@@ -33,18 +33,33 @@ export function readFilter({ state, type, event, from, until, zone }: FilterQuer
   };
 }
 
-/** Draws the filter of the list of deliveries. */
-export function deliveryFilterForm(visit: MemberVisit, query: FilterQuery): Html {
+/** Draws the filter of a list of deliveries. `webhooks` are the choices of a list across webhooks. */
+export function deliveryFilterForm(
+  action: string,
+  query: FilterQuery & Record<string, string>,
+  webhooks: readonly Pick<WebhookHead, 'id' | 'description' | 'url'>[] | null = null,
+): Html {
   const any = { value: '', label: 'Any' };
   const optional = { required: false };
   const states = deliveryStates.map((value) => ({ value, label: deliveryStateLabel(value) }));
   const types = eventTypes.map((value) => ({ value, label: value }));
+  const choices = webhooks?.map((webhook) => ({ value: webhook.id, label: nameOf(webhook) })) ?? [];
   return filterForm({
-    action: of(visit, '/deliveries'),
+    action,
     query,
+    problems: readFilter(query) === null ? { event: badEventId } : {},
     fields: (state) => html`
+      ${
+        webhooks === null
+          ? nothing
+          : selectField(state, { ...optional, name: 'webhook', label: 'Webhook', options: [any, ...choices] })
+      }
       ${selectField(state, { ...optional, name: 'state', label: 'Status', options: [any, ...states] })}
       ${selectField(state, { ...optional, name: 'type', label: 'Event type', options: [any, ...types] })}
       ${textField(state, { ...optional, name: 'event', label: 'Event ID', maxLength: 100, exact: true })}`,
   });
 }
+
+const badEventId =
+  'Enter a valid event ID, for example 3b1f8a52-9c0e-4d57-8a41-6f0f2f1c7e10. You find it in the ' +
+  'event’s body and in its webhook-id header.';

@@ -5,6 +5,7 @@ import { deliveryRoutes } from './delivery.ts';
 import { listRoutes } from './list.ts';
 import { redeliverRoutes } from './redeliver.ts';
 import { redeliverReviewRoutes } from './redeliver-review.ts';
+import { redeliverSelectedRoutes } from './redeliver-selected.ts';
 import { redeliveryRoutes } from './redelivery.ts';
 
 /** The routes of deliveries, attempts and redeliveries. */
@@ -15,5 +16,6 @@ export const routes: readonly Route[] = [
   ...cancelRoutes,
   ...redeliverRoutes,
   ...redeliverReviewRoutes,
+  ...redeliverSelectedRoutes,
   ...redeliveryRoutes,
 ];

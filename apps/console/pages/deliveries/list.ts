@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { type FoundDeliveries, searchDeliveries, searchLooksAt } from '#domain/webhooks/search-deliveries.ts';
+import { listWebhooks } from '#domain/webhooks/list.ts';
+import {
+  type DeliveryFilter,
+  type DeliveryKey,
+  type FoundDeliveries,
+  searchDeliveries,
+  searchLooksAt,
+  searchOrganizationDeliveries,
+} from '#domain/webhooks/search-deliveries.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { hiddenField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
@@ -8,82 +16,151 @@ import { live } from '../../components/live.ts';
 import { notice } from '../../components/notice.ts';
 import { pager } from '../../components/pager.ts';
 import { page } from '../../web/answer.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
+import { type Child, type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { breadcrumbsOf, getHead, of, webhookRequest } from '../webhooks/find-webhook.ts';
 import { temporalNotice } from '../webhooks/temporal.ts';
 import { webhookTabs } from '../webhooks/webhook-tabs.ts';
-import { deliveriesTable, refreshSeconds, selectionForm } from './cells.ts';
+import { deliveriesTable, isSelectable, refreshSeconds, selectionForm } from './cells.ts';
 import { deliveryFilterForm, type FilterQuery, filterFields, readFilter } from './filter.ts';
 
 const perPage = 25;
+const permission = 'org.webhooks.manage';
+const nothingFound: FoundDeliveries<never> = { deliveries: [], older: null, hasStopped: false };
 
-/** Lists a webhook's deliveries, newest first. */
+/** Lists deliveries, newest first: of one webhook, and of all webhooks of an organization. */
 export const listRoutes = [
   member.view({
     name: 'listDeliveries',
     path: '/webhooks/:webhookId/deliveries',
-    permission: 'org.webhooks.manage',
+    permission,
     query: z.object({ ...filterFields, before: z.uuid().nullable().catch(null) }),
     async show(visit, { before, ...query }) {
       const webhook = await getHead(visit);
       const filter = readFilter(query);
-      const nothingFound: FoundDeliveries = { deliveries: [], older: null, hasStopped: false };
       const found =
         filter === null
           ? nothingFound
           : await searchDeliveries(visit.console.em, webhookRequest(visit), filter, { before, atMost: perPage });
-      const everySeconds = before === null ? refreshSeconds(found.deliveries) : null;
       return page({
         title: 'Deliveries',
         breadcrumbs: breadcrumbsOf(visit, webhook),
         body: html`
           ${webhookTabs(visit, 'deliveries')}
           ${temporalNotice(visit)}
-          ${deliveryFilterForm(visit, query)}
-          ${live({
-            id: 'deliveries',
-            href: visit.target,
-            moves: everySeconds !== null,
-            everySeconds: everySeconds ?? 0,
-            body:
-              found.deliveries.length === 0
-                ? emptyList(visit, query, found, before)
-                : deliveriesTable(visit, found.deliveries, { isSelectable: true }),
-          })}
-          ${pager({
-            newer: null,
-            older: found.older,
-            href: (cursor) => of(visit, `/deliveries${filterQuery(query, { before: cursor })}`),
-            ...(before === null ? {} : { firstHref: of(visit, `/deliveries${filterQuery(query)}`) }),
-          })}
-          ${webhook.managedBy === null ? redeliverActions(visit, found) : nothing}`,
+          ${deliveryFilterForm(of(visit, '/deliveries'), query)}
+          ${drawList(visit, {
+            query,
+            found,
+            before,
+            path: of(visit, '/deliveries'),
+            webhookId: webhook.id,
+            more:
+              webhook.managedBy === null ? linkButton(of(visit, '/redeliver'), 'Redeliver many…', 'secondary') : null,
+          })}`,
+      });
+    },
+  }),
+
+  member.view({
+    name: 'listAllDeliveries',
+    path: '/deliveries',
+    permission,
+    query: z.object({
+      ...filterFields,
+      webhook: z.union([z.uuid(), z.literal('')]).catch(''),
+      before: z
+        .string()
+        .regex(/^[0-9a-f-]{36}\.[0-9a-f-]{36}$/)
+        .nullable()
+        .catch(null),
+    }),
+    async show(visit, { before, ...query }) {
+      const { em } = visit.console;
+      const request = { organizationId: visit.organization.organizationId, by: visit.by };
+      const webhooks = await listWebhooks(em, request);
+      const filter = readFilter(query);
+      const found = filter === null ? nothingFound : await searchAll(visit, filter, query.webhook, before);
+      return page({
+        title: 'Deliveries',
+        body: html`
+          ${temporalNotice(visit)}
+          ${deliveryFilterForm(visit.at('/deliveries'), query, webhooks)}
+          ${drawList(visit, { query, found, before, path: visit.at('/deliveries'), webhookId: null, more: null })}`,
       });
     },
   }),
 ];
 
-const redeliverActions = (visit: MemberVisit, { deliveries }: FoundDeliveries): Html =>
-  html`<form id="${selectionForm}" method="get" action="${of(visit, '/redeliver/review')}">
-    ${hiddenField('what', 'selected')}
-    <p class="actions">${deliveries.length === 0 ? nothing : html`<button type="submit" class="secondary outline">Redeliver selected…</button>`}
-      ${linkButton(of(visit, '/redeliver'), 'Redeliver many…', 'secondary')}</p>
-  </form>`;
-
-function emptyList(
+/** Finds a page across webhooks, or of the chosen one. A cursor is `<event>.<webhook>`. */
+async function searchAll(
   visit: MemberVisit,
-  query: FilterQuery,
-  { hasStopped }: FoundDeliveries,
-  before: string | null,
-): Html {
-  if (query.event !== '' && readFilter(query) === null)
-    return notice(
-      'info',
-      'Enter a valid event ID, for example 3b1f8a52-9c0e-4d57-8a41-6f0f2f1c7e10. You find it in the ' +
-        'event’s body and in its webhook-id header.',
-    );
-  if (hasStopped)
+  filter: DeliveryFilter,
+  webhookId: string,
+  cursor: string | null,
+): Promise<FoundDeliveries> {
+  const { em } = visit.console;
+  const request = { organizationId: visit.organization.organizationId, by: visit.by };
+  const before = cursor === null ? null : keyOf(cursor);
+  const { older, ...found } = await searchOrganizationDeliveries(em, request, filter, {
+    before,
+    atMost: perPage,
+    webhookId: webhookId === '' ? null : webhookId,
+  });
+  return { ...found, older: older === null ? null : `${older.eventId}.${older.webhookId}` };
+}
+
+function keyOf(cursor: string): DeliveryKey {
+  const [eventId = '', webhookId = ''] = cursor.split('.');
+  return { eventId, webhookId };
+}
+
+/** A page of a list. `webhookId` null: it is across webhooks. `more` is a further button. */
+interface List {
+  query: FilterQuery & Record<string, string>;
+  found: FoundDeliveries;
+  before: string | null;
+  path: string;
+  webhookId: string | null;
+  more: Child;
+}
+
+function drawList(visit: MemberVisit, list: List): Html {
+  const { query, found, before, path, webhookId } = list;
+  const everySeconds = before === null ? refreshSeconds(found.deliveries) : null;
+  return html`
+    ${live({
+      id: 'deliveries',
+      href: visit.target,
+      moves: everySeconds !== null,
+      everySeconds: everySeconds ?? 0,
+      body:
+        found.deliveries.length === 0
+          ? emptyList(visit, list)
+          : deliveriesTable(visit, found.deliveries, { canSelect: true, hasWebhook: webhookId === null }),
+    })}
+    ${pager({
+      newer: null,
+      older: found.older,
+      href: (cursor) => path + filterQuery(query, { before: cursor }),
+      ...(before === null ? {} : { firstHref: path + filterQuery(query) }),
+    })}
+    ${redeliverActions(visit, list)}`;
+}
+
+function redeliverActions(visit: MemberVisit, { found, webhookId, more }: List): Html {
+  const canSelect = found.deliveries.some(isSelectable);
+  if (!canSelect && more === null) return nothing;
+  return html`<form id="${selectionForm}" method="get" action="${visit.at('/deliveries/redeliver')}">
+    ${webhookId === null ? nothing : hiddenField('webhook', webhookId)}
+    <p class="actions">${canSelect ? html`<button type="submit" class="secondary outline">Redeliver selected…</button>` : nothing}
+      ${more}</p>
+  </form>`;
+}
+
+function emptyList(visit: MemberVisit, { query, found, before, path, webhookId }: List): Html {
+  if (found.hasStopped)
     return notice(
       'info',
       `No matches in ${searchLooksAt.toLocaleString('en')} deliveries. Select “Older” to search further, or narrow the time range.`,
@@ -92,7 +169,14 @@ function emptyList(
     return emptyState({
       title: 'No matching deliveries',
       body: html`<p>Change or clear the filter.</p>`,
-      action: html`<a href="${of(visit, '/deliveries')}">View all</a>`,
+      action: html`<a href="${path}">View all</a>`,
+    });
+  if (webhookId === null)
+    return emptyState({
+      icon: 'deliveries',
+      title: 'No deliveries yet',
+      body: html`<p>The deliveries of all webhooks appear here within seconds of an event.</p>`,
+      action: linkButton(visit.at('/webhooks'), 'View webhooks'),
     });
   return emptyState({
     title: 'No deliveries yet',

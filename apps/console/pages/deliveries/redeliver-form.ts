@@ -15,22 +15,16 @@ export const failedSince = [
   { value: String(redeliverableDays * 24), label: `Last ${redeliverableDays} days` },
 ] as const;
 
-/** The most deliveries that can be selected in the list: those of one page. */
-export const selectedAtMost = 25;
-
-/** What is redelivered: failed events, a time range, or the selected deliveries (`event`). */
+/** What is redelivered: failed events, or a time range. */
 export const redeliverForm = z
   .object({
-    what: z.enum(['failed', 'range', 'selected'], { error: 'Choose which events to redeliver.' }),
+    what: z.enum(['failed', 'range'], { error: 'Choose which events to redeliver.' }),
     hours: z.enum(failedSince.map(({ value }) => value) as [string, ...string[]]).catch('24'),
     from: z.string().max(30).default(''),
     until: z.string().max(30).default(''),
     zone: z.string().max(64).default(''),
-    event: z.array(z.uuid()).max(selectedAtMost),
   })
-  .superRefine(({ what, from, until, zone, event }, context) => {
-    if (what === 'selected' && event.length === 0)
-      context.addIssue({ code: 'custom', message: 'Select at least one delivery.' });
+  .superRefine(({ what, from, until, zone }, context) => {
     if (what !== 'range') return;
     for (const [path, text] of [
       ['from', from],

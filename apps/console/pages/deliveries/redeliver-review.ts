@@ -1,20 +1,18 @@
 import { z } from 'zod';
-import { redeliverOne } from '#domain/webhooks/redeliver.ts';
 import { countRedelivery, requestRedelivery } from '#domain/webhooks/redeliveries.ts';
-import { WebhookRefused } from '#domain/webhooks/refused.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { form, hiddenField } from '../../components/form.ts';
 import { time } from '../../components/time.ts';
-import { type Answer, type Page, page, redirect } from '../../web/answer.ts';
-import { type FormState, freshForm, listOf, problemsOf, textOf } from '../../web/form.ts';
+import { type Page, page, redirect } from '../../web/answer.ts';
+import { type FormState, freshForm, problemsOf, textOf } from '../../web/form.ts';
 import { type Html, html } from '../../web/html.ts';
 import { refusalOf } from '../../web/refusals.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { breadcrumbsOf, getHead, nameOf, of, webhookRequest } from '../webhooks/find-webhook.ts';
-import { requestRetry } from './delivery.ts';
 import { redeliverPage } from './redeliver.ts';
 import { failedSince, type RedeliverFields, redeliverForm, selectionOf } from './redeliver-form.ts';
+import { eventCount } from './redelivery-cells.ts';
 
 /** Any query: `redeliverForm` judges it, so that problems are shown at their fields. */
 const anyFields = z.object({
@@ -23,7 +21,6 @@ const anyFields = z.object({
   from: z.string().catch(''),
   until: z.string().catch(''),
   zone: z.string().catch(''),
-  event: z.array(z.string()),
 });
 
 /** Shows how many events a redelivery sends, and starts it when that is confirmed. */
@@ -43,7 +40,6 @@ export const redeliverReviewRoutes = [
     once: true,
     form: redeliverForm,
     async act(visit, fields) {
-      if (fields.what === 'selected') return redeliverSelected(visit, fields.event);
       const selection = selectionOf(fields, visit.console.now());
       const { id } = await requestRedelivery(visit.console.em, { ...webhookRequest(visit), selection });
       return redirect(of(visit, `/redeliveries/${id}`));
@@ -51,31 +47,6 @@ export const redeliverReviewRoutes = [
     redraw: reviewPage,
   }),
 ];
-
-/** Refusals of one delivery that do not stop the others. */
-const skipped: readonly string[] = ['delivery_cancelled', 'event_too_old', 'delivery_open', 'no_such_delivery'];
-
-/** Sends each selected delivery again, in a transaction of its own with its activity line. */
-async function redeliverSelected(visit: MemberVisit, eventIds: readonly string[]): Promise<Answer> {
-  const { em, workflows } = visit.console;
-  const options = { canRetryNow: workflows.isConfigured };
-  let sent = 0;
-  let refused: WebhookRefused | null = null;
-  for (const eventId of new Set(eventIds)) {
-    try {
-      const { how, round } = await redeliverOne(em, { ...webhookRequest(visit), eventId }, options);
-      if (how === 'retry_now') await requestRetry(visit, eventId, round);
-      sent += 1;
-    } catch (error) {
-      if (!(error instanceof WebhookRefused) || !skipped.includes(error.reason)) throw error;
-      refused ??= error;
-    }
-  }
-  if (sent === 0 && refused !== null) throw refused;
-  const left = new Set(eventIds).size - sent;
-  const rest = left === 0 ? '' : ` ${eventCount(left)} can’t be sent again.`;
-  return redirect(of(visit, '/deliveries'), { flash: `Redelivering ${eventCount(sent)}.${rest}` });
-}
 
 async function reviewPage(visit: MemberVisit, state: FormState): Promise<Page> {
   const read = redeliverForm.safeParse(state.values);
@@ -91,7 +62,6 @@ async function reviewPage(visit: MemberVisit, state: FormState): Promise<Page> {
 }
 
 async function countEvents(visit: MemberVisit, fields: RedeliverFields) {
-  if (fields.what === 'selected') return { events: new Set(fields.event).size, isCapped: false };
   const selection = selectionOf(fields, visit.console.now());
   return countRedelivery(visit.console.em, { ...webhookRequest(visit), selection });
 }
@@ -105,7 +75,7 @@ async function confirmPage(
 ): Promise<Page> {
   const webhook = await getHead(visit);
   const count = isCapped ? `at least ${eventCount(events)}` : eventCount(events);
-  const back = of(visit, fields.what === 'selected' ? '/deliveries' : '/redeliver');
+  const back = of(visit, '/redeliver');
   return page({
     title: events === 0 ? 'No events to redeliver' : `Redeliver ${count}?`,
     breadcrumbs: [
@@ -129,21 +99,17 @@ async function confirmPage(
               <p>${describeFields(visit, fields)}: <strong>${count}</strong> to <bdi>${nameOf(webhook)}</bdi>
                 (<code>${webhook.url}</code>).</p>
               <p>The receiver gets each event again with the same id. Events are sent at a limited rate.</p>
-              ${carried.map((name) => hiddenField(name, textOf(state, name)))}
-              ${listOf(state, 'event').map((eventId) => hiddenField('event', eventId))}`,
+              ${carried.map((name) => hiddenField(name, textOf(state, name)))}`,
           }),
   });
 }
 
 function describeFields(visit: MemberVisit, fields: RedeliverFields): Html {
-  if (fields.what === 'selected') return html`Selected deliveries`;
   const selection = selectionOf(fields, visit.console.now());
   if ('from' in selection) return html`Events from ${time(selection.from)} to ${time(selection.to)}`;
   const span = failedSince.find(({ value }) => value === fields.hours)?.label.toLowerCase() ?? '';
   return html`Deliveries that failed in the ${span}`;
 }
 
-/** The fields that the confirmation repeats, beside the selected events. */
+/** The fields that the confirmation repeats. */
 const carried = ['what', 'hours', 'from', 'until', 'zone'] as const;
-
-const eventCount = (events: number): string => `${events.toLocaleString('en')} ${events === 1 ? 'event' : 'events'}`;

@@ -80,7 +80,6 @@ function drawForms(visit: MemberVisit, state: FormState): Html {
     textOf(state, 'what') === what ? state : freshForm({ hours: '24', zone: '' });
   const [failed, range] = [stateOf('failed'), stateOf('range')];
   return html`
-    ${textOf(state, 'what') === 'selected' && state.problem !== null ? notice('bad', state.problem) : nothing}
     <p>Events keep their ids, so a receiver that ignores duplicates processes each event once. You can redeliver events of the last ${redeliverableDays} days. Cancelled deliveries are not sent. The next page shows how many events are sent and asks you to confirm.</p>
     <div class="two">
       <section aria-labelledby="failed"><h2 id="failed">Failed deliveries</h2>

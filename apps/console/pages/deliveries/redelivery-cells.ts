@@ -11,3 +11,7 @@ export function describeProgress({ seen, queued, retriesRequested }: RedeliveryR
   const sent = (queued + retriesRequested).toLocaleString('en');
   return html`${sent} of ${seen.toLocaleString('en')} scanned`;
 }
+
+/** Returns a number of events in words: `1 event`, `2,400 events`. */
+export const eventCount = (events: number): string =>
+  `${events.toLocaleString('en')} ${events === 1 ? 'event' : 'events'}`;

@@ -76,7 +76,8 @@ export class Deliveries extends Migration {
       create index delivery_not_rolled_up on delivery (settled_at)
         where not rolled_up and state in ('delivered', 'exhausted', 'cancelled');
       create index delivery_rolled_up on delivery (settled_at) where rolled_up;
-      create index delivery_by_event on delivery (organization_id, event_id);
+      -- The order of an organization's list of deliveries, across its webhooks.
+      create index delivery_by_event on delivery (organization_id, event_id, webhook_id);
       create unique index delivery_sequence_unique on delivery (organization_id, webhook_id, sequence)
         where sequence is not null;
 

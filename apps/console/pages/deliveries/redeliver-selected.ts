@@ -1,0 +1,144 @@
+import { z } from 'zod';
+import { listWebhooks } from '#domain/webhooks/list.ts';
+import { redeliverOne } from '#domain/webhooks/redeliver.ts';
+import { WebhookRefused } from '#domain/webhooks/refused.ts';
+import type { DeliveryKey } from '#domain/webhooks/search-deliveries.ts';
+import { form, hiddenField } from '../../components/form.ts';
+import { linkButton } from '../../components/link.ts';
+import { type Page, page, redirect } from '../../web/answer.ts';
+import { type FormState, freshForm, listOf, problemsOf, textOf } from '../../web/form.ts';
+import { html, nothing } from '../../web/html.ts';
+import { member } from '../../web/route.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+import { webhookName } from '../webhooks/cells.ts';
+import { requestRetry } from './delivery.ts';
+import { eventCount } from './redelivery-cells.ts';
+
+/** The most deliveries that can be selected in a list: those of one page. */
+const selectedAtMost = 25;
+
+const uuid = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
+const webhook = z.union([z.uuid(), z.literal('')]).catch('');
+
+/** The selected deliveries, each as `<webhook>.<event>`. `webhook` is the one whose list they are from. */
+const selectionFields = z.object({
+  webhook,
+  delivery: z
+    .array(z.string().regex(new RegExp(`^${uuid}\\.${uuid}$`)))
+    .min(1, 'Select at least one delivery.')
+    .max(selectedAtMost),
+});
+
+/** Shows which selected deliveries are sent again, and sends them when that is confirmed. */
+export const redeliverSelectedRoutes = [
+  member.view({
+    name: 'reviewSelected',
+    path: '/deliveries/redeliver',
+    permission: 'org.webhooks.manage',
+    query: z.object({ webhook, delivery: z.array(z.string()) }),
+    show: (visit, values) => reviewPage(visit, freshForm(values)),
+  }),
+
+  member.action({
+    name: 'redeliverSelected',
+    path: '/deliveries/redeliver',
+    permission: 'org.webhooks.manage',
+    once: true,
+    form: selectionFields,
+    async act(visit, fields) {
+      const { sent, skipped } = await redeliverAll(visit, keysOf(fields.delivery));
+      const rest = skipped === 0 ? '' : ` ${eventCount(skipped)} can’t be sent again.`;
+      return redirect(listPath(visit, fields.webhook), { flash: `Redelivering ${eventCount(sent)}.${rest}` });
+    },
+    redraw: reviewPage,
+  }),
+];
+
+/** Refusals of one delivery that do not stop the others. */
+const skippedReasons: readonly string[] = [
+  'delivery_cancelled',
+  'event_too_old',
+  'delivery_open',
+  'no_such_delivery',
+  'no_such_webhook',
+  'webhook_parked',
+  'webhook_deleted',
+  'webhook_managed',
+];
+
+/**
+ * Sends each selected delivery again, in a transaction of its own with its activity line.
+ *
+ * @throws WebhookRefused when none can be sent: the first refusal.
+ */
+async function redeliverAll(visit: MemberVisit, keys: readonly DeliveryKey[]) {
+  const { em, workflows } = visit.console;
+  const { organizationId } = visit.organization;
+  const options = { canRetryNow: workflows.isConfigured };
+  let sent = 0;
+  let refused: WebhookRefused | null = null;
+  for (const key of keys) {
+    try {
+      const { how, round } = await redeliverOne(em, { organizationId, by: visit.by, ...key }, options);
+      if (how === 'retry_now') await requestRetry(visit, key, round);
+      sent += 1;
+    } catch (error) {
+      if (!(error instanceof WebhookRefused) || !skippedReasons.includes(error.reason)) throw error;
+      refused ??= error;
+    }
+  }
+  if (sent === 0 && refused !== null) throw refused;
+  return { sent, skipped: keys.length - sent };
+}
+
+async function reviewPage(visit: MemberVisit, state: FormState): Promise<Page> {
+  const back = listPath(visit, textOf(state, 'webhook'));
+  const read = selectionFields.safeParse(state.values);
+  const breadcrumbs = [['Deliveries', back]] as const;
+  if (!read.success) {
+    const { problems } = problemsOf(read.error);
+    return page({
+      title: 'No deliveries selected',
+      breadcrumbs,
+      body: html`<p>${problems.delivery}</p><p class="actions">${linkButton(back, 'View deliveries')}</p>`,
+    });
+  }
+  const keys = keysOf(read.data.delivery);
+  const count = eventCount(keys.length);
+  return page({
+    title: `Redeliver ${count}?`,
+    breadcrumbs,
+    body: form(visit, {
+      action: visit.at('/deliveries/redeliver'),
+      state,
+      button: `Redeliver ${count}`,
+      secondary: html`<a href="${back}">Cancel</a>`,
+      fields: html`
+        <ul>${await describeWebhooks(visit, keys)}</ul>
+        <p>The receiver gets each event again with the same id. Events are sent at a limited rate.</p>
+        ${hiddenField('webhook', textOf(state, 'webhook'))}
+        ${listOf(state, 'delivery').map((key) => hiddenField('delivery', key))}`,
+    }),
+  });
+}
+
+/** Returns a line for each webhook: how many events, and where to. */
+async function describeWebhooks(visit: MemberVisit, keys: readonly DeliveryKey[]) {
+  const request = { organizationId: visit.organization.organizationId, by: visit.by };
+  const webhooks = await listWebhooks(visit.console.em, request);
+  return webhooks.map((one) => {
+    const count = keys.filter(({ webhookId }) => webhookId === one.id).length;
+    if (count === 0) return nothing;
+    return html`<li><strong>${eventCount(count)}</strong> to ${webhookName(one)} (<code>${one.url}</code>)</li>`;
+  });
+}
+
+const listPath = (visit: MemberVisit, webhookId: string): string =>
+  visit.at(webhookId === '' ? '/deliveries' : `/webhooks/${webhookId}/deliveries`);
+
+/** Returns the keys of selected deliveries, each once. */
+const keysOf = (selected: readonly string[]): DeliveryKey[] =>
+  [...new Set(selected)].map((key) => {
+    const [webhookId = '', eventId = ''] = key.split('.');
+    return { webhookId, eventId };
+  });

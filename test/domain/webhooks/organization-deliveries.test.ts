@@ -1,0 +1,175 @@
+/** The deliveries of all of an organization's webhooks, in one list. */
+import { expect, it } from 'vitest';
+import { runStatement, sql } from '#domain/db/statement.ts';
+import {
+  type DeliveryFilter,
+  type DeliveryKey,
+  searchLooksAt,
+  searchOrganizationDeliveries,
+  searchSql,
+} from '#domain/webhooks/search-deliveries.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { type Plan, rowsRead } from './plans.ts';
+
+const all: DeliveryFilter = { state: null, type: null, eventId: null, from: null, to: null };
+const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000);
+
+/** Two webhooks of one organization, and one of another with a delivery. */
+async function setupOrganization() {
+  const { owner, make } = await setupDatabase();
+  const [first, foreign] = [await make.webhook(), await make.webhook()];
+  const second = await make.webhook({ orgId: first.orgId });
+  await make.delivery({ webhook: foreign });
+  const { em } = owner.orm;
+  const { orgId: organizationId } = first;
+  const request = { organizationId, by: 'operator' } as const;
+  return {
+    make,
+    em,
+    pool: owner.pool,
+    organizationId,
+    webhooks: [first, second] as const,
+    search: (filter: Partial<DeliveryFilter>, page: Partial<Parameters<typeof searchOrganizationDeliveries>[3]> = {}) =>
+      searchOrganizationDeliveries(
+        em,
+        request,
+        { ...all, ...filter },
+        { before: null, atMost: 100, webhookId: null, ...page },
+      ),
+  };
+}
+
+const keysOf = ({ deliveries }: { deliveries: DeliveryKey[] }) =>
+  deliveries.map(({ eventId, webhookId }) => ({ eventId, webhookId }));
+
+it('the list across webhooks shows each delivery of the organization once, newest first, page by page', async () => {
+  const t = await setupOrganization();
+  const made: DeliveryKey[] = [];
+  for (let minutes = 14; minutes > 0; minutes -= 1) {
+    const webhook = t.webhooks[minutes % 2 === 0 ? 0 : 1];
+    const eventId = await t.make.delivery({ webhook, createdAt: minutesAgo(minutes) });
+    made.unshift({ eventId, webhookId: webhook.id });
+  }
+  const seen: DeliveryKey[] = [];
+  let before: DeliveryKey | null = null;
+  do {
+    const found = await t.search({}, { before, atMost: 3 });
+    seen.push(...keysOf(found));
+    before = found.older;
+  } while (before !== null);
+  expect(seen).toEqual(made);
+});
+
+it('the list across webhooks shows an event once for each of its webhooks, also across a page’s end', async () => {
+  const t = await setupOrganization();
+  const [first, second] = t.webhooks;
+  const eventId = await t.make.delivery({ webhook: first });
+  await t.pool.query(
+    `insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at)
+     select organization_id, $2, event_id, 'waiting', next_attempt_at, created_at from delivery where webhook_id = $1`,
+    [first.id, second.id],
+  );
+  const page = await t.search({ eventId }, { atMost: 1 });
+  const next = await t.search({ eventId }, { atMost: 1, before: page.older });
+  const webhookIds = [...keysOf(page), ...keysOf(next)].map(({ webhookId }) => webhookId);
+  expect(webhookIds).toEqual([first.id, second.id].sort().reverse());
+  expect(next.older).toBeNull();
+});
+
+it('the list across webhooks is filtered by webhook, status, event type and time, deleted webhooks included', async () => {
+  const t = await setupOrganization();
+  const [first, second] = t.webhooks;
+  const delivered = await t.make.delivery({
+    webhook: first,
+    state: 'delivered',
+    createdAt: minutesAgo(30),
+    attempts: [{ status: 200 }],
+  });
+  const failed = await t.make.delivery({
+    webhook: second,
+    state: 'exhausted',
+    createdAt: minutesAgo(90),
+    attempts: [{ status: 500, isLast: true }],
+  });
+  const waiting = await t.make.delivery({ webhook: second, type: 'seat.given', createdAt: minutesAgo(5) });
+  await t.pool.query(`update webhook set state = 'deleted', slot = null where id = $1`, [first.id]);
+  const idsOf = async (...input: Parameters<typeof t.search>) =>
+    (await t.search(...input)).deliveries.map(({ eventId }) => eventId);
+  expect(await idsOf({})).toEqual([waiting, delivered, failed]);
+  expect(await idsOf({}, { webhookId: second.id })).toEqual([waiting, failed]);
+  expect(await idsOf({ state: 'exhausted' })).toEqual([failed]);
+  expect(await idsOf({ state: 'exhausted' }, { webhookId: first.id })).toEqual([]);
+  expect(await idsOf({ state: 'delivered' })).toEqual([delivered]);
+  expect(await idsOf({ state: 'waiting' })).toEqual([waiting]);
+  expect(await idsOf({ state: 'parked' })).toEqual([]);
+  expect(await idsOf({ type: 'seat.given' })).toEqual([waiting]);
+  expect(await idsOf({ from: minutesAgo(31), to: minutesAgo(29) })).toEqual([delivered]);
+});
+
+it('the list across webhooks requires the permission to manage webhooks', async () => {
+  const t = await setupOrganization();
+  const analyst = await t.make.member({ orgId: t.organizationId, permissions: ['org.read'] });
+  const request = { organizationId: t.organizationId, by: { personId: analyst.userId } };
+  const page = { before: null, atMost: 5, webhookId: null };
+  await expect(searchOrganizationDeliveries(t.em, request, all, page)).rejects.toMatchObject({
+    reason: 'may_not_manage_webhooks',
+  });
+});
+
+it('a page of the list across webhooks reads a bounded number of rows of 60,000, whatever the filter and the page', {
+  timeout: 60_000,
+}, async () => {
+  const t = await setupOrganization();
+  const third = await t.make.webhook({ orgId: t.organizationId });
+  const webhookIds = [...t.webhooks, third].map(({ id }) => id);
+  // One of 1,000 failed; the oldest 50 wait.
+  await t.pool.query(
+    `with made as (
+       select ('0190' || lpad(to_hex(n), 8, '0') || '70008000' || lpad('', 12, '0'))::uuid as id, n,
+         now() - make_interval(secs => 30000 - n) as at from generate_series(1, 20000) n
+     ), event as (
+       insert into event (organization_id, id, type, created_at, body, delivery_count)
+       select $1, id, 'client.started', at, '{}', 3 from made
+     )
+     insert into delivery (organization_id, webhook_id, event_id, state, attempts, created_at, settled_at,
+       next_attempt_at)
+     select $1, w.id, m.id, s.state, 1, m.at, case when s.state = 'waiting' then null else m.at end,
+       case when s.state = 'waiting' then now() end
+     from made m cross join unnest($2::uuid[]) w (id)
+     cross join lateral (select case when m.n <= 50 then 'waiting' when m.n % 1000 = 0 then 'exhausted'
+       else 'delivered' end as state) s`,
+    [t.organizationId, webhookIds],
+  );
+  const middle = await t.pool.query<{ id: string }>('select id from event order by id offset 10000 limit 1');
+  const before = { eventId: middle.rows[0]?.id ?? '', webhookId: third.id };
+  const atMost = 25;
+  const read = async (filter: Partial<DeliveryFilter>, from: DeliveryKey | null = null) => {
+    const { statement } = searchSql(
+      { organizationId: t.organizationId, webhookId: null },
+      { ...all, ...filter },
+      { before: from, atMost },
+    );
+    const [row] = await runStatement<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
+      t.em,
+      sql`explain (analyze, costs off, timing off, format json) ${statement}`,
+    );
+    return row === undefined ? Number.NaN : rowsRead(row['QUERY PLAN'][0].Plan);
+  };
+  // A page and one more, with webhook, event and attempt of each.
+  const ofPage = (atMost + 1) * 10;
+  const readPages = async () => ({
+    newest: await read({}),
+    deep: await read({}, before),
+    event: await read({ eventId: before.eventId }),
+    failed: await read({ state: 'exhausted' }),
+    waiting: await read({ state: 'waiting' }),
+    cancelled: await read({ state: 'cancelled' }),
+  });
+  const without = await readPages();
+  await t.pool.query('analyze delivery, event, webhook');
+  for (const [filter, rows] of [...Object.entries(without), ...Object.entries(await readPages())])
+    expect([filter, rows < ofPage, rows]).toEqual([filter, true, rows]);
+  // What no index finds is looked for in a bounded number of rows, each with its event.
+  expect(await read({ type: 'seat.given' })).toBeLessThan(searchLooksAt * 4);
+  expect(await read({ state: 'delivered', type: 'seat.given' }, before)).toBeLessThan(searchLooksAt * 4);
+});
