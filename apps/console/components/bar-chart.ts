@@ -21,7 +21,7 @@ interface Chart<Key extends string> {
   series: readonly ChartSeries<Key>[];
   /** Oldest first. */
   bars: readonly ChartBar<Key>[];
-  /** A sentence above the table. */
+  /** A sentence about the numbers, for example that a bar is not complete. */
   note?: Child;
 }
 
@@ -55,7 +55,8 @@ export function barChart<Key extends string>(chart: Chart<Key>): Html {
       ({ tone, label }) => html`<span class="step"><svg class="swatch" viewBox="0 0 4 4" aria-hidden="true">
         <rect ${fillOf(id, tone)} width="4" height="4"/></svg>${label}</span> `,
     )}</figcaption>
-    <details class="aside"><summary>View as table</summary>${note ? html`<p class="quiet">${note}</p>` : nothing}
+    ${note ? html`<p class="quiet">${note}</p>` : nothing}
+    <details class="aside"><summary>View as table</summary>
       ${table({
         caption: title,
         columns: [

@@ -1,4 +1,4 @@
-import { type HealthBucket, type HealthSpan, healthLooksAt } from '#domain/webhooks/health.ts';
+import { type HealthBucket, type HealthSpan, healthLooksAt, healthSpans } from '#domain/webhooks/health.ts';
 import type { Html } from '../web/html.ts';
 import { barChart, type ChartSeries } from './bar-chart.ts';
 import { time } from './time.ts';
@@ -12,14 +12,14 @@ export const healthSeries: readonly ChartSeries<'atOnce' | 'afterRetries' | 'ope
   { key: 'cancelled', label: 'Cancelled', tone: 'quiet' },
 ];
 
-/** Draws events over time by the status of their deliveries, oldest first: a bar per hour or day. */
+/** Draws events over time by the status of their deliveries, oldest first. */
 export function healthPlot(buckets: readonly HealthBucket[], span: HealthSpan): Html {
   const isCapped = buckets.some((bucket) => bucket.isCapped);
-  const word = span === 'hours' ? 'hour' : 'day';
+  const { each } = healthSpans[span];
   return barChart({
     id: 'health',
-    title: `Events per ${word}, by status`,
-    period: span === 'hours' ? 'Hour from' : 'Day (UTC)',
+    title: `Events per ${each}, by status`,
+    period: isByDay(span) ? 'Day (UTC)' : `${each === 'hour' ? 'Hour' : 'Period'} from`,
     series: healthSeries,
     bars: buckets.map((bucket) => ({
       ...bucket,
@@ -27,14 +27,16 @@ export function healthPlot(buckets: readonly HealthBucket[], span: HealthSpan): 
       label: periodLabel(bucket, span),
     })),
     note: isCapped
-      ? `For a ${word} with ${healthLooksAt} events or more, the numbers cover its newest ${healthLooksAt}.`
+      ? `Where a bar has ${healthLooksAt} events or more, the numbers cover its newest ${healthLooksAt}.`
       : null,
   });
 }
 
+const isByDay = (span: HealthSpan): boolean => healthSpans[span].each === 'day';
+
 /** Returns the begin of a period in UTC, as SVG text shows it. */
 export const periodName = (from: string, span: HealthSpan): string =>
-  span === 'hours' ? `${from.slice(5, 10)} ${from.slice(11, 16)} UTC` : from.slice(0, 10);
+  isByDay(span) ? from.slice(0, 10) : `${from.slice(5, 10)} ${from.slice(11, 16)} UTC`;
 
 /** A day is one of UTC, whatever the viewer's zone. */
-const periodLabel = ({ from }: HealthBucket, span: HealthSpan) => (span === 'hours' ? time(from) : from.slice(0, 10));
+const periodLabel = ({ from }: HealthBucket, span: HealthSpan) => (isByDay(span) ? from.slice(0, 10) : time(from));

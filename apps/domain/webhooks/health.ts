@@ -19,30 +19,35 @@ export interface HealthCounts {
   isCapped: boolean;
 }
 
-/** One hour or day; `from` is ISO text. */
+/** One bar of the chart; `from` is ISO text. */
 export interface HealthBucket extends HealthCounts {
   from: string;
 }
 
 /**
- * The most deliveries of one hour or day that are counted: the chart of a webhook with a million a
- * day takes no longer than that of one with 500.
+ * The most deliveries of one bar that are counted: the chart of a webhook with a million a day takes
+ * no longer than that of one with 500 a bar.
  */
 export const healthLooksAt = 500;
 
-const hourMs = 3_600_000;
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
 
-/** The length and number of the chart's bars. */
+/** The ranges of the chart: the number and length of the bars, and both in words. */
 export const healthSpans = {
-  hours: { count: 24, lengthMs: hourMs },
-  days: { count: 30, lengthMs: 24 * hourMs },
+  '1h': { label: '1 hour', each: '5 minutes', count: 12, lengthMs: 5 * minuteMs },
+  '24h': { label: '24 hours', each: 'hour', count: 24, lengthMs: hourMs },
+  '7d': { label: '7 days', each: '6 hours', count: 28, lengthMs: 6 * hourMs },
+  '30d': { label: '30 days', each: 'day', count: 30, lengthMs: dayMs },
+  '90d': { label: '90 days', each: 'day', count: 90, lengthMs: dayMs },
 } as const;
 
 export type HealthSpan = keyof typeof healthSpans;
 
 /**
- * Returns a webhook's health by the hour (24) or by the day (30), oldest first, the current one
- * last. Hours and days are UTC and those of the event's time.
+ * Returns a webhook's health in the bars of a range, oldest first, the current one last. Bars begin
+ * at whole units of UTC and hold the events that occurred in them.
  *
  * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
  */
@@ -75,8 +80,8 @@ export async function listHealth(
 }
 
 /**
- * Returns the hours or days of a chart, oldest first. `source` gives the ids between which the
- * events of each lie: `b (from_id, until_id, place)`.
+ * Returns the bars of a chart, oldest first. `source` gives the ids between which the events of each
+ * lie: `b (from_id, until_id, place)`.
  */
 export function bucketsOf(span: HealthSpan, now: Date) {
   const { count, lengthMs } = healthSpans[span];

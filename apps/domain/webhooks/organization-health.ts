@@ -23,7 +23,7 @@ export async function listOrganizationHealth(
 ): Promise<HealthBucket[]> {
   const fork = em.fork();
   await assertMayManageWebhooks(fork, organizationId, by);
-  const buckets = bucketsOf('hours', now);
+  const buckets = bucketsOf('24h', now);
   const rows = await runStatement<HealthCounts>(
     fork,
     sql`

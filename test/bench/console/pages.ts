@@ -38,7 +38,7 @@ export const pages: readonly MeasuredPage[] = [
   deliveries('one webhook', ofWebhook('')),
   deliveries('deliveries, newest', ofWebhook('/deliveries')),
   deliveries('deliveries, exhausted', ofWebhook('/deliveries?state=exhausted')),
-  deliveries('one webhook, 30 days of health', ofWebhook('?health=days')),
+  deliveries('one webhook, 30 days of health', ofWebhook('?health=30d')),
   deliveries('deliveries of a type that none is of', ofWebhook('/deliveries?type=seat.ended')),
   deliveries('one delivery', (organization) => ofWebhook(`/deliveries/${organization.eventId}`)(organization)),
   deliveries('one attempt', (organization) =>

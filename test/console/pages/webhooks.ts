@@ -50,7 +50,8 @@ export const pages: readonly JudgedPage[] = [
     },
   },
   { route: 'showWebhook', picture: 'webhook', path: pathTo() },
-  { route: 'showWebhook', picture: 'webhook-days', path: pathTo('?health=days') },
+  { route: 'showWebhook', picture: 'webhook-hour', path: pathTo('?health=1h') },
+  { route: 'showWebhook', picture: 'webhook-quarter', path: pathTo('?health=90d') },
   { route: 'showEditWebhook', picture: 'webhook-edit', path: pathTo('/edit') },
   {
     route: 'editWebhook',

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { type AdmittedRow, admitAttemptSql } from '#domain/db/statements/attempts.ts';
 import { cancelDelivery } from '#domain/webhooks/cancel-delivery.ts';
 import { findAttempt, getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
-import { healthLooksAt, listHealth, totalOf } from '#domain/webhooks/health.ts';
+import { type HealthSpan, healthLooksAt, healthSpans, listHealth, totalOf } from '#domain/webhooks/health.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { getWebhook } from '#domain/webhooks/list.ts';
 import { redeliverOne } from '#domain/webhooks/redeliver.ts';
@@ -120,16 +120,34 @@ describe('health', () => {
     await t.settled('exhausted', minutesIntoHour + 40);
     await t.make.delivery({ webhook: t.webhook, createdAt: minutesAgo(minutesIntoHour + 50) });
     await t.settled('delivered', 26 * 60);
-    const hours = await listHealth(t.em, t.request, 'hours', now);
+    const hours = await listHealth(t.em, t.request, '24h', now);
     expect(hours).toHaveLength(24);
     const whole = { atOnce: 1, afterRetries: 1, open: 1, failed: 1, cancelled: 0, isCapped: false };
     const hour = new Date(Math.floor(now.getTime() / 3_600_000) * 3_600_000 - 3_600_000);
     expect(hours.at(-2)).toEqual({ from: hour.toISOString(), ...whole });
     expect(hours.filter((bucket) => totalOf(bucket) > 0)).toHaveLength(1);
-    const days = await listHealth(t.em, t.request, 'days', now);
+    const days = await listHealth(t.em, t.request, '30d', now);
     expect(days).toHaveLength(30);
     expect(days.reduce((sum, bucket) => sum + totalOf(bucket), 0)).toBe(5);
   });
+
+  it.each(Object.keys(healthSpans) as HealthSpan[])(
+    'of %s has every event of the range in the bar of its time',
+    async (span) => {
+      const t = await setupDeliveries();
+      const { count, lengthMs } = healthSpans[span];
+      const now = new Date(Math.floor(Date.now() / lengthMs) * lengthMs + lengthMs / 2);
+      const minutesBefore = (bars: number) => (Date.now() - now.getTime() + bars * lengthMs) / 60_000;
+      await t.settled('delivered', minutesBefore(count - 1));
+      await t.settled('exhausted', minutesBefore(1));
+      await t.settled('delivered', minutesBefore(count));
+      const bars = await listHealth(t.em, t.request, span, now);
+      expect(bars).toHaveLength(count);
+      expect(bars.map((bar) => [bar.atOnce, bar.failed])).toEqual(
+        bars.map((_, index) => [index === 0 ? 1 : 0, index === count - 2 ? 1 : 0]),
+      );
+    },
+  );
 
   it('keeps an event delivered on the first attempt after a redelivery', async () => {
     const t = await setupDeliveries();
@@ -158,7 +176,7 @@ describe('health', () => {
        select $1, $2, id, 'delivered', 1, now(), now() from made`,
       [orgId, id, healthLooksAt + 7],
     );
-    const hours = await listHealth(t.em, t.request, 'hours', new Date());
+    const hours = await listHealth(t.em, t.request, '24h', new Date());
     expect(hours.filter(({ isCapped }) => isCapped)).toEqual([expect.objectContaining({ atOnce: healthLooksAt })]);
     const { day } = await getWebhook(t.em, t.request, pageCounts(new Date()));
     expect(day).toMatchObject({ atOnce: healthLooksAt, isCapped: true });

@@ -22,7 +22,7 @@ async function deliveriesChart(visit: MemberVisit): Promise<Html | null> {
   const buckets = await listOrganizationHealth(em, request, now());
   const isEmpty = buckets.every((bucket) => totalOf(bucket) === 0);
   return html`<section aria-labelledby="deliveries"><h2 id="deliveries">Deliveries, last ${hours} hours</h2>
-    ${isEmpty ? html`<p class="quiet">No events in this time range.</p>` : healthPlot(buckets, 'hours')}</section>`;
+    ${isEmpty ? html`<p class="quiet">No events in this time range.</p>` : healthPlot(buckets, '24h')}</section>`;
 }
 
 const callSeries: readonly ChartSeries<'succeeded' | 'refused' | 'limited'>[] = [
@@ -46,7 +46,7 @@ const callsPlot = (all: readonly CallHour[]): Html =>
     title: 'API calls per hour, by result',
     period: 'Hour from',
     series: callSeries,
-    bars: all.map((hour) => ({ ...hour, name: periodName(hour.from, 'hours'), label: time(hour.from) })),
+    bars: all.map((hour) => ({ ...hour, name: periodName(hour.from, '24h'), label: time(hour.from) })),
     note: all.some(({ isCapped }) => isCapped)
       ? `Of an hour with ${callLinesCounted.toLocaleString('en')} calls or more, only the newest are counted.`
       : null,

@@ -1,3 +1,4 @@
+import { deliveryRetentionSql } from '#domain/db/statements/maintenance.ts';
 import { type HealthSpan, healthSpans, listHealth, totalOf } from '#domain/webhooks/health.ts';
 import { searchDeliveries } from '#domain/webhooks/search-deliveries.ts';
 import type { WebhookSummary } from '#domain/webhooks/summary.ts';
@@ -38,14 +39,27 @@ async function health(visit: MemberVisit, span: HealthSpan): Promise<Html> {
   const { em, now } = visit.console;
   const buckets = await listHealth(em, webhookRequest(visit), span, now());
   const isEmpty = buckets.every((bucket) => totalOf(bucket) === 0);
-  const link = (to: HealthSpan, label: string) => {
+  const link = (to: HealthSpan) => {
     const mark = to === span ? html` aria-current="true"` : nothing;
-    return html`<a href="${of(visit)}${to === 'hours' ? '' : '?health=days'}"${mark}>${label}</a>`;
+    return html`<a href="${of(visit)}${to === '24h' ? '' : `?health=${to}`}"${mark}>${healthSpans[to].label}</a> `;
   };
   return html`<section aria-labelledby="health"><h2 id="health">Health</h2>
-    <nav class="spans" aria-label="Time range">${link('hours', `${healthSpans.hours.count} hours`)}
-      ${link('days', `${healthSpans.days.count} days`)}</nav>
-    ${isEmpty ? html`<p>No events in this time range.</p>` : healthPlot(buckets, span)}</section>`;
+    <nav class="spans" aria-label="Time range">${healthRanges.map(link)}</nav>
+    ${isEmpty ? html`<p>No events in this time range.</p>` : healthPlot(buckets, span)}
+    ${await retentionNote(visit, span)}</section>`;
+}
+
+/** The ranges of the chart, the shortest first. */
+export const healthRanges = Object.keys(healthSpans) as [HealthSpan, ...HealthSpan[]];
+
+/** Says that deleted deliveries are missing from a range that is longer than they are kept. */
+async function retentionNote({ console }: MemberVisit, span: HealthSpan): Promise<Html> {
+  const { count, lengthMs } = healthSpans[span];
+  const { rows } = await console.pool.query<{ days: number | null }>(deliveryRetentionSql);
+  const days = rows[0]?.days ?? null;
+  if (days === null || count * lengthMs <= days * 86_400_000) return nothing;
+  const sentences = `Deliveries are deleted ${days} days after they finish. Older bars don’t include them.`;
+  return html`<p class="quiet">${sentences}</p>`;
 }
 
 async function latestDeliveries(visit: MemberVisit, webhook: WebhookSummary): Promise<Html> {

@@ -12,7 +12,7 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { signatureNotice, typeList } from './cells.ts';
 import { canChange, getWebhook, nameOf, of } from './find-webhook.ts';
-import { healthTab } from './health-tab.ts';
+import { healthRanges, healthTab } from './health-tab.ts';
 import { secretsTable } from './secrets.ts';
 import { temporalNotice } from './temporal.ts';
 import { webhookTabs } from './webhook-tabs.ts';
@@ -27,7 +27,7 @@ export const webhookRoutes = [
     permission: 'org.webhooks.manage',
     query: z.object({
       tab: z.enum(['health', 'signatures', 'settings']).catch('health'),
-      health: z.enum(['hours', 'days']).catch('hours'),
+      health: z.enum(healthRanges).catch('24h'),
     }),
     async show(visit, { tab, health }) {
       const webhook = await getWebhook(visit);

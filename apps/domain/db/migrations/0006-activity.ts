@@ -94,7 +94,9 @@ export class Activity extends Migration {
         id boolean primary key default true constraint retention_floor_one_row check (id),
         activity_days integer not null default 90 constraint retention_floor_positive check (activity_days > 0),
         -- What the worker applied last, for the console to state; null before its first run.
-        applied_days integer
+        applied_days integer,
+        -- The same of settled deliveries.
+        applied_delivery_days integer
       );
       insert into retention_floor default values;
 

@@ -229,6 +229,8 @@ export class Ledger extends Migration {
         if retention < interval '31 days' then
           raise exception 'deliveries are kept for 31 days at least' using errcode = 'invalid_parameter_value';
         end if;
+        update retention_floor f set applied_delivery_days = floor(extract(epoch from retention) / 86400)
+          where f.applied_delivery_days is distinct from floor(extract(epoch from retention) / 86400);
         perform set_config(name, 'off', true) from unnest(array['enable_seqscan', 'enable_hashjoin',
           'enable_mergejoin']) name;
         with old as materialized (

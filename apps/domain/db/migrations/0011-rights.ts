@@ -219,7 +219,7 @@ export class Rights extends Migration {
       grant insert, delete on membership_role to org_api_console;
       grant insert (id, organization_id, person_id, key_id, action, status, code, address, detail) on activity
         to org_api_console;
-      grant select (applied_days) on retention_floor to org_api_console;
+      grant select (applied_days, applied_delivery_days) on retention_floor to org_api_console;
       grant execute on function api.record_keys_at_console to org_api_console;
 
       -- The worker ends grants that are due, keeps the log's partitions and applies its retention.

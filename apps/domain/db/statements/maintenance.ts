@@ -48,3 +48,7 @@ export const defaultPartitionBytesSql = /* sql */ `select pg_relation_size('publ
 
 /** How long the activity log is kept, one row, `{days}`; null before the worker applied it. */
 export const activityRetentionSql = /* sql */ `select f.applied_days as days from retention_floor f`;
+
+/** How many days settled deliveries are kept, as last applied; null before the first purge. */
+export const deliveryRetentionSql = /* sql */ `
+  select f.applied_delivery_days as days from retention_floor f`;
